@@ -1,0 +1,166 @@
+//! The command line that all benchmark binaries share.
+
+use std::path::PathBuf;
+use std::process;
+
+/// Exit code for a command line that is not understood.
+const EXIT_USAGE: i32 = 2;
+
+const OPTIONS: &str = "\
+Options:
+  --quick           fewer and shorter rounds: less than a minute on two cores
+  --json FILE       also write the results to FILE
+  --rounds N        alternating rounds of floor and subject (at least 20 for a verdict)
+  --samples N       timed messages per round
+  --cpus A,B        CPUs of the two ends (default: two cores, else what there is)
+  --filter SUBSTR   only rows whose id contains SUBSTR
+  --help            this text";
+
+/// What a benchmark was asked to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Args {
+    /// Fewer and shorter rounds.
+    pub quick: bool,
+    /// Where to write the results, besides the table.
+    pub json: Option<PathBuf>,
+    /// Alternating rounds, if not the default.
+    pub rounds: Option<u32>,
+    /// Timed messages per round, if not the default.
+    pub samples: Option<u64>,
+    /// CPUs of the near and the far end.
+    pub cpus: Option<(usize, usize)>,
+    /// Part of the ids to report.
+    pub filter: Option<String>,
+}
+
+/// What is wrong with a command line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArgsError {
+    /// There is no such option.
+    #[error("unknown argument '{0}'")]
+    Unknown(String),
+    /// The option needs a value after it.
+    #[error("{0} needs a value")]
+    MissingValue(&'static str),
+    /// The value is not one for this option.
+    #[error("{option} wants {wanted}, not '{found}'")]
+    BadValue {
+        /// The option.
+        option: &'static str,
+        /// What would be right.
+        wanted: &'static str,
+        /// What was given.
+        found: String,
+    },
+}
+
+impl Args {
+    /// Reads the command line of this process. Prints and exits for `--help` (0) and for errors
+    /// (2).
+    pub fn from_env(name: &str, about: &str) -> Args {
+        let usage = || format!("{about}\n\nUsage: {name} [OPTIONS]\n\n{OPTIONS}");
+        match Args::parse(std::env::args().skip(1)) {
+            Ok(Some(args)) => args,
+            Ok(None) => {
+                println!("{}", usage());
+                process::exit(0);
+            }
+            Err(error) => {
+                eprintln!("{name}: {error}\n\n{}", usage());
+                process::exit(EXIT_USAGE);
+            }
+        }
+    }
+
+    /// Reads arguments, the program's name not among them. `None` if help is asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`ArgsError`] for the first argument that is not understood.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Args>, ArgsError> {
+        let mut args = Args::default();
+        let mut rest = arguments.into_iter();
+        while let Some(argument) = rest.next() {
+            let mut value = |option| rest.next().ok_or(ArgsError::MissingValue(option));
+            match argument.as_str() {
+                "--help" | "-h" => return Ok(None),
+                "--quick" => args.quick = true,
+                "--json" => args.json = Some(value("--json")?.into()),
+                "--rounds" => args.rounds = Some(positive("--rounds", value("--rounds")?)?),
+                "--samples" => args.samples = Some(positive("--samples", value("--samples")?)?),
+                "--cpus" => args.cpus = Some(cpu_pair(value("--cpus")?)?),
+                "--filter" => args.filter = Some(value("--filter")?),
+                _ => return Err(ArgsError::Unknown(argument)),
+            }
+        }
+        Ok(Some(args))
+    }
+
+    /// Whether a row of this id was asked for.
+    pub fn wants(&self, id: &str) -> bool {
+        self.filter.as_deref().is_none_or(|part| id.contains(part))
+    }
+}
+
+fn positive<N: TryFrom<u64>>(option: &'static str, found: String) -> Result<N, ArgsError> {
+    let number = found.parse().ok().filter(|&number: &u64| number > 0);
+    number.and_then(|number| N::try_from(number).ok()).ok_or(ArgsError::BadValue {
+        option,
+        wanted: "a positive number",
+        found,
+    })
+}
+
+fn cpu_pair(found: String) -> Result<(usize, usize), ArgsError> {
+    let parsed = found
+        .split_once(',')
+        .and_then(|(near, far)| Some((near.trim().parse().ok()?, far.trim().parse().ok()?)));
+    parsed.ok_or(ArgsError::BadValue { option: "--cpus", wanted: "two numbers 'A,B'", found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Option<Args>, ArgsError> {
+        Args::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn every_option_is_understood() {
+        let line = "--quick --json out.json --rounds 25 --samples 1000 --cpus 2,3 --filter floor/";
+        let wanted = Args {
+            quick: true,
+            json: Some("out.json".into()),
+            rounds: Some(25),
+            samples: Some(1000),
+            cpus: Some((2, 3)),
+            filter: Some("floor/".to_owned()),
+        };
+        assert_eq!(parse(line), Ok(Some(wanted)));
+        assert_eq!(parse(""), Ok(Some(Args::default())));
+        assert_eq!(parse("--quick --help"), Ok(None));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for (line, message) in [
+            ("--fast", "unknown argument '--fast'"),
+            ("--json", "--json needs a value"),
+            ("--rounds 0", "--rounds wants a positive number, not '0'"),
+            ("--rounds 99999999999", "--rounds wants a positive number, not '99999999999'"),
+            ("--cpus 1", "--cpus wants two numbers 'A,B', not '1'"),
+        ] {
+            assert_eq!(parse(line).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn the_filter_is_a_part_of_the_id() {
+        let args = parse("--filter two_lines").unwrap().unwrap();
+        assert!(args.wants("floor/cross_thread/two_lines/8B"));
+        assert!(!args.wants("floor/cross_thread/one_line/8B"));
+        assert!(Args::default().wants("anything"));
+    }
+}

@@ -1,0 +1,252 @@
+//! Child processes of the same binary: started with a role, watched, and never left behind.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::process::{CommandExt, parent_id};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// First argument of a process that is a child; `ROLE CPU SHARE_CPU FD` follow.
+const CHILD_ARGUMENT: &str = "--child";
+
+/// In place of a descriptor number: no memory is passed.
+const NO_MEMORY: &str = "-";
+
+/// What goes wrong between parent and child.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChildError {
+    /// The child could not be started.
+    #[error("cannot start a child process")]
+    Spawn(#[source] io::Error),
+    /// The child ended, or was killed, before it answered.
+    #[error("the child process ended early: {0}")]
+    Died(ExitStatus),
+    /// The child lives but did not answer in time.
+    #[error("no answer from the child process within {} s", .0.as_secs_f64())]
+    Silent(Duration),
+    /// The pipe to or from the child failed.
+    #[error("cannot talk to the child process")]
+    Pipe(#[source] io::Error),
+}
+
+/// How to start a child.
+#[derive(Debug, Clone, Default)]
+pub struct ChildSpec<'a> {
+    /// What it shall do; its `main` chooses by it.
+    pub role: &'a str,
+    /// The CPU to run on.
+    pub cpu: usize,
+    /// The parent runs on the same CPU.
+    pub share_cpu: bool,
+    /// Memory to inherit, as an open file.
+    pub memory: Option<BorrowedFd<'a>>,
+    /// Added to the environment, such as the private namespace.
+    pub env: &'a [(String, OsString)],
+}
+
+/// A running child. Killed and reaped when dropped.
+///
+/// The child also ends when the thread that spawned it does (`PR_SET_PDEATHSIG`), so spawn from
+/// the main thread.
+#[derive(Debug)]
+pub struct ChildProcess {
+    process: Child,
+    jobs: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl ChildProcess {
+    /// Starts another process of this very binary.
+    ///
+    /// # Errors
+    ///
+    /// [`ChildError::Spawn`] if the kernel refuses.
+    pub fn spawn(spec: &ChildSpec<'_>) -> Result<ChildProcess, ChildError> {
+        let binary = std::env::current_exe().map_err(ChildError::Spawn)?;
+        let memory = spec.memory.map(|fd| fd.as_raw_fd());
+        let mut command = Command::new(binary);
+        command
+            .arg(CHILD_ARGUMENT)
+            .arg(spec.role)
+            .arg(spec.cpu.to_string())
+            .arg(spec.share_cpu.to_string())
+            .arg(memory.map_or(NO_MEMORY.to_owned(), |fd| fd.to_string()))
+            .envs(spec.env.iter().map(|(key, value)| (key, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let parent = std::process::id();
+        // SAFETY: between fork and exec the closure only makes async-signal-safe system calls and
+        // does not allocate; `memory` stays open in the parent until `spawn` below returns.
+        unsafe { command.pre_exec(move || prepare_child(parent, memory)) };
+        let mut process = command.spawn().map_err(ChildError::Spawn)?;
+        let jobs = process.stdin.take().expect("stdin was set to a pipe");
+        let answers = process.stdout.take().expect("stdout was set to a pipe");
+        Ok(ChildProcess { process, jobs, answers: BufReader::new(answers) })
+    }
+
+    /// Sends one line. Does not block unless 64 KiB are unread.
+    ///
+    /// # Errors
+    ///
+    /// [`ChildError::Died`] if the child has ended, [`ChildError::Pipe`] for any other failure.
+    pub fn send_line(&mut self, line: &str) -> Result<(), ChildError> {
+        let sent = self.jobs.write_all(format!("{line}\n").as_bytes());
+        sent.map_err(|error| self.died_or(ChildError::Pipe(error)))
+    }
+
+    /// Waits for one line, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// [`ChildError::Died`] if the child ended without one, [`ChildError::Silent`] after `limit`,
+    /// [`ChildError::Pipe`] if the pipe fails.
+    pub fn receive_line(&mut self, limit: Duration) -> Result<String, ChildError> {
+        // WHY: a line is asked for only after a job, and a job gets one line, so nothing is left
+        // in the buffer that `poll` would not see.
+        if !readable_within(self.answers.get_ref().as_raw_fd(), limit).map_err(ChildError::Pipe)? {
+            return Err(self.died_or(ChildError::Silent(limit)));
+        }
+        let mut line = String::new();
+        self.answers.read_line(&mut line).map_err(ChildError::Pipe)?;
+        if line.ends_with('\n') {
+            return Ok(line);
+        }
+        // The end of the pipe: the child is ending, if it has not yet.
+        self.process.wait().map_or_else(|e| Err(ChildError::Pipe(e)), |s| Err(ChildError::Died(s)))
+    }
+
+    /// A question that can be asked from anywhere while the child is owned: has it ended?
+    pub fn death_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let pid = self.process.id();
+        move || has_ended(pid)
+    }
+
+    fn died_or(&mut self, otherwise: ChildError) -> ChildError {
+        match self.process.try_wait() {
+            Ok(Some(status)) => ChildError::Died(status),
+            _ => otherwise,
+        }
+    }
+}
+
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        // Both fail only if the child has been reaped already, which is what is wanted.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What a process knows of itself if it is a child.
+#[derive(Debug)]
+pub struct ChildContext {
+    role: String,
+    cpu: usize,
+    share_cpu: bool,
+    memory: Option<RawFd>,
+}
+
+impl ChildContext {
+    /// Tells whether this process is a child; the first thing in every benchmark's `main`.
+    pub fn enter() -> Option<ChildContext> {
+        let mut args = std::env::args().skip(1);
+        if args.next()? != CHILD_ARGUMENT {
+            return None;
+        }
+        let context = ChildContext {
+            role: args.next()?,
+            cpu: args.next()?.parse().ok()?,
+            share_cpu: args.next()?.parse().ok()?,
+            memory: args.next()?.parse().ok(),
+        };
+        Some(context)
+    }
+
+    /// What this child shall do.
+    pub fn role(&self) -> &str {
+        &self.role
+    }
+
+    /// Where this child shall run.
+    pub fn cpu(&self) -> usize {
+        self.cpu
+    }
+
+    /// The parent runs on the same CPU.
+    pub fn shares_cpu(&self) -> bool {
+        self.share_cpu
+    }
+
+    /// The memory that came with the role, opened anew.
+    ///
+    /// # Errors
+    ///
+    /// If none was passed, or it cannot be opened.
+    pub fn memory(&self) -> io::Result<File> {
+        let fd = self.memory.ok_or_else(|| io::Error::other("this role came without memory"))?;
+        File::options().read(true).write(true).open(format!("/proc/self/fd/{fd}"))
+    }
+
+    /// A question for the child's waits: is the parent gone?
+    pub fn orphan_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let parent = parent_id();
+        move || parent_id() != parent
+    }
+}
+
+/// Runs in the child between fork and exec: die with the parent, keep `memory` open.
+fn prepare_child(parent: u32, memory: Option<RawFd>) -> io::Result<()> {
+    // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory of ours.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+    // The parent may have died before the line above, and then no signal comes.
+    if parent_id() != parent {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    if let Some(fd) = memory {
+        // SAFETY: F_SETFD takes a flag word; clearing it lets exec keep the descriptor.
+        check(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) })?;
+    }
+    Ok(())
+}
+
+fn check(rc: libc::c_int) -> io::Result<()> {
+    if rc == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Waits until `fd` has something to read or was hung up; false after `limit`.
+fn readable_within(fd: RawFd, limit: Duration) -> io::Result<bool> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left_ms = left.as_millis().min(i32::MAX as u128) as libc::c_int;
+        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: `poll` is one valid entry and outlives the call.
+        let rc = unsafe { libc::poll(&mut poll, 1, left_ms) };
+        match check(rc) {
+            Ok(()) => return Ok(rc > 0),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether the child `pid` has ended, leaving it to be reaped by its owner.
+///
+/// WHY: `kill(pid, 0)` calls a zombie alive, and `Child::try_wait` needs the owner's `&mut`.
+fn has_ended(pid: u32) -> bool {
+    // SAFETY: `siginfo_t` is plain data, for which all zeroes is a valid value.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: `info` is ours and outlives the call.
+    let rc = unsafe { libc::waitid(libc::P_PID, pid, &mut info, options) };
+    if rc != 0 {
+        // No such child any more: it was reaped.
+        return true;
+    }
+    // SAFETY: after a successful waitid the field is set, and zero means that nothing changed.
+    let changed = unsafe { info.si_pid() };
+    changed != 0
+}

@@ -1,0 +1,282 @@
+//! The hardware floor: one word bounced between two cores, which no message can beat.
+//!
+//! ```text
+//! two lines   near writes line 0, far answers on line 1     what a ring with two lanes does
+//! one line    near and far write the same word              a single line changes hands
+//! ```
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU64};
+
+use memmap2::MmapRaw;
+use serde::{Deserialize, Serialize};
+
+pub use crate::bounce::Lines;
+use crate::bounce::{self, FloorJob};
+use crate::child::{ChildContext, ChildSpec};
+use crate::peer::{self, Peer, PeerError};
+use crate::pin::CpuPair;
+use crate::stats;
+use crate::tsc::{OffsetCheck, TickSource, TscClock};
+use crate::wait::Watch;
+use crate::workload::{Echo, Round, RoundPlan, Timing, WorkloadError};
+
+/// The role of a child process that is the floor's far end; serve it with [`serve_child`].
+pub const FLOOR_ROLE: &str = "floor";
+
+/// Distance of two lines. WHY: 128 and not 64, since CPUs fetch lines in pairs.
+const LINE_BYTES: usize = 128;
+
+const LINES: usize = 2;
+
+/// Rounds with and without `pause`, each, from which the better way to spin is chosen.
+const CHOICE_ROUNDS: u32 = 7;
+
+/// Messages timed per round of that choice.
+const CHOICE_SAMPLES: u64 = 4_000;
+
+/// One cache line (two, for the prefetcher) of words.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Line {
+    /// The words; the first one is the one that bounces.
+    pub words: [AtomicU64; LINE_BYTES / size_of::<AtomicU64>()],
+}
+
+const _: () = assert!(size_of::<Line>() == LINE_BYTES);
+
+/// Two lines of memory that threads and processes share: an anonymous file, mapped.
+#[derive(Debug)]
+pub struct SharedLines {
+    file: File,
+    map: MmapRaw,
+}
+
+impl SharedLines {
+    /// Makes and maps an anonymous file (memfd) of zeroes. It vanishes with its last user.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn create() -> io::Result<SharedLines> {
+        // SAFETY: the name is a constant, terminated string.
+        let fd = unsafe { libc::memfd_create(c"horus-bench".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        let file = unsafe { File::from_raw_fd(fd) };
+        file.set_len((LINES * LINE_BYTES) as u64)?;
+        SharedLines::map(file)
+    }
+
+    /// Maps the first two lines of `file`, which must not shrink while this lives.
+    ///
+    /// # Errors
+    ///
+    /// If the file is too short or cannot be mapped.
+    pub fn map(file: File) -> io::Result<SharedLines> {
+        if file.metadata()?.len() < (LINES * LINE_BYTES) as u64 {
+            return Err(io::Error::other("the file is too short for two lines"));
+        }
+        let map = memmap2::MmapOptions::new().len(LINES * LINE_BYTES).map_raw(&file)?;
+        Ok(SharedLines { file, map })
+    }
+
+    /// Line `index`: 0 or 1.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such line.
+    pub fn line(&self, index: usize) -> &Line {
+        assert!(index < LINES, "line {index} of {LINES}");
+        let first = self.map.as_mut_ptr().cast::<Line>();
+        let line = first.wrapping_add(index);
+        // SAFETY: `line` is inside the mapping, which is page-aligned and lives as long as `self`;
+        // every process reaches these bytes through atomics only, and any bytes are valid ones.
+        unsafe { &*line }
+    }
+
+    fn clear(&self) {
+        for line in 0..LINES {
+            for word in &self.line(line).words {
+                // Relaxed: the far end is idle, and the job that wakes it orders the memory.
+                word.store(0, atomic::Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl AsFd for SharedLines {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Where the two ends are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Two threads of this process.
+    CrossThread,
+    /// This process and a child.
+    CrossProcess,
+}
+
+impl Placement {
+    /// As it is written in ids.
+    pub fn id(self) -> &'static str {
+        match self {
+            Placement::CrossThread => "cross_thread",
+            Placement::CrossProcess => "cross_process",
+        }
+    }
+}
+
+/// Why a round of the floor failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FloorError {
+    /// There is no memory to share.
+    #[error("cannot share memory")]
+    Memory(#[from] io::Error),
+    /// The far end failed.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// The near end failed.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+}
+
+/// Which way of spinning is better, by the medians of interleaved rounds (ns of one way).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SpinChoice {
+    /// Median without `pause`.
+    pub bare_p50_ns: f64,
+    /// Median with `pause` after each look that found nothing.
+    pub pause_p50_ns: f64,
+    /// `pause` is better, and the floor uses it.
+    pub pause: bool,
+}
+
+/// Both ends of the floor; measures rounds whenever asked, and sleeps in between.
+#[derive(Debug)]
+pub struct Floor {
+    memory: Arc<SharedLines>,
+    peer: Peer<FloorJob, Echo>,
+    source: TickSource,
+    pause_one: bool,
+    pause_two: bool,
+}
+
+impl Floor {
+    /// Starts the far end, pinned to `cpus.far`, and measures how to spin. Takes some 100 ms.
+    ///
+    /// The caller is pinned to `cpus.near`, and its `main` serves [`FLOOR_ROLE`].
+    ///
+    /// # Errors
+    ///
+    /// [`FloorError`] if there is no memory, or no far end.
+    pub fn new(
+        placement: Placement,
+        cpus: CpuPair,
+        clock: &TscClock,
+    ) -> Result<(Floor, [SpinChoice; 2]), FloorError> {
+        let memory = Arc::new(SharedLines::create()?);
+        let share_cpu = cpus.oversubscribed();
+        let peer = match placement {
+            Placement::CrossThread => {
+                let lines = memory.clone();
+                Peer::thread(cpus.far, share_cpu, move |job, watch| answer(&lines, &job, watch))?
+            }
+            Placement::CrossProcess => Peer::process(&ChildSpec {
+                role: FLOOR_ROLE,
+                cpu: cpus.far,
+                share_cpu,
+                memory: Some(memory.as_fd()),
+                env: &[],
+            })?,
+        };
+        let source = clock.source();
+        let mut floor = Floor { memory, peer, source, pause_one: false, pause_two: false };
+        let one = floor.choose_spin(Lines::One, clock)?;
+        let two = floor.choose_spin(Lines::Two, clock)?;
+        (floor.pause_one, floor.pause_two) = (one.pause, two.pause);
+        Ok((floor, [one, two]))
+    }
+
+    /// One round of verified round trips; spins for as long as it takes.
+    ///
+    /// # Errors
+    ///
+    /// [`FloorError`] if either end fails; the floor is then of no further use.
+    pub fn round(&mut self, lines: Lines, warm_up: u64, samples: u64) -> Result<Round, FloorError> {
+        let pause = if lines == Lines::One { self.pause_one } else { self.pause_two };
+        Ok(self.run(lines, pause, plan(Timing::RoundTrip, warm_up, samples))?.0)
+    }
+
+    /// Sends stamped messages both ways to see whether the two cores' counters agree.
+    ///
+    /// # Errors
+    ///
+    /// As [`round`](Self::round).
+    pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, FloorError> {
+        let plan = plan(Timing::OneWay, CHOICE_SAMPLES, CHOICE_SAMPLES * 5);
+        let (near, far) = self.run(Lines::Two, self.pause_two, plan)?;
+        Ok(OffsetCheck::new(
+            clock.to_ns(far.forward.min()),
+            clock.to_ns(near.ticks.min()),
+            near.backwards + far.backwards,
+        ))
+    }
+
+    fn choose_spin(&mut self, lines: Lines, clock: &TscClock) -> Result<SpinChoice, FloorError> {
+        let plan = plan(Timing::RoundTrip, CHOICE_SAMPLES / 4, CHOICE_SAMPLES);
+        let (mut bare, mut paused) = (Vec::new(), Vec::new());
+        for _ in 0..CHOICE_ROUNDS {
+            bare.push(self.run(lines, false, plan)?.0.p50_ns(clock));
+            paused.push(self.run(lines, true, plan)?.0.p50_ns(clock));
+        }
+        let (bare, paused) = (stats::median(&mut bare), stats::median(&mut paused));
+        Ok(SpinChoice { bare_p50_ns: bare, pause_p50_ns: paused, pause: paused < bare })
+    }
+
+    fn run(
+        &mut self,
+        lines: Lines,
+        pause: bool,
+        plan: RoundPlan,
+    ) -> Result<(Round, Echo), FloorError> {
+        let job = FloorJob { lines, pause, plan, source: self.source };
+        self.memory.clear();
+        self.peer.start(job)?;
+        let watch = self.peer.watch();
+        let round = bounce::run_near(&self.memory, &job, &watch)?;
+        Ok((round, self.peer.finish()?))
+    }
+}
+
+/// Serves [`FLOOR_ROLE`] in a child process until the parent hangs up.
+pub fn serve_child(context: &ChildContext) -> ExitCode {
+    let memory = match context.memory().and_then(SharedLines::map) {
+        Ok(memory) => memory,
+        Err(error) => {
+            eprintln!("child process '{}': {error}", context.role());
+            return ExitCode::FAILURE;
+        }
+    };
+    peer::serve(context, |job: FloorJob, watch| answer(&memory, &job, watch))
+}
+
+fn answer(memory: &SharedLines, job: &FloorJob, watch: &Watch) -> Result<Echo, String> {
+    bounce::run_far(memory, job, watch).map_err(|error| error.to_string())
+}
+
+fn plan(timing: Timing, warm_up: u64, samples: u64) -> RoundPlan {
+    // The lines are cleared before each round, so the numbers may start again.
+    RoundPlan { timing, warm_up, samples, first_seq: 1 }
+}

@@ -1,0 +1,34 @@
+//! Timing, pinning, statistics and reports that every benchmark binary shares.
+//!
+//! A benchmark is a [`session::Session`] (machine, clock, pinned CPUs, report), one or more
+//! [`peer::Peer`]s (the far end: a thread, or a child process of the same binary) and rounds of a
+//! [`workload`] over a [`workload::Link`]. Rounds of the subject alternate with rounds of the
+//! [`floor::Floor`], so that each latency is shown as a multiple of what the memory bus did at
+//! the same moment.
+//!
+//! What the numbers promise:
+//!
+//! * percentiles are of all samples, the maximum included; a Tukey-filtered view stands beside
+//!   them, labelled;
+//! * every message's content is verified, and `sent == received + lost`;
+//! * a round trip halved is labelled `RTT/2`; one way by the TSC is labelled `TSC`;
+//! * the timer's overhead is reported, never subtracted.
+
+pub mod args;
+pub mod bounce;
+pub mod child;
+pub mod floor;
+pub mod machine;
+pub mod micro;
+pub mod namespace;
+pub mod payload;
+pub mod peer;
+pub mod pin;
+pub mod progress;
+pub mod report;
+pub mod session;
+pub mod stats;
+pub mod stream;
+pub mod tsc;
+pub mod wait;
+pub mod workload;

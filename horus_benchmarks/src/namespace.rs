@@ -1,0 +1,74 @@
+//! A private place for a benchmark's shared files, removed at the end.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The memory file system; the temporary directory stands in where there is none.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// A directory of our own for topics, so that a benchmark neither sees nor disturbs the robot.
+///
+/// Removed with all it holds when dropped; a run that is killed leaves it behind.
+#[derive(Debug)]
+pub struct PrivateNamespace {
+    directory: PathBuf,
+}
+
+impl PrivateNamespace {
+    /// Makes a new directory that only this user can enter.
+    ///
+    /// # Errors
+    ///
+    /// What the file system says.
+    pub fn create() -> io::Result<PrivateNamespace> {
+        let shared = Path::new(SHARED_MEMORY);
+        let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // The process id alone is not enough: containers may share the file system but not ids.
+        let name = format!("horus-bench-{}-{:x}", std::process::id(), now.as_nanos());
+        let directory = base.join(name);
+        DirBuilder::new().mode(0o700).create(&directory)?;
+        Ok(PrivateNamespace { directory })
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// What a child process needs in its environment to meet us here.
+    pub fn environment(&self) -> [(String, OsString); 1] {
+        [("HORUS_SHM_DIR".to_owned(), self.directory.clone().into_os_string())]
+    }
+}
+
+impl Drop for PrivateNamespace {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.directory) {
+            eprintln!("cannot remove '{}': {error}", self.directory.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_private_and_goes_with_all_it_holds() {
+        let namespace = PrivateNamespace::create().unwrap();
+        let directory = namespace.directory().to_owned();
+        assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::create_dir(directory.join("topics")).unwrap();
+        fs::write(directory.join("topics/cmd_vel"), b"data").unwrap();
+        assert_eq!(namespace.environment()[0].1, directory);
+        drop(namespace);
+        assert!(!directory.exists());
+    }
+}

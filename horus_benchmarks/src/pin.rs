@@ -1,0 +1,197 @@
+//! Which CPUs may be used, which two are, and holding a thread on one of them.
+
+use std::io;
+use std::mem;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a thread could not be pinned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PinError {
+    /// The CPU is not in this process's affinity mask (or does not exist).
+    #[error("cpu {cpu} is not allowed here; allowed: {allowed:?}")]
+    NotAllowed {
+        /// The CPU asked for.
+        cpu: usize,
+        /// The CPUs this process may run on.
+        allowed: Vec<usize>,
+    },
+    /// The CPU number is beyond what an affinity mask of this platform holds.
+    #[error("cpu {cpu} is beyond the largest supported number {max}")]
+    TooLarge {
+        /// The CPU asked for.
+        cpu: usize,
+        /// The largest number the mask holds.
+        max: usize,
+    },
+    /// The kernel refused to tell or to set the affinity.
+    #[error("cannot {action} the cpu affinity")]
+    System {
+        /// What was tried: `read` or `set`.
+        action: &'static str,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The CPUs of the two ends of a benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuPair {
+    /// Where the measuring end runs.
+    pub near: usize,
+    /// Where the other end runs.
+    pub far: usize,
+}
+
+impl CpuPair {
+    /// Takes `requested`, else the first allowed CPU and the first one that shares no core with
+    /// it, else the second allowed CPU, else the only one twice.
+    ///
+    /// # Errors
+    ///
+    /// [`PinError::NotAllowed`] for a requested CPU outside the affinity mask;
+    /// [`PinError::System`] if the mask cannot be read.
+    pub fn choose(requested: Option<(usize, usize)>) -> Result<CpuPair, PinError> {
+        let allowed = allowed_cpus()?;
+        let Some((near, far)) = requested else { return Ok(default_pair(&allowed, siblings)) };
+        for cpu in [near, far] {
+            if !allowed.contains(&cpu) {
+                return Err(PinError::NotAllowed { cpu, allowed });
+            }
+        }
+        Ok(CpuPair { near, far })
+    }
+
+    /// Both ends share one CPU: they take turns, and the figures are those of the scheduler.
+    pub fn oversubscribed(&self) -> bool {
+        self.near == self.far
+    }
+
+    /// The two CPUs are hardware threads of one core.
+    pub fn share_core(&self) -> bool {
+        !self.oversubscribed() && siblings(self.near).contains(&self.far)
+    }
+}
+
+/// The CPUs this thread may run on, ascending.
+///
+/// # Errors
+///
+/// [`PinError::System`] if the kernel refuses, as it does with more than 1024 CPUs.
+pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
+    let mut set = empty_set();
+    // SAFETY: the size is that of `set`, which the kernel fills.
+    let rc = unsafe { libc::sched_getaffinity(0, mem::size_of::<libc::cpu_set_t>(), &mut set) };
+    if rc != 0 {
+        return Err(PinError::System { action: "read", source: io::Error::last_os_error() });
+    }
+    Ok((0..libc::CPU_SETSIZE as usize)
+        .filter(|&cpu| {
+            // SAFETY: `cpu` is below CPU_SETSIZE, so the bit is inside `set`.
+            unsafe { libc::CPU_ISSET(cpu, &set) }
+        })
+        .collect())
+}
+
+/// Holds the calling thread, and the threads and processes it starts from now on, on `cpu`.
+///
+/// # Errors
+///
+/// [`PinError::TooLarge`] and [`PinError::NotAllowed`] for a CPU that cannot be used,
+/// [`PinError::System`] for any other refusal.
+pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
+    let max = libc::CPU_SETSIZE as usize - 1;
+    if cpu > max {
+        return Err(PinError::TooLarge { cpu, max });
+    }
+    let mut set = empty_set();
+    // SAFETY: `cpu` is at most `max`, so the bit is inside `set`.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: the size is that of `set`, which the kernel only reads.
+    let rc = unsafe { libc::sched_setaffinity(0, mem::size_of::<libc::cpu_set_t>(), &set) };
+    if rc == 0 {
+        return Ok(());
+    }
+    let source = io::Error::last_os_error();
+    if source.raw_os_error() == Some(libc::EINVAL) {
+        return Err(PinError::NotAllowed { cpu, allowed: allowed_cpus()? });
+    }
+    Err(PinError::System { action: "set", source })
+}
+
+/// Parses a kernel CPU list such as `0-3,8,10-11`. What is not a number is left out.
+pub fn parse_cpu_list(list: &str) -> Vec<usize> {
+    list.trim()
+        .split(',')
+        .filter_map(|part| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(first.trim().parse::<usize>().ok()?..=last.trim().parse::<usize>().ok()?)
+        })
+        .flatten()
+        .collect()
+}
+
+fn empty_set() -> libc::cpu_set_t {
+    // SAFETY: `cpu_set_t` is an array of integers, for which all zeroes is a valid value.
+    unsafe { mem::zeroed() }
+}
+
+/// The hardware threads of the core that `cpu` belongs to, itself included; empty if unknown.
+fn siblings(cpu: usize) -> Vec<usize> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    std::fs::read_to_string(path).map(|list| parse_cpu_list(&list)).unwrap_or_default()
+}
+
+fn default_pair(allowed: &[usize], siblings: impl Fn(usize) -> Vec<usize>) -> CpuPair {
+    let near = allowed.first().copied().unwrap_or(0);
+    let others = || allowed.iter().copied().filter(|&cpu| cpu != near);
+    let same_core = siblings(near);
+    let far = others().find(|cpu| !same_core.contains(cpu)).or_else(|| others().next());
+    CpuPair { near, far: far.unwrap_or(near) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_pair_prefers_another_core_then_a_sibling_then_itself() {
+        let two_per_core = |cpu: usize| vec![cpu / 2 * 2, cpu / 2 * 2 + 1];
+        assert_eq!(default_pair(&[0, 1, 2, 3], two_per_core), CpuPair { near: 0, far: 2 });
+        assert_eq!(default_pair(&[0, 1], two_per_core), CpuPair { near: 0, far: 1 });
+        let alone = default_pair(&[5], two_per_core);
+        assert!(alone.oversubscribed());
+        assert!(!alone.share_core());
+    }
+
+    #[test]
+    fn cpu_lists_are_parsed_as_the_kernel_writes_them() {
+        assert_eq!(parse_cpu_list("0-2,5,7-8\n"), vec![0, 1, 2, 5, 7, 8]);
+        assert_eq!(parse_cpu_list("\n"), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn pinning_narrows_the_mask_to_one_cpu() {
+        let cpu = *allowed_cpus().unwrap().last().unwrap();
+        // A thread of its own, so that the test runner's threads keep their freedom.
+        std::thread::spawn(move || {
+            pin_current_thread(cpu).unwrap();
+            assert_eq!(allowed_cpus().unwrap(), vec![cpu]);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn pinning_to_an_impossible_cpu_is_a_typed_error() {
+        assert!(matches!(pin_current_thread(1 << 20), Err(PinError::TooLarge { .. })));
+        let last = libc::CPU_SETSIZE as usize - 1;
+        if !allowed_cpus().unwrap().contains(&last) {
+            assert!(matches!(pin_current_thread(last), Err(PinError::NotAllowed { .. })));
+            let pair = CpuPair::choose(Some((0, last)));
+            assert!(matches!(pair, Err(PinError::NotAllowed { .. })));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! A progress bar on a terminal, and nothing anywhere else.
+
+use std::io::{self, IsTerminal};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+const TEMPLATE: &str = "{msg:40!} [{bar:30}] {pos}/{len} {elapsed}";
+
+/// Shows how far a benchmark is. Draws only when told of a step, so never during a round.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// A bar of `steps` steps on standard error; silent if that is no terminal.
+    pub fn new(steps: u64) -> Progress {
+        let target = if io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(steps), target);
+        let style = ProgressStyle::with_template(TEMPLATE).expect("a constant, valid template");
+        bar.set_style(style);
+        Progress { bar }
+    }
+
+    /// Says what is being measured now.
+    pub fn label(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
+    /// One step is done.
+    pub fn step(&self) {
+        self.bar.inc(1);
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,186 @@
+//! Results: rows for people in a table, and the same rows for programs in JSON.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::machine::Machine;
+use crate::stats::{Filtered, Percentiles, Ratio, Samples};
+use crate::stream::Streamed;
+use crate::tsc::TscClock;
+use crate::workload::Round;
+
+/// Key of the settings under which each row's way of measuring is noted.
+const BASIS: &str = "basis";
+
+/// One result. What does not apply is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// A path: `one_way/cross_process/spsc_shm/16B`.
+    pub id: String,
+    /// Messages (or operations) sent, warm-up not counted.
+    pub sent: u64,
+    /// Messages received and verified.
+    pub received: u64,
+    /// Messages that never arrived: `sent - received`.
+    pub lost: u64,
+    /// Percentiles of all samples, none removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ns: Option<Percentiles>,
+    /// The same after Tukey's filter, to stand beside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filtered_ns: Option<Filtered>,
+    /// The `send` call alone; not a latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_ns: Option<SendCall>,
+    /// Messages per second of a stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub msgs_per_s: Option<f64>,
+    /// Median ratio to the two-line floor of the same placement in the same run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_ratio: Option<f64>,
+    /// Its bootstrap 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_ratio_ci: Option<[f64; 2]>,
+}
+
+/// The cost of the `send` call in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SendCall {
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+}
+
+impl Row {
+    /// A row of samples that each are `ns_per_unit`; all of the operations succeeded.
+    pub fn samples(id: &str, samples: &Samples, ns_per_unit: f64) -> Row {
+        Row {
+            id: id.to_owned(),
+            sent: samples.count(),
+            received: samples.count(),
+            ns: Some(samples.percentiles(ns_per_unit)),
+            filtered_ns: Some(samples.filtered(ns_per_unit)),
+            ..Row::default()
+        }
+    }
+
+    /// A row of ping-pong rounds: one-way latency (see [`Round::ns_per_unit`]).
+    pub fn latency(id: &str, round: &Round, clock: &TscClock) -> Row {
+        let row = Row::samples(id, &round.ticks, round.ns_per_unit(clock));
+        let lost = round.sent - round.received;
+        Row { sent: round.sent, received: round.received, lost, ..row }
+    }
+
+    /// A row of a stream.
+    pub fn throughput(id: &str, streamed: &Streamed, clock: &TscClock) -> Row {
+        Row {
+            id: id.to_owned(),
+            sent: streamed.received + streamed.lost,
+            received: streamed.received,
+            lost: streamed.lost,
+            msgs_per_s: streamed.messages_per_s(clock.hz()),
+            ..Row::default()
+        }
+    }
+
+    /// Adds the ratio to the floor, if there is one.
+    pub fn with_floor_ratio(self, ratio: Option<Ratio>) -> Row {
+        let floor_ratio_ci = ratio.map(|ratio| [ratio.low, ratio.high]);
+        Row { floor_ratio: ratio.map(|ratio| ratio.median), floor_ratio_ci, ..self }
+    }
+
+    /// Adds the cost of the `send` call, from rounds that timed it.
+    pub fn with_send_call(self, round: &Round, clock: &TscClock) -> Row {
+        let ns = round.ticks.percentiles(round.ns_per_unit(clock));
+        Row { send_ns: Some(SendCall { p50: ns.p50, p99: ns.p99 }), ..self }
+    }
+}
+
+/// All results of a run, with the machine, the commit and the settings that made them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The machine.
+    pub machine: Machine,
+    /// The commit, `-dirty` if sources were changed.
+    pub commit: String,
+    /// What was set and chosen; under `basis`, how each row was measured.
+    pub settings: Map<String, Value>,
+    /// The results.
+    pub rows: Vec<Row>,
+}
+
+impl Report {
+    /// A report without results.
+    pub fn new(machine: Machine, commit: String) -> Report {
+        Report { machine, commit, settings: Map::new(), rows: Vec::new() }
+    }
+
+    /// Notes a setting.
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.settings.insert(name.to_owned(), value.into());
+    }
+
+    /// Adds a row and notes how it was measured (`RTT/2`, `TSC`, `batches of 1024`).
+    pub fn push(&mut self, row: Row, basis: &str) {
+        let notes = self.settings.entry(BASIS).or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(notes) = notes {
+            notes.insert(row.id.clone(), basis.into());
+        }
+        self.rows.push(row);
+    }
+
+    /// Writes the report as JSON.
+    ///
+    /// # Errors
+    ///
+    /// What the file system says.
+    pub fn write_json(&self, path: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+        text.push('\n');
+        std::fs::write(path, text)
+    }
+
+    /// The report for a terminal: machine, warnings, table, and what the numbers are.
+    pub fn to_text(&self) -> String {
+        let mut text = self.heading();
+        for warning in &self.machine.warnings {
+            text += &format!("warning: {warning}\n");
+        }
+        text += &self.table().trim_fmt();
+        text += &format!(
+            "\ntimer overhead {:.1} ns is part of every sample and is not subtracted\n\
+             ns; no samples removed; filtered (Tukey, 1.5 IQR) shown beside; one way is RTT/2 \
+             where marked\n",
+            self.machine.timer_overhead_ns
+        );
+        text
+    }
+
+    fn heading(&self) -> String {
+        let machine = &self.machine;
+        let mut text = format!("{}, {} CPUs", machine.cpu, machine.cores);
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", governor {}", machine.governor.as_deref().unwrap_or("none"));
+        let _ = write!(text, ", kernel {}, {}", machine.kernel, machine.rustc);
+        if !machine.rustflags.is_empty() {
+            let _ = write!(text, " ({})", machine.rustflags);
+        }
+        let _ = writeln!(text, ", {} build", machine.profile);
+        let CpuPairText(pinned) = CpuPairText::from(self);
+        let _ = writeln!(
+            text,
+            "commit {}, pinned {pinned}, load {:.2}, timer {:?} at {:.3} GHz",
+            self.commit,
+            machine.load_average,
+            machine.timer,
+            machine.timer_hz / 1e9
+        );
+        text
+    }
+}

@@ -1,0 +1,156 @@
+//! Holds the statistics to slow, obvious versions of themselves.
+
+use super::*;
+
+const QUANTILES: [f64; 7] = [0.1, 0.25, 0.5, 0.9, 0.99, 0.999, 0.9999];
+
+fn long_tailed(seed: u64, count: usize) -> Vec<u64> {
+    let mut rng = Rng(seed);
+    (0..count)
+        .map(|_| {
+            let body = 300 + rng.next_u64() % 64;
+            if rng.below(200) == 0 { body * (1 + rng.next_u64() % 500) } else { body }
+        })
+        .collect()
+}
+
+fn samples_of(values: &[u64]) -> Samples {
+    let mut samples = Samples::new();
+    values.iter().for_each(|&value| samples.record(value));
+    samples
+}
+
+/// The smallest value that at least `quantile` of all values do not exceed.
+fn naive_quantile(sorted: &[u64], quantile: f64) -> u64 {
+    let rank = (quantile * sorted.len() as f64).ceil() as usize;
+    sorted[rank.clamp(1, sorted.len()) - 1]
+}
+
+fn assert_close(found: f64, wanted: f64, what: &str) {
+    assert!((found - wanted).abs() <= wanted.abs() * 0.001, "{what}: {found}, wanted {wanted}");
+}
+
+#[test]
+fn quantiles_match_a_sorted_vector() {
+    for seed in 0..16 {
+        let mut values = long_tailed(seed, 20_000);
+        let samples = samples_of(&values);
+        values.sort_unstable();
+        for quantile in QUANTILES {
+            let wanted = naive_quantile(&values, quantile) as f64;
+            let found = samples.quantile(quantile) as f64;
+            assert_close(found, wanted, &format!("seed {seed} quantile {quantile}"));
+        }
+        assert_eq!(samples.min(), values[0]);
+        assert_eq!(samples.max(), *values.last().unwrap());
+        let sum: u64 = values.iter().sum();
+        assert_eq!(samples.mean(), sum as f64 / values.len() as f64);
+    }
+}
+
+#[test]
+fn percentiles_are_scaled_and_in_order() {
+    let p = samples_of(&long_tailed(7, 50_000)).percentiles(0.5);
+    let ordered = [p.min, p.p50, p.p90, p.p95, p.p99, p.p99_9, p.p99_99, p.max];
+    assert!(ordered.is_sorted(), "{ordered:?}");
+    assert!((150.0..190.0).contains(&p.p50));
+}
+
+#[test]
+fn the_largest_sample_survives_however_large() {
+    let mut samples = samples_of(&[100, 200]);
+    samples.record(LARGEST_SAMPLE * 3);
+    assert_eq!(samples.max(), LARGEST_SAMPLE * 3);
+    assert_eq!(samples.count(), 3);
+    assert_eq!(samples.percentiles(1.0).max, (LARGEST_SAMPLE * 3) as f64);
+}
+
+#[test]
+fn filtered_view_matches_naive_tukey_and_counts_what_it_took() {
+    for seed in 0..16 {
+        let mut values = long_tailed(seed, 20_000);
+        let samples = samples_of(&values);
+        values.sort_unstable();
+        let q1 = naive_quantile(&values, 0.25) as f64;
+        let q3 = naive_quantile(&values, 0.75) as f64;
+        let fences = q1 - 1.5 * (q3 - q1)..=q3 + 1.5 * (q3 - q1);
+        values.retain(|&value| fences.contains(&(value as f64)));
+
+        let filtered = samples.filtered(1.0);
+        assert_eq!(filtered.removed, samples.count() - values.len() as u64, "seed {seed}");
+        let wanted = naive_quantile(&values, 0.99) as f64;
+        assert_close(filtered.ns.p99, wanted, &format!("seed {seed}"));
+        assert!(filtered.ns.max < samples.max() as f64);
+    }
+}
+
+#[test]
+fn merged_samples_equal_samples_recorded_together() {
+    let (left, right) = (long_tailed(1, 5_000), long_tailed(2, 7_000));
+    let together = samples_of(&[left.clone(), right.clone()].concat());
+    let mut merged = samples_of(&left);
+    merged.merge(&samples_of(&right));
+    assert_eq!(merged.percentiles(1.0), together.percentiles(1.0));
+    assert_eq!(merged.count(), 12_000);
+}
+
+#[test]
+fn samples_survive_the_trip_through_json() {
+    for samples in [Samples::new(), samples_of(&long_tailed(3, 9_000))] {
+        let text = serde_json::to_string(&samples).unwrap();
+        let back: Samples = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.percentiles(1.0), samples.percentiles(1.0));
+        assert_eq!(back.count(), samples.count());
+    }
+}
+
+#[test]
+fn empty_samples_are_all_zero() {
+    let p = Samples::new().percentiles(1.0);
+    assert_eq!((p.min, p.p50, p.max, p.mean), (0.0, 0.0, 0.0, 0.0));
+    assert_eq!(Samples::new().filtered(1.0).removed, 0);
+}
+
+#[test]
+fn median_matches_a_sorted_vector() {
+    for length in 1..40 {
+        let mut rng = Rng(length);
+        let mut values: Vec<f64> = (0..length).map(|_| rng.below(50) as f64).collect();
+        let mut sorted = values.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let n = sorted.len();
+        let wanted = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0;
+        assert_eq!(median(&mut values), wanted, "length {length}");
+    }
+}
+
+#[test]
+fn ratio_of_proportional_rounds_is_exact_however_noisy_the_rounds() {
+    let mut alternation = Alternation::default();
+    for round in 0..20 {
+        let floor = 100.0 + f64::from(round * 37 % 11);
+        alternation.push(floor, floor * 1.25);
+    }
+    let ratio = alternation.ratio(1).unwrap();
+    assert_eq!(alternation.rounds(), 20);
+    for found in [ratio.median, ratio.low, ratio.high] {
+        assert!((found - 1.25).abs() < 1e-12);
+    }
+    assert_eq!(paired_ratio(&[(0.0, 1.0)], 1), None);
+}
+
+#[test]
+fn interval_is_reproducible_and_covers_the_true_median_about_as_often_as_promised() {
+    let trials = 60;
+    let mut covered = 0;
+    for seed in 0..trials {
+        let mut rng = Rng(seed ^ 0x5eed);
+        let pairs: Vec<(f64, f64)> =
+            (0..24).map(|_| (1.0, 1.0 + rng.below(10_001) as f64 / 10_000.0)).collect();
+        let ratio = paired_ratio(&pairs, seed).unwrap();
+        assert_eq!(Some(ratio), paired_ratio(&pairs, seed));
+        assert!(ratio.low <= ratio.median && ratio.median <= ratio.high);
+        covered += u64::from(ratio.low <= 1.5 && 1.5 <= ratio.high);
+    }
+    assert!(covered * 100 >= trials * 85, "covered {covered} of {trials}");
+}

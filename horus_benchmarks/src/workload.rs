@@ -1,0 +1,361 @@
+//! The ping-pong: one message under way at a time, timed and verified one by one.
+//!
+//! The floor, the rings and the competitors all run through the same loop, so that they differ
+//! only in how they send and poll.
+
+use serde::{Deserialize, Serialize};
+
+use crate::payload::{Corrupt, Payload};
+use crate::stats::{Alternation, Samples};
+use crate::tsc::{TickSource, Ticks, TscClock};
+use crate::wait::{WaitError, Watch};
+
+/// One end of a two-way connection.
+pub trait Link<P> {
+    /// Offers one message; false if there is no room yet. Does not block.
+    fn send(&mut self, message: &P) -> bool;
+
+    /// Takes the next message, if there is one. Does not block; brings its own `pause`, if any.
+    fn poll(&mut self) -> Option<P>;
+}
+
+/// A [`Link`] of two closures: `Ends(|message| …, || …)`.
+#[derive(Debug)]
+pub struct Ends<S, R>(
+    /// Offers one message; false if there is no room yet.
+    pub S,
+    /// Takes the next message, if there is one.
+    pub R,
+);
+
+impl<P, S: FnMut(&P) -> bool, R: FnMut() -> Option<P>> Link<P> for Ends<S, R> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        (self.0)(message)
+    }
+
+    #[inline(always)]
+    fn poll(&mut self) -> Option<P> {
+        (self.1)()
+    }
+}
+
+/// What a round times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timing {
+    /// From before `send` to after the echo was polled, by one core's counter. One way is half.
+    RoundTrip,
+    /// From before `send` on one core to after `poll` on the other, by both counters.
+    OneWay,
+    /// The `send` call alone: not a latency.
+    SendCall,
+}
+
+/// One round of ping-pong. Both ends get the same plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundPlan {
+    /// What is timed.
+    pub timing: Timing,
+    /// Messages before the first sample; verified, but not counted.
+    pub warm_up: u64,
+    /// Messages that are timed and counted.
+    pub samples: u64,
+    /// Number of the first message, at least 1. Later rounds continue, so that a message left
+    /// over from an earlier round is found out.
+    pub first_seq: u64,
+}
+
+impl RoundPlan {
+    /// Messages of the round, warm-up included.
+    pub fn messages(&self) -> u64 {
+        self.warm_up + self.samples
+    }
+
+    /// Number of the first message of the round after this one.
+    pub fn next_seq(&self) -> u64 {
+        self.first_seq + self.messages()
+    }
+}
+
+/// Why a round failed. None is worth a retry: the ends no longer agree on what comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// The other end is gone or silent; a message lost in a ping-pong ends like this.
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+    /// A message is not what was sent.
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+}
+
+/// What the near end saw in one round, or in several merged ones. Warm-up is not counted.
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// What the samples are.
+    pub timing: Timing,
+    /// Round trips, near-bound one-way times or send calls, in ticks.
+    pub ticks: Samples,
+    /// Messages sent.
+    pub sent: u64,
+    /// Echoes received and verified.
+    pub received: u64,
+    /// Echoes that arrived before they were sent, by the counters ([`Timing::OneWay`] only).
+    pub backwards: u64,
+}
+
+impl Round {
+    /// Nanoseconds of one way per recorded tick: half a tick's for round trips.
+    pub fn ns_per_unit(&self, clock: &TscClock) -> f64 {
+        match self.timing {
+            Timing::RoundTrip => clock.ns_per_tick() / 2.0,
+            Timing::OneWay | Timing::SendCall => clock.ns_per_tick(),
+        }
+    }
+
+    /// Median of one way (of the call, for [`Timing::SendCall`]) in nanoseconds.
+    pub fn p50_ns(&self, clock: &TscClock) -> f64 {
+        self.ticks.quantile(0.5) as f64 * self.ns_per_unit(clock)
+    }
+
+    /// Adds the samples and counts of another round of the same timing.
+    ///
+    /// # Panics
+    ///
+    /// If the timings differ.
+    pub fn merge(&mut self, other: &Round) {
+        assert_eq!(self.timing, other.timing, "samples of two kinds do not mix");
+        self.ticks.merge(&other.ticks);
+        self.sent += other.sent;
+        self.received += other.received;
+        self.backwards += other.backwards;
+    }
+}
+
+/// What the far end saw in one round; travels back from a child process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Echo {
+    /// Messages echoed, warm-up included.
+    pub echoed: u64,
+    /// Far-bound one-way times in ticks; empty unless [`Timing::OneWay`].
+    pub forward: Samples,
+    /// Messages that arrived before they were sent, by the counters.
+    pub backwards: u64,
+}
+
+/// Runs the measuring end of a round: send, wait for the echo, verify it, `plan.messages()` times.
+///
+/// Messages are composed and verified outside the timed interval. Spins; each wait is bounded.
+///
+/// # Errors
+///
+/// [`WorkloadError`] at the first message that is lost or corrupt.
+pub fn near_end<P: Payload>(
+    link: &mut impl Link<P>,
+    plan: &RoundPlan,
+    source: TickSource,
+    watch: &Watch,
+) -> Result<Round, WorkloadError> {
+    let (mut ticks, mut backwards) = (Samples::new(), 0);
+    for number in 0..plan.messages() {
+        let seq = plan.first_seq + number;
+        let mut message = P::compose(seq);
+        let start = source.start();
+        if plan.timing == Timing::OneWay {
+            message.restamp(start.0);
+        }
+        watch.spin_until(|| link.send(&message).then_some(()))?;
+        let called = if plan.timing == Timing::SendCall { source.stop() } else { start };
+        let echo = watch.spin_until(|| link.poll())?;
+        let stop = source.stop();
+        echo.check(seq)?;
+        let sample = match plan.timing {
+            Timing::RoundTrip => Some(stop.since(start)),
+            Timing::SendCall => Some(called.since(start)),
+            Timing::OneWay => stop.checked_since(Ticks(echo.stamp())),
+        };
+        if number >= plan.warm_up {
+            match sample {
+                Some(sample) => ticks.record(sample),
+                None => backwards += 1,
+            }
+        }
+    }
+    let counted = plan.samples;
+    Ok(Round { timing: plan.timing, ticks, sent: counted, received: counted, backwards })
+}
+
+/// Runs the echoing end of a round. A message goes back as it came, so that the near end's check
+/// covers both ways; with [`Timing::OneWay`] it is verified here too, and goes back restamped.
+///
+/// # Errors
+///
+/// [`WorkloadError`] if the near end stops sending, or if a one-way message is corrupt.
+pub fn far_end<P: Payload>(
+    link: &mut impl Link<P>,
+    plan: &RoundPlan,
+    source: TickSource,
+    watch: &Watch,
+) -> Result<Echo, WorkloadError> {
+    let mut echo = Echo { echoed: 0, forward: Samples::new(), backwards: 0 };
+    for number in 0..plan.messages() {
+        let mut message = watch.spin_until(|| link.poll())?;
+        if plan.timing == Timing::OneWay {
+            let arrived = source.stop();
+            message.check(plan.first_seq + number)?;
+            if number >= plan.warm_up {
+                match arrived.checked_since(Ticks(message.stamp())) {
+                    Some(sample) => echo.forward.record(sample),
+                    None => echo.backwards += 1,
+                }
+            }
+            message.restamp(source.start().0);
+        }
+        watch.spin_until(|| link.send(&message).then_some(()))?;
+        echo.echoed += 1;
+    }
+    Ok(echo)
+}
+
+/// What alternating rounds gave.
+#[derive(Debug, Clone)]
+pub struct Alternated {
+    /// All rounds of the floor, merged.
+    pub floor: Round,
+    /// All rounds of the subject, merged.
+    pub subject: Round,
+    /// The medians of each pair in nanoseconds of one way.
+    pub pairs: Alternation,
+}
+
+/// Runs `rounds` pairs of a floor round and a subject round, next to each other; every other pair
+/// in the opposite order, so that a drift of the machine favours neither.
+///
+/// Returns `None` if `rounds` is 0.
+///
+/// # Errors
+///
+/// The first error of either.
+pub fn alternate<E>(
+    rounds: u32,
+    clock: &TscClock,
+    mut floor: impl FnMut() -> Result<Round, E>,
+    mut subject: impl FnMut() -> Result<Round, E>,
+) -> Result<Option<Alternated>, E> {
+    let mut all: Option<Alternated> = None;
+    for number in 0..rounds {
+        let (floor, subject) = if number % 2 == 0 {
+            let floor = floor()?;
+            (floor, subject()?)
+        } else {
+            let subject = subject()?;
+            (floor()?, subject)
+        };
+        let pair = (floor.p50_ns(clock), subject.p50_ns(clock));
+        let all = match &mut all {
+            Some(all) => {
+                all.floor.merge(&floor);
+                all.subject.merge(&subject);
+                all
+            }
+            None => all.insert(Alternated { floor, subject, pairs: Alternation::default() }),
+        };
+        all.pairs.push(pair.0, pair.1);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::pin;
+
+    type Queue<P> = Arc<Mutex<VecDeque<P>>>;
+
+    fn queue_link<P: Copy>(out: &Queue<P>, back: &Queue<P>) -> impl Link<P> + use<P> {
+        let (out, back) = (out.clone(), back.clone());
+        let send = move |message: &P| {
+            out.lock().unwrap().push_back(*message);
+            true
+        };
+        Ends(send, move || back.lock().unwrap().pop_front())
+    }
+
+    fn plan(timing: Timing) -> RoundPlan {
+        RoundPlan { timing, warm_up: 10, samples: 200, first_seq: 1 }
+    }
+
+    fn run_round<P: Payload + Send + 'static>(plan: RoundPlan) -> (Round, Echo) {
+        let (there, back) = (Queue::<P>::default(), Queue::<P>::default());
+        let (mut near, mut far) = (queue_link(&there, &back), queue_link(&back, &there));
+        let watch = Watch::new(true, || false);
+        let far_watch = watch.clone();
+        let source = TickSource::detect();
+        let cpu = pin::allowed_cpus().unwrap()[0];
+        let far = std::thread::spawn(move || {
+            pin::pin_current_thread(cpu).unwrap();
+            far_end(&mut far, &plan, source, &far_watch).unwrap()
+        });
+        let round = near_end(&mut near, &plan, source, &watch).unwrap();
+        (round, far.join().unwrap())
+    }
+
+    fn rounds_are_counted_and_verified<P: Payload + Send + 'static>() {
+        for timing in [Timing::RoundTrip, Timing::SendCall] {
+            let (round, echo) = run_round::<P>(plan(timing));
+            assert_eq!((round.sent, round.received, round.ticks.count()), (200, 200, 200));
+            assert_eq!((echo.echoed, echo.forward.count()), (210, 0));
+        }
+        let (round, echo) = run_round::<P>(plan(Timing::OneWay));
+        assert_eq!(round.ticks.count() + round.backwards, 200);
+        assert_eq!(echo.forward.count() + echo.backwards, 200);
+    }
+
+    #[test]
+    fn rounds_of_every_payload_are_counted_and_verified() {
+        rounds_are_counted_and_verified::<[u64; 2]>();
+        rounds_are_counted_and_verified::<[u64; 38]>();
+        rounds_are_counted_and_verified::<[u64; 185]>();
+    }
+
+    #[test]
+    fn a_corrupt_echo_and_a_lost_one_end_the_round() {
+        let source = TickSource::detect();
+        let watch = Watch::new(true, || false).with_limit(Duration::from_millis(1));
+        let mut wrong = Ends(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(9)));
+        let error = near_end(&mut wrong, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
+        assert!(matches!(error, WorkloadError::Corrupt(c) if c.found_seq == 9));
+        let mut silent = Ends(|_: &[u64; 2]| true, || None);
+        let error = near_end(&mut silent, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
+        assert_eq!(error, WorkloadError::Wait(WaitError::Stalled));
+    }
+
+    #[test]
+    fn alternation_pairs_every_round_and_swaps_the_order() {
+        let clock = TscClock::calibrate(Duration::from_millis(1));
+        let order = Mutex::new(String::new());
+        let round = |name: char, ticks: u64| -> Result<Round, ()> {
+            order.lock().unwrap().push(name);
+            let mut round = Round {
+                timing: Timing::RoundTrip,
+                ticks: Samples::new(),
+                sent: 1,
+                received: 1,
+                backwards: 0,
+            };
+            round.ticks.record(ticks);
+            Ok(round)
+        };
+        let all = alternate(4, &clock, || round('f', 100), || round('s', 300)).unwrap().unwrap();
+        assert_eq!(*order.lock().unwrap(), "fssffssf");
+        assert_eq!((all.floor.sent, all.subject.received), (4, 4));
+        let ratio = all.pairs.ratio(1).unwrap();
+        assert!((ratio.median - 3.0).abs() < 1e-9);
+        assert!(alternate(0, &clock, || round('f', 1), || round('s', 1)).unwrap().is_none());
+    }
+}

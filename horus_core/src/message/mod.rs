@@ -1,0 +1,342 @@
+//! What a message is: plain data with a compile-time table of its fields, made by [`message!`].
+//!
+//! [`message!`]: crate::message!
+
+mod control;
+mod geometry;
+mod navigation;
+mod schema;
+mod sensor;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use bytemuck::{Pod, Zeroable};
+pub use control::{CmdVel, JOINTS_MAX, JointCommand};
+pub use geometry::{Pose2D, Twist};
+pub use navigation::Odometry;
+pub use schema::{
+    ARRAY_NESTING_MAX, FieldShape, ParsedField, ParsedSchema, SCHEMA_TEXT_BYTES_MAX,
+    SchemaDifference, SchemaTextError, first_difference, fnv1a_128,
+};
+pub use sensor::{Imu, LASER_RANGES_MAX, LaserScan};
+
+/// Plain data of a fixed size that may cross a process boundary, with a table of its fields.
+///
+/// Made by [`message!`](crate::message!), which proves at compile time that the table is true.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a message",
+    label = "not declared with `message!`",
+    note = "declare it as `horus_core::message! {{ pub struct Name {{ pub field: f64 }} }}`"
+)]
+pub trait Message: Pod + Send + Sync + 'static {
+    /// The message's name, size, alignment and fields.
+    const SCHEMA: Schema;
+
+    /// The hash of the canonical schema text, equal in Rust, C++ and Python.
+    const HASH: u128 = Self::SCHEMA.hash();
+}
+
+/// A message's name, size, alignment and fields, in order of their offsets.
+///
+/// Nothing in it depends on the module or crate a message is declared in, so that declarations of
+/// the same message in several languages and programs agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Schema {
+    /// The bare name of the struct, as `CmdVel`.
+    pub name: &'static str,
+    /// Size in bytes.
+    pub size: usize,
+    /// Alignment in bytes.
+    pub align: usize,
+    /// The fields, without gaps between them.
+    pub fields: &'static [Field],
+}
+
+/// One field of a [`Schema`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// The field's name.
+    pub name: &'static str,
+    /// The type of one element.
+    pub kind: FieldKind,
+    /// Bytes from the start of the struct to the first element.
+    pub offset: usize,
+    /// Number of elements: 1, or all elements of an array of any number of dimensions.
+    pub count: usize,
+}
+
+impl Field {
+    /// The table entry of a field of type `T`; `name` may be a raw identifier.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn of<T: FieldType>(name: &'static str, offset: usize) -> Self {
+        Self { name: schema::bare_name(name), kind: T::KIND, offset, count: T::COUNT }
+    }
+}
+
+/// The type of one element of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldKind {
+    /// A number.
+    Primitive(Primitive),
+    /// Another message, in place.
+    Message(&'static Schema),
+}
+
+impl FieldKind {
+    /// Size of one element in bytes.
+    #[must_use]
+    pub const fn size(self) -> usize {
+        match self {
+            Self::Primitive(primitive) => primitive.size(),
+            Self::Message(schema) => schema.size,
+        }
+    }
+
+    const fn align(self) -> usize {
+        match self {
+            Self::Primitive(primitive) => primitive.size(),
+            Self::Message(schema) => schema.align,
+        }
+    }
+}
+
+/// Implemented for what may be a field of a message; only `message!` adds to it.
+///
+/// These are the integers and floats of a fixed width, other messages, and arrays of those.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a message",
+    label = "not plain data of a fixed size in every language",
+    note = "fields are u8 to u64, i8 to i64, f32, f64, `message!` structs, and arrays of these",
+    note = "write a flag as `u8`, a length as `u32` or `u64`, text as `[u8; N]`"
+)]
+pub trait FieldType: Pod {
+    /// The type of one element.
+    #[doc(hidden)]
+    const KIND: FieldKind;
+    /// Number of elements.
+    #[doc(hidden)]
+    const COUNT: usize;
+}
+
+impl<T: FieldType, const N: usize> FieldType for [T; N] {
+    const KIND: FieldKind = T::KIND;
+    const COUNT: usize = N * T::COUNT;
+}
+
+macro_rules! primitives {
+    ($($variant:ident $type:ident $doc:literal),+) => {
+        /// The number types that mean the same in Rust, C++ and Python.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Primitive { $(#[doc = $doc] $variant),+ }
+
+        impl Primitive {
+            /// Every primitive.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The name in a schema text, as `u16`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($type)),+ }
+            }
+
+            /// Size in bytes, which is also its alignment.
+            #[must_use]
+            pub const fn size(self) -> usize {
+                match self { $(Self::$variant => size_of::<$type>()),+ }
+            }
+        }
+
+        $(impl FieldType for $type {
+            const KIND: FieldKind = FieldKind::Primitive(Primitive::$variant);
+            const COUNT: usize = 1;
+        })+
+    };
+}
+
+primitives! {
+    U8 u8 "8 bits, unsigned.", U16 u16 "16 bits, unsigned.",
+    U32 u32 "32 bits, unsigned.", U64 u64 "64 bits, unsigned.",
+    I8 i8 "8 bits, two's complement.", I16 i16 "16 bits, two's complement.",
+    I32 i32 "32 bits, two's complement.", I64 i64 "64 bits, two's complement.",
+    F32 f32 "IEEE 754 single precision.", F64 f64 "IEEE 754 double precision."
+}
+
+/// Nanoseconds since the epoch by CLOCK_REALTIME, as messages carry in `timestamp_ns`.
+///
+/// For dating data, never for measuring a duration: this clock can be set. 0 before 1970.
+#[must_use]
+pub fn timestamp_now_ns() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The only value that has the type of a field: how `message!` checks that its table is true.
+#[doc(hidden)]
+pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
+    std::marker::PhantomData
+}
+
+/// Declares a message: a `#[repr(C)]` struct that any process may read as plain bytes.
+///
+/// The struct is `Clone`, `Copy`, `Debug`, `PartialEq`, [`Pod`](crate::message::Pod),
+/// [`Zeroable`](crate::message::Zeroable) and [`Message`](crate::message::Message). Fields are
+/// numbers of a fixed width, other messages, and arrays of these.
+///
+/// ```
+/// use horus_core::message::Message;
+///
+/// horus_core::message! {
+///     /// Charge of the battery.
+///     pub struct Battery {
+///         /// CLOCK_REALTIME, nanoseconds.
+///         pub timestamp_ns: u64,
+///         /// Volts, per cell.
+///         pub cells: [f32; 4],
+///     }
+/// }
+///
+/// assert_eq!(Battery::SCHEMA.size, 24);
+/// assert_eq!(Battery::HASH, Battery::SCHEMA.hash());
+/// ```
+///
+/// The crate that declares it may deny `unsafe_code`; under `forbid` the generated exception is an
+/// error.
+///
+/// # What is refused
+///
+/// Each of these is a compile error that says what to write instead.
+///
+/// Padding between fields, because its bytes are not initialized:
+///
+/// ```compile_fail,E0080
+/// horus_core::message! { pub struct Gap { pub ring: u16, pub range: f32 } }
+/// ```
+///
+/// … or at the end:
+///
+/// ```compile_fail,E0080
+/// horus_core::message! { pub struct Tail { pub range: f32, pub ring: u16 } }
+/// ```
+///
+/// … or its absence by force:
+///
+/// ```compile_fail,E0080
+/// horus_core::message! { #[repr(packed)] pub struct Packed { pub ring: u16, pub range: f32 } }
+/// ```
+///
+/// Types of which some bit patterns are invalid, or whose size depends on the machine:
+///
+/// ```compile_fail,E0277
+/// horus_core::message! { pub struct Flag { pub armed: bool } }
+/// ```
+/// ```compile_fail,E0277
+/// horus_core::message! { pub struct Size { pub length: usize } }
+/// ```
+/// ```compile_fail,E0277
+/// horus_core::message! { pub struct Wide { pub id: u128 } }
+/// ```
+/// ```compile_fail,E0277
+/// horus_core::message! { pub struct Maybe { pub value: [Option<u8>; 2] } }
+/// ```
+/// ```compile_fail,E0277
+/// horus_core::message! { pub struct Pointer { pub name: &'static str } }
+/// ```
+///
+/// A struct that is not a message itself:
+///
+/// ```compile_fail,E0277
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// pub struct Plain(f32);
+/// horus_core::message! { pub struct Outer { pub inner: Plain } }
+/// ```
+///
+/// Nothing at all, arrays of nothing, and anything but a struct with named fields:
+///
+/// ```compile_fail
+/// horus_core::message! { pub struct Empty {} }
+/// ```
+/// ```compile_fail,E0080
+/// horus_core::message! { pub struct Nothing { pub a: u32, pub b: [u32; 0] } }
+/// ```
+/// ```compile_fail
+/// horus_core::message! { pub struct Tuple(pub u32); }
+/// ```
+/// ```compile_fail
+/// horus_core::message! { pub struct Generic<T> { pub value: T } }
+/// ```
+#[macro_export]
+macro_rules! message {
+    ($(#[$attribute:meta])* $visibility:vis struct $name:ident {
+        $($(#[$field_attribute:meta])* $field_visibility:vis $field:ident: $type:ty),+ $(,)?
+    }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[repr(C)]
+        $visibility struct $name {
+            $($(#[$field_attribute])* $field_visibility $field: $type),+
+        }
+
+        impl $crate::message::Message for $name {
+            const SCHEMA: $crate::message::Schema = $crate::message::Schema::checked(
+                ::core::stringify!($name),
+                ::core::mem::size_of::<$name>(),
+                ::core::mem::align_of::<$name>(),
+                &[$($crate::message::Field::of::<$type>(
+                    ::core::stringify!($field),
+                    ::core::mem::offset_of!($name, $field),
+                )),+],
+            );
+        }
+
+        impl $crate::message::FieldType for $name {
+            const KIND: $crate::message::FieldKind =
+                $crate::message::FieldKind::Message(&<$name as $crate::message::Message>::SCHEMA);
+            const COUNT: usize = 1;
+        }
+
+        const _: () = {
+            let mut end = 0;
+            $(
+                ::core::assert!(::core::mem::offset_of!($name, $field) == end, ::core::concat!(
+                    "implicit padding before field `", ::core::stringify!($field), "` of message `",
+                    ::core::stringify!($name), "`: put larger fields first, or add an explicit ",
+                    "`_reserved: [u8; N]` field before it"
+                ));
+                end += ::core::mem::size_of::<$type>();
+            )+
+            ::core::assert!(::core::mem::size_of::<$name>() == end, ::core::concat!(
+                "implicit padding at the end of message `", ::core::stringify!($name),
+                "`: add an explicit `_reserved: [u8; N]` field"
+            ));
+            // WHY: an attribute macro may rewrite the struct; these must be all of its fields, of
+            // exactly these types.
+            let _: fn($name) = |message| {
+                let $name { $($field),+ } = message;
+                $(let _: ::core::marker::PhantomData<$type> =
+                    $crate::message::type_of(&$field);)+
+            };
+            // WHY: evaluates the checks of the schema even if nothing uses the message.
+            let _ = <$name as $crate::message::Message>::HASH;
+        };
+
+        // WHY: the one exception to `deny(unsafe_code)`. What it claims is proven by the struct's
+        // attributes and the constant above, or this does not compile.
+        #[allow(unsafe_code)]
+        const _: () = {
+            // SAFETY: every field is `Pod`, so all zeros are valid.
+            unsafe impl $crate::message::Zeroable for $name {}
+            // SAFETY: `repr(C)`, `Copy` and not generic; every field is a `FieldType`, so `Pod`;
+            // each begins where the one before it ends, and the last ends with the struct.
+            unsafe impl $crate::message::Pod for $name {}
+        };
+    };
+    ($(#[$attribute:meta])* $visibility:vis struct $name:ident {}) => {
+        ::core::compile_error!(::core::concat!(
+            "message `", ::core::stringify!($name), "` has no fields"
+        ));
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!("`message!` takes one struct with named fields and no generics");
+    };
+}

@@ -1,0 +1,438 @@
+//! The consuming end of a ring: a cursor in every lane, and where it starts.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use crate::contract::Reliability;
+use crate::error::OpenError;
+use crate::fork::fork_epoch;
+use crate::gate;
+use crate::lane::{LaneReader, Polled, UNGATED};
+use crate::layout::POSITION_MAX;
+use crate::memory::{LaneMemory, RawLane};
+use crate::owner;
+use crate::region::Access;
+use crate::segment::Segment;
+use crate::sync::{Word, edge};
+
+/// How a reader takes part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Keeps private cursors; never delays a writer; loses messages when it is slow.
+    KeepLast,
+    /// Registers a gate: writers do not overrun it.
+    Gated,
+    /// Maps everything read-only and is not counted: tools.
+    Observer,
+}
+
+/// What a consumer has seen, in messages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReadStats {
+    /// Delivered to the caller.
+    pub received: u64,
+    /// Overwritten before this reader came to them.
+    pub lost: u64,
+    /// Passed over by asking for the latest only.
+    pub skipped: u64,
+    /// Published since this reader joined and not yet passed by it.
+    pub waiting: u64,
+    /// Published since this reader joined: the sum of the other four, once the writers rest.
+    pub sent: u64,
+    /// Calls that gave up because the writer was faster; the message was not lost by that.
+    pub busy: u64,
+}
+
+/// The consuming end, whatever its messages are.
+#[derive(Debug)]
+pub struct RawConsumer {
+    /// Readers of the lanes that are mapped, in the order of their discovery.
+    lanes: Vec<LaneReader<RawLane>>,
+    next: usize,
+    received: u64,
+    /// The ready bits that were looked at.
+    known: u64,
+    ready: *const std::sync::atomic::AtomicU64,
+    epoch: u64,
+    /// By lane: where this reader starts.
+    starts: Box<[u64]>,
+    mapped: u64,
+    reading: Reading,
+    reader: Option<u32>,
+    gate: Option<u32>,
+    segment: Arc<Segment>,
+}
+
+// SAFETY: `ready` points into the segment, which is kept and is `Sync`; all else is `Send`.
+unsafe impl Send for RawConsumer {}
+
+impl RawConsumer {
+    /// Joins as a reader, from the present head of every lane on, plus the topic's history.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::IncompatibleQos`], [`OpenError::GatedOnly`], [`OpenError::TooManySubscribers`],
+    /// [`OpenError::TooManyReliableSubscribers`], [`OpenError::Forked`] or [`OpenError::Io`].
+    pub fn new(segment: Arc<Segment>, reading: Reading) -> Result<Self, OpenError> {
+        if segment.is_forked() {
+            return Err(OpenError::Forked);
+        }
+        let contract = segment.contract();
+        let gatable = contract.gated_only || contract.reliability == Reliability::Reliable;
+        if contract.gated_only && reading == Reading::KeepLast {
+            return Err(OpenError::GatedOnly { found: true });
+        }
+        if reading == Reading::Gated && !gatable {
+            return Err(OpenError::IncompatibleQos {
+                offered: contract.reliability,
+                requested: Reliability::Reliable,
+            });
+        }
+        let ready: *const _ = &segment.control(Access::Read)?.ready;
+        let mut this = Self {
+            lanes: Vec::new(),
+            next: 0,
+            received: 0,
+            known: 0,
+            ready,
+            epoch: fork_epoch(),
+            starts: vec![0; contract.shape.request().lane_limit as usize].into(),
+            mapped: 0,
+            reading,
+            reader: None,
+            gate: None,
+            segment,
+        };
+        // WHY: from here on the drop gives back whatever was claimed.
+        this.join()?;
+        this.look_for_lanes();
+        Ok(this)
+    }
+
+    fn join(&mut self) -> Result<(), OpenError> {
+        let segment = Arc::clone(&self.segment);
+        let mut adopted = false;
+        if self.reading != Reading::Observer {
+            self.reader = Some(claim_reader(&segment)?);
+        }
+        if self.reading == Reading::Gated {
+            let (gate, predecessor) = claim_gate(&segment)?;
+            self.gate = Some(gate);
+            adopted = predecessor != 0 && segment.contract().gated_only;
+        }
+        for lane in 0..self.starts.len() {
+            self.starts[lane] = self.start(lane as u32, adopted)?;
+        }
+        Ok(())
+    }
+
+    /// Where to start in a lane; registers the gate there.
+    fn start(&self, lane: u32, adopted: bool) -> Result<u64, OpenError> {
+        let block = self.segment.lane_block(lane, Access::Read)?;
+        let contract = self.segment.contract();
+        // Relaxed: a publisher that is just taking over has no history yet.
+        let (owner, epoch_owner) = (block.owner.get(), block.epoch_owner.get());
+        let session = owner != 0 && owner == epoch_owner && !self.segment.is_dead(owner);
+        let history = if session || contract.persists { u64::from(contract.history) } else { 0 };
+        // WHY: as far back as a lapped reader would go, no further.
+        let history = history.min(contract.shape.capacity() * 7 / 8);
+        // ORDERING(head): pairs with the store in `LaneWriter::write`; the epoch's start was
+        // stored before it.
+        let head = Word::load(&block.head, edge::HEAD_SEE).min(POSITION_MAX);
+        let floor = if contract.persists { 0 } else { block.epoch_start.get() };
+        let Some(gate) = self.gate else {
+            return Ok(head.saturating_sub(history).max(floor.min(head)));
+        };
+        let parts = self.segment.bare_lane(lane, Access::Read, Access::Write)?;
+        // SAFETY: block and cursors are mapped as the segment says; no slot is touched here.
+        let memory = unsafe { RawLane::new(parts) };
+        // Relaxed: the claim of the gate ordered it.
+        let cursor = memory.cursor(gate).get();
+        if adopted && cursor != 0 && cursor - 1 <= head {
+            // WHY: the dead reader's cursor was never lifted, so nothing behind it was overrun.
+            return Ok(cursor - 1);
+        }
+        Ok(gate::join(&memory, gate, history, floor))
+    }
+
+    #[inline(always)]
+    fn ready(&self) -> &std::sync::atomic::AtomicU64 {
+        // SAFETY: points into the segment, which this end keeps; an atomic, never torn down.
+        unsafe { &*self.ready }
+    }
+
+    #[inline(always)]
+    fn look_for_lanes(&mut self) {
+        // ORDERING(ready): pairs with the bits set in `RawProducer::open_lane`.
+        let ready = Word::load(self.ready(), edge::READY_SEE);
+        if ready != self.known {
+            self.discover(ready);
+        }
+    }
+
+    /// Maps the lanes that `ready` says are there. What cannot be mapped is tried again.
+    #[cold]
+    fn discover(&mut self, ready: u64) {
+        let mut complete = true;
+        for lane in 0..self.starts.len() as u32 {
+            let bit = 1 << lane;
+            if ready & bit == 0 || self.mapped & bit != 0 {
+                continue;
+            }
+            let area = if self.reading == Reading::Observer { Access::Read } else { Access::Write };
+            let Ok(raw) = self.segment.lane(lane, Access::Read, area) else {
+                complete = false;
+                continue;
+            };
+            let (gate, exclusive) =
+                (self.gate.unwrap_or(UNGATED), self.gate.is_some() && self.is_exclusive());
+            self.lanes.push(LaneReader::new(raw, self.starts[lane as usize], gate, exclusive));
+            self.mapped |= bit;
+        }
+        if complete {
+            self.known = ready;
+        }
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.segment.contract().gated_only
+    }
+
+    /// Copies the next message of any lane into `dst`, lane after lane in turn. Never blocks.
+    ///
+    /// # Safety
+    ///
+    /// `dst` is writable for `bytes` bytes, which are at most the payload of the ring.
+    #[inline(always)]
+    pub unsafe fn recv(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        if fork_epoch() != self.epoch {
+            return Polled::Empty;
+        }
+        self.look_for_lanes();
+        let mut busy = false;
+        for _ in 0..self.lanes.len() {
+            let lane = self.next;
+            self.next = if lane + 1 == self.lanes.len() { 0 } else { lane + 1 };
+            // SAFETY: the caller's contract.
+            match unsafe { self.lanes[lane].read(dst, bytes) } {
+                Polled::Message => {
+                    self.received += 1;
+                    return Polled::Message;
+                }
+                Polled::Empty => {}
+                Polled::Busy => busy = true,
+            }
+        }
+        if busy { Polled::Busy } else { Polled::Empty }
+    }
+
+    /// Copies the newest message of lane `lane` (by discovery) into `dst`, passing over the rest.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    #[inline(always)]
+    unsafe fn latest_of(&mut self, lane: usize, dst: *mut u8, bytes: usize) -> Polled {
+        // SAFETY: the caller's contract.
+        unsafe { self.lanes[lane].read_latest(dst, bytes) }
+    }
+
+    /// The ledger since this reader joined. Costs a look at every lane's head.
+    #[must_use]
+    pub fn stats(&self) -> ReadStats {
+        let mut stats = ReadStats { received: self.received, ..ReadStats::default() };
+        for lane in &self.lanes {
+            stats.lost += lane.lost();
+            stats.skipped += lane.skipped();
+            stats.busy += lane.busy();
+        }
+        let mut passed = 0;
+        for lane in &self.lanes {
+            passed += lane.position();
+        }
+        let mut started = 0;
+        let mut heads = 0;
+        for (lane, start) in self.starts.iter().enumerate() {
+            let Ok(block) = self.segment.lane_block(lane as u32, Access::Read) else { continue };
+            // Relaxed: a figure; a lane that is not mapped yet counts from its start.
+            heads += block.head.get().min(POSITION_MAX).max(*start);
+            started += start;
+            passed += if self.mapped & (1 << lane) == 0 { *start } else { 0 };
+        }
+        stats.sent = heads - started;
+        stats.waiting = heads.saturating_sub(passed);
+        stats
+    }
+
+    /// True once this handle is a copy in a forked child: it receives nothing any more.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        fork_epoch() != self.epoch
+    }
+
+    /// How often a publisher stopped waiting for this reader (reliable topics).
+    #[must_use]
+    pub fn detached(&self) -> u64 {
+        let block = self.gate.and_then(|gate| self.segment.gate_block(gate, Access::Read).ok());
+        block.map_or(0, |block| block.detached.get())
+    }
+
+    /// How this reader takes part.
+    #[must_use]
+    pub const fn reading(&self) -> Reading {
+        self.reading
+    }
+
+    /// The topic.
+    #[must_use]
+    pub const fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+}
+
+impl Drop for RawConsumer {
+    fn drop(&mut self) {
+        // A forked child owns nothing here.
+        if self.is_forked() {
+            return;
+        }
+        let me = self.segment.me();
+        if let Some(gate) = self.gate
+            && let (Ok(block), Ok(cursors)) = (
+                self.segment.gate_block(gate, Access::Write),
+                self.segment.cursors(gate, Access::Write),
+            )
+        {
+            gate::free(block, cursors.iter(), me, me);
+        }
+        if let Some(reader) = self.reader
+            && let Ok(block) = self.segment.reader_block(reader, Access::Write)
+        {
+            owner::release(&block.owner);
+        }
+    }
+}
+
+fn claim_reader(segment: &Segment) -> Result<u32, OpenError> {
+    let limit = segment.shape().request().reader_limit;
+    let blocks: Vec<_> = (0..limit)
+        .map(|reader| segment.reader_block(reader, Access::Write))
+        .collect::<Result<_, _>>()?;
+    let owners = blocks.iter().map(|block| &block.owner);
+    owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner))
+        .map(|(reader, _)| reader)
+        .ok_or(OpenError::TooManySubscribers { limit })
+}
+
+/// Claims a gate; also says whose place it takes, 0 for a free one.
+fn claim_gate(segment: &Segment) -> Result<(u32, u64), OpenError> {
+    let limit = segment.shape().request().gate_limit;
+    let blocks: Vec<_> = (0..limit)
+        .map(|gate| segment.gate_block(gate, Access::Write))
+        .collect::<Result<_, _>>()?;
+    let owners = blocks.iter().map(|block| &block.owner);
+    owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner))
+        .ok_or(OpenError::TooManyReliableSubscribers { limit })
+}
+
+/// The consuming end of a ring of `T`. `Send`, not `Sync`: one thread at a time.
+#[derive(Debug)]
+pub struct Consumer<T> {
+    raw: RawConsumer,
+    // A cell-like marker keeps the end from being shared between threads.
+    marker: PhantomData<(fn() -> T, std::cell::Cell<()>)>,
+}
+
+impl<T: Pod> Consumer<T> {
+    /// A typed view of `raw`.
+    ///
+    /// # Panics
+    ///
+    /// If the ring's messages are not of the size of `T`.
+    #[must_use]
+    pub fn new(raw: RawConsumer) -> Self {
+        let bytes = raw.segment.shape().request().payload_bytes;
+        assert_eq!(bytes, size_of::<T>() as u64, "the ring's payload has another size");
+        Self { raw, marker: PhantomData }
+    }
+
+    /// The next message, or `None` if there is none right now. Never blocks.
+    ///
+    /// Wait-free: bounded work, no allocation, no system call, but for the first message of a
+    /// publisher that came later, whose lane is mapped then. `None` in a forked child.
+    #[inline(always)]
+    pub fn recv(&mut self) -> Option<T> {
+        let mut message = MaybeUninit::<T>::uninit();
+        // SAFETY: room for a `T`, whose size `new` compared with the ring's payload.
+        match unsafe { self.raw.recv(message.as_mut_ptr().cast(), size_of::<T>()) } {
+            // SAFETY: all bytes were written, and any bytes are a `T`.
+            Polled::Message => Some(unsafe { message.assume_init() }),
+            Polled::Empty | Polled::Busy => None,
+        }
+    }
+
+    /// [`Self::recv`] into memory that is already there: one copy less of a large message.
+    ///
+    /// True if a message arrived. Else `message` holds unspecified values.
+    #[inline(always)]
+    pub fn recv_into(&mut self, message: &mut T) -> bool {
+        let dst = std::ptr::from_mut(message).cast();
+        // SAFETY: room for a `T`, whose size `new` compared with the ring's payload; whatever
+        // bytes a torn copy leaves are a `T`.
+        unsafe { self.raw.recv(dst, size_of::<T>()) == Polled::Message }
+    }
+
+    /// The newest message that was not received yet; older ones are passed over and counted as
+    /// skipped. `None` if there is nothing new.
+    ///
+    /// With several publishers the one with the greatest `key` wins, which makes the answer as
+    /// good as the publishers' clocks agree. Never blocks.
+    #[inline]
+    pub fn latest_by_key(&mut self, key: impl Fn(&T) -> u64) -> Option<T> {
+        if self.raw.is_forked() {
+            return None;
+        }
+        self.raw.look_for_lanes();
+        let mut best: Option<T> = None;
+        for lane in 0..self.raw.lanes.len() {
+            let mut message = MaybeUninit::<T>::uninit();
+            let dst = message.as_mut_ptr().cast();
+            // SAFETY: room for a `T`, as in `recv`.
+            if unsafe { self.raw.latest_of(lane, dst, size_of::<T>()) } != Polled::Message {
+                continue;
+            }
+            // SAFETY: all bytes were written, and any bytes are a `T`.
+            let message = unsafe { message.assume_init() };
+            if best.as_ref().is_some_and(|best| key(best) > key(&message)) {
+                self.raw.lanes[lane].count_skipped();
+                continue;
+            }
+            if best.replace(message).is_some() {
+                self.raw.lanes[lane].count_skipped();
+            }
+        }
+        self.raw.received += u64::from(best.is_some());
+        best
+    }
+
+    /// [`Self::latest_by_key`] for a ring with one publisher at a time.
+    #[inline]
+    pub fn latest(&mut self) -> Option<T> {
+        self.latest_by_key(|_| 0)
+    }
+
+    /// The ledger since this reader joined. Costs a look at every lane's head.
+    #[must_use]
+    pub fn stats(&self) -> ReadStats {
+        self.raw.stats()
+    }
+
+    /// What lies under the type.
+    #[must_use]
+    pub const fn raw(&self) -> &RawConsumer {
+        &self.raw
+    }
+}

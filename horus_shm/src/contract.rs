@@ -1,0 +1,224 @@
+//! The contract of a topic file: what its creator fixed, and what a joiner asks for.
+
+use std::borrow::Cow;
+
+use crate::error::OpenError;
+use crate::layout::{SCHEMA_BYTES_MAX, TYPE_NAME_BYTES_MAX};
+use crate::shape::{Shape, ShapeRequest, default_capacity, stride_for};
+
+/// What both ends must agree on about a message: its schema, opaque to this crate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypeInfo {
+    /// The type's name, at most 128 bytes.
+    pub name: Cow<'static, str>,
+    /// The schema text, at most 15 KiB; stored in the file for tools.
+    pub schema: Cow<'static, str>,
+    /// Hash of the schema text; what is compared.
+    pub hash: [u8; 16],
+    /// Size of a message, in bytes; of the largest one if `sized`.
+    pub bytes: u64,
+    /// Alignment of a message, in bytes.
+    pub align: u32,
+    /// Messages have a length of their own.
+    pub sized: bool,
+}
+
+impl TypeInfo {
+    /// Plain bytes of the size and alignment of `T`, for rings between ends that share its source.
+    #[must_use]
+    pub fn opaque<T>() -> Self {
+        let (bytes, align) = (size_of::<T>() as u64, align_of::<T>() as u32);
+        let mut hash = [0; 16];
+        hash[..8].copy_from_slice(&bytes.to_le_bytes());
+        hash[8..12].copy_from_slice(&align.to_le_bytes());
+        let schema = format!("opaque size={bytes} align={align}\n");
+        Self { name: "opaque".into(), schema: schema.into(), hash, bytes, align, sized: false }
+    }
+}
+
+/// What a full lane means to a publisher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reliability {
+    /// The writer never waits; a slow reader loses messages and counts them.
+    #[default]
+    BestEffort,
+    /// Readers may register gates, and a send that would overrun one is refused.
+    Reliable,
+}
+
+impl std::fmt::Display for Reliability {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::BestEffort => "best effort",
+            Self::Reliable => "reliable",
+        })
+    }
+}
+
+/// Who pays for the store-load order between a sender and a reader about to sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WakeEdge {
+    /// The reader, by a `membarrier` call before it sleeps.
+    #[default]
+    Membarrier,
+    /// The sender, by a fence in every send.
+    Fence,
+}
+
+/// All that the creator of a topic file fixed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contract {
+    /// The message type.
+    pub type_info: TypeInfo,
+    /// Sizes and offsets.
+    pub shape: Shape,
+    /// What a full lane means.
+    pub reliability: Reliability,
+    /// Messages that a late joiner still gets.
+    pub history: u32,
+    /// History outlives its publishers, and the file its processes.
+    pub persists: bool,
+    /// Every reader is gated, and writers leave out the odd stamp.
+    pub gated_only: bool,
+    /// Who pays for waking.
+    pub wake_edge: WakeEdge,
+}
+
+/// What one who opens a topic asks for. Whatever is `None` is adopted from the file, or takes its
+/// default if this call creates it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The message type.
+    pub type_info: TypeInfo,
+    /// Slots of a lane; rounded up to a power of two.
+    pub capacity: Option<u64>,
+    /// True for readers, to whom a larger capacity is as good.
+    pub capacity_is_minimum: bool,
+    /// Lanes: publishers at a time. Default 16.
+    pub lane_limit: Option<u32>,
+    /// Gates: reliable readers at a time. Default 16, or none on a best-effort topic.
+    pub gate_limit: Option<u32>,
+    /// Announced readers at a time. Default 64.
+    pub reader_limit: Option<u32>,
+    /// Default best effort.
+    pub reliability: Option<Reliability>,
+    /// Default 0.
+    pub history: Option<u32>,
+    /// Default false.
+    pub persists: Option<bool>,
+    /// Default membarrier.
+    pub wake_edge: Option<WakeEdge>,
+    /// Not a wish but a kind of ring: gated-only files and others do not mix.
+    pub gated_only: bool,
+}
+
+impl Request {
+    /// A request that leaves everything but the type open.
+    #[must_use]
+    pub const fn new(type_info: TypeInfo) -> Self {
+        Self {
+            type_info,
+            capacity: None,
+            capacity_is_minimum: false,
+            lane_limit: None,
+            gate_limit: None,
+            reader_limit: None,
+            reliability: None,
+            history: None,
+            persists: None,
+            wake_edge: None,
+            gated_only: false,
+        }
+    }
+
+    /// The contract of a file that this request creates.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`] if no file can be made like that.
+    pub fn contract(&self) -> Result<Contract, OpenError> {
+        let info = &self.type_info;
+        for (field, bytes, max) in [
+            ("type name", info.name.len(), TYPE_NAME_BYTES_MAX),
+            ("schema text", info.schema.len(), SCHEMA_BYTES_MAX),
+        ] {
+            if bytes > max {
+                return Err(OpenError::TypeTooLong { field, bytes, max });
+            }
+        }
+        let reliability = self.reliability.unwrap_or_default();
+        let gates = if reliability == Reliability::Reliable { 16 } else { 0 };
+        let stride = stride_for(info.bytes.min(1 << 30), info.sized, false);
+        let shape = Shape::new(ShapeRequest {
+            payload_bytes: info.bytes,
+            payload_align: info.align,
+            capacity: self.capacity.map_or_else(|| default_capacity(stride), rounded_capacity),
+            lane_limit: self.lane_limit.unwrap_or(16),
+            gate_limit: self.gate_limit.unwrap_or(gates),
+            reader_limit: self.reader_limit.unwrap_or(64),
+            sized: info.sized,
+            pinnable: false,
+        })?;
+        Ok(Contract {
+            type_info: info.clone(),
+            shape,
+            reliability,
+            history: self.history.unwrap_or(0),
+            persists: self.persists.unwrap_or(false),
+            gated_only: self.gated_only,
+            wake_edge: self.wake_edge.unwrap_or_default(),
+        })
+    }
+
+    /// Checks that `contract` gives what this request asks for.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::SchemaMismatch`], [`OpenError::GatedOnly`] or [`OpenError::QosMismatch`] with
+    /// the first field that differs.
+    pub fn check(&self, contract: &Contract) -> Result<(), OpenError> {
+        let (wanted, found) = (&self.type_info, &contract.type_info);
+        let same_size = wanted.bytes == found.bytes && wanted.align == found.align;
+        if wanted.hash != found.hash || !same_size || wanted.sized != found.sized {
+            return Err(OpenError::SchemaMismatch {
+                wanted: Box::new(wanted.clone()),
+                found: Box::new(found.clone()),
+            });
+        }
+        if self.gated_only != contract.gated_only {
+            return Err(OpenError::GatedOnly { found: contract.gated_only });
+        }
+        let shape = contract.shape.request();
+        match self.capacity.map(rounded_capacity) {
+            Some(c) if self.capacity_is_minimum && c <= shape.capacity => {}
+            capacity => same("capacity", &shape.capacity, capacity.as_ref())?,
+        }
+        same("lane_limit", &shape.lane_limit, self.lane_limit.as_ref())?;
+        same("gate_limit", &shape.gate_limit, self.gate_limit.as_ref())?;
+        same("reader_limit", &shape.reader_limit, self.reader_limit.as_ref())?;
+        same("reliability", &contract.reliability, self.reliability.as_ref())?;
+        same("history", &contract.history, self.history.as_ref())?;
+        same("persists", &contract.persists, self.persists.as_ref())?;
+        same("wake_edge", &contract.wake_edge, self.wake_edge.as_ref())
+    }
+}
+
+/// The next power of two in range; what is out of range stays so, for the shape to refuse.
+fn rounded_capacity(capacity: u64) -> u64 {
+    capacity.checked_next_power_of_two().unwrap_or(u64::MAX)
+}
+
+fn same<V: PartialEq + std::fmt::Debug>(
+    field: &'static str,
+    found: &V,
+    wanted: Option<&V>,
+) -> Result<(), OpenError> {
+    match wanted {
+        Some(wanted) if wanted != found => Err(OpenError::QosMismatch {
+            field,
+            found: format!("{found:?}"),
+            wanted: format!("{wanted:?}"),
+        }),
+        _ => Ok(()),
+    }
+}

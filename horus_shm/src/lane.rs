@@ -1,0 +1,352 @@
+//! The lane: one writer, any number of readers, a stamp in every slot.
+//!
+//! A writer publishes position `p` by one store of the even stamp into slot `p mod capacity`. On
+//! an *open* lane it says before, by the odd stamp, that the slot is no longer what it was, so
+//! that a reader who is overwritten under its copy notices. Where every reader is gated (a
+//! *gated-only* file) nobody can be in the slot, and the odd stamp is left out.
+
+use core::mem::size_of;
+
+use crate::layout::{POSITION_MAX, SKIP, published, writing};
+use crate::memory::LaneMemory;
+use crate::sync::{Word, edge};
+
+/// A reader that was lapped this often within one call gives up until the next call.
+pub const RESYNC_MAX: u32 = 3;
+
+/// Every reliable reader is a whole lane behind; nothing was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoRoom;
+
+/// What a look at a lane found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Polled {
+    /// A message was copied out.
+    Message,
+    /// Nothing new.
+    Empty,
+    /// The writer lapped this reader faster than it could follow; try again.
+    Busy,
+}
+
+/// The writing end of a lane.
+#[derive(Debug)]
+pub struct LaneWriter<M> {
+    memory: M,
+    mask: u64,
+    pos: u64,
+    /// First position that needs another look at the gates.
+    limit: u64,
+    exclusive: bool,
+    /// By gate: the cursor at which it was given up; 0 for a gate that counts.
+    given_up: Box<[u64]>,
+}
+
+impl<M: LaneMemory> LaneWriter<M> {
+    /// The writer of a lane that was just claimed, from position `pos` on.
+    ///
+    /// `gated`: readers may register gates. `exclusive`: all of them do, so copies cannot race.
+    pub fn new(memory: M, pos: u64, gated: bool, exclusive: bool) -> Self {
+        let mask = memory.capacity() - 1;
+        // WHY: `pos` as the limit makes the first write look at the gates.
+        let limit = if gated { pos } else { u64::MAX };
+        let gates = if gated { memory.gate_limit() as usize } else { 0 };
+        Self { memory, mask, pos, limit, exclusive, given_up: vec![0; gates].into() }
+    }
+
+    /// Copies `bytes` bytes at `src` into the next slot and publishes it. Wait-free.
+    ///
+    /// # Errors
+    ///
+    /// [`NoRoom`] if a gate is a whole lane behind.
+    ///
+    /// # Safety
+    ///
+    /// * `src` is readable for `bytes` bytes, which fit the slot's payload.
+    /// * This is the lane's only writer.
+    #[inline(always)]
+    pub unsafe fn write(&mut self, src: *const u8, bytes: usize) -> Result<(), NoRoom> {
+        let pos = self.pos;
+        if pos >= self.limit && !self.find_room() {
+            return Err(NoRoom);
+        }
+        let index = pos & self.mask;
+        let stamp = self.memory.stamp(index);
+        if self.exclusive {
+            // SAFETY: the caller's contract; no gate is in the slot, and all readers are gated.
+            unsafe { self.memory.store_exclusive(index, src, bytes) };
+        } else {
+            // Relaxed: the fence below orders it before the payload.
+            stamp.set(writing(pos));
+            // ORDERING(overwrite): pairs with the fence in `LaneReader::copy_out`.
+            self.memory.fence(edge::OVERWRITE_BEGIN);
+            // SAFETY: the caller's contract.
+            unsafe { self.memory.store_racing(index, src, bytes) };
+        }
+        let next = pos + 1;
+        // ORDERING(slot): pairs with the load in `LaneReader::read`.
+        stamp.store(published(pos), edge::SLOT_PUBLISH);
+        // ORDERING(head): pairs with the loads in `LaneReader::resync` and `gate::join`.
+        self.memory.block().head.store(next, edge::HEAD_PUBLISH);
+        self.pos = next;
+        if next < self.limit {
+            self.memory.prefetch(next & self.mask);
+        }
+        Ok(())
+    }
+
+    /// Reads the gates again: true if the next position may be written.
+    #[cold]
+    fn find_room(&mut self) -> bool {
+        // ORDERING(gate): pairs with the fence in `gate::join`.
+        self.memory.fence(edge::GATE_SCAN);
+        let mut least = self.pos;
+        for (gate, &given_up) in self.given_up.iter().enumerate() {
+            // ORDERING(cursor): pairs with the store in `LaneReader::advance`.
+            let cursor = self.memory.cursor(gate as u32).load(edge::CURSOR_SEE);
+            if cursor != 0 && cursor != given_up {
+                least = least.min(cursor - 1);
+            }
+        }
+        self.limit = least.saturating_add(self.memory.capacity());
+        self.pos < self.limit
+    }
+
+    /// The gate that is furthest behind and its cursor, if any gate counts.
+    pub fn slowest_gate(&self) -> Option<(u32, u64)> {
+        let cursors = self.given_up.iter().enumerate().filter_map(|(gate, &given_up)| {
+            // Relaxed: only names whom to probe; `find_room` decides.
+            let cursor = self.memory.cursor(gate as u32).get();
+            (cursor != 0 && cursor != given_up).then_some((gate as u32, cursor))
+        });
+        cursors.min_by_key(|&(_, cursor)| cursor)
+    }
+
+    /// Stops waiting for `gate` until its cursor moves on from `cursor`.
+    pub fn give_up(&mut self, gate: u32, cursor: u64) {
+        self.given_up[gate as usize] = cursor;
+    }
+
+    /// Position of the next write: how many messages this lane has carried.
+    pub const fn position(&self) -> u64 {
+        self.pos
+    }
+
+    /// The memory under the lane.
+    pub const fn memory(&self) -> &M {
+        &self.memory
+    }
+}
+
+/// No gate: a reader that writers never wait for.
+pub const UNGATED: u32 = u32::MAX;
+
+/// A reading end of a lane, with its own position.
+#[derive(Debug)]
+pub struct LaneReader<M> {
+    memory: M,
+    mask: u64,
+    pos: u64,
+    gate: u32,
+    exclusive: bool,
+    lost: u64,
+    skipped: u64,
+    busy: u64,
+}
+
+impl<M: LaneMemory> LaneReader<M> {
+    /// A reader from position `pos` on; behind `gate` unless that is [`UNGATED`].
+    ///
+    /// `exclusive`: the file is gated-only, so copies cannot race.
+    pub fn new(memory: M, pos: u64, gate: u32, exclusive: bool) -> Self {
+        let mask = memory.capacity() - 1;
+        Self { memory, mask, pos, gate, exclusive, lost: 0, skipped: 0, busy: 0 }
+    }
+
+    /// Copies the next message into `dst`. Bounded work; never blocks.
+    ///
+    /// `dst` holds a message only if the answer is [`Polled::Message`]; else its bytes are junk.
+    ///
+    /// # Safety
+    ///
+    /// `dst` is writable for `bytes` bytes, which are at most the slot's payload.
+    #[inline(always)]
+    pub unsafe fn read(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        let want = published(self.pos);
+        // ORDERING(slot): pairs with the store in `LaneWriter::write`.
+        let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
+        if stamp < want {
+            // An older message, or this position while it is being written.
+            return Polled::Empty;
+        }
+        // SAFETY: the caller's contract.
+        if stamp == want && unsafe { self.copy_out(want, dst, bytes) } {
+            return Polled::Message;
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.read_on(dst, bytes) }
+    }
+
+    /// Copies the slot of the current position, whose stamp was `want`; true if it still is.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::read`].
+    #[inline(always)]
+    unsafe fn copy_out(&mut self, want: u64, dst: *mut u8, bytes: usize) -> bool {
+        let index = self.pos & self.mask;
+        if self.exclusive {
+            // SAFETY: the caller's contract; the cursor keeps the writer out of the slot.
+            unsafe { self.memory.load_exclusive(index, dst, bytes) };
+        } else {
+            // SAFETY: the caller's contract.
+            unsafe { self.memory.load_racing(index, dst, bytes) };
+            // ORDERING(overwrite): pairs with the fence in `LaneWriter::write`.
+            self.memory.fence(edge::OVERWRITE_CHECK);
+            // Relaxed: the fence orders it after the payload.
+            if self.memory.stamp(index).get() != want {
+                return false;
+            }
+        }
+        self.advance(self.pos + 1);
+        true
+    }
+
+    /// The rest of [`Self::read`]: the slot holds a skip or a later message.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::read`].
+    #[cold]
+    unsafe fn read_on(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        let mut resyncs = 0;
+        let mut skips = 0;
+        loop {
+            let want = published(self.pos);
+            // ORDERING(slot): pairs with the store in `LaneWriter::write`.
+            let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
+            if stamp & !SKIP < want {
+                return Polled::Empty;
+            }
+            if stamp == want {
+                // SAFETY: the caller's contract.
+                if unsafe { self.copy_out(want, dst, bytes) } {
+                    return Polled::Message;
+                }
+            } else if stamp == want | SKIP && skips < self.memory.capacity() {
+                skips += 1;
+                self.advance(self.pos + 1);
+                continue;
+            }
+            if resyncs == RESYNC_MAX {
+                self.busy += 1;
+                return Polled::Busy;
+            }
+            resyncs += 1;
+            self.resync();
+        }
+    }
+
+    /// Copies the newest message into `dst` and passes over the ones before it, which count as
+    /// [`Self::skipped`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::read`].
+    #[inline]
+    pub unsafe fn read_latest(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        for _ in 0..=RESYNC_MAX {
+            // ORDERING(head): pairs with the store in `LaneWriter::write`.
+            let head = self.memory.block().head.load(edge::HEAD_SEE);
+            let newest = head.wrapping_sub(1);
+            if head <= POSITION_MAX && head > 0 && newest > self.pos {
+                self.skipped += newest - self.pos;
+                self.advance(newest);
+            }
+            let want = published(self.pos);
+            // ORDERING(slot): pairs with the store in `LaneWriter::write`.
+            let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
+            if stamp & !SKIP < want {
+                return Polled::Empty;
+            }
+            // SAFETY: the caller's contract.
+            if stamp == want && unsafe { self.copy_out(want, dst, bytes) } {
+                return Polled::Message;
+            }
+            if stamp == want | SKIP {
+                self.advance(self.pos + 1);
+            }
+        }
+        self.busy += 1;
+        Polled::Busy
+    }
+
+    /// Goes on at a published slot with room before the writer comes round; counts the gap.
+    fn resync(&mut self) {
+        let capacity = self.memory.capacity();
+        let margin = capacity.saturating_sub((capacity / 8).max(2)).max(1);
+        // ORDERING(head): pairs with the store in `LaneWriter::write`.
+        let head = self.memory.block().head.load(edge::HEAD_SEE);
+        // WHY: the head may lag behind the stamps that were just seen, and a damaged one may say
+        // anything; this position is lost in any case.
+        let after = self.pos + 1;
+        let target = if head <= POSITION_MAX { head.saturating_sub(margin) } else { after };
+        let target = target.max(after);
+        self.lost = self.lost.wrapping_add(target - self.pos);
+        self.advance(target);
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, pos: u64) {
+        self.pos = pos;
+        if self.gate != UNGATED {
+            // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
+            self.memory.cursor(self.gate).store(pos + 1, edge::CURSOR_ADVANCE);
+        }
+    }
+
+    /// True if the next message is there already.
+    #[inline]
+    pub fn has_message(&self) -> bool {
+        // Relaxed: nothing is read by it; `read` looks again.
+        self.memory.stamp(self.pos & self.mask).get() & !SKIP >= published(self.pos)
+    }
+
+    /// Position of the next message.
+    pub const fn position(&self) -> u64 {
+        self.pos
+    }
+
+    /// Messages that the writer overwrote before this reader came to them.
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Messages passed over by [`Self::read_latest`].
+    pub const fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Calls that gave up because the writer was faster.
+    pub const fn busy(&self) -> u64 {
+        self.busy
+    }
+
+    /// Counts a message that was read and then passed over after all.
+    pub const fn count_skipped(&mut self) {
+        self.skipped += 1;
+    }
+
+    /// Messages published and not yet passed by this reader, as far as the head tells.
+    pub fn waiting(&self) -> u64 {
+        // Relaxed: a figure for people.
+        self.memory.block().head.get().saturating_sub(self.pos)
+    }
+
+    /// The memory under the lane.
+    pub const fn memory(&self) -> &M {
+        &self.memory
+    }
+}
+
+const _: () = assert!(size_of::<usize>() == 8, "positions are used as 64-bit offsets");

@@ -1,0 +1,240 @@
+//! The byte contract of a topic file: header, lane blocks, reader blocks, gates, slots.
+//!
+//! ```text
+//!         0  header area    immutable but for `retired`; mapped by nobody, read by `pread`
+//!    64 KiB  lane area      ControlBlock, then one LaneBlock a lane        (publishers write)
+//!       ...  reader area    WaitBlock, ReaderBlocks, then the gates        (readers write)
+//!       ...  lane 0         capacity × stride bytes, reserved when claimed (its owner writes)
+//!       ...  lane 1 ...
+//! ```
+//!
+//! Each part starts on a multiple of [`PART_ALIGN`], so that it can be mapped by itself on every
+//! page size; the file is sparse, and only what is used is reserved. `docs/shared-memory.md`
+//! draws it. A change here is a new [`LAYOUT_VERSION`].
+
+use core::mem::{offset_of, size_of};
+use core::sync::atomic::AtomicU64;
+
+use bytemuck::{Pod, Zeroable};
+
+/// First bytes of every topic file.
+pub const MAGIC: [u8; 8] = *b"HORUStpc";
+/// The layout's own version: a second semver, apart from the crate's.
+pub const LAYOUT_VERSION: u32 = 1;
+/// As stored by a little-endian machine; another value means another byte order.
+pub const ENDIANNESS: u32 = 0x0102_0304;
+/// Distance that keeps two writers off each other's cache lines (adjacent-line prefetch included).
+pub const SEPARATION_BYTES: usize = 128;
+/// Every mapped part starts on a multiple of this, the largest page size in use.
+pub const PART_ALIGN: u64 = 64 * 1024;
+/// Bytes of the header area: the fixed header and the schema text.
+pub const HEADER_BYTES: usize = 16 * 1024;
+/// Where the schema text starts.
+pub const SCHEMA_OFFSET: usize = 1024;
+/// Longest schema text, in bytes.
+pub const SCHEMA_BYTES_MAX: usize = HEADER_BYTES - SCHEMA_OFFSET;
+/// Where the word lies that says the file was retired. Not covered by the checksum.
+pub const RETIRED_OFFSET: u64 = 1016;
+/// Longest type name, in bytes.
+pub const TYPE_NAME_BYTES_MAX: usize = 128;
+/// Longest topic name, in bytes.
+pub const TOPIC_NAME_BYTES_MAX: usize = 200;
+
+/// Slots of a lane, at most.
+pub const CAPACITY_MAX: u64 = 1 << 20;
+/// Slots of a lane, at least.
+pub const CAPACITY_MIN: u64 = 2;
+/// Bytes of a slot, at most.
+pub const STRIDE_MAX: u64 = 64 << 20;
+/// Bytes of a file, at most.
+pub const FILE_BYTES_MAX: u64 = 1 << 40;
+/// Lanes, gates or announced readers of one topic, at most: one bit each in a mask.
+pub const PARTICIPANTS_MAX: u32 = 64;
+/// Pins of one reader.
+pub const PINS_PER_READER: usize = 8;
+
+/// Positions stay below this; a larger one in a file is damage.
+pub const POSITION_MAX: u64 = 1 << 61;
+/// Bit of a stamp that says: published, but empty; step over it.
+pub const SKIP: u64 = 1 << 63;
+
+/// The stamp of a slot while position `pos` is being written into it.
+#[inline(always)]
+#[must_use]
+pub const fn writing(pos: u64) -> u64 {
+    pos.wrapping_mul(2).wrapping_add(1)
+}
+
+/// The stamp of a slot that holds position `pos`.
+#[inline(always)]
+#[must_use]
+pub const fn published(pos: u64) -> u64 {
+    pos.wrapping_add(1).wrapping_mul(2)
+}
+
+/// The fixed part of the header area: immutable once the file has a name.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: [u8; 8],
+    /// [`LAYOUT_VERSION`].
+    pub layout_version: u32,
+    /// [`ENDIANNESS`].
+    pub endianness: u32,
+    /// The boot in which the file was made.
+    pub boot_id: [u8; 16],
+    /// The process registry that decides who of this file lives.
+    pub registry_id: [u8; 16],
+    /// Hash of the schema text.
+    pub schema_hash: [u8; 16],
+    /// Size of the whole file.
+    pub file_bytes: u64,
+    /// Size of a message; of the largest one if `sized` is set.
+    pub payload_bytes: u64,
+    /// Distance of two slots.
+    pub stride: u64,
+    /// Slots of a lane.
+    pub capacity: u64,
+    /// CLOCK_REALTIME of creation, for people.
+    pub created_ns: u64,
+    /// Alignment of a message.
+    pub payload_align: u32,
+    /// Lanes.
+    pub lane_limit: u32,
+    /// Gates.
+    pub gate_limit: u32,
+    /// Announced readers.
+    pub reader_limit: u32,
+    /// 0 best effort, 1 reliable.
+    pub reliability: u32,
+    /// Messages that a late joiner still gets.
+    pub history: u32,
+    /// 1: history outlives its publishers, and the file its processes.
+    pub persists: u32,
+    /// 1: every reader is gated, and writers copy plainly.
+    pub gated_only: u32,
+    /// 1: slots carry a message number, and readers may pin them.
+    pub pinnable: u32,
+    /// 1: messages have a length of their own, up to `payload_bytes`.
+    pub sized: u32,
+    /// 0 membarrier, 1 fence.
+    pub wake_edge: u32,
+    /// Bytes used of `topic_name`.
+    pub topic_name_bytes: u32,
+    /// Bytes used of `type_name`.
+    pub type_name_bytes: u32,
+    /// Bytes used of the schema text at [`SCHEMA_OFFSET`].
+    pub schema_bytes: u32,
+    /// Zero.
+    pub reserved: [u32; 4],
+    /// The name as given, for the check that the file is the one asked for.
+    pub topic_name: [u8; 208],
+    /// The message type's name.
+    pub type_name: [u8; TYPE_NAME_BYTES_MAX],
+    /// Zero.
+    pub reserved_tail: [u8; 4],
+    /// CRC-32 of the header before this field, then of the schema text.
+    pub crc: u32,
+}
+
+/// Shared by all publishers of a topic.
+#[repr(C, align(128))]
+#[derive(Debug, Default)]
+pub struct ControlBlock<W> {
+    /// Bit i: lane i is reserved and may be mapped.
+    pub ready: W,
+    /// Zero.
+    pub reserved: [W; 15],
+}
+
+/// One lane's bookkeeping. All but `owner` is written by the owner alone.
+#[repr(C, align(128))]
+#[derive(Debug, Default)]
+pub struct LaneBlock<W> {
+    /// Who writes the lane; 0 when free.
+    pub owner: W,
+    /// How often the lane was claimed.
+    pub epoch: W,
+    /// Position at which the present owner began.
+    pub epoch_start: W,
+    /// 1 once the slots are reserved.
+    pub ready: W,
+    /// Writes that a death interrupted: their positions were used again.
+    pub aborted: W,
+    /// Takeovers that found the head damaged and scanned the stamps.
+    pub corrupt_resync: W,
+    /// The owner whose session began at `epoch_start`: until it equals `owner`, a takeover is
+    /// under way and `epoch_start` belongs to the predecessor.
+    pub epoch_owner: W,
+    /// Zero.
+    pub reserved: W,
+    /// Position after the newest published one. In a line that no reader polls.
+    pub head: W,
+    /// Counters of the publisher.
+    pub telemetry: [W; 7],
+}
+
+/// Shared by all readers of a topic, and by senders that wake them.
+#[repr(C, align(128))]
+#[derive(Debug, Default)]
+pub struct WaitBlock<W> {
+    /// Futex word that sleeping readers wait on.
+    pub wake: W,
+    /// Bit i: announced reader i sleeps, or is about to.
+    pub waiters: W,
+    /// Zero.
+    pub reserved: [W; 14],
+    /// Bit i: the owner of lane i waits for room.
+    pub room_waiters: W,
+    /// Futex word of those.
+    pub room: W,
+    /// Zero.
+    pub reserved_room: [W; 14],
+}
+
+/// One announced reader.
+#[repr(C, align(128))]
+#[derive(Debug, Default)]
+pub struct ReaderBlock<W> {
+    /// Who reads; 0 when free.
+    pub owner: W,
+    /// Zero.
+    pub reserved: [W; 7],
+    /// Counters of the reader.
+    pub telemetry: [W; 8],
+    /// Slots that may not be overwritten: `lane << 56 | position + 1`, or 0.
+    pub pins: [W; PINS_PER_READER],
+    /// Zero.
+    pub reserved_tail: [W; 8],
+}
+
+/// One gated reader; its cursors, one word a lane, follow in lines of their own.
+#[repr(C, align(128))]
+#[derive(Debug, Default)]
+pub struct GateBlock<W> {
+    /// Who reads behind the gate; 0 when free.
+    pub owner: W,
+    /// How often a writer stopped waiting for this gate.
+    pub detached: W,
+    /// Zero.
+    pub reserved: [W; 14],
+}
+
+const _: () = {
+    assert!(size_of::<Header>() == 520);
+    assert!(offset_of!(Header, file_bytes) == 64);
+    assert!(offset_of!(Header, payload_align) == 104);
+    assert!(offset_of!(Header, topic_name) == 176);
+    assert!(offset_of!(Header, type_name) == 384);
+    assert!(offset_of!(Header, crc) == 516);
+    assert!(size_of::<Header>() <= RETIRED_OFFSET as usize);
+    assert!(size_of::<ControlBlock<AtomicU64>>() == 128);
+    assert!(size_of::<LaneBlock<AtomicU64>>() == 128);
+    assert!(offset_of!(LaneBlock<AtomicU64>, head) == 64);
+    assert!(size_of::<WaitBlock<AtomicU64>>() == 256);
+    assert!(offset_of!(WaitBlock<AtomicU64>, room_waiters) == 128);
+    assert!(size_of::<ReaderBlock<AtomicU64>>() == 256);
+    assert!(offset_of!(ReaderBlock<AtomicU64>, pins) == 128);
+    assert!(size_of::<GateBlock<AtomicU64>>() == 128);
+};

@@ -1,0 +1,366 @@
+//! The namespace: a private directory with a registry of who is alive and the files of the topics.
+//!
+//! ```text
+//! <dir>/                      $HORUS_SHM_DIR, else /dev/shm/horus-<uid>
+//!   <namespace>/              $HORUS_NAMESPACE, else default
+//!     registry
+//!     topics/<encoded name>
+//! ```
+
+mod directory;
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use thiserror::Error;
+
+use crate::fork::ForkLocal;
+use crate::liveness::{ProcessInfo, Registry, RegistryError};
+use crate::name::{NameError, NamespaceName};
+use crate::sys::{self, Stat};
+
+const DIR_VARIABLE: &str = "HORUS_SHM_DIR";
+const NAMESPACE_VARIABLE: &str = "HORUS_NAMESPACE";
+const TOPICS: &str = "topics";
+
+/// How often a namespace that others remove meanwhile is opened.
+const OPEN_ATTEMPTS: u32 = 8;
+
+/// The namespaces that this process has open.
+static OPEN: ForkLocal<Mutex<Vec<Weak<Namespace>>>> = ForkLocal::new();
+
+/// Who else may enter: the modes of what is made, and the most that is accepted of what is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) file_mode: u32,
+    pub(crate) dir_mode: u32,
+}
+
+impl Access {
+    /// Only processes of the same user.
+    pub(crate) const PRIVATE: Self = Self { file_mode: 0o600, dir_mode: 0o700 };
+}
+
+/// Which namespace to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamespaceConfig {
+    dir: PathBuf,
+    name: NamespaceName,
+    access: Access,
+}
+
+impl NamespaceConfig {
+    /// The namespace `name` in `dir`. Both are made when the namespace is opened; what `dir` is in
+    /// has to exist.
+    pub fn new(dir: impl Into<PathBuf>, name: NamespaceName) -> Self {
+        Self { dir: dir.into(), name, access: Access::PRIVATE }
+    }
+
+    /// The namespace that the environment names: `$HORUS_NAMESPACE` in `$HORUS_SHM_DIR`. Where a
+    /// variable is unset or empty, `default` in `/dev/shm/horus-<uid>`: two terminals of one user
+    /// meet there.
+    ///
+    /// # Errors
+    ///
+    /// [`NameError`] if `$HORUS_NAMESPACE` is no name.
+    pub fn from_env() -> Result<Self, NameError> {
+        let set = |variable| env::var_os(variable).filter(|value: &OsString| !value.is_empty());
+        let dir = set(DIR_VARIABLE).map_or_else(
+            || PathBuf::from(format!("/dev/shm/horus-{}", sys::effective_uid())),
+            PathBuf::from,
+        );
+        let name = match set(NAMESPACE_VARIABLE) {
+            // What is no UTF-8 becomes a character that no name has.
+            Some(name) => NamespaceName::new(&name.to_string_lossy())?,
+            None => NamespaceName::default(),
+        };
+        Ok(Self::new(dir, name))
+    }
+
+    /// The directory of all namespaces.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The namespace's name.
+    pub fn name(&self) -> &NamespaceName {
+        &self.name
+    }
+}
+
+/// Why a namespace could not be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NamespaceError {
+    /// `$HORUS_NAMESPACE` is no name. Permanent.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The path does not end in a directory's name. Permanent.
+    #[error("{} does not end in a directory's name: set HORUS_SHM_DIR to a path that does",
+        path.display())]
+    BadDirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Something else, a symbolic link perhaps, has the directory's name. Permanent until somebody
+    /// removes it.
+    #[error("{} is not a directory: remove it, or set HORUS_SHM_DIR to another", path.display())]
+    NotADirectory {
+        /// What was found in place of a directory.
+        path: PathBuf,
+    },
+    /// The directory belongs, or is open, to others. It is left as it is.
+    #[error(
+        "the directory {} belongs to uid {uid} with mode {mode:04o}, wanted uid {wanted_uid} and \
+         mode {wanted_mode:04o}: change that yourself, or set HORUS_SHM_DIR to another",
+        path.display()
+    )]
+    Refused {
+        /// The directory.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+        /// Its permissions.
+        mode: u32,
+        /// The user of this process.
+        wanted_uid: u32,
+        /// What its permissions have to be.
+        wanted_mode: u32,
+    },
+    /// The directory is on a file system of other machines. Permanent.
+    #[error("the directory {} is on {name}: set HORUS_SHM_DIR to one in memory", path.display())]
+    FileSystem {
+        /// The directory.
+        path: PathBuf,
+        /// Name of the file system.
+        name: &'static str,
+    },
+    /// Others kept removing the directory while it was being opened. Transient.
+    #[error("the directory {} was removed while it was being opened: retry", path.display())]
+    Gone {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A system call failed.
+    #[error("cannot {doing} the directory {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// This process could not join the registry.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}
+
+/// Why a namespace could not be removed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NamespaceRemoveError {
+    /// Another process lives in it. Retry after it ended.
+    #[error("the namespace {} is in use by {}", path.display(), shown(process))]
+    Attended {
+        /// The namespace.
+        path: PathBuf,
+        /// One of those who live in it, if it said who it is.
+        process: Option<ProcessInfo>,
+    },
+    /// What has the namespace's name is not what was opened. Permanent.
+    #[error("the namespace {} was removed or replaced by others: open it anew", path.display())]
+    Replaced {
+        /// The namespace.
+        path: PathBuf,
+    },
+    /// A system call failed; a part may be removed.
+    #[error("cannot {doing} the namespace {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The namespace.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn shown(process: &Option<ProcessInfo>) -> String {
+    process.as_ref().map_or_else(|| "another process".into(), ProcessInfo::to_string)
+}
+
+/// An open namespace, shared by all that uses it in this process.
+#[derive(Debug)]
+pub struct Namespace {
+    registry: Registry,
+    parent: OwnedFd,
+    dir: OwnedFd,
+    topics: OwnedFd,
+    stat: Stat,
+    topics_stat: Stat,
+    config: NamespaceConfig,
+    path: PathBuf,
+}
+
+impl Namespace {
+    /// Opens, and makes where it is missing, the namespace that `config` names. Who opens the same
+    /// directory twice gets the same namespace, as long as nobody removed it in between.
+    ///
+    /// Some twenty system calls.
+    ///
+    /// # Errors
+    ///
+    /// [`NamespaceError`].
+    pub fn open(config: &NamespaceConfig) -> Result<Arc<Self>, NamespaceError> {
+        let dir =
+            std::path::absolute(&config.dir).map_err(directory::io_error("find", &config.dir))?;
+        let config = NamespaceConfig { dir, ..config.clone() };
+        let mut known = lock_known();
+        for _ in 1..OPEN_ATTEMPTS {
+            match Self::open_once(&config, &mut known) {
+                Err(
+                    NamespaceError::Gone { .. }
+                    | NamespaceError::Registry(RegistryError::Gone { .. }),
+                ) => {}
+                other => return other,
+            }
+        }
+        Self::open_once(&config, &mut known)
+    }
+
+    /// Opens the namespace that the environment names: see [`NamespaceConfig::from_env`].
+    ///
+    /// # Errors
+    ///
+    /// [`NamespaceError`].
+    pub fn current() -> Result<Arc<Self>, NamespaceError> {
+        Self::open(&NamespaceConfig::from_env()?)
+    }
+
+    fn open_once(
+        config: &NamespaceConfig,
+        known: &mut Vec<Weak<Self>>,
+    ) -> Result<Arc<Self>, NamespaceError> {
+        let access = config.access;
+        let (place, name) = directory::open_parent(&config.dir)?;
+        let parent = directory::open(place.as_fd(), name, &config.dir, access)?;
+        let name = OsStr::new(config.name.as_str());
+        let path = config.dir.join(name);
+        let dir = directory::open(parent.as_fd(), name, &path, access)?;
+        let stat = sys::fstat(dir.as_fd()).map_err(directory::io_error("examine", &path))?;
+
+        known.retain(|namespace| namespace.strong_count() > 0);
+        let mut same = known.iter().filter_map(Weak::upgrade);
+        let same = same.find(|open| open.stat.is_same_file(&stat) && open.is_current());
+        if let Some(namespace) = same {
+            return Ok(namespace);
+        }
+
+        let registry = Registry::join(dir.as_fd(), &path, access.file_mode)?;
+        let topics_path = path.join(TOPICS);
+        let topics = directory::open(dir.as_fd(), OsStr::new(TOPICS), &topics_path, access)?;
+        let topics_stat =
+            sys::fstat(topics.as_fd()).map_err(directory::io_error("examine", &topics_path))?;
+        let config = config.clone();
+        let namespace =
+            Arc::new(Self { registry, parent, dir, topics, stat, topics_stat, config, path });
+        known.push(Arc::downgrade(&namespace));
+        Ok(namespace)
+    }
+
+    /// Who is alive.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The directory of the topic files.
+    pub fn topics_dir(&self) -> BorrowedFd<'_> {
+        self.topics.as_fd()
+    }
+
+    /// The namespace's directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory of the topic files, for messages: open them in [`Namespace::topics_dir`].
+    pub fn topics_path(&self) -> PathBuf {
+        self.path.join(TOPICS)
+    }
+
+    /// What this namespace was opened by, with an absolute path.
+    pub fn config(&self) -> &NamespaceConfig {
+        &self.config
+    }
+
+    /// The modes of the files in it.
+    pub(crate) fn access(&self) -> Access {
+        self.config.access
+    }
+
+    /// Whether registry and topics still are the ones on disk. If not, a user removed them, and
+    /// the next [`Namespace::open`] makes and joins new ones.
+    pub fn is_current(&self) -> bool {
+        self.registry.is_current(self.dir.as_fd())
+            && sys::fstatat(self.dir.as_fd(), TOPICS)
+                .is_ok_and(|found| found.is_same_file(&self.topics_stat))
+    }
+
+    /// Removes the namespace and all topics in it: for tests and benchmarks, which have their own.
+    ///
+    /// Handles that this process has go on with files that have no name.
+    ///
+    /// # Errors
+    ///
+    /// [`NamespaceRemoveError::Attended`] if any other process, or another copy of this library in
+    /// this one, lives in the namespace: nothing was removed then.
+    pub fn remove(&self) -> Result<(), NamespaceRemoveError> {
+        // WHY: whoever opens the namespace in another thread finds all of it, or none.
+        let _known = lock_known();
+        match self.registry.exclude_all().map_err(self.io("lock"))? {
+            Ok(()) => {}
+            Err(process) => {
+                return Err(NamespaceRemoveError::Attended { path: self.path.clone(), process });
+            }
+        }
+        let removed = self.remove_files();
+        if removed.is_err() {
+            self.registry.admit_all().map_err(self.io("unlock"))?;
+        }
+        removed
+    }
+
+    fn remove_files(&self) -> Result<(), NamespaceRemoveError> {
+        let (parent, dir) = (self.parent.as_fd(), self.dir.as_fd());
+        let name = self.config.name.as_str();
+        let is_same = sys::fstatat(parent, name).is_ok_and(|found| found.is_same_file(&self.stat));
+        if !is_same || !self.is_current() {
+            return Err(NamespaceRemoveError::Replaced { path: self.path.clone() });
+        }
+        for topic in sys::list(self.topics_dir()).map_err(self.io("list the topics of"))? {
+            sys::unlink(self.topics_dir(), topic).map_err(self.io("remove a topic of"))?;
+        }
+        sys::remove_dir(dir, TOPICS).map_err(self.io("remove the topics of"))?;
+        self.registry.unlink(dir).map_err(self.io("remove the registry of"))?;
+        match sys::remove_dir(parent, name) {
+            // A process that waited for the registry has moved in, and begun anew.
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            other => other.map_err(self.io("remove")),
+        }
+    }
+
+    fn io(&self, doing: &'static str) -> impl FnOnce(io::Error) -> NamespaceRemoveError {
+        let path = self.path.clone();
+        move |source| NamespaceRemoveError::Io { doing, path, source }
+    }
+}
+
+fn lock_known() -> std::sync::MutexGuard<'static, Vec<Weak<Namespace>>> {
+    // WHY: the list is valid at every instruction, so a panic of another thread spoils nothing.
+    OPEN.get().lock().unwrap_or_else(PoisonError::into_inner)
+}

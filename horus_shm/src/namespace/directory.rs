@@ -1,0 +1,126 @@
+//! A directory of ours: private, on a local file system, made if it is missing, refused if it
+//! could be anybody else's.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use super::{Access, NamespaceError};
+use crate::sys;
+
+/// How often a directory that comes and goes is tried.
+const ATTEMPTS: u32 = 8;
+
+/// File systems whose locks or mappings are another machine's business, or a user's: as in
+/// statfs(2).
+const REFUSED_FILE_SYSTEMS: [(u64, &str); 10] = [
+    (0x6969, "NFS"),
+    (0x6573_5546, "FUSE"),
+    (0x517b, "SMB"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB2"),
+    (0x00c3_6400, "Ceph"),
+    (0x5346_414f, "AFS"),
+    (0x6b41_4653, "AFS"),
+    (0x0102_1997, "9P"),
+    (0x7375_7245, "Coda"),
+];
+
+/// Opens the directory `name` in `parent`; `path` is its path, for messages.
+pub(super) fn open(
+    parent: BorrowedFd<'_>,
+    name: &OsStr,
+    path: &Path,
+    access: Access,
+) -> Result<OwnedFd, NamespaceError> {
+    for _ in 0..ATTEMPTS {
+        match sys::open_dir(parent, name) {
+            Ok(dir) => return check(dir.as_fd(), path, access).map(|()| dir),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(refusal(parent, name, path, access, error)),
+        }
+        match sys::make_dir(parent, name, access.dir_mode) {
+            Ok(()) => {
+                undo_umask(parent, name, access).map_err(io_error("set the mode of", path))?
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(error) => return Err(io_error("make", path)(error)),
+        }
+    }
+    Err(NamespaceError::Gone { path: path.into() })
+}
+
+/// Opens the place where the directory at `path` is, and names it there.
+pub(super) fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), NamespaceError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(NamespaceError::BadDirectory { path: path.into() });
+    };
+    let place = sys::open_place(parent).map_err(io_error("open", parent))?;
+    Ok((place, name))
+}
+
+pub(super) fn io_error(
+    doing: &'static str,
+    path: &Path,
+) -> impl FnOnce(io::Error) -> NamespaceError {
+    move |source| NamespaceError::Io { doing, path: path.into(), source }
+}
+
+/// Gives a directory that was just made the bits that the umask took.
+fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: Access) -> io::Result<()> {
+    let place = sys::open_dir_place(parent, name)?;
+    let stat = sys::fstat(place.as_fd())?;
+    // WHY: never chmod what is somebody else's. What we made is ours, and has no bit too many.
+    let is_ours = stat.uid == sys::effective_uid() && stat.permissions() & !access.dir_mode == 0;
+    if is_ours && stat.permissions() != access.dir_mode & 0o777 {
+        sys::chmod_place(place.as_fd(), access.dir_mode)?;
+    }
+    Ok(())
+}
+
+fn check(dir: BorrowedFd<'_>, path: &Path, access: Access) -> Result<(), NamespaceError> {
+    let stat = sys::fstat(dir).map_err(io_error("examine", path))?;
+    refuse_if_foreign(&stat, path, access)?;
+    let found = sys::file_system_type(dir).map_err(io_error("examine", path))?;
+    match REFUSED_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == found) {
+        Some((_, name)) => Err(NamespaceError::FileSystem { path: path.into(), name }),
+        None => Ok(()),
+    }
+}
+
+fn refuse_if_foreign(stat: &sys::Stat, path: &Path, access: Access) -> Result<(), NamespaceError> {
+    let wanted_uid = sys::effective_uid();
+    let mode = stat.permissions();
+    let is_closed = mode & !access.dir_mode == 0;
+    let is_usable = mode & 0o700 == 0o700;
+    if stat.uid == wanted_uid && is_closed && is_usable {
+        return Ok(());
+    }
+    Err(NamespaceError::Refused {
+        path: path.into(),
+        uid: stat.uid,
+        mode,
+        wanted_uid,
+        wanted_mode: access.dir_mode,
+    })
+}
+
+/// Says what is there instead of a directory that can be opened.
+fn refusal(
+    parent: BorrowedFd<'_>,
+    name: &OsStr,
+    path: &Path,
+    access: Access,
+    error: io::Error,
+) -> NamespaceError {
+    match sys::fstatat(parent, name) {
+        Ok(stat) if !stat.is_dir() => NamespaceError::NotADirectory { path: path.into() },
+        Ok(stat) => match refuse_if_foreign(&stat, path, access) {
+            Err(refused) => refused,
+            Ok(()) => io_error("open", path)(error),
+        },
+        Err(_) => io_error("open", path)(error),
+    }
+}

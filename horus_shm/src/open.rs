@@ -1,0 +1,322 @@
+//! Opening a topic: atomic birth, distrusting open, and the table of what this process has open.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+
+use crate::contract::{Contract, Request};
+use crate::error::OpenError;
+use crate::fork::ForkLocal;
+use crate::header::{self, HeaderError, Provenance};
+use crate::layout::{HEADER_BYTES, LAYOUT_VERSION};
+use crate::name::TopicName;
+use crate::namespace::Namespace;
+use crate::presence::{self, Attach, Attendance};
+use crate::segment::{Segment, TopicFile};
+use crate::sys::{self, OpenMode, Stat, lock};
+
+/// Looks at a name that others create and remove all the time before giving up.
+const ATTEMPTS_MAX: u32 = 1000;
+/// Pause while somebody else is in the middle of removing a file.
+const RETIRING_PAUSE: Duration = Duration::from_millis(1);
+
+/// May the topic be there; may it be made?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Open,
+    Create,
+    OpenOrCreate,
+}
+
+/// The topic files that this process attends, by device and inode.
+type Table = HashMap<(u64, u64), Attended>;
+
+#[derive(Debug)]
+struct Attended {
+    segment: Weak<Segment>,
+    /// Segments of this file, those in the middle of their drop included: the presence lock is
+    /// the process's, so only the last one gives it back.
+    segments: usize,
+}
+
+static TABLE: ForkLocal<Mutex<Table>> = ForkLocal::new();
+
+fn table() -> MutexGuard<'static, Table> {
+    // A panic cannot leave the table half-changed, so poison means nothing here.
+    TABLE.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `last` if `file` belongs to the last segment of that file in this process.
+pub(crate) fn leave(file: &TopicFile, last: impl FnOnce()) {
+    let mut table = table();
+    let key = (file.device, file.inode);
+    if let Some(attended) = table.get_mut(&key) {
+        attended.segments -= 1;
+        if attended.segments == 0 {
+            table.remove(&key);
+            last();
+        }
+    }
+}
+
+/// How one look at the name ended.
+enum Look {
+    Found(Arc<Segment>),
+    /// Nothing there, or no longer: create, or look again.
+    Gone,
+    /// Somebody is removing it: look again a little later.
+    Retiring,
+}
+
+pub(crate) fn open(
+    namespace: &Arc<Namespace>,
+    name: &TopicName,
+    request: &Request,
+    mode: Mode,
+) -> Result<Arc<Segment>, OpenError> {
+    let place = Place { namespace, name };
+    for _ in 0..ATTEMPTS_MAX {
+        match place.look()? {
+            Look::Found(_) if mode == Mode::Create => {
+                return Err(OpenError::AlreadyExists { path: place.path() });
+            }
+            Look::Found(segment) => {
+                request.check(segment.contract())?;
+                return Ok(segment);
+            }
+            Look::Gone if mode == Mode::Open => {
+                return Err(OpenError::NotFound { path: place.path() });
+            }
+            Look::Gone => {
+                if let Some(segment) = place.give_birth(request)? {
+                    return Ok(segment);
+                }
+            }
+            Look::Retiring => std::thread::sleep(RETIRING_PAUSE),
+        }
+    }
+    Err(OpenError::Retiring { path: place.path() })
+}
+
+pub(crate) fn inspect(
+    namespace: &Arc<Namespace>,
+    name: &TopicName,
+) -> Result<Arc<Segment>, OpenError> {
+    let place = Place { namespace, name };
+    for _ in 0..ATTEMPTS_MAX {
+        match place.look()? {
+            Look::Found(segment) => return Ok(segment),
+            Look::Gone => return Err(OpenError::NotFound { path: place.path() }),
+            Look::Retiring => std::thread::sleep(RETIRING_PAUSE),
+        }
+    }
+    Err(OpenError::Retiring { path: place.path() })
+}
+
+/// Reserves a range of a topic file.
+///
+/// # Errors
+///
+/// [`OpenError::NoSpace`] with what is needed and what there is, or [`OpenError::Io`].
+pub(crate) fn reserve(
+    fd: BorrowedFd<'_>,
+    range: Range<u64>,
+    path: impl Fn() -> PathBuf,
+) -> Result<(), OpenError> {
+    let needed_bytes = range.end - range.start;
+    sys::fallocate(fd, range.start, needed_bytes).map_err(|source| match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => OpenError::NoSpace {
+            path: path(),
+            needed_bytes,
+            available_bytes: sys::free_bytes(fd).unwrap_or(0),
+        },
+        _ => OpenError::Io { operation: "reserving memory of", path: path(), source },
+    })
+}
+
+/// A topic's name in a namespace.
+struct Place<'a> {
+    namespace: &'a Arc<Namespace>,
+    name: &'a TopicName,
+}
+
+impl Place<'_> {
+    fn path(&self) -> PathBuf {
+        self.namespace.topics_path().join(self.name.file_name())
+    }
+
+    fn io(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
+        let path = self.path();
+        move |source| OpenError::Io { operation, path, source }
+    }
+
+    fn provenance(&self) -> Result<Provenance, OpenError> {
+        let boot_id = sys::boot_id().map_err(self.io("reading the boot id for"))?;
+        Ok(Provenance { boot_id, registry_id: self.namespace.registry().id() })
+    }
+
+    /// Opens what has the name, trusting nothing of it.
+    fn look(&self) -> Result<Look, OpenError> {
+        let dir = self.namespace.topics_dir();
+        let fd = match sys::open_file(dir, self.name.file_name(), OpenMode::ReadWrite) {
+            Ok(fd) => fd,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::Gone),
+            Err(error) => return Err(self.unopened(error)),
+        };
+        let stat = sys::fstat(fd.as_fd()).map_err(self.io("looking at"))?;
+        if stat.links == 0 {
+            return Ok(Look::Gone);
+        }
+        self.check_kind(&stat)?;
+        let key = (stat.dev, stat.ino);
+        // WHY: held until the file is entered, so that two threads of this process end on one
+        // segment, and a segment in its drop is either still counted or already gone.
+        let mut table = table();
+        if let Some(segment) = table.get(&key).and_then(|attended| attended.segment.upgrade()) {
+            // WHY: attended by this process, so nobody can have retired it under its lock.
+            return Ok(Look::Found(segment));
+        }
+        let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
+        sys::read_at(fd.as_fd(), &mut bytes, 0).map_err(self.io("reading the header of"))?;
+        let contract =
+            header::decode(&bytes, stat.size_bytes, self.name.as_str(), self.provenance()?);
+        match contract {
+            Ok(contract) => self.attach(&mut table, fd, key, contract),
+            Err(error) => self.replace(fd, key, error),
+        }
+    }
+
+    fn attach(
+        &self,
+        table: &mut Table,
+        fd: OwnedFd,
+        key: (u64, u64),
+        contract: Contract,
+    ) -> Result<Look, OpenError> {
+        let file = self.file(fd, key);
+        Ok(match presence::attach(&file).map_err(self.io("attending"))? {
+            Attach::Attached => Look::Found(enter(table, contract, file)),
+            // WHY: a segment of ours that is being dropped holds the lock in our name; the lock
+            // we took is the same, and its count says so.
+            Attach::Gone => Look::Gone,
+            Attach::Retiring => Look::Retiring,
+        })
+    }
+
+    fn file(&self, fd: OwnedFd, (device, inode): (u64, u64)) -> TopicFile {
+        TopicFile::new(fd, device, inode, Arc::clone(self.namespace), self.name.clone())
+    }
+
+    /// What a failed open says about the thing that has the name.
+    fn unopened(&self, error: io::Error) -> OpenError {
+        let found = match error.raw_os_error() {
+            Some(libc::ELOOP) => "a symbolic link",
+            Some(libc::EISDIR) => "a directory",
+            Some(libc::ENXIO) => "a socket or a device",
+            _ => return self.io("opening")(error),
+        };
+        OpenError::NotATopic { path: self.path(), found: found.to_owned() }
+    }
+
+    fn check_kind(&self, stat: &Stat) -> Result<(), OpenError> {
+        let me = sys::effective_uid();
+        let found = if !stat.is_file() {
+            "not a regular file".to_owned()
+        } else if stat.uid != me {
+            format!("owned by user {} (you are {me})", stat.uid)
+        } else if stat.links != 1 {
+            format!("a file with {} names", stat.links)
+        } else {
+            return Ok(());
+        };
+        Err(OpenError::NotATopic { path: self.path(), found })
+    }
+
+    /// A file that cannot be used as it is: removed if it is merely stale and nobody has it open.
+    fn replace(
+        &self,
+        fd: OwnedFd,
+        key: (u64, u64),
+        error: HeaderError,
+    ) -> Result<Look, OpenError> {
+        let path = self.path();
+        let attended = match error {
+            HeaderError::Magic => {
+                let found = "not marked as one of ours".to_owned();
+                return Err(OpenError::NotATopic { path, found });
+            }
+            HeaderError::Damaged { field, found, wanted } => {
+                return Err(OpenError::Damaged { path, field, found, wanted });
+            }
+            HeaderError::Boot => {
+                let found = "from another boot, and in use".to_owned();
+                OpenError::NotATopic { path, found }
+            }
+            HeaderError::Version(found) => {
+                OpenError::LayoutVersion { path, found, wanted: LAYOUT_VERSION }
+            }
+            HeaderError::Registry => OpenError::RegistryReplaced { path },
+        };
+        // WHY: the presence lock only speaks for files of this registry. The kernel grants a write
+        // lease only on a file that nobody else has open or mapped, whoever they are.
+        if !lock::try_write_lease(fd.as_fd()).map_err(self.io("taking a lease on"))? {
+            return Err(attended);
+        }
+        let file = self.file(fd, key);
+        let removed = presence::retire(&file).map_err(self.io("removing the stale"));
+        let _ = lock::end_lease(file.fd.as_fd());
+        if removed? { Ok(Look::Gone) } else { Err(attended) }
+    }
+
+    /// Makes the file without a name, and links it when it is complete. `None` if somebody else
+    /// was faster.
+    fn give_birth(&self, request: &Request) -> Result<Option<Arc<Segment>>, OpenError> {
+        let contract = request.contract()?;
+        let shape = &contract.shape;
+        let dir = self.namespace.topics_dir();
+        let fd = sys::open_unnamed(dir).map_err(self.io("creating"))?;
+        let fd = File::from(fd);
+        fd.set_len(shape.file_bytes()).map_err(self.io("sizing"))?;
+        let fd = OwnedFd::from(fd);
+        for part in [0..HEADER_BYTES as u64, shape.lane_area(), shape.reader_area()] {
+            reserve(fd.as_fd(), part, || self.path())?;
+        }
+        let now_ns = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_nanos() as u64);
+        let bytes = header::encode(&contract, self.name.as_str(), self.provenance()?, now_ns);
+        sys::write_at(fd.as_fd(), &bytes, 0).map_err(self.io("writing the header of"))?;
+        let mode = self.namespace.access().file_mode;
+        sys::fchmod(fd.as_fd(), mode).map_err(self.io("setting the mode of"))?;
+        let stat = sys::fstat(fd.as_fd()).map_err(self.io("looking at"))?;
+        let file = self.file(fd, (stat.dev, stat.ino));
+        // WHY: attended before it has a name, so that no sweep finds it unattended.
+        if !file.share().map_err(self.io("attending"))? {
+            return Ok(None);
+        }
+        let mut table = table();
+        match sys::link_unnamed(file.fd.as_fd(), dir, self.name.file_name()) {
+            Ok(()) => Ok(Some(enter(&mut table, contract, file))),
+            Err(error) => {
+                file.release();
+                match error.kind() {
+                    io::ErrorKind::AlreadyExists => Ok(None),
+                    _ => Err(self.io("naming")(error)),
+                }
+            }
+        }
+    }
+}
+
+/// Enters a segment into the table.
+fn enter(table: &mut Table, contract: Contract, file: TopicFile) -> Arc<Segment> {
+    let key = (file.device, file.inode);
+    let segment = Arc::new(Segment::of_file(contract, file));
+    let attended = table.entry(key).or_insert(Attended { segment: Weak::new(), segments: 0 });
+    attended.segment = Arc::downgrade(&segment);
+    attended.segments += 1;
+    segment
+}

@@ -1,0 +1,81 @@
+//! A region: the memory under a lane or a block, on the heap or mapped from a file.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use crate::layout::SEPARATION_BYTES;
+
+/// May the region be written?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Stores fault.
+    Read,
+    /// Loads and stores.
+    Write,
+}
+
+/// Zeroed heap memory, or a part of a file; given back on drop.
+#[derive(Debug)]
+pub struct Region {
+    address: *mut u8,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Heap(Layout),
+    Mapped(#[expect(dead_code, reason = "held for its drop, which unmaps")] MmapRaw),
+}
+
+// SAFETY: a region is an address; those who use it answer for their accesses.
+unsafe impl Send for Region {}
+// SAFETY: as above; the region itself has no operation that changes it.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// `bytes` zeroed bytes of heap memory.
+    #[must_use]
+    pub fn heap(bytes: usize) -> Self {
+        let layout = Layout::from_size_align(bytes.max(1), SEPARATION_BYTES)
+            .expect("a shape keeps sizes far below isize::MAX");
+        // SAFETY: the layout's size is not zero.
+        let address = unsafe { alloc_zeroed(layout) };
+        if address.is_null() {
+            handle_alloc_error(layout);
+        }
+        Self { address, kind: Kind::Heap(layout) }
+    }
+
+    /// Maps `bytes` bytes of `file` from `offset` on, shared.
+    ///
+    /// # Errors
+    ///
+    /// The system call's.
+    pub fn map(file: BorrowedFd<'_>, offset: u64, bytes: usize, access: Access) -> io::Result<Self> {
+        let mut options = MmapOptions::new();
+        options.offset(offset).len(bytes);
+        let map = match access {
+            Access::Read => options.map_raw_read_only(file.as_raw_fd())?,
+            Access::Write => options.map_raw(file.as_raw_fd())?,
+        };
+        Ok(Self { address: map.as_mut_ptr(), kind: Kind::Mapped(map) })
+    }
+
+    /// First byte.
+    #[must_use]
+    pub const fn address(&self) -> *mut u8 {
+        self.address
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Kind::Heap(layout) = self.kind {
+            // SAFETY: allocated in `heap` with this layout, and freed only here.
+            unsafe { dealloc(self.address, layout) };
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! A segment: one topic's memory in this process, parts mapped as they are needed.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+use crate::contract::{Contract, Request};
+use crate::error::OpenError;
+use crate::fork::fork_epoch;
+use crate::layout::{ControlBlock, GateBlock, LaneBlock, ReaderBlock, WaitBlock};
+use crate::liveness::Owner;
+use crate::memory::{RawLane, RawLaneParts};
+use crate::name::TopicName;
+use crate::namespace::Namespace;
+use crate::open;
+use crate::presence::{self, Attendance};
+use crate::region::{Access, Region};
+use crate::shape::Shape;
+use crate::sys;
+
+/// The one owner of everything in a heap segment: its process, which cannot outlive it.
+const HEAP_OWNER: u64 = 1;
+
+/// One topic as this process sees it; shared by all of its ends.
+#[derive(Debug)]
+pub struct Segment {
+    contract: Contract,
+    backing: Backing,
+    epoch: u64,
+}
+
+#[derive(Debug)]
+enum Backing {
+    Heap(Region),
+    File(Box<TopicFile>),
+}
+
+/// A topic file that this process attends, and the parts of it that are mapped.
+#[derive(Debug)]
+pub(crate) struct TopicFile {
+    pub(crate) fd: OwnedFd,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) namespace: Arc<Namespace>,
+    pub(crate) name: TopicName,
+    lane_area: Maps,
+    reader_area: Maps,
+    lanes: Box<[Maps]>,
+}
+
+/// A part of the file, mapped read-only, writable, both or not yet.
+#[derive(Debug, Default)]
+struct Maps {
+    read: OnceLock<Region>,
+    write: OnceLock<Region>,
+}
+
+impl TopicFile {
+    pub(crate) fn new(
+        fd: OwnedFd,
+        device: u64,
+        inode: u64,
+        namespace: Arc<Namespace>,
+        name: TopicName,
+    ) -> Self {
+        let (lane_area, reader_area, lanes) = Default::default();
+        Self { fd, device, inode, namespace, name, lane_area, reader_area, lanes }
+    }
+
+    /// Where the file is, for messages.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.namespace.topics_path().join(self.name.file_name())
+    }
+}
+
+impl Attendance for TopicFile {
+    fn share(&self) -> io::Result<bool> {
+        self.namespace.registry().presence_share(self.inode)
+    }
+
+    fn exclude(&self) -> io::Result<bool> {
+        self.namespace.registry().presence_exclude(self.inode)
+    }
+
+    fn release(&self) {
+        self.namespace.registry().presence_release(self.inode);
+    }
+
+    fn is_retired(&self) -> io::Result<bool> {
+        let mut mark = [0; 8];
+        sys::read_at(self.fd.as_fd(), &mut mark, crate::layout::RETIRED_OFFSET)?;
+        Ok(mark != [0; 8])
+    }
+
+    fn set_retired(&self) -> io::Result<()> {
+        sys::write_at(self.fd.as_fd(), &1_u64.to_le_bytes(), crate::layout::RETIRED_OFFSET)
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        match sys::fstatat(self.namespace.topics_dir(), self.name.file_name()) {
+            Ok(stat) => Ok((stat.dev, stat.ino) == (self.device, self.inode) && stat.links == 1),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn unlink(&self) -> io::Result<()> {
+        sys::unlink(self.namespace.topics_dir(), self.name.file_name())
+    }
+}
+
+impl Segment {
+    /// A segment on the heap: for ends within one process, and for tools that see no files.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`].
+    pub fn heap(request: &Request) -> Result<Arc<Self>, OpenError> {
+        let contract = request.contract()?;
+        let region = Region::heap(contract.shape.file_bytes() as usize);
+        let backing = Backing::Heap(region);
+        Ok(Arc::new(Self { contract, backing, epoch: fork_epoch() }))
+    }
+
+    /// Opens the topic `name`, and creates it if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// Any of [`OpenError`] but `NotFound`, `AlreadyExists` and those about places.
+    pub fn open_or_create(
+        namespace: &Arc<Namespace>,
+        name: &TopicName,
+        request: &Request,
+    ) -> Result<Arc<Self>, OpenError> {
+        open::open(namespace, name, request, open::Mode::OpenOrCreate)
+    }
+
+    /// Opens the topic `name`, which must be there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open_or_create`], and [`OpenError::NotFound`].
+    pub fn open(
+        namespace: &Arc<Namespace>,
+        name: &TopicName,
+        request: &Request,
+    ) -> Result<Arc<Self>, OpenError> {
+        open::open(namespace, name, request, open::Mode::Open)
+    }
+
+    /// Creates the topic `name`, which must not be there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open_or_create`], and [`OpenError::AlreadyExists`].
+    pub fn create(
+        namespace: &Arc<Namespace>,
+        name: &TopicName,
+        request: &Request,
+    ) -> Result<Arc<Self>, OpenError> {
+        open::open(namespace, name, request, open::Mode::Create)
+    }
+
+    /// Opens the topic `name` whatever it carries: for tools.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`], but no mismatch.
+    pub fn inspect(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Arc<Self>, OpenError> {
+        open::inspect(namespace, name)
+    }
+
+    pub(crate) fn of_file(contract: Contract, mut file: TopicFile) -> Self {
+        let lanes = contract.shape.request().lane_limit;
+        file.lanes = (0..lanes).map(|_| Maps::default()).collect();
+        Self { contract, backing: Backing::File(Box::new(file)), epoch: fork_epoch() }
+    }
+
+    /// What the creator fixed.
+    #[must_use]
+    pub const fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    /// Sizes and offsets.
+    #[must_use]
+    pub const fn shape(&self) -> &Shape {
+        &self.contract.shape
+    }
+
+    /// True in a process that inherited this segment through `fork`.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.epoch != fork_epoch()
+    }
+
+    /// The owner word of this process.
+    #[must_use]
+    pub fn me(&self) -> u64 {
+        match &self.backing {
+            Backing::Heap(_) => HEAP_OWNER,
+            Backing::File(file) => file.namespace.registry().me().to_bits(),
+        }
+    }
+
+    /// True if the process behind an owner word can store no more. About 0.2 µs: slow paths only.
+    #[must_use]
+    pub fn is_dead(&self, owner: u64) -> bool {
+        match &self.backing {
+            Backing::Heap(_) => false,
+            Backing::File(file) => {
+                owner != 0 && file.namespace.registry().is_dead(Owner::from_bits(owner))
+            }
+        }
+    }
+
+    /// Where the topic is, for messages.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        match &self.backing {
+            Backing::Heap(_) => PathBuf::from("(heap)"),
+            Backing::File(file) => file.path(),
+        }
+    }
+
+    /// Reserves the memory of a lane, so that touching it cannot fail later.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::NoSpace`] or [`OpenError::Io`].
+    pub(crate) fn reserve_lane(&self, lane: u32) -> Result<(), OpenError> {
+        match &self.backing {
+            Backing::Heap(_) => Ok(()),
+            Backing::File(file) => {
+                open::reserve(file.fd.as_fd(), self.shape().lane(lane), || file.path())
+            }
+        }
+    }
+
+    /// The address of a part of the segment, mapped now if it was not yet.
+    fn part(
+        &self,
+        maps: impl FnOnce(&TopicFile) -> &Maps,
+        range: std::ops::Range<u64>,
+        access: Access,
+    ) -> Result<*mut u8, OpenError> {
+        let file = match &self.backing {
+            // SAFETY: the region holds the whole file, and the range is a part of it.
+            Backing::Heap(region) => return Ok(unsafe { region.address().add(range.start as usize) }),
+            Backing::File(file) => file,
+        };
+        let maps = maps(file);
+        let place = if access == Access::Read { &maps.read } else { &maps.write };
+        if let Some(region) = place.get() {
+            return Ok(region.address());
+        }
+        let bytes = (range.end - range.start) as usize;
+        let region = Region::map(file.fd.as_fd(), range.start, bytes, access)
+            .map_err(|source| OpenError::Io { operation: "mapping", path: file.path(), source })?;
+        // WHY: if another thread mapped it meanwhile, that one stays and this one is unmapped.
+        Ok(place.get_or_init(|| region).address())
+    }
+
+    fn lane_area(&self, access: Access) -> Result<*mut u8, OpenError> {
+        self.part(|file| &file.lane_area, self.shape().lane_area(), access)
+    }
+
+    fn reader_area(&self, access: Access) -> Result<*mut u8, OpenError> {
+        self.part(|file| &file.reader_area, self.shape().reader_area(), access)
+    }
+
+    /// What all publishers share.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`] if the lane area cannot be mapped.
+    pub fn control(&self, access: Access) -> Result<&ControlBlock<AtomicU64>, OpenError> {
+        let area = self.lane_area(access)?;
+        // SAFETY: the lane area begins with this block of atomics, aligned, mapped for as long as
+        // this segment lives.
+        Ok(unsafe { &*area.cast() })
+    }
+
+    /// The block of lane `lane`, below the lane limit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::control`].
+    pub fn lane_block(
+        &self,
+        lane: u32,
+        access: Access,
+    ) -> Result<&LaneBlock<AtomicU64>, OpenError> {
+        assert!(lane < self.shape().request().lane_limit, "lane {lane} is past the limit");
+        let area = self.lane_area(access)?;
+        // SAFETY: the block of a lane below the limit lies in the lane area.
+        let block = unsafe { area.add(self.shape().lane_block_offset(lane)) };
+        // SAFETY: aligned, all atomics, mapped for as long as this segment lives.
+        Ok(unsafe { &*block.cast() })
+    }
+
+    /// What all readers share.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`] if the reader area cannot be mapped.
+    pub fn wait_block(&self, access: Access) -> Result<&WaitBlock<AtomicU64>, OpenError> {
+        let area = self.reader_area(access)?;
+        // SAFETY: the reader area begins with this block of atomics, as in `control`.
+        Ok(unsafe { &*area.cast() })
+    }
+
+    /// The block of announced reader `reader`, below the reader limit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::wait_block`].
+    pub fn reader_block(
+        &self,
+        reader: u32,
+        access: Access,
+    ) -> Result<&ReaderBlock<AtomicU64>, OpenError> {
+        assert!(reader < self.shape().request().reader_limit, "reader {reader} is past the limit");
+        let area = self.reader_area(access)?;
+        // SAFETY: the block of a reader below the limit lies in the reader area.
+        let block = unsafe { area.add(self.shape().reader_block_offset(reader)) };
+        // SAFETY: aligned, all atomics, mapped for as long as this segment lives.
+        Ok(unsafe { &*block.cast() })
+    }
+
+    /// The block of gate `gate`, below the gate limit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::wait_block`].
+    pub fn gate_block(
+        &self,
+        gate: u32,
+        access: Access,
+    ) -> Result<&GateBlock<AtomicU64>, OpenError> {
+        assert!(gate < self.shape().request().gate_limit, "gate {gate} is past the limit");
+        let area = self.reader_area(access)?;
+        let offset = self.shape().gates_offset() + gate as usize * self.shape().gate_bytes();
+        // SAFETY: the block of a gate below the limit lies in the reader area.
+        let block = unsafe { area.add(offset) };
+        // SAFETY: aligned, all atomics, mapped for as long as this segment lives.
+        Ok(unsafe { &*block.cast() })
+    }
+
+    /// The cursors of gate `gate`, a word a lane.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::wait_block`].
+    pub(crate) fn cursors(&self, gate: u32, access: Access) -> Result<&[AtomicU64], OpenError> {
+        let block: *const GateBlock<AtomicU64> = self.gate_block(gate, access)?;
+        let lanes = self.shape().request().lane_limit as usize;
+        // SAFETY: the cursors follow the block, one word for each lane, within the reader area.
+        Ok(unsafe { std::slice::from_raw_parts(block.add(1).cast(), lanes) })
+    }
+
+    /// The blocks of lane `lane` without its slots: enough to register a gate.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`] if a part cannot be mapped.
+    pub(crate) fn bare_lane(
+        &self,
+        lane: u32,
+        lane_area: Access,
+        reader_area: Access,
+    ) -> Result<RawLaneParts, OpenError> {
+        let request = self.shape().request();
+        let block: *const LaneBlock<AtomicU64> = self.lane_block(lane, lane_area)?;
+        let area = self.reader_area(reader_area)?;
+        let first_cursor = self.shape().gates_offset()
+            + size_of::<GateBlock<AtomicU64>>()
+            + lane as usize * size_of::<u64>();
+        Ok(RawLaneParts {
+            slots: std::ptr::null_mut(),
+            stride: self.shape().stride() as usize,
+            capacity: request.capacity,
+            block,
+            cursors: area.wrapping_add(first_cursor),
+            gate_bytes: self.shape().gate_bytes(),
+            gate_limit: request.gate_limit,
+        })
+    }
+
+    /// Lane `lane`, which must be reserved, with its slots.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`] if a part cannot be mapped.
+    pub(crate) fn lane(
+        &self,
+        lane: u32,
+        slots: Access,
+        reader_area: Access,
+    ) -> Result<RawLane, OpenError> {
+        let mut parts = self.bare_lane(lane, slots, reader_area)?;
+        parts.slots =
+            self.part(|file| &file.lanes[lane as usize], self.shape().lane(lane), slots)?;
+        // SAFETY: slots, block and cursors are mapped for as long as this segment lives, with the
+        // access that the caller says its use needs; every end keeps the segment.
+        Ok(unsafe { RawLane::new(parts) })
+    }
+
+    /// The descriptor of the topic file, if there is one.
+    pub(crate) fn file(&self) -> Option<&TopicFile> {
+        match &self.backing {
+            Backing::Heap(_) => None,
+            Backing::File(file) => Some(file),
+        }
+    }
+
+    /// The descriptor of the topic file, for tests and tools that look at its bytes.
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.file().map(|file| file.fd.as_fd())
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // A forked child holds neither locks nor places: it only unmaps.
+        if self.is_forked() {
+            return;
+        }
+        if let Backing::File(file) = &self.backing {
+            open::leave(file, || {
+                if self.contract.persists {
+                    file.release();
+                } else {
+                    // What cannot be removed now is removed by the next sweep.
+                    let _ = presence::retire(&**file);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Atomics as the lane algorithms see them: words of any memory, and every ordering by its name.
+//!
+//! Each ordering that another thread or process relies on is a named [`Edge`]. The real memory
+//! compiles an edge into the ordering it carries; the memory of the loom models looks the name up
+//! first and can weaken that one edge, which must turn a model red. `docs/memory-ordering.md`
+//! lists both halves of every label.
+
+use core::sync::atomic::{self, AtomicU64, Ordering};
+
+/// An ordering with the label under which it is argued, modelled and weakened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    /// `<pair>/<half>`: both halves of a pair share the part before the slash.
+    pub label: &'static str,
+    /// What the real memory uses.
+    pub ordering: Ordering,
+}
+
+impl Edge {
+    const fn new(label: &'static str, ordering: Ordering) -> Self {
+        Self { label, ordering }
+    }
+}
+
+/// The edges of the lane protocol. Everything else on shared words is `Relaxed`.
+pub mod edge {
+    use super::{Edge, Ordering};
+
+    /// ORDERING(slot): Release store of the even stamp. Pairs with [`SLOT_SEE`]: whoever sees the
+    /// stamp sees the payload.
+    pub const SLOT_PUBLISH: Edge = Edge::new("slot/publish", Ordering::Release);
+    /// ORDERING(slot): Acquire load of the stamp. Pairs with [`SLOT_PUBLISH`].
+    pub const SLOT_SEE: Edge = Edge::new("slot/see", Ordering::Acquire);
+
+    /// ORDERING(overwrite): Release fence between the odd stamp and the payload words. Pairs with
+    /// [`OVERWRITE_CHECK`]: a reader that read one new word sees the odd stamp (or a later one).
+    pub const OVERWRITE_BEGIN: Edge = Edge::new("overwrite/begin", Ordering::Release);
+    /// ORDERING(overwrite): Acquire fence between the payload words and the second look at the
+    /// stamp. Pairs with [`OVERWRITE_BEGIN`].
+    pub const OVERWRITE_CHECK: Edge = Edge::new("overwrite/check", Ordering::Acquire);
+
+    /// ORDERING(head): Release store of the head. Pairs with [`HEAD_SEE`]: whoever starts at or
+    /// below this head finds slots that are published, and sees the epoch they belong to.
+    pub const HEAD_PUBLISH: Edge = Edge::new("head/publish", Ordering::Release);
+    /// ORDERING(head): Acquire load of the head. Pairs with [`HEAD_PUBLISH`].
+    pub const HEAD_SEE: Edge = Edge::new("head/see", Ordering::Acquire);
+
+    /// ORDERING(cursor): Release store of a gate's cursor. Pairs with [`CURSOR_SEE`]: the reader's
+    /// loads of a slot happen before the writer's next stores to it.
+    pub const CURSOR_ADVANCE: Edge = Edge::new("cursor/advance", Ordering::Release);
+    /// ORDERING(cursor): Acquire load of a gate's cursor. Pairs with [`CURSOR_ADVANCE`].
+    pub const CURSOR_SEE: Edge = Edge::new("cursor/see", Ordering::Acquire);
+
+    /// ORDERING(gate): SeqCst fence of a registering reader, between its first cursor and its look
+    /// at the head. Pairs with [`GATE_SCAN`], the Dekker way: either the writer's scan sees the
+    /// cursor, or the reader sees a head at or past what the writer may count on.
+    pub const GATE_JOIN: Edge = Edge::new("gate/join", Ordering::SeqCst);
+    /// ORDERING(gate): SeqCst fence of the writer before it reads the gates. Pairs with
+    /// [`GATE_JOIN`].
+    pub const GATE_SCAN: Edge = Edge::new("gate/scan", Ordering::SeqCst);
+
+    /// ORDERING(owner): Acquire of the exchange that claims a lane or gate. Pairs with
+    /// [`OWNER_RELEASE`]: the successor sees all that the predecessor left.
+    pub const OWNER_CLAIM: Edge = Edge::new("owner/claim", Ordering::Acquire);
+    /// ORDERING(owner): Release store that frees a lane or gate. Pairs with [`OWNER_CLAIM`].
+    pub const OWNER_RELEASE: Edge = Edge::new("owner/release", Ordering::Release);
+
+    /// ORDERING(ready): Release of the bit that says a lane's slots are reserved. Pairs with
+    /// [`READY_SEE`]: whoever maps the lane may touch it.
+    pub const READY_PUBLISH: Edge = Edge::new("ready/publish", Ordering::Release);
+    /// ORDERING(ready): Acquire load of the ready bits. Pairs with [`READY_PUBLISH`].
+    pub const READY_SEE: Edge = Edge::new("ready/see", Ordering::Acquire);
+
+    /// Every edge above, for the mutation gate and the table in the docs.
+    pub const ALL: [Edge; 12] = [
+        SLOT_PUBLISH,
+        SLOT_SEE,
+        OVERWRITE_BEGIN,
+        OVERWRITE_CHECK,
+        HEAD_PUBLISH,
+        HEAD_SEE,
+        CURSOR_ADVANCE,
+        CURSOR_SEE,
+        GATE_JOIN,
+        GATE_SCAN,
+        OWNER_CLAIM,
+        OWNER_RELEASE,
+    ];
+
+    /// The edges of lane discovery, where the other side of the pair is a system call.
+    pub const DISCOVERY: [Edge; 2] = [READY_PUBLISH, READY_SEE];
+}
+
+/// A shared 64-bit word: a core atomic in real memory, a loom atomic in a model.
+pub trait Word {
+    /// Relaxed load. Enough where a caller says why.
+    fn get(&self) -> u64;
+    /// Relaxed store. Enough where a caller says why.
+    fn set(&self, value: u64);
+    /// Load at the edge's ordering.
+    fn load(&self, edge: Edge) -> u64;
+    /// Store at the edge's ordering.
+    fn store(&self, value: u64, edge: Edge);
+    /// Sets `bits` at the edge's ordering.
+    fn set_bits(&self, bits: u64, edge: Edge);
+    /// Replaces `old` by `new` at the edge's ordering; relaxed on failure. True if it did.
+    fn claim(&self, old: u64, new: u64, edge: Edge) -> bool;
+}
+
+impl Word for AtomicU64 {
+    #[inline(always)]
+    fn get(&self) -> u64 {
+        AtomicU64::load(self, Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn set(&self, value: u64) {
+        AtomicU64::store(self, value, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn load(&self, edge: Edge) -> u64 {
+        AtomicU64::load(self, edge.ordering)
+    }
+
+    #[inline(always)]
+    fn store(&self, value: u64, edge: Edge) {
+        AtomicU64::store(self, value, edge.ordering);
+    }
+
+    #[inline]
+    fn set_bits(&self, bits: u64, edge: Edge) {
+        AtomicU64::fetch_or(self, bits, edge.ordering);
+    }
+
+    #[inline]
+    fn claim(&self, old: u64, new: u64, edge: Edge) -> bool {
+        self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// The fence of real memory.
+#[inline(always)]
+pub(crate) fn fence(edge: Edge) {
+    atomic::fence(edge.ordering);
+}

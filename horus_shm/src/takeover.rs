@@ -1,0 +1,69 @@
+//! Takeover: where the next owner of a lane goes on, whatever its predecessor left.
+
+use crate::layout::{POSITION_MAX, SKIP, published, writing};
+use crate::memory::LaneMemory;
+use crate::sync::{Word, edge};
+
+/// Finds the position at which the new owner `me` goes on, and begins a new epoch there.
+///
+/// The predecessor may have stopped after any instruction: a slot may be published that the head
+/// does not know yet (then it counts), or half written (then its position is used again, and
+/// counted as aborted). Bounded by the capacity. A step may be repeated: a death in here leaves a
+/// state that the next takeover handles the same way.
+pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
+    let block = memory.block();
+    let pos = resume(memory).unwrap_or_else(|| {
+        add(&block.corrupt_resync, 1);
+        scan(memory)
+    });
+    add(&block.epoch, 1);
+    // Relaxed: ordered by the release of the head below.
+    block.epoch_start.set(pos);
+    block.epoch_owner.set(me);
+    // ORDERING(head): pairs with the loads in `LaneReader::resync` and `gate::join`.
+    block.head.store(pos, edge::HEAD_PUBLISH);
+    pos
+}
+
+/// Steps from the head over what is published; `None` if head and stamps contradict each other.
+fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
+    let block = memory.block();
+    // Relaxed: the claim of the owner word ordered it.
+    let head = block.head.get();
+    if head > POSITION_MAX {
+        return None;
+    }
+    let mask = memory.capacity() - 1;
+    for pos in head..=head + memory.capacity() {
+        // Relaxed: as above; payloads are not read here.
+        let stamp = memory.stamp(pos & mask).get();
+        if stamp & !SKIP == published(pos) {
+            continue;
+        }
+        if stamp == writing(pos) {
+            add(&block.aborted, 1);
+        }
+        return (stamp & !SKIP <= writing(pos)).then_some(pos);
+    }
+    None
+}
+
+/// The position after the newest plausible stamp.
+fn scan<M: LaneMemory>(memory: &M) -> u64 {
+    let mask = memory.capacity() - 1;
+    let after = |index: u64| {
+        // Relaxed: as in `resume`.
+        let stamp = memory.stamp(index).get() & !SKIP;
+        let pos = (stamp / 2).wrapping_sub(u64::from(stamp.is_multiple_of(2)));
+        let plausible = stamp != 0 && pos & mask == index && pos <= POSITION_MAX;
+        let reusable = stamp % 2;
+        if plausible { pos + 1 - reusable } else { 0 }
+    };
+    (0..memory.capacity()).map(after).max().unwrap_or(0)
+}
+
+/// Adds to a counter that only the lane's owner writes.
+fn add<W: Word>(counter: &W, by: u64) {
+    // Relaxed: a figure, with one writer.
+    counter.set(counter.get().wrapping_add(by));
+}

@@ -1,0 +1,266 @@
+//! The memory of the models: one lane whose words, payloads and fences are loom's.
+//!
+//! The lane algorithms run on it unchanged. A message is `[u64; 2]` with the same value twice, so
+//! that a torn one shows. A racing payload is two relaxed words, an exclusive one two plain cells
+//! in which loom itself reports a race.
+
+pub mod attendance;
+pub mod mutation;
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use horus_shm::layout::{GateBlock, LaneBlock};
+use horus_shm::memory::LaneMemory;
+use horus_shm::sync::{Edge, Word};
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{self, AtomicU64};
+use loom::thread::{self, ThreadId};
+
+thread_local! {
+    /// The model thread that is going to die, and the stores it has left. All threads of a model
+    /// run on the one thread that explores it.
+    static DYING: Cell<Option<(ThreadId, u32)>> = const { Cell::new(None) };
+}
+
+/// Runs `last_act`, of whose stores only the first `stores` are executed: to everybody else, a
+/// thread that was killed after the last of them.
+pub fn killed_after<R>(stores: u32, last_act: impl FnOnce() -> R) -> R {
+    DYING.set(Some((thread::current().id(), stores)));
+    let result = last_act();
+    DYING.set(None);
+    result
+}
+
+/// True if the running thread executes another store.
+fn may_store() -> bool {
+    let Some((victim, left)) = DYING.get() else { return true };
+    if victim != thread::current().id() {
+        return true;
+    }
+    DYING.set(Some((victim, left.saturating_sub(1))));
+    left > 0
+}
+
+/// A shared word. Made by `default`, it is one that the models have no use for.
+#[derive(Debug, Default)]
+pub struct LoomWord(Option<AtomicU64>);
+
+impl LoomWord {
+    pub fn new(value: u64) -> Self {
+        Self(Some(AtomicU64::new(value)))
+    }
+
+    fn atomic(&self) -> &AtomicU64 {
+        self.0.as_ref().expect("a word outside the model")
+    }
+}
+
+impl Word for LoomWord {
+    fn get(&self) -> u64 {
+        self.atomic().load(Ordering::Relaxed)
+    }
+
+    fn set(&self, value: u64) {
+        if may_store() {
+            self.atomic().store(value, Ordering::Relaxed);
+        }
+    }
+
+    #[track_caller]
+    fn load(&self, edge: Edge) -> u64 {
+        self.atomic().load(mutation::ordering(edge))
+    }
+
+    #[track_caller]
+    fn store(&self, value: u64, edge: Edge) {
+        let ordering = mutation::ordering(edge);
+        if may_store() {
+            self.atomic().store(value, ordering);
+        }
+    }
+
+    #[track_caller]
+    fn set_bits(&self, bits: u64, edge: Edge) {
+        let ordering = mutation::ordering(edge);
+        if may_store() {
+            self.atomic().fetch_or(bits, ordering);
+        }
+    }
+
+    #[track_caller]
+    fn claim(&self, old: u64, new: u64, edge: Edge) -> bool {
+        let ordering = mutation::ordering(edge);
+        may_store()
+            && self.atomic().compare_exchange(old, new, ordering, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// Whether readers may look into a slot while it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copying {
+    /// An open lane.
+    Racing,
+    /// A lane of a gated-only file.
+    Exclusive,
+}
+
+#[derive(Debug)]
+enum Payload {
+    Racing([LoomWord; 2]),
+    Exclusive([UnsafeCell<u64>; 2]),
+}
+
+#[derive(Debug)]
+struct Slot {
+    stamp: LoomWord,
+    payload: Payload,
+}
+
+#[derive(Debug)]
+struct Gate {
+    block: GateBlock<LoomWord>,
+    cursor: LoomWord,
+}
+
+#[derive(Debug)]
+struct Parts {
+    block: LaneBlock<LoomWord>,
+    slots: Box<[Slot]>,
+    gates: Box<[Gate]>,
+    copying: Copying,
+}
+
+/// One process's view of a lane; a clone is another's.
+#[derive(Debug, Clone)]
+pub struct LoomLane(Arc<Parts>);
+
+impl LoomLane {
+    /// A lane never written, owned by `owner`, with free gates.
+    pub fn new(capacity: usize, gates: usize, copying: Copying, owner: u64) -> Self {
+        let slot = |_| Slot { stamp: LoomWord::new(0), payload: Payload::new(copying) };
+        let gate = |_| Gate {
+            block: GateBlock { owner: LoomWord::new(0), ..GateBlock::default() },
+            cursor: LoomWord::new(0),
+        };
+        let block = LaneBlock {
+            owner: LoomWord::new(owner),
+            epoch: LoomWord::new(0),
+            epoch_start: LoomWord::new(0),
+            aborted: LoomWord::new(0),
+            corrupt_resync: LoomWord::new(0),
+            epoch_owner: LoomWord::new(owner),
+            head: LoomWord::new(0),
+            ..LaneBlock::default()
+        };
+        let slots = (0..capacity).map(slot).collect();
+        let gates = (0..gates).map(gate).collect();
+        Self(Arc::new(Parts { block, slots, gates, copying }))
+    }
+
+    pub fn copying(&self) -> Copying {
+        self.0.copying
+    }
+
+    pub fn gate_block(&self, gate: u32) -> &GateBlock<LoomWord> {
+        &self.0.gates[gate as usize].block
+    }
+
+    pub fn gate_owners(&self) -> impl Iterator<Item = &LoomWord> {
+        self.0.gates.iter().map(|gate| &gate.block.owner)
+    }
+}
+
+impl Payload {
+    fn new(copying: Copying) -> Self {
+        match copying {
+            Copying::Racing => Self::Racing([LoomWord::new(0), LoomWord::new(0)]),
+            Copying::Exclusive => Self::Exclusive([UnsafeCell::new(0), UnsafeCell::new(0)]),
+        }
+    }
+}
+
+/// Bytes of a message.
+pub const MESSAGE_BYTES: usize = size_of::<[u64; 2]>();
+
+impl LaneMemory for LoomLane {
+    type Word = LoomWord;
+
+    fn capacity(&self) -> u64 {
+        self.0.slots.len() as u64
+    }
+
+    fn block(&self) -> &LaneBlock<LoomWord> {
+        &self.0.block
+    }
+
+    fn stamp(&self, index: u64) -> &LoomWord {
+        &self.0.slots[index as usize].stamp
+    }
+
+    fn gate_limit(&self) -> u32 {
+        self.0.gates.len() as u32
+    }
+
+    fn cursor(&self, gate: u32) -> &LoomWord {
+        &self.0.gates[gate as usize].cursor
+    }
+
+    unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
+        assert_eq!(bytes, MESSAGE_BYTES);
+        let Payload::Racing(words) = &self.0.slots[index as usize].payload else {
+            panic!("a racing store on an exclusive lane");
+        };
+        // SAFETY: the caller's contract; a message is two words.
+        let message = unsafe { src.cast::<[u64; 2]>().read_unaligned() };
+        words.iter().zip(message).for_each(|(word, value)| word.set(value));
+    }
+
+    unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize) {
+        assert_eq!(bytes, MESSAGE_BYTES);
+        let Payload::Racing(words) = &self.0.slots[index as usize].payload else {
+            panic!("a racing load on an exclusive lane");
+        };
+        let message = words.each_ref().map(LoomWord::get);
+        // SAFETY: the caller's contract; a message is two words.
+        unsafe { dst.cast::<[u64; 2]>().write_unaligned(message) };
+    }
+
+    unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
+        assert_eq!(bytes, MESSAGE_BYTES);
+        let Payload::Exclusive(cells) = &self.0.slots[index as usize].payload else {
+            panic!("an exclusive store on an open lane");
+        };
+        // SAFETY: the caller's contract; a message is two words.
+        let message = unsafe { src.cast::<[u64; 2]>().read_unaligned() };
+        for (cell, value) in cells.iter().zip(message) {
+            if may_store() {
+                // SAFETY: the cell is alive, and loom fails the model if anybody else is in it.
+                cell.with_mut(|word| unsafe { word.write(value) });
+            }
+        }
+    }
+
+    unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize) {
+        assert_eq!(bytes, MESSAGE_BYTES);
+        let Payload::Exclusive(cells) = &self.0.slots[index as usize].payload else {
+            panic!("an exclusive load on an open lane");
+        };
+        // SAFETY: the cell is alive, and loom fails the model if a writer is in it.
+        let message = cells.each_ref().map(|cell| cell.with(|word| unsafe { word.read() }));
+        // SAFETY: the caller's contract; a message is two words.
+        unsafe { dst.cast::<[u64; 2]>().write_unaligned(message) };
+    }
+
+    #[track_caller]
+    fn fence(&self, edge: Edge) {
+        let ordering = mutation::ordering(edge);
+        // WHY: there is no relaxed fence; a weakened one is none.
+        if ordering != Ordering::Relaxed {
+            atomic::fence(ordering);
+        }
+    }
+
+    fn prefetch(&self, _index: u64) {}
+}

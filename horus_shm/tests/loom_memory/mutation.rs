@@ -1,0 +1,165 @@
+//! Mutation: what is wrong with the memory of a model, and how the models are run against it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::panic::{self, AssertUnwindSafe, Location};
+use std::sync::atomic::Ordering;
+use std::sync::{Once, OnceLock};
+use std::time::{Duration, Instant};
+
+use horus_shm::sync::Edge;
+
+thread_local! {
+    static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
+    static SITES: RefCell<BTreeSet<Site>> = const { RefCell::new(BTreeSet::new()) };
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+    static ITERATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// One line of the algorithms that uses an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site {
+    pub label: &'static str,
+    pub file: &'static str,
+    pub line: u32,
+}
+
+/// What is weakened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutant {
+    /// An edge, wherever it is used, becomes relaxed; a fence is left out.
+    Edge(&'static str),
+    /// The same, but only on one line.
+    Site(Site),
+    /// A step of a protocol is left out; whoever takes the step asks [`flawed`].
+    Flaw(&'static str),
+}
+
+impl Mutant {
+    /// The label that a model must touch to be able to kill this mutant.
+    fn concerns(self, site: &Site) -> bool {
+        match self {
+            Self::Edge(label) | Self::Flaw(label) => label == site.label,
+            Self::Site(mutated) => mutated == *site,
+        }
+    }
+}
+
+impl fmt::Display for Mutant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Edge(label) | Self::Flaw(label) => f.pad(label),
+            Self::Site(Site { label, file, line }) => {
+                let file = file.rsplit('/').next().unwrap_or(file);
+                f.pad(&format!("{label} at {file}:{line}"))
+            }
+        }
+    }
+}
+
+/// The ordering of an edge in the running model.
+#[track_caller]
+pub fn ordering(edge: Edge) -> Ordering {
+    let caller = Location::caller();
+    let site = Site { label: edge.label, file: caller.file(), line: caller.line() };
+    if weakened(site) { Ordering::Relaxed } else { edge.ordering }
+}
+
+/// True if the step `label` is to be left out.
+#[track_caller]
+pub fn flawed(label: &'static str) -> bool {
+    let caller = Location::caller();
+    weakened(Site { label, file: caller.file(), line: caller.line() })
+}
+
+fn weakened(site: Site) -> bool {
+    if let Some(mutant) = MUTANT.get() {
+        return mutant.concerns(&site);
+    }
+    SITES.with_borrow_mut(|sites| sites.insert(site));
+    false
+}
+
+/// Explores `execution` with at most `preemptions` involuntary switches.
+pub fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(move || {
+        ITERATIONS.set(ITERATIONS.get() + 1);
+        execution();
+    });
+}
+
+/// A property with the explorations that check it.
+#[derive(Debug)]
+pub struct Model {
+    pub name: &'static str,
+    pub explore: fn(),
+    pub sound: OnceLock<Run>,
+}
+
+/// How a model went.
+#[derive(Debug, Clone)]
+pub struct Run {
+    pub sites: BTreeSet<Site>,
+    pub iterations: u64,
+    pub took: Duration,
+    /// What the failed execution said.
+    pub failure: Option<String>,
+}
+
+impl Model {
+    pub const fn new(name: &'static str, explore: fn()) -> Self {
+        Self { name, explore, sound: OnceLock::new() }
+    }
+
+    /// The run without a mutant; the same for all who ask.
+    pub fn sound(&self) -> &Run {
+        self.sound.get_or_init(|| self.run(None))
+    }
+
+    /// Runs the model on a memory with `mutant` in it.
+    pub fn run(&self, mutant: Option<Mutant>) -> Run {
+        silence();
+        SITES.take();
+        ITERATIONS.set(0);
+        MUTANT.set(mutant);
+        QUIET.set(true);
+        let start = Instant::now();
+        let outcome = panic::catch_unwind(AssertUnwindSafe(self.explore));
+        let took = start.elapsed();
+        QUIET.set(false);
+        MUTANT.set(None);
+        let failure = outcome.err().map(|cause| {
+            let text = cause.downcast_ref::<String>().cloned();
+            text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+                .unwrap_or_else(|| "a panic without text".to_owned())
+        });
+        Run { sites: SITES.take(), iterations: ITERATIONS.get(), took, failure }
+    }
+}
+
+/// The first of `models`, cheapest first, that fails with `mutant`.
+pub fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, Run)> {
+    let concerned = |model: &&Model| model.sound().sites.iter().any(|site| mutant.concerns(site));
+    let mut able: Vec<_> = models.iter().filter(concerned).collect();
+    able.sort_by_key(|model| model.sound().took);
+    able.into_iter().find_map(|model| {
+        let run = model.run(Some(mutant));
+        run.failure.is_some().then_some((model, run))
+    })
+}
+
+/// Keeps the panics of explored executions off the screen.
+fn silence() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let loud = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                loud(info);
+            }
+        }));
+    });
+}
