@@ -20,7 +20,7 @@ use crate::bounce::{self, FloorJob};
 use crate::child::{ChildContext, ChildSpec};
 use crate::peer::{self, Peer, PeerError};
 use crate::pin::CpuPair;
-use crate::stats;
+use crate::stats::{self, Samples};
 use crate::tsc::{OffsetCheck, TickSource, TscClock};
 use crate::wait::Watch;
 use crate::workload::{Echo, Round, RoundPlan, Timing, WorkloadError};
@@ -34,7 +34,7 @@ const LINE_BYTES: usize = 128;
 const LINES: usize = 2;
 
 /// Rounds with and without `pause`, each, from which the better way to spin is chosen.
-const CHOICE_ROUNDS: u32 = 7;
+const CHOICE_ROUNDS: u32 = 25;
 
 /// Messages timed per round of that choice.
 const CHOICE_SAMPLES: u64 = 4_000;
@@ -70,6 +70,15 @@ impl SharedLines {
         }
         // SAFETY: the descriptor is new and nobody else's.
         let file = unsafe { File::from_raw_fd(fd) };
+        SharedLines::map_new(file)
+    }
+
+    /// Gives the new, empty `file` its size, and maps it.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn map_new(file: File) -> io::Result<SharedLines> {
         file.set_len((LINES * LINE_BYTES) as u64)?;
         SharedLines::map(file)
     }
@@ -85,6 +94,15 @@ impl SharedLines {
         }
         let map = memmap2::MmapOptions::new().len(LINES * LINE_BYTES).map_raw(&file)?;
         Ok(SharedLines { file, map })
+    }
+
+    /// Maps the same memory once more, at another address.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn map_again(&self) -> io::Result<SharedLines> {
+        SharedLines::map(self.file.try_clone()?)
     }
 
     /// Line `index`: 0 or 1.
@@ -163,6 +181,15 @@ pub struct SpinChoice {
     pub pause: bool,
 }
 
+/// How to spin on one line and on two.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SpinChoices {
+    /// With [`Lines::One`].
+    pub one_line: SpinChoice,
+    /// With [`Lines::Two`].
+    pub two_lines: SpinChoice,
+}
+
 /// Both ends of the floor; measures rounds whenever asked, and sleeps in between.
 #[derive(Debug)]
 pub struct Floor {
@@ -174,7 +201,8 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Starts the far end, pinned to `cpus.far`, and measures how to spin. Takes some 100 ms.
+    /// Starts the far end, pinned to `cpus.far`, and measures how to spin. Takes some 100 ms
+    /// on two CPUs.
     ///
     /// The caller is pinned to `cpus.near`, and its `main` serves [`FLOOR_ROLE`].
     ///
@@ -185,7 +213,7 @@ impl Floor {
         placement: Placement,
         cpus: CpuPair,
         clock: &TscClock,
-    ) -> Result<(Floor, [SpinChoice; 2]), FloorError> {
+    ) -> Result<(Floor, SpinChoices), FloorError> {
         let memory = Arc::new(SharedLines::create()?);
         let share_cpu = cpus.oversubscribed();
         let peer = match placement {
@@ -203,10 +231,10 @@ impl Floor {
         };
         let source = clock.source();
         let mut floor = Floor { memory, peer, source, pause_one: false, pause_two: false };
-        let one = floor.choose_spin(Lines::One, clock)?;
-        let two = floor.choose_spin(Lines::Two, clock)?;
-        (floor.pause_one, floor.pause_two) = (one.pause, two.pause);
-        Ok((floor, [one, two]))
+        let one_line = floor.choose_spin(Lines::One, clock)?;
+        let two_lines = floor.choose_spin(Lines::Two, clock)?;
+        (floor.pause_one, floor.pause_two) = (one_line.pause, two_lines.pause);
+        Ok((floor, SpinChoices { one_line, two_lines }))
     }
 
     /// One round of verified round trips; spins for as long as it takes.
@@ -227,11 +255,10 @@ impl Floor {
     pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, FloorError> {
         let plan = plan(Timing::OneWay, CHOICE_SAMPLES, CHOICE_SAMPLES * 5);
         let (near, far) = self.run(Lines::Two, self.pause_two, plan)?;
-        Ok(OffsetCheck::new(
-            clock.to_ns(far.forward.min()),
-            clock.to_ns(near.ticks.min()),
-            near.backwards + far.backwards,
-        ))
+        let p50_ns =
+            |ticks: &Samples| ticks.median_within(clock.resolution_ticks()) * clock.ns_per_tick();
+        let (forward, backward) = (p50_ns(&far.forward), p50_ns(&near.ticks));
+        Ok(OffsetCheck::new(forward, backward, near.backwards + far.backwards))
     }
 
     fn choose_spin(&mut self, lines: Lines, clock: &TscClock) -> Result<SpinChoice, FloorError> {
@@ -279,4 +306,49 @@ fn answer(memory: &SharedLines, job: &FloorJob, watch: &Watch) -> Result<Echo, S
 fn plan(timing: Timing, warm_up: u64, samples: u64) -> RoundPlan {
     // The lines are cleared before each round, so the numbers may start again.
     RoundPlan { timing, warm_up, samples, first_seq: 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::pin;
+
+    #[test]
+    fn two_mappings_of_one_memory_show_the_same_words() {
+        let first = SharedLines::create().unwrap();
+        let second = first.map_again().unwrap();
+        first.line(1).words[3].store(42, atomic::Ordering::Relaxed);
+        assert_eq!(second.line(1).words[3].load(atomic::Ordering::Relaxed), 42);
+        assert_eq!(second.line(0).words[3].load(atomic::Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_file_too_short_for_the_lines_is_refused() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len((LINES * LINE_BYTES - 1) as u64).unwrap();
+        assert!(SharedLines::map(file).is_err());
+    }
+
+    #[test]
+    fn rounds_of_either_floor_may_follow_each_other() {
+        let cpu = pin::allowed_cpus().unwrap()[0];
+        let cpus = CpuPair { near: cpu, far: cpu };
+        let clock = TscClock::calibrate(Duration::from_millis(1));
+        // A thread of its own, so that the test runner's threads keep their freedom.
+        std::thread::spawn(move || {
+            pin::pin_current_thread(cpu).unwrap();
+            let (mut floor, spin) = Floor::new(Placement::CrossThread, cpus, &clock).unwrap();
+            assert!(spin.one_line.bare_p50_ns > 0.0 && spin.two_lines.pause_p50_ns > 0.0);
+            for lines in [Lines::Two, Lines::One, Lines::One, Lines::Two] {
+                let round = floor.round(lines, 3, 50).unwrap();
+                assert_eq!((round.sent, round.received, round.ticks.count()), (50, 50, 50));
+            }
+            let offset = floor.check_offset(&clock).unwrap();
+            assert_eq!(offset.backwards, 0, "one CPU has one counter");
+        })
+        .join()
+        .unwrap();
+    }
 }

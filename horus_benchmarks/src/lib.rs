@@ -29,6 +29,7 @@ pub mod report;
 pub mod session;
 pub mod stats;
 pub mod stream;
+pub mod table;
 pub mod tsc;
 pub mod wait;
 pub mod workload;

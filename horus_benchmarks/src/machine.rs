@@ -48,6 +48,8 @@ pub struct Machine {
     pub timer_hz: f64,
     /// Cost of one timed interval with nothing in it, median; not subtracted anywhere.
     pub timer_overhead_ns: f64,
+    /// Step in which the timer moves: intervals fall on its multiples.
+    pub timer_resolution_ns: f64,
     /// The time-stamp counter has a constant rate and never stops.
     pub invariant_tsc: bool,
     /// The kernel's own clock source.
@@ -84,6 +86,7 @@ impl Machine {
             timer: clock.source(),
             timer_hz: clock.hz().round(),
             timer_overhead_ns: clock.overhead_p50_ns(),
+            timer_resolution_ns: clock.to_ns(clock.resolution_ticks()),
             invariant_tsc: tsc_is_invariant(),
             clocksource: read_word(
                 "/sys/devices/system/clocksource/clocksource0/current_clocksource",

@@ -130,7 +130,7 @@ impl Payload for Seq {
 
 /// `16B`, `304B`, `64KB`: how a payload is named in ids.
 pub fn size_label(bytes: usize) -> String {
-    if bytes >= 1024 && bytes % 1024 == 0 {
+    if bytes >= 1024 && bytes.is_multiple_of(1024) {
         format!("{}KB", bytes / 1024)
     } else {
         format!("{bytes}B")

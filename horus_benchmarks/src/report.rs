@@ -1,14 +1,13 @@
 //! Results: rows for people in a table, and the same rows for programs in JSON.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::machine::Machine;
+use crate::micro::Micro;
 use crate::stats::{Filtered, Percentiles, Ratio, Samples};
 use crate::stream::Streamed;
 use crate::tsc::TscClock;
@@ -68,6 +67,13 @@ impl Row {
             filtered_ns: Some(samples.filtered(ns_per_unit)),
             ..Row::default()
         }
+    }
+
+    /// A row of timed batches: percentiles are of batch means.
+    pub fn micro(id: &str, micro: &Micro, clock: &TscClock) -> Row {
+        let row = Row::samples(id, &micro.batches, clock.ns_per_tick() / micro.batch as f64);
+        let (sent, received) = (micro.done, micro.verified);
+        Row { sent, received, lost: sent - received, ..row }
     }
 
     /// A row of ping-pong rounds: one-way latency (see [`Round::ns_per_unit`]).
@@ -146,41 +152,52 @@ impl Report {
         std::fs::write(path, text)
     }
 
-    /// The report for a terminal: machine, warnings, table, and what the numbers are.
-    pub fn to_text(&self) -> String {
-        let mut text = self.heading();
-        for warning in &self.machine.warnings {
-            text += &format!("warning: {warning}\n");
-        }
-        text += &self.table().trim_fmt();
-        text += &format!(
-            "\ntimer overhead {:.1} ns is part of every sample and is not subtracted\n\
-             ns; no samples removed; filtered (Tukey, 1.5 IQR) shown beside; one way is RTT/2 \
-             where marked\n",
-            self.machine.timer_overhead_ns
-        );
-        text
+    /// How the row `id` was measured.
+    pub fn basis(&self, id: &str) -> &str {
+        self.settings.get(BASIS).and_then(|notes| notes.get(id)?.as_str()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_fields_of_the_contract_and_no_others() {
+        let mut samples = Samples::new();
+        samples.record(100);
+        let ratio = Ratio { median: 1.5, low: 1.25, high: 1.75 };
+        let row = Row::samples("one_way/same_thread/direct/16B", &samples, 1.0);
+        let row = Row {
+            send_ns: Some(SendCall { p50: 1.0, p99: 2.0 }),
+            msgs_per_s: Some(3.0),
+            ..row.with_floor_ratio(Some(ratio))
+        };
+        let value = serde_json::to_value(&row).unwrap();
+        let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut wanted = [
+            "id",
+            "sent",
+            "received",
+            "lost",
+            "ns",
+            "filtered_ns",
+            "send_ns",
+            "msgs_per_s",
+            "floor_ratio",
+            "floor_ratio_ci",
+        ];
+        wanted.sort_unstable();
+        assert_eq!(keys, wanted);
+        assert_eq!(value["floor_ratio_ci"], serde_json::json!([1.25, 1.75]));
+        let ns: Vec<&String> = value["ns"].as_object().unwrap().keys().collect();
+        assert_eq!(ns, ["max", "mean", "min", "p50", "p90", "p95", "p99", "p99_9", "p99_99"]);
+        assert_eq!(serde_json::from_value::<Row>(value).unwrap(), row);
     }
 
-    fn heading(&self) -> String {
-        let machine = &self.machine;
-        let mut text = format!("{}, {} CPUs", machine.cpu, machine.cores);
-        // Writing to a string cannot fail.
-        let _ = write!(text, ", governor {}", machine.governor.as_deref().unwrap_or("none"));
-        let _ = write!(text, ", kernel {}, {}", machine.kernel, machine.rustc);
-        if !machine.rustflags.is_empty() {
-            let _ = write!(text, " ({})", machine.rustflags);
-        }
-        let _ = writeln!(text, ", {} build", machine.profile);
-        let CpuPairText(pinned) = CpuPairText::from(self);
-        let _ = writeln!(
-            text,
-            "commit {}, pinned {pinned}, load {:.2}, timer {:?} at {:.3} GHz",
-            self.commit,
-            machine.load_average,
-            machine.timer,
-            machine.timer_hz / 1e9
-        );
-        text
+    #[test]
+    fn what_does_not_apply_is_left_out() {
+        let text = serde_json::to_string(&Row::default()).unwrap();
+        assert_eq!(text, r#"{"id":"","sent":0,"received":0,"lost":0}"#);
     }
 }

@@ -82,6 +82,23 @@ impl Samples {
         self.histogram.median_equivalent(value).clamp(self.min(), self.max)
     }
 
+    /// The median, interpolated within steps of `step` units: the median of grouped data.
+    ///
+    /// A timer that moves in steps larger than the differences of interest still tells them apart
+    /// by how many samples fall on either side. 0 if there are no samples.
+    pub fn median_within(&self, step: u64) -> f64 {
+        let (middle, half) = (self.quantile(0.5), step.max(1) as f64 / 2.0);
+        let lowest = middle.saturating_sub(half.ceil() as u64 - 1);
+        let highest = middle + half.ceil() as u64 - 1;
+        let below = if lowest == 0 { 0 } else { self.histogram.count_between(0, lowest - 1) };
+        let inside = self.histogram.count_between(lowest, highest);
+        if inside == 0 {
+            return middle as f64;
+        }
+        let share = (self.count() as f64 / 2.0 - below as f64) / inside as f64;
+        middle as f64 + (share - 0.5) * 2.0 * half
+    }
+
     /// Percentiles of all samples, each multiplied by `ns_per_unit`.
     pub fn percentiles(&self, ns_per_unit: f64) -> Percentiles {
         let at = |quantile| round_ns(self.quantile(quantile) as f64 * ns_per_unit);

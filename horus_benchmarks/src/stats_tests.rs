@@ -57,6 +57,30 @@ fn percentiles_are_scaled_and_in_order() {
 }
 
 #[test]
+fn the_median_is_found_within_the_steps_of_a_coarse_timer() {
+    for seed in 0..8 {
+        let mut rng = Rng(seed);
+        let fine: Vec<u64> = (0..20_000)
+            .map(|_| 300 + seed * 7 + rng.next_u64() % 40 + rng.next_u64() % 40)
+            .collect();
+        // A timer with steps of 26 that starts at any phase.
+        let coarse: Vec<u64> = fine
+            .iter()
+            .map(|&value| {
+                let phase = rng.next_u64() % 26;
+                (phase + value) / 26 * 26
+            })
+            .collect();
+        let wanted = samples_of(&fine).quantile(0.5) as f64;
+        let found = samples_of(&coarse).median_within(26);
+        assert!((found - wanted).abs() < 2.0, "seed {seed}: {found}, wanted {wanted}");
+        assert!((samples_of(&fine).median_within(1) - wanted).abs() <= 0.5, "seed {seed}");
+    }
+    assert_eq!(Samples::new().median_within(26), 0.0);
+    assert_eq!(samples_of(&[5]).median_within(26), 5.0);
+}
+
+#[test]
 fn the_largest_sample_survives_however_large() {
     let mut samples = samples_of(&[100, 200]);
     samples.record(LARGEST_SAMPLE * 3);

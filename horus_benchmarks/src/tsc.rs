@@ -1,5 +1,7 @@
 //! Time by the processor's counter: reading it, calibrating it, and when not to believe it.
 
+use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,16 @@ use crate::stats::Samples;
 
 /// Back-to-back readings from which the timer's own cost is measured.
 const OVERHEAD_SAMPLES: u64 = 100_000;
+
+/// Steps of work, each a fraction of a nanosecond longer than the last, that show in which steps
+/// the counter moves.
+const RESOLUTION_DELAYS: u64 = 256;
+
+/// Times that each of those is timed.
+const RESOLUTION_REPEATS: u32 = 32;
+
+/// How often a value must be seen to count: less often, it may be an interrupt's.
+const RESOLUTION_SEEN: u32 = 8;
 
 /// Attempts at reading counter and clock at the same moment; the tightest is kept.
 const PAIRING_ATTEMPTS: u32 = 32;
@@ -77,6 +89,7 @@ pub struct TscClock {
     source: TickSource,
     ns_per_tick: f64,
     overhead: Samples,
+    resolution_ticks: u64,
 }
 
 impl TscClock {
@@ -93,7 +106,8 @@ impl TscClock {
                 (last_ns - first_ns) as f64 / last.since(first).max(1) as f64
             }
         };
-        TscClock { source, ns_per_tick, overhead: measure_overhead(source) }
+        let resolution_ticks = measure_resolution(source);
+        TscClock { source, ns_per_tick, overhead: measure_overhead(source), resolution_ticks }
     }
 
     /// Where the ticks come from.
@@ -121,36 +135,74 @@ impl TscClock {
         &self.overhead
     }
 
+    /// The step in which the counter moves. On some CPUs it is much more than a tick (10 ns on
+    /// recent AMD ones), and samples fall on its multiples.
+    pub fn resolution_ticks(&self) -> u64 {
+        self.resolution_ticks
+    }
+
     /// Median of [`overhead`](Self::overhead) in nanoseconds.
     pub fn overhead_p50_ns(&self) -> f64 {
         self.to_ns(self.overhead.quantile(0.5))
     }
 }
 
-/// Whether one-way times by the counters of two cores mean anything: the fastest message in each
+/// Times work of slowly growing length, and finds the step in which the results grow.
+fn measure_resolution(source: TickSource) -> u64 {
+    let mut seen = BTreeMap::new();
+    for delay in 0..RESOLUTION_DELAYS {
+        for _ in 0..RESOLUTION_REPEATS {
+            let start = source.start();
+            for step in 0..delay {
+                black_box(step);
+            }
+            *seen.entry(source.stop().since(start)).or_insert(0) += 1;
+        }
+    }
+    seen.retain(|_, count| *count >= RESOLUTION_SEEN);
+    step_of(seen.into_keys())
+}
+
+/// The usual distance between neighbours among rising `values`; neighbours one apart are taken
+/// for one value, rounded differently. 1 if there is no such distance.
+fn step_of(values: impl Iterator<Item = u64>) -> u64 {
+    let mut gaps = Vec::new();
+    let mut last: Option<u64> = None;
+    for value in values {
+        if let Some(gap) = last.map(|last| value - last).filter(|&gap| gap > 1) {
+            gaps.push(gap);
+        }
+        last = Some(value);
+    }
+    gaps.sort_unstable();
+    gaps.get(gaps.len() / 2).copied().unwrap_or(1)
+}
+
+/// Whether one-way times by the counters of two cores mean anything: the usual message in each
 /// direction, as seen by the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OffsetCheck {
-    /// Fastest near-to-far time, by both counters.
-    pub forward_min_ns: f64,
-    /// Fastest far-to-near time, by both counters.
-    pub backward_min_ns: f64,
+    /// Median near-to-far time, by both counters.
+    pub forward_p50_ns: f64,
+    /// Median far-to-near time, by both counters.
+    pub backward_p50_ns: f64,
     /// Messages that arrived before they were sent.
     pub backwards: u64,
-    /// How far the far counter seems ahead, if the path is as fast in both directions.
+    /// How far the far counter seems ahead, if the path is as fast in both directions: the error
+    /// of one-way times.
     pub offset_ns: f64,
     /// One-way times by the counters may be reported.
     pub sane: bool,
 }
 
 impl OffsetCheck {
-    /// Judges the fastest times of both directions: sane if no message arrived before it was sent
+    /// Judges the median times of both directions: sane if no message arrived before it was sent
     /// and the estimated offset is at most half of the one-way time.
-    pub fn new(forward_min_ns: f64, backward_min_ns: f64, backwards: u64) -> OffsetCheck {
-        let offset_ns = (forward_min_ns - backward_min_ns) / 2.0;
-        let one_way_ns = (forward_min_ns + backward_min_ns) / 2.0;
+    pub fn new(forward_p50_ns: f64, backward_p50_ns: f64, backwards: u64) -> OffsetCheck {
+        let offset_ns = (forward_p50_ns - backward_p50_ns) / 2.0;
+        let one_way_ns = (forward_p50_ns + backward_p50_ns) / 2.0;
         let sane = backwards == 0 && offset_ns.abs() * 2.0 <= one_way_ns;
-        OffsetCheck { forward_min_ns, backward_min_ns, backwards, offset_ns, sane }
+        OffsetCheck { forward_p50_ns, backward_p50_ns, backwards, offset_ns, sane }
     }
 }
 
@@ -248,6 +300,16 @@ mod tests {
         let ratio = clock.to_ns(last.since(first)) / (last_ns - first_ns) as f64;
         assert!((ratio - 1.0).abs() < 0.01, "ratio {ratio}");
         assert_eq!(clock.overhead().count(), OVERHEAD_SAMPLES);
+    }
+
+    #[test]
+    fn resolution_is_the_usual_step_between_values_seen() {
+        assert_eq!(step_of([26, 52, 78, 104, 208].into_iter()), 26);
+        assert_eq!(step_of([25, 26, 51, 52, 77, 78].into_iter()), 25);
+        assert_eq!(step_of([30, 32, 34, 36].into_iter()), 2);
+        assert_eq!(step_of(30..90), 1);
+        assert_eq!(step_of([].into_iter()), 1);
+        assert!(measure_resolution(TickSource::detect()) >= 1);
     }
 
     #[test]

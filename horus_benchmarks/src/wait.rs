@@ -100,7 +100,7 @@ impl Watch {
         }
         wait.looks += 1;
         let since = *wait.since.get_or_insert_with(Instant::now);
-        if wait.looks % LOOKS_PER_QUESTION != 0 {
+        if !wait.looks.is_multiple_of(LOOKS_PER_QUESTION) {
             return Ok(());
         }
         if (self.gone)() {

@@ -114,9 +114,10 @@ impl Round {
         }
     }
 
-    /// Median of one way (of the call, for [`Timing::SendCall`]) in nanoseconds.
+    /// Median of one way (of the call, for [`Timing::SendCall`]) in nanoseconds, interpolated
+    /// within the timer's steps: what ratios are made of.
     pub fn p50_ns(&self, clock: &TscClock) -> f64 {
-        self.ticks.quantile(0.5) as f64 * self.ns_per_unit(clock)
+        self.ticks.median_within(clock.resolution_ticks()) * self.ns_per_unit(clock)
     }
 
     /// Adds the samples and counts of another round of the same timing.
@@ -218,6 +219,15 @@ pub fn far_end<P: Payload>(
     Ok(echo)
 }
 
+/// Whose round it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// The floor's: what the subject is compared with.
+    Floor,
+    /// The subject's: what is measured.
+    Subject,
+}
+
 /// What alternating rounds gave.
 #[derive(Debug, Clone)]
 pub struct Alternated {
@@ -240,17 +250,16 @@ pub struct Alternated {
 pub fn alternate<E>(
     rounds: u32,
     clock: &TscClock,
-    mut floor: impl FnMut() -> Result<Round, E>,
-    mut subject: impl FnMut() -> Result<Round, E>,
+    mut run: impl FnMut(Turn) -> Result<Round, E>,
 ) -> Result<Option<Alternated>, E> {
     let mut all: Option<Alternated> = None;
     for number in 0..rounds {
         let (floor, subject) = if number % 2 == 0 {
-            let floor = floor()?;
-            (floor, subject()?)
+            let floor = run(Turn::Floor)?;
+            (floor, run(Turn::Subject)?)
         } else {
-            let subject = subject()?;
-            (floor()?, subject)
+            let subject = run(Turn::Subject)?;
+            (run(Turn::Floor)?, subject)
         };
         let pair = (floor.p50_ns(clock), subject.p50_ns(clock));
         let all = match &mut all {
@@ -338,24 +347,20 @@ mod tests {
     #[test]
     fn alternation_pairs_every_round_and_swaps_the_order() {
         let clock = TscClock::calibrate(Duration::from_millis(1));
-        let order = Mutex::new(String::new());
-        let round = |name: char, ticks: u64| -> Result<Round, ()> {
-            order.lock().unwrap().push(name);
-            let mut round = Round {
-                timing: Timing::RoundTrip,
-                ticks: Samples::new(),
-                sent: 1,
-                received: 1,
-                backwards: 0,
-            };
-            round.ticks.record(ticks);
-            Ok(round)
+        let mut order = Vec::new();
+        let mut run = |turn| -> Result<Round, ()> {
+            order.push(turn);
+            let mut ticks = Samples::new();
+            ticks.record(if turn == Turn::Floor { 100 } else { 300 });
+            let timing = Timing::RoundTrip;
+            Ok(Round { timing, ticks, sent: 1, received: 1, backwards: 0 })
         };
-        let all = alternate(4, &clock, || round('f', 100), || round('s', 300)).unwrap().unwrap();
-        assert_eq!(*order.lock().unwrap(), "fssffssf");
+        assert!(alternate(0, &clock, &mut run).unwrap().is_none());
+        let all = alternate(4, &clock, &mut run).unwrap().unwrap();
+        use Turn::{Floor as F, Subject as S};
+        assert_eq!(order, [F, S, S, F, F, S, S, F]);
         assert_eq!((all.floor.sent, all.subject.received), (4, 4));
         let ratio = all.pairs.ratio(1).unwrap();
         assert!((ratio.median - 3.0).abs() < 1e-9);
-        assert!(alternate(0, &clock, || round('f', 1), || round('s', 1)).unwrap().is_none());
     }
 }

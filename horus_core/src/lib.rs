@@ -3,8 +3,25 @@
 //! A *message* is plain data of a fixed size with a table of its fields, made by [`message!`]. The
 //! usual ones are in [`mod@message`]: [`CmdVel`](message::CmdVel), [`Imu`](message::Imu),
 //! [`LaserScan`](message::LaserScan) and others, with the names and units of ROS 2 and REP-103.
+//!
+//! A *topic* is a named stream of one message type between any number of processes: a
+//! [`Publisher`](topic::Publisher), a [`Subscriber`](topic::Subscriber), or both in one
+//! [`Topic`](topic::Topic).
 
 // WHY: `message!` holds the one exception, an `unsafe impl` that its own compile-time checks prove.
 #![deny(unsafe_code)]
 
+mod error;
 pub mod message;
+pub mod topic;
+
+pub use error::{Error, Result, SendError, TopicError};
+
+/// What a robot program needs, in one `use`.
+pub mod prelude {
+    pub use crate::message::{
+        CmdVel, Imu, JointCommand, LaserScan, Message, Odometry, Pose2D, Twist,
+    };
+    pub use crate::topic::{Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic};
+    pub use crate::{Error, Result, SendError, TopicError, message};
+}

@@ -18,6 +18,11 @@ use crate::region::Access;
 use crate::segment::Segment;
 use crate::sync::{Word, edge};
 
+/// Messages in a row that make a burst.
+const BURST_MIN: u64 = 2;
+/// Pauses at the end of a burst: some 0.1 µs (AMD Zen 5) to 0.5 µs (Intel since Skylake).
+const REST_PAUSES: u32 = 8;
+
 /// How a reader takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
@@ -52,14 +57,20 @@ pub struct RawConsumer {
     /// Readers of the lanes that are mapped, in the order of their discovery.
     lanes: Vec<LaneReader<RawLane>>,
     next: usize,
+    /// The lane of the last message received.
+    last: usize,
     received: u64,
+    /// Messages received since a look found nothing.
+    burst: u64,
     /// The ready bits that were looked at.
     known: u64,
     ready: *const std::sync::atomic::AtomicU64,
     epoch: u64,
     /// By lane: where this reader starts.
     starts: Box<[u64]>,
+    /// Lanes that have a reader, or are not to have one.
     mapped: u64,
+    ignored: u64,
     reading: Reading,
     reader: Option<u32>,
     gate: Option<u32>,
@@ -95,12 +106,15 @@ impl RawConsumer {
         let mut this = Self {
             lanes: Vec::new(),
             next: 0,
+            last: 0,
             received: 0,
+            burst: 0,
             known: 0,
             ready,
             epoch: fork_epoch(),
             starts: vec![0; contract.shape.request().lane_limit as usize].into(),
             mapped: 0,
+            ignored: 0,
             reading,
             reader: None,
             gate: None,
@@ -212,6 +226,27 @@ impl RawConsumer {
             return Polled::Empty;
         }
         self.look_for_lanes();
+        // SAFETY: the caller's contract.
+        let polled = unsafe { self.poll(dst, bytes) };
+        if polled == Polled::Message {
+            self.burst += 1;
+            return polled;
+        }
+        if self.burst < BURST_MIN {
+            self.burst = 0;
+            return polled;
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.rest(dst, bytes) }
+    }
+
+    /// Looks into each lane once, in turn.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    #[inline(always)]
+    unsafe fn poll(&mut self, dst: *mut u8, bytes: usize) -> Polled {
         let mut busy = false;
         for _ in 0..self.lanes.len() {
             let lane = self.next;
@@ -220,6 +255,7 @@ impl RawConsumer {
             match unsafe { self.lanes[lane].read(dst, bytes) } {
                 Polled::Message => {
                     self.received += 1;
+                    self.last = lane;
                     return Polled::Message;
                 }
                 Polled::Empty => {}
@@ -227,6 +263,26 @@ impl RawConsumer {
             }
         }
         if busy { Polled::Busy } else { Polled::Empty }
+    }
+
+    /// At the end of a burst: gives the writers a moment, then looks once more.
+    ///
+    /// WHY: a reader that catches up with a streaming writer takes the line away that is being
+    /// written, message after message. Measured with [`REST_PAUSES`], streaming 1:1, 304 B: 47 →
+    /// 70 million messages a second. Where messages come one at a time nothing is waited for.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    #[cold]
+    unsafe fn rest(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        for _ in 0..REST_PAUSES {
+            std::hint::spin_loop();
+        }
+        // SAFETY: the caller's contract.
+        let polled = unsafe { self.poll(dst, bytes) };
+        self.burst = if polled == Polled::Message { BURST_MIN } else { 0 };
+        polled
     }
 
     /// Copies the newest message of lane `lane` (by discovery) into `dst`, passing over the rest.
@@ -238,6 +294,38 @@ impl RawConsumer {
     unsafe fn latest_of(&mut self, lane: usize, dst: *mut u8, bytes: usize) -> Polled {
         // SAFETY: the caller's contract.
         unsafe { self.lanes[lane].read_latest(dst, bytes) }
+    }
+
+    /// Leaves lane `lane` out from now on: a participant's own messages.
+    pub fn ignore(&mut self, lane: u32) {
+        let bit = 1 << lane;
+        if self.ignored & bit != 0 || lane as usize >= self.starts.len() {
+            return;
+        }
+        let block = self.segment.lane_block(lane, Access::Read).map(std::ptr::from_ref);
+        self.lanes.retain(|reader| {
+            block.as_ref().is_ok_and(|&block| !std::ptr::eq(reader.memory().block(), block))
+        });
+        (self.next, self.last) = (0, 0);
+        self.ignored |= bit;
+        self.mapped |= bit;
+        if let Some(gate) = self.gate
+            && let Ok(cursors) = self.segment.cursors(gate, Access::Write)
+        {
+            // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
+            Word::store(&cursors[lane as usize], 0, edge::CURSOR_ADVANCE);
+        }
+    }
+
+    /// Number of the last message received, counted by its publisher's lane from 1 on; 0 before
+    /// the first.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        if self.received == 0 {
+            0
+        } else {
+            self.lanes.get(self.last).map_or(0, LaneReader::position)
+        }
     }
 
     /// The ledger since this reader joined. Costs a look at every lane's head.
@@ -256,6 +344,9 @@ impl RawConsumer {
         let mut started = 0;
         let mut heads = 0;
         for (lane, start) in self.starts.iter().enumerate() {
+            if self.ignored & (1 << lane) != 0 {
+                continue;
+            }
             let Ok(block) = self.segment.lane_block(lane as u32, Access::Read) else { continue };
             // Relaxed: a figure; a lane that is not mapped yet counts from its start.
             heads += block.head.get().min(POSITION_MAX).max(*start);
@@ -330,9 +421,8 @@ fn claim_reader(segment: &Segment) -> Result<u32, OpenError> {
 /// Claims a gate; also says whose place it takes, 0 for a free one.
 fn claim_gate(segment: &Segment) -> Result<(u32, u64), OpenError> {
     let limit = segment.shape().request().gate_limit;
-    let blocks: Vec<_> = (0..limit)
-        .map(|gate| segment.gate_block(gate, Access::Write))
-        .collect::<Result<_, _>>()?;
+    let blocks: Vec<_> =
+        (0..limit).map(|gate| segment.gate_block(gate, Access::Write)).collect::<Result<_, _>>()?;
     let owners = blocks.iter().map(|block| &block.owner);
     owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner))
         .ok_or(OpenError::TooManyReliableSubscribers { limit })
@@ -411,8 +501,9 @@ impl<T: Pod> Consumer<T> {
                 continue;
             }
             if best.replace(message).is_some() {
-                self.raw.lanes[lane].count_skipped();
+                self.raw.lanes[self.raw.last].count_skipped();
             }
+            self.raw.last = lane;
         }
         self.raw.received += u64::from(best.is_some());
         best
@@ -428,6 +519,11 @@ impl<T: Pod> Consumer<T> {
     #[must_use]
     pub fn stats(&self) -> ReadStats {
         self.raw.stats()
+    }
+
+    /// Leaves lane `lane` out from now on: a participant's own messages.
+    pub fn ignore(&mut self, lane: u32) {
+        self.raw.ignore(lane);
     }
 
     /// What lies under the type.

@@ -92,8 +92,9 @@ pub struct Request {
     pub type_info: TypeInfo,
     /// Slots of a lane; rounded up to a power of two.
     pub capacity: Option<u64>,
-    /// True for readers, to whom a larger capacity is as good.
-    pub capacity_is_minimum: bool,
+    /// Asked by a reader: a larger capacity is as good, and how it reads is its own affair, so
+    /// `reliability` only counts if this call creates the topic.
+    pub reader: bool,
     /// Lanes: publishers at a time. Default 16.
     pub lane_limit: Option<u32>,
     /// Gates: reliable readers at a time. Default 16, or none on a best-effort topic.
@@ -119,7 +120,7 @@ impl Request {
         Self {
             type_info,
             capacity: None,
-            capacity_is_minimum: false,
+            reader: false,
             lane_limit: None,
             gate_limit: None,
             reader_limit: None,
@@ -190,13 +191,15 @@ impl Request {
         }
         let shape = contract.shape.request();
         match self.capacity.map(rounded_capacity) {
-            Some(c) if self.capacity_is_minimum && c <= shape.capacity => {}
+            Some(c) if self.reader && c <= shape.capacity => {}
             capacity => same("capacity", &shape.capacity, capacity.as_ref())?,
         }
         same("lane_limit", &shape.lane_limit, self.lane_limit.as_ref())?;
         same("gate_limit", &shape.gate_limit, self.gate_limit.as_ref())?;
         same("reader_limit", &shape.reader_limit, self.reader_limit.as_ref())?;
-        same("reliability", &contract.reliability, self.reliability.as_ref())?;
+        if !self.reader {
+            same("reliability", &contract.reliability, self.reliability.as_ref())?;
+        }
         same("history", &contract.history, self.history.as_ref())?;
         same("persists", &contract.persists, self.persists.as_ref())?;
         same("wake_edge", &contract.wake_edge, self.wake_edge.as_ref())

@@ -233,26 +233,59 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::sync::Mutex;
 
     use super::*;
+
+    /// Runs `body` in a forked child, and returns its answer.
+    fn fork(body: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child is a copy whose other threads are gone; `body` takes no lock of theirs.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: ends the child without running the parent's destructors.
+            unsafe { libc::_exit(i32::from(!body())) };
+        }
+        let mut status = 0;
+        // SAFETY: `status` is valid for the write.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        status == 0
+    }
+
+    #[test]
+    fn a_descriptor_that_a_fork_copied_before_it_was_registered_is_opened_again() {
+        let mut calls = 0;
+        let lock = LockFd::open(|| {
+            calls += 1;
+            let file = File::open("/dev/null")?;
+            if calls == 1 {
+                let fd = file.as_raw_fd();
+                // SAFETY: the call takes no pointer.
+                assert!(fork(|| unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0), "copied");
+            }
+            Ok(file.into())
+        });
+        let fd = lock.as_ref().unwrap().get().unwrap().as_raw_fd();
+        assert!(calls > 1);
+        // SAFETY: the call takes no pointer.
+        assert!(fork(|| unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0), "closed");
+        assert!(fork(|| lock.as_ref().unwrap().get().is_err()));
+    }
+
+    #[test]
+    fn no_descriptor_is_opened_while_another_thread_forks() {
+        before_fork();
+        assert_eq!(forks_if_none_runs(), None);
+        after_fork_in_parent();
+    }
 
     #[test]
     fn a_forked_child_gets_a_fresh_state_though_a_thread_holds_the_mutex() {
         static STATE: ForkLocal<Mutex<u32>> = ForkLocal::new();
         let mut held = STATE.get().lock().unwrap();
         *held = 7;
-        // SAFETY: the child only locks, allocates, and leaves.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let is_fresh = STATE.get().try_lock().is_ok_and(|value| *value == 0);
-            // SAFETY: ends the child without running the parent's destructors.
-            unsafe { libc::_exit(i32::from(!is_fresh)) };
-        }
-        let mut status = 0;
-        // SAFETY: `status` is valid for the write.
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!(status, 0, "child found the parent's state");
+        let is_fresh = || STATE.get().try_lock().is_ok_and(|value| *value == 0);
+        assert!(fork(is_fresh), "the child found the parent's state");
         drop(held);
         assert_eq!(*STATE.get().lock().unwrap(), 7);
     }

@@ -171,11 +171,7 @@ fn decode_shape(header: &Header, file_bytes: u64) -> Result<Shape, HeaderError> 
     Ok(shape)
 }
 
-fn decode_contract(
-    header: &Header,
-    schema: &[u8],
-    shape: Shape,
-) -> Result<Contract, HeaderError> {
+fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contract, HeaderError> {
     let schema = str::from_utf8(schema).map_err(|_| damaged("schema text", "not UTF-8", "text"))?;
     let request = shape.request();
     Ok(Contract {

@@ -14,6 +14,23 @@ use crate::sync::{Word, edge};
 /// A reader that was lapped this often within one call gives up until the next call.
 pub const RESYNC_MAX: u32 = 3;
 
+/// Cache lines that the hint of a writer runs ahead.
+const PREFETCH_LINES: u64 = 32;
+
+/// How many slots ahead of the next one a writer asks for its lines, so that several transfers
+/// from the reader's cache are under way at once.
+///
+/// Measured on two Zen 5 cores, capacity 256, streaming 1:1, million messages a second with the
+/// next slot asked for, and with this: 16 B 164 → 352, 304 B 62 → 87, 1480 B 19 → 23; where the
+/// cores share no cache (floor 245 ns instead of 55): 16 B 24 → 33.
+const fn prefetch_distance(slot_lines: u64, capacity: u64) -> u64 {
+    let slots = PREFETCH_LINES / slot_lines;
+    let slots = if slots < 2 { 2 } else { slots };
+    let slots = if slots > 16 { 16 } else { slots };
+    let quarter = capacity / 4;
+    if slots < quarter { slots } else { quarter }
+}
+
 /// Every reliable reader is a whole lane behind; nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoRoom;
@@ -37,6 +54,8 @@ pub struct LaneWriter<M> {
     pos: u64,
     /// First position that needs another look at the gates.
     limit: u64,
+    /// How far ahead of the next position slots are asked for; see [`prefetch_distance`].
+    ahead: u64,
     exclusive: bool,
     /// By gate: the cursor at which it was given up; 0 for a gate that counts.
     given_up: Box<[u64]>,
@@ -51,7 +70,8 @@ impl<M: LaneMemory> LaneWriter<M> {
         // WHY: `pos` as the limit makes the first write look at the gates.
         let limit = if gated { pos } else { u64::MAX };
         let gates = if gated { memory.gate_limit() as usize } else { 0 };
-        Self { memory, mask, pos, limit, exclusive, given_up: vec![0; gates].into() }
+        let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        Self { memory, mask, pos, limit, ahead, exclusive, given_up: vec![0; gates].into() }
     }
 
     /// Copies `bytes` bytes at `src` into the next slot and publishes it. Wait-free.
@@ -89,8 +109,10 @@ impl<M: LaneMemory> LaneWriter<M> {
         // ORDERING(head): pairs with the loads in `LaneReader::resync` and `gate::join`.
         self.memory.block().head.store(next, edge::HEAD_PUBLISH);
         self.pos = next;
-        if next < self.limit {
-            self.memory.prefetch(next & self.mask);
+        // WHY: only where the slot is known to be free: else the hint would take a line away from
+        // a reader that is in it.
+        if next + self.ahead < self.limit {
+            self.memory.prefetch((next + self.ahead) & self.mask);
         }
         Ok(())
     }

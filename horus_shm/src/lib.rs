@@ -21,11 +21,12 @@ mod region;
 pub mod ring;
 mod segment;
 pub mod shape;
+mod sweep;
 pub mod sync;
 mod sys;
 pub mod takeover;
 
-pub use bytemuck::{Pod, Zeroable};
+pub use bytemuck::{Pod, Zeroable, bytes_of};
 
 pub use consumer::{Consumer, RawConsumer, ReadStats, Reading};
 pub use contract::{Contract, Reliability, Request, TypeInfo, WakeEdge};
@@ -38,3 +39,4 @@ pub use producer::{OnStalled, Producer, RawProducer, SendError};
 pub use region::Access;
 pub use ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 pub use segment::Segment;
+pub use sweep::{SweepReport, sweep};

@@ -247,15 +247,13 @@ impl Registry {
             return false;
         }
         let Some(entry) = owner.entry() else { return true };
-        if self.me.entry() == Some(entry) {
-            // WHY: one's own lock is never in one's way, so the kernel would call it free.
-            return true;
-        }
         self.probe(entry, owner.generation()).unwrap_or(false)
     }
 
     fn probe(&self, entry: u64, generation: u64) -> io::Result<bool> {
         let fd = self.lock.get()?;
+        // Another generation of one's own entry is dead, and so it comes out: one's own lock is
+        // never in one's way.
         if lock_in_the_way(fd, record::entry_lock(entry)?)?.is_none() {
             return Ok(true);
         }
@@ -268,7 +266,7 @@ impl Registry {
     pub fn process(&self, owner: Owner) -> Option<ProcessInfo> {
         let entry = Entry::read(self.lock.get().ok()?, owner.entry()?).ok()?;
         let Entry { generation, pid, start_time, .. } = entry;
-        (generation == owner.generation()).then(|| ProcessInfo {
+        (generation != 0 && generation == owner.generation()).then(|| ProcessInfo {
             pid,
             start_time,
             name: entry.name(),

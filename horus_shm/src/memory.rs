@@ -9,6 +9,11 @@ use crate::copy;
 use crate::layout::LaneBlock;
 use crate::sync::{self, Edge, Word};
 
+const CACHE_LINE_BYTES: usize = 64;
+
+/// Lines of one slot that are asked for ahead, at most: more would only push each other out.
+const PREFETCH_LINES_MAX: usize = 64;
+
 /// One lane: its block, its slots, and its cursor in every gate.
 pub trait LaneMemory {
     /// The shared words.
@@ -16,6 +21,11 @@ pub trait LaneMemory {
 
     /// Slots: a power of two.
     fn capacity(&self) -> u64;
+
+    /// Cache lines of a slot; decides how far ahead a writer asks for them.
+    fn slot_lines(&self) -> u64 {
+        1
+    }
 
     /// The lane's bookkeeping.
     fn block(&self) -> &LaneBlock<Self::Word>;
@@ -114,7 +124,8 @@ impl RawLane {
     /// * they are mapped writable if a writer (slots, block) or a gated reader (cursors) uses them.
     pub unsafe fn new(parts: RawLaneParts) -> Self {
         debug_assert!(parts.capacity.is_power_of_two() && parts.stride.is_multiple_of(64));
-        let RawLaneParts { slots, stride, capacity, block, cursors, gate_bytes, gate_limit } = parts;
+        let RawLaneParts { slots, stride, capacity, block, cursors, gate_bytes, gate_limit } =
+            parts;
         Self { slots, stride, capacity, block, cursors, gate_bytes, gate_limit }
     }
 
@@ -132,6 +143,10 @@ impl LaneMemory for RawLane {
     #[inline(always)]
     fn capacity(&self) -> u64 {
         self.capacity
+    }
+
+    fn slot_lines(&self) -> u64 {
+        self.stride as u64 / CACHE_LINE_BYTES as u64
     }
 
     #[inline(always)]
@@ -195,6 +210,10 @@ impl LaneMemory for RawLane {
 
     #[inline(always)]
     fn prefetch(&self, index: u64) {
-        copy::prefetch_for_write(self.slot(index));
+        let slot = self.slot(index);
+        let lines = (self.stride / CACHE_LINE_BYTES).min(PREFETCH_LINES_MAX);
+        for line in 0..lines {
+            copy::prefetch_for_write(slot.wrapping_add(line * CACHE_LINE_BYTES));
+        }
     }
 }

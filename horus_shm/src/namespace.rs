@@ -15,6 +15,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -27,8 +29,9 @@ const DIR_VARIABLE: &str = "HORUS_SHM_DIR";
 const NAMESPACE_VARIABLE: &str = "HORUS_NAMESPACE";
 const TOPICS: &str = "topics";
 
-/// How often a namespace that others remove meanwhile is opened.
-const OPEN_ATTEMPTS: u32 = 8;
+/// How often, and how far apart, a namespace is opened that others remove meanwhile.
+const OPEN_ATTEMPTS: u32 = 100;
+const OPEN_PAUSE: Duration = Duration::from_millis(1);
 
 /// The namespaces that this process has open.
 static OPEN: ForkLocal<Mutex<Vec<Weak<Namespace>>>> = ForkLocal::new();
@@ -211,7 +214,8 @@ impl Namespace {
     /// Opens, and makes where it is missing, the namespace that `config` names. Who opens the same
     /// directory twice gets the same namespace, as long as nobody removed it in between.
     ///
-    /// Some twenty system calls.
+    /// Some twenty system calls. Does not block, but for at most a few tenths of a second while
+    /// other processes remove the namespace.
     ///
     /// # Errors
     ///
@@ -226,7 +230,7 @@ impl Namespace {
                 Err(
                     NamespaceError::Gone { .. }
                     | NamespaceError::Registry(RegistryError::Gone { .. }),
-                ) => {}
+                ) => thread::sleep(OPEN_PAUSE),
                 other => return other,
             }
         }
@@ -348,9 +352,12 @@ impl Namespace {
         sys::remove_dir(dir, TOPICS).map_err(self.io("remove the topics of"))?;
         self.registry.unlink(dir).map_err(self.io("remove the registry of"))?;
         match sys::remove_dir(parent, name) {
-            // A process that waited for the registry has moved in, and begun anew.
+            Ok(()) => Ok(()),
+            // WHY: without its registry the directory is anybody's. Who waited for that has moved
+            // in and begun anew, or has even left again.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-            other => other.map_err(self.io("remove")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(self.io("remove")(error)),
         }
     }
 

@@ -34,10 +34,10 @@ pub(crate) enum Mode {
 }
 
 /// The topic files that this process attends, by device and inode.
-type Table = HashMap<(u64, u64), Attended>;
+pub(crate) type Table = HashMap<(u64, u64), Attended>;
 
 #[derive(Debug)]
-struct Attended {
+pub(crate) struct Attended {
     segment: Weak<Segment>,
     /// Segments of this file, those in the middle of their drop included: the presence lock is
     /// the process's, so only the last one gives it back.
@@ -64,8 +64,14 @@ pub(crate) fn leave(file: &TopicFile, last: impl FnOnce()) {
     }
 }
 
+/// The locked table, if this process does not attend the file; `None` if it does.
+pub(crate) fn table_unless_attended(key: (u64, u64)) -> Option<MutexGuard<'static, Table>> {
+    let table = table();
+    (!table.contains_key(&key)).then_some(table)
+}
+
 /// How one look at the name ended.
-enum Look {
+pub(crate) enum Look {
     Found(Arc<Segment>),
     /// Nothing there, or no longer: create, or look again.
     Gone,
@@ -140,9 +146,9 @@ pub(crate) fn reserve(
 }
 
 /// A topic's name in a namespace.
-struct Place<'a> {
-    namespace: &'a Arc<Namespace>,
-    name: &'a TopicName,
+pub(crate) struct Place<'a> {
+    pub(crate) namespace: &'a Arc<Namespace>,
+    pub(crate) name: &'a TopicName,
 }
 
 impl Place<'_> {
@@ -150,12 +156,12 @@ impl Place<'_> {
         self.namespace.topics_path().join(self.name.file_name())
     }
 
-    fn io(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
+    pub(crate) fn io(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
         let path = self.path();
         move |source| OpenError::Io { operation, path, source }
     }
 
-    fn provenance(&self) -> Result<Provenance, OpenError> {
+    pub(crate) fn provenance(&self) -> Result<Provenance, OpenError> {
         let boot_id = sys::boot_id().map_err(self.io("reading the boot id for"))?;
         Ok(Provenance { boot_id, registry_id: self.namespace.registry().id() })
     }
@@ -208,12 +214,12 @@ impl Place<'_> {
         })
     }
 
-    fn file(&self, fd: OwnedFd, (device, inode): (u64, u64)) -> TopicFile {
+    pub(crate) fn file(&self, fd: OwnedFd, (device, inode): (u64, u64)) -> TopicFile {
         TopicFile::new(fd, device, inode, Arc::clone(self.namespace), self.name.clone())
     }
 
     /// What a failed open says about the thing that has the name.
-    fn unopened(&self, error: io::Error) -> OpenError {
+    pub(crate) fn unopened(&self, error: io::Error) -> OpenError {
         let found = match error.raw_os_error() {
             Some(libc::ELOOP) => "a symbolic link",
             Some(libc::EISDIR) => "a directory",
@@ -223,7 +229,7 @@ impl Place<'_> {
         OpenError::NotATopic { path: self.path(), found: found.to_owned() }
     }
 
-    fn check_kind(&self, stat: &Stat) -> Result<(), OpenError> {
+    pub(crate) fn check_kind(&self, stat: &Stat) -> Result<(), OpenError> {
         let me = sys::effective_uid();
         let found = if !stat.is_file() {
             "not a regular file".to_owned()
@@ -238,7 +244,7 @@ impl Place<'_> {
     }
 
     /// A file that cannot be used as it is: removed if it is merely stale and nobody has it open.
-    fn replace(
+    pub(crate) fn replace(
         &self,
         fd: OwnedFd,
         key: (u64, u64),

@@ -46,13 +46,16 @@ pub enum SendError<T> {
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked(T),
+    /// The ring's memory is gone: its file was truncated under us. Permanent: open it again.
+    #[error("the ring's file was truncated: open it again")]
+    RegionLost(T),
 }
 
 impl<T> SendError<T> {
     /// The message that was not sent.
     pub fn into_inner(self) -> T {
         match self {
-            Self::Full(message) | Self::Forked(message) => message,
+            Self::Full(message) | Self::Forked(message) | Self::RegionLost(message) => message,
         }
     }
 
@@ -65,6 +68,7 @@ impl<T> SendError<T> {
         match self {
             Self::Full(_) => SendError::Full(message),
             Self::Forked(_) => SendError::Forked(message),
+            Self::RegionLost(_) => SendError::RegionLost(message),
         }
     }
 }
@@ -72,7 +76,11 @@ impl<T> SendError<T> {
 // WHY: messages need not be `Debug`, and can be large.
 impl<T> fmt::Debug for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_full() { "Full(..)" } else { "Forked(..)" })
+        f.write_str(match self {
+            Self::Full(_) => "Full(..)",
+            Self::Forked(_) => "Forked(..)",
+            Self::RegionLost(_) => "RegionLost(..)",
+        })
     }
 }
 
@@ -104,8 +112,9 @@ impl RawProducer {
         let (gated_only, limit) = (contract.gated_only, contract.shape.request().lane_limit);
         let gated = gated_only || contract.reliability == Reliability::Reliable;
         let me = segment.me();
-        let blocks: Vec<_> =
-            (0..limit).map(|lane| segment.lane_block(lane, Access::Write)).collect::<Result<_, _>>()?;
+        let blocks: Vec<_> = (0..limit)
+            .map(|lane| segment.lane_block(lane, Access::Write))
+            .collect::<Result<_, _>>()?;
         let owners = blocks.iter().map(|block| &block.owner);
         let Some((lane, _)) = owner::claim_first(owners, me, |owner| segment.is_dead(owner)) else {
             return Err(OpenError::TooManyPublishers { limit });
@@ -163,11 +172,7 @@ impl RawProducer {
     ///
     /// As [`Self::send`].
     #[cold]
-    unsafe fn send_when_full(
-        &mut self,
-        src: *const u8,
-        bytes: usize,
-    ) -> Result<(), SendError<()>> {
+    unsafe fn send_when_full(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
         let now = Instant::now();
         let (since, probed) = match self.refused {
             Some((since, probed)) if now - probed < PROBE_PERIOD => {

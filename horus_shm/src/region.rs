@@ -54,7 +54,12 @@ impl Region {
     /// # Errors
     ///
     /// The system call's.
-    pub fn map(file: BorrowedFd<'_>, offset: u64, bytes: usize, access: Access) -> io::Result<Self> {
+    pub fn map(
+        file: BorrowedFd<'_>,
+        offset: u64,
+        bytes: usize,
+        access: Access,
+    ) -> io::Result<Self> {
         let mut options = MmapOptions::new();
         options.offset(offset).len(bytes);
         let map = match access {

@@ -18,6 +18,7 @@ use crate::open;
 use crate::presence::{self, Attendance};
 use crate::region::{Access, Region};
 use crate::shape::Shape;
+use crate::sync::Word;
 use crate::sys;
 
 /// The one owner of everything in a heap segment: its process, which cannot outlive it.
@@ -217,6 +218,31 @@ impl Segment {
         }
     }
 
+    /// Live publishers, in any process. About 0.2 µs for each.
+    #[must_use]
+    pub fn publisher_count(&self) -> usize {
+        let lanes = 0..self.shape().request().lane_limit;
+        lanes
+            .filter(|&lane| self.lane_block(lane, Access::Read).is_ok_and(|b| self.lives(&b.owner)))
+            .count()
+    }
+
+    /// Live announced readers, in any process. About 0.2 µs for each.
+    #[must_use]
+    pub fn subscriber_count(&self) -> usize {
+        let readers = 0..self.shape().request().reader_limit;
+        let lives = |&reader: &u32| {
+            self.reader_block(reader, Access::Read).is_ok_and(|block| self.lives(&block.owner))
+        };
+        readers.filter(lives).count()
+    }
+
+    fn lives(&self, owner: &AtomicU64) -> bool {
+        // Relaxed: a figure for people.
+        let owner = owner.get();
+        owner != 0 && !self.is_dead(owner)
+    }
+
     /// Where the topic is, for messages.
     #[must_use]
     pub fn path(&self) -> PathBuf {
@@ -249,7 +275,9 @@ impl Segment {
     ) -> Result<*mut u8, OpenError> {
         let file = match &self.backing {
             // SAFETY: the region holds the whole file, and the range is a part of it.
-            Backing::Heap(region) => return Ok(unsafe { region.address().add(range.start as usize) }),
+            Backing::Heap(region) => {
+                return Ok(unsafe { region.address().add(range.start as usize) });
+            }
             Backing::File(file) => file,
         };
         let maps = maps(file);

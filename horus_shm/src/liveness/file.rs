@@ -121,8 +121,9 @@ fn give_birth(place: Place<'_>) -> Result<(), RegistryError> {
     }
 }
 
+/// `error`, unless the directory is gone: then file systems have all kinds of errors.
 fn gone_or(place: Place<'_>, doing: &'static str, error: io::Error) -> RegistryError {
-    if error.kind() == io::ErrorKind::NotFound {
+    if sys::fstat(place.dir).is_ok_and(|dir| dir.links == 0) {
         return RegistryError::Gone { path: place.path.into() };
     }
     place.io(doing)(error)

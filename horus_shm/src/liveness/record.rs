@@ -244,8 +244,8 @@ fn parse_stat(stat: &[u8]) -> Option<(&[u8], u64)> {
     let close = stat.iter().rposition(|&byte| byte == b')')?;
     let comm = stat.get(open + 1..close)?;
     // After the name comes field 3.
-    let start_time = stat[close + 1..].split(u8::is_ascii_whitespace).filter(|f| !f.is_empty());
-    let start_time = std::str::from_utf8(start_time.skip(22 - 3).next()?).ok()?.parse().ok()?;
+    let rest = std::str::from_utf8(&stat[close + 1..]).ok()?;
+    let start_time = rest.split_ascii_whitespace().nth(22 - 3)?.parse().ok()?;
     Some((comm, start_time))
 }
 

@@ -40,12 +40,13 @@ pub(super) fn open(
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(refusal(parent, name, path, access, error)),
         }
-        match sys::make_dir(parent, name, access.dir_mode) {
-            Ok(()) => {
-                undo_umask(parent, name, access).map_err(io_error("set the mode of", path))?
-            }
+        let made = sys::make_dir(parent, name, access.dir_mode)
+            .and_then(|()| undo_umask(parent, name, access));
+        match made {
+            Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            // Removed again, or the parent was.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(io_error("make", path)(error)),
         }
     }

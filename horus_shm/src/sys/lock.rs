@@ -126,3 +126,38 @@ pub(crate) fn has_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let kind = retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETLEASE) as ssize_t })?;
     Ok(kind == libc::F_WRLCK as usize)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn a_write_lease_is_for_the_only_opener_and_survives_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let file = File::create(&path).unwrap();
+        let other = File::open(&path).unwrap();
+        assert!(!try_write_lease(file.as_fd()).unwrap());
+        drop(other);
+        assert!(try_write_lease(file.as_fd()).unwrap());
+        assert!(has_write_lease(file.as_fd()).unwrap());
+
+        let dir = File::open(dir.path()).unwrap();
+        let open =
+            || super::super::open_file(dir.as_fd(), "file", super::super::OpenMode::ReadOnly);
+        assert_eq!(open().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert!(!has_write_lease(file.as_fd()).unwrap(), "somebody asked to end it");
+        end_lease(file.as_fd()).unwrap();
+        open().unwrap();
+    }
+
+    #[test]
+    fn an_empty_range_is_refused() {
+        assert!(LockRange::new(0, 0).is_err());
+        assert!(LockRange::new(i64::MAX as u64, 1).is_err());
+        assert!(LockRange::new(u64::MAX, 1).is_err());
+    }
+}

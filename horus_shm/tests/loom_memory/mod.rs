@@ -4,8 +4,8 @@
 //! that a torn one shows. A racing payload is two relaxed words, an exclusive one two plain cells
 //! in which loom itself reports a race.
 
-pub mod attendance;
-pub mod mutation;
+pub(crate) mod attendance;
+pub(crate) mod mutation;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -26,11 +26,16 @@ thread_local! {
 
 /// Runs `last_act`, of whose stores only the first `stores` are executed: to everybody else, a
 /// thread that was killed after the last of them.
-pub fn killed_after<R>(stores: u32, last_act: impl FnOnce() -> R) -> R {
+pub(crate) fn killed_after<R>(stores: u32, last_act: impl FnOnce() -> R) -> R {
     DYING.set(Some((thread::current().id(), stores)));
     let result = last_act();
-    DYING.set(None);
+    spare_all();
     result
+}
+
+/// Nobody is going to die.
+pub(crate) fn spare_all() {
+    DYING.set(None);
 }
 
 /// True if the running thread executes another store.
@@ -45,10 +50,10 @@ fn may_store() -> bool {
 
 /// A shared word. Made by `default`, it is one that the models have no use for.
 #[derive(Debug, Default)]
-pub struct LoomWord(Option<AtomicU64>);
+pub(crate) struct LoomWord(Option<AtomicU64>);
 
 impl LoomWord {
-    pub fn new(value: u64) -> Self {
+    pub(crate) fn new(value: u64) -> Self {
         Self(Some(AtomicU64::new(value)))
     }
 
@@ -92,14 +97,13 @@ impl Word for LoomWord {
     #[track_caller]
     fn claim(&self, old: u64, new: u64, edge: Edge) -> bool {
         let ordering = mutation::ordering(edge);
-        may_store()
-            && self.atomic().compare_exchange(old, new, ordering, Ordering::Relaxed).is_ok()
+        may_store() && self.atomic().compare_exchange(old, new, ordering, Ordering::Relaxed).is_ok()
     }
 }
 
 /// Whether readers may look into a slot while it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copying {
+pub(crate) enum Copying {
     /// An open lane.
     Racing,
     /// A lane of a gated-only file.
@@ -134,11 +138,11 @@ struct Parts {
 
 /// One process's view of a lane; a clone is another's.
 #[derive(Debug, Clone)]
-pub struct LoomLane(Arc<Parts>);
+pub(crate) struct LoomLane(Arc<Parts>);
 
 impl LoomLane {
     /// A lane never written, owned by `owner`, with free gates.
-    pub fn new(capacity: usize, gates: usize, copying: Copying, owner: u64) -> Self {
+    pub(crate) fn new(capacity: usize, gates: usize, copying: Copying, owner: u64) -> Self {
         let slot = |_| Slot { stamp: LoomWord::new(0), payload: Payload::new(copying) };
         let gate = |_| Gate {
             block: GateBlock { owner: LoomWord::new(0), ..GateBlock::default() },
@@ -159,15 +163,15 @@ impl LoomLane {
         Self(Arc::new(Parts { block, slots, gates, copying }))
     }
 
-    pub fn copying(&self) -> Copying {
+    pub(crate) fn copying(&self) -> Copying {
         self.0.copying
     }
 
-    pub fn gate_block(&self, gate: u32) -> &GateBlock<LoomWord> {
+    pub(crate) fn gate_block(&self, gate: u32) -> &GateBlock<LoomWord> {
         &self.0.gates[gate as usize].block
     }
 
-    pub fn gate_owners(&self) -> impl Iterator<Item = &LoomWord> {
+    pub(crate) fn gate_owners(&self) -> impl Iterator<Item = &LoomWord> {
         self.0.gates.iter().map(|gate| &gate.block.owner)
     }
 }
@@ -182,7 +186,7 @@ impl Payload {
 }
 
 /// Bytes of a message.
-pub const MESSAGE_BYTES: usize = size_of::<[u64; 2]>();
+pub(crate) const MESSAGE_BYTES: usize = size_of::<[u64; 2]>();
 
 impl LaneMemory for LoomLane {
     type Word = LoomWord;

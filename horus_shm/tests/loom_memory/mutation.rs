@@ -19,15 +19,15 @@ thread_local! {
 
 /// One line of the algorithms that uses an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Site {
-    pub label: &'static str,
-    pub file: &'static str,
-    pub line: u32,
+pub(crate) struct Site {
+    pub(crate) label: &'static str,
+    pub(crate) file: &'static str,
+    pub(crate) line: u32,
 }
 
 /// What is weakened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mutant {
+pub(crate) enum Mutant {
     /// An edge, wherever it is used, becomes relaxed; a fence is left out.
     Edge(&'static str),
     /// The same, but only on one line.
@@ -60,7 +60,7 @@ impl fmt::Display for Mutant {
 
 /// The ordering of an edge in the running model.
 #[track_caller]
-pub fn ordering(edge: Edge) -> Ordering {
+pub(crate) fn ordering(edge: Edge) -> Ordering {
     let caller = Location::caller();
     let site = Site { label: edge.label, file: caller.file(), line: caller.line() };
     if weakened(site) { Ordering::Relaxed } else { edge.ordering }
@@ -68,7 +68,7 @@ pub fn ordering(edge: Edge) -> Ordering {
 
 /// True if the step `label` is to be left out.
 #[track_caller]
-pub fn flawed(label: &'static str) -> bool {
+pub(crate) fn flawed(label: &'static str) -> bool {
     let caller = Location::caller();
     weakened(Site { label, file: caller.file(), line: caller.line() })
 }
@@ -82,45 +82,47 @@ fn weakened(site: Site) -> bool {
 }
 
 /// Explores `execution` with at most `preemptions` involuntary switches.
-pub fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 20_000;
     builder.check(move || {
         ITERATIONS.set(ITERATIONS.get() + 1);
+        super::spare_all();
         execution();
     });
 }
 
 /// A property with the explorations that check it.
 #[derive(Debug)]
-pub struct Model {
-    pub name: &'static str,
-    pub explore: fn(),
-    pub sound: OnceLock<Run>,
+pub(crate) struct Model {
+    pub(crate) name: &'static str,
+    pub(crate) explore: fn(),
+    pub(crate) sound: OnceLock<Run>,
 }
 
 /// How a model went.
 #[derive(Debug, Clone)]
-pub struct Run {
-    pub sites: BTreeSet<Site>,
-    pub iterations: u64,
-    pub took: Duration,
+pub(crate) struct Run {
+    pub(crate) sites: BTreeSet<Site>,
+    pub(crate) iterations: u64,
+    pub(crate) took: Duration,
     /// What the failed execution said.
-    pub failure: Option<String>,
+    pub(crate) failure: Option<String>,
 }
 
 impl Model {
-    pub const fn new(name: &'static str, explore: fn()) -> Self {
+    pub(crate) const fn new(name: &'static str, explore: fn()) -> Self {
         Self { name, explore, sound: OnceLock::new() }
     }
 
     /// The run without a mutant; the same for all who ask.
-    pub fn sound(&self) -> &Run {
+    pub(crate) fn sound(&self) -> &Run {
         self.sound.get_or_init(|| self.run(None))
     }
 
     /// Runs the model on a memory with `mutant` in it.
-    pub fn run(&self, mutant: Option<Mutant>) -> Run {
+    pub(crate) fn run(&self, mutant: Option<Mutant>) -> Run {
         silence();
         SITES.take();
         ITERATIONS.set(0);
@@ -141,7 +143,7 @@ impl Model {
 }
 
 /// The first of `models`, cheapest first, that fails with `mutant`.
-pub fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, Run)> {
+pub(crate) fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, Run)> {
     let concerned = |model: &&Model| model.sound().sites.iter().any(|site| mutant.concerns(site));
     let mut able: Vec<_> = models.iter().filter(concerned).collect();
     able.sort_by_key(|model| model.sound().took);

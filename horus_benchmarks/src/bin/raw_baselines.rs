@@ -1,0 +1,134 @@
+//! The hardware floor: what two cores, a copy, a mapping and the timer cost without any ring.
+
+use std::error::Error;
+use std::fs::File;
+use std::process::ExitCode;
+
+use horus_benchmarks::args::Args;
+use horus_benchmarks::child::ChildContext;
+use horus_benchmarks::floor::{self, Floor, Lines, Placement, SharedLines, SpinChoice};
+use horus_benchmarks::micro::{self, Micro, MicroPlan};
+use horus_benchmarks::namespace::PrivateNamespace;
+use horus_benchmarks::payload::size_label;
+use horus_benchmarks::progress::Progress;
+use horus_benchmarks::report::Row;
+use horus_benchmarks::session::{self, Session};
+use horus_benchmarks::workload::{Turn, alternate};
+
+const NAME: &str = "raw_baselines";
+
+const ABOUT: &str = "What the hardware does without any ring: atomic ping-pong between two cores \
+in one process and between two, store and load, memcpy, a shared mapping, the timer.";
+
+/// Seed of the bootstrap: the same samples give the same interval.
+const SEED: u64 = 7;
+
+fn main() -> ExitCode {
+    match ChildContext::enter() {
+        Some(child) => floor::serve_child(&child),
+        None => session::exit_code(NAME, run(Args::from_env(NAME, ABOUT))),
+    }
+}
+
+fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    let mut session = Session::begin(args)?;
+    for placement in [Placement::CrossThread, Placement::CrossProcess] {
+        ping_pong(&mut session, placement)?;
+    }
+    same_thread(&mut session)?;
+    timer(&mut session);
+    Ok(session.finish()?)
+}
+
+/// One line and two, in alternating rounds.
+fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn Error>> {
+    let id = |lines| format!("floor/{}/{lines}/8B", placement.id());
+    let (one_id, two_id) = (id("one_line"), id("two_lines"));
+    if !session.args.wants(&one_id) && !session.args.wants(&two_id) {
+        return Ok(());
+    }
+    let effort = session.effort;
+    let progress = Progress::new(u64::from(effort.rounds) * 2);
+    progress.label(&format!("floor/{}", placement.id()));
+    let (mut floor, spin) = Floor::new(placement, session.cpus, &session.clock)?;
+    let all = alternate(effort.rounds, &session.clock, |turn| {
+        progress.step();
+        let lines = if turn == Turn::Floor { Lines::Two } else { Lines::One };
+        floor.round(lines, effort.warm_up, effort.samples)
+    })?;
+    let offset = floor.check_offset(&session.clock)?;
+    progress.finish();
+
+    let place = placement.id();
+    session.report.set(&format!("spin/{place}"), serde_json::to_value(spin)?);
+    session.report.set(&format!("tsc_offset/{place}"), serde_json::to_value(offset)?);
+    if !offset.sane {
+        let warning = format!("{place}: the CPUs' counters differ by {:.0} ns", offset.offset_ns);
+        session.report.machine.warnings.push(warning);
+    }
+    let Some(all) = all else { return Ok(()) };
+    let ratio = all.pairs.ratio(SEED);
+    let one = Row::latency(&one_id, &all.subject, &session.clock).with_floor_ratio(ratio);
+    let two = Row::latency(&two_id, &all.floor, &session.clock);
+    add(session, one, &spin_basis(&spin.one_line));
+    add(session, two, &spin_basis(&spin.two_lines));
+    Ok(())
+}
+
+fn spin_basis(choice: &SpinChoice) -> String {
+    format!("RTT/2, {}", if choice.pause { "with pause" } else { "no pause" })
+}
+
+/// What one pinned thread does at best.
+fn same_thread(session: &mut Session) -> Result<(), Box<dyn Error>> {
+    let namespace = PrivateNamespace::create()?;
+    let file = File::options()
+        .create_new(true)
+        .read(true)
+        .write(true)
+        .open(namespace.directory().join("mapping"))?;
+    let written = SharedLines::map_new(file)?;
+    let read = written.map_again()?;
+
+    let batches = u64::from(session.effort.rounds) * session.effort.samples / 10;
+    let batches = batches.max(session.effort.samples);
+    let plan = MicroPlan { source: session.clock.source(), warm_up: batches.div_ceil(10), batches };
+    micro_row(session, "store_load/8B", || micro::store_load(&plan));
+    micro_row(session, &memcpy_id::<8>(), || micro::memcpy::<8>(&plan, 1024));
+    micro_row(session, &memcpy_id::<1024>(), || micro::memcpy::<1024>(&plan, 64));
+    micro_row(session, &memcpy_id::<8192>(), || micro::memcpy::<8192>(&plan, 16));
+    micro_row(session, &memcpy_id::<65536>(), || micro::memcpy::<65536>(&plan, 1));
+    micro_row(session, "mmap_write_read/8B", || micro::mmap_write_read(&plan, &written, &read));
+    Ok(())
+}
+
+fn memcpy_id<const N: usize>() -> String {
+    format!("memcpy/{}", size_label(N))
+}
+
+fn micro_row(session: &mut Session, id: &str, measure: impl FnOnce() -> Micro) {
+    let id = format!("floor/same_thread/{id}");
+    if !session.args.wants(&id) {
+        return;
+    }
+    let progress = Progress::new(1);
+    progress.label(&id);
+    let micro = measure();
+    progress.finish();
+    let row = Row::micro(&id, &micro, &session.clock);
+    add(session, row, &format!("batches of {}", micro.batch));
+}
+
+/// The timer's own cost: what every sample above includes once.
+fn timer(session: &mut Session) {
+    let clock = &session.clock;
+    let row =
+        Row::samples("floor/same_thread/timer/overhead", clock.overhead(), clock.ns_per_tick());
+    add(session, row, "start to stop");
+}
+
+fn add(session: &mut Session, row: Row, basis: &str) {
+    if session.args.wants(&row.id) {
+        session.report.push(row, basis);
+    }
+}

@@ -1,0 +1,153 @@
+//! A report as text: the machine, its shortcomings, the rows with their tails in sight.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::machine::Machine;
+use crate::report::{Report, Row};
+
+const LEGEND: &str = "\
+ns. No samples removed: percentiles and max are of all of them; 'filtered' (Tukey, 1.5 IQR) is \
+shown beside.
+x floor: median over alternating rounds of the ratio of medians to the two-line atomic ping-pong, \
+[95 % bootstrap interval].";
+
+/// A column: its heading, and its text for a row (empty where it does not apply).
+type Column = (&'static str, fn(&Report, &Row) -> String);
+
+const COLUMNS: [Column; 16] = [
+    ("id", |_, row| row.id.clone()),
+    ("sent", |_, row| row.sent.to_string()),
+    ("lost", |_, row| row.lost.to_string()),
+    ("min", |_, row| ns(row.ns.map(|ns| ns.min))),
+    ("p50", |_, row| ns(row.ns.map(|ns| ns.p50))),
+    ("p90", |_, row| ns(row.ns.map(|ns| ns.p90))),
+    ("p99", |_, row| ns(row.ns.map(|ns| ns.p99))),
+    ("p99.9", |_, row| ns(row.ns.map(|ns| ns.p99_9))),
+    ("p99.99", |_, row| ns(row.ns.map(|ns| ns.p99_99))),
+    ("max", |_, row| ns(row.ns.map(|ns| ns.max))),
+    ("mean", |_, row| ns(row.ns.map(|ns| ns.mean))),
+    ("filtered p50/p99", |_, row| {
+        row.filtered_ns
+            .map_or_else(String::new, |f| format!("{}/{}", figure(f.ns.p50), figure(f.ns.p99)))
+    }),
+    ("send p50/p99", |_, row| {
+        row.send_ns.map_or_else(String::new, |s| format!("{}/{}", figure(s.p50), figure(s.p99)))
+    }),
+    ("msgs/s", |_, row| {
+        row.msgs_per_s.map_or_else(String::new, |rate| format!("{:.2}M", rate / 1e6))
+    }),
+    ("x floor", |_, row| floor_ratio(row)),
+    ("basis", |report, row| report.basis(&row.id).to_owned()),
+];
+
+/// The whole report for a terminal.
+pub fn render(report: &Report) -> String {
+    let mut text = heading(report);
+    for warning in &report.machine.warnings {
+        text.push_str(&format!("warning: {warning}\n"));
+    }
+    let overhead = report.machine.timer_overhead_ns;
+    let resolution = report.machine.timer_resolution_ns;
+    format!(
+        "{text}\n{}\n{LEGEND}\n\
+         Timer: {overhead:.1} ns overhead are part of every timed interval, not subtracted; it \
+         moves in steps of {resolution:.1} ns\n(percentiles fall on them, or on halves for RTT/2; \
+         the medians behind ratios are interpolated).",
+        table(report)
+    )
+}
+
+fn heading(report: &Report) -> String {
+    let Machine { cpu, cores, kernel, rustc, rustflags, profile, pinned, .. } = &report.machine;
+    let governor = report.machine.governor.as_deref().unwrap_or("none");
+    let flags = if rustflags.is_empty() { String::new() } else { format!(" ({rustflags})") };
+    let (near, far) = (pinned.near, pinned.far);
+    let timer = report.machine.timer;
+    let ghz = report.machine.timer_hz / 1e9;
+    let (commit, load) = (&report.commit, report.machine.load_average);
+    format!(
+        "{cpu}, {cores} CPUs, governor {governor}, kernel {kernel}\n\
+         {rustc}{flags}, {profile}, commit {commit}\n\
+         pinned {near}/{far}, load {load:.2}, timer {timer:?} at {ghz:.3} GHz\n"
+    )
+}
+
+/// Columns that apply to no row are left out.
+fn table(report: &Report) -> Table {
+    let columns: Vec<&Column> = COLUMNS
+        .iter()
+        .filter(|(_, text)| report.rows.iter().any(|row| !text(report, row).is_empty()))
+        .collect();
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header(columns.iter().map(|(heading, _)| *heading));
+    for row in &report.rows {
+        table.add_row(columns.iter().map(|(_, text)| text(report, row)));
+    }
+    for (column, (heading, _)) in table.column_iter_mut().zip(&columns) {
+        let is_text = ["id", "basis"].contains(heading);
+        let alignment = if is_text { CellAlignment::Left } else { CellAlignment::Right };
+        column.set_cell_alignment(alignment);
+    }
+    table
+}
+
+fn floor_ratio(row: &Row) -> String {
+    match (row.floor_ratio, row.floor_ratio_ci) {
+        (Some(ratio), Some([low, high])) => format!("{ratio:.2} [{low:.2}, {high:.2}]"),
+        _ => String::new(),
+    }
+}
+
+fn ns(value: Option<f64>) -> String {
+    value.map_or_else(String::new, figure)
+}
+
+/// As many digits as mean something: two decimals below 10 ns, one below 100, none above.
+fn figure(ns: f64) -> String {
+    let decimals = if ns < 10.0 { 2 } else { usize::from(ns < 100.0) };
+    format!("{ns:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::pin::CpuPair;
+    use crate::stats::{Ratio, Samples};
+    use crate::tsc::TscClock;
+
+    fn report() -> Report {
+        let clock = TscClock::calibrate(Duration::from_millis(1));
+        let machine = Machine::probe(CpuPair::choose(None).unwrap(), &clock).unwrap();
+        let mut report = Report::new(machine, "abc".to_owned());
+        let mut samples = Samples::new();
+        (1..=1000).for_each(|value| samples.record(value));
+        samples.record(123_456);
+        let ratio = Ratio { median: 1.25, low: 1.2, high: 1.3 };
+        let row = Row::samples("one_way/cross_thread/x/16B", &samples, 1.0);
+        report.push(row.with_floor_ratio(Some(ratio)), "RTT/2");
+        report
+    }
+
+    #[test]
+    fn the_worst_sample_and_the_way_of_measuring_are_in_the_table() {
+        let text = render(&report());
+        for wanted in ["123456", "RTT/2", "1.25 [1.20, 1.30]", "commit abc", "not subtracted"] {
+            assert!(text.contains(wanted), "no '{wanted}' in\n{text}");
+        }
+    }
+
+    #[test]
+    fn columns_that_apply_to_no_row_are_left_out() {
+        let text = render(&report());
+        assert!(!text.contains("msgs/s"));
+        assert!(!text.contains("send p50"));
+    }
+
+    #[test]
+    fn figures_have_the_digits_that_mean_something() {
+        assert_eq!([figure(1.234), figure(12.34), figure(1234.5)], ["1.23", "12.3", "1234"]);
+    }
+}

@@ -1,0 +1,125 @@
+//! Runs each benchmark binary with a few messages and holds its JSON to the contract.
+//!
+//! Nothing here depends on how fast the machine is.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use horus_benchmarks::report::{Report, Row};
+use serde_json::Value;
+
+const RAW_BASELINES: &str = env!("CARGO_BIN_EXE_raw_baselines");
+
+const RAW_BASELINES_IDS: [&str; 11] = [
+    "floor/cross_thread/one_line/8B",
+    "floor/cross_thread/two_lines/8B",
+    "floor/cross_process/one_line/8B",
+    "floor/cross_process/two_lines/8B",
+    "floor/same_thread/store_load/8B",
+    "floor/same_thread/memcpy/8B",
+    "floor/same_thread/memcpy/1KB",
+    "floor/same_thread/memcpy/8KB",
+    "floor/same_thread/memcpy/64KB",
+    "floor/same_thread/mmap_write_read/8B",
+    "floor/same_thread/timer/overhead",
+];
+
+const ROUNDS: u64 = 2;
+const SAMPLES: u64 = 100;
+
+fn run(binary: &str, arguments: &[&str]) -> Output {
+    Command::new(binary).args(arguments).output().expect("the binary was built with this test")
+}
+
+fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Output, Value) {
+    let (rounds, samples) = (ROUNDS.to_string(), SAMPLES.to_string());
+    let mut all = vec!["--quick", "--rounds", &rounds, "--samples", &samples, "--json"];
+    all.push(json.to_str().expect("a temporary path is UTF-8"));
+    all.extend(arguments);
+    let output = run(binary, &all);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(json).unwrap();
+    (output, serde_json::from_str(&text).unwrap())
+}
+
+fn assert_row_is_sound(row: &Row) {
+    let id = &row.id;
+    assert!(row.received > 0, "{id}");
+    assert_eq!(row.sent, row.received + row.lost, "{id}");
+    let ns = row.ns.unwrap_or_else(|| panic!("{id} has no percentiles"));
+    let rising = [ns.min, ns.p50, ns.p90, ns.p95, ns.p99, ns.p99_9, ns.p99_99, ns.max];
+    assert!(rising.is_sorted() && ns.min >= 0.0, "{id}: {rising:?}");
+    assert!(ns.min <= ns.mean && ns.mean <= ns.max, "{id}");
+    let filtered = row.filtered_ns.unwrap_or_else(|| panic!("{id} has no filtered view"));
+    assert!(filtered.ns.max <= ns.max && filtered.removed < row.sent, "{id}");
+}
+
+#[test]
+fn raw_baselines_report_every_row_verified_and_in_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let (output, json) = run_to_json(RAW_BASELINES, &directory.path().join("out.json"), &[]);
+    let report: Report = serde_json::from_value(json.clone()).unwrap();
+
+    let ids: Vec<&str> = report.rows.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids, RAW_BASELINES_IDS);
+    let table = String::from_utf8(output.stdout).unwrap();
+    for row in &report.rows {
+        assert_row_is_sound(row);
+        assert_eq!(row.lost, 0, "{}", row.id);
+        assert!(table.contains(&row.id), "no {} in\n{table}", row.id);
+        assert!(!report.basis(&row.id).is_empty(), "{} does not say how", row.id);
+    }
+    for row in report.rows.iter().filter(|row| row.id.starts_with("floor/cross_")) {
+        assert_eq!(row.sent, ROUNDS * SAMPLES, "{}", row.id);
+    }
+    assert!(json["machine"]["timer_overhead_ns"].as_f64().unwrap() > 0.0);
+    assert_eq!(json["settings"]["rounds"], ROUNDS);
+    assert!(!report.commit.is_empty());
+}
+
+#[test]
+fn only_the_one_line_floor_has_a_ratio_with_its_interval() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, json) = run_to_json(RAW_BASELINES, &directory.path().join("out.json"), &[]);
+    for row in json["rows"].as_array().unwrap() {
+        let id = row["id"].as_str().unwrap();
+        let has_ratio = row.get("floor_ratio").is_some();
+        assert_eq!(has_ratio, id.contains("one_line"), "{id}");
+        if has_ratio {
+            let ratio = row["floor_ratio"].as_f64().unwrap();
+            let [low, high] = [0, 1].map(|end| row["floor_ratio_ci"][end].as_f64().unwrap());
+            assert!(low <= ratio && ratio <= high && low > 0.0, "{id}");
+        }
+        assert!(row.get("msgs_per_s").is_none() && row.get("send_ns").is_none(), "{id}");
+    }
+}
+
+#[test]
+fn a_filter_selects_rows_and_one_cpu_is_enough() {
+    let directory = tempfile::tempdir().unwrap();
+    let cpu = horus_benchmarks::pin::allowed_cpus().unwrap()[0];
+    let pair = format!("{cpu},{cpu}");
+    let arguments = ["--filter", "cross_process/two_lines", "--cpus", &pair];
+    let (output, json) = run_to_json(RAW_BASELINES, &directory.path().join("out.json"), &arguments);
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["id"], "floor/cross_process/two_lines/8B");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("oversubscribed"));
+}
+
+#[test]
+fn an_unknown_argument_is_an_error_and_help_is_not() {
+    let wrong = run(RAW_BASELINES, &["--fast"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("unknown argument '--fast'"));
+    let help = run(RAW_BASELINES, &["--help"]);
+    assert!(help.status.success());
+    assert!(String::from_utf8_lossy(&help.stdout).contains("--quick"));
+}
+
+#[test]
+fn results_that_cannot_be_written_are_an_error() {
+    let lost = ["--quick", "--rounds", "1", "--samples", "10", "--json", "/nowhere/out.json"];
+    let output = run(RAW_BASELINES, &lost);
+    assert_eq!(output.status.code(), Some(1));
+}

@@ -1,0 +1,156 @@
+//! The builder of a topic's ends.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use horus_shm::{
+    Namespace, OpenError, RawConsumer, RawProducer, Reading, Reliability, Segment, TopicName,
+    TypeInfo,
+};
+
+use super::{Publisher, Qos, Subscriber, Topic};
+use crate::error::TopicError;
+use crate::message::Message;
+
+/// Everything that can be set about a topic, then one of its ends.
+///
+/// ```
+/// # fn main() -> horus_core::Result<()> {
+/// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+/// # // SAFETY: this program has one thread.
+/// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
+/// use horus_core::prelude::*;
+///
+/// let mut publisher = Topic::<Imu>::builder("imu").qos(Qos::sensor_data()).publisher()?;
+/// publisher.send(Imu::default())?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct TopicBuilder<T> {
+    name: String,
+    namespace: Option<Arc<Namespace>>,
+    qos: Qos,
+    marker: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Message> TopicBuilder<T> {
+    pub(crate) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), namespace: None, qos: Qos::new(), marker: PhantomData }
+    }
+
+    /// Quality of service; everything left open otherwise.
+    pub fn qos(mut self, qos: Qos) -> Self {
+        self.qos = qos;
+        self
+    }
+
+    /// Slots of each publisher's lane, in messages.
+    pub fn capacity(mut self, messages: u64) -> Self {
+        self.qos = self.qos.capacity(messages);
+        self
+    }
+
+    /// The namespace; otherwise that of the environment (`HORUS_SHM_DIR`, `HORUS_NAMESPACE`).
+    pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
+        self.namespace = Some(Arc::clone(namespace));
+        self
+    }
+
+    /// A publisher; creates the topic if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn publisher(self) -> Result<Publisher<T>, TopicError> {
+        self.publisher_of(&self.segment(false)?)
+    }
+
+    /// A subscriber, reliable if the topic is and nothing else is asked for; creates the topic if
+    /// it is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn subscriber(self) -> Result<Subscriber<T>, TopicError> {
+        self.subscriber_of(&self.segment(true)?)
+    }
+
+    /// A subscriber that maps everything read-only, holds nobody back and is not counted: for
+    /// tools. The topic must be there.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn observer(self) -> Result<Subscriber<T>, TopicError> {
+        let request = Qos::new().request(type_info::<T>(), true);
+        let segment = self
+            .namespace()
+            .and_then(|namespace| Segment::open(&namespace, &TopicName::new(&self.name)?, &request))
+            .map_err(|error| self.error(error))?;
+        let raw = RawConsumer::new(segment, Reading::Observer).map_err(|e| self.error(e))?;
+        Ok(Subscriber::from_raw(&self.name, raw))
+    }
+
+    /// Both ends.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn topic(self) -> Result<Topic<T>, TopicError> {
+        let segment = self.segment(false)?;
+        Ok(Topic::from_ends(self.publisher_of(&segment)?, self.subscriber_of(&segment)?))
+    }
+
+    fn namespace(&self) -> Result<Arc<Namespace>, OpenError> {
+        match &self.namespace {
+            Some(namespace) => Ok(Arc::clone(namespace)),
+            None => Ok(Namespace::current()?),
+        }
+    }
+
+    fn segment(&self, reader: bool) -> Result<Arc<Segment>, TopicError> {
+        let request = self.qos.request(type_info::<T>(), reader);
+        let open = || {
+            let name = TopicName::new(&self.name)?;
+            Segment::open_or_create(&self.namespace()?, &name, &request)
+        };
+        open().map_err(|error| self.error(error))
+    }
+
+    fn publisher_of(&self, segment: &Arc<Segment>) -> Result<Publisher<T>, TopicError> {
+        let raw = RawProducer::new(Arc::clone(segment), self.qos.stall_policy());
+        Ok(Publisher::from_raw(
+            &self.name,
+            raw.map_err(|error| self.error(error))?,
+            self.qos.stall_policy(),
+        ))
+    }
+
+    fn subscriber_of(&self, segment: &Arc<Segment>) -> Result<Subscriber<T>, TopicError> {
+        let topic_is_reliable = segment.contract().reliability == Reliability::Reliable;
+        let reading = match self.qos.reads_reliably().unwrap_or(topic_is_reliable) {
+            true => Reading::Gated,
+            false => Reading::KeepLast,
+        };
+        let raw = RawConsumer::new(Arc::clone(segment), reading);
+        Ok(Subscriber::from_raw(&self.name, raw.map_err(|error| self.error(error))?))
+    }
+
+    fn error(&self, error: OpenError) -> TopicError {
+        TopicError::new(&self.name, error)
+    }
+}
+
+/// What the transport compares and stores about a message.
+fn type_info<T: Message>() -> TypeInfo {
+    TypeInfo {
+        name: T::SCHEMA.name.into(),
+        schema: T::SCHEMA.text().into(),
+        hash: T::HASH.to_be_bytes(),
+        bytes: T::SCHEMA.size as u64,
+        align: T::SCHEMA.align as u32,
+        sized: false,
+    }
+}

@@ -1,0 +1,148 @@
+//! A topic: a named stream of one message type, between any number of publishers and subscribers
+//! in any number of processes.
+
+mod backend;
+mod builder;
+mod publisher;
+mod qos;
+mod subscriber;
+
+use std::borrow::Borrow;
+use std::time::Duration;
+
+pub use backend::Backend;
+pub use builder::TopicBuilder;
+pub use horus_shm::{OnStalled, Reliability, WakeEdge};
+pub use publisher::Publisher;
+pub use qos::Qos;
+pub use subscriber::{Stats, Subscriber};
+
+use crate::error::{SendError, TopicError};
+use crate::message::Message;
+
+/// Both ends of a topic in one handle: publishes, and receives its own messages too.
+///
+/// ```
+/// # fn main() -> horus_core::Result<()> {
+/// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+/// # // SAFETY: this program has one thread.
+/// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
+/// use horus_core::prelude::*;
+///
+/// let mut topic: Topic<CmdVel> = Topic::new("cmd_vel")?;
+/// topic.send(CmdVel::new(0.5, 0.1))?;
+/// assert!(topic.recv().is_some());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Topic<T> {
+    publisher: Publisher<T>,
+    subscriber: Subscriber<T>,
+}
+
+impl<T: Message> Topic<T> {
+    /// Opens the topic `name`, creating it if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`]: another message type, too many participants, a bad name, no memory …
+    pub fn new(name: &str) -> Result<Self, TopicError> {
+        Self::builder(name).topic()
+    }
+
+    /// [`Self::new`] with a quality of service.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`], and a setting that differs from the topic's.
+    pub fn with_qos(name: &str, qos: Qos) -> Result<Self, TopicError> {
+        Self::builder(name).qos(qos).topic()
+    }
+
+    /// Everything that can be set, for any of the ends.
+    #[must_use]
+    pub fn builder(name: &str) -> TopicBuilder<T> {
+        TopicBuilder::new(name)
+    }
+
+    pub(crate) const fn from_ends(publisher: Publisher<T>, subscriber: Subscriber<T>) -> Self {
+        Self { publisher, subscriber }
+    }
+
+    /// From now on, leaves out what this handle itself publishes.
+    #[must_use]
+    pub fn ignore_own(mut self) -> Self {
+        self.subscriber.ignore(&self.publisher);
+        self
+    }
+
+    /// [`Publisher::send`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline(always)]
+    pub fn send(&mut self, message: impl Borrow<T>) -> Result<(), SendError<T>> {
+        self.publisher.send(message)
+    }
+
+    /// [`Publisher::send_timeout`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn send_timeout(
+        &mut self,
+        message: impl Borrow<T>,
+        timeout: Duration,
+    ) -> Result<(), SendError<T>> {
+        self.publisher.send_timeout(message, timeout)
+    }
+
+    /// [`Subscriber::recv`].
+    #[inline(always)]
+    pub fn recv(&mut self) -> Option<T> {
+        self.subscriber.recv()
+    }
+
+    /// [`Subscriber::latest`].
+    #[inline]
+    pub fn latest(&mut self) -> Option<T> {
+        self.subscriber.latest()
+    }
+
+    /// [`Subscriber::lost`].
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.subscriber.lost()
+    }
+
+    /// [`Subscriber::stats`].
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.subscriber.stats()
+    }
+
+    /// [`Subscriber::backend`].
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.subscriber.backend()
+    }
+
+    /// The publishing end.
+    pub const fn publisher(&mut self) -> &mut Publisher<T> {
+        &mut self.publisher
+    }
+
+    /// The subscribing end.
+    pub const fn subscriber(&mut self) -> &mut Subscriber<T> {
+        &mut self.subscriber
+    }
+
+    /// The two ends, for two threads.
+    #[must_use]
+    pub fn split(self) -> (Publisher<T>, Subscriber<T>) {
+        (self.publisher, self.subscriber)
+    }
+}

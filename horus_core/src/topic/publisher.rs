@@ -1,0 +1,149 @@
+//! The publishing end of a topic.
+
+use std::borrow::Borrow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use horus_shm::{Producer, RawProducer};
+
+use super::{Backend, Qos, Topic};
+use crate::error::{SendError, TopicError};
+use crate::message::Message;
+
+/// Looks for room before [`Publisher::send_timeout`] begins to sleep.
+const SPINS_BEFORE_SLEEP: u32 = 100;
+/// First and longest sleep between two looks.
+const SLEEP: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+
+/// Publishes messages of type `T`. `Send`, not `Sync`: one thread at a time; for another thread
+/// [`Publisher::try_clone`] claims another lane.
+#[derive(Debug)]
+pub struct Publisher<T> {
+    name: Arc<str>,
+    producer: Producer<T>,
+    qos_on_stalled: horus_shm::OnStalled,
+}
+
+impl<T: Message> Publisher<T> {
+    /// Opens the topic `name` to publish on it, creating it if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`]: another message type, too many publishers, a bad name, no memory …
+    pub fn new(name: &str) -> Result<Self, TopicError> {
+        Topic::builder(name).publisher()
+    }
+
+    /// [`Self::new`] with a quality of service.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`], and a setting that differs from the topic's.
+    pub fn with_qos(name: &str, qos: Qos) -> Result<Self, TopicError> {
+        Topic::builder(name).qos(qos).publisher()
+    }
+
+    pub(super) fn from_raw(name: &str, raw: RawProducer, on_stalled: horus_shm::OnStalled) -> Self {
+        Self { name: name.into(), producer: Producer::new(raw), qos_on_stalled: on_stalled }
+    }
+
+    /// Publishes `message`, given by value or by reference. Never blocks.
+    ///
+    /// Copies it into shared memory once: no allocation, no system call. Subscribers in other
+    /// processes see it one cache-line transfer later.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::Full`] on a reliable topic whose slowest subscriber is a whole lane behind;
+    /// [`SendError::Forked`] in a forked child. The message comes back.
+    #[inline(always)]
+    pub fn send(&mut self, message: impl Borrow<T>) -> Result<(), SendError<T>> {
+        let message = message.borrow();
+        self.producer.send_ref(message).map_err(|error| refused(error, message))
+    }
+
+    /// [`Self::send`], trying again for up to `timeout` while the topic is full.
+    ///
+    /// Blocks: spins briefly, then sleeps between looks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`]; [`SendError::Full`] only after the timeout.
+    pub fn send_timeout(
+        &mut self,
+        message: impl Borrow<T>,
+        timeout: Duration,
+    ) -> Result<(), SendError<T>> {
+        let message = message.borrow();
+        let start = Instant::now();
+        let mut sleep = SLEEP.0;
+        for look in 0_u64.. {
+            match self.send(message) {
+                Err(error) if error.is_full() && start.elapsed() < timeout => {}
+                outcome => return outcome,
+            }
+            if look < u64::from(SPINS_BEFORE_SLEEP) {
+                std::hint::spin_loop();
+            } else {
+                std::thread::sleep(sleep.min(timeout.saturating_sub(start.elapsed())));
+                sleep = (sleep * 2).min(SLEEP.1);
+            }
+        }
+        unreachable!("2^64 looks take longer than any timeout")
+    }
+
+    /// One more publisher of the same topic, with a lane of its own: for another thread.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`]: no lane is free.
+    pub fn try_clone(&self) -> Result<Self, TopicError> {
+        let raw = RawProducer::new(Arc::clone(self.producer.raw().segment()), self.qos_on_stalled);
+        let raw = raw.map_err(|error| TopicError::new(&self.name, error))?;
+        Ok(Self::from_raw(&self.name, raw, self.qos_on_stalled))
+    }
+
+    /// The topic's name, as it was given.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Messages that this publisher's lane has carried since the topic was created, earlier owners
+    /// of the lane included: the sequence number of the last message sent.
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        self.producer.position()
+    }
+
+    /// Live publishers of the topic. About 0.2 µs for each.
+    #[must_use]
+    pub fn publisher_count(&self) -> usize {
+        self.producer.raw().segment().publisher_count()
+    }
+
+    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    #[must_use]
+    pub fn subscriber_count(&self) -> usize {
+        self.producer.raw().segment().subscriber_count()
+    }
+
+    /// What kind of ring the topic is with its present participants.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        Backend::of(self.producer.raw().segment())
+    }
+
+    pub(super) const fn raw(&self) -> &RawProducer {
+        self.producer.raw()
+    }
+}
+
+#[cold]
+fn refused<T: Copy>(error: horus_shm::SendError<()>, message: &T) -> SendError<T> {
+    match error {
+        horus_shm::SendError::Full(()) => SendError::Full(*message),
+        horus_shm::SendError::RegionLost(()) => SendError::RegionLost(*message),
+        _ => SendError::Forked(*message),
+    }
+}

@@ -1,0 +1,156 @@
+//! The subscribing end of a topic.
+
+use std::sync::Arc;
+
+use horus_shm::{Consumer, RawConsumer};
+
+use super::{Backend, Publisher, Qos, Topic};
+use crate::error::TopicError;
+use crate::message::{FieldKind, Message, Primitive};
+
+/// The ledger of a subscriber since it joined, in messages:
+/// `sent == received + lost + skipped + waiting`, exactly, whenever the publishers rest.
+pub type Stats = horus_shm::ReadStats;
+
+/// Receives messages of type `T`. `Send`, not `Sync`: one thread at a time; for another thread
+/// [`Subscriber::try_clone`] makes another cursor, which gets every message too.
+#[derive(Debug)]
+pub struct Subscriber<T> {
+    name: Arc<str>,
+    consumer: Consumer<T>,
+}
+
+impl<T: Message> Subscriber<T> {
+    /// Opens the topic `name` to receive from it, creating it if it is not there.
+    ///
+    /// Gets what is published from now on, by publishers that are there and by later ones.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`]: another message type, too many subscribers, a bad name, no memory …
+    pub fn new(name: &str) -> Result<Self, TopicError> {
+        Topic::builder(name).subscriber()
+    }
+
+    /// [`Self::new`] with a quality of service.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`], and a setting that differs from the topic's.
+    pub fn with_qos(name: &str, qos: Qos) -> Result<Self, TopicError> {
+        Topic::builder(name).qos(qos).subscriber()
+    }
+
+    /// Opens the topic `name`, which must be there, read-only: holds nobody back, is not counted.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn observer(name: &str) -> Result<Self, TopicError> {
+        Topic::builder(name).observer()
+    }
+
+    pub(super) fn from_raw(name: &str, raw: RawConsumer) -> Self {
+        Self { name: name.into(), consumer: Consumer::new(raw) }
+    }
+
+    /// The next message, oldest first, or `None` if there is none right now. Never blocks.
+    ///
+    /// Each publisher's messages come in order. `None` for good in a forked child.
+    #[inline(always)]
+    pub fn recv(&mut self) -> Option<T> {
+        self.consumer.recv()
+    }
+
+    /// [`Self::recv`] into memory that is already there: one copy less of a large message.
+    ///
+    /// True if a message arrived. Else `message` holds unspecified values.
+    #[inline(always)]
+    pub fn recv_into(&mut self, message: &mut T) -> bool {
+        self.consumer.recv_into(message)
+    }
+
+    /// The newest message not received yet; older ones are passed over and counted as skipped.
+    /// `None` if there is nothing new. Never blocks.
+    ///
+    /// With several publishers the newest `timestamp_ns` wins, if the message has that field, else
+    /// any of them: approximate, as good as their clocks agree.
+    #[inline]
+    pub fn latest(&mut self) -> Option<T> {
+        self.consumer.latest_by_key(|message| published_ns(message))
+    }
+
+    /// Messages overwritten before this subscriber came to them.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.consumer.stats().lost
+    }
+
+    /// Number of the last message received, as its publisher counts; 0 before the first.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.consumer.raw().sequence()
+    }
+
+    /// The ledger since this subscriber joined.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.consumer.stats()
+    }
+
+    /// How often a publisher stopped waiting for this reliable subscriber.
+    #[must_use]
+    pub fn detached(&self) -> u64 {
+        self.consumer.raw().detached()
+    }
+
+    /// One more subscriber of the same topic, from now on: for another thread.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`]: no place is free.
+    pub fn try_clone(&self) -> Result<Self, TopicError> {
+        let raw = self.consumer.raw();
+        let raw = RawConsumer::new(Arc::clone(raw.segment()), raw.reading());
+        Ok(Self::from_raw(&self.name, raw.map_err(|error| TopicError::new(&self.name, error))?))
+    }
+
+    /// The topic's name, as it was given.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Live publishers of the topic. About 0.2 µs for each.
+    #[must_use]
+    pub fn publisher_count(&self) -> usize {
+        self.consumer.raw().segment().publisher_count()
+    }
+
+    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    #[must_use]
+    pub fn subscriber_count(&self) -> usize {
+        self.consumer.raw().segment().subscriber_count()
+    }
+
+    /// What kind of ring the topic is with its present participants.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        Backend::of(self.consumer.raw().segment())
+    }
+
+    pub(super) fn ignore(&mut self, publisher: &Publisher<T>) {
+        self.consumer.ignore(publisher.raw().lane());
+    }
+}
+
+/// The message's `timestamp_ns`, if it has such a field; 0 otherwise.
+fn published_ns<T: Message>(message: &T) -> u64 {
+    let is_time = |field: &&crate::message::Field| {
+        let u64_kind = matches!(field.kind, FieldKind::Primitive(Primitive::U64));
+        field.name == "timestamp_ns" && u64_kind && field.count == 1
+    };
+    let Some(field) = T::SCHEMA.fields.iter().find(is_time) else { return 0 };
+    let bytes = &horus_shm::bytes_of(message)[field.offset..field.offset + 8];
+    u64::from_ne_bytes(bytes.try_into().expect("eight bytes were taken"))
+}

@@ -1,0 +1,110 @@
+//! The sweep: removes topic files that nobody attends any more.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use crate::error::OpenError;
+use crate::header::{self, HeaderError};
+use crate::layout::HEADER_BYTES;
+use crate::name::TopicName;
+use crate::namespace::Namespace;
+use crate::open::{Place, table_unless_attended};
+use crate::presence::{self, Attendance};
+use crate::sys::{self, OpenMode};
+
+/// What a sweep found in a namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SweepReport {
+    /// Topics whose processes are gone: removed.
+    pub removed: Vec<TopicName>,
+    /// Topics that a process attends.
+    pub attended: Vec<TopicName>,
+    /// Topics that outlive their processes because their creator said so.
+    pub kept: Vec<TopicName>,
+    /// File names that are no topic of ours, or damaged: left alone.
+    pub foreign: Vec<String>,
+}
+
+enum Swept {
+    Removed,
+    Attended,
+    Kept,
+    Foreign,
+    Gone,
+}
+
+/// Removes what dead processes left in `namespace`; never what is in use.
+///
+/// Runs by itself whenever a process joins a namespace. Any process may call it at any time, also
+/// several at once; one that dies in it leaves the rest to the next. Some ten system calls a topic.
+///
+/// ```
+/// # use horus_shm::{FanoutShm, Namespace, NamespaceConfig, NamespaceName, RingOptions, sweep};
+/// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+/// # let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::new("doc")?);
+/// let namespace = Namespace::open(&config)?;
+/// let ring = FanoutShm::<u64>::create(&namespace, "imu", &RingOptions::default())?;
+/// assert_eq!(sweep(&namespace)?.attended.len(), 1, "in use by this very process");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`OpenError::Io`] if the directory cannot be read. A single file that cannot be looked at is
+/// reported as foreign.
+pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
+    let names = sys::list(namespace.topics_dir()).map_err(|source| OpenError::Io {
+        operation: "listing",
+        path: namespace.topics_path(),
+        source,
+    })?;
+    let mut report = SweepReport::default();
+    for file_name in names {
+        let shown = file_name.to_string_lossy().into_owned();
+        let Ok(name) = TopicName::from_file_name(&shown) else {
+            report.foreign.push(shown);
+            continue;
+        };
+        match sweep_topic(namespace, &name) {
+            Ok(Swept::Removed) => report.removed.push(name),
+            Ok(Swept::Attended) => report.attended.push(name),
+            Ok(Swept::Kept) => report.kept.push(name),
+            Ok(Swept::Gone) => {}
+            Ok(Swept::Foreign) | Err(_) => report.foreign.push(shown),
+        }
+    }
+    Ok(report)
+}
+
+fn sweep_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Swept, OpenError> {
+    let place = Place { namespace, name };
+    let dir = namespace.topics_dir();
+    let fd = match sys::open_file(dir, name.file_name(), OpenMode::ReadWrite) {
+        Ok(fd) => fd,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Swept::Gone),
+        Err(error) => return Err(place.unopened(error)),
+    };
+    let stat = sys::fstat(fd.as_fd()).map_err(place.io("looking at"))?;
+    place.check_kind(&stat)?;
+    let key = (stat.dev, stat.ino);
+    // WHY: an exclusive lock on top of one's own shared one succeeds, so what this process
+    // attends is known from its table alone, which stays locked until this file is dealt with.
+    let Some(_table) = table_unless_attended(key) else { return Ok(Swept::Attended) };
+    let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
+    sys::read_at(fd.as_fd(), &mut bytes, 0).map_err(place.io("reading the header of"))?;
+    let contract = header::decode(&bytes, stat.size_bytes, name.as_str(), place.provenance()?);
+    match contract {
+        Ok(contract) => {
+            let file = place.file(fd, key);
+            let retired = file.is_retired().map_err(place.io("looking at"))?;
+            if contract.persists && !retired {
+                return Ok(Swept::Kept);
+            }
+            let removed = presence::retire(&file).map_err(place.io("removing"))?;
+            Ok(if removed { Swept::Removed } else { Swept::Attended })
+        }
+        Err(HeaderError::Magic | HeaderError::Damaged { .. }) => Ok(Swept::Foreign),
+        Err(error) => Ok(place.replace(fd, key, error).map_or(Swept::Attended, |_| Swept::Removed)),
+    }
+}

@@ -1,0 +1,146 @@
+//! Child processes that play a role: the test binary, executed again.
+//!
+//! A test file that uses them has a test called `child_role`, which plays the role that
+//! [`role`] names and otherwise passes at once.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+use std::env;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{self, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+const ROLE_VARIABLE: &str = "HORUS_TEST_ROLE";
+
+/// Longest wait for something that has to happen.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The role that this process plays, if it is a child.
+pub fn role() -> Option<String> {
+    env::var(ROLE_VARIABLE).ok()
+}
+
+/// A directory that passes for a `$HORUS_SHM_DIR`.
+pub fn private_dir() -> TempDir {
+    let private = PermissionsExt::from_mode(0o700);
+    tempfile::Builder::new().permissions(private).tempdir().unwrap()
+}
+
+/// Says a line to the parent, by one write, so that it can be used after a fork.
+pub fn say(line: impl std::fmt::Display) {
+    let line = format!("\n@{line}\n");
+    io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush()).unwrap();
+}
+
+/// Blocks until the parent ends, or lets go of the child.
+pub fn park() {
+    let _ = io::stdin().read_to_end(&mut Vec::new());
+}
+
+/// Polls until `condition` holds.
+#[track_caller]
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A process that plays a role; killed when dropped.
+pub struct Child {
+    process: process::Child,
+    said: BufReader<ChildStdout>,
+    stdin: Option<ChildStdin>,
+}
+
+impl Child {
+    /// Starts a child in `role`, with `dir` as its `$HORUS_SHM_DIR`.
+    pub fn spawn(role: &str, dir: &Path) -> Self {
+        let mut process = Command::new(env::current_exe().unwrap())
+            .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
+            .env(ROLE_VARIABLE, role)
+            .env("HORUS_SHM_DIR", dir)
+            .env_remove("HORUS_NAMESPACE")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(process.stdout.take().unwrap());
+        let stdin = process.stdin.take();
+        Self { process, said, stdin }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The next line that the child says.
+    pub fn listen(&mut self) -> String {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let bytes = self.said.read_line(&mut line).unwrap();
+            assert_ne!(bytes, 0, "the child ended without a word");
+            if let Some(said) = line.strip_prefix('@') {
+                return said.trim_end().into();
+            }
+        }
+    }
+
+    /// The next number that the child says.
+    pub fn listen_u64(&mut self) -> u64 {
+        self.listen().parse().unwrap()
+    }
+
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: the call takes no pointer. The child was not waited for, so the id is its own.
+        assert_eq!(unsafe { libc::kill(self.pid() as i32, signal) }, 0);
+    }
+
+    /// Ends the child and takes it away.
+    pub fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Lets a parked child go and expects it to end well.
+    pub fn finish(mut self) {
+        drop(self.stdin.take());
+        // What it says now must not fill the pipe.
+        let _ = io::copy(&mut self.said, &mut io::sink());
+        assert!(self.process.wait().unwrap().success());
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Forks; the child runs `body` and ends with its answer. What `body` owns, the parent keeps.
+pub fn fork(body: impl FnOnce() -> bool) -> i32 {
+    // SAFETY: the child is a copy whose other threads are gone; `body` takes no lock of theirs.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0);
+    if pid == 0 {
+        let is_well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+        // SAFETY: ends the child without running what the parent registered.
+        unsafe { libc::_exit(i32::from(!is_well.unwrap_or(false))) };
+    }
+    std::mem::forget(body);
+    pid
+}
+
+/// Waits for a forked child, and returns whether its `body` was true.
+pub fn join_fork(pid: i32) -> bool {
+    let mut status = 0;
+    // SAFETY: `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    status == 0
+}

@@ -1,0 +1,597 @@
+//! Liveness: who is dead, found out with processes that really die, and a registry file that
+//! cannot be trusted.
+
+mod common;
+
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use common::{Child, eventually, fork, join_fork, park, private_dir, say};
+use horus_shm::{Owner, Registry, RegistryError, RegistryFault, fork_epoch};
+use tempfile::TempDir;
+
+const ENTRIES: u64 = 1024;
+
+/// A directory with a registry in it, perhaps.
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { dir: private_dir() }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn file(&self) -> PathBuf {
+        self.path().join("registry")
+    }
+
+    fn join(&self) -> Result<Registry, RegistryError> {
+        join(self.path())
+    }
+
+    fn open_file(&self) -> File {
+        OpenOptions::new().read(true).write(true).open(self.file()).unwrap()
+    }
+}
+
+fn join(path: &Path) -> Result<Registry, RegistryError> {
+    Registry::join(File::open(path).unwrap().as_fd(), path, 0o600)
+}
+
+/// Locks bytes of `file` for as long as it is open, as some other process would.
+fn lock(file: &File, start: i64, len: i64) {
+    // SAFETY: plain integers, for which zero is a value.
+    let mut range: libc::flock = unsafe { std::mem::zeroed() };
+    range.l_type = libc::F_WRLCK as _;
+    range.l_start = start;
+    range.l_len = len;
+    // WHY: a process that another test just starts holds what this one closed until it executes.
+    eventually("the lock is free", || {
+        // SAFETY: `range` is a `flock` that outlives the call.
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &range) == 0 }
+    });
+}
+
+#[test]
+fn child_role() {
+    let Some(role) = common::role() else { return };
+    let path = PathBuf::from(std::env::var_os("HORUS_SHM_DIR").unwrap());
+    match role.as_str() {
+        "join" => {
+            let registry = join(&path).unwrap();
+            say(registry.me().to_bits());
+            say(u128::from_ne_bytes(registry.id()));
+            park();
+        }
+        "leave" => {
+            let registry = join(&path).unwrap();
+            say(registry.me().to_bits());
+        }
+        "fork" => {
+            let registry = join(&path).unwrap();
+            say(registry.me().to_bits());
+            let child = fork(|| {
+                say("forked");
+                park();
+                true
+            });
+            say(child);
+            park();
+        }
+        "fork and use" => fork_and_use(&path),
+        "fork all the time" => fork_all_the_time(&path),
+        "join too many" => join_too_many(&path),
+        "join at once" => join_at_once(&path),
+        "join while it is replaced" => join_while_it_is_replaced(&path),
+        other => panic!("no such role: {other}"),
+    }
+}
+
+/// A registry's copy in a forked child is inert, and the child can join for itself.
+fn fork_and_use(path: &Path) {
+    let registry = join(path).unwrap();
+    let other = join(path).unwrap();
+    let epoch = fork_epoch();
+    let child = fork(|| {
+        assert_eq!(fork_epoch(), epoch + 1);
+        assert!(registry.is_forked());
+        assert!(!registry.is_dead(registry.me()) && !registry.is_dead(other.me()));
+        assert!(registry.process(other.me()).is_none());
+        // These get the numbers of the descriptors that the fork closed.
+        let files: Vec<File> = (0..8).map(|_| File::open(path.join("registry")).unwrap()).collect();
+        assert!(registry.presence_share(1).is_err() && registry.presence_attended(1));
+        registry.presence_release(1);
+        assert!(!registry.is_current(File::open(path).unwrap().as_fd()));
+        let (me, other_me) = (registry.me(), other.me());
+        drop(registry);
+        drop(other);
+        assert!(files.iter().all(|file| file.metadata().is_ok()));
+
+        let mine = join(path).unwrap();
+        assert!(mine.me() != me && mine.me() != other_me);
+        assert!(!mine.is_dead(me) && !mine.is_dead(other_me));
+        assert_eq!(mine.process(mine.me()).unwrap().pid, std::process::id());
+        true
+    });
+    say(join_fork(child));
+}
+
+/// Joins while another thread forks children that stay.
+fn fork_all_the_time(path: &Path) {
+    let forker = std::thread::spawn(|| {
+        for _ in 0..200 {
+            fork(|| {
+                park();
+                true
+            });
+        }
+    });
+    let mut owners = Vec::new();
+    while !forker.is_finished() {
+        let registry = join(path).unwrap();
+        owners.push(registry.me());
+        if owners.len() % 8 == 0 && owners.len() < 8 * 32 {
+            // Kept until the process is killed.
+            std::mem::forget(registry);
+        }
+    }
+    forker.join().unwrap();
+    say(owners.len());
+    owners.iter().for_each(|owner| say(owner.to_bits()));
+    park();
+}
+
+/// Joins until it is one too many, leaves one, and joins once more.
+fn join_too_many(path: &Path) {
+    let mut joined = Vec::new();
+    let error = loop {
+        match join(path) {
+            Ok(registry) => joined.push(registry),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, RegistryError::TooManyOpen { limit: 64, .. }), "{error}");
+    assert_eq!(joined.len(), 64);
+    joined.pop();
+    joined.push(join(path).unwrap());
+    say("ok");
+}
+
+/// Threads that find the same useless registry replace it once.
+fn join_at_once(path: &Path) {
+    let file_path = path.join("registry");
+    for round in 0..200 {
+        fs::write(&file_path, "useless").unwrap();
+        fs::set_permissions(&file_path, PermissionsExt::from_mode(0o600)).unwrap();
+        let start = Barrier::new(8);
+        let ids: Vec<_> = std::thread::scope(|scope| {
+            let join = || {
+                start.wait();
+                join(path).unwrap()
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(join)).collect();
+            let joined: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+            joined.iter().map(Registry::id).collect()
+        });
+        assert!(ids.iter().all(|id| *id == ids[0]), "round {round}: {ids:?}");
+        fs::remove_file(&file_path).unwrap();
+    }
+    say("ok");
+}
+
+/// Who comes while another process replaces the registry waits, and then finds the new one.
+fn join_while_it_is_replaced(path: &Path) {
+    let file_path = path.join("registry");
+    let dir = File::open(path).unwrap();
+    for round in 0..200 {
+        drop(join(path).unwrap());
+        let file = OpenOptions::new().read(true).write(true).open(&file_path).unwrap();
+        let is_damaged = round % 2 == 1;
+        if is_damaged {
+            write(&file, 0, &[0; 8]);
+        }
+        // As one who removes the namespace, or replaces what is useless.
+        lock(&file, 0, if is_damaged { 0 } else { 64 + ENTRIES as i64 });
+        std::thread::scope(|scope| {
+            let joiner = scope.spawn(|| join(path));
+            // Lets the joiner come to different places.
+            std::thread::sleep(Duration::from_micros(17 * round));
+            fs::remove_file(&file_path).unwrap();
+            drop(file);
+            let registry = joiner.join().unwrap().unwrap();
+            assert!(registry.is_current(dir.as_fd()), "round {round}");
+        });
+        fs::remove_file(&file_path).unwrap();
+    }
+    say("ok");
+}
+
+#[test]
+fn a_useless_registry_is_replaced_once() {
+    let place = Place::new();
+    assert_eq!(Child::spawn("join at once", place.path()).listen(), "ok");
+}
+
+#[test]
+fn a_registry_under_replacement_is_waited_for() {
+    let place = Place::new();
+    assert_eq!(Child::spawn("join while it is replaced", place.path()).listen(), "ok");
+}
+
+#[test]
+fn a_killed_owner_becomes_dead() {
+    let place = Place::new();
+    let registry = place.join().unwrap();
+    let mut child = Child::spawn("join", place.path());
+    let owner = Owner::from_bits(child.listen_u64());
+    assert!(!registry.is_dead(owner));
+    assert_eq!(child.listen(), u128::from_ne_bytes(registry.id()).to_string());
+
+    let process = registry.process(owner).unwrap();
+    assert_eq!(process.pid, child.pid());
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.pid())).unwrap();
+    assert!(stat.contains(&format!("({})", process.name)), "{stat}");
+    let field_22 = stat[stat.rfind(')').unwrap()..].split_whitespace().nth(20).unwrap();
+    assert_eq!(process.start_time.to_string(), field_22);
+
+    child.kill();
+    eventually("the killed owner is dead", || registry.is_dead(owner));
+    assert_eq!(registry.process(owner), Some(process), "still known, for messages");
+}
+
+#[test]
+fn an_owner_that_leaves_is_dead() {
+    let place = Place::new();
+    let registry = place.join().unwrap();
+    let mut child = Child::spawn("leave", place.path());
+    let owner = Owner::from_bits(child.listen_u64());
+    child.finish();
+    assert!(registry.is_dead(owner));
+}
+
+#[test]
+fn a_zombie_is_dead_and_a_stopped_process_alive() {
+    let place = Place::new();
+    let registry = place.join().unwrap();
+    let mut child = Child::spawn("join", place.path());
+    let owner = Owner::from_bits(child.listen_u64());
+
+    child.signal(libc::SIGSTOP);
+    let state = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", child.pid())).unwrap();
+        stat[stat.rfind(')').unwrap()..].split_whitespace().nth(1).unwrap().to_string()
+    };
+    eventually("the child stops", || state() == "T");
+    assert!(!registry.is_dead(owner));
+
+    child.signal(libc::SIGKILL);
+    eventually("the child is a zombie", || state() == "Z");
+    eventually("the zombie is dead", || registry.is_dead(owner));
+    child.signal(0);
+}
+
+#[test]
+fn a_forked_child_does_not_keep_its_parent_alive() {
+    let place = Place::new();
+    let registry = place.join().unwrap();
+    let mut parent = Child::spawn("fork", place.path());
+    let owner = Owner::from_bits(parent.listen_u64());
+    let mut said = [parent.listen(), parent.listen()];
+    said.sort();
+    let [pid, forked] = said;
+    assert_eq!(forked, "forked");
+    assert!(!registry.is_dead(owner));
+
+    parent.kill();
+    eventually("the parent is dead", || registry.is_dead(owner));
+    assert!(Path::new(&format!("/proc/{pid}")).exists(), "the forked child lives");
+}
+
+#[test]
+fn a_registry_in_a_forked_child_is_inert() {
+    let place = Place::new();
+    let mut child = Child::spawn("fork and use", place.path());
+    assert_eq!(child.listen(), "true");
+}
+
+#[test]
+fn a_process_that_forks_while_it_joins_can_still_die() {
+    let place = Place::new();
+    let registry = place.join().unwrap();
+    let mut child = Child::spawn("fork all the time", place.path());
+    let count = child.listen_u64();
+    let owners: Vec<_> = (0..count).map(|_| Owner::from_bits(child.listen_u64())).collect();
+    child.kill();
+    for (index, &owner) in owners.iter().enumerate() {
+        eventually(&format!("join {index} of {count} is dead"), || registry.is_dead(owner));
+    }
+}
+
+#[test]
+fn an_entry_taken_again_has_a_later_generation() {
+    let place = Place::new();
+    let registry = place.join().unwrap();
+    let first = place.join().unwrap().me();
+    assert!(registry.is_dead(first));
+    let second = place.join().unwrap();
+    assert_eq!(second.me().to_bits(), first.to_bits() + 1, "same entry, next generation");
+    assert!(registry.is_dead(first), "though its byte is locked again");
+    assert!(!registry.is_dead(second.me()));
+    assert!(registry.process(first).is_none());
+
+    for stale in [registry.me().to_bits() - 1, registry.me().to_bits() + 1] {
+        assert!(registry.is_dead(Owner::from_bits(stale)), "my entry, another generation");
+        assert!(second.is_dead(Owner::from_bits(stale)));
+    }
+}
+
+#[test]
+fn two_copies_in_one_process_see_each_other() {
+    let place = Place::new();
+    let (a, b) = (place.join().unwrap(), place.join().unwrap());
+    assert_ne!(a.me(), b.me());
+    assert_eq!(a.id(), b.id());
+    assert!(!a.is_dead(a.me()) && !a.is_dead(b.me()) && !b.is_dead(a.me()));
+    let gone = a.me();
+    // What a POSIX lock would not survive.
+    drop(place.open_file());
+    assert!(!b.is_dead(gone));
+    drop(a);
+    assert!(b.is_dead(gone));
+}
+
+#[test]
+fn no_owner_word_makes_it_panic() {
+    let place = Place::new();
+    let (registry, other) = (place.join().unwrap(), place.join().unwrap());
+    assert!(registry.is_dead(Owner::NOBODY));
+    let mut word = 0x9e37_79b9_7f4a_7c15_u64;
+    for round in 0..20_000 {
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        let hostile = match round % 4 {
+            0 => word,
+            1 => ((word % (ENTRIES + 2)) << 48) | (word >> 16),
+            2 => (ENTRIES + round % 3) << 48,
+            _ => u64::MAX << (word % 64),
+        };
+        let owner = Owner::from_bits(hostile);
+        let is_live = owner == registry.me() || owner == other.me();
+        assert_eq!(registry.is_dead(owner), !is_live, "{hostile:#x}");
+        assert_eq!(registry.process(owner).is_some(), is_live, "{hostile:#x}");
+    }
+}
+
+#[test]
+fn one_more_than_all_entries_is_an_error() {
+    let place = Place::new();
+    drop(place.join().unwrap());
+    let file = place.open_file();
+    lock(&file, 64, ENTRIES as i64);
+    let error = place.join().unwrap_err();
+    assert!(matches!(error, RegistryError::Full { limit: ENTRIES, .. }), "{error}");
+    drop(file);
+    let file = place.open_file();
+    lock(&file, 64, ENTRIES as i64 - 1);
+    let last = place.join().unwrap();
+    assert_eq!(last.me().to_bits() >> 48, ENTRIES);
+    assert!(!last.is_dead(last.me()));
+}
+
+#[test]
+fn one_process_can_join_so_often_and_no_more() {
+    let place = Place::new();
+    let mut child = Child::spawn("join too many", place.path());
+    assert_eq!(child.listen(), "ok");
+}
+
+#[test]
+fn processes_that_start_at_once_share_one_registry() {
+    for _ in 0..5 {
+        let place = Place::new();
+        let mut children: Vec<_> = (0..8).map(|_| Child::spawn("join", place.path())).collect();
+        let mut said: Vec<_> = children.iter_mut().map(|c| (c.listen_u64(), c.listen())).collect();
+        assert!(said.iter().all(|(_, id)| *id == said[0].1));
+        said.sort();
+        said.dedup_by_key(|(owner, _)| *owner);
+        assert_eq!(said.len(), children.len(), "distinct owners");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "nothing else is left");
+    }
+}
+
+#[test]
+fn presence_is_shared_or_exclusive() {
+    let place = Place::new();
+    let (a, b) = (place.join().unwrap(), place.join().unwrap());
+    let (ino, other_ino) = (4711, 1 << 40);
+    assert!(!a.presence_attended(ino));
+    assert!(a.presence_share(ino).unwrap() && b.presence_share(ino).unwrap());
+    assert!(a.presence_attended(ino) && !a.presence_attended(other_ino));
+    assert!(!a.presence_exclude(ino).unwrap(), "b is there");
+    assert!(b.presence_attended(ino), "a stays");
+    b.presence_release(ino);
+    assert!(!a.presence_attended(ino), "one's own does not count");
+    assert!(a.presence_exclude(ino).unwrap());
+    assert!(!b.presence_share(ino).unwrap() && b.presence_share(other_ino).unwrap());
+    assert!(b.presence_attended(ino));
+    assert!(a.presence_share(ino).unwrap() && b.presence_share(ino).unwrap(), "back to shared");
+    drop(a);
+    assert!(b.presence_exclude(ino).unwrap(), "leaving ends presence");
+    assert!(b.presence_share(u64::MAX).is_err());
+    assert!(b.presence_share(i64::MAX as u64).is_err());
+}
+
+#[test]
+fn a_removed_registry_is_noticed() {
+    let place = Place::new();
+    let dir = File::open(place.path()).unwrap();
+    let old = place.join().unwrap();
+    assert!(old.is_current(dir.as_fd()));
+    fs::remove_file(place.file()).unwrap();
+    assert!(!old.is_current(dir.as_fd()));
+    let new = place.join().unwrap();
+    assert!(!old.is_current(dir.as_fd()) && new.is_current(dir.as_fd()));
+    assert_ne!(old.id(), new.id());
+    assert_ne!(old.me(), new.me(), "generations begin anywhere");
+    assert!(!old.is_dead(old.me()), "the old one goes on");
+}
+
+#[test]
+fn joining_in_a_removed_directory_is_an_error() {
+    let place = Place::new();
+    let dir = File::open(place.path()).unwrap();
+    fs::remove_dir(place.path()).unwrap();
+    let error = Registry::join(dir.as_fd(), place.path(), 0o600).unwrap_err();
+    assert!(matches!(error, RegistryError::Gone { .. }), "{error}");
+}
+
+/// A way to spoil a registry file, and what it is then found to suffer from.
+type Damage = (&'static str, fn(&File), fn(&RegistryFault) -> bool);
+
+const DAMAGES: [Damage; 7] = [
+    ("emptied", |f| f.set_len(0).unwrap(), |f| matches!(f, RegistryFault::Size { .. })),
+    ("cut in the header", |f| f.set_len(100).unwrap(), |f| matches!(f, RegistryFault::Size { .. })),
+    ("cut", |f| f.set_len(1000).unwrap(), |f| matches!(f, RegistryFault::Size { .. })),
+    ("grown", |f| f.set_len(1 << 20).unwrap(), |f| matches!(f, RegistryFault::Size { .. })),
+    ("zeroed", |f| write(f, 0, &[0; 128]), |f| matches!(f, RegistryFault::Magic)),
+    ("of version 77", |f| write(f, 8, &[77]), |f| matches!(f, RegistryFault::Version { .. })),
+    ("with another id", |f| write(f, 20, &[1, 2, 3]), |f| matches!(f, RegistryFault::Checksum)),
+];
+
+fn write(file: &File, offset: u64, bytes: &[u8]) {
+    file.write_all_at(bytes, offset).unwrap();
+}
+
+/// Makes the registry one of another boot, checksum and all.
+fn move_to_another_boot(file: &File) {
+    let mut header = [0; 128];
+    file.read_exact_at(&mut header, 0).unwrap();
+    header[32] ^= 1;
+    let crc = crc32fast::hash(&header[..124]);
+    header[124..].copy_from_slice(&crc.to_ne_bytes());
+    write(file, 0, &header);
+}
+
+fn damages() -> impl Iterator<Item = Damage> {
+    let boot: Damage =
+        ("of another boot", move_to_another_boot, |f| matches!(f, RegistryFault::Boot));
+    DAMAGES.into_iter().chain([boot])
+}
+
+#[test]
+fn a_damaged_registry_of_nobody_is_replaced() {
+    for (what, damage, _) in damages() {
+        let place = Place::new();
+        let old_id = place.join().unwrap().id();
+        damage(&place.open_file());
+        let new = place.join().unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_ne!(new.id(), old_id, "{what}");
+        assert_eq!(place.join().unwrap().id(), new.id(), "{what}");
+    }
+}
+
+#[test]
+fn a_damaged_registry_of_the_living_is_an_error() {
+    for (what, damage, is_expected) in damages() {
+        let place = Place::new();
+        let (living, dead) = (place.join().unwrap(), place.join().unwrap().me());
+        damage(&place.open_file());
+        match place.join().unwrap_err() {
+            RegistryError::Damaged { fault, .. } => assert!(is_expected(&fault), "{what}: {fault}"),
+            other => panic!("{what}: {other}"),
+        }
+        assert!(!living.is_dead(living.me()) && living.is_dead(dead), "{what}");
+        drop(living);
+        place.join().unwrap_or_else(|error| panic!("{what}: {error}"));
+    }
+}
+
+#[test]
+fn entries_that_cannot_be_read_do_not_kill_the_living() {
+    for bytes in [0, 200] {
+        let place = Place::new();
+        let (a, b) = (place.join().unwrap(), place.join().unwrap());
+        let file = place.open_file();
+        file.set_len(bytes).unwrap();
+        assert!(!a.is_dead(b.me()));
+        file.set_len(1 << 18).unwrap();
+        assert!(!a.is_dead(b.me()), "the file is all zeros");
+        let gone = b.me();
+        drop(b);
+        assert!(a.is_dead(gone));
+    }
+}
+
+#[test]
+fn an_entry_out_of_generations_is_passed_over() {
+    for stored in [(1_u64 << 48) - 1, 1 << 48, u64::MAX] {
+        let place = Place::new();
+        drop(place.join().unwrap());
+        write(&place.open_file(), 128, &stored.to_ne_bytes());
+        let registry = place.join().unwrap();
+        assert_eq!(registry.me().to_bits() >> 48, 2, "the second entry");
+        assert!(!registry.is_dead(registry.me()));
+    }
+}
+
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    type Make = fn(&Path);
+    let cases: [(&str, Make); 5] = [
+        ("a FIFO", |path| {
+            let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+            // SAFETY: a C string that outlives the call.
+            assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+        }),
+        ("a directory", |path| fs::create_dir(path).unwrap()),
+        ("a socket", |path| drop(UnixListener::bind(path).unwrap())),
+        ("a dangling symlink", |path| symlink("nowhere", path).unwrap()),
+        ("a symlink to a registry", |path| {
+            let other = path.with_file_name("other");
+            fs::create_dir(&other).unwrap();
+            drop(join(&other).unwrap());
+            symlink(other.join("registry"), path).unwrap();
+        }),
+    ];
+    for (what, make) in cases {
+        let place = Place::new();
+        make(&place.file());
+        let start = Instant::now();
+        let error = place.join().unwrap_err();
+        assert!(matches!(error, RegistryError::NotAFile { .. }), "{what}: {error}");
+        assert!(start.elapsed() < Duration::from_secs(5), "{what} made it wait");
+        assert!(place.file().symlink_metadata().is_ok(), "{what} is still there");
+    }
+}
+
+#[test]
+fn a_registry_open_to_others_is_refused() {
+    let place = Place::new();
+    drop(place.join().unwrap());
+    assert_eq!(fs::metadata(place.file()).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::set_permissions(place.file(), PermissionsExt::from_mode(0o660)).unwrap();
+    let error = place.join().unwrap_err();
+    assert!(matches!(error, RegistryError::Refused { mode: 0o660, .. }), "{error}");
+    fs::set_permissions(place.file(), PermissionsExt::from_mode(0o600)).unwrap();
+    fs::hard_link(place.file(), place.path().join("second")).unwrap();
+    let error = place.join().unwrap_err();
+    assert!(matches!(error, RegistryError::Refused { links: 2, .. }), "{error}");
+}
+
+#[test]
+fn an_empty_file_in_place_of_the_registry_is_replaced() {
+    let place = Place::new();
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(place.file()).unwrap();
+    place.join().unwrap();
+}

@@ -1,0 +1,208 @@
+//! Attendance: a model of the kernel's locks and of one directory with a single name in it.
+//!
+//! A system call is one critical section. The retired mark is a relaxed word beside it, since
+//! nothing promises that a `pread` and a `pwrite` order anything else.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use horus_shm::presence::{self, Attach, Attendance};
+use loom::sync::Mutex;
+use loom::sync::atomic::AtomicBool;
+
+use super::mutation::flawed;
+
+/// How often a joining process looks at the name again.
+const TRIES: u32 = 3;
+const PROCESSES: usize = 3;
+const FILES: usize = 1 + PROCESSES * TRIES as usize;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lock {
+    None,
+    Shared,
+    Exclusive,
+}
+
+#[derive(Debug)]
+struct Tables {
+    /// The file that the name leads to.
+    linked: Option<usize>,
+    files: usize,
+    /// By file, then by process.
+    locks: [[Lock; PROCESSES]; FILES],
+}
+
+#[derive(Debug)]
+struct Kernel {
+    tables: Mutex<Tables>,
+    retired: [AtomicBool; FILES],
+}
+
+/// What one process sees of the directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    kernel: Arc<Kernel>,
+    process: usize,
+}
+
+/// A file that a process has open.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    kernel: Arc<Kernel>,
+    process: usize,
+    file: usize,
+    /// Killed between the mark and the unlink.
+    dies_retiring: bool,
+}
+
+/// The state in which a directory is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// No file.
+    Nothing,
+    /// A file that nobody attends.
+    Unattended,
+    /// A file whose retirer was killed between the mark and the unlink.
+    HalfRetired,
+}
+
+impl Process {
+    /// The processes of a directory.
+    pub(crate) fn all(found: Found) -> [Self; PROCESSES] {
+        let (linked, files) = if found == Found::Nothing { (None, 0) } else { (Some(0), 1) };
+        let locks = [[Lock::None; PROCESSES]; FILES];
+        let retired = |file| AtomicBool::new(file == 0 && found == Found::HalfRetired);
+        let kernel = Arc::new(Kernel {
+            tables: Mutex::new(Tables { linked, files, locks }),
+            retired: std::array::from_fn(retired),
+        });
+        std::array::from_fn(|process| Self { kernel: Arc::clone(&kernel), process })
+    }
+
+    /// Opens what the name leads to, if it leads to anything.
+    pub(crate) fn open(&self) -> Option<OpenFile> {
+        let linked = self.kernel.tables.lock().unwrap().linked;
+        linked.map(|file| self.opened(file))
+    }
+
+    /// Attends the file of the name, after making it if need be; `None` after too many tries.
+    pub(crate) fn join(&self) -> Option<OpenFile> {
+        for _ in 0..TRIES {
+            let Some(file) = self.open() else {
+                let made = self.make();
+                if made.is_some() {
+                    return made;
+                }
+                continue;
+            };
+            match presence::attach(&file).unwrap() {
+                Attach::Attached => return Some(file),
+                // WHY: it may be one whose retirer died, and then it is for us to remove.
+                Attach::Gone => drop(presence::retire(&file).unwrap()),
+                Attach::Retiring => loom::thread::yield_now(),
+            }
+        }
+        None
+    }
+
+    /// Makes a file, locks it, and gives it the name, unless the name is taken by then.
+    fn make(&self) -> Option<OpenFile> {
+        let file = {
+            let mut tables = self.kernel.tables.lock().unwrap();
+            let file = tables.files;
+            tables.files += 1;
+            tables.locks[file][self.process] = Lock::Shared;
+            file
+        };
+        let mut tables = self.kernel.tables.lock().unwrap();
+        if tables.linked.is_some() {
+            tables.locks[file][self.process] = Lock::None;
+            return None;
+        }
+        tables.linked = Some(file);
+        Some(self.opened(file))
+    }
+
+    /// Somebody removes the name by hand.
+    pub(crate) fn remove_by_hand(&self) {
+        self.kernel.tables.lock().unwrap().linked = None;
+    }
+
+    fn opened(&self, file: usize) -> OpenFile {
+        let (kernel, process) = (Arc::clone(&self.kernel), self.process);
+        OpenFile { kernel, process, file, dies_retiring: false }
+    }
+}
+
+impl OpenFile {
+    /// True while the name leads here, as seen by an onlooker.
+    pub(crate) fn has_the_name(&self) -> bool {
+        self.kernel.tables.lock().unwrap().linked == Some(self.file)
+    }
+
+    /// Leaves, and removes the file if this was the last one to leave.
+    pub(crate) fn leave(self) {
+        presence::retire(&self).unwrap();
+    }
+
+    /// As [`Self::leave`], but is killed before the unlink; the kernel then frees the lock.
+    pub(crate) fn leave_killed(mut self) {
+        self.dies_retiring = true;
+        presence::retire(&self).unwrap();
+    }
+
+    fn others(&self, tables: &Tables, lock: impl Fn(Lock) -> bool) -> bool {
+        let locks = tables.locks[self.file].iter().enumerate();
+        locks.into_iter().any(|(process, &held)| process != self.process && lock(held))
+    }
+}
+
+impl Attendance for OpenFile {
+    fn share(&self) -> io::Result<bool> {
+        let mut tables = self.kernel.tables.lock().unwrap();
+        let excluded = self.others(&tables, |held| held == Lock::Exclusive);
+        if excluded && !flawed("presence/share") {
+            return Ok(false);
+        }
+        tables.locks[self.file][self.process] = Lock::Shared;
+        Ok(true)
+    }
+
+    fn exclude(&self) -> io::Result<bool> {
+        let mut tables = self.kernel.tables.lock().unwrap();
+        let attended = self.others(&tables, |held| held != Lock::None);
+        if attended && !flawed("presence/exclude") {
+            return Ok(false);
+        }
+        tables.locks[self.file][self.process] = Lock::Exclusive;
+        Ok(true)
+    }
+
+    fn release(&self) {
+        self.kernel.tables.lock().unwrap().locks[self.file][self.process] = Lock::None;
+    }
+
+    fn is_retired(&self) -> io::Result<bool> {
+        let unseen = flawed("presence/look") || flawed("presence/retired");
+        Ok(self.kernel.retired[self.file].load(Ordering::Relaxed) && !unseen)
+    }
+
+    fn set_retired(&self) -> io::Result<()> {
+        self.kernel.retired[self.file].store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        let unseen = flawed("presence/look") || flawed("presence/linked");
+        Ok(self.has_the_name() || unseen)
+    }
+
+    fn unlink(&self) -> io::Result<()> {
+        if !self.dies_retiring {
+            self.kernel.tables.lock().unwrap().linked = None;
+        }
+        Ok(())
+    }
+}

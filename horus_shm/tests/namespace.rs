@@ -1,0 +1,285 @@
+//! Namespaces: one per directory and process, private or not at all, gone only when nobody is in.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use common::{Child, eventually, fork, join_fork, park, private_dir, say};
+use horus_shm::{
+    NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName, NamespaceRemoveError,
+};
+
+fn config(dir: &Path) -> NamespaceConfig {
+    NamespaceConfig::new(dir, NamespaceName::default())
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn child_role() {
+    let Some(role) = common::role() else { return };
+    let dir = PathBuf::from(std::env::var_os("HORUS_SHM_DIR").unwrap());
+    match role.as_str() {
+        "open" => {
+            let namespace = Namespace::current().unwrap();
+            say(namespace.registry().me().to_bits());
+            park();
+        }
+        "environment" => environment(&dir),
+        "fork" => {
+            let namespace = Namespace::current().unwrap();
+            let child = fork(|| {
+                assert!(namespace.registry().is_forked() && !namespace.is_current());
+                let mine = Namespace::current().unwrap();
+                assert!(mine.is_current() && mine.registry().me() != namespace.registry().me());
+                assert!(!mine.registry().is_dead(namespace.registry().me()));
+                assert!(namespace.remove().is_err());
+                drop((namespace, mine));
+                Namespace::current().unwrap().is_current()
+            });
+            say(join_fork(child));
+        }
+        "come and go" => {
+            for _ in 0..300 {
+                let namespace = Namespace::current().unwrap();
+                match namespace.remove() {
+                    Ok(()) => {}
+                    Err(NamespaceRemoveError::Attended { .. }) => {}
+                    // Between the two calls another process cannot have removed what we live in.
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            say("ok");
+        }
+        umask => {
+            let umask = u32::from_str_radix(umask, 8).unwrap();
+            // SAFETY: the call takes no pointer.
+            unsafe { libc::umask(umask) };
+            drop(Namespace::current().unwrap());
+            say("ok");
+        }
+    }
+}
+
+/// Runs in a process of its own, because it changes the environment.
+fn environment(dir: &Path) {
+    let set = |name: &str, value: &str| {
+        // SAFETY: the test harness runs this test alone, and its own thread, which waits for the
+        // end of the test, reads no variable meanwhile.
+        unsafe { std::env::set_var(name, value) };
+    };
+    let from_env = || NamespaceConfig::from_env().unwrap();
+    assert_eq!(from_env(), config(dir));
+    set("HORUS_NAMESPACE", "lab_2");
+    assert_eq!(from_env().name().as_str(), "lab_2");
+    set("HORUS_NAMESPACE", "lab/2");
+    match Namespace::current() {
+        Err(NamespaceError::Name(NameError::BadCharacter { character: '/', at: 3, .. })) => {}
+        other => panic!("{other:?}"),
+    }
+    set("HORUS_NAMESPACE", "");
+    set("HORUS_SHM_DIR", "");
+    // SAFETY: the call takes nothing and cannot fail.
+    let uid = unsafe { libc::geteuid() };
+    assert_eq!(from_env(), config(Path::new(&format!("/dev/shm/horus-{uid}"))));
+
+    std::env::set_current_dir(dir.parent().unwrap()).unwrap();
+    set("HORUS_SHM_DIR", dir.file_name().unwrap().to_str().unwrap());
+    let namespace = Namespace::current().unwrap();
+    assert_eq!(namespace.path(), dir.join("default"), "absolute");
+    for dir in ["/", "..", "a/.."] {
+        set("HORUS_SHM_DIR", dir);
+        let error = Namespace::current().unwrap_err();
+        assert!(matches!(error, NamespaceError::BadDirectory { .. }), "{dir}: {error}");
+    }
+    set("HORUS_SHM_DIR", "missing/dir");
+    let error = Namespace::current().unwrap_err();
+    assert!(matches!(error, NamespaceError::Io { .. }), "{error}");
+    assert!(error.to_string().contains("/missing"), "{error}");
+    say("ok");
+}
+
+#[test]
+fn the_environment_chooses() {
+    let dir = private_dir();
+    assert_eq!(Child::spawn("environment", dir.path()).listen(), "ok");
+}
+
+#[test]
+fn opening_twice_gives_the_same() {
+    let dir = private_dir();
+    let first = Namespace::open(&config(dir.path())).unwrap();
+    let second = Namespace::open(&config(&dir.path().join("."))).unwrap();
+    assert!(Arc::ptr_eq(&first, &second));
+    let other = NamespaceConfig::new(dir.path(), NamespaceName::new("other").unwrap());
+    let other = Namespace::open(&other).unwrap();
+    assert!(!Arc::ptr_eq(&first, &other));
+    assert_ne!(first.registry().id(), other.registry().id());
+
+    let old = first.registry().me();
+    drop((first, second));
+    let again = Namespace::open(&config(dir.path())).unwrap();
+    assert_ne!(again.registry().me(), old, "the last one to go left");
+}
+
+#[test]
+fn everything_is_private_whatever_the_umask() {
+    for umask in ["000", "022", "077", "277", "777"] {
+        let dir = private_dir();
+        let base = dir.path().join("base");
+        assert_eq!(Child::spawn(umask, &base).listen(), "ok", "umask {umask}");
+        let namespace = base.join("default");
+        for path in [&base, &namespace, &namespace.join("topics")] {
+            assert_eq!(mode(path), 0o700, "umask {umask}: {}", path.display());
+        }
+        assert_eq!(mode(&namespace.join("registry")), 0o600, "umask {umask}");
+        assert_eq!(fs::read_dir(&namespace).unwrap().count(), 2);
+    }
+}
+
+/// The directories of a namespace, each of which is checked.
+fn directories(base: &Path) -> [PathBuf; 3] {
+    [base.to_path_buf(), base.join("default"), base.join("default/topics")]
+}
+
+#[test]
+fn a_directory_open_to_others_is_refused_and_left_alone() {
+    for index in 0..3 {
+        for bad_mode in [0o777, 0o755, 0o710, 0o701, 0o1777, 0o600] {
+            let dir = private_dir();
+            let base = dir.path().join("base");
+            drop(Namespace::open(&config(&base)).unwrap());
+            let bad = &directories(&base)[index];
+            set_mode(bad, bad_mode);
+            match Namespace::open(&config(&base)).unwrap_err() {
+                NamespaceError::Refused { path, mode, wanted_mode: 0o700, .. } => {
+                    assert_eq!((&path, mode), (bad, bad_mode & 0o777));
+                }
+                other => panic!("{}, mode {bad_mode:o}: {other}", bad.display()),
+            }
+            assert_eq!(mode(bad), bad_mode);
+        }
+    }
+}
+
+#[test]
+fn a_directory_of_another_user_is_refused() {
+    let dir = private_dir();
+    let base = dir.path().join("base");
+    fs::create_dir(&base).unwrap();
+    set_mode(&base, 0o700);
+    // Only root can give it away; for others, root's own directories are the example.
+    let foreign = if chown(&base, Some(4711), None).is_ok() { &base } else { Path::new("/root") };
+    let wanted = fs::metadata(foreign).unwrap().uid();
+    let error = Namespace::open(&config(foreign)).unwrap_err();
+    assert!(matches!(error, NamespaceError::Refused { uid, .. } if uid == wanted), "{error}");
+    assert!(error.to_string().contains(&format!("uid {wanted} with mode 0700")), "{error}");
+}
+
+#[test]
+fn what_is_no_directory_is_refused() {
+    for index in 0..3 {
+        for is_symlink in [true, false] {
+            let dir = private_dir();
+            let (base, moved) = (dir.path().join("base"), dir.path().join("moved"));
+            drop(Namespace::open(&config(&base)).unwrap());
+            let bad = &directories(&base)[index];
+            fs::rename(bad, &moved).unwrap();
+            if is_symlink {
+                symlink(&moved, bad).unwrap();
+            } else {
+                fs::write(bad, "").unwrap();
+            }
+            match Namespace::open(&config(&base)).unwrap_err() {
+                NamespaceError::NotADirectory { path } => assert_eq!(&path, bad),
+                other => panic!("{}: {other}", bad.display()),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_namespace_that_a_user_removed_is_made_anew() {
+    let removals: [fn(&Path); 4] = [
+        |base| fs::remove_dir_all(base).unwrap(),
+        |base| fs::remove_dir_all(base.join("default")).unwrap(),
+        |base| fs::remove_dir_all(base.join("default/topics")).unwrap(),
+        |base| fs::remove_file(base.join("default/registry")).unwrap(),
+    ];
+    for (index, remove) in removals.into_iter().enumerate() {
+        let dir = private_dir();
+        let base = dir.path().join("base");
+        let old = Namespace::open(&config(&base)).unwrap();
+        assert!(old.is_current());
+        remove(&base);
+        assert!(!old.is_current(), "removal {index}");
+        let new = Namespace::open(&config(&base)).unwrap();
+        assert!(new.is_current() && !Arc::ptr_eq(&old, &new), "removal {index}");
+        assert!(Arc::ptr_eq(&new, &Namespace::open(&config(&base)).unwrap()));
+        assert!(matches!(old.remove(), Err(NamespaceRemoveError::Replaced { .. })) || index == 2);
+    }
+}
+
+#[test]
+fn only_an_unattended_namespace_is_removed() {
+    let dir = private_dir();
+    let namespace = Namespace::open(&config(dir.path())).unwrap();
+    let topic = namespace.topics_path().join("a+b");
+    fs::write(&topic, "").unwrap();
+
+    let mut child = Child::spawn("open", dir.path());
+    let owner = horus_shm::Owner::from_bits(child.listen_u64());
+    match namespace.remove().unwrap_err() {
+        NamespaceRemoveError::Attended { process: Some(process), .. } => {
+            assert_eq!(process.pid, child.pid());
+        }
+        other => panic!("{other}"),
+    }
+    assert!(topic.exists() && namespace.is_current());
+    child.kill();
+    eventually("the child is dead", || namespace.registry().is_dead(owner));
+    namespace.remove().unwrap();
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    assert!(matches!(namespace.remove(), Err(NamespaceRemoveError::Replaced { .. })));
+    assert!(Namespace::open(&config(dir.path())).unwrap().is_current());
+}
+
+#[test]
+fn a_removal_that_fails_lets_others_in_again() {
+    let dir = private_dir();
+    let namespace = Namespace::open(&config(dir.path())).unwrap();
+    let stranger = namespace.topics_path().join("directory");
+    fs::create_dir(&stranger).unwrap();
+    assert!(matches!(namespace.remove(), Err(NamespaceRemoveError::Io { .. })));
+    let mut child = Child::spawn("open", dir.path());
+    let owner = horus_shm::Owner::from_bits(child.listen_u64());
+    assert!(!namespace.registry().is_dead(owner));
+    child.kill();
+    eventually("the child is dead", || namespace.registry().is_dead(owner));
+    fs::remove_dir(&stranger).unwrap();
+    namespace.remove().unwrap();
+}
+
+#[test]
+fn a_forked_child_opens_its_own() {
+    let dir = private_dir();
+    assert_eq!(Child::spawn("fork", dir.path()).listen(), "true");
+}
+
+#[test]
+fn processes_come_and_go_without_an_error() {
+    let dir = private_dir();
+    let mut children: Vec<_> = (0..4).map(|_| Child::spawn("come and go", dir.path())).collect();
+    for child in &mut children {
+        assert_eq!(child.listen(), "ok");
+    }
+}

@@ -1,0 +1,46 @@
+//! Surroundings of child processes: a directory in memory, and death with the parent.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use horus_shm::{Namespace, NamespaceConfig, NamespaceName};
+use tempfile::TempDir;
+
+/// A directory in memory that passes for a `$HORUS_SHM_DIR`; removed when dropped.
+pub fn shm_dir() -> TempDir {
+    let private = PermissionsExt::from_mode(0o700);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("horus-test-").permissions(private).tempdir_in("/dev/shm").unwrap()
+}
+
+/// The default namespace in `dir`.
+pub fn namespace(dir: &Path) -> Arc<Namespace> {
+    let config = NamespaceConfig::new(dir, NamespaceName::default());
+    Namespace::open(&config).unwrap()
+}
+
+/// The namespace that the parent gave a child by its environment.
+pub fn inherited_namespace() -> Arc<Namespace> {
+    Namespace::current().unwrap()
+}
+
+/// Has the kernel kill this process when the thread that started it ends.
+pub fn die_with_parent() {
+    // SAFETY: the call takes no pointer.
+    let set = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
+    assert_eq!(set, 0);
+}
+
+/// Descriptors that this process has open.
+pub fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Names of the topic files in a namespace.
+pub fn topic_files(namespace: &Namespace) -> Vec<String> {
+    let entries = std::fs::read_dir(namespace.topics_path()).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}

@@ -1,0 +1,226 @@
+//! Rings of every kind, and their two ends, in one form each.
+
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use horus_shm::{
+    Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, PodShm, Producer, RawConsumer,
+    RawProducer, ReadStats, Reading, Reliability, Request, RingOptions, Segment, SpscShm,
+    TopicName, TypeInfo,
+};
+
+use super::ticket::Ticket;
+use crate::stream::Tagged;
+
+/// Slots of a lane in the sweeps.
+pub const CAPACITY: u64 = 8;
+/// Lanes, readers or gates, where a ring has more than one: none to spare.
+pub const PLACES: u32 = 2;
+
+/// The rings that are swept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Spsc,
+    Mpsc,
+    Fanout,
+    Pod,
+    /// An open topic whose readers are gated.
+    Reliable,
+    /// The broken one.
+    Ticket,
+}
+
+impl Kind {
+    pub const ALL: [Self; 6] =
+        [Self::Spsc, Self::Mpsc, Self::Fanout, Self::Pod, Self::Reliable, Self::Ticket];
+
+    pub fn parse(name: &str) -> Self {
+        Self::ALL.into_iter().find(|kind| format!("{kind:?}") == name).unwrap()
+    }
+
+    pub const fn has_many_producers(self) -> bool {
+        !matches!(self, Self::Spsc | Self::Pod)
+    }
+
+    pub const fn has_many_consumers(self) -> bool {
+        matches!(self, Self::Fanout | Self::Pod | Self::Reliable)
+    }
+
+    /// Readers hold writers back.
+    pub const fn is_gated(self) -> bool {
+        matches!(self, Self::Spsc | Self::Mpsc | Self::Reliable)
+    }
+
+    /// A new reader goes on where a dead one stopped.
+    pub const fn resumes(self) -> bool {
+        matches!(self, Self::Spsc | Self::Mpsc)
+    }
+}
+
+/// An open ring.
+pub enum Ring<M> {
+    Spsc(SpscShm<M>),
+    Mpsc(MpscShm<M>),
+    Fanout(FanoutShm<M>),
+    Pod(PodShm<M>),
+    Reliable(Arc<Segment>),
+    Ticket(PathBuf),
+}
+
+impl<M: Tagged> Ring<M> {
+    pub fn create(kind: Kind, namespace: &Arc<Namespace>, name: &str) -> Self {
+        Self::make(kind, namespace, name, true).unwrap()
+    }
+
+    pub fn open(kind: Kind, namespace: &Arc<Namespace>, name: &str) -> Self {
+        Self::make(kind, namespace, name, false).unwrap()
+    }
+
+    fn make(
+        kind: Kind,
+        namespace: &Arc<Namespace>,
+        name: &str,
+        create: bool,
+    ) -> Result<Self, OpenError> {
+        let one = RingOptions::capacity(CAPACITY);
+        let many_producers = RingOptions { producers: Some(PLACES), ..one.clone() };
+        let many_consumers = RingOptions { consumers: Some(PLACES), ..one.clone() };
+        let many = RingOptions { consumers: Some(PLACES), ..many_producers.clone() };
+        Ok(match (kind, create) {
+            (Kind::Spsc, true) => Self::Spsc(SpscShm::create(namespace, name, &one)?),
+            (Kind::Spsc, false) => Self::Spsc(SpscShm::open(namespace, name, &one)?),
+            (Kind::Mpsc, true) => Self::Mpsc(MpscShm::create(namespace, name, &many_producers)?),
+            (Kind::Mpsc, false) => Self::Mpsc(MpscShm::open(namespace, name, &many_producers)?),
+            (Kind::Fanout, true) => Self::Fanout(FanoutShm::create(namespace, name, &many)?),
+            (Kind::Fanout, false) => Self::Fanout(FanoutShm::open(namespace, name, &many)?),
+            (Kind::Pod, true) => Self::Pod(PodShm::create(namespace, name, &many_consumers)?),
+            (Kind::Pod, false) => Self::Pod(PodShm::open(namespace, name, &many_consumers)?),
+            (Kind::Reliable, _) => {
+                let name = TopicName::new(name)?;
+                Self::Reliable(Segment::open_or_create(namespace, &name, &reliable::<M>())?)
+            }
+            (Kind::Ticket, create) => {
+                let path = namespace.path().join(name);
+                if create {
+                    Ticket::<M>::create(&path, CAPACITY);
+                }
+                Self::Ticket(path)
+            }
+        })
+    }
+
+    pub fn sender(&self) -> Result<Sender<M>, OpenError> {
+        Ok(Sender::Lane(match self {
+            Self::Spsc(ring) => ring.producer()?,
+            Self::Mpsc(ring) => ring.producer()?,
+            Self::Fanout(ring) => ring.producer()?,
+            Self::Pod(ring) => ring.producer()?,
+            Self::Reliable(segment) => {
+                Producer::new(RawProducer::new(Arc::clone(segment), OnStalled::Full)?)
+            }
+            Self::Ticket(path) => return Ok(Sender::Ticket(Ticket::open(path, CAPACITY))),
+        }))
+    }
+
+    pub fn receiver(&self) -> Result<Receiver<M>, OpenError> {
+        Ok(Receiver::Lanes(match self {
+            Self::Spsc(ring) => ring.consumer()?,
+            Self::Mpsc(ring) => ring.consumer()?,
+            Self::Fanout(ring) => ring.consumer()?,
+            Self::Pod(ring) => ring.consumer()?,
+            Self::Reliable(segment) => {
+                Consumer::new(RawConsumer::new(Arc::clone(segment), Reading::Gated)?)
+            }
+            Self::Ticket(path) => return Ok(Receiver::Ticket(Ticket::open(path, CAPACITY))),
+        }))
+    }
+
+    fn segment(&self) -> Option<&Arc<Segment>> {
+        match self {
+            Self::Spsc(ring) => Some(ring.segment()),
+            Self::Mpsc(ring) => Some(ring.segment()),
+            Self::Fanout(ring) => Some(ring.segment()),
+            Self::Pod(ring) => Some(ring.segment()),
+            Self::Reliable(segment) => Some(segment),
+            Self::Ticket(_) => None,
+        }
+    }
+
+    /// All that a peer can see of the ring: whatever is stored in its file, but for the header.
+    pub fn visible_bytes(&self) -> Vec<u8> {
+        let Some(segment) = self.segment() else {
+            let Self::Ticket(path) = self else { unreachable!() };
+            return Ticket::<M>::open(path, CAPACITY).bytes();
+        };
+        let shape = segment.shape();
+        let file = std::fs::File::from(segment.fd().unwrap().as_fd().try_clone_to_owned().unwrap());
+        let lanes = (0..shape.request().lane_limit).map(|lane| shape.lane(lane));
+        let parts = [shape.lane_area(), shape.reader_area()].into_iter().chain(lanes);
+        let mut bytes = Vec::new();
+        for part in parts {
+            let at = bytes.len();
+            bytes.resize(at + (part.end - part.start) as usize, 0);
+            file.read_exact_at(&mut bytes[at..], part.start).unwrap();
+        }
+        bytes
+    }
+}
+
+fn reliable<M>() -> Request {
+    let mut request = Request::new(TypeInfo::opaque::<M>());
+    request.capacity = Some(CAPACITY);
+    request.reliability = Some(Reliability::Reliable);
+    request.lane_limit = Some(PLACES);
+    request.gate_limit = Some(PLACES);
+    request.reader_limit = Some(PLACES);
+    request
+}
+
+pub enum Sender<M> {
+    Lane(Producer<M>),
+    Ticket(Ticket<M>),
+}
+
+impl<M: Tagged> Sender<M> {
+    /// False if the ring is full.
+    #[inline(always)]
+    pub fn send(&mut self, message: &M) -> bool {
+        match self {
+            Self::Lane(producer) => producer.send_ref(message).is_ok(),
+            Self::Ticket(ring) => ring.send(message),
+        }
+    }
+}
+
+pub enum Receiver<M> {
+    Lanes(Consumer<M>),
+    Ticket(Ticket<M>),
+}
+
+impl<M: Tagged> Receiver<M> {
+    #[inline(always)]
+    pub fn recv(&mut self) -> Option<M> {
+        match self {
+            Self::Lanes(consumer) => consumer.recv(),
+            Self::Ticket(ring) => ring.recv(),
+        }
+    }
+
+    #[inline(always)]
+    pub fn latest(&mut self) -> Option<M> {
+        match self {
+            Self::Lanes(consumer) => consumer.latest(),
+            Self::Ticket(ring) => ring.recv(),
+        }
+    }
+
+    /// The ring's own ledger, if it keeps one.
+    pub fn stats(&self) -> Option<ReadStats> {
+        match self {
+            Self::Lanes(consumer) => Some(consumer.stats()),
+            Self::Ticket(_) => None,
+        }
+    }
+}

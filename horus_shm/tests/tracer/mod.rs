@@ -1,0 +1,148 @@
+//! A process under a tracer: run from mark to mark, instruction by instruction or system call by
+//! system call, and stopped or killed between any two of them.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+pub mod ends;
+pub mod survivors;
+mod ticket;
+
+use std::io;
+use std::path::Path;
+use std::ptr::null_mut;
+
+use crate::common::{Child, say};
+use crate::spawn::die_with_parent;
+
+/// `si_code` of the trap that `mark` raises; a single step has another.
+const SI_KERNEL: i32 = 0x80;
+/// What distinguishes the stop at a system call from a trap.
+const SYSTEM_CALL_STOP: i32 = libc::SIGTRAP | 0x80;
+
+/// A place in the victim's code that the tracer runs to. Kills a process that nobody traces.
+#[inline(always)]
+pub fn mark() {
+    // SAFETY: a breakpoint changes neither registers nor memory.
+    unsafe { core::arch::asm!("int3", options(nostack, preserves_flags)) };
+}
+
+/// Puts the calling thread of a child under its parent's tracer.
+pub fn be_traced() {
+    die_with_parent();
+    // SAFETY: the request takes no pointer.
+    let traced = unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, null_mut::<u8>(), 0) };
+    assert_eq!(traced, 0);
+    // SAFETY: the call takes nothing and cannot fail.
+    say(unsafe { libc::gettid() });
+}
+
+/// Why a victim stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    Mark,
+    Step,
+    SystemCall,
+}
+
+/// A child with a traced thread; killed when dropped.
+pub struct Victim {
+    child: Child,
+    thread: i32,
+    ended: bool,
+}
+
+impl Victim {
+    /// Starts a child in `role`, which calls [`be_traced`] and then comes to a first mark.
+    pub fn spawn(role: &str, dir: &Path) -> Self {
+        let mut child = Child::spawn(role, dir);
+        let thread = child.listen_u64() as i32;
+        let mut victim = Self { child, thread, ended: false };
+        assert_eq!(victim.wait(), Stop::Mark);
+        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACESYSGOOD;
+        victim.request(libc::PTRACE_SETOPTIONS, options);
+        victim
+    }
+
+    /// The next line that the victim says.
+    pub fn listen(&mut self) -> String {
+        self.child.listen()
+    }
+
+    /// Lets the victim run to its next mark.
+    pub fn run_to_mark(&mut self) {
+        self.request(libc::PTRACE_CONT, 0);
+        assert_eq!(self.wait(), Stop::Mark);
+    }
+
+    /// Runs at most `count` instructions; returns how many there were before the next mark.
+    pub fn step(&mut self, count: u64) -> u64 {
+        for done in 0..count {
+            self.request(libc::PTRACE_SINGLESTEP, 0);
+            if self.wait() == Stop::Mark {
+                return done;
+            }
+        }
+        count
+    }
+
+    /// Runs to the next entry to or exit from a system call, or to a mark.
+    pub fn run_to_system_call(&mut self) -> Stop {
+        self.request(libc::PTRACE_SYSCALL, 0);
+        self.wait()
+    }
+
+    /// Kills the victim where it is, and returns when the kernel has taken all of it away.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        self.child.signal(libc::SIGKILL);
+        let mut status = 0;
+        // A traced thread is the tracer's to bury, before the process it belongs to.
+        // SAFETY: `status` is valid for the write.
+        while unsafe { libc::waitpid(self.thread, &mut status, libc::__WALL) } == self.thread
+            && libc::WIFSTOPPED(status)
+        {}
+        self.child.kill();
+    }
+
+    fn request(&mut self, request: libc::c_uint, data: i32) {
+        // SAFETY: none of the requests that are made here takes a pointer.
+        let done = unsafe { libc::ptrace(request, self.thread, null_mut::<u8>(), data) };
+        assert_eq!(done, 0, "request {request}: {}", io::Error::last_os_error());
+    }
+
+    fn wait(&mut self) -> Stop {
+        let mut status = 0;
+        // SAFETY: `status` is valid for the write.
+        let waited = unsafe { libc::waitpid(self.thread, &mut status, libc::__WALL) };
+        assert_eq!(waited, self.thread, "{}", io::Error::last_os_error());
+        assert!(libc::WIFSTOPPED(status), "the victim ended by itself: status {status:#x}");
+        match libc::WSTOPSIG(status) {
+            SYSTEM_CALL_STOP => Stop::SystemCall,
+            libc::SIGTRAP if self.trap_code() == SI_KERNEL => Stop::Mark,
+            libc::SIGTRAP => Stop::Step,
+            signal => panic!("the victim got signal {signal}"),
+        }
+    }
+
+    fn trap_code(&self) -> i32 {
+        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+        let (request, to) = (libc::PTRACE_GETSIGINFO, info.as_mut_ptr());
+        // SAFETY: `to` is valid for the write of one `siginfo_t`.
+        let done = unsafe { libc::ptrace(request, self.thread, null_mut::<u8>(), to) };
+        assert_eq!(done, 0, "{}", io::Error::last_os_error());
+        // SAFETY: plain integers, zeroed before and filled by the kernel.
+        unsafe { info.assume_init() }.si_code
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

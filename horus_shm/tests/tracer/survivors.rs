@@ -1,0 +1,279 @@
+//! Those who live on when the victim is killed or stopped, and what they must still be able to do.
+//!
+//! Every call is made a fixed number of times: whoever cannot get on with that is wedged.
+
+use std::sync::Arc;
+
+use horus_shm::Namespace;
+
+use super::ends::{CAPACITY, Kind, Receiver, Ring, Sender};
+use crate::stream::{Account, Stream, Tagged};
+
+/// Who a message is of.
+pub const VICTIM: u32 = 1;
+const OTHER: u32 = 2;
+const NEXT: u32 = 3;
+
+/// Messages that must pass after the blow.
+const FLOW: u32 = 3 * CAPACITY as u32;
+/// Calls after which a receiver must have nothing left.
+pub const DRAIN_CALLS: u64 = 8 * CAPACITY;
+
+/// What comes first after a death: a look at what is left, or the successor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    OthersFirst,
+    SuccessorFirst,
+}
+
+pub type Check = Result<(), String>;
+
+struct Source<M> {
+    end: Sender<M>,
+    id: u32,
+    next: u32,
+}
+
+struct Reader<M> {
+    end: Receiver<M>,
+    account: Account,
+    /// By source: what it is owed from.
+    owed: Vec<(u32, u32)>,
+    latest: bool,
+}
+
+impl<M: Tagged> Reader<M> {
+    fn take(&mut self) -> bool {
+        let message = if self.latest { self.end.latest() } else { self.end.recv() };
+        message.inspect(|message| self.account.take(message)).is_some()
+    }
+
+    fn drain(&mut self) -> Check {
+        let got_all = (0..DRAIN_CALLS).any(|_| !self.take());
+        if got_all { Ok(()) } else { Err("a receiver that never comes to an end".into()) }
+    }
+
+    fn ledger(&self) -> Check {
+        let Some(stats) = self.end.stats() else { return Ok(()) };
+        self.account.expect_sound(stats)?;
+        if stats.lost != 0 || stats.waiting != 0 {
+            return Err(format!("lost or left: {stats:?}"));
+        }
+        Ok(())
+    }
+
+    fn settle(&self, sources: &[Source<M>]) -> Check {
+        self.ledger()?;
+        let newest = sources.last().map(|source| (source.id, source.next));
+        for source in sources {
+            let owed = self.owed.iter().find(|(id, _)| *id == source.id).map_or(0, |(_, n)| *n);
+            if !self.latest {
+                self.account.expect_all(source.id, owed, source.next)?;
+            } else if newest == Some((source.id, source.next)) {
+                let seen = self.account.of(source.id).map(|stream| stream.next);
+                (seen == Some(source.next)).then_some(()).ok_or("not the latest")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The ends that this process has of the ring.
+pub struct Survivors<M> {
+    kind: Kind,
+    ring: Ring<M>,
+    sources: Vec<Source<M>>,
+    readers: Vec<Reader<M>>,
+}
+
+impl<M: Tagged> Survivors<M> {
+    /// A ring to which a sender will be added, for whom the last place is free.
+    pub fn beside_sender(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
+        let ring = Ring::create(kind, namespace, topic);
+        let mut this = Self { kind, ring, sources: Vec::new(), readers: Vec::new() };
+        this.add_reader(kind == Kind::Pod).unwrap();
+        if kind.has_many_consumers() {
+            this.add_reader(false).unwrap();
+        }
+        if kind.has_many_producers() {
+            this.add_source(OTHER).unwrap();
+        }
+        this
+    }
+
+    /// A ring to which a receiver will be added, for whom the last place is free.
+    pub fn beside_receiver(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
+        let ring = Ring::create(kind, namespace, topic);
+        let mut this = Self { kind, ring, sources: Vec::new(), readers: Vec::new() };
+        if kind.has_many_consumers() {
+            this.add_reader(false).unwrap();
+        }
+        this.add_source(OTHER).unwrap();
+        if kind.has_many_producers() {
+            this.add_source(NEXT).unwrap();
+        }
+        this
+    }
+
+    pub fn ring(&self) -> &Ring<M> {
+        &self.ring
+    }
+
+    fn add_source(&mut self, id: u32) -> Check {
+        let end = self.ring.sender().map_err(|error| format!("no successor: {error}"))?;
+        self.sources.push(Source { end, id, next: 0 });
+        Ok(())
+    }
+
+    fn add_reader(&mut self, latest: bool) -> Check {
+        let end = self.ring.receiver().map_err(|error| format!("no successor: {error}"))?;
+        let owed = self.sources.iter().map(|source| (source.id, source.next)).collect();
+        self.readers.push(Reader { end, account: Account::default(), owed, latest });
+        Ok(())
+    }
+
+    /// Sends `count` messages of every source, which nobody may refuse.
+    pub fn send(&mut self, count: u32) -> Check {
+        (0..self.sources.len()).try_for_each(|index| self.send_of(index, count, false))
+    }
+
+    /// The same, and every reader keeps up.
+    fn flow(&mut self, count: u32) -> Check {
+        (0..self.sources.len()).try_for_each(|index| self.send_of(index, count, true))
+    }
+
+    fn send_of(&mut self, index: usize, count: u32, receive: bool) -> Check {
+        for _ in 0..count {
+            let source = &mut self.sources[index];
+            if !source.end.send(&M::new(source.id, source.next)) {
+                return Err(format!("a refused message {} of {}", source.next, source.id));
+            }
+            source.next += 1;
+            if receive {
+                self.receive();
+            }
+        }
+        Ok(())
+    }
+
+    /// One call of every reader.
+    fn receive(&mut self) {
+        self.readers.iter_mut().for_each(|reader| _ = reader.take());
+    }
+
+    /// Takes all but `left` messages of the victim's `sent`.
+    pub fn receive_all_but(&mut self, sent: u32, left: u32) {
+        (left..sent).for_each(|_| self.receive());
+    }
+
+    pub fn drain(&mut self) -> Check {
+        self.readers.iter_mut().try_for_each(Reader::drain)
+    }
+
+    fn settle(&self) -> Check {
+        self.readers.iter().try_for_each(|reader| reader.settle(&self.sources))
+    }
+
+    /// After the death of a sender in its call number `sent`.
+    pub fn bury_sender(&mut self, sent: u32, order: Order) -> Check {
+        if order == Order::OthersFirst {
+            self.drain()?;
+            self.flow(FLOW)?;
+            self.drain()?;
+            self.readers.iter().try_for_each(Reader::ledger)?;
+        }
+        self.add_source(NEXT)?;
+        self.flow(FLOW)?;
+        self.drain()?;
+        self.settle()?;
+        self.expect_of_victim(&[sent, sent + 1])
+    }
+
+    /// Every full account of the victim's messages ends at one of `ends`.
+    pub fn expect_of_victim(&self, ends: &[u32]) -> Check {
+        for reader in self.readers.iter().filter(|reader| !reader.latest) {
+            let Some(Stream { first: 0, next, count }) = reader.account.of(VICTIM) else {
+                return Err("the victim's first messages are missing".into());
+            };
+            if u64::from(next) != count || !ends.contains(&next) {
+                return Err(format!("{count} messages of the victim to {next}, wanted {ends:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// While a sender is stopped: nobody takes it for dead, and the others go on.
+    pub fn work_beside_stopped_sender(&mut self) -> Check {
+        if self.kind != Kind::Ticket && self.ring.sender().is_ok() {
+            return Err("the stopped sender was taken for dead".into());
+        }
+        self.drain()?;
+        self.flow(FLOW)?;
+        self.drain()
+    }
+
+    /// After a stopped sender went on and ended its call, the `sent`-th.
+    pub fn check_resumed_sender(&mut self, sent: u32) -> Check {
+        self.drain()?;
+        self.settle()?;
+        self.expect_of_victim(&[sent])
+    }
+
+    /// After the death of a receiver that had received `warm` messages of every source.
+    pub fn bury_receiver(&mut self, warm: u32, order: Order, latest: bool) -> Check {
+        if order == Order::OthersFirst {
+            self.drain()?;
+            self.flow(FLOW)?;
+        }
+        self.add_reader(latest)?;
+        if order == Order::SuccessorFirst && self.kind.resumes() {
+            self.resume(warm)?;
+        }
+        self.flow(FLOW)?;
+        self.drain()?;
+        self.settle()
+    }
+
+    /// The last reader took a dead one's place: it begins there, or one message later.
+    fn resume(&mut self, warm: u32) -> Check {
+        let reader = self.readers.last_mut().expect("one was just added");
+        reader.drain()?;
+        let mut passed = 0;
+        for (id, owed) in &mut reader.owed {
+            let first = reader.account.of(*id).map_or(*owed, |stream| stream.first);
+            if first < warm {
+                return Err(format!("resumed at {first} of {id}, {warm} were received"));
+            }
+            passed += first - warm;
+            *owed = first;
+        }
+        if passed > 1 {
+            return Err(format!("{passed} messages were never received"));
+        }
+        Ok(())
+    }
+
+    /// While a receiver is stopped: nobody takes it for dead, and senders get an answer.
+    pub fn work_beside_stopped_receiver(&mut self) -> Check {
+        if self.ring.receiver().is_ok() {
+            return Err("the stopped receiver was taken for dead".into());
+        }
+        if !self.kind.is_gated() {
+            self.flow(FLOW)?;
+            return self.drain();
+        }
+        for index in 0..self.sources.len() {
+            let full = (0..=CAPACITY).any(|_| self.send_of(index, 1, true).is_err());
+            if !full || (0..4).any(|_| self.send_of(index, 1, true).is_ok()) {
+                return Err("a sender that overran the stopped receiver".into());
+            }
+        }
+        self.drain()
+    }
+
+    /// All that was sent so far, and the newest of it.
+    pub fn sent(&self) -> (u64, Vec<(u32, u32)>) {
+        let ends: Vec<_> = self.sources.iter().map(|source| (source.id, source.next)).collect();
+        (ends.iter().map(|(_, next)| u64::from(*next)).sum(), ends)
+    }
+}
