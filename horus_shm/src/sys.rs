@@ -60,6 +60,7 @@ impl Stat {
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
+    #[cfg_attr(not(test), expect(dead_code, reason = "observers will open read-only"))]
     ReadOnly,
     ReadWrite,
 }

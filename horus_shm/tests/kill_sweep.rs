@@ -18,6 +18,7 @@ use tempfile::TempDir;
 
 use stream::{Account, Tagged};
 use tracer::ends::{CAPACITY, Kind, Ring};
+use tracer::route::Route;
 use tracer::survivors::{Check, DRAIN_CALLS, Order, Survivors, VICTIM};
 use tracer::{Victim, be_traced, mark};
 
@@ -204,38 +205,34 @@ impl Sweep {
         }
     }
 
-    /// The points to visit: instructions done before the blow.
-    fn points<M: Tagged>(self, place: &Place) -> (u64, Vec<u64>) {
+    /// The way through the call, and the points of it to visit: instructions before the blow.
+    fn points<M: Tagged>(self, place: &Place) -> (Route, Vec<u64>) {
         let Scene { mut victim, survivors } = self.scene::<M>(place, "scout");
         let mut seen = survivors.ring().visible_bytes();
-        let mut stores = BTreeSet::new();
-        let mut instructions = 0;
-        while victim.step(1) == 1 {
-            instructions += 1;
+        let mut points = BTreeSet::new();
+        let route = Route::record(&mut victim, |done| {
             let now = survivors.ring().visible_bytes();
             if now != seen {
-                stores.extend([instructions - 1, instructions, instructions + 1]);
+                points.extend([done - 1, done, done + 1]);
                 seen = now;
             }
-        }
-        if instructions < POINTS_MAX {
-            return (instructions, (0..=instructions).collect());
-        }
-        let stride = instructions.div_ceil(POINTS_MAX - (stores.len() as u64).min(POINTS_MAX / 2));
-        stores.extend((0..=instructions).step_by(stride as usize));
-        stores.insert(instructions);
-        stores.retain(|&point| point <= instructions);
-        (instructions, stores.into_iter().collect())
+        });
+        let all = 0..=route.instructions();
+        let spare = POINTS_MAX.saturating_sub(points.len() as u64).max(POINTS_MAX / 4);
+        let stride = if *all.end() < POINTS_MAX { 1 } else { all.end().div_ceil(spare) };
+        points.extend(all.clone().step_by(stride as usize).chain([*all.end()]));
+        points.retain(|point| all.contains(point));
+        (route, points.into_iter().collect())
     }
 
     fn kill<M: Tagged>(self, place: &Place) -> Outcome {
-        let (instructions, points) = self.points::<M>(place);
+        let (route, points) = self.points::<M>(place);
         let mut wedged = Vec::new();
         for &point in &points {
             for order in [Order::OthersFirst, Order::SuccessorFirst] {
                 let topic = format!("kill-{point}-{order:?}");
                 let Scene { mut victim, mut survivors } = self.scene::<M>(place, &topic);
-                victim.step(point);
+                route.follow(&mut victim, point);
                 victim.kill();
                 let check = if self.call.is_send() {
                     survivors.bury_sender(self.call.warm(), order)
@@ -246,24 +243,24 @@ impl Sweep {
                 wedged.extend(check.err().map(|error| (point, format!("{order:?}: {error}"))));
             }
         }
-        Outcome { instructions, points: points.len() as u64, wedged }
+        Outcome { instructions: route.instructions(), points: points.len() as u64, wedged }
     }
 
     fn stop<M: Tagged>(self, place: &Place) -> Outcome {
-        let (instructions, points) = self.points::<M>(place);
+        let (route, points) = self.points::<M>(place);
         let Scene { mut victim, mut survivors } = self.scene::<M>(place, "stop");
         let mut wedged = Vec::new();
         let mut sent = self.call.warm();
         for &point in &points {
-            victim.step(point);
+            let within = route.follow(&mut victim, point);
             let check = if self.call.is_send() {
                 sent += 1;
-                let check = self.stop_sender(&mut victim, &mut survivors, sent);
+                let check = self.stop_sender(&mut victim, &mut survivors, sent, within);
                 sent += CAPACITY as u32 - 1;
                 survivors.receive_all_but(CAPACITY as u32 - 1, self.unread());
                 check
             } else {
-                self.stop_receiver(&mut victim, &mut survivors)
+                self.stop_receiver(&mut victim, &mut survivors, within)
             };
             if let Err(error) = check {
                 wedged.push((point, error));
@@ -271,7 +268,7 @@ impl Sweep {
                 (victim, survivors, sent) = self.again(place, wedged.len());
             }
         }
-        Outcome { instructions, points: points.len() as u64, wedged }
+        Outcome { instructions: route.instructions(), points: points.len() as u64, wedged }
     }
 
     fn again<M: Tagged>(self, place: &Place, fault: usize) -> (Victim, Survivors<M>, u32) {
@@ -285,9 +282,12 @@ impl Sweep {
         victim: &mut Victim,
         survivors: &mut Survivors<M>,
         sent: u32,
+        within: bool,
     ) -> Check {
         survivors.work_beside_stopped_sender()?;
-        victim.run_to_mark();
+        if within {
+            victim.run_to_mark();
+        }
         survivors.check_resumed_sender(sent)?;
         victim.run_to_mark();
         Ok(())

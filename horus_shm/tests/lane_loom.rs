@@ -700,3 +700,133 @@ fn zz_sites() {
         println!("   {:?}", t.elapsed());
     }
 }
+// ---- LAB
+fn lab(name: &'static str, explore: fn()) {
+    let run = Model::new(name, explore).run(None);
+    println!("LAB {name}: {:?} after {} in {:?}", run.failure, run.iterations, run.took);
+}
+
+// Writer finds gate free (owner 0, cursor stale) and frees it itself.
+fn lab_writer_frees_left_gate() {
+    explore(3, || {
+        let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
+        let reader = 7;
+        owner::claim_first(lane.gate_owners(), reader, |_| false).unwrap();
+        let mut consumer = Consumer::join(&lane, 0, 0);
+        let mut producer = Producer::first(&lane, 1);
+        producer.send_all(1);
+        let theirs = lane.clone();
+        let reading = thread::spawn(move || {
+            assert_eq!(consumer.poll(), Polled::Message);
+            let block = theirs.gate_block(0);
+            assert!(gate::free(block, [theirs.cursor(0)].into_iter(), reader, reader));
+        });
+        if producer.send().is_err() && lane.gate_block(0).owner.get() == 0 {
+            if gate::free(lane.gate_block(0), [lane.cursor(0)].into_iter(), 0, 1) {
+                producer.send_all(1);
+            }
+        }
+        reading.join().unwrap();
+    });
+}
+
+// adoption of a gate whose owner died inside join
+fn lab_adopt(stores: u32) {
+    explore(3, move || {
+        let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
+        owner::claim_first(lane.gate_owners(), 7, |_| false).unwrap();
+        let mut producer = Producer::first(&lane, 1);
+        let theirs = lane.clone();
+        let dying = thread::spawn(move || { killed_after(stores, || gate::join(&theirs, 0, 0, 0)); });
+        let theirs = lane.clone();
+        let adopting = thread::spawn(move || {
+            dying.join().unwrap();
+            owner::claim_first(theirs.gate_owners(), 8, |o| o == 7).unwrap();
+            let head = theirs.block().head.load(edge::HEAD_SEE);
+            let cursor = theirs.cursor(0).get();
+            let start = if cursor != 0 && cursor - 1 <= head { cursor - 1 } else { gate::join(&theirs, 0, 0, 0) };
+            Consumer::gated(&theirs, 0, start).polls(1)
+        });
+        for _ in 0..3 { let _ = producer.send(); }
+        let mut consumer = adopting.join().unwrap();
+        let end = producer.writer.position();
+        let start = consumer.start;
+        assert_eq!(consumer.finish(end), messages(1, start..end), "lost");
+    });
+}
+
+// history behind an exclusive gate
+fn lab_history_exclusive() {
+    explore(3, || {
+        let lane = LoomLane::new(2, 1, Copying::Exclusive, 1);
+        let mut producer = Producer::first(&lane, 1);
+        producer.send_all(2);
+        let theirs = lane.clone();
+        let reading = thread::spawn(move || Consumer::join(&theirs, 0, 1).polls(1));
+        let _ = producer.send();
+        let _ = producer.send();
+        reading.join().unwrap();
+    });
+}
+
+// session start of a late joiner, as RawConsumer::start
+fn lab_session(same: bool, ordered: bool) {
+    explore(3, move || {
+        let lane = LoomLane::new(4, 0, Copying::Racing, 1);
+        let mut before = Producer::first(&lane, 1);
+        before.send_all(2);
+        owner::release(&lane.block().owner);
+        let me = if same { 1 } else { 2 };
+        let theirs = lane.clone();
+        let joining = thread::spawn(move || {
+            let block = theirs.block();
+            let was = block.owner.get();
+            let see = horus_shm::sync::Edge { label: "epoch/see", ordering: Ordering::Acquire };
+            let epoch_owner = if ordered { block.epoch_owner.load(see) } else { block.epoch_owner.get() };
+            let session = was != 0 && was == epoch_owner;
+            let history = u64::from(session);
+            let head = block.head.load(edge::HEAD_SEE);
+            let floor = block.epoch_start.get();
+            let start = head.saturating_sub(history).max(floor.min(head));
+            assert!(start >= 2, "history of a dead session: start {start}");
+        });
+        owner::claim_first([&lane.block().owner].into_iter(), me, |_| false).unwrap();
+        if ordered {
+            // take_over with a release on epoch_owner
+            lane.block().epoch_start.set(2);
+            lane.block().epoch_owner.store(me, horus_shm::sync::Edge { label: "epoch/publish", ordering: Ordering::Release });
+            lane.block().head.store(2, edge::HEAD_PUBLISH);
+        } else {
+            take_over(&lane, me);
+        }
+        joining.join().unwrap();
+    });
+}
+
+// leftovers
+fn lab_leftover() {
+    explore(3, || {
+        let [one, two, three] = Process::all(Found::Nothing);
+        let mine = two.join().unwrap();
+        let theirs = one.join().unwrap();
+        let other = thread::spawn(move || theirs.leave());
+        mine.leave();
+        other.join().unwrap();
+        assert!(three.open().is_none(), "left over");
+    });
+}
+
+#[test]
+fn zlab() {
+    lab("writer_frees_left_gate", lab_writer_frees_left_gate);
+    println!("{:?}", Model::new("x", lab_writer_frees_left_gate).run(Some(Mutant::Edge("owner/claim"))).failure);
+    lab("adopt after 0 stores", || lab_adopt(0));
+    lab("adopt after 1 store", || lab_adopt(1));
+    lab("adopt after 2 stores", || lab_adopt(2));
+    lab("history exclusive", lab_history_exclusive);
+    lab("session other", || lab_session(false, false));
+    lab("session same", || lab_session(true, false));
+    lab("session other ordered", || lab_session(false, true));
+    lab("leftover", lab_leftover);
+    println!("retired alone: {:?}", killer(&MODELS, Mutant::Flaw("presence/retired")).map(|k| k.0.name));
+}

@@ -86,7 +86,7 @@ impl<T: Message> TopicBuilder<T> {
     pub fn observer(self) -> Result<Subscriber<T>, TopicError> {
         let request = Qos::new().request(type_info::<T>(), true);
         let segment = self
-            .namespace()
+            .open_namespace()
             .and_then(|namespace| Segment::open(&namespace, &TopicName::new(&self.name)?, &request))
             .map_err(|error| self.error(error))?;
         let raw = RawConsumer::new(segment, Reading::Observer).map_err(|e| self.error(e))?;
@@ -103,7 +103,7 @@ impl<T: Message> TopicBuilder<T> {
         Ok(Topic::from_ends(self.publisher_of(&segment)?, self.subscriber_of(&segment)?))
     }
 
-    fn namespace(&self) -> Result<Arc<Namespace>, OpenError> {
+    fn open_namespace(&self) -> Result<Arc<Namespace>, OpenError> {
         match &self.namespace {
             Some(namespace) => Ok(Arc::clone(namespace)),
             None => Ok(Namespace::current()?),
@@ -114,7 +114,7 @@ impl<T: Message> TopicBuilder<T> {
         let request = self.qos.request(type_info::<T>(), reader);
         let open = || {
             let name = TopicName::new(&self.name)?;
-            Segment::open_or_create(&self.namespace()?, &name, &request)
+            Segment::open_or_create(&self.open_namespace()?, &name, &request)
         };
         open().map_err(|error| self.error(error))
     }

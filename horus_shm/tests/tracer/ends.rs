@@ -53,6 +53,11 @@ impl Kind {
         matches!(self, Self::Spsc | Self::Mpsc | Self::Reliable)
     }
 
+    /// Messages from before that a new reader gets of a live sender.
+    pub const fn history(self) -> u32 {
+        matches!(self, Self::Pod) as u32
+    }
+
     /// A new reader goes on where a dead one stopped.
     pub const fn resumes(self) -> bool {
         matches!(self, Self::Spsc | Self::Mpsc)

@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 pub mod ends;
+pub mod route;
 pub mod survivors;
 mod ticket;
 
@@ -18,6 +19,9 @@ use crate::spawn::die_with_parent;
 const SI_KERNEL: i32 = 0x80;
 /// What distinguishes the stop at a system call from a trap.
 const SYSTEM_CALL_STOP: i32 = libc::SIGTRAP | 0x80;
+
+/// Of the instruction pointer among the registers.
+const RIP_OFFSET: i64 = std::mem::offset_of!(libc::user, regs.rip) as i64;
 
 /// A place in the victim's code that the tracer runs to. Kills a process that nobody traces.
 #[inline(always)]
@@ -76,13 +80,40 @@ impl Victim {
 
     /// Runs at most `count` instructions; returns how many there were before the next mark.
     pub fn step(&mut self, count: u64) -> u64 {
-        for done in 0..count {
-            self.request(libc::PTRACE_SINGLESTEP, 0);
-            if self.wait() == Stop::Mark {
-                return done;
-            }
-        }
-        count
+        (0..count).take_while(|_| self.stop_after_one() == Stop::Step).count() as u64
+    }
+
+    fn stop_after_one(&mut self) -> Stop {
+        self.request(libc::PTRACE_SINGLESTEP, 0);
+        self.wait()
+    }
+
+    /// Address of the next instruction.
+    pub fn instruction_pointer(&self) -> i64 {
+        self.word(libc::PTRACE_PEEKUSER, RIP_OFFSET)
+    }
+
+    fn set_instruction_pointer(&mut self, address: i64) {
+        self.set_word(libc::PTRACE_POKEUSER, RIP_OFFSET, address);
+    }
+
+    fn peek(&self, address: i64) -> i64 {
+        self.word(libc::PTRACE_PEEKTEXT, address)
+    }
+
+    fn poke(&mut self, address: i64, code: i64) {
+        self.set_word(libc::PTRACE_POKETEXT, address, code);
+    }
+
+    fn word(&self, request: libc::c_uint, at: i64) -> i64 {
+        // SAFETY: the address is the victim's; this process is not touched.
+        unsafe { libc::ptrace(request, self.thread, at, 0) }
+    }
+
+    fn set_word(&mut self, request: libc::c_uint, at: i64, word: i64) {
+        // SAFETY: as in `word`.
+        let done = unsafe { libc::ptrace(request, self.thread, at, word) };
+        assert_eq!(done, 0, "request {request}: {}", io::Error::last_os_error());
     }
 
     /// Runs to the next entry to or exit from a system call, or to a mark.

@@ -127,7 +127,8 @@ impl<M: Tagged> Survivors<M> {
 
     fn add_reader(&mut self, latest: bool) -> Check {
         let end = self.ring.receiver().map_err(|error| format!("no successor: {error}"))?;
-        let owed = self.sources.iter().map(|source| (source.id, source.next)).collect();
+        let first = |source: &Source<M>| source.next.saturating_sub(self.kind.history());
+        let owed = self.sources.iter().map(|source| (source.id, first(source))).collect();
         self.readers.push(Reader { end, account: Account::default(), owed, latest });
         Ok(())
     }

@@ -1,0 +1,486 @@
+//! Every ring between real threads: nothing torn, nothing out of order, every loss counted.
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use horus_shm::{
+    Consumer, FanoutShm, MpscShm, Namespace, NamespaceConfig, NamespaceName, OnStalled, OpenError,
+    PodShm, Producer, RawConsumer, RawProducer, ReadStats, Reading, Reliability, Request,
+    RingOptions, Segment, SpscShm, TopicName, TypeInfo,
+};
+use tempfile::TempDir;
+
+/// Messages of all producers of one test.
+const MESSAGES: u64 = if cfg!(miri) { 200 } else { 200_000 };
+/// Small, so that every producer comes round often and every reader is lapped.
+const CAPACITY: u64 = 16;
+
+/// A message of `WORDS` words, all of which follow from the first: producer and number.
+type Message<const WORDS: usize> = [u64; WORDS];
+
+const fn message<const WORDS: usize>(producer: u64, number: u64) -> Message<WORDS> {
+    let mut words = [producer << 56 | number; WORDS];
+    let mut index = 1;
+    while index < WORDS {
+        words[index] = word(words[0], index);
+        index += 1;
+    }
+    words
+}
+
+const fn word(first: u64, index: usize) -> u64 {
+    first.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index as u64
+}
+
+/// What one reader saw of all producers.
+#[derive(Debug)]
+struct Seen {
+    /// By producer: the number that comes next if nothing is lost.
+    next: Vec<u64>,
+    received: u64,
+    gaps: u64,
+}
+
+impl Seen {
+    fn new(producers: u64) -> Self {
+        Self { next: vec![0; producers as usize], received: 0, gaps: 0 }
+    }
+
+    fn check<const WORDS: usize>(&mut self, message: &Message<WORDS>) {
+        let (producer, number) = (message[0] >> 56, message[0] & (u64::MAX >> 8));
+        let mut index = 1;
+        while index < WORDS {
+            assert!(message[index] == word(message[0], index), "torn: {producer}/{number}");
+            index += 1;
+        }
+        let next = &mut self.next[producer as usize];
+        assert!(number >= *next, "{producer}/{number} came after {producer}/{next}");
+        self.gaps += number - *next;
+        *next = number + 1;
+        self.received += 1;
+    }
+}
+
+/// Counts a producer as finished, however it ends: readers must not wait for one that panicked.
+struct Finish<'a>(&'a AtomicUsize);
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        // Release: the last send happens before.
+        self.0.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// How far the producers are.
+#[derive(Debug, Default)]
+struct Progress {
+    finished: AtomicUsize,
+    sent: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Progress {
+    fn produce<const WORDS: usize>(
+        &self,
+        producer: &mut Producer<Message<WORDS>>,
+        id: u64,
+        numbers: std::ops::Range<u64>,
+    ) {
+        for number in numbers {
+            let message = message(id, number);
+            while let Err(error) = producer.send_ref(&message) {
+                assert!(error.is_full());
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                thread::yield_now();
+            }
+            self.sent.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads until all of `producers` have finished and nothing is left. `pause` comes after each
+    /// message.
+    fn consume<const WORDS: usize>(
+        &self,
+        consumer: &mut Consumer<Message<WORDS>>,
+        producers: u64,
+        mut next: impl FnMut(&mut Consumer<Message<WORDS>>) -> Option<Message<WORDS>>,
+    ) -> Seen {
+        let mut seen = Seen::new(producers);
+        loop {
+            let finished = self.have_finished(producers);
+            match next(consumer) {
+                Some(message) => seen.check(&message),
+                None if finished => return seen,
+                None => thread::yield_now(),
+            }
+        }
+    }
+
+    fn have_finished(&self, producers: u64) -> bool {
+        // Acquire: pairs with the release in `Finish`.
+        self.finished.load(Ordering::Acquire) == producers as usize
+    }
+}
+
+/// A namespace of a test's own, and what has to outlive it.
+fn namespace() -> (Arc<Namespace>, TempDir) {
+    let private = PermissionsExt::from_mode(0o700);
+    let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
+    let config = NamespaceConfig::new(dir.path(), NamespaceName::default());
+    (Namespace::open(&config).unwrap(), dir)
+}
+
+/// The ends of a ring and how its readers take messages.
+struct Ends<const WORDS: usize> {
+    producers: Vec<Producer<Message<WORDS>>>,
+    consumers: Vec<Consumer<Message<WORDS>>>,
+    takes: Takes,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    /// Every message, or it counts as lost.
+    Next,
+    /// Every message, without any loss.
+    All,
+    /// The latest only.
+    Latest,
+}
+
+/// Runs all ends at once, a thread each, and checks what every reader saw.
+fn run<const WORDS: usize>(ends: Ends<WORDS>) {
+    let progress = &Progress::default();
+    let producers = ends.producers.len() as u64;
+    let each = MESSAGES / producers;
+    thread::scope(|scope| {
+        for (id, mut producer) in ends.producers.into_iter().enumerate() {
+            scope.spawn(move || {
+                let _finish = Finish(&progress.finished);
+                progress.produce(&mut producer, id as u64, 0..each);
+                assert_eq!(producer.position(), each);
+            });
+        }
+        for mut consumer in ends.consumers {
+            scope.spawn(move || {
+                let gated = consumer.raw().reading() == Reading::Gated;
+                let seen =
+                    progress.consume(&mut consumer, producers, |consumer| match ends.takes {
+                        Takes::Next | Takes::All => consumer.recv(),
+                        Takes::Latest => consumer.latest(),
+                    });
+                assert_eq!(seen.next, vec![each; producers as usize], "the newest are missing");
+                let ReadStats { received, lost, skipped, waiting, sent, .. } = consumer.stats();
+                assert_eq!((sent, waiting), (each * producers, 0));
+                assert_eq!(sent, received + lost + skipped);
+                assert_eq!((received, lost + skipped), (seen.received, seen.gaps));
+                match ends.takes {
+                    Takes::All => assert_eq!(lost + skipped, 0),
+                    Takes::Next => assert!(skipped == 0 && (lost == 0 || !gated)),
+                    Takes::Latest => assert_eq!(lost, 0, "passed over is not lost"),
+                }
+            });
+        }
+    });
+}
+
+/// How to make the ring under test: in a namespace, or on the heap.
+type Origin<'a> = Option<&'a Arc<Namespace>>;
+
+macro_rules! make {
+    ($ring:ident, $origin:expr, $options:expr) => {
+        match $origin {
+            Some(namespace) => $ring::create(namespace, "ring", &$options).unwrap(),
+            None => $ring::heap(&$options).unwrap(),
+        }
+    };
+}
+
+fn spsc<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
+    let ring = make!(SpscShm, origin, RingOptions::capacity(CAPACITY));
+    let (consumers, producers) = (vec![ring.consumer().unwrap()], vec![ring.producer().unwrap()]);
+    Ends { producers, consumers, takes: Takes::All }
+}
+
+fn mpsc<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
+    let ring = make!(MpscShm, origin, RingOptions::capacity(CAPACITY));
+    let consumers = vec![ring.consumer().unwrap()];
+    let producers = (0..3).map(|_| ring.producer().unwrap()).collect();
+    Ends { producers, consumers, takes: Takes::All }
+}
+
+fn fanout<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
+    let ring = make!(FanoutShm, origin, RingOptions::capacity(CAPACITY));
+    let consumers = (0..3).map(|_| ring.consumer().unwrap()).collect();
+    let producers = (0..3).map(|_| ring.producer().unwrap()).collect();
+    Ends { producers, consumers, takes: Takes::Next }
+}
+
+fn pod<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
+    let ring = make!(PodShm, origin, RingOptions::capacity(4));
+    let consumers = (0..3).map(|_| ring.consumer().unwrap()).collect();
+    let producers = vec![ring.producer().unwrap()];
+    Ends { producers, consumers, takes: Takes::Latest }
+}
+
+/// An open topic of the smallest lane there is, so that most reads race with a write.
+fn tight<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
+    let ring = make!(FanoutShm, origin, RingOptions::capacity(2));
+    let consumers = (0..2).map(|_| ring.consumer().unwrap()).collect();
+    let producers = (0..2).map(|_| ring.producer().unwrap()).collect();
+    Ends { producers, consumers, takes: Takes::Next }
+}
+
+/// A reliable topic with readers that are waited for, and one that is not.
+fn reliable<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
+    let segment = reliable_topic::<WORDS>(origin);
+    let consumer = |reading| RawConsumer::new(Arc::clone(&segment), reading).map(Consumer::new);
+    let consumers = [Reading::Gated, Reading::KeepLast, Reading::Gated]
+        .map(|reading| consumer(reading).unwrap())
+        .into();
+    let producer = || RawProducer::new(Arc::clone(&segment), OnStalled::Full).map(Producer::new);
+    let producers = (0..2).map(|_| producer().unwrap()).collect();
+    Ends { producers, consumers, takes: Takes::Next }
+}
+
+fn reliable_topic<const WORDS: usize>(origin: Origin<'_>) -> Arc<Segment> {
+    let mut request = Request::new(TypeInfo::opaque::<Message<WORDS>>());
+    (request.capacity, request.reliability) = (Some(CAPACITY), Some(Reliability::Reliable));
+    match origin {
+        Some(namespace) => {
+            let name = TopicName::new("reliable").unwrap();
+            Segment::create(namespace, &name, &request).unwrap()
+        }
+        None => Segment::heap(&request).unwrap(),
+    }
+}
+
+macro_rules! suite {
+    ($($ring:ident)*) => {$(
+        mod $ring {
+            use super::*;
+
+            #[test]
+            fn delivers_304_bytes_on_the_heap() {
+                run($ring::<38>(None));
+            }
+
+            #[cfg(not(miri))]
+            #[test]
+            fn delivers_16_bytes_in_mapped_memory() {
+                run($ring::<2>(Some(&namespace().0)));
+            }
+
+            #[cfg(not(miri))]
+            #[test]
+            fn delivers_304_bytes_in_mapped_memory() {
+                run($ring::<38>(Some(&namespace().0)));
+            }
+
+            #[cfg(not(miri))]
+            #[test]
+            fn delivers_1480_bytes_in_mapped_memory() {
+                run($ring::<185>(Some(&namespace().0)));
+            }
+        }
+    )*};
+}
+
+suite!(spsc mpsc fanout pod tight reliable);
+
+/// A reader that takes one message while ten are sent, and stops before it has read them all.
+fn run_slowly(producer: &mut Producer<Message<38>>, consumer: &mut Consumer<Message<38>>) -> Seen {
+    let progress = &Progress::default();
+    let mut seen = Seen::new(1);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _finish = Finish(&progress.finished);
+            progress.produce(producer, 0, 0..MESSAGES);
+        });
+        while !progress.have_finished(1) {
+            let sent = progress.sent.load(Ordering::Relaxed);
+            let refused = progress.refused.load(Ordering::Relaxed);
+            if let Some(message) = consumer.recv() {
+                seen.check(&message);
+            }
+            // A producer that is refused sends nothing more: it is behind by that.
+            while progress.sent.load(Ordering::Relaxed) < sent + 10
+                && progress.refused.load(Ordering::Relaxed) < refused + 2
+                && !progress.have_finished(1)
+            {
+                thread::yield_now();
+            }
+        }
+    });
+    let ReadStats { received, lost, skipped, waiting, sent, .. } = consumer.stats();
+    assert_eq!(sent, MESSAGES);
+    assert_eq!(sent, received + lost + skipped + waiting, "{:?}", consumer.stats());
+    assert_eq!((received, lost, skipped), (seen.received, seen.gaps, 0));
+    seen
+}
+
+/// Reads the rest, and checks the ledger again.
+fn drain(consumer: &mut Consumer<Message<38>>, mut seen: Seen) -> ReadStats {
+    while let Some(message) = consumer.recv() {
+        seen.check(&message);
+    }
+    let stats = consumer.stats();
+    let ReadStats { received, lost, skipped, waiting, sent, .. } = stats;
+    assert_eq!((sent, waiting, skipped), (MESSAGES, 0, 0));
+    assert_eq!((received, lost), (seen.received, seen.gaps));
+    assert_eq!(received + lost, sent);
+    stats
+}
+
+#[test]
+fn a_slow_reader_of_a_best_effort_ring_knows_its_exact_loss() {
+    let ring = FanoutShm::heap(&RingOptions::capacity(CAPACITY)).unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let seen = run_slowly(&mut producer, &mut consumer);
+    assert!(drain(&mut consumer, seen).lost > 0);
+}
+
+#[test]
+fn a_slow_reader_of_a_reliable_topic_loses_nothing() {
+    let segment = reliable_topic::<38>(None);
+    let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+    let mut consumer = Consumer::new(raw);
+    let mut producer = Producer::new(RawProducer::new(segment, OnStalled::Full).unwrap());
+    let seen = run_slowly(&mut producer, &mut consumer);
+    assert_eq!(drain(&mut consumer, seen).lost, 0);
+    assert_eq!(consumer.raw().detached(), 0);
+}
+
+#[test]
+fn a_slow_reader_that_is_detached_knows_its_exact_loss() {
+    let segment = reliable_topic::<38>(None);
+    let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+    let mut consumer = Consumer::new(raw);
+    let on_stalled = OnStalled::Detach { after: Duration::ZERO };
+    let mut producer = Producer::new(RawProducer::new(segment, on_stalled).unwrap());
+    let seen = run_slowly(&mut producer, &mut consumer);
+    let detached = consumer.raw().detached();
+    assert!(detached > 0);
+    assert!(drain(&mut consumer, seen).lost > 0);
+}
+
+#[test]
+fn producers_that_come_and_go_lose_and_repeat_nothing() {
+    const SESSION: u64 = 100;
+    let ring = MpscShm::<Message<2>>::heap(&RingOptions::capacity(CAPACITY)).unwrap();
+    let mut consumer = ring.consumer().unwrap();
+    let progress = &Progress::default();
+    let sessions = MESSAGES / 3 / SESSION;
+    thread::scope(|scope| {
+        for id in 0..3 {
+            let ring = &ring;
+            scope.spawn(move || {
+                let _finish = Finish(&progress.finished);
+                for session in 0..sessions {
+                    let mut producer = ring.producer().unwrap();
+                    // Sessions of one thread may be in different lanes, and overtake each other.
+                    let source = id * sessions + session;
+                    for number in 0..SESSION {
+                        let message = [source, number];
+                        while producer.send_ref(&message).is_err() {
+                            thread::yield_now();
+                        }
+                    }
+                }
+            });
+        }
+        let mut next = vec![0; (3 * sessions) as usize];
+        loop {
+            let finished = progress.have_finished(3);
+            match consumer.recv() {
+                Some([source, number]) => {
+                    assert_eq!(number, next[source as usize], "session {source}");
+                    next[source as usize] += 1;
+                }
+                None if finished => break,
+                None => thread::yield_now(),
+            }
+        }
+        assert!(next.iter().all(|&next| next == SESSION));
+    });
+    let sent = 3 * sessions * SESSION;
+    assert_eq!(consumer.stats(), ReadStats { received: sent, sent, ..ReadStats::default() });
+}
+
+#[test]
+fn readers_that_come_and_go_keep_exact_ledgers_and_hold_nobody_back_for_good() {
+    let segment = reliable_topic::<38>(None);
+    let raw = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
+    let mut producer = Producer::<Message<38>>::new(raw);
+    let progress = &Progress::default();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _finish = Finish(&progress.finished);
+            progress.produce(&mut producer, 0, 0..MESSAGES);
+        });
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !progress.have_finished(1) {
+                    let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+                    let mut consumer = Consumer::<Message<38>>::new(raw);
+                    let mut seen = Seen::new(1);
+                    while seen.received < 50 && !progress.have_finished(1) {
+                        match consumer.recv() {
+                            Some(message) => seen.check(&message),
+                            None => thread::yield_now(),
+                        }
+                    }
+                    // What came before it joined is no loss; after that, nothing is lost.
+                    let first = if seen.received == 0 { 0 } else { seen.next[0] - seen.received };
+                    assert_eq!(seen.gaps, first, "a gate has let the producer pass");
+                    assert_eq!(consumer.stats().received, seen.received);
+                    assert_eq!(consumer.stats().lost, 0);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn an_observer_of_a_gated_only_ring_is_refused_or_gets_whole_messages() {
+    let ring = SpscShm::<Message<185>>::heap(&RingOptions::capacity(2)).unwrap();
+    let observer = match RawConsumer::new(Arc::clone(ring.segment()), Reading::Observer) {
+        Ok(observer) => observer,
+        Err(error) => return assert!(matches!(error, OpenError::GatedOnly { found: true })),
+    };
+    let mut observer = Consumer::<Message<185>>::new(observer);
+    // No consumer, so that the producer is never refused and overwrites what the observer reads.
+    let mut producer = ring.producer().unwrap();
+    let progress = &Progress::default();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let _finish = Finish(&progress.finished);
+            progress.produce(&mut producer, 0, 0..MESSAGES);
+        });
+        progress.consume(&mut observer, 1, Consumer::recv);
+    });
+}
+
+#[test]
+fn ends_can_be_sent_to_a_thread_and_not_shared() {
+    /// Implemented once for what is not `Sync` and twice for what is, which is then ambiguous.
+    trait UnlessSync<Marker> {
+        fn holds() {}
+    }
+    struct IsSync;
+    impl<T: ?Sized> UnlessSync<()> for T {}
+    impl<T: ?Sized + Sync> UnlessSync<IsSync> for T {}
+
+    fn is_send<T: Send>() {}
+
+    <Producer<u64> as UnlessSync<_>>::holds();
+    <Consumer<u64> as UnlessSync<_>>::holds();
+    <RawProducer as UnlessSync<_>>::holds();
+    <RawConsumer as UnlessSync<_>>::holds();
+    is_send::<Producer<u64>>();
+    is_send::<Consumer<u64>>();
+    is_send::<RawProducer>();
+    is_send::<RawConsumer>();
+}
