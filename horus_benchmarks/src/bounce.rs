@@ -142,8 +142,8 @@ impl<const PAUSE: bool> Link<Seq> for Bounce<'_, PAUSE> {
     }
 
     #[inline(always)]
-    fn poll(&mut self) -> Option<Seq> {
-        self.look().map(|word| Seq(word >> 1))
+    fn poll(&mut self, message: &mut Seq) -> bool {
+        self.look().map(|word| *message = Seq(word >> 1)).is_some()
     }
 }
 
@@ -158,9 +158,11 @@ impl<const PAUSE: bool> Link<[u64; 2]> for Bounce<'_, PAUSE> {
     }
 
     #[inline(always)]
-    fn poll(&mut self) -> Option<[u64; 2]> {
+    fn poll(&mut self, message: &mut [u64; 2]) -> bool {
+        let Some(word) = self.look() else { return false };
         // Relaxed: ordered by the Acquire in `look`; the other end writes again only after an
         // answer.
-        self.look().map(|word| [word, self.back.words[1].load(atomic::Ordering::Relaxed)])
+        *message = [word, self.back.words[1].load(atomic::Ordering::Relaxed)];
+        true
     }
 }

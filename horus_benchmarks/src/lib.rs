@@ -25,6 +25,7 @@ pub mod payload;
 pub mod peer;
 pub mod pin;
 pub mod progress;
+pub mod readme;
 pub mod report;
 pub mod session;
 pub mod stats;

@@ -88,7 +88,11 @@ fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> Micro {
 }
 
 /// Runs numbered batches, each of which tells its ticks and whether its effect was right.
-fn run(plan: &MicroPlan, batch: u64, mut one_batch: impl FnMut(u64) -> (u64, bool)) -> Micro {
+pub(crate) fn run(
+    plan: &MicroPlan,
+    batch: u64,
+    mut one_batch: impl FnMut(u64) -> (u64, bool),
+) -> Micro {
     let mut micro = Micro { batches: Samples::new(), batch, done: 0, verified: 0 };
     for number in 0..plan.warm_up + plan.batches {
         let (ticks, right) = one_batch(number);

@@ -5,7 +5,13 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
+
+/// What the namespace in the directory is called.
+const NAME: &str = "bench";
 
 /// The memory file system; the temporary directory stands in where there is none.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -41,8 +47,21 @@ impl PrivateNamespace {
     }
 
     /// What a child process needs in its environment to meet us here.
-    pub fn environment(&self) -> [(String, OsString); 1] {
-        [("HORUS_SHM_DIR".to_owned(), self.directory.clone().into_os_string())]
+    pub fn environment(&self) -> [(String, OsString); 2] {
+        [
+            ("HORUS_SHM_DIR".to_owned(), self.directory.clone().into_os_string()),
+            ("HORUS_NAMESPACE".to_owned(), NAME.into()),
+        ]
+    }
+
+    /// The namespace, for this process; a child with the [`environment`](Self::environment) gets
+    /// it from [`Namespace::current`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Namespace::open`].
+    pub fn open(&self) -> Result<Arc<Namespace>, NamespaceError> {
+        Namespace::open(&NamespaceConfig::new(&self.directory, NamespaceName::new(NAME)?))
     }
 }
 
@@ -68,6 +87,8 @@ mod tests {
         fs::create_dir(directory.join("topics")).unwrap();
         fs::write(directory.join("topics/cmd_vel"), b"data").unwrap();
         assert_eq!(namespace.environment()[0].1, directory);
+        let topics = namespace.open().unwrap().topics_path();
+        assert!(topics.starts_with(&directory) && topics.is_dir());
         drop(namespace);
         assert!(!directory.exists());
     }

@@ -83,16 +83,11 @@ impl Row {
         Row { sent: round.sent, received: round.received, lost, ..row }
     }
 
-    /// A row of a stream.
-    pub fn throughput(id: &str, streamed: &Streamed, clock: &TscClock) -> Row {
-        Row {
-            id: id.to_owned(),
-            sent: streamed.received + streamed.lost,
-            received: streamed.received,
-            lost: streamed.lost,
-            msgs_per_s: streamed.messages_per_s(clock.hz()),
-            ..Row::default()
-        }
+    /// A row of repeated streams: the messages of all of them, and the rate `msgs_per_s`.
+    pub fn throughput(id: &str, streams: &[Streamed], msgs_per_s: Option<f64>) -> Row {
+        let received = streams.iter().map(|stream| stream.received).sum();
+        let lost = streams.iter().map(|stream| stream.lost).sum();
+        Row { id: id.to_owned(), sent: received + lost, received, lost, msgs_per_s, ..Row::default() }
     }
 
     /// Adds the ratio to the floor, if there is one.
@@ -134,11 +129,21 @@ impl Report {
 
     /// Adds a row and notes how it was measured (`RTT/2`, `TSC`, `batches of 1024`).
     pub fn push(&mut self, row: Row, basis: &str) {
-        let notes = self.settings.entry(BASIS).or_insert_with(|| Value::Object(Map::new()));
-        if let Value::Object(notes) = notes {
-            notes.insert(row.id.clone(), basis.into());
-        }
+        self.note(BASIS, &row.id, basis);
         self.rows.push(row);
+    }
+
+    /// Notes something about the row `id`, under `group` of the settings.
+    pub fn note(&mut self, group: &str, id: &str, value: impl Into<Value>) {
+        let notes = self.settings.entry(group).or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(notes) = notes {
+            notes.insert(id.to_owned(), value.into());
+        }
+    }
+
+    /// The row `id`, if it was measured.
+    pub fn row(&self, id: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.id == id)
     }
 
     /// Writes the report as JSON.

@@ -3,9 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::payload::{Corrupt, Payload};
-use crate::tsc::{TickSource, Ticks};
+use crate::tsc::TickSource;
 use crate::wait::Watch;
 use crate::workload::{Link, WorkloadError};
+
+/// Most producing ends of one stream.
+pub const PRODUCERS_MAX: usize = 2;
 
 /// One stream. Both ends get the same plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +17,9 @@ pub struct StreamPlan {
     pub messages: u64,
     /// Number of the first one, at least 1; later streams continue.
     pub first_seq: u64,
+    /// Producing ends that send in turn: 1 or 2. The messages of each stay in order; those of
+    /// different ones need not.
+    pub producers: u64,
 }
 
 impl StreamPlan {
@@ -23,6 +29,13 @@ impl StreamPlan {
     }
 }
 
+/// What the sending end of a stream saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// Ticks from when both ends were ready to when the last message was sent.
+    pub elapsed_ticks: u64,
+}
+
 /// What the receiving end of a stream saw: `received + lost` is what was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Streamed {
@@ -30,36 +43,42 @@ pub struct Streamed {
     pub received: u64,
     /// Messages overwritten before they were read: the gaps in the numbers.
     pub lost: u64,
-    /// Ticks from the first message received to the last.
+    /// Ticks from when both ends were ready to when the last message was received and verified.
     pub elapsed_ticks: u64,
 }
 
 impl Streamed {
-    /// Messages received per second, given the rate of the counter; `None` for fewer than two.
-    pub fn messages_per_s(&self, ticks_per_s: f64) -> Option<f64> {
-        let intervals = self.received.checked_sub(1).filter(|&n| n > 0)?;
-        (self.elapsed_ticks > 0).then(|| intervals as f64 / self.elapsed_ticks as f64 * ticks_per_s)
+    /// Messages received per second, given the rate of the counter.
+    pub fn messages_per_s(&self, ticks_per_s: f64) -> f64 {
+        self.received as f64 / self.elapsed_ticks.max(1) as f64 * ticks_per_s
     }
 }
 
-/// Sends the whole stream, waiting (spinning) whenever there is no room.
+/// Waits for the receiver's word that it is ready, then sends the whole stream, waiting
+/// (spinning) whenever there is no room.
 ///
 /// # Errors
 ///
-/// [`WorkloadError::Wait`] if there is no room for too long, or the receiver is gone.
+/// [`WorkloadError`] if there is no room for too long, or the receiver is gone.
 pub fn stream_send<P: Payload>(
     link: &mut impl Link<P>,
     plan: &StreamPlan,
+    source: TickSource,
     watch: &Watch,
-) -> Result<(), WorkloadError> {
+) -> Result<Sent, WorkloadError> {
+    let mut ready = P::compose(0);
+    watch.spin_until(|| link.poll(&mut ready).then_some(()))?;
+    ready.check(plan.first_seq)?;
+    let start = source.start();
     for number in 0..plan.messages {
         let message = P::compose(plan.first_seq + number);
         watch.spin_until(|| link.send(&message).then_some(()))?;
     }
-    Ok(())
+    Ok(Sent { elapsed_ticks: source.stop().since(start) })
 }
 
-/// Receives until the last message has come, which a ring that overwrites the oldest never loses.
+/// Tells the sender that it is ready, then receives until every message has come or is known to
+/// be lost; the last one of a producer never is, in a ring that overwrites the oldest.
 ///
 /// # Errors
 ///
@@ -71,25 +90,67 @@ pub fn stream_receive<P: Payload>(
     source: TickSource,
     watch: &Watch,
 ) -> Result<Streamed, WorkloadError> {
-    let mut streamed = Streamed { received: 0, lost: 0, elapsed_ticks: 0 };
-    let mut due = plan.first_seq;
-    let mut first = Ticks(0);
-    while due <= plan.last_seq() {
-        let message = watch.spin_until(|| link.poll())?;
-        if streamed.received == 0 {
-            first = source.stop();
+    let mut message = P::compose(plan.first_seq);
+    watch.spin_until(|| link.send(&message).then_some(()))?;
+    let start = source.start();
+    let mut ledger = Ledger::new(plan);
+    while !ledger.is_complete() {
+        watch.spin_until(|| link.poll(&mut message).then_some(()))?;
+        ledger.enter(&message)?;
+    }
+    let elapsed_ticks = source.stop().since(start);
+    Ok(Streamed { received: ledger.received, lost: ledger.lost, elapsed_ticks })
+}
+
+/// What became of the messages of a stream.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// By producer: number of the next message.
+    due: [u64; PRODUCERS_MAX],
+    first_seq: u64,
+    last_seq: u64,
+    messages: u64,
+    /// Producers less one: a mask.
+    others: u64,
+    pub(crate) received: u64,
+    pub(crate) lost: u64,
+}
+
+impl Ledger {
+    pub(crate) fn new(plan: &StreamPlan) -> Ledger {
+        assert!((1..=PRODUCERS_MAX as u64).contains(&plan.producers), "one producer or two");
+        Ledger {
+            due: std::array::from_fn(|producer| plan.first_seq + producer as u64),
+            first_seq: plan.first_seq,
+            last_seq: plan.last_seq(),
+            messages: plan.messages,
+            others: plan.producers - 1,
+            received: 0,
+            lost: 0,
         }
+    }
+
+    /// Verifies a message and books it, and the gap before it as lost.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, message: &impl Payload) -> Result<(), Corrupt> {
         let seq = message.seq();
-        if seq < due || seq > plan.last_seq() {
-            return Err(Corrupt { expected_seq: due, found_seq: seq }.into());
+        let producer = (seq.wrapping_sub(self.first_seq) & self.others) as usize;
+        let due = self.due[producer];
+        if seq < due || seq > self.last_seq {
+            return Err(Corrupt { expected_seq: due, found_seq: seq });
         }
         message.check(seq)?;
-        streamed.received += 1;
-        streamed.lost += seq - due;
-        due = seq + 1;
+        self.received += 1;
+        // The numbers of one of two producers rise in steps of two.
+        self.lost += (seq - due) >> self.others;
+        self.due[producer] = seq + 1 + self.others;
+        Ok(())
     }
-    streamed.elapsed_ticks = source.stop().since(first);
-    Ok(streamed)
+
+    #[inline(always)]
+    pub(crate) fn is_complete(&self) -> bool {
+        self.received + self.lost >= self.messages
+    }
 }
 
 #[cfg(test)]
@@ -101,30 +162,44 @@ mod tests {
 
     type Message = [u64; 2];
 
-    const PLAN: StreamPlan = StreamPlan { messages: 6, first_seq: 11 };
+    const PLAN: StreamPlan = StreamPlan { messages: 6, first_seq: 11, producers: 1 };
 
-    fn receive(numbers: &[u64]) -> Result<Streamed, WorkloadError> {
+    fn receive(plan: &StreamPlan, numbers: &[u64]) -> Result<Streamed, WorkloadError> {
         let mut coming = numbers.iter().map(|&seq| Message::compose(seq));
-        let mut link = Ends(|_: &Message| false, move || coming.next());
+        let mut link = Ends(|_: &Message| true, move || coming.next());
         let watch = Watch::new(true, || false).with_limit(Duration::from_millis(1));
-        stream_receive(&mut link, &PLAN, TickSource::detect(), &watch)
+        stream_receive(&mut link, plan, TickSource::detect(), &watch)
     }
 
     #[test]
     fn every_message_is_received_or_counted_as_lost() {
         for numbers in [&[11, 12, 13, 14, 15, 16][..], &[16], &[12, 15, 16], &[11, 16]] {
-            let streamed = receive(numbers).unwrap();
+            let streamed = receive(&PLAN, numbers).unwrap();
             assert_eq!(streamed.received, numbers.len() as u64);
             assert_eq!(streamed.received + streamed.lost, PLAN.messages);
         }
     }
 
     #[test]
+    fn messages_of_two_producers_may_overtake_each_other() {
+        let plan = StreamPlan { producers: 2, ..PLAN };
+        for numbers in [&[11, 13, 12, 14, 16, 15][..], &[15, 16], &[12, 14, 16, 15]] {
+            let streamed = receive(&plan, numbers).unwrap();
+            assert_eq!(streamed.received, numbers.len() as u64);
+            assert_eq!(streamed.received + streamed.lost, plan.messages);
+        }
+        for numbers in [&[13, 11][..], &[12, 12]] {
+            assert!(matches!(receive(&plan, numbers), Err(WorkloadError::Corrupt(_))));
+        }
+    }
+
+    #[test]
     fn repeated_overtaken_and_foreign_messages_are_errors() {
         for numbers in [&[11, 11][..], &[12, 11], &[17], &[10]] {
-            assert!(matches!(receive(numbers), Err(WorkloadError::Corrupt(_))), "{numbers:?}");
+            let outcome = receive(&PLAN, numbers);
+            assert!(matches!(outcome, Err(WorkloadError::Corrupt(_))), "{numbers:?}");
         }
-        assert!(matches!(receive(&[11, 12]), Err(WorkloadError::Wait(_))));
+        assert!(matches!(receive(&PLAN, &[11, 12]), Err(WorkloadError::Wait(_))));
     }
 
     #[test]
@@ -136,14 +211,14 @@ mod tests {
             room.then(|| taken.push(message.seq())).is_some()
         };
         let watch = Watch::new(true, || false);
-        stream_send(&mut Ends(send, || None), &PLAN, &watch).unwrap();
+        let ready = || Some(Message::compose(PLAN.first_seq));
+        stream_send(&mut Ends(send, ready), &PLAN, TickSource::detect(), &watch).unwrap();
         assert_eq!(taken, [11, 12, 13, 14, 15, 16]);
     }
 
     #[test]
-    fn throughput_counts_intervals_not_messages() {
-        let streamed = Streamed { received: 11, lost: 0, elapsed_ticks: 100 };
-        assert_eq!(streamed.messages_per_s(1000.0), Some(100.0));
-        assert_eq!(Streamed { received: 1, ..streamed }.messages_per_s(1.0), None);
+    fn a_rate_is_of_what_was_received() {
+        let streamed = Streamed { received: 10, lost: 5, elapsed_ticks: 100 };
+        assert_eq!(streamed.messages_per_s(1000.0), 100.0);
     }
 }

@@ -15,8 +15,20 @@ pub trait Link<P> {
     /// Offers one message; false if there is no room yet. Does not block.
     fn send(&mut self, message: &P) -> bool;
 
-    /// Takes the next message, if there is one. Does not block; brings its own `pause`, if any.
-    fn poll(&mut self) -> Option<P>;
+    /// Takes the next message into `message`, if there is one; if not, `message` holds anything.
+    /// Does not block; brings its own `pause`, if any.
+    fn poll(&mut self, message: &mut P) -> bool;
+
+    /// Verifies the copies of message `seq` that `poll` kept to itself, where more than one end
+    /// receives. Called where nothing is timed.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`] if one of them is not what was sent.
+    #[inline(always)]
+    fn settle(&mut self, _seq: u64) -> Result<(), Corrupt> {
+        Ok(())
+    }
 }
 
 /// A [`Link`] of two closures: `Ends(|message| …, || …)`.
@@ -35,8 +47,8 @@ impl<P, S: FnMut(&P) -> bool, R: FnMut() -> Option<P>> Link<P> for Ends<S, R> {
     }
 
     #[inline(always)]
-    fn poll(&mut self) -> Option<P> {
-        (self.1)()
+    fn poll(&mut self, message: &mut P) -> bool {
+        (self.1)().map(|found| *message = found).is_some()
     }
 }
 
@@ -88,6 +100,14 @@ pub enum WorkloadError {
     /// A message is not what was sent.
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
+    /// Messages were lost of which the ring says nothing, or the other way round.
+    #[error("{lost} messages did not arrive, and the ring says that it lost {counted}")]
+    Miscounted {
+        /// Gaps in the numbers.
+        lost: u64,
+        /// What the ring counted.
+        counted: u64,
+    },
 }
 
 /// What the near end saw in one round, or in several merged ones. Warm-up is not counted.
@@ -159,6 +179,7 @@ pub fn near_end<P: Payload>(
     watch: &Watch,
 ) -> Result<Round, WorkloadError> {
     let (mut ticks, mut backwards) = (Samples::new(), 0);
+    let mut echo = P::compose(0);
     for number in 0..plan.messages() {
         let seq = plan.first_seq + number;
         let mut message = P::compose(seq);
@@ -168,9 +189,10 @@ pub fn near_end<P: Payload>(
         }
         watch.spin_until(|| link.send(&message).then_some(()))?;
         let called = if plan.timing == Timing::SendCall { source.stop() } else { start };
-        let echo = watch.spin_until(|| link.poll())?;
+        watch.spin_until(|| link.poll(&mut echo).then_some(()))?;
         let stop = source.stop();
         echo.check(seq)?;
+        link.settle(seq)?;
         let sample = match plan.timing {
             Timing::RoundTrip => Some(stop.since(start)),
             Timing::SendCall => Some(called.since(start)),
@@ -192,7 +214,8 @@ pub fn near_end<P: Payload>(
 ///
 /// # Errors
 ///
-/// [`WorkloadError`] if the near end stops sending, or if a one-way message is corrupt.
+/// [`WorkloadError`] if the near end stops sending, or if a one-way message or a further copy is
+/// corrupt.
 pub fn far_end<P: Payload>(
     link: &mut impl Link<P>,
     plan: &RoundPlan,
@@ -200,8 +223,9 @@ pub fn far_end<P: Payload>(
     watch: &Watch,
 ) -> Result<Echo, WorkloadError> {
     let mut echo = Echo { echoed: 0, forward: Samples::new(), backwards: 0 };
+    let mut message = P::compose(0);
     for number in 0..plan.messages() {
-        let mut message = watch.spin_until(|| link.poll())?;
+        watch.spin_until(|| link.poll(&mut message).then_some(()))?;
         if plan.timing == Timing::OneWay {
             let arrived = source.stop();
             message.check(plan.first_seq + number)?;
@@ -214,6 +238,8 @@ pub fn far_end<P: Payload>(
             message.restamp(source.start().0);
         }
         watch.spin_until(|| link.send(&message).then_some(()))?;
+        // WHY: only now, while the echo is on its way.
+        link.settle(plan.first_seq + number)?;
         echo.echoed += 1;
     }
     Ok(echo)

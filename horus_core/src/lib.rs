@@ -13,6 +13,7 @@
 
 mod error;
 pub mod message;
+pub mod namespace;
 pub mod topic;
 
 pub use error::{Error, Result, SendError, TopicError};

@@ -93,7 +93,9 @@ impl RawConsumer {
         }
         let contract = segment.contract();
         let gatable = contract.gated_only || contract.reliability == Reliability::Reliable;
-        if contract.gated_only && reading == Reading::KeepLast {
+        // WHY: without the odd stamp, only a gate keeps a copy from being torn: no keep-last
+        // reader, and no observer either.
+        if contract.gated_only && reading != Reading::Gated {
             return Err(OpenError::GatedOnly { found: true });
         }
         if reading == Reading::Gated && !gatable {
@@ -202,7 +204,7 @@ impl RawConsumer {
                 continue;
             };
             let (gate, exclusive) =
-                (self.gate.unwrap_or(UNGATED), self.gate.is_some() && self.is_exclusive());
+                (self.gate.unwrap_or(UNGATED), self.is_exclusive());
             self.lanes.push(LaneReader::new(raw, self.starts[lane as usize], gate, exclusive));
             self.mapped |= bit;
         }

@@ -80,11 +80,15 @@ unsafe fn store_words(dst: *mut u8, src: *const u8, bytes: usize) {
     while at < bytes {
         let length = (bytes - at).min(WORD);
         let mut word = [0; WORD];
+        // SAFETY: `at < bytes`, so this is in bounds of the source.
+        let from = unsafe { src.add(at) };
         // SAFETY: `at + length <= bytes`, so the source is in bounds; `word` holds 8 bytes.
-        unsafe { core::ptr::copy_nonoverlapping(src.add(at), word.as_mut_ptr(), length) };
+        unsafe { core::ptr::copy_nonoverlapping(from, word.as_mut_ptr(), length) };
+        // SAFETY: `at < bytes`, so this is in bounds of the destination.
+        let to = unsafe { dst.add(at) };
         // SAFETY: `at` is a multiple of 8 below `bytes`, so this word of the destination is
-        // aligned and in bounds.
-        let shared = unsafe { AtomicU64::from_ptr(dst.add(at).cast()) };
+        // aligned and in bounds; shared words are only ever touched atomically.
+        let shared = unsafe { AtomicU64::from_ptr(to.cast()) };
         // Relaxed: the stamp that follows publishes it.
         shared.store(u64::from_ne_bytes(word), Ordering::Relaxed);
         at += WORD;
@@ -99,13 +103,17 @@ unsafe fn load_words(dst: *mut u8, src: *const u8, bytes: usize) {
     let mut at = 0;
     while at < bytes {
         let length = (bytes - at).min(WORD);
+        // SAFETY: `at < bytes`, so this is in bounds of the source.
+        let from = unsafe { src.add(at) };
         // SAFETY: `at` is a multiple of 8 below `bytes`, so this word of the source is aligned
         // and in bounds; shared words are only ever touched atomically.
-        let shared = unsafe { AtomicU64::from_ptr(src.add(at).cast_mut().cast()) };
+        let shared = unsafe { AtomicU64::from_ptr(from.cast_mut().cast()) };
         // Relaxed: the stamp is looked at again behind an acquire fence.
         let word = shared.load(Ordering::Relaxed).to_ne_bytes();
+        // SAFETY: `at < bytes`, so this is in bounds of the destination.
+        let to = unsafe { dst.add(at) };
         // SAFETY: `at + length <= bytes`, so the destination is in bounds.
-        unsafe { core::ptr::copy_nonoverlapping(word.as_ptr(), dst.add(at), length) };
+        unsafe { core::ptr::copy_nonoverlapping(word.as_ptr(), to, length) };
         at += WORD;
     }
 }

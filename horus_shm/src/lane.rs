@@ -61,7 +61,7 @@ pub struct LaneWriter<M> {
     given_up: Box<[u64]>,
 }
 
-impl<M: LaneMemory> LaneWriter<M> {
+impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// The writer of a lane that was just claimed, from position `pos` on.
     ///
     /// `gated`: readers may register gates. `exclusive`: all of them do, so copies cannot race.
@@ -91,28 +91,30 @@ impl<M: LaneMemory> LaneWriter<M> {
             return Err(NoRoom);
         }
         let index = pos & self.mask;
-        let stamp = self.memory.stamp(index);
+        // WHY: a copy of the addresses, or the compiler loads them again after every shared store.
+        let memory = self.memory.clone();
+        let stamp = memory.stamp(index);
         if self.exclusive {
             // SAFETY: the caller's contract; no gate is in the slot, and all readers are gated.
-            unsafe { self.memory.store_exclusive(index, src, bytes) };
+            unsafe { memory.store_exclusive(index, src, bytes) };
         } else {
             // Relaxed: the fence below orders it before the payload.
             stamp.set(writing(pos));
             // ORDERING(overwrite): pairs with the fence in `LaneReader::copy_out`.
-            self.memory.fence(edge::OVERWRITE_BEGIN);
+            memory.fence(edge::OVERWRITE_BEGIN);
             // SAFETY: the caller's contract.
-            unsafe { self.memory.store_racing(index, src, bytes) };
+            unsafe { memory.store_racing(index, src, bytes) };
         }
         let next = pos + 1;
         // ORDERING(slot): pairs with the load in `LaneReader::read`.
         stamp.store(published(pos), edge::SLOT_PUBLISH);
         // ORDERING(head): pairs with the loads in `LaneReader::resync` and `gate::join`.
-        self.memory.block().head.store(next, edge::HEAD_PUBLISH);
+        memory.block().head.store(next, edge::HEAD_PUBLISH);
         self.pos = next;
         // WHY: only where the slot is known to be free: else the hint would take a line away from
         // a reader that is in it.
         if next + self.ahead < self.limit {
-            self.memory.prefetch((next + self.ahead) & self.mask);
+            memory.prefetch((next + self.ahead) & self.mask);
         }
         Ok(())
     }
@@ -176,7 +178,7 @@ pub struct LaneReader<M> {
     busy: u64,
 }
 
-impl<M: LaneMemory> LaneReader<M> {
+impl<M: LaneMemory + Clone> LaneReader<M> {
     /// A reader from position `pos` on; behind `gate` unless that is [`UNGATED`].
     ///
     /// `exclusive`: the file is gated-only, so copies cannot race.
@@ -217,16 +219,17 @@ impl<M: LaneMemory> LaneReader<M> {
     #[inline(always)]
     unsafe fn copy_out(&mut self, want: u64, dst: *mut u8, bytes: usize) -> bool {
         let index = self.pos & self.mask;
+        let memory = self.memory.clone();
         if self.exclusive {
             // SAFETY: the caller's contract; the cursor keeps the writer out of the slot.
-            unsafe { self.memory.load_exclusive(index, dst, bytes) };
+            unsafe { memory.load_exclusive(index, dst, bytes) };
         } else {
             // SAFETY: the caller's contract.
-            unsafe { self.memory.load_racing(index, dst, bytes) };
+            unsafe { memory.load_racing(index, dst, bytes) };
             // ORDERING(overwrite): pairs with the fence in `LaneWriter::write`.
-            self.memory.fence(edge::OVERWRITE_CHECK);
+            memory.fence(edge::OVERWRITE_CHECK);
             // Relaxed: the fence orders it after the payload.
-            if self.memory.stamp(index).get() != want {
+            if memory.stamp(index).get() != want {
                 return false;
             }
         }

@@ -24,7 +24,7 @@ pub use record::RegistryFault;
 use record::{ENTRY_LIMIT, Entry, GENERATION_MAX};
 
 /// How often an attempt to join is repeated, and how long it waits for one who removes the file.
-const JOIN_ATTEMPTS: u32 = 100;
+const JOIN_ATTEMPTS: u32 = 1000;
 const JOIN_PAUSE: Duration = Duration::from_millis(1);
 
 const GENERATION_BITS: u32 = GENERATION_MAX.count_ones();
@@ -183,8 +183,8 @@ impl Registry {
     /// Joins the registry in `dir`, making one if there is none. `path` is the directory's, for
     /// messages; the file gets `file_mode` and is refused if it permits more.
     ///
-    /// Costs some ten system calls. Does not block, but for at most a tenth of a second while
-    /// another process replaces the registry.
+    /// Costs some twenty system calls. Does not block, but for a second at most while another
+    /// process replaces the registry.
     ///
     /// # Errors
     ///
@@ -208,17 +208,21 @@ impl Registry {
             Attempt::Wait => return Ok(Attempt::Wait),
         };
         let fd = open.lock.get().map_err(place.io("use"))?;
+        // WHY: who removes the file holds all entries. Against it, an entry that is not free is a
+        // process's, and whoever is joining counts as one who lives here.
+        let removal = record::removal_lock().map_err(place.io("join"))?;
+        if !try_lock(fd, removal, LockKind::Shared).map_err(place.io("join"))? {
+            return Ok(Attempt::Wait);
+        }
         let me = claim_entry(fd, &open).map_err(place.io("join"))?;
         // WHY: after the lock: whoever finds the file unattended from now on finds us.
         if !place.leads_to(&open.stat)? {
             return Ok(Attempt::Again);
         }
+        unlock(fd, removal).map_err(place.io("join"))?;
         let OpenFile { lock, stat, header } = open;
         match me {
             Some(me) => Ok(Attempt::Done(Self { lock, stat, id: header.registry_id, me })),
-            None if file::is_being_removed(place, lock.get().map_err(place.io("use"))?)? => {
-                Ok(Attempt::Wait)
-            }
             None => Err(RegistryError::Full { path: place.file_path(), limit: ENTRY_LIMIT }),
         }
     }

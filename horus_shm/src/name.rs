@@ -16,10 +16,10 @@ use std::str::FromStr;
 use thiserror::Error;
 
 /// Longest topic name, in bytes, after the leading slash is stripped.
-pub const TOPIC_NAME_BYTES_MAX: usize = 200;
+pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 200;
 
 /// Longest namespace name, in bytes.
-pub const NAMESPACE_NAME_BYTES_MAX: usize = 64;
+pub(crate) const NAMESPACE_NAME_BYTES_MAX: usize = 64;
 
 /// How a `/` is written in a file name.
 const SLASH: &str = "+";

@@ -214,8 +214,8 @@ impl Namespace {
     /// Opens, and makes where it is missing, the namespace that `config` names. Who opens the same
     /// directory twice gets the same namespace, as long as nobody removed it in between.
     ///
-    /// Some twenty system calls. Does not block, but for at most a few tenths of a second while
-    /// other processes remove the namespace.
+    /// Some thirty system calls. Does not block, but for a second or so at most while other
+    /// processes remove the namespace.
     ///
     /// # Errors
     ///
@@ -274,6 +274,9 @@ impl Namespace {
         let namespace =
             Arc::new(Self { registry, parent, dir, topics, stat, topics_stat, config, path });
         known.push(Arc::downgrade(&namespace));
+        // WHY: whoever comes in clears away what dead processes left. A directory that cannot be
+        // read is reported by whoever opens a topic in it.
+        let _ = crate::sweep::sweep(&namespace);
         Ok(namespace)
     }
 

@@ -19,7 +19,7 @@ pub enum Access {
 
 /// Zeroed heap memory, or a part of a file; given back on drop.
 #[derive(Debug)]
-pub struct Region {
+pub(crate) struct Region {
     address: *mut u8,
     kind: Kind,
 }
@@ -38,7 +38,7 @@ unsafe impl Sync for Region {}
 impl Region {
     /// `bytes` zeroed bytes of heap memory.
     #[must_use]
-    pub fn heap(bytes: usize) -> Self {
+    pub(crate) fn heap(bytes: usize) -> Self {
         let layout = Layout::from_size_align(bytes.max(1), SEPARATION_BYTES)
             .expect("a shape keeps sizes far below isize::MAX");
         // SAFETY: the layout's size is not zero.
@@ -54,7 +54,7 @@ impl Region {
     /// # Errors
     ///
     /// The system call's.
-    pub fn map(
+    pub(crate) fn map(
         file: BorrowedFd<'_>,
         offset: u64,
         bytes: usize,
@@ -71,7 +71,7 @@ impl Region {
 
     /// First byte.
     #[must_use]
-    pub const fn address(&self) -> *mut u8 {
+    pub(crate) const fn address(&self) -> *mut u8 {
         self.address
     }
 }

@@ -274,8 +274,8 @@ impl Segment {
         access: Access,
     ) -> Result<*mut u8, OpenError> {
         let file = match &self.backing {
-            // SAFETY: the region holds the whole file, and the range is a part of it.
             Backing::Heap(region) => {
+                // SAFETY: the region holds the whole file, and the range is a part of it.
                 return Ok(unsafe { region.address().add(range.start as usize) });
             }
             Backing::File(file) => file,
@@ -386,8 +386,10 @@ impl Segment {
     pub(crate) fn cursors(&self, gate: u32, access: Access) -> Result<&[AtomicU64], OpenError> {
         let block: *const GateBlock<AtomicU64> = self.gate_block(gate, access)?;
         let lanes = self.shape().request().lane_limit as usize;
-        // SAFETY: the cursors follow the block, one word for each lane, within the reader area.
-        Ok(unsafe { std::slice::from_raw_parts(block.add(1).cast(), lanes) })
+        // SAFETY: the cursors follow the block, within the reader area.
+        let cursors = unsafe { block.add(1) };
+        // SAFETY: there is one word for each lane, all of them in the reader area.
+        Ok(unsafe { std::slice::from_raw_parts(cursors.cast(), lanes) })
     }
 
     /// The blocks of lane `lane` without its slots: enough to register a gate.

@@ -27,7 +27,7 @@ type Large = [u64; 128];
 
 /// Points of a sweep at most; a call with more instructions is stopped around each of its stores
 /// to shared memory, and at evenly spaced others.
-const POINTS_MAX: u64 = 300;
+const POINTS_MAX: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
 /// Messages that a receiver has not received when its call begins.
 const UNREAD: u32 = 2;
 
@@ -294,10 +294,15 @@ impl Sweep {
     }
 
     /// From within the call to the beginning of the next one.
-    fn stop_receiver<M: Tagged>(self, victim: &mut Victim, survivors: &mut Survivors<M>) -> Check {
+    fn stop_receiver<M: Tagged>(
+        self,
+        victim: &mut Victim,
+        survivors: &mut Survivors<M>,
+        within: bool,
+    ) -> Check {
         survivors.work_beside_stopped_receiver()?;
         // To the end of the call, to rest, and to the next call.
-        (0..3).for_each(|_| victim.run_to_mark());
+        (0..2 + usize::from(within)).for_each(|_| victim.run_to_mark());
         let (sent, _) = survivors.sent();
         let got = self.report(victim)?;
         if got != sent {

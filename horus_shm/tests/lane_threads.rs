@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use horus_shm::{
-    Consumer, FanoutShm, MpscShm, Namespace, NamespaceConfig, NamespaceName, OnStalled, OpenError,
-    PodShm, Producer, RawConsumer, RawProducer, ReadStats, Reading, Reliability, Request,
-    RingOptions, Segment, SpscShm, TopicName, TypeInfo,
+    Consumer, FanoutShm, MpscShm, Namespace, NamespaceConfig, NamespaceName, OnStalled, PodShm,
+    Producer, RawConsumer, RawProducer, ReadStats, Reading, Reliability, Request, RingOptions,
+    Segment, SpscShm, TopicName, TypeInfo,
 };
 use tempfile::TempDir;
 
@@ -440,26 +440,6 @@ fn readers_that_come_and_go_keep_exact_ledgers_and_hold_nobody_back_for_good() {
                 }
             });
         }
-    });
-}
-
-#[test]
-fn an_observer_of_a_gated_only_ring_is_refused_or_gets_whole_messages() {
-    let ring = SpscShm::<Message<185>>::heap(&RingOptions::capacity(2)).unwrap();
-    let observer = match RawConsumer::new(Arc::clone(ring.segment()), Reading::Observer) {
-        Ok(observer) => observer,
-        Err(error) => return assert!(matches!(error, OpenError::GatedOnly { found: true })),
-    };
-    let mut observer = Consumer::<Message<185>>::new(observer);
-    // No consumer, so that the producer is never refused and overwrites what the observer reads.
-    let mut producer = ring.producer().unwrap();
-    let progress = &Progress::default();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            let _finish = Finish(&progress.finished);
-            progress.produce(&mut producer, 0, 0..MESSAGES);
-        });
-        progress.consume(&mut observer, 1, Consumer::recv);
     });
 }
 

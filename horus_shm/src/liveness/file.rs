@@ -91,11 +91,8 @@ pub(super) fn open(place: Place<'_>) -> Result<Attempt<OpenFile>, RegistryError>
     }
 }
 
-/// Whether another process holds the file to replace or remove it.
-pub(super) fn is_being_removed(
-    place: Place<'_>,
-    fd: BorrowedFd<'_>,
-) -> Result<bool, RegistryError> {
+/// Whether another process holds the file to replace, remove or join it.
+fn is_being_removed(place: Place<'_>, fd: BorrowedFd<'_>) -> Result<bool, RegistryError> {
     let byte = removal_lock().and_then(|range| lock_in_the_way(fd, range));
     Ok(byte.map_err(place.io("probe"))?.is_some())
 }

@@ -9,7 +9,8 @@
 //! Locks are on offsets of the same file, but have nothing to do with the bytes found there:
 //!
 //! ```text
-//!            0      the file is being replaced or removed (with all that follows)
+//!            0      the file is being replaced or removed (exclusive, with all that follows), or
+//!                   a process is joining (shared)
 //!    64 + entry     the process of the entry lives (exclusive)
 //! 2^40 + inode      a process has the topic file of this inode open (shared)
 //! ```
@@ -259,7 +260,7 @@ pub(crate) fn entry_of_lock(byte: u64) -> Option<u64> {
     byte.checked_sub(ENTRY_LOCK_START).filter(|&entry| entry < ENTRY_LIMIT)
 }
 
-/// The byte that is locked while the file is replaced or removed.
+/// The byte that is locked while the file is replaced, removed, or joined.
 pub(crate) fn removal_lock() -> io::Result<LockRange> {
     LockRange::new(0, 1)
 }

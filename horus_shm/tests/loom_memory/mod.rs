@@ -5,10 +5,11 @@
 //! in which loom itself reports a race.
 
 pub(crate) mod attendance;
+pub(crate) mod ends;
 pub(crate) mod mutation;
 
 use std::cell::Cell;
-use std::sync::Arc;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use horus_shm::layout::{GateBlock, LaneBlock};
@@ -138,7 +139,7 @@ struct Parts {
 
 /// One process's view of a lane; a clone is another's.
 #[derive(Debug, Clone)]
-pub(crate) struct LoomLane(Arc<Parts>);
+pub(crate) struct LoomLane(Rc<Parts>);
 
 impl LoomLane {
     /// A lane never written, owned by `owner`, with free gates.
@@ -160,7 +161,7 @@ impl LoomLane {
         };
         let slots = (0..capacity).map(slot).collect();
         let gates = (0..gates).map(gate).collect();
-        Self(Arc::new(Parts { block, slots, gates, copying }))
+        Self(Rc::new(Parts { block, slots, gates, copying }))
     }
 
     pub(crate) fn copying(&self) -> Copying {

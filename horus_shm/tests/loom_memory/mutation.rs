@@ -81,10 +81,11 @@ fn weakened(site: Site) -> bool {
     false
 }
 
-/// Explores `execution` with at most `preemptions` involuntary switches.
+/// Explores `execution` with at most `preemptions` involuntary switches, or as many as
+/// `LOOM_MAX_PREEMPTIONS` says.
 pub(crate) fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
     builder.max_branches = 20_000;
     builder.check(move || {
         ITERATIONS.set(ITERATIONS.get() + 1);
@@ -142,11 +143,19 @@ impl Model {
     }
 }
 
-/// The first of `models`, cheapest first, that fails with `mutant`.
-pub(crate) fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, Run)> {
-    let concerned = |model: &&Model| model.sound().sites.iter().any(|site| mutant.concerns(site));
-    let mut able: Vec<_> = models.iter().filter(concerned).collect();
-    able.sort_by_key(|model| model.sound().took);
+/// The first of `models` that fails with `mutant`: the cheapest first, and none of more than
+/// `executions`.
+pub(crate) fn killer(
+    models: &'static [Model],
+    mutant: Mutant,
+    executions: u64,
+) -> Option<(&'static Model, Run)> {
+    let able = |model: &&Model| {
+        let sound = model.sound();
+        sound.iterations <= executions && sound.sites.iter().any(|site| mutant.concerns(site))
+    };
+    let mut able: Vec<_> = models.iter().filter(able).collect();
+    able.sort_by_key(|model| model.sound().iterations);
     able.into_iter().find_map(|model| {
         let run = model.run(Some(mutant));
         run.failure.is_some().then_some((model, run))

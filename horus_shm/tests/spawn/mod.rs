@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use horus_shm::{Namespace, NamespaceConfig, NamespaceName};
+use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 use tempfile::TempDir;
 
 /// A directory in memory that passes for a `$HORUS_SHM_DIR`; removed when dropped.
@@ -18,8 +18,12 @@ pub fn shm_dir() -> TempDir {
 
 /// The default namespace in `dir`.
 pub fn namespace(dir: &Path) -> Arc<Namespace> {
-    let config = NamespaceConfig::new(dir, NamespaceName::default());
-    Namespace::open(&config).unwrap()
+    try_namespace(dir).unwrap()
+}
+
+/// The default namespace in `dir`, or why there is none.
+pub fn try_namespace(dir: &Path) -> Result<Arc<Namespace>, NamespaceError> {
+    Namespace::open(&NamespaceConfig::new(dir, NamespaceName::default()))
 }
 
 /// The namespace that the parent gave a child by its environment.
@@ -43,4 +47,10 @@ pub fn open_descriptors() -> usize {
 pub fn topic_files(namespace: &Namespace) -> Vec<String> {
     let entries = std::fs::read_dir(namespace.topics_path()).unwrap();
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// The kernel's identity of this boot, as topic files carry it.
+pub fn boot_id() -> [u8; 16] {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    u128::from_str_radix(&text.trim().replace('-', ""), 16).unwrap().to_be_bytes()
 }

@@ -142,7 +142,7 @@ impl<M: Tagged> Ring<M> {
         }))
     }
 
-    fn segment(&self) -> Option<&Arc<Segment>> {
+    pub fn segment(&self) -> Option<&Arc<Segment>> {
         match self {
             Self::Spsc(ring) => Some(ring.segment()),
             Self::Mpsc(ring) => Some(ring.segment()),

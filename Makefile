@@ -1,0 +1,54 @@
+# Everything that this repository can be asked to do. `make help` lists it.
+
+CARGO ?= cargo
+
+# Where a benchmark run is kept: benchmarks/record/<cpu>/<date>/<benchmark>.json.
+CPU := $(shell sed -n 's/(R)//g; s/(TM)//g; s/^model name[^:]*: *//p' /proc/cpuinfo | \
+	head -n 1 | tr -d '\n' | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-')
+RECORD ?= benchmarks/record/$(or $(CPU),unknown-cpu)/$(shell date +%Y-%m-%d)
+
+.PHONY: help demo test torture lint bench readme tools lint-tools
+
+help: ## lists the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+
+demo: tools ## runs the robot of examples/robot: five processes, one of which is killed
+	$(CARGO) run --release --locked -p robot
+
+test: tools ## runs all tests
+	$(CARGO) test --workspace --locked
+
+torture: tools ## runs all tests optimised, and the long versions of those that have one
+	HORUS_TORTURE=1 $(CARGO) test --workspace --locked --release
+
+lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny, dependencies
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
+	else echo "SKIP cargo deny: not installed (cargo install --locked cargo-deny)"; fi
+
+bench: tools ## measures everything and records it in benchmarks/record
+	mkdir -p "$(RECORD)"
+	$(CARGO) build --release --locked -p horus_benchmarks
+	for benchmark in raw_baselines all_paths_latency; do \
+		$(CARGO) run --release --locked -p horus_benchmarks --bin $$benchmark -- \
+			--json "$(RECORD)/$$benchmark.json" || exit 1; \
+	done
+
+readme: tools ## writes the README's latency table from the record of today's `make bench`
+	$(CARGO) run --release --locked -p horus_benchmarks --bin readme_table -- \
+		"$(RECORD)/all_paths_latency.json"
+
+# What rustup's stable toolchain on a bare Debian may still lack.
+tools:
+	@command -v $(CARGO) >/dev/null || { echo "error: no cargo: install Rust from \
+	https://rustup.rs" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "error: no C compiler to link with: \
+	apt-get install gcc libc6-dev" >&2; exit 1; }
+
+lint-tools: tools
+	@$(CARGO) fmt --version >/dev/null 2>&1 || { echo "error: no rustfmt: \
+	rustup component add rustfmt" >&2; exit 1; }
+	@$(CARGO) clippy --version >/dev/null 2>&1 || { echo "error: no clippy: \
+	rustup component add clippy" >&2; exit 1; }

@@ -1,0 +1,82 @@
+//! Time: periods that do not drift, and a watch on the clock that dates the messages.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::message::timestamp_now_ns;
+
+/// Deadlines at a fixed period by the monotonic clock. Sleeping for "one period" after each turn
+/// would add the turn's own length every time; sleeping *until* the next deadline does not.
+#[derive(Debug)]
+pub(crate) struct Ticker {
+    period: Duration,
+    deadline: Instant,
+}
+
+impl Ticker {
+    /// The first deadline is one `period` from now.
+    pub(crate) fn every(period: Duration) -> Self {
+        Self { period, deadline: Instant::now() + period }
+    }
+
+    /// Blocks until the next deadline.
+    pub(crate) fn wait(&mut self) {
+        thread::sleep(self.deadline.saturating_duration_since(Instant::now()));
+        self.deadline = following(self.deadline, Instant::now(), self.period);
+    }
+
+    /// True once for each deadline, without blocking.
+    pub(crate) fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let due = now >= self.deadline;
+        if due {
+            self.deadline = following(self.deadline, now, self.period);
+        }
+        due
+    }
+}
+
+/// The first deadline after `now`. Those that were missed are left out, not made up for: a late
+/// sensor does not deliver a burst.
+fn following(deadline: Instant, now: Instant, period: Duration) -> Instant {
+    let late_ns = now.saturating_duration_since(deadline).as_nanos();
+    let missed = u32::try_from(late_ns / period.as_nanos()).unwrap_or(u32::MAX);
+    deadline + period * missed.saturating_add(1)
+}
+
+/// Notices if somebody sets CLOCK_REALTIME, which makes latencies meaningless: they are
+/// differences between this clock in two processes.
+#[derive(Debug)]
+pub(crate) struct ClockWatch {
+    start: Instant,
+    start_ns: u64,
+}
+
+impl ClockWatch {
+    pub(crate) fn start() -> Self {
+        Self { start: Instant::now(), start_ns: timestamp_now_ns() }
+    }
+
+    /// How far the clock was moved since the start, other than by time.
+    pub(crate) fn moved(&self) -> Duration {
+        let elapsed = self.start.elapsed();
+        let shown = Duration::from_nanos(timestamp_now_ns().saturating_sub(self.start_ns));
+        shown.abs_diff(elapsed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_stay_on_the_grid_and_missed_ones_are_left_out() {
+        let period = Duration::from_millis(10);
+        let deadline = Instant::now();
+        for (late_ms, next_ms) in [(0, 10), (3, 10), (9, 10), (10, 20), (47, 50)] {
+            let now = deadline + Duration::from_millis(late_ms);
+            let next = deadline + Duration::from_millis(next_ms);
+            assert_eq!(following(deadline, now, period), next, "{late_ms} ms late");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The IMU: 1000 samples a second of a robot that turns to and fro.
+
+use std::time::Duration;
+
+use horus_core::message::timestamp_now_ns;
+use horus_core::prelude::*;
+
+use crate::check;
+use crate::clock::Ticker;
+use crate::leash::Leash;
+use crate::report::Report;
+
+pub(crate) const TOPIC: &str = "imu";
+const PERIOD: Duration = Duration::from_millis(1);
+
+const GRAVITY_M_S2: f64 = 9.81;
+const YAW_RATE_MAX_RAD_S: f64 = 0.3;
+const YAW_PERIOD_TICKS: f64 = 2000.0;
+/// Variance of each axis.
+const NOISE_RAD2_S2: f64 = 1e-6;
+const NOISE_M2_S4: f64 = 1e-4;
+
+pub(crate) fn run() -> crate::Result<()> {
+    let mut publisher = Publisher::<Imu>::new(TOPIC)?;
+    let leash = Leash::hold();
+    Report::Ready { sequence: publisher.sequence() }.send();
+
+    let mut ticker = Ticker::every(PERIOD);
+    let mut sent = 0;
+    while !leash.is_cut() {
+        ticker.wait();
+        publisher.send(sample(sent))?;
+        sent += 1;
+    }
+    Report::Published { topic: TOPIC.into(), sent }.send();
+    Ok(())
+}
+
+/// What the IMU measures `tick` periods after its start.
+pub(crate) fn sample(tick: u64) -> Imu {
+    let phase = std::f64::consts::TAU * tick as f64 / YAW_PERIOD_TICKS;
+    let shake = (phase * 97.0).sin();
+    let mut sample = Imu { timestamp_ns: timestamp_now_ns(), ..Imu::default() };
+    // The unit provides no orientation, which leaves room for the number of the tick.
+    sample.orientation_covariance[1] = tick as f64;
+    sample.angular_velocity = [0.01 * shake, -0.01 * shake, YAW_RATE_MAX_RAD_S * phase.sin()];
+    sample.angular_velocity_covariance = diagonal(NOISE_RAD2_S2);
+    sample.linear_acceleration = [0.1 * shake, 0.05 * shake, GRAVITY_M_S2];
+    sample.linear_acceleration_covariance = diagonal(NOISE_M2_S4);
+    check::signed(sample)
+}
+
+/// The tick that a sample was measured at; begins anew with the process.
+pub(crate) fn tick(sample: &Imu) -> u64 {
+    sample.orientation_covariance[1] as u64
+}
+
+fn diagonal(variance: f64) -> [f64; 9] {
+    let v = variance;
+    [v, 0.0, 0.0, 0.0, v, 0.0, 0.0, 0.0, v]
+}

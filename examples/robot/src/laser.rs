@@ -1,0 +1,62 @@
+//! The laser scanner: 40 sweeps a second of a square room with somebody walking in front.
+
+use std::f32::consts::TAU;
+use std::time::Duration;
+
+use horus_core::message::{LASER_RANGES_MAX, timestamp_now_ns};
+use horus_core::prelude::*;
+
+use crate::check;
+use crate::clock::Ticker;
+use crate::leash::Leash;
+use crate::report::Report;
+
+pub(crate) const TOPIC: &str = "scan";
+const PERIOD: Duration = Duration::from_millis(25);
+
+const WALL_M: f32 = 4.0;
+/// The walker comes and goes between these distances, seen under this half angle.
+const WALKER_M: (f32, f32) = (0.5, 2.5);
+const WALKER_RAYS: usize = 10;
+const WALKER_PERIOD_TICKS: f32 = 160.0;
+
+pub(crate) fn run() -> crate::Result<()> {
+    let mut publisher = Publisher::<LaserScan>::new(TOPIC)?;
+    let leash = Leash::hold();
+    Report::Ready { sequence: publisher.sequence() }.send();
+
+    let mut ticker = Ticker::every(PERIOD);
+    let mut sent = 0;
+    while !leash.is_cut() {
+        ticker.wait();
+        publisher.send(scan(sent))?;
+        sent += 1;
+    }
+    Report::Published { topic: TOPIC.into(), sent }.send();
+    Ok(())
+}
+
+/// What the scanner sees `tick` periods after its start.
+pub(crate) fn scan(tick: u64) -> LaserScan {
+    let ray_rad = TAU / LASER_RANGES_MAX as f32;
+    let mut scan = LaserScan {
+        timestamp_ns: timestamp_now_ns(),
+        angle_max: TAU - ray_rad,
+        angle_increment: ray_rad,
+        time_increment: PERIOD.as_secs_f32() / LASER_RANGES_MAX as f32,
+        scan_time: PERIOD.as_secs_f32(),
+        range_min: 0.05,
+        range_max: 10.0,
+        count: LASER_RANGES_MAX as u32,
+        ..LaserScan::default()
+    };
+    let (near_m, far_m) = WALKER_M;
+    let swing = (TAU * tick as f32 / WALKER_PERIOD_TICKS).cos();
+    let walker_m = near_m + (far_m - near_m) * (1.0 + swing) / 2.0;
+    for (ray, range) in scan.ranges.iter_mut().enumerate() {
+        let (sin, cos) = (ray as f32 * ray_rad).sin_cos();
+        let is_ahead = ray.min(LASER_RANGES_MAX - ray) <= WALKER_RAYS;
+        *range = if is_ahead { walker_m } else { WALL_M / sin.abs().max(cos.abs()) };
+    }
+    check::signed(scan)
+}

@@ -1,0 +1,118 @@
+//! The monitor: hears every topic, and says once a second what it heard.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use horus_core::prelude::*;
+
+use crate::clock::{ClockWatch, Ticker};
+use crate::leash::Leash;
+use crate::ledger::Latency;
+use crate::report::Report;
+use crate::watch::Watch;
+use crate::{Result, controller, imu, laser};
+
+/// Between two looks at the topics; most of the latencies that the monitor sees is this.
+pub(crate) const LOOK_PERIOD: Duration = Duration::from_micros(100);
+const REPORT_PERIOD: Duration = Duration::from_secs(1);
+/// More than the time service may slew the clock by during a demo.
+const CLOCK_MOVED_MAX: Duration = Duration::from_millis(5);
+
+pub(crate) fn run(spin: bool) -> Result<()> {
+    let mut monitor = Monitor::new()?;
+    let leash = Leash::hold();
+    Report::Ready { sequence: 0 }.send();
+
+    let mut due = Ticker::every(REPORT_PERIOD);
+    loop {
+        // Asked first, so that the last look hears all that was sent before the leash was cut.
+        let is_last = leash.is_cut();
+        monitor.look()?;
+        if is_last {
+            break;
+        }
+        if due.is_due() {
+            Report::Text(monitor.table()).send();
+        }
+        if spin {
+            std::hint::spin_loop();
+        } else {
+            thread::sleep(LOOK_PERIOD);
+        }
+    }
+    monitor.finish();
+    Ok(())
+}
+
+struct Monitor {
+    imu: Watch<Imu>,
+    scan: Watch<LaserScan>,
+    cmd_vel: Watch<CmdVel>,
+    /// Tick and timestamp of the last IMU sample.
+    last_sample: Option<(u64, u64)>,
+    clock: ClockWatch,
+    start: Instant,
+    last_table: Instant,
+    last_look: Instant,
+    looks_ns: Histogram<u64>,
+}
+
+impl Monitor {
+    fn new() -> Result<Self> {
+        let now = Instant::now();
+        Ok(Self {
+            imu: Watch::new(imu::TOPIC)?,
+            scan: Watch::new(laser::TOPIC)?,
+            cmd_vel: Watch::new(controller::TOPIC)?,
+            last_sample: None,
+            clock: ClockWatch::start(),
+            start: now,
+            last_table: now,
+            last_look: now,
+            looks_ns: Histogram::new(3)?,
+        })
+    }
+
+    /// Receives all there is on all topics.
+    fn look(&mut self) -> Result<()> {
+        let now = Instant::now();
+        self.looks_ns.record((now - self.last_look).as_nanos() as u64)?;
+        self.last_look = now;
+        let last_sample = &mut self.last_sample;
+        self.imu.drain(|sample, received_ns| {
+            let (tick, first_ns) = (imu::tick(sample), sample.timestamp_ns);
+            if let Some((last_tick, last_ns)) = last_sample.replace((tick, first_ns))
+                && tick <= last_tick
+            {
+                Report::Restarted { last_ns, first_ns, received_ns }.send();
+            }
+        })?;
+        self.scan.drain(|_, _| ())?;
+        self.cmd_vel.drain(|_, _| ())
+    }
+
+    fn table(&mut self) -> String {
+        let seconds = self.last_table.elapsed().as_secs_f64();
+        self.last_table = Instant::now();
+        let rows = [self.imu.row(seconds), self.scan.row(seconds), self.cmd_vel.row(seconds)];
+        let head = Watch::<Imu>::HEADER;
+        format!("\n{:.1} s\n{head}\n{}", self.start.elapsed().as_secs_f64(), rows.join("\n"))
+    }
+
+    fn finish(&self) {
+        if let Some(looks) = Latency::of(&self.looks_ns) {
+            let text =
+                format!("{:<58}{}", "\nthe monitor's time from look to look", looks.columns());
+            Report::Text(text).send();
+        }
+        let moved = self.clock.moved();
+        if moved > CLOCK_MOVED_MAX {
+            let text = format!("the clock was set by {moved:?} meanwhile: latencies are void");
+            Report::Text(text).send();
+        }
+        Report::Received(self.imu.ledger("monitor")).send();
+        Report::Received(self.scan.ledger("monitor")).send();
+        Report::Received(self.cmd_vel.ledger("monitor")).send();
+    }
+}

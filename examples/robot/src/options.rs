@@ -1,0 +1,118 @@
+//! The command line: what this process is to be.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::{Result, controller, imu, laser, monitor};
+
+pub(crate) const USAGE: &str = "\
+A robot in five processes over shared memory.
+
+Usage: robot [launch] [--seconds N] [--spin]
+
+Options:
+  --seconds N   how long the robot runs (default 6, at least 1)
+  --spin        the monitor never sleeps: its latencies are those of the transport, if it has a
+                core to itself
+  --help        this text
+
+The launcher starts the others as `robot imu|laser|controller|monitor`. Each ends when its standard
+input does.";
+
+/// Shorter runs would end before they begin, longer ones are no demo.
+const SECONDS: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
+
+/// One of the four processes that the launcher starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Imu,
+    Laser,
+    Controller,
+    Monitor,
+}
+
+impl Role {
+    /// The word on the command line.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Imu => "imu",
+            Self::Laser => "laser",
+            Self::Controller => "controller",
+            Self::Monitor => "monitor",
+        }
+    }
+
+    pub(crate) fn run(self, options: &Options) -> Result<()> {
+        match self {
+            Self::Imu => imu::run(),
+            Self::Laser => laser::run(),
+            Self::Controller => controller::run(),
+            Self::Monitor => monitor::run(options.spin),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    Launch,
+    Node(Role),
+    Help,
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Launch => "launch",
+            Self::Node(role) => role.name(),
+            Self::Help => "help",
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub(crate) command: Command,
+    pub(crate) duration: Duration,
+    pub(crate) spin: bool,
+}
+
+impl Options {
+    /// Reads arguments, the program's name not among them.
+    ///
+    /// # Errors
+    ///
+    /// A sentence about the first argument that is not understood.
+    pub(crate) fn parse(
+        arguments: impl IntoIterator<Item = String>,
+    ) -> std::result::Result<Self, String> {
+        let mut rest = arguments.into_iter().peekable();
+        let command = match rest.next_if(|argument| !argument.starts_with('-')).as_deref() {
+            None | Some("launch") => Command::Launch,
+            Some("imu") => Command::Node(Role::Imu),
+            Some("laser") => Command::Node(Role::Laser),
+            Some("controller") => Command::Node(Role::Controller),
+            Some("monitor") => Command::Node(Role::Monitor),
+            Some(other) => return Err(format!("there is no role '{other}'")),
+        };
+        let mut options = Self { command, duration: Duration::from_secs(6), spin: false };
+        while let Some(argument) = rest.next() {
+            match argument.as_str() {
+                "--help" | "-h" => options.command = Command::Help,
+                "--spin" => options.spin = true,
+                "--seconds" => options.duration = seconds(rest.next())?,
+                other => return Err(format!("unknown argument '{other}'")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn seconds(value: Option<String>) -> std::result::Result<Duration, String> {
+    let value = value.ok_or("--seconds needs a number")?;
+    let seconds = value.parse().ok().filter(|seconds| SECONDS.contains(seconds));
+    let seconds = seconds.ok_or_else(|| {
+        let (min, max) = (SECONDS.start(), SECONDS.end());
+        format!("--seconds takes a number from {min} to {max}, not '{value}'")
+    })?;
+    Ok(Duration::from_secs_f64(seconds))
+}

@@ -1,0 +1,69 @@
+//! A watch on one topic: what arrives, how late, and whether it is whole.
+
+use hdrhistogram::Histogram;
+use horus_core::message::timestamp_now_ns;
+use horus_core::topic::Subscriber;
+
+use crate::Result;
+use crate::check::Checked;
+use crate::ledger::{Latency, Ledger, Tally};
+
+/// Decimal digits of a latency.
+const PRECISION: u8 = 3;
+
+/// Listens to one topic of messages `M`.
+#[derive(Debug)]
+pub(crate) struct Watch<M> {
+    subscriber: Subscriber<M>,
+    tally: Tally,
+    /// Latencies of all messages, and of those since the last row.
+    total_ns: Histogram<u64>,
+    recent_ns: Histogram<u64>,
+}
+
+impl<M: Checked> Watch<M> {
+    pub(crate) const HEADER: &str = "topic       rate     p50 us    p99 us    max us\
+                                     \x20      sent  received   lost";
+
+    /// Joins the topic: hears everything that is sent from now on.
+    pub(crate) fn new(topic: &str) -> Result<Self> {
+        Ok(Self {
+            subscriber: Subscriber::new(topic)?,
+            tally: Tally::default(),
+            total_ns: Histogram::new(PRECISION)?,
+            recent_ns: Histogram::new(PRECISION)?,
+        })
+    }
+
+    /// Receives all there is; shows each message to `look`, with the time it arrived.
+    pub(crate) fn drain(&mut self, mut look: impl FnMut(&M, u64)) -> Result<()> {
+        while let Some(message) = self.subscriber.recv() {
+            let received_ns = timestamp_now_ns();
+            // Negative only if the clock was set, which `ClockWatch` reports.
+            let latency_ns = received_ns.saturating_sub(message.timestamp_ns());
+            self.total_ns.record(latency_ns)?;
+            self.recent_ns.record(latency_ns)?;
+            self.tally.count(&message);
+            look(&message, received_ns);
+        }
+        Ok(())
+    }
+
+    /// The line under [`Self::HEADER`] about the `seconds` since the last one; `sent`, `received`
+    /// and `lost` are since the start.
+    pub(crate) fn row(&mut self, seconds: f64) -> String {
+        let rate_hz = self.recent_ns.len() as f64 / seconds;
+        let latency = Latency::of(&self.recent_ns).as_ref().map(Latency::columns);
+        let latency = latency.unwrap_or_default();
+        self.recent_ns.reset();
+        let (topic, stats) = (self.subscriber.name(), self.subscriber.stats());
+        let (sent, received, lost) = (stats.sent, stats.received, stats.lost);
+        format!("{topic:8} {rate_hz:>5.0} Hz {latency:>29} {sent:>9} {received:>9} {lost:>6}")
+    }
+
+    /// The last word about the topic.
+    pub(crate) fn ledger(&self, reader: &str) -> Ledger {
+        let ledger = self.tally.ledger(reader, self.subscriber.name(), &self.subscriber.stats());
+        Ledger { latency: Latency::of(&self.total_ns), ..ledger }
+    }
+}

@@ -1,0 +1,27 @@
+//! Namespaces: which topics processes share, where their files are, and how to clear up.
+//!
+//! A process meets all others that have the same `HORUS_SHM_DIR` and `HORUS_NAMESPACE`; without
+//! these variables, all others of the same user. Open a namespace by hand to keep something apart
+//! (a test, a demo, a second robot), to remove it afterwards, or to [`sweep`] up what processes
+//! left that were killed.
+//!
+//! ```
+//! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+//! # let dir = dir.path().join("horus");
+//! use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, sweep};
+//! use horus_core::prelude::*;
+//!
+//! let config = NamespaceConfig::new(dir, NamespaceName::new("second_robot")?);
+//! let namespace = Namespace::open(&config)?;
+//! let mut topic = Topic::<CmdVel>::builder("cmd_vel").namespace(&namespace).topic()?;
+//! topic.send(CmdVel::new(0.5, 0.1))?;
+//! assert_eq!(sweep(&namespace)?.attended.len(), 1);
+//!
+//! drop(topic);
+//! namespace.remove()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub use horus_shm::{
+    NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName, SweepReport, sweep,
+};

@@ -1,0 +1,276 @@
+//! Kill sweep over system calls: a process ends at the entry to, or the exit from, each one that it
+//! makes to enter a namespace, open a topic, use it and leave; those who come later find it clean.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+mod spawn;
+mod stream;
+mod tracer;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use horus_shm::header::{self, Provenance};
+use horus_shm::{
+    Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer, Reading,
+    Request, Segment, TopicName, TypeInfo, sweep,
+};
+use tempfile::TempDir;
+
+use common::Child;
+use tracer::{Stop, Victim, be_traced, mark};
+
+const TOPIC: &str = "topic";
+/// System-call stops of one life, at most: a sweep that does not end is a fault of its own.
+const STOPS_MAX: usize = 2000;
+/// Messages that pass to show that a topic works.
+const MESSAGES: u64 = 50;
+
+/// What the victim finds, and who is there when it has died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scene {
+    /// No namespace, so it makes one; and nobody else.
+    Nothing,
+    /// A namespace in which this process lives, without the topic.
+    Namespace,
+    /// A topic that this process attends.
+    Topic,
+    /// A namespace in which this process lives, with a topic of one who was killed.
+    Leftover,
+}
+
+type Check = Result<(), String>;
+
+fn said(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn request() -> Request {
+    let mut request = Request::new(TypeInfo::opaque::<u64>());
+    // None to spare, so that whatever a dead process keeps is missing.
+    (request.lane_limit, request.reader_limit) = (Some(1), Some(1));
+    request.capacity = Some(16);
+    request
+}
+
+fn open_or_create(namespace: &Arc<Namespace>) -> Result<Arc<Segment>, OpenError> {
+    Segment::open_or_create(namespace, &TopicName::new(TOPIC)?, &request())
+}
+
+fn producer(segment: &Arc<Segment>) -> Result<Producer<u64>, OpenError> {
+    Ok(Producer::new(RawProducer::new(Arc::clone(segment), OnStalled::Full)?))
+}
+
+fn consumer(segment: &Arc<Segment>) -> Result<Consumer<u64>, OpenError> {
+    Ok(Consumer::new(RawConsumer::new(Arc::clone(segment), Reading::KeepLast)?))
+}
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    match common::role().as_deref() {
+        Some("life") => life(),
+        Some("leftover") => {
+            spawn::die_with_parent();
+            let _topic = open_or_create(&spawn::inherited_namespace()).unwrap();
+            common::say("here");
+            common::park();
+        }
+        _ => {}
+    }
+}
+
+/// In, a message, and out again.
+fn life() {
+    be_traced();
+    mark();
+    {
+        let namespace = spawn::inherited_namespace();
+        let segment = open_or_create(&namespace).unwrap();
+        let mut producer = producer(&segment).unwrap();
+        // Where somebody else is, the only reader's place is taken.
+        let consumer = consumer(&segment);
+        producer.send(0).unwrap();
+        drop((producer, consumer, segment));
+    }
+    mark();
+    common::park();
+}
+
+/// One point of the sweep: a place, the victim's death in it, and what came of it.
+struct Point {
+    dir: TempDir,
+    scene: Scene,
+    namespace: Option<Arc<Namespace>>,
+    topic: Option<(Arc<Segment>, Consumer<u64>)>,
+}
+
+impl Point {
+    fn new(scene: Scene) -> Self {
+        let dir = spawn::shm_dir();
+        let namespace = (scene != Scene::Nothing).then(|| spawn::namespace(dir.path()));
+        let topic = namespace.as_ref().filter(|_| scene == Scene::Topic).map(|namespace| {
+            let segment = open_or_create(namespace).unwrap();
+            let consumer = consumer(&segment).unwrap();
+            (segment, consumer)
+        });
+        if scene == Scene::Leftover {
+            let mut child = Child::spawn("leftover", dir.path());
+            assert_eq!(child.listen(), "here");
+            child.kill();
+        }
+        Self { dir, scene, namespace, topic }
+    }
+
+    /// Runs a victim to its `stop`-th stop and kills it there. `None` if its life has fewer.
+    fn kill_at(&self, stop: usize) -> Option<Check> {
+        let mut victim = Victim::spawn("life", self.dir.path());
+        for _ in 0..=stop {
+            if victim.run_to_system_call() == Stop::Mark {
+                return None;
+            }
+        }
+        victim.kill();
+        Some(self.check_files())
+    }
+
+    fn namespace_path(&self) -> PathBuf {
+        self.dir.path().join("default")
+    }
+
+    /// Nothing but the registry, the topics, and among those the topic.
+    fn check_files(&self) -> Check {
+        let names = |path: &Path| -> BTreeSet<String> {
+            let entries = fs::read_dir(path).into_iter().flatten();
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        let known = |names: BTreeSet<String>, known: &[&str]| -> Check {
+            match names.into_iter().find(|name| !known.contains(&name.as_str())) {
+                Some(name) => Err(format!("a file '{name}' was left behind")),
+                None => Ok(()),
+            }
+        };
+        known(names(&self.namespace_path()), &["registry", "topics"])?;
+        known(names(&self.namespace_path().join("topics")), &[TOPIC])
+    }
+
+    /// The topic as it was left: its bytes, if it has a name.
+    fn topic_bytes(&self) -> Option<Vec<u8>> {
+        fs::read(self.namespace_path().join("topics").join(TOPIC)).ok()
+    }
+
+    /// Absent or complete; then usable; then gone.
+    fn check(mut self) -> Check {
+        let left = self.topic_bytes();
+        let namespace = match &self.namespace {
+            Some(namespace) => Arc::clone(namespace),
+            None => spawn::try_namespace(self.dir.path()).map_err(said)?,
+        };
+        if self.scene == Scene::Nothing && namespace.registry().me().to_bits() >> 48 != 1 {
+            return Err("the dead process keeps its entry of the registry".into());
+        }
+        let name = TopicName::new(TOPIC).unwrap();
+        if let Some(bytes) = left {
+            let (size, boot_id) = (bytes.len() as u64, spawn::boot_id());
+            let provenance = Provenance { boot_id, registry_id: namespace.registry().id() };
+            let contract = header::decode(&bytes, size, name.as_str(), provenance);
+            contract.map_err(|error| format!("incomplete: {error:?}"))?;
+        }
+        match Segment::inspect(&namespace, &name) {
+            Ok(_) | Err(OpenError::NotFound { .. }) => {}
+            Err(error) => return Err(format!("inspect: {error}")),
+        }
+        if let Some((segment, consumer)) = &mut self.topic {
+            pass(&segment.clone(), consumer)?;
+        }
+        let topic = self.topic.take();
+        drop(topic);
+        self.check_reopened(&namespace)
+    }
+
+    fn check_reopened(&self, namespace: &Arc<Namespace>) -> Check {
+        let segment = open_or_create(namespace).map_err(said)?;
+        let mut consumer = consumer(&segment).map_err(said)?;
+        pass(&segment, &mut consumer)?;
+        drop((consumer, segment));
+        if self.topic_bytes().is_some() {
+            return Err("the topic outlives the last who used it".into());
+        }
+        let report = sweep(namespace).map_err(said)?;
+        if !report.removed.is_empty() || !report.foreign.is_empty() {
+            return Err(format!("something was left to sweep: {report:?}"));
+        }
+        self.check_files()
+    }
+}
+
+/// A new producer finds a lane, and its messages come through.
+fn pass(segment: &Arc<Segment>, consumer: &mut Consumer<u64>) -> Check {
+    // What the victim sent before it died.
+    (0..16).for_each(|_| _ = consumer.recv());
+    let mut producer = producer(segment).map_err(said)?;
+    for message in 1..=MESSAGES {
+        producer.send(message).map_err(said)?;
+        let got = consumer.recv();
+        if got != Some(message) {
+            return Err(format!("{got:?} instead of message {message}"));
+        }
+    }
+    Ok(())
+}
+
+/// Kills a life at each of its stops, and returns what was wrong afterwards.
+fn sweep_life(scene: Scene, check: impl Fn(Point) -> Check) {
+    let mut faults = Vec::new();
+    let mut stops = 0;
+    for stop in 0..STOPS_MAX {
+        let point = Point::new(scene);
+        let Some(files) = point.kill_at(stop) else { break };
+        stops = stop + 1;
+        let outcome = files.and_then(|()| check(point));
+        faults.extend(outcome.err().map(|error| format!("|   at stop {stop}: {error}")));
+    }
+    println!("| {scene:?} | {stops} stops at system calls | {} faults |", faults.len());
+    faults.iter().for_each(|fault| println!("{fault}"));
+    assert!(stops > 20 && stops < STOPS_MAX, "{stops} stops");
+    assert!(faults.is_empty(), "{} faults", faults.len());
+}
+
+#[test]
+fn a_namespace_whose_maker_was_killed_at_any_system_call_is_usable() {
+    sweep_life(Scene::Nothing, Point::check);
+}
+
+#[test]
+fn a_topic_whose_maker_was_killed_at_any_system_call_is_absent_or_complete_and_usable() {
+    sweep_life(Scene::Namespace, Point::check);
+}
+
+#[test]
+fn an_attended_topic_survives_the_death_of_a_visitor_at_any_system_call() {
+    sweep_life(Scene::Topic, Point::check);
+}
+
+#[test]
+fn a_leftover_topic_is_usable_after_a_death_at_any_system_call_of_who_came_next() {
+    sweep_life(Scene::Leftover, Point::check);
+}
+
+/// What any death leaves is removed by one sweep, in a process that was there before.
+#[test]
+fn a_sweep_removes_what_a_death_at_any_system_call_left() {
+    sweep_life(Scene::Leftover, |point| {
+        let namespace = point.namespace.as_ref().unwrap();
+        let report = sweep(namespace).map_err(said)?;
+        if !report.attended.is_empty() || !report.foreign.is_empty() {
+            return Err(format!("not removed: {report:?}"));
+        }
+        match point.topic_bytes() {
+            Some(_) => Err(format!("still there after {report:?}")),
+            None => point.check(),
+        }
+    });
+}

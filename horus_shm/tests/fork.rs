@@ -1,0 +1,198 @@
+//! Forks: a child's copies of its parent's ends are inert, and the child may begin anew.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+mod spawn;
+mod stream;
+mod tracer;
+
+use std::sync::Arc;
+
+use horus_shm::{FanoutShm, Namespace, OpenError, RingOptions, SendError, SpscShm, fork_epoch};
+
+use common::{Child, eventually, fork, join_fork, role, say};
+use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir, topic_files};
+use stream::{Account, Tagged};
+use tracer::ends::{CAPACITY, Kind, Ring};
+
+type Message = [u64; 8];
+
+const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
+const PARENT: u32 = 1;
+/// Messages that a forked child exchanges with a third process.
+const EXCHANGED: u64 = 100;
+/// Looks for an answer: about ten seconds' worth.
+const LOOKS: u32 = 10_000_000;
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    match role().as_deref() {
+        Some("fork and wait") => fork_and_wait(&inherited_namespace()),
+        Some("echo") => echo(&inherited_namespace()),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_childs_copies_refuse_and_change_nothing() {
+    for kind in KINDS {
+        let dir = shm_dir();
+        let namespace = namespace(dir.path());
+        let ring = Ring::<Message>::create(kind, &namespace, "topic");
+        let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+        let mut account = Account::default();
+        for number in 0..3 {
+            assert!(sender.send(&Message::new(PARENT, number)));
+        }
+        let before = ring.visible_bytes();
+        // WHY: the child drops its copies of all of these, as it would by leaving `main`.
+        let mut ends = Some((sender, receiver));
+        let mut copy = ends.take();
+        let pid = fork(|| {
+            let (sender, receiver) = copy.as_mut().unwrap();
+            let inert = !sender.send(&Message::new(PARENT, 99))
+                && receiver.recv().is_none()
+                && receiver.latest().is_none()
+                && matches!(ring.sender(), Err(OpenError::Forked))
+                && matches!(ring.receiver(), Err(OpenError::Forked));
+            drop(copy.take());
+            inert && ring.visible_bytes() == before
+        });
+        assert!(join_fork(pid), "{kind:?}: the child's copies work");
+        assert_eq!(ring.visible_bytes(), before, "{kind:?}: the child changed the ring");
+        (sender, receiver) = copy.unwrap();
+        for number in 3..40 {
+            account.take(&receiver.recv().unwrap());
+            assert!(sender.send(&Message::new(PARENT, number)), "{kind:?}");
+        }
+        while let Some(message) = receiver.recv() {
+            account.take(&message);
+        }
+        account.expect_all(PARENT, 0, 40).unwrap();
+        account.expect_sound(receiver.stats().unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn a_childs_copies_say_that_they_are_forked() {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let ring = FanoutShm::<u64>::create(&namespace, "topic", &RingOptions::default()).unwrap();
+    let (mut producer, consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let epoch = fork_epoch();
+    let pid = fork(|| {
+        fork_epoch() == epoch + 1
+            && producer.send(7) == Err(SendError::Forked(7))
+            && consumer.raw().is_forked()
+            && ring.segment().is_forked()
+    });
+    assert!(join_fork(pid));
+    assert!(!consumer.raw().is_forked() && fork_epoch() == epoch);
+}
+
+/// The last handle of a file, dropped in the child, must not retire what the parent uses.
+#[test]
+fn a_child_that_drops_everything_removes_no_file_and_frees_no_gate() {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let ring = Ring::<Message>::create(Kind::Spsc, &namespace, "topic");
+    let (mut sender, receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+    let mut all = Some((ring, receiver));
+    let pid = fork(|| {
+        drop(all.take());
+        true
+    });
+    assert!(join_fork(pid));
+    assert_eq!(topic_files(&namespace), ["topic"]);
+    let sent = (0..2 * CAPACITY as u32).take_while(|n| sender.send(&Message::new(PARENT, *n)));
+    assert_eq!(sent.count(), CAPACITY as usize, "the parent's gate still holds the sender back");
+    drop((all, sender));
+    assert_eq!(topic_files(&namespace), [""; 0]);
+}
+
+/// Sends, forks, and waits with its child, which inherits all of it.
+fn fork_and_wait(namespace: &Arc<Namespace>) {
+    let ring = SpscShm::<u64>::open(namespace, "topic", &RingOptions::default()).unwrap();
+    let mut producer = ring.producer().unwrap();
+    producer.send(1).unwrap();
+    let pid = fork(|| {
+        common::park();
+        true
+    });
+    die_with_parent();
+    say(pid);
+    common::park();
+}
+
+#[test]
+fn a_parent_that_is_killed_is_dead_though_its_child_lives() {
+    // SAFETY: the call takes no pointer.
+    let adopts = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+    assert_eq!(adopts, 0);
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let options = RingOptions::default();
+    let ring = SpscShm::<u64>::create(&namespace, "topic", &options).unwrap();
+    let mut consumer = ring.consumer().unwrap();
+    let mut parent = Child::spawn("fork and wait", dir.path());
+    let child = parent.listen_u64() as i32;
+    assert_eq!(consumer.recv(), Some(1));
+    assert!(matches!(ring.producer(), Err(OpenError::TooManyPublishers { .. })));
+    parent.signal(libc::SIGKILL);
+    eventually("the parent's lane is free", || ring.producer().is_ok());
+    let state = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap();
+    assert!(!state.contains(") Z"), "its child lives: {state}");
+    // The end of its input ends the child.
+    drop(parent);
+    assert!(join_fork(child));
+}
+
+fn echo(namespace: &Arc<Namespace>) {
+    die_with_parent();
+    let options = RingOptions::default();
+    let there = SpscShm::<u64>::open(namespace, "there", &options).unwrap();
+    let back = SpscShm::<u64>::open(namespace, "back", &options).unwrap();
+    let (mut consumer, mut producer) = (there.consumer().unwrap(), back.producer().unwrap());
+    say("ready");
+    for _ in 0..EXCHANGED {
+        let message = look(|| consumer.recv()).unwrap();
+        producer.send(message + 1).unwrap();
+    }
+    common::park();
+}
+
+/// Looks until there is something: works in a forked child, which has only this thread.
+fn look<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    (0..LOOKS).find_map(|_| {
+        std::thread::yield_now();
+        look()
+    })
+}
+
+#[test]
+fn a_child_that_opens_the_namespace_anew_is_a_process_of_its_own() {
+    let dir = shm_dir();
+    let inherited = namespace(dir.path());
+    let options = RingOptions::default();
+    let there = SpscShm::<u64>::create(&inherited, "there", &options).unwrap();
+    let back = SpscShm::<u64>::create(&inherited, "back", &options).unwrap();
+    let mut third = Child::spawn("echo", dir.path());
+    assert_eq!(third.listen(), "ready");
+    let pid = fork(|| {
+        let namespace = namespace(dir.path());
+        assert_ne!(namespace.registry().me(), inherited.registry().me());
+        let there = SpscShm::<u64>::open(&namespace, "there", &options).unwrap();
+        let back = SpscShm::<u64>::open(&namespace, "back", &options).unwrap();
+        let (mut producer, mut consumer) = (there.producer().unwrap(), back.consumer().unwrap());
+        (0..EXCHANGED).all(|n| {
+            producer.send(n).unwrap();
+            look(|| consumer.recv()) == Some(n + 1)
+        })
+    });
+    assert!(join_fork(pid), "no exchange");
+    third.finish();
+    // The child left without a word, and its places are free.
+    assert!(there.producer().is_ok() && back.consumer().is_ok());
+}

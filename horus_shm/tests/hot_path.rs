@@ -1,0 +1,337 @@
+//! The hot path: no allocation, no system call and no page fault after the first message.
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use common::{Child, fork, role, say};
+use horus_shm::{
+    Consumer, FanoutShm, MpscShm, Namespace, NamespaceConfig, NamespaceName, OnStalled, PodShm,
+    Producer, RawConsumer, RawProducer, Reading, Reliability, Request, RingOptions, Segment,
+    SpscShm, TopicName, TypeInfo,
+};
+use tempfile::TempDir;
+
+/// Messages through each ring while something is counted.
+const MESSAGES: u64 = 100_000;
+const CAPACITY: u64 = 64;
+
+/// The system's allocator, which counts what this thread asks of it.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.realloc(block, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A ring with all of its ends.
+struct Ring {
+    name: String,
+    /// Sends and receives this many messages through each end. The argument counts on from call
+    /// to call.
+    run: Box<dyn FnMut(u64)>,
+}
+
+/// A message of `WORDS` words and number `number`.
+fn message<const WORDS: usize>(number: u64) -> [u64; WORDS] {
+    [number; WORDS]
+}
+
+#[track_caller]
+fn check<const WORDS: usize>(received: Option<[u64; WORDS]>, number: u64) {
+    // WHY: no `assert_eq`, which would format, and so allocate, only to say what is clear anyway.
+    let ends = received.map(|words| (words[0], words[WORDS - 1]));
+    assert!(ends == Some((number, number)));
+}
+
+type Place<'a> = Option<&'a Arc<Namespace>>;
+
+macro_rules! make {
+    ($ring:ident, $place:expr, $words:expr) => {{
+        let mut options = RingOptions::capacity(CAPACITY);
+        (options.producers, options.consumers) = (Some(2), Some(4));
+        match $place {
+            Some(namespace) => {
+                let name = format!("{}/{}", stringify!($ring), $words);
+                $ring::<[u64; WORDS]>::create(namespace, &name, &options).unwrap()
+            }
+            None => $ring::<[u64; WORDS]>::heap(&options).unwrap(),
+        }
+    }};
+}
+
+/// Counts messages on from call to call.
+fn ring(name: &str, bytes: usize, mut exchange: impl FnMut(u64) + 'static) -> Ring {
+    let mut number = 0;
+    let run = move |messages| {
+        for _ in 0..messages {
+            exchange(number);
+            number += 1;
+        }
+    };
+    Ring { name: format!("{name} of {bytes} bytes"), run: Box::new(run) }
+}
+
+fn spsc<const WORDS: usize>(place: Place<'_>) -> Ring {
+    let made = make!(SpscShm, place, WORDS);
+    let (mut producer, mut consumer) = (made.producer().unwrap(), made.consumer().unwrap());
+    ring("spsc", WORDS * 8, move |number| {
+        producer.send(message(number)).unwrap();
+        check::<WORDS>(consumer.recv(), number);
+    })
+}
+
+fn mpsc<const WORDS: usize>(place: Place<'_>) -> Ring {
+    let made = make!(MpscShm, place, WORDS);
+    let mut producers = [made.producer().unwrap(), made.producer().unwrap()];
+    let mut consumer = made.consumer().unwrap();
+    ring("mpsc", WORDS * 8, move |number| {
+        for producer in &mut producers {
+            producer.send_ref(&message(number)).unwrap();
+        }
+        for _ in 0..2 {
+            check::<WORDS>(consumer.recv(), number);
+        }
+    })
+}
+
+/// One consumer follows; another one is lapped again and again.
+fn fanout<const WORDS: usize>(place: Place<'_>) -> Ring {
+    let made = make!(FanoutShm, place, WORDS);
+    let mut producer = made.producer().unwrap();
+    let (mut follows, mut lags) = (made.consumer().unwrap(), made.consumer().unwrap());
+    ring("fanout", WORDS * 8, move |number| {
+        producer.send(message(number)).unwrap();
+        check::<WORDS>(follows.recv(), number);
+        if number % (2 * CAPACITY) == 0 {
+            assert!(lags.recv().is_some());
+            assert!(lags.stats().received > 0);
+        }
+    })
+}
+
+fn pod<const WORDS: usize>(place: Place<'_>) -> Ring {
+    let made = make!(PodShm, place, WORDS);
+    let (mut producer, mut consumer) = (made.producer().unwrap(), made.consumer().unwrap());
+    ring("pod", WORDS * 8, move |number| {
+        producer.send(message(number)).unwrap();
+        check::<WORDS>(consumer.latest(), number);
+    })
+}
+
+fn reliable<const WORDS: usize>(place: Place<'_>) -> Ring {
+    let mut request = Request::new(TypeInfo::opaque::<[u64; WORDS]>());
+    (request.capacity, request.reliability) = (Some(CAPACITY), Some(Reliability::Reliable));
+    let segment = match place {
+        Some(namespace) => {
+            let name = TopicName::new(&format!("reliable/{WORDS}")).unwrap();
+            Segment::create(namespace, &name, &request).unwrap()
+        }
+        None => Segment::heap(&request).unwrap(),
+    };
+    let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+    let mut consumer = Consumer::new(raw);
+    let raw = RawProducer::new(segment, OnStalled::Full).unwrap();
+    let mut producer = Producer::<[u64; WORDS]>::new(raw);
+    ring("a reliable topic", WORDS * 8, move |number| {
+        producer.send(message(number)).unwrap();
+        check::<WORDS>(consumer.recv(), number);
+    })
+}
+
+fn rings(place: Place<'_>) -> Vec<Ring> {
+    let mut rings = Vec::new();
+    macro_rules! sizes {
+        ($($words:literal)*) => {$(
+            rings.push(spsc::<$words>(place));
+            rings.push(mpsc::<$words>(place));
+            rings.push(fanout::<$words>(place));
+            rings.push(pod::<$words>(place));
+            rings.push(reliable::<$words>(place));
+        )*};
+    }
+    sizes!(1 2 8 9 38 185);
+    rings
+}
+
+fn private_memory_dir() -> TempDir {
+    let private = PermissionsExt::from_mode(0o700);
+    tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap()
+}
+
+#[test]
+fn an_allocation_is_counted() {
+    let before = ALLOCATIONS.get();
+    drop(black_box(Box::new(1)));
+    assert_eq!(ALLOCATIONS.get() - before, 2);
+}
+
+fn assert_no_allocation(rings: Vec<Ring>) {
+    for mut ring in rings {
+        (ring.run)(1);
+        let before = ALLOCATIONS.get();
+        (ring.run)(MESSAGES);
+        assert_eq!(ALLOCATIONS.get() - before, 0, "{} allocates or frees", ring.name);
+    }
+}
+
+#[test]
+fn send_and_recv_allocate_nothing_on_the_heap() {
+    assert_no_allocation(rings(None));
+}
+
+#[test]
+fn send_and_recv_allocate_nothing_in_mapped_memory() {
+    let dir = private_memory_dir();
+    let config = NamespaceConfig::new(dir.path(), NamespaceName::default());
+    assert_no_allocation(rings(Some(&Namespace::open(&config).unwrap())));
+}
+
+#[test]
+fn child_role() {
+    match role().as_deref() {
+        Some("confined") => say(fate(fork(|| confined(false)))),
+        Some("confined and disobedient") => say(fate(fork(|| confined(true)))),
+        Some("faults") => faults(),
+        _ => {}
+    }
+}
+
+/// How a forked child ended.
+fn fate(child: i32) -> String {
+    let mut status = 0;
+    // SAFETY: `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    if libc::WIFSIGNALED(status) {
+        format!("killed by signal {}", libc::WTERMSIG(status))
+    } else {
+        format!("exited with {}", libc::WEXITSTATUS(status))
+    }
+}
+
+/// Runs every ring where any system call but `read`, `write` and `exit` is death. The only thread
+/// of a process, as the confinement and the way out are a thread's.
+fn confined(disobeys: bool) -> bool {
+    let namespace = Namespace::current().unwrap();
+    let mut rings = rings(Some(&namespace));
+    for ring in &mut rings {
+        (ring.run)(1);
+    }
+    // SAFETY: takes integers; this process has one thread.
+    let error = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_STRICT) };
+    assert_eq!(error, 0, "this kernel has no strict mode");
+    for ring in &mut rings {
+        (ring.run)(MESSAGES);
+    }
+    if disobeys {
+        // SAFETY: takes and changes nothing.
+        unsafe { libc::syscall(libc::SYS_getppid) };
+    }
+    let line = b"\n@all sent and received\n";
+    // SAFETY: the line is readable for its length.
+    unsafe { libc::write(libc::STDOUT_FILENO, line.as_ptr().cast(), line.len()) };
+    // SAFETY: ends the only thread. The library's `_exit` would call `exit_group`, which is fatal.
+    unsafe { libc::syscall(libc::SYS_exit, 0) };
+    unreachable!();
+}
+
+#[test]
+fn send_and_recv_make_no_system_call() {
+    let dir = private_memory_dir();
+    let mut child = Child::spawn("confined", dir.path());
+    assert_eq!(child.listen(), "all sent and received");
+    assert_eq!(child.listen(), "exited with 0");
+    child.finish();
+}
+
+#[test]
+fn a_system_call_kills_the_confined_child() {
+    let dir = private_memory_dir();
+    let mut child = Child::spawn("confined and disobedient", dir.path());
+    assert_eq!(child.listen(), format!("killed by signal {}", libc::SIGKILL));
+    child.finish();
+}
+
+/// Page faults of this thread that needed no reading, and that did.
+fn page_faults() -> i64 {
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: `usage` is valid for the write.
+    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) }, 0);
+    // SAFETY: the call succeeded, so it wrote all of it.
+    let usage = unsafe { usage.assume_init() };
+    usage.ru_minflt + usage.ru_majflt
+}
+
+/// Says of every ring how many page faults its messages cost after one lap.
+fn faults() {
+    const MPOL_LOCAL: i32 = 4;
+    // WHY: on machines with several memory nodes the kernel takes pages away now and then, to see
+    // who faults on them; a policy of one's own ends that. It does not matter if it is refused.
+    // SAFETY: takes no pointer with this policy.
+    unsafe { libc::syscall(libc::SYS_set_mempolicy, MPOL_LOCAL, 0, 0) };
+    let namespace = Namespace::current().unwrap();
+    let mut rings = rings(Some(&namespace));
+    for ring in &mut rings {
+        // A lap, and what the reader that lags needs to be lapped once.
+        (ring.run)(2 * CAPACITY + 1);
+    }
+    let before = page_faults();
+    black_box(vec![1_u8; 1 << 20]);
+    say(page_faults() > before);
+    for ring in &mut rings {
+        let before = page_faults();
+        (ring.run)(MESSAGES);
+        let faults = page_faults() - before;
+        say(format_args!("{faults} in {}", ring.name));
+    }
+}
+
+#[test]
+fn send_and_recv_fault_on_no_page_after_one_lap() {
+    let dir = private_memory_dir();
+    let mut child = Child::spawn("faults", dir.path());
+    assert_eq!(child.listen(), "true", "a fault is not counted");
+    for _ in 0..30 {
+        let said = child.listen();
+        assert!(said.starts_with("0 in "), "page faults: {said}");
+    }
+    child.finish();
+}

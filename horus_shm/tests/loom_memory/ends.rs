@@ -1,0 +1,122 @@
+//! The ends of a modelled lane: what they send is told apart, what they receive is checked.
+
+use std::ops::Range;
+
+use horus_shm::lane::{LaneReader, LaneWriter, NoRoom, Polled, UNGATED};
+use horus_shm::memory::LaneMemory;
+use horus_shm::takeover::take_over;
+use horus_shm::{gate, owner};
+
+use super::{Copying, LoomLane, MESSAGE_BYTES};
+
+/// The writing end of a lane: its messages say who sent them, and at which position.
+pub(crate) struct Producer {
+    pub(crate) writer: LaneWriter<LoomLane>,
+    me: u64,
+}
+
+/// What `me` sends at position `pos`.
+pub(crate) const fn message(me: u64, pos: u64) -> u64 {
+    me * 1000 + pos
+}
+
+/// What `me` sends at `positions`.
+pub(crate) fn messages(me: u64, positions: Range<u64>) -> Vec<u64> {
+    positions.map(|pos| message(me, pos)).collect()
+}
+
+impl Producer {
+    /// The lane's only producer so far.
+    pub(crate) fn first(lane: &LoomLane, me: u64) -> Self {
+        Self::from(lane, me, 0)
+    }
+
+    fn from(lane: &LoomLane, me: u64, pos: u64) -> Self {
+        let gated = lane.gate_limit() > 0;
+        let exclusive = lane.copying() == Copying::Exclusive;
+        Self { writer: LaneWriter::new(lane.clone(), pos, gated, exclusive), me }
+    }
+
+    /// Claims a lane that is free, or whose owner `dead` says is dead, and takes it over.
+    pub(crate) fn claim(lane: &LoomLane, me: u64, dead: u64) -> Option<Self> {
+        let owners = [&lane.block().owner];
+        owner::claim_first(owners.into_iter(), me, |owner| owner == dead)?;
+        Some(Self::from(lane, me, take_over(lane, me)))
+    }
+
+    pub(crate) fn send(&mut self) -> Result<(), NoRoom> {
+        let value = message(self.me, self.writer.position());
+        let bytes = [value; 2];
+        // SAFETY: a message is readable for its size, and each model has one live producer.
+        unsafe { self.writer.write(bytes.as_ptr().cast(), MESSAGE_BYTES) }
+    }
+
+    pub(crate) fn send_all(&mut self, messages: u64) {
+        (0..messages).for_each(|_| self.send().unwrap());
+    }
+}
+
+/// The reading end of a lane: checks each message, and accounts for all.
+pub(crate) struct Consumer {
+    pub(crate) reader: LaneReader<LoomLane>,
+    pub(crate) start: u64,
+    pub(crate) delivered: Vec<u64>,
+}
+
+impl Consumer {
+    pub(crate) fn ungated(lane: &LoomLane, start: u64) -> Self {
+        Self::gated(lane, UNGATED, start)
+    }
+
+    /// Behind a gate that it has joined.
+    pub(crate) fn gated(lane: &LoomLane, gate: u32, start: u64) -> Self {
+        let exclusive = lane.copying() == Copying::Exclusive;
+        let reader = LaneReader::new(lane.clone(), start, gate, exclusive);
+        Self { reader, start, delivered: Vec::new() }
+    }
+
+    /// Behind a gate that it joins here.
+    pub(crate) fn join(lane: &LoomLane, gate: u32, history: u64) -> Self {
+        Self::gated(lane, gate, gate::join(lane, gate, history, 0))
+    }
+
+    pub(crate) fn poll(&mut self) -> Polled {
+        // SAFETY: the closure passes a message that is writable for its size.
+        self.look(|reader, dst| unsafe { reader.read(dst, MESSAGE_BYTES) })
+    }
+
+    pub(crate) fn poll_latest(&mut self) -> Polled {
+        // SAFETY: the closure passes a message that is writable for its size.
+        self.look(|reader, dst| unsafe { reader.read_latest(dst, MESSAGE_BYTES) })
+    }
+
+    fn look(&mut self, read: impl Fn(&mut LaneReader<LoomLane>, *mut u8) -> Polled) -> Polled {
+        let mut bytes = [0u64; 2];
+        let before = self.reader.position();
+        let polled = read(&mut self.reader, bytes.as_mut_ptr().cast());
+        if polled == Polled::Message {
+            let [value, same] = bytes;
+            assert_eq!(value, same, "torn");
+            assert_eq!(value % 1000 + 1, self.reader.position(), "not this position's message");
+            assert!(self.reader.position() > before, "delivered twice");
+            self.delivered.push(value);
+        }
+        let passed = self.delivered.len() as u64 + self.reader.lost() + self.reader.skipped();
+        assert_eq!(self.start + passed, self.reader.position(), "miscounted");
+        polled
+    }
+
+    pub(crate) fn polls(mut self, polls: u32) -> Self {
+        for _ in 0..polls {
+            self.poll();
+        }
+        self
+    }
+
+    /// Reads all that is left, once the lane is at rest at position `end`.
+    pub(crate) fn finish(&mut self, end: u64) -> &[u64] {
+        while self.poll() == Polled::Message {}
+        assert_eq!(self.reader.position(), end, "not at the end of a lane at rest");
+        &self.delivered
+    }
+}

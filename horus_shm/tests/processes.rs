@@ -1,0 +1,463 @@
+//! The real thing: rings between processes that start, stream, race and are killed.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+mod spawn;
+mod stream;
+mod tracer;
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use horus_shm::{
+    Access, Consumer, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer, Reading,
+    Request, RingOptions, Segment, TopicName, TypeInfo, sweep,
+};
+
+use common::{Child, eventually, role, say};
+use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir, topic_files};
+use stream::{Account, Tagged};
+use tracer::ends::{CAPACITY, Kind, PLACES, Receiver, Ring, Sender};
+
+type Message = [u64; 128];
+
+const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
+/// The parent's own messages; children have greater numbers.
+const PARENT: u32 = 1;
+const ECHOES: u32 = 500;
+const LEDGER_MESSAGES: u32 = 20_000;
+const KILL_ROUNDS: u32 = 40;
+const CRASHES: u32 = 200;
+const RACERS: u32 = 8;
+const RACES: u64 = 50;
+/// Longest wait for a peer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// `$HORUS_TORTURE` set: five times as much.
+fn torture(rounds: u32) -> u32 {
+    if std::env::var_os("HORUS_TORTURE").is_some() { rounds * 5 } else { rounds }
+}
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    let Some(role) = role() else { return };
+    die_with_parent();
+    let namespace = inherited_namespace();
+    let role: Vec<_> = role.split(' ').collect();
+    match role[..] {
+        ["echo", kind] => echo(&namespace, Kind::parse(kind)),
+        ["send", kind, id, count] => {
+            send(&namespace, Kind::parse(kind), id.parse().unwrap(), count.parse().unwrap());
+        }
+        ["count", kind, total] => count(&namespace, Kind::parse(kind), total.parse().unwrap()),
+        ["receive", kind] => receive(&namespace, Kind::parse(kind)),
+        ["race", id] => race(&namespace, id.parse().unwrap()),
+        _ => panic!("{role:?}"),
+    }
+}
+
+fn ring(kind: Kind, namespace: &Arc<Namespace>, name: &str) -> Ring<Message> {
+    Ring::open(kind, namespace, name)
+}
+
+/// Waits for a message by looking for it again and again.
+fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "nothing came");
+        std::thread::yield_now();
+    }
+}
+
+fn send_soon(sender: &mut Sender<Message>, message: &Message) {
+    soon(|| sender.send(message).then_some(()));
+}
+
+/// Makes the next fault known to the parent, whatever happens to this process.
+fn accuse(fault: &str) {
+    let dir = std::env::var("HORUS_SHM_DIR").unwrap();
+    std::fs::write(format!("{dir}/fault-{}", std::process::id()), fault).unwrap();
+}
+
+fn expect_no_accusation(dir: &Path) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("fault") {
+            panic!("a child says: {}", std::fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+// ---- exchange
+
+fn echo(namespace: &Arc<Namespace>, kind: Kind) {
+    let (there, back) = (ring(kind, namespace, "there"), ring(kind, namespace, "back"));
+    let (mut receiver, mut sender) = (there.receiver().unwrap(), back.sender().unwrap());
+    say("ready");
+    for _ in 0..ECHOES {
+        let message = soon(|| receiver.recv());
+        send_soon(&mut sender, &message);
+    }
+    common::park();
+}
+
+#[test]
+fn every_ring_carries_messages_to_another_process_and_back() {
+    for kind in KINDS {
+        let dir = shm_dir();
+        let namespace = namespace(dir.path());
+        let there = Ring::<Message>::create(kind, &namespace, "there");
+        let back = Ring::<Message>::create(kind, &namespace, "back");
+        let (mut sender, mut receiver) = (there.sender().unwrap(), back.receiver().unwrap());
+        let mut child = Child::spawn(&format!("echo {kind:?}"), dir.path());
+        assert_eq!(child.listen(), "ready");
+        let mut account = Account::default();
+        for number in 0..ECHOES {
+            send_soon(&mut sender, &Message::new(PARENT, number));
+            account.take(&soon(|| receiver.recv()));
+        }
+        child.finish();
+        account.expect_all(PARENT, 0, ECHOES).unwrap();
+        account.expect_sound(receiver.stats().unwrap()).unwrap();
+        drop((there, back, sender, receiver));
+        assert_eq!(topic_files(&namespace), [""; 0], "{kind:?}");
+    }
+}
+
+/// Sends `count` messages of `id`; for as long as it lives if that is 0.
+fn send(namespace: &Arc<Namespace>, kind: Kind, id: u32, count: u32) {
+    let ring = ring(kind, namespace, "topic");
+    let mut sender = ring.sender().unwrap();
+    say("ready");
+    for number in 0..if count == 0 { u32::MAX } else { count } {
+        send_soon(&mut sender, &Message::new(id, number));
+    }
+    common::park();
+}
+
+/// Receives until `total` messages were sent and none of them waits; says what became of them.
+fn count(namespace: &Arc<Namespace>, kind: Kind, total: u64) {
+    let ring = ring(kind, namespace, "topic");
+    let mut receiver = ring.receiver().unwrap();
+    let mut account = Account::default();
+    say("ready");
+    let stats = soon(|| {
+        while let Some(message) = receiver.recv() {
+            account.take(&message);
+        }
+        receiver.stats().filter(|stats| stats.sent == total && stats.waiting == 0)
+    });
+    if let Err(fault) = account.expect_sound(stats) {
+        accuse(&fault);
+    }
+    let missed: u64 = [2, 3].map(|id| u64::from(account.of(id).unwrap().first)).iter().sum();
+    let ends = [2, 3].map(|id| account.of(id).unwrap().next);
+    if missed + account.gaps != stats.lost || ends != [LEDGER_MESSAGES; 2] {
+        accuse(&format!("{missed} + {} missing, {stats:?}, to {ends:?}", account.gaps));
+    }
+    say(format!("{} {}", stats.received, stats.lost));
+    common::park();
+}
+
+#[test]
+fn fanout_between_four_processes_accounts_for_every_message() {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let _ring = Ring::<Message>::create(Kind::Fanout, &namespace, "topic");
+    let total = 2 * u64::from(LEDGER_MESSAGES);
+    let spawn = |role: String| {
+        let mut child = Child::spawn(&role, dir.path());
+        assert_eq!(child.listen(), "ready");
+        child
+    };
+    let consumers: Vec<_> = (0..2).map(|_| spawn(format!("count Fanout {total}"))).collect();
+    let producers: Vec<_> =
+        (2..4).map(|id| spawn(format!("send Fanout {id} {LEDGER_MESSAGES}"))).collect();
+    for mut consumer in consumers {
+        let said = consumer.listen();
+        println!("of {total} received and lost: {said}");
+        let parts = said.split(' ').map(|part| part.parse::<u64>().unwrap());
+        assert_eq!(parts.sum::<u64>(), total);
+        consumer.finish();
+    }
+    producers.into_iter().for_each(Child::finish);
+    expect_no_accusation(dir.path());
+}
+
+// ---- random kills
+
+/// Receives for as long as it lives; accuses whoever breaks a promise.
+fn receive(namespace: &Arc<Namespace>, kind: Kind) {
+    let ring = ring(kind, namespace, "topic");
+    let mut receiver = ring.receiver().unwrap();
+    let mut account = Account::default();
+    say("ready");
+    for looks in 0_u64.. {
+        if let Some(message) = receiver.recv() {
+            account.take(&message);
+        }
+        if looks % 64 == 0 {
+            // WHY: as long as somebody sends, two looks at the ledger are of different moments.
+            let fault = account.faults.first().cloned();
+            let lost = receiver.stats().map_or(0, |stats| stats.lost);
+            let gap = (kind.is_gated() && account.gaps + lost > 0).then(|| "a gap".to_owned());
+            if let Some(fault) = fault.or(gap) {
+                accuse(&fault);
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// A small generator of durations, so that a failing run can be had again.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    fn pause(&mut self) -> Duration {
+        Duration::from_micros(self.below(1500))
+    }
+}
+
+/// Passes a few laps of messages of `id` from end to end; each call may fail for a while only
+/// because a live peer has not got on.
+fn pass(
+    sender: &mut Sender<Message>,
+    receiver: &mut Receiver<Message>,
+    account: &mut Account,
+    id: u32,
+) {
+    for number in 0..3 * CAPACITY as u32 {
+        send_soon(sender, &Message::new(id, number));
+        while let Some(message) = receiver.recv() {
+            account.take(&message);
+        }
+    }
+    let end = 3 * CAPACITY as u32;
+    account.expect_all(id, 0, end).unwrap();
+}
+
+#[test]
+fn a_consumer_outlives_producers_that_are_killed_at_random() {
+    for kind in KINDS {
+        let (dir, mut dice) = (shm_dir(), Dice(0x5eed_0001));
+        let namespace = namespace(dir.path());
+        let ring = Ring::<Message>::create(kind, &namespace, "topic");
+        let mut receiver = ring.receiver().unwrap();
+        let mut account = Account::default();
+        let rounds = torture(KILL_ROUNDS);
+        for round in 0..rounds {
+            let mut child = Child::spawn(&format!("send {kind:?} {} 0", 2 + round), dir.path());
+            assert_eq!(child.listen(), "ready", "{kind:?} round {round}");
+            let end = Instant::now() + dice.pause();
+            while Instant::now() < end {
+                receiver.recv().inspect(|message| account.take(message));
+            }
+            child.kill();
+            while let Some(message) = receiver.recv() {
+                account.take(&message);
+            }
+            let first = account.of(2 + round).map_or(0, |stream| stream.first);
+            let missed = u64::from(first) + account.gaps;
+            assert!(!kind.is_gated() || missed == 0, "{kind:?} round {round}: a gap");
+        }
+        pass(&mut ring.sender().unwrap(), &mut receiver, &mut account, PARENT);
+        let stats = receiver.stats().unwrap();
+        account.expect_sound(stats).unwrap();
+        println!("{kind:?}: {rounds} producers killed, {stats:?}");
+        assert_eq!(stats.waiting, 0);
+    }
+}
+
+#[test]
+fn a_producer_outlives_consumers_that_are_killed_at_random() {
+    for kind in KINDS {
+        let (dir, mut dice) = (shm_dir(), Dice(0x5eed_0002));
+        let namespace = namespace(dir.path());
+        let ring = Ring::<Message>::create(kind, &namespace, "topic");
+        let mut sender = ring.sender().unwrap();
+        let mut number = 0;
+        let rounds = torture(KILL_ROUNDS);
+        for round in 0..rounds {
+            let mut child = Child::spawn(&format!("receive {kind:?}"), dir.path());
+            assert_eq!(child.listen(), "ready", "{kind:?} round {round}");
+            let end = Instant::now() + dice.pause();
+            while Instant::now() < end {
+                number += u32::from(sender.send(&Message::new(PARENT, number)));
+            }
+            child.kill();
+            // Nobody is left to wait for.
+            for _ in 0..3 * CAPACITY {
+                send_soon(&mut sender, &Message::new(PARENT, number));
+                number += 1;
+            }
+        }
+        println!("{kind:?}: {rounds} consumers killed, {number} messages sent");
+        expect_no_accusation(dir.path());
+    }
+}
+
+#[test]
+fn a_ring_outlives_both_of_its_ends_killed_at_random() {
+    for kind in KINDS {
+        let (dir, mut dice) = (shm_dir(), Dice(0x5eed_0003));
+        let namespace = namespace(dir.path());
+        let ring = Ring::<Message>::create(kind, &namespace, "topic");
+        for round in 0..torture(KILL_ROUNDS) {
+            let roles = [format!("receive {kind:?}"), format!("send {kind:?} 2 0")];
+            let mut children = roles.map(|role| Child::spawn(&role, dir.path()));
+            children.iter_mut().for_each(|child| assert_eq!(child.listen(), "ready"));
+            std::thread::sleep(dice.pause());
+            if dice.below(2) == 0 {
+                children.reverse();
+            }
+            children.iter_mut().for_each(Child::kill);
+            let (mut receiver, mut sender) = (ring.receiver().unwrap(), ring.sender().unwrap());
+            let mut account = Account::default();
+            let id = 3 + round;
+            pass(&mut sender, &mut receiver, &mut account, id);
+            account.expect_sound(receiver.stats().unwrap()).unwrap();
+        }
+        expect_no_accusation(dir.path());
+    }
+}
+
+// ---- nothing leaks
+
+#[test]
+fn a_crash_loop_costs_no_lane_no_descriptor_and_no_file() {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let ring = Ring::<Message>::create(Kind::Fanout, &namespace, "topic");
+    let mut receiver = ring.receiver().unwrap();
+    let mut account = Account::default();
+    let segment = Arc::clone(ring.segment().unwrap());
+    let ready = || segment.control(Access::Read).unwrap().ready.load(Relaxed);
+    let mut before = None;
+    for round in 0..CRASHES {
+        let mut child = Child::spawn(&format!("send Fanout {} 0", 2 + round), dir.path());
+        assert_eq!(child.listen(), "ready");
+        account.take(&soon(|| receiver.recv()));
+        child.kill();
+        drop(child);
+        let descriptors = spawn::open_descriptors();
+        let now = (ready(), descriptors, topic_files(&namespace));
+        assert_eq!(before.get_or_insert_with(|| now.clone()), &now, "round {round}");
+    }
+    assert_eq!(ready(), 1, "every producer had the same lane");
+    let epoch = segment.lane_block(0, Access::Read).unwrap().epoch.load(Relaxed);
+    assert_eq!(epoch, u64::from(CRASHES));
+    pass(&mut ring.sender().unwrap(), &mut receiver, &mut account, PARENT);
+    account.expect_sound(receiver.stats().unwrap()).unwrap();
+}
+
+#[test]
+fn a_killed_reader_leaves_its_place_to_the_next() {
+    for kind in [Kind::Fanout, Kind::Reliable] {
+        let dir = shm_dir();
+        let namespace = namespace(dir.path());
+        let ring = Ring::<Message>::create(kind, &namespace, "topic");
+        let first = ring.receiver().unwrap();
+        for round in 0..20 {
+            let mut child = Child::spawn(&format!("receive {kind:?}"), dir.path());
+            assert_eq!(child.listen(), "ready", "{kind:?} round {round}");
+            assert!(ring.receiver().is_err(), "{kind:?}: {PLACES} places, both taken");
+            child.kill();
+        }
+        let second = ring.receiver().unwrap();
+        assert!(ring.receiver().is_err());
+        drop((first, second));
+    }
+}
+
+// ---- creation race
+
+fn race_request() -> Request {
+    let mut request = Request::new(TypeInfo::opaque::<u64>());
+    (request.lane_limit, request.reader_limit) = (Some(RACERS), Some(RACERS));
+    request.capacity = Some(16);
+    request
+}
+
+/// Opens the same fresh topic as all others whenever the parent says so; then exchanges a message
+/// with each of them when the parent says that all are there.
+fn race(namespace: &Arc<Namespace>, id: u64) {
+    let start = PodShm::<u64>::open(namespace, "start", &RingOptions::default()).unwrap();
+    let mut start = start.consumer().unwrap();
+    let mut signal = |wanted: u64| soon(|| start.latest().filter(|found| *found == wanted));
+    say("ready");
+    for round in 0..RACES {
+        signal(2 * round + 1);
+        let name = TopicName::new("race").unwrap();
+        let segment = Segment::open_or_create(namespace, &name, &race_request()).unwrap();
+        let raw = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
+        let mut producer = Producer::<u64>::new(raw);
+        let raw = RawConsumer::new(Arc::clone(&segment), Reading::KeepLast).unwrap();
+        let mut consumer = Consumer::<u64>::new(raw);
+        let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
+        say(file.metadata().unwrap().ino());
+        signal(2 * round + 2);
+        producer.send(id).unwrap();
+        let mut seen = 0_u64;
+        soon(|| {
+            seen |= consumer.recv().map_or(0, |id| 1 << id);
+            (seen == (1 << RACERS) - 1).then_some(())
+        });
+        drop((producer, consumer, segment));
+        say("left");
+    }
+    common::park();
+}
+
+#[test]
+fn racing_creators_end_on_one_file_and_the_last_to_leave_removes_it() {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let start = PodShm::<u64>::create(&namespace, "start", &RingOptions::default()).unwrap();
+    let mut start = start.producer().unwrap();
+    let spawn = |id: u32| Child::spawn(&format!("race {id}"), dir.path());
+    let mut racers: Vec<_> = (0..RACERS).map(spawn).collect();
+    racers.iter_mut().for_each(|racer| assert_eq!(racer.listen(), "ready"));
+    let mut left_behind = 0;
+    for round in 0..RACES {
+        start.send(2 * round + 1).unwrap();
+        let inodes: Vec<_> = racers.iter_mut().map(Child::listen_u64).collect();
+        assert!(inodes.iter().all(|inode| *inode == inodes[0]), "round {round}: {inodes:?}");
+        start.send(2 * round + 2).unwrap();
+        racers.iter_mut().for_each(|racer| assert_eq!(racer.listen(), "left"));
+        let files = topic_files(&namespace);
+        left_behind += u32::from(files != ["start"]);
+    }
+    racers.into_iter().for_each(Child::finish);
+    println!("{RACES} races, {left_behind} files left behind by who left last");
+    sweep(&namespace).unwrap();
+    assert_eq!(topic_files(&namespace), ["start"]);
+    assert_eq!(left_behind, 0);
+}
+
+#[test]
+fn a_killed_process_is_dead_to_others_soon() {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let ring = Ring::<Message>::create(Kind::Spsc, &namespace, "topic");
+    let mut child = Child::spawn("send Spsc 2 0", dir.path());
+    assert_eq!(child.listen(), "ready");
+    assert!(ring.sender().is_err());
+    child.signal(libc::SIGKILL);
+    eventually("the only lane is free", || ring.sender().is_ok());
+}
