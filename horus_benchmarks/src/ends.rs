@@ -12,9 +12,6 @@ use crate::workload::Link;
 pub trait Tx<P> {
     /// Offers one message; false if there is no room yet, after a `pause`.
     fn send(&mut self, message: &P) -> bool;
-
-    /// Goes back to the first of several ends: a stream begins.
-    fn rewind(&mut self) {}
 }
 
 /// A receiving end.
@@ -125,10 +122,6 @@ impl<P, T: Tx<P>> Tx<P> for InTurn<T> {
         let sent = self.ends[self.next % PRODUCERS_MAX].send(message);
         self.next += usize::from(sent);
         sent
-    }
-
-    fn rewind(&mut self) {
-        self.next = 0;
     }
 }
 

@@ -16,11 +16,18 @@
 
 pub mod args;
 pub mod bounce;
+pub mod bracket;
 pub mod child;
+pub mod ends;
 pub mod floor;
+pub mod goals;
+pub mod loopback;
 pub mod machine;
 pub mod micro;
 pub mod namespace;
+pub mod packet;
+pub mod path;
+pub mod path_pair;
 pub mod payload;
 pub mod peer;
 pub mod pin;

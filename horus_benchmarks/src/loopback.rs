@@ -110,7 +110,9 @@ mod tests {
 
     const PLAN: MicroPlan = MicroPlan { source: TickSource::Monotonic, warm_up: 1, batches: 3 };
 
-    fn looped<T>(measure: impl FnOnce(&mut dyn FnMut(&Message), &mut dyn FnMut() -> Option<Message>) -> T) -> T {
+    fn looped<T>(
+        measure: impl FnOnce(&mut dyn FnMut(&Message), &mut dyn FnMut() -> Option<Message>) -> T,
+    ) -> T {
         let queue = RefCell::new(VecDeque::new());
         measure(&mut |m| queue.borrow_mut().push_back(*m), &mut || queue.borrow_mut().pop_front())
     }
@@ -123,7 +125,13 @@ mod tests {
     #[test]
     fn every_message_is_counted_and_verified() {
         looped(|send, receive| {
-            let mut link = Ends(|message: &Message| { send(message); true }, receive);
+            let mut link = Ends(
+                |message: &Message| {
+                    send(message);
+                    true
+                },
+                receive,
+            );
             let micro = send_and_receive(&mut link, &PLAN, 1).unwrap();
             assert_eq!((micro.done, micro.verified), (3 * 256, 3 * 256));
             let plan = StreamPlan { messages: 1000, first_seq: 5000, producers: 1 };

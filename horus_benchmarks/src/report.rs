@@ -87,7 +87,14 @@ impl Row {
     pub fn throughput(id: &str, streams: &[Streamed], msgs_per_s: Option<f64>) -> Row {
         let received = streams.iter().map(|stream| stream.received).sum();
         let lost = streams.iter().map(|stream| stream.lost).sum();
-        Row { id: id.to_owned(), sent: received + lost, received, lost, msgs_per_s, ..Row::default() }
+        Row {
+            id: id.to_owned(),
+            sent: received + lost,
+            received,
+            lost,
+            msgs_per_s,
+            ..Row::default()
+        }
     }
 
     /// Adds the ratio to the floor, if there is one.

@@ -17,6 +17,7 @@ use crate::owner;
 use crate::region::Access;
 use crate::segment::Segment;
 use crate::sync::{Word, edge};
+use crate::takeover;
 
 /// Messages in a row that make a burst.
 const BURST_MIN: u64 = 2;
@@ -147,31 +148,20 @@ impl RawConsumer {
 
     /// Where to start in a lane; registers the gate there.
     fn start(&self, lane: u32, adopted: bool) -> Result<u64, OpenError> {
-        let block = self.segment.lane_block(lane, Access::Read)?;
         let contract = self.segment.contract();
-        // Relaxed: a publisher that is just taking over has no history yet.
-        let (owner, epoch_owner) = (block.owner.get(), block.epoch_owner.get());
-        let session = owner != 0 && owner == epoch_owner && !self.segment.is_dead(owner);
-        let history = if session || contract.persists { u64::from(contract.history) } else { 0 };
+        let block = self.segment.lane_block(lane, Access::Read)?;
+        let (head, session) = takeover::session(block, |owner| self.segment.is_dead(owner));
+        let floor = if contract.persists { Some(0) } else { session };
         // WHY: as far back as a lapped reader would go, no further.
-        let history = history.min(contract.shape.capacity() * 7 / 8);
-        // ORDERING(head): pairs with the store in `LaneWriter::write`; the epoch's start was
-        // stored before it.
-        let head = Word::load(&block.head, edge::HEAD_SEE).min(POSITION_MAX);
-        let floor = if contract.persists { 0 } else { block.epoch_start.get() };
-        let Some(gate) = self.gate else {
-            return Ok(head.saturating_sub(history).max(floor.min(head)));
-        };
+        let history = u64::from(contract.history).min(contract.shape.capacity() * 7 / 8);
+        let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
+        let Some(gate) = self.gate else { return Ok(back_to.unwrap_or(head)) };
         let parts = self.segment.bare_lane(lane, Access::Read, Access::Write)?;
         // SAFETY: block and cursors are mapped as the segment says; no slot is touched here.
         let memory = unsafe { RawLane::new(parts) };
-        // Relaxed: the claim of the gate ordered it.
-        let cursor = memory.cursor(gate).get();
-        if adopted && cursor != 0 && cursor - 1 <= head {
-            // WHY: the dead reader's cursor was never lifted, so nothing behind it was overrun.
-            return Ok(cursor - 1);
-        }
-        Ok(gate::join(&memory, gate, history, floor))
+        let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
+        let resumed = if adopted { gate::resume(&memory, gate) } else { None };
+        Ok(resumed.unwrap_or_else(|| gate::join(&memory, gate, back_to)))
     }
 
     #[inline(always)]
@@ -203,8 +193,7 @@ impl RawConsumer {
                 complete = false;
                 continue;
             };
-            let (gate, exclusive) =
-                (self.gate.unwrap_or(UNGATED), self.is_exclusive());
+            let (gate, exclusive) = (self.gate.unwrap_or(UNGATED), self.is_exclusive());
             self.lanes.push(LaneReader::new(raw, self.starts[lane as usize], gate, exclusive));
             self.mapped |= bit;
         }

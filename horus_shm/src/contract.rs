@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::error::OpenError;
 use crate::layout::{SCHEMA_BYTES_MAX, TYPE_NAME_BYTES_MAX};
-use crate::shape::{Shape, ShapeRequest, default_capacity, stride_for};
+use crate::shape::{Shape, ShapeError, ShapeRequest, default_capacity, stride_for};
 
 /// What both ends must agree on about a message: its schema, opaque to this crate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,6 +147,12 @@ impl Request {
                 return Err(OpenError::TypeTooLong { field, bytes, max });
             }
         }
+        let history = self.history.unwrap_or(0);
+        if self.gated_only && history > 0 {
+            // WHY: copies are exclusive there, and no gate reaches back before it was registered.
+            let (field, found) = ("history", u64::from(history));
+            return Err(ShapeError { field, found, wanted: "0 in a gated-only file" }.into());
+        }
         let reliability = self.reliability.unwrap_or_default();
         let gates = if reliability == Reliability::Reliable { 16 } else { 0 };
         let stride = stride_for(info.bytes.min(1 << 30), info.sized, false);
@@ -164,7 +170,7 @@ impl Request {
             type_info: info.clone(),
             shape,
             reliability,
-            history: self.history.unwrap_or(0),
+            history,
             persists: self.persists.unwrap_or(false),
             gated_only: self.gated_only,
             wake_edge: self.wake_edge.unwrap_or_default(),

@@ -4,26 +4,43 @@ use crate::layout::{GateBlock, POSITION_MAX};
 use crate::memory::LaneMemory;
 use crate::sync::{Word, edge};
 
-/// Registers `gate` with a lane and returns the position from which it holds the writer back.
+/// Bit of a cursor whose reader is still registering: it holds writers back, but one of them may
+/// have passed it unseen, so no successor may start there.
+pub const JOINING: u64 = 1 << 63;
+
+/// Registers `gate` with a lane and returns the position from which it holds the writer back: the
+/// head, or `back_to` if that is lower.
 ///
-/// `history` positions before the head, but none before `floor`, are included as far as they are
-/// still there; the writer may overwrite those until it looks at the gates next.
-pub fn join<M: LaneMemory>(memory: &M, gate: u32, history: u64, floor: u64) -> u64 {
+/// What lies before the head the writer may overwrite until it looks at the gates next; on an
+/// exclusive lane `back_to` must therefore not be below the head.
+pub fn join<M: LaneMemory>(memory: &M, gate: u32, back_to: u64) -> u64 {
     let head = &memory.block().head;
     let cursor = memory.cursor(gate);
     // WHY: a first guess that is never too high. Between the two looks at the head the writer
     // may run on; what it published meanwhile is not owed to this reader.
+    let guess = (head.get().min(POSITION_MAX) + 1) | JOINING;
     // ORDERING(cursor): as `LaneReader::advance`; it also hands on what the gate's previous owner
     // read, which the claim of the gate ordered before this.
-    cursor.store(head.get().min(POSITION_MAX) + 1, edge::CURSOR_ADVANCE);
+    cursor.store(guess, edge::CURSOR_ADVANCE);
     // ORDERING(gate): pairs with the fence in `LaneWriter::find_room`.
     memory.fence(edge::GATE_JOIN);
     // ORDERING(head): pairs with the store in `LaneWriter::write`.
-    let start = head.load(edge::HEAD_SEE).min(POSITION_MAX);
-    let start = start.saturating_sub(history).max(floor.min(start));
-    // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
-    cursor.store(start + 1, edge::CURSOR_ADVANCE);
+    let start = head.load(edge::HEAD_SEE).min(POSITION_MAX).min(back_to);
+    // Relaxed: the fence above released all that comes before it.
+    cursor.set(start + 1);
     start
+}
+
+/// Where the dead owner of `gate` stopped in a lane, if its cursor held the writer back to the
+/// last: nothing from there on was overwritten.
+///
+/// To be called by one who claimed the gate from a dead owner.
+pub fn resume<M: LaneMemory>(memory: &M, gate: u32) -> Option<u64> {
+    // Relaxed: the claim of the gate ordered it.
+    let cursor = memory.cursor(gate).get();
+    // ORDERING(head): pairs with the store in `LaneWriter::write`.
+    let head = memory.block().head.load(edge::HEAD_SEE).min(POSITION_MAX);
+    (cursor != 0 && cursor & JOINING == 0 && cursor - 1 <= head).then(|| cursor - 1)
 }
 
 /// Frees a gate whose owner died or leaves: clears its cursors, then its owner word.

@@ -174,6 +174,13 @@ fn decode_shape(header: &Header, file_bytes: u64) -> Result<Shape, HeaderError> 
 fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contract, HeaderError> {
     let schema = str::from_utf8(schema).map_err(|_| damaged("schema text", "not UTF-8", "text"))?;
     let request = shape.request();
+    let gated_only = flag("gated_only", header.gated_only)?;
+    if gated_only && header.history > 0 {
+        return Err(damaged("history", header.history, "0 in a gated-only file"));
+    }
+    if request.pinnable {
+        return Err(damaged("pinnable", 1, "0: this version does not use pins yet"));
+    }
     Ok(Contract {
         type_info: TypeInfo {
             name: text("type name", &header.type_name, header.type_name_bytes)?.into(),
@@ -191,7 +198,7 @@ fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contr
         },
         history: header.history,
         persists: flag("persists", header.persists)?,
-        gated_only: flag("gated_only", header.gated_only)?,
+        gated_only,
         wake_edge: if flag("wake_edge", header.wake_edge)? {
             WakeEdge::Fence
         } else {

@@ -7,6 +7,7 @@
 
 use core::mem::size_of;
 
+use crate::gate::JOINING;
 use crate::layout::{POSITION_MAX, SKIP, published, writing};
 use crate::memory::LaneMemory;
 use crate::sync::{Word, edge};
@@ -127,7 +128,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let mut least = self.pos;
         for (gate, &given_up) in self.given_up.iter().enumerate() {
             // ORDERING(cursor): pairs with the store in `LaneReader::advance`.
-            let cursor = self.memory.cursor(gate as u32).load(edge::CURSOR_SEE);
+            let cursor = self.memory.cursor(gate as u32).load(edge::CURSOR_SEE) & !JOINING;
             if cursor != 0 && cursor != given_up {
                 least = least.min(cursor - 1);
             }
@@ -140,7 +141,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     pub fn slowest_gate(&self) -> Option<(u32, u64)> {
         let cursors = self.given_up.iter().enumerate().filter_map(|(gate, &given_up)| {
             // Relaxed: only names whom to probe; `find_room` decides.
-            let cursor = self.memory.cursor(gate as u32).get();
+            let cursor = self.memory.cursor(gate as u32).get() & !JOINING;
             (cursor != 0 && cursor != given_up).then_some((gate as u32, cursor))
         });
         cursors.min_by_key(|&(_, cursor)| cursor)

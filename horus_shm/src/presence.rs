@@ -86,6 +86,9 @@ pub fn attach(file: &impl Attendance) -> io::Result<Attach> {
 ///
 /// Whatever a system call says; the file stays then.
 pub fn retire(file: &impl Attendance) -> io::Result<bool> {
+    // WHY: given back first, or two that leave together would each be in the other's way, and the
+    // file would stay. Whoever attaches in between keeps it.
+    file.release();
     let outcome = match file.exclude() {
         Ok(true) => remove(file),
         other => other,

@@ -17,7 +17,7 @@ use crate::owner;
 use crate::region::Access;
 use crate::segment::Segment;
 use crate::sync::{Word, edge};
-use crate::takeover::take_over;
+use crate::takeover::{end_session, take_over};
 
 /// A full producer asks at most this often whether the reader it waits for is alive.
 const PROBE_PERIOD: Duration = Duration::from_millis(1);
@@ -250,6 +250,7 @@ impl Drop for RawProducer {
             return;
         }
         if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
+            end_session(block);
             owner::release(&block.owner);
         }
     }

@@ -65,6 +65,16 @@ pub mod edge {
     /// ORDERING(owner): Release store that frees a lane or gate. Pairs with [`OWNER_CLAIM`].
     pub const OWNER_RELEASE: Edge = Edge::new("owner/release", Ordering::Release);
 
+    /// ORDERING(owner): Acquire load of a lane's owner by a late joiner. Pairs with
+    /// [`OWNER_RELEASE`], also through the claim that followed it.
+    pub const OWNER_SEE: Edge = Edge::new("owner/see", Ordering::Acquire);
+
+    /// ORDERING(epoch): Release store of the owner whose session begins. Pairs with
+    /// [`EPOCH_SEE`]: whoever sees it sees where the session begins.
+    pub const EPOCH_PUBLISH: Edge = Edge::new("epoch/publish", Ordering::Release);
+    /// ORDERING(epoch): Acquire load of the session's owner. Pairs with [`EPOCH_PUBLISH`].
+    pub const EPOCH_SEE: Edge = Edge::new("epoch/see", Ordering::Acquire);
+
     /// ORDERING(ready): Release of the bit that says a lane's slots are reserved. Pairs with
     /// [`READY_SEE`]: whoever maps the lane may touch it.
     pub const READY_PUBLISH: Edge = Edge::new("ready/publish", Ordering::Release);
@@ -72,7 +82,7 @@ pub mod edge {
     pub const READY_SEE: Edge = Edge::new("ready/see", Ordering::Acquire);
 
     /// Every edge above, for the mutation gate and the table in the docs.
-    pub const ALL: [Edge; 12] = [
+    pub const ALL: [Edge; 15] = [
         SLOT_PUBLISH,
         SLOT_SEE,
         OVERWRITE_BEGIN,
@@ -85,6 +95,9 @@ pub mod edge {
         GATE_SCAN,
         OWNER_CLAIM,
         OWNER_RELEASE,
+        OWNER_SEE,
+        EPOCH_PUBLISH,
+        EPOCH_SEE,
     ];
 
     /// The edges of lane discovery, where the other side of the pair is a system call.

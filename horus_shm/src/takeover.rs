@@ -1,6 +1,6 @@
 //! Takeover: where the next owner of a lane goes on, whatever its predecessor left.
 
-use crate::layout::{POSITION_MAX, SKIP, published, writing};
+use crate::layout::{LaneBlock, POSITION_MAX, SKIP, published, writing};
 use crate::memory::LaneMemory;
 use crate::sync::{Word, edge};
 
@@ -17,12 +17,38 @@ pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
         scan(memory)
     });
     add(&block.epoch, 1);
-    // Relaxed: ordered by the release of the head below.
+    // Relaxed: ordered by the release of the owner below.
     block.epoch_start.set(pos);
-    block.epoch_owner.set(me);
+    // ORDERING(epoch): pairs with the load in `session`.
+    block.epoch_owner.store(me, edge::EPOCH_PUBLISH);
     // ORDERING(head): pairs with the loads in `LaneReader::resync` and `gate::join`.
     block.head.store(pos, edge::HEAD_PUBLISH);
     pos
+}
+
+/// Ends the session of the present owner, who leaves; what it sent is history no more.
+pub fn end_session<W: Word>(block: &LaneBlock<W>) {
+    // Relaxed: the release of the owner word, which follows, orders it.
+    block.epoch_owner.set(0);
+}
+
+/// The head of a lane, and the position where the session of its live owner began: none if there
+/// is no live owner, or one that is still taking over.
+///
+/// The head comes first, so that one of a later session is never paired with an earlier start.
+pub fn session<W: Word>(block: &LaneBlock<W>, is_dead: impl Fn(u64) -> bool) -> (u64, Option<u64>) {
+    // ORDERING(head): pairs with the stores in `take_over` and `LaneWriter::write`.
+    let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
+    // ORDERING(owner): pairs with the release in `owner::release`, also through the claim that
+    // followed it: whoever sees the successor sees that the session ended.
+    let owner = block.owner.load(edge::OWNER_SEE);
+    // ORDERING(epoch): pairs with the store in `take_over`.
+    let session = block.epoch_owner.load(edge::EPOCH_SEE) == owner && owner != 0;
+    if !session || is_dead(owner) {
+        return (head, None);
+    }
+    // Relaxed: ordered by the load of the epoch's owner, and by that of the head.
+    (head, Some(block.epoch_start.get().min(head)))
 }
 
 /// Steps from the head over what is published; `None` if head and stamps contradict each other.

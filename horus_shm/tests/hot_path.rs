@@ -1,21 +1,20 @@
 //! The hot path: no allocation, no system call and no page fault after the first message.
 
 mod common;
+mod spawn;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use common::{Child, fork, role, say};
 use horus_shm::{
-    Consumer, FanoutShm, MpscShm, Namespace, NamespaceConfig, NamespaceName, OnStalled, PodShm,
-    Producer, RawConsumer, RawProducer, Reading, Reliability, Request, RingOptions, Segment,
-    SpscShm, TopicName, TypeInfo,
+    Consumer, FanoutShm, MpscShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
+    Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
 };
-use tempfile::TempDir;
+use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 
 /// Messages through each ring while something is counted.
 const MESSAGES: u64 = 100_000;
@@ -192,11 +191,6 @@ fn rings(place: Place<'_>) -> Vec<Ring> {
     rings
 }
 
-fn private_memory_dir() -> TempDir {
-    let private = PermissionsExt::from_mode(0o700);
-    tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap()
-}
-
 #[test]
 fn an_allocation_is_counted() {
     let before = ALLOCATIONS.get();
@@ -220,9 +214,8 @@ fn send_and_recv_allocate_nothing_on_the_heap() {
 
 #[test]
 fn send_and_recv_allocate_nothing_in_mapped_memory() {
-    let dir = private_memory_dir();
-    let config = NamespaceConfig::new(dir.path(), NamespaceName::default());
-    assert_no_allocation(rings(Some(&Namespace::open(&config).unwrap())));
+    let dir = shm_dir();
+    assert_no_allocation(rings(Some(&namespace(dir.path()))));
 }
 
 #[test]
@@ -250,7 +243,8 @@ fn fate(child: i32) -> String {
 /// Runs every ring where any system call but `read`, `write` and `exit` is death. The only thread
 /// of a process, as the confinement and the way out are a thread's.
 fn confined(disobeys: bool) -> bool {
-    let namespace = Namespace::current().unwrap();
+    die_with_parent();
+    let namespace = inherited_namespace();
     let mut rings = rings(Some(&namespace));
     for ring in &mut rings {
         (ring.run)(1);
@@ -275,7 +269,7 @@ fn confined(disobeys: bool) -> bool {
 
 #[test]
 fn send_and_recv_make_no_system_call() {
-    let dir = private_memory_dir();
+    let dir = shm_dir();
     let mut child = Child::spawn("confined", dir.path());
     assert_eq!(child.listen(), "all sent and received");
     assert_eq!(child.listen(), "exited with 0");
@@ -284,7 +278,7 @@ fn send_and_recv_make_no_system_call() {
 
 #[test]
 fn a_system_call_kills_the_confined_child() {
-    let dir = private_memory_dir();
+    let dir = shm_dir();
     let mut child = Child::spawn("confined and disobedient", dir.path());
     assert_eq!(child.listen(), format!("killed by signal {}", libc::SIGKILL));
     child.finish();
@@ -307,7 +301,7 @@ fn faults() {
     // who faults on them; a policy of one's own ends that. It does not matter if it is refused.
     // SAFETY: takes no pointer with this policy.
     unsafe { libc::syscall(libc::SYS_set_mempolicy, MPOL_LOCAL, 0, 0) };
-    let namespace = Namespace::current().unwrap();
+    let namespace = inherited_namespace();
     let mut rings = rings(Some(&namespace));
     for ring in &mut rings {
         // A lap, and what the reader that lags needs to be lapped once.
@@ -326,7 +320,7 @@ fn faults() {
 
 #[test]
 fn send_and_recv_fault_on_no_page_after_one_lap() {
-    let dir = private_memory_dir();
+    let dir = shm_dir();
     let mut child = Child::spawn("faults", dir.path());
     assert_eq!(child.listen(), "true", "a fault is not counted");
     for _ in 0..30 {

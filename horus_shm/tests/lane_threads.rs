@@ -1,17 +1,17 @@
 //! Every ring between real threads: nothing torn, nothing out of order, every loss counted.
 
-use std::os::unix::fs::PermissionsExt;
+mod spawn;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use horus_shm::{
-    Consumer, FanoutShm, MpscShm, Namespace, NamespaceConfig, NamespaceName, OnStalled, PodShm,
-    Producer, RawConsumer, RawProducer, ReadStats, Reading, Reliability, Request, RingOptions,
-    Segment, SpscShm, TopicName, TypeInfo,
+    Consumer, FanoutShm, MpscShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
+    ReadStats, Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
 };
-use tempfile::TempDir;
+use spawn::{namespace, shm_dir};
 
 /// Messages of all producers of one test.
 const MESSAGES: u64 = if cfg!(miri) { 200 } else { 200_000 };
@@ -123,14 +123,6 @@ impl Progress {
         // Acquire: pairs with the release in `Finish`.
         self.finished.load(Ordering::Acquire) == producers as usize
     }
-}
-
-/// A namespace of a test's own, and what has to outlive it.
-fn namespace() -> (Arc<Namespace>, TempDir) {
-    let private = PermissionsExt::from_mode(0o700);
-    let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
-    let config = NamespaceConfig::new(dir.path(), NamespaceName::default());
-    (Namespace::open(&config).unwrap(), dir)
 }
 
 /// The ends of a ring and how its readers take messages.
@@ -270,19 +262,19 @@ macro_rules! suite {
             #[cfg(not(miri))]
             #[test]
             fn delivers_16_bytes_in_mapped_memory() {
-                run($ring::<2>(Some(&namespace().0)));
+                run($ring::<2>(Some(&namespace(shm_dir().path()))));
             }
 
             #[cfg(not(miri))]
             #[test]
             fn delivers_304_bytes_in_mapped_memory() {
-                run($ring::<38>(Some(&namespace().0)));
+                run($ring::<38>(Some(&namespace(shm_dir().path()))));
             }
 
             #[cfg(not(miri))]
             #[test]
             fn delivers_1480_bytes_in_mapped_memory() {
-                run($ring::<185>(Some(&namespace().0)));
+                run($ring::<185>(Some(&namespace(shm_dir().path()))));
             }
         }
     )*};

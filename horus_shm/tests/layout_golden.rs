@@ -4,20 +4,21 @@
 //! What differs from run to run is masked. A file that no longer matches is another layout: raise
 //! the version, and add new golden files rather than to change these.
 
+mod spawn;
+
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use horus_shm::layout::{HEADER_BYTES, LAYOUT_VERSION, SCHEMA_OFFSET};
 use horus_shm::shape::{Shape, ShapeRequest};
 use horus_shm::{
-    Access, Consumer, Namespace, NamespaceConfig, NamespaceName, OnStalled, Producer, RawConsumer,
-    RawProducer, Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
-    WakeEdge,
+    Access, Consumer, OnStalled, Producer, RawConsumer, RawProducer, Reading, Reliability, Request,
+    RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
 };
-use tempfile::TempDir;
+use spawn::{namespace, shm_dir};
 
 /// A message whose bytes say where they are.
 const fn message(number: u8) -> [u8; 24] {
@@ -39,13 +40,6 @@ fn type_info() -> TypeInfo {
         align: 1,
         sized: false,
     }
-}
-
-fn namespace() -> (Arc<Namespace>, TempDir) {
-    let private = PermissionsExt::from_mode(0o700);
-    let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
-    let config = NamespaceConfig::new(dir.path(), NamespaceName::default());
-    (Namespace::open(&config).unwrap(), dir)
 }
 
 /// Three messages sent, one of them received.
@@ -109,7 +103,8 @@ fn assert_golden(found: &[u8], golden: &str) {
 
 #[test]
 fn an_open_topic_has_the_golden_bytes() {
-    let (namespace, _dir) = namespace();
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
     let name = TopicName::new("golden/open.topic").unwrap();
     let mut request = Request::new(type_info());
     request.capacity = Some(8);
@@ -130,7 +125,8 @@ fn an_open_topic_has_the_golden_bytes() {
 
 #[test]
 fn a_gated_only_ring_has_the_golden_bytes() {
-    let (namespace, _dir) = namespace();
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
     let options = RingOptions { type_info: Some(type_info()), ..RingOptions::capacity(4) };
     let ring = SpscShm::create(&namespace, "golden/spsc", &options).unwrap();
     let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
@@ -141,7 +137,8 @@ fn a_gated_only_ring_has_the_golden_bytes() {
 
 #[test]
 fn a_slot_its_lane_block_and_its_cursor_say_what_was_sent_and_received() {
-    let (namespace, _dir) = namespace();
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
     let ring = SpscShm::create(&namespace, "golden/words", &RingOptions::capacity(4)).unwrap();
     let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
     send_three(&mut producer, &mut consumer);
@@ -239,7 +236,8 @@ fn the_parts_of_a_reliable_topic_of_sized_pinnable_images_lie_where_version_1_sa
 
 #[test]
 fn a_lane_that_nobody_claimed_takes_no_memory() {
-    let (namespace, _dir) = namespace();
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
     let name = TopicName::new("sparse").unwrap();
     let segment = Segment::create(&namespace, &name, &Request::new(type_info())).unwrap();
     let raw = RawConsumer::new(Arc::clone(&segment), Reading::KeepLast).unwrap();

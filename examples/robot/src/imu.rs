@@ -40,13 +40,14 @@ pub(crate) fn run() -> crate::Result<()> {
 pub(crate) fn sample(tick: u64) -> Imu {
     let phase = std::f64::consts::TAU * tick as f64 / YAW_PERIOD_TICKS;
     let shake = (phase * 97.0).sin();
-    let mut sample = Imu { timestamp_ns: timestamp_now_ns(), ..Imu::default() };
+    let mut sample = Imu::default();
     // The unit provides no orientation, which leaves room for the number of the tick.
     sample.orientation_covariance[1] = tick as f64;
     sample.angular_velocity = [0.01 * shake, -0.01 * shake, YAW_RATE_MAX_RAD_S * phase.sin()];
     sample.angular_velocity_covariance = diagonal(NOISE_RAD2_S2);
     sample.linear_acceleration = [0.1 * shake, 0.05 * shake, GRAVITY_M_S2];
     sample.linear_acceleration_covariance = diagonal(NOISE_M2_S4);
+    sample.timestamp_ns = timestamp_now_ns();
     check::signed(sample)
 }
 

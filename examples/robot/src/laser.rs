@@ -40,7 +40,6 @@ pub(crate) fn run() -> crate::Result<()> {
 pub(crate) fn scan(tick: u64) -> LaserScan {
     let ray_rad = TAU / LASER_RANGES_MAX as f32;
     let mut scan = LaserScan {
-        timestamp_ns: timestamp_now_ns(),
         angle_max: TAU - ray_rad,
         angle_increment: ray_rad,
         time_increment: PERIOD.as_secs_f32() / LASER_RANGES_MAX as f32,
@@ -58,5 +57,7 @@ pub(crate) fn scan(tick: u64) -> LaserScan {
         let is_ahead = ray.min(LASER_RANGES_MAX - ray) <= WALKER_RAYS;
         *range = if is_ahead { walker_m } else { WALL_M / sin.abs().max(cos.abs()) };
     }
+    // Dated at the end: to make a scan up takes longer than to send it.
+    scan.timestamp_ns = timestamp_now_ns();
     check::signed(scan)
 }

@@ -61,7 +61,6 @@ impl<T: Message> Topic<T> {
     }
 
     /// Everything that can be set, for any of the ends.
-    #[must_use]
     pub fn builder(name: &str) -> TopicBuilder<T> {
         TopicBuilder::new(name)
     }

@@ -38,9 +38,11 @@ pub fn die_with_parent() {
     assert_eq!(set, 0);
 }
 
-/// Descriptors that this process has open.
-pub fn open_descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
+/// Descriptors that this process has open of files in `dir`, named or not.
+pub fn open_descriptors(dir: &Path) -> usize {
+    let entries = std::fs::read_dir("/proc/self/fd").unwrap();
+    let targets = entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    targets.filter(|target| target.starts_with(dir)).count()
 }
 
 /// Names of the topic files in a namespace.

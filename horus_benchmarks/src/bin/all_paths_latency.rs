@@ -1,0 +1,354 @@
+//! Every path a message can take: latency, the cost of `send`, and throughput of every ring and
+//! topic in one thread, between two and between two processes, each beside the floor.
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use horus_benchmarks::args::Args;
+use horus_benchmarks::bracket::{Bracket, Bracketed, between_floors};
+use horus_benchmarks::child::ChildContext;
+use horus_benchmarks::floor::{self, FLOOR_ROLE, Floor, Lines, Placement};
+use horus_benchmarks::goals::{self, FLOOR_NS};
+use horus_benchmarks::loopback;
+use horus_benchmarks::micro::MicroPlan;
+use horus_benchmarks::namespace::PrivateNamespace;
+use horus_benchmarks::path::{self, CAPACITY, Direction, Ring, Side, Size};
+use horus_benchmarks::path_pair::{self, PathError, PathPair};
+use horus_benchmarks::progress::Progress;
+use horus_benchmarks::report::Row;
+use horus_benchmarks::session::{self, Session};
+use horus_benchmarks::stats::{self, Samples};
+use horus_benchmarks::stream::{StreamPlan, Streamed};
+use horus_benchmarks::workload::{Round, Timing};
+use serde_json::{Value, json};
+
+const NAME: &str = "all_paths_latency";
+
+const ABOUT: &str = "Latency, cost of send and throughput of every ring and topic, in one thread, \
+between two threads and between two processes, as multiples of what two cache lines do.";
+
+/// Seed of the bootstrap: the same samples give the same interval.
+const SEED: u64 = 7;
+
+/// Rounds and timed messages of each, for `--quick` and else. WHY: short rounds, many of them, so
+/// that the floor is the same before and after most.
+const QUICK: (u32, u64) = (20, 6_000);
+const FULL: (u32, u64) = (40, 20_000);
+
+/// Further rounds in which only the `send` call is timed, and one way by both counters.
+const EXTRA_ROUNDS: u32 = 4;
+
+/// 16-byte messages of a stream for each timed message of a round; larger ones are fewer.
+const STREAM_FACTOR: u64 = 500;
+
+/// Rounds for each repetition of a stream.
+const ROUNDS_PER_STREAM: u32 = 6;
+
+const IN_ONE_THREAD: [Ring; 3] = [Ring::SpscShm, Ring::FanoutShm, Ring::Topic];
+
+const ONE_WAY: [Ring; 7] = [
+    Ring::SpscShm,
+    Ring::MpscShm,
+    Ring::SpmcShm,
+    Ring::FanoutShm,
+    Ring::FanoutShm2p2s,
+    Ring::PodShm,
+    Ring::Topic,
+];
+
+const STREAMS: [Ring; 5] =
+    [Ring::SpscShm, Ring::MpscShm, Ring::FanoutShm, Ring::Topic, Ring::TopicReliable];
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn main() -> ExitCode {
+    match ChildContext::enter() {
+        Some(child) if child.role() == FLOOR_ROLE => floor::serve_child(&child),
+        Some(child) => path_pair::serve_child(&child),
+        None => session::exit_code(NAME, run(Args::from_env(NAME, ABOUT))),
+    }
+}
+
+fn run(mut args: Args) -> Outcome {
+    let (rounds, samples) = if args.quick { QUICK } else { FULL };
+    args.rounds.get_or_insert(rounds);
+    args.samples.get_or_insert(samples);
+    let rows = Size::ALL.len() * (IN_ONE_THREAD.len() + 2 * ONE_WAY.len() + 3 * STREAMS.len());
+    let mut bench = Bench {
+        session: Session::begin(args)?,
+        private: PrivateNamespace::create()?,
+        progress: Progress::new(rows as u64),
+    };
+    bench.note_settings();
+    bench.one_thread()?;
+    for placement in [Placement::CrossThread, Placement::CrossProcess] {
+        bench.two_ends(placement)?;
+    }
+    bench.progress.finish();
+    let verdict = goals::verdict(&bench.session.report);
+    bench.session.finish()?;
+    if let Some(verdict) = verdict {
+        println!("\n{verdict}");
+    }
+    Ok(())
+}
+
+struct Bench {
+    session: Session,
+    private: PrivateNamespace,
+    progress: Progress,
+}
+
+impl Bench {
+    fn note_settings(&mut self) {
+        let (messages, repetitions) = (self.messages(Size::Small), self.repetitions());
+        let report = &mut self.session.report;
+        report.set("capacity", CAPACITY);
+        report.set("capacity/pod_shm", "the ring's default");
+        report.set("paths", "rings of the same kind there and back; RTT/2 is one way");
+        report.set("messages_per_stream/16B", messages);
+        report.set("streams_per_row", repetitions);
+        report.set("floor_change_max", horus_benchmarks::bracket::STEADY_RATIO_MAX);
+    }
+
+    /// Whether a row was asked for. Says so on the terminal.
+    fn wants(&self, id: &str) -> bool {
+        self.progress.step();
+        self.progress.label(id);
+        self.session.args.wants(id)
+    }
+
+    /// Messages of one stream.
+    fn messages(&self, size: Size) -> u64 {
+        let all = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
+        let share = match size {
+            Size::Small => 1,
+            Size::Medium => 5,
+            Size::Large => 15,
+        };
+        (all / share).max(1)
+    }
+
+    /// Streams of one row: an odd number.
+    fn repetitions(&self) -> u32 {
+        (self.session.effort.rounds / ROUNDS_PER_STREAM) | 1
+    }
+
+    fn one_thread(&mut self) -> Outcome {
+        for ring in IN_ONE_THREAD {
+            for size in Size::ALL {
+                let id = format!("one_way/same_thread/{}/{}", ring.id(), size.id());
+                if self.wants(&id) {
+                    self.loop_round(&id, ring, size)?;
+                }
+            }
+        }
+        for ring in STREAMS {
+            for size in Size::ALL {
+                let id = format!("throughput/same_thread/{}/{}", ring.id(), size.id());
+                if self.wants(&id) {
+                    self.loop_streams(&id, ring, size)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open_loop(&self, id: &str, ring: Ring, size: Size) -> Result<Box<dyn Side>, Box<dyn Error>> {
+        let namespace = self.private.open()?;
+        let out = Direction { name: id, create: true };
+        let back = Direction { name: id, create: false };
+        Ok(path::open(&namespace, ring, size, out, back)?)
+    }
+
+    fn loop_round(&mut self, id: &str, ring: Ring, size: Size) -> Outcome {
+        let mut side = self.open_loop(id, ring, size)?;
+        let effort = self.session.effort;
+        let batches = (u64::from(effort.rounds) * effort.samples / 4).max(1);
+        let source = self.session.clock.source();
+        let plan = MicroPlan { source, warm_up: batches.div_ceil(10), batches };
+        let micro = side.loop_round(&plan, 1)?;
+        let row = Row::micro(id, &micro, &self.session.clock);
+        let basis = format!("{}; send + recv, batches of {}", ring.arrangement(), micro.batch);
+        self.session.report.push(row, &basis);
+        Ok(())
+    }
+
+    fn loop_streams(&mut self, id: &str, ring: Ring, size: Size) -> Outcome {
+        let mut side = self.open_loop(id, ring, size)?;
+        let (messages, producers) = (self.messages(size), ring.producers());
+        let clock = &self.session.clock;
+        let (mut streams, mut rates) = (Vec::new(), Vec::new());
+        for number in 0..u64::from(self.repetitions()) {
+            let plan = StreamPlan { messages, first_seq: 1 + number * messages, producers };
+            let streamed = side.loop_stream(&plan, clock.source())?;
+            path_pair::check_loss(ring, &streamed)?;
+            rates.push(streamed.messages_per_s(clock.hz()));
+            streams.push(streamed);
+        }
+        let row = Row::throughput(id, &streams, Some(stats::median(&mut rates)));
+        let basis = format!("{}; bursts of {}", ring.arrangement(), loopback::BURST);
+        self.session.report.push(row, &basis);
+        Ok(())
+    }
+
+    /// All rows of one placement of two ends, and the floor they were measured beside.
+    fn two_ends(&mut self, placement: Placement) -> Outcome {
+        let place = placement.id();
+        self.progress.label(place);
+        let (cpus, effort) = (self.session.cpus, self.session.effort);
+        let (mut floor, spin) = Floor::new(placement, cpus, &self.session.clock)?;
+        let source = self.session.clock.source();
+        let pair = PathPair::start(placement, cpus, source, &self.private)?;
+        self.session.report.set(&format!("spin/{place}"), serde_json::to_value(spin)?);
+        let mut all = floor.round(Lines::Two, effort.warm_up, effort.samples)?;
+        let mut ends = Ends { bench: self, floor, pair, place };
+        for ring in ONE_WAY {
+            for size in Size::ALL {
+                let id = format!("one_way/{place}/{}/{}", ring.id(), size.id());
+                if ends.bench.wants(&id) {
+                    all.merge(&ends.one_way(&id, ring, size)?);
+                }
+            }
+        }
+        for ring in STREAMS {
+            for size in Size::ALL {
+                let id = format!("throughput/{place}/{}/{}", ring.id(), size.id());
+                if ends.bench.wants(&id) {
+                    ends.streams(&id, ring, size)?;
+                }
+            }
+        }
+        let id = format!("floor/{place}/two_lines/8B");
+        if self.session.args.wants(&id) {
+            self.session.report.push(Row::latency(&id, &all, &self.session.clock), "RTT/2");
+        }
+        Ok(())
+    }
+}
+
+/// The two ends of a placement, of the floor and of the paths.
+struct Ends<'a> {
+    bench: &'a mut Bench,
+    floor: Floor,
+    pair: PathPair,
+    place: &'static str,
+}
+
+impl Ends<'_> {
+    /// Measures a row of latencies; all rounds of the floor beside it.
+    fn one_way(&mut self, id: &str, ring: Ring, size: Size) -> Result<Round, Box<dyn Error>> {
+        let (effort, clock) = (self.bench.session.effort, &self.bench.session.clock);
+        let (pair, floor) = (&mut self.pair, &mut self.floor);
+        pair.open(ring, size)?;
+        let measured = between_floors(
+            effort.rounds,
+            clock,
+            || Ok::<_, Box<dyn Error>>(floor.round(Lines::Two, effort.warm_up, effort.samples)?),
+            || Ok(pair.round(Timing::RoundTrip, effort.warm_up, effort.samples)?.0),
+        )?;
+        let ratio = measured.pairs(|round| round.p50_ns(clock)).ratio(SEED);
+        let trips = merged(measured.all.iter().map(|bracket| &bracket.subject));
+        let calls = self.extra(Timing::SendCall)?;
+        let row = Row::latency(id, &trips.ok_or("no rounds")?, &self.bench.session.clock)
+            .with_floor_ratio(ratio)
+            .with_send_call(&calls.0, &self.bench.session.clock);
+        self.one_way_by_tsc(id)?;
+        self.bench.session.report.push(row, &format!("RTT/2; {}", ring.arrangement()));
+        self.note_floor(id, &measured);
+        measured.floor.ok_or_else(|| "no rounds of the floor".into())
+    }
+
+    /// A few more rounds of another timing: at the near end, and far-bound times.
+    fn extra(&mut self, timing: Timing) -> Result<(Round, Samples), PathError> {
+        let effort = self.bench.session.effort;
+        let (mut near, echo) = self.pair.round(timing, effort.warm_up, effort.samples)?;
+        let mut forward = echo.forward;
+        for _ in 1..EXTRA_ROUNDS {
+            let (round, echo) = self.pair.round(timing, effort.warm_up, effort.samples)?;
+            near.merge(&round);
+            forward.merge(&echo.forward);
+        }
+        Ok((near, forward))
+    }
+
+    /// Notes the one-way times by the two cores' counters, if these agree.
+    fn one_way_by_tsc(&mut self, id: &str) -> Outcome {
+        let offset = self.floor.check_offset(&self.bench.session.clock)?;
+        let report = &mut self.bench.session.report;
+        report.set(&format!("tsc_offset/{}", self.place), serde_json::to_value(offset)?);
+        if !offset.sane {
+            report.note("one_way_by_tsc", id, Value::Null);
+            return Ok(());
+        }
+        let (near, mut samples) = self.extra(Timing::OneWay)?;
+        samples.merge(&near.ticks);
+        let ns = samples.percentiles(self.bench.session.clock.ns_per_tick());
+        let note = json!({ "p50": ns.p50, "p99": ns.p99, "backwards": near.backwards });
+        self.bench.session.report.note("one_way_by_tsc", id, note);
+        Ok(())
+    }
+
+    /// Measures a row of throughput: the median of the streams beside a steady floor.
+    fn streams(&mut self, id: &str, ring: Ring, size: Size) -> Outcome {
+        let (messages, repetitions) = (self.bench.messages(size), self.bench.repetitions());
+        let (effort, clock) = (self.bench.session.effort, &self.bench.session.clock);
+        let (pair, floor) = (&mut self.pair, &mut self.floor);
+        pair.open(ring, size)?;
+        // Warms up: the rings' pages, and both processes' caches.
+        pair.stream(messages.div_ceil(10))?;
+        let measured = between_floors(
+            repetitions,
+            clock,
+            || Ok::<_, Box<dyn Error>>(floor.round(Lines::Two, effort.warm_up, effort.samples)?),
+            || Ok(pair.stream(messages)?),
+        )?;
+        let hz = clock.hz();
+        let rate = |bracket: &Bracket<(_, Streamed)>| bracket.subject.1.messages_per_s(hz);
+        let sent_rate = |ticks: u64| messages as f64 / ticks.max(1) as f64 * hz;
+        let mut rates: Vec<f64> = measured.counting().map(rate).collect();
+        let mut sent_rates: Vec<f64> =
+            measured.counting().map(|b| sent_rate(b.subject.0.elapsed_ticks)).collect();
+        let streams: Vec<Streamed> = measured.all.iter().map(|bracket| bracket.subject.1).collect();
+        let row = Row::throughput(id, &streams, Some(stats::median(&mut rates)));
+        let note: Vec<Value> = measured
+            .all
+            .iter()
+            .map(|b| {
+                json!({
+                    "floor_ns": [b.before_ns, b.after_ns],
+                    "msgs_per_s": rate(b),
+                    "sent_per_s": sent_rate(b.subject.0.elapsed_ticks),
+                    "lost": b.subject.1.lost,
+                    "counts": b.counts,
+                })
+            })
+            .collect();
+        let sent = stats::median(&mut sent_rates) / 1e6;
+        let basis = format!("{}; sent {sent:.1}M/s", ring.arrangement());
+        self.bench.session.report.push(row, &basis);
+        self.bench.session.report.note("streams", id, note);
+        self.note_floor(id, &measured);
+        Ok(())
+    }
+
+    fn note_floor<S>(&mut self, id: &str, measured: &Bracketed<S>) {
+        let report = &mut self.bench.session.report;
+        if let Some(range) = measured.floor_range_ns() {
+            report.note(FLOOR_NS, id, range.to_vec());
+        }
+        report.note("rounds_repeated", id, measured.repeated);
+        report.note("rounds_unsteady", id, measured.unsteady);
+    }
+}
+
+fn merged<'a>(rounds: impl Iterator<Item = &'a Round>) -> Option<Round> {
+    let mut all: Option<Round> = None;
+    for round in rounds {
+        match &mut all {
+            Some(all) => all.merge(round),
+            None => all = Some(round.clone()),
+        }
+    }
+    all
+}

@@ -1,0 +1,105 @@
+//! What the project wants of the key rows, beside what was measured. A goal missed is no error.
+
+use comfy_table::{Table, presets};
+use serde_json::Value;
+
+use crate::report::{Report, Row};
+
+/// Group of the settings with the floor of each row: least, median, largest.
+pub const FLOOR_NS: &str = "floor_ns";
+
+/// What is wanted of a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Goal {
+    /// At most this multiple of the floor.
+    RatioMax(f64),
+    /// At most this many nanoseconds, median.
+    NsMax(f64),
+    /// At least this many messages a second.
+    RateMin(f64),
+}
+
+const GOALS: [(&str, Goal); 11] = [
+    ("one_way/same_thread/spsc_shm/16B", Goal::NsMax(10.0)),
+    ("one_way/same_thread/fanout_shm/16B", Goal::NsMax(10.0)),
+    ("one_way/same_thread/topic/16B", Goal::NsMax(10.0)),
+    ("one_way/cross_process/spsc_shm/16B", Goal::RatioMax(1.20)),
+    ("one_way/cross_process/fanout_shm/16B", Goal::RatioMax(1.25)),
+    ("one_way/cross_process/topic/16B", Goal::RatioMax(1.25)),
+    ("one_way/cross_process/spsc_shm/1480B", Goal::RatioMax(4.0)),
+    ("one_way/cross_process/fanout_shm/1480B", Goal::RatioMax(4.0)),
+    ("one_way/cross_process/topic/1480B", Goal::RatioMax(4.0)),
+    ("throughput/cross_process/spsc_shm/16B", Goal::RateMin(60e6)),
+    ("throughput/cross_process/spsc_shm/304B", Goal::RateMin(20e6)),
+];
+
+/// A table of the goals whose rows were measured; `None` if none was.
+pub fn verdict(report: &Report) -> Option<String> {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header(["id", "goal", "measured", "verdict", "floor ns (min/p50/max)"]);
+    for (id, goal) in GOALS {
+        let Some([wanted, measured, word]) = report.row(id).and_then(|row| judge(goal, row)) else {
+            continue;
+        };
+        table.add_row([id.to_owned(), wanted, measured, word, floor(report, id)]);
+    }
+    (!table.is_empty()).then(|| format!("Goals\n{table}"))
+}
+
+/// The goal, the figure and the verdict; `None` if the row has no such figure.
+fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
+    let word = |met| if met { "met" } else { "missed" }.to_owned();
+    Some(match goal {
+        Goal::RatioMax(max) => {
+            let (ratio, [low, high]) = (row.floor_ratio?, row.floor_ratio_ci?);
+            let open = low <= max && max < high;
+            let word = if open { "within the interval".to_owned() } else { word(ratio <= max) };
+            [format!("<= {max:.2} x floor"), format!("{ratio:.2} [{low:.2}, {high:.2}]"), word]
+        }
+        Goal::NsMax(max) => {
+            let p50 = row.ns?.p50;
+            [format!("< {max:.0} ns"), format!("{p50:.2} ns"), word(p50 < max)]
+        }
+        Goal::RateMin(min) => {
+            let rate = row.msgs_per_s?;
+            let millions = |rate: f64| format!("{:.1} M/s", rate / 1e6);
+            [format!(">= {}", millions(min)), millions(rate), word(rate >= min)]
+        }
+    })
+}
+
+fn floor(report: &Report, id: &str) -> String {
+    let floors = report.settings.get(FLOOR_NS).and_then(|notes| notes.get(id)?.as_array());
+    let figures: Vec<String> = floors
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_f64)
+        .map(|ns| format!("{ns:.0}"))
+        .collect();
+    figures.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::{Ratio, Samples};
+
+    #[test]
+    fn a_goal_is_met_or_missed_or_within_the_interval() {
+        let word = |median, low, high| {
+            let row = Row::default().with_floor_ratio(Some(Ratio { median, low, high }));
+            judge(Goal::RatioMax(1.2), &row).unwrap()[2].clone()
+        };
+        assert_eq!(word(1.1, 1.05, 1.2), "met");
+        assert_eq!(word(1.3, 1.25, 1.35), "missed");
+        assert_eq!(word(1.19, 1.1, 1.3), "within the interval");
+        let rate = Row { msgs_per_s: Some(61e6), ..Row::default() };
+        assert_eq!(judge(Goal::RateMin(60e6), &rate).unwrap()[1..], ["61.0 M/s", "met"]);
+        let mut samples = Samples::new();
+        samples.record(12);
+        let slow = Row::samples("x", &samples, 1.0);
+        assert_eq!(judge(Goal::NsMax(10.0), &slow).unwrap()[2], "missed");
+        assert!(judge(Goal::RatioMax(1.2), &slow).is_none());
+    }
+}
