@@ -50,9 +50,10 @@ pub fn send_and_receive<P: Payload>(
             arrived += u64::from(done);
         }
         let ticks = plan.source.stop().since(start);
-        let verified = verify(&received, batch_seq).and_then(|()| match arrived {
-            all if all == batch => Ok(()),
-            _ => Err(Corrupt { expected_seq: batch_seq, found_seq: 0 }),
+        let verified = verify(&received, batch_seq).and(if arrived == batch {
+            Ok(())
+        } else {
+            Err(Corrupt { expected_seq: batch_seq, found_seq: 0 })
         });
         let right = verified.is_ok();
         if outcome.is_ok() {

@@ -122,10 +122,26 @@ impl Size {
             Size::Large => Packet1480::BYTES,
         }
     }
+}
 
-    /// As it is written in ids.
+/// A path: what carries the messages, and how large they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Path {
+    /// What carries them.
+    pub ring: Ring,
+    /// How large they are.
+    pub size: Size,
+}
+
+impl Path {
+    /// All sizes over each of `rings`, as the rows are ordered.
+    pub fn over(rings: &[Ring]) -> impl Iterator<Item = Path> + use<'_> {
+        rings.iter().flat_map(|&ring| Size::ALL.map(|size| Path { ring, size }))
+    }
+
+    /// As it is written in ids: `spsc_shm/16B`.
     pub fn id(self) -> String {
-        size_label(self.bytes())
+        format!("{}/{}", self.ring.id(), size_label(self.size.bytes()))
     }
 }
 
@@ -226,15 +242,14 @@ pub trait Side: Send {
 /// [`OpenPathError`].
 pub fn open(
     namespace: &Arc<Namespace>,
-    ring: Ring,
-    size: Size,
+    path: Path,
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
-    match size {
-        Size::Small => open_as::<Packet16>(namespace, ring, out, back),
-        Size::Medium => open_as::<Packet304>(namespace, ring, out, back),
-        Size::Large => open_as::<Packet1480>(namespace, ring, out, back),
+    match path.size {
+        Size::Small => open_as::<Packet16>(namespace, path.ring, out, back),
+        Size::Medium => open_as::<Packet304>(namespace, path.ring, out, back),
+        Size::Large => open_as::<Packet1480>(namespace, path.ring, out, back),
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::child::{ChildContext, ChildSpec};
 use crate::floor::Placement;
 use crate::namespace::PrivateNamespace;
-use crate::path::{self, Direction, OpenPathError, Ring, Side, Size};
+use crate::path::{self, Direction, OpenPathError, Path, Ring, Side};
 use crate::peer::{self, Peer, PeerError};
 use crate::pin::CpuPair;
 use crate::stream::{Sent, StreamPlan, Streamed};
@@ -50,7 +50,7 @@ pub enum PathError {
 /// What the far side is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Job {
-    Open { ring: Ring, size: Size, there: String, back: String },
+    Open { path: Path, there: String, back: String },
     Echo { plan: RoundPlan, source: TickSource },
     Receive { plan: StreamPlan, source: TickSource },
     Close,
@@ -124,15 +124,15 @@ impl PathPair {
     /// # Errors
     ///
     /// [`PathError::Open`] and [`PathError::Peer`].
-    pub fn open(&mut self, ring: Ring, size: Size) -> Result<(), PathError> {
+    pub fn open(&mut self, path: Path) -> Result<(), PathError> {
         self.close()?;
         self.opened += 1;
-        let name = |end| format!("{}/{}/{}/{end}", ring.id(), size.id(), self.opened);
+        let name = |end| format!("{}/{}/{end}", path.id(), self.opened);
         let (there, back) = (name("there"), name("back"));
         let direction = |name| Direction { name, create: true };
-        let side = path::open(&self.namespace, ring, size, direction(&there), direction(&back))?;
-        self.peer.call(Job::Open { ring, size, there, back })?;
-        self.near = Some(Near { side, ring, next_seq: 1 });
+        let side = path::open(&self.namespace, path, direction(&there), direction(&back))?;
+        self.peer.call(Job::Open { path, there, back })?;
+        self.near = Some(Near { side, ring: path.ring, next_seq: 1 });
         Ok(())
     }
 
@@ -239,10 +239,10 @@ struct Far {
 impl Far {
     fn answer(&mut self, job: Job, watch: &Watch) -> Result<Answer, String> {
         match job {
-            Job::Open { ring, size, there, back } => {
+            Job::Open { path, there, back } => {
                 let direction = |name| Direction { name, create: false };
                 let (out, back) = (direction(&back), direction(&there));
-                let side = path::open(&self.namespace, ring, size, out, back);
+                let side = path::open(&self.namespace, path, out, back);
                 self.side = Some(side.map_err(|error| error.to_string())?);
                 Ok(Answer::Done)
             }
@@ -269,6 +269,7 @@ impl Far {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::Size;
     use crate::pin;
 
     #[test]
@@ -293,7 +294,7 @@ mod tests {
             let mut pair = PathPair::start(Placement::CrossThread, cpus, source, &private).unwrap();
             assert!(matches!(pair.stream(1), Err(PathError::Closed)));
             for (ring, size) in all.into_iter().zip(Size::ALL.into_iter().cycle()) {
-                pair.open(ring, size).unwrap();
+                pair.open(Path { ring, size }).unwrap();
                 for timing in [Timing::RoundTrip, Timing::OneWay, Timing::SendCall] {
                     let (round, echo) = pair.round(timing, 5, 40).unwrap();
                     assert_eq!((round.sent, round.received, echo.echoed), (40, 40, 45));

@@ -137,6 +137,20 @@ impl Point {
         Some(self.check_files())
     }
 
+    /// Stops a victim at its `stop`-th stop, leaves the topic, and lets the victim end its life.
+    fn leave_at(&mut self, stop: usize) -> Option<Check> {
+        let mut victim = Victim::spawn("life", self.dir.path());
+        for _ in 0..=stop {
+            if victim.run_to_system_call() == Stop::Mark {
+                return None;
+            }
+        }
+        drop(self.topic.take());
+        victim.run_to_mark();
+        let gone = self.topic_bytes().is_none();
+        Some(if gone { Ok(()) } else { Err("the topic outlives both".into()) })
+    }
+
     fn namespace_path(&self) -> PathBuf {
         self.dir.path().join("default")
     }
@@ -222,15 +236,21 @@ fn pass(segment: &Arc<Segment>, consumer: &mut Consumer<u64>) -> Check {
     Ok(())
 }
 
-/// Kills a life at each of its stops, and returns what was wrong afterwards.
+/// Kills a life at each of its stops, and checks what it left.
 fn sweep_life(scene: Scene, check: impl Fn(Point) -> Check) {
+    sweep_stops(scene, |point, stop| {
+        let files = point.kill_at(stop)?;
+        Some(files.and_then(|()| check(point)))
+    });
+}
+
+/// Visits each stop of a life; `visit` answers `None` where there is no such stop.
+fn sweep_stops(scene: Scene, visit: impl Fn(Point, usize) -> Option<Check>) {
     let mut faults = Vec::new();
     let mut stops = 0;
     for stop in 0..STOPS_MAX {
-        let point = Point::new(scene);
-        let Some(files) = point.kill_at(stop) else { break };
+        let Some(outcome) = visit(Point::new(scene), stop) else { break };
         stops = stop + 1;
-        let outcome = files.and_then(|()| check(point));
         faults.extend(outcome.err().map(|error| format!("|   at stop {stop}: {error}")));
     }
     println!("| {scene:?} | {stops} stops at system calls | {} faults |", faults.len());
@@ -257,6 +277,12 @@ fn an_attended_topic_survives_the_death_of_a_visitor_at_any_system_call() {
 #[test]
 fn a_leftover_topic_is_usable_after_a_death_at_any_system_call_of_who_came_next() {
     sweep_life(Scene::Leftover, Point::check);
+}
+
+/// Nobody is killed here: one of the last two is slow.
+#[test]
+fn the_last_to_leave_removes_the_topic_wherever_another_was_stopped() {
+    sweep_stops(Scene::Topic, |mut point, stop| point.leave_at(stop));
 }
 
 /// What any death leaves is removed by one sweep, in a process that was there before.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use horus_shm::Namespace;
 use tempfile::TempDir;
 
+use common::Child;
 use stream::{Account, Tagged};
 use tracer::ends::{CAPACITY, Kind, Ring};
 use tracer::route::Route;
@@ -38,24 +39,27 @@ enum Call {
     Send,
     /// A send that has to look at the gates, once a lap.
     SendAndLook,
+    /// A send that finds no room, and a dead reader to blame for it.
+    SendAndReap,
     Recv,
     Latest,
 }
 
 impl Call {
-    const ALL: [Self; 4] = [Self::Send, Self::SendAndLook, Self::Recv, Self::Latest];
+    const ALL: [Self; 5] =
+        [Self::Send, Self::SendAndLook, Self::SendAndReap, Self::Recv, Self::Latest];
 
     fn parse(name: &str) -> Self {
         Self::ALL.into_iter().find(|call| format!("{call:?}") == name).unwrap()
     }
 
     fn is_send(self) -> bool {
-        matches!(self, Self::Send | Self::SendAndLook)
+        matches!(self, Self::Send | Self::SendAndLook | Self::SendAndReap)
     }
 
     /// Messages before the call: they decide what the call finds.
     fn warm(self) -> u32 {
-        if self == Self::SendAndLook { CAPACITY as u32 } else { 5 }
+        if matches!(self, Self::SendAndLook | Self::SendAndReap) { CAPACITY as u32 } else { 5 }
     }
 }
 
@@ -75,7 +79,11 @@ fn child_role() {
     let Some(role) = common::role() else { return };
     let role: Vec<_> = role.split(' ').collect();
     let [kind, call, words, topic] = role[..] else { panic!("{role:?}") };
-    let (kind, call) = (Kind::parse(kind), Call::parse(call));
+    let kind = Kind::parse(kind);
+    if call == "Wait" {
+        return wait(kind, topic);
+    }
+    let call = Call::parse(call);
     match words {
         "8" => play::<Small>(kind, call, topic),
         _ => play::<Large>(kind, call, topic),
@@ -85,6 +93,15 @@ fn child_role() {
 fn play<M: Tagged>(kind: Kind, call: Call, topic: &str) {
     let ring = Ring::<M>::open(kind, &spawn::inherited_namespace(), topic);
     if call.is_send() { send(&ring, call) } else { receive(&ring, call) }
+}
+
+/// A receiver that never receives.
+fn wait(kind: Kind, topic: &str) {
+    spawn::die_with_parent();
+    let ring = Ring::<Small>::open(kind, &spawn::inherited_namespace(), topic);
+    let _receiver = ring.receiver().unwrap();
+    common::say("here");
+    common::park();
 }
 
 /// Before the call, after the call, and so on; each round is one lap.
@@ -169,6 +186,13 @@ impl Sweep {
         let Self { kind, call, words } = self;
         let role = format!("{kind:?} {call:?} {words} {topic}");
         let spawn = |dir: &Path| Victim::spawn(&role, dir);
+        if call == Call::SendAndReap {
+            let survivors = Survivors::bystanders(kind, &place.namespace, topic);
+            let mut child = Child::spawn(&format!("{kind:?} Wait 8 {topic}"), place.dir.path());
+            assert_eq!(child.listen(), "here");
+            child.kill();
+            return Scene { victim: spawn(place.dir.path()), survivors };
+        }
         if call.is_send() {
             let mut survivors = Survivors::beside_sender(kind, &place.namespace, topic);
             let victim = spawn(place.dir.path());
@@ -234,7 +258,9 @@ impl Sweep {
                 let Scene { mut victim, mut survivors } = self.scene::<M>(place, &topic);
                 route.follow(&mut victim, point);
                 victim.kill();
-                let check = if self.call.is_send() {
+                let check = if self.call == Call::SendAndReap {
+                    survivors.bury_reaper(order)
+                } else if self.call.is_send() {
                     survivors.bury_sender(self.call.warm(), order)
                 } else {
                     let latest = self.call == Call::Latest;
@@ -269,6 +295,22 @@ impl Sweep {
             }
         }
         Outcome { instructions: route.instructions(), points: points.len() as u64, wedged }
+    }
+
+    /// Prints the row of a table, and returns the number of wedged points.
+    fn show(self, blow: &str, outcome: &Outcome) -> usize {
+        let Outcome { instructions, points, wedged } = outcome;
+        let (kind, call) = (format!("{:?}", self.kind), format!("{:?}", self.call));
+        println!(
+            "| {kind:<8} | {call:<11} | {:>4} B | {blow} | {instructions:>5} instructions \
+             | {points:>4} points | {:>3} wedged |",
+            self.words * 8,
+            wedged.len()
+        );
+        for (point, error) in wedged.iter().take(4).chain(wedged.iter().skip(4).last()) {
+            println!("|   after {point}: {error}");
+        }
+        wedged.len()
     }
 
     fn again<M: Tagged>(self, place: &Place, fault: usize) -> (Victim, Survivors<M>, u32) {
@@ -314,24 +356,8 @@ impl Sweep {
 
 fn sweep<M: Tagged>(kind: Kind, call: Call) -> usize {
     let sweep = Sweep { kind, call, words: size_of::<M>() / 8 };
-    let mut all_wedged = 0;
-    for (blow, outcome) in
-        [("kill", sweep.kill::<M>(&Place::new())), ("stop", sweep.stop::<M>(&Place::new()))]
-    {
-        let Outcome { instructions, points, wedged } = outcome;
-        let (kind, call) = (format!("{kind:?}"), format!("{call:?}"));
-        println!(
-            "| {kind:<8} | {call:<11} | {:>4} B | {blow} | {instructions:>5} instructions \
-             | {points:>4} points | {:>3} wedged |",
-            size_of::<M>(),
-            wedged.len()
-        );
-        for (point, error) in wedged.iter().take(4).chain(wedged.iter().skip(4).last()) {
-            println!("|   after {point}: {error}");
-        }
-        all_wedged += wedged.len();
-    }
-    all_wedged
+    let killed = sweep.show("kill", &sweep.kill::<M>(&Place::new()));
+    killed + sweep.show("stop", &sweep.stop::<M>(&Place::new()))
 }
 
 /// Sweeps calls of both sizes and returns the number of wedged points.
@@ -362,6 +388,15 @@ fn pod_goes_on_after_a_kill_or_stop_at_any_instruction() {
 #[test]
 fn reliable_goes_on_after_a_kill_or_stop_at_any_instruction() {
     assert_eq!(sweep_all(Kind::Reliable, &[Call::Send, Call::SendAndLook, Call::Recv]), 0);
+}
+
+/// Here three die: a reader first, then the sender that was about to free its gate.
+#[test]
+fn gated_rings_go_on_after_a_kill_at_any_instruction_of_freeing_a_dead_gate() {
+    for kind in [Kind::Spsc, Kind::Mpsc, Kind::Reliable] {
+        let sweep = Sweep { kind, call: Call::SendAndReap, words: 8 };
+        assert_eq!(sweep.show("kill", &sweep.kill::<Small>(&Place::new())), 0);
+    }
 }
 
 /// The sweep can fail: a shared ticket wedges the other producers.

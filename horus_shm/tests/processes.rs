@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use horus_shm::{
-    Access, Consumer, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer, Reading,
+    Access, Consumer, FanoutShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer, Reading,
     Request, RingOptions, Segment, TopicName, TypeInfo, sweep,
 };
 
@@ -31,6 +31,7 @@ const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind:
 const PARENT: u32 = 1;
 const ECHOES: u32 = 500;
 const LEDGER_MESSAGES: u32 = 20_000;
+const LEDGER_CAPACITY: u64 = 1024;
 const KILL_ROUNDS: u32 = 40;
 const CRASHES: u32 = 200;
 const RACERS: u32 = 8;
@@ -174,7 +175,8 @@ fn count(namespace: &Arc<Namespace>, kind: Kind, total: u64) {
 fn fanout_between_four_processes_accounts_for_every_message() {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
-    let _ring = Ring::<Message>::create(Kind::Fanout, &namespace, "topic");
+    let options = RingOptions::capacity(LEDGER_CAPACITY);
+    let _ring = FanoutShm::<Message>::create(&namespace, "topic", &options).unwrap();
     let total = 2 * u64::from(LEDGER_MESSAGES);
     let spawn = |role: String| {
         let mut child = Child::spawn(&role, dir.path());

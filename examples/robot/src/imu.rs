@@ -41,8 +41,8 @@ pub(crate) fn sample(tick: u64) -> Imu {
     let phase = std::f64::consts::TAU * tick as f64 / YAW_PERIOD_TICKS;
     let shake = (phase * 97.0).sin();
     let mut sample = Imu::default();
-    // The unit provides no orientation, which leaves room for the number of the tick.
-    sample.orientation_covariance[1] = tick as f64;
+    // The unit provides no orientation, which leaves room to say which process this is.
+    sample.orientation_covariance[1] = f64::from(std::process::id());
     sample.angular_velocity = [0.01 * shake, -0.01 * shake, YAW_RATE_MAX_RAD_S * phase.sin()];
     sample.angular_velocity_covariance = diagonal(NOISE_RAD2_S2);
     sample.linear_acceleration = [0.1 * shake, 0.05 * shake, GRAVITY_M_S2];
@@ -51,9 +51,9 @@ pub(crate) fn sample(tick: u64) -> Imu {
     check::signed(sample)
 }
 
-/// The tick that a sample was measured at; begins anew with the process.
-pub(crate) fn tick(sample: &Imu) -> u64 {
-    sample.orientation_covariance[1] as u64
+/// The id of the process that a sample is from.
+pub(crate) fn process(sample: &Imu) -> u32 {
+    sample.orientation_covariance[1] as u32
 }
 
 fn diagonal(variance: f64) -> [f64; 9] {

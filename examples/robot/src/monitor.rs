@@ -49,8 +49,8 @@ struct Monitor {
     imu: Watch<Imu>,
     scan: Watch<LaserScan>,
     cmd_vel: Watch<CmdVel>,
-    /// Tick and timestamp of the last IMU sample.
-    last_sample: Option<(u64, u64)>,
+    /// Process and timestamp of the last IMU sample.
+    last_sample: Option<(u32, u64)>,
     clock: ClockWatch,
     start: Instant,
     last_table: Instant,
@@ -81,9 +81,9 @@ impl Monitor {
         self.last_look = now;
         let last_sample = &mut self.last_sample;
         self.imu.drain(|sample, received_ns| {
-            let (tick, first_ns) = (imu::tick(sample), sample.timestamp_ns);
-            if let Some((last_tick, last_ns)) = last_sample.replace((tick, first_ns))
-                && tick <= last_tick
+            let (process, first_ns) = (imu::process(sample), sample.timestamp_ns);
+            if let Some((last_process, last_ns)) = last_sample.replace((process, first_ns))
+                && process != last_process
             {
                 Report::Restarted { last_ns, first_ns, received_ns }.send();
             }

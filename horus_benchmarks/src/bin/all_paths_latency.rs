@@ -12,7 +12,7 @@ use horus_benchmarks::goals::{self, FLOOR_NS};
 use horus_benchmarks::loopback;
 use horus_benchmarks::micro::MicroPlan;
 use horus_benchmarks::namespace::PrivateNamespace;
-use horus_benchmarks::path::{self, CAPACITY, Direction, Ring, Side, Size};
+use horus_benchmarks::path::{self, CAPACITY, Direction, Path, Ring, Side, Size};
 use horus_benchmarks::path_pair::{self, PathError, PathPair};
 use horus_benchmarks::progress::Progress;
 use horus_benchmarks::report::Row;
@@ -135,59 +135,55 @@ impl Bench {
     }
 
     fn one_thread(&mut self) -> Outcome {
-        for ring in IN_ONE_THREAD {
-            for size in Size::ALL {
-                let id = format!("one_way/same_thread/{}/{}", ring.id(), size.id());
-                if self.wants(&id) {
-                    self.loop_round(&id, ring, size)?;
-                }
+        for path in Path::over(&IN_ONE_THREAD) {
+            let id = format!("one_way/same_thread/{}", path.id());
+            if self.wants(&id) {
+                self.loop_round(&id, path)?;
             }
         }
-        for ring in STREAMS {
-            for size in Size::ALL {
-                let id = format!("throughput/same_thread/{}/{}", ring.id(), size.id());
-                if self.wants(&id) {
-                    self.loop_streams(&id, ring, size)?;
-                }
+        for path in Path::over(&STREAMS) {
+            let id = format!("throughput/same_thread/{}", path.id());
+            if self.wants(&id) {
+                self.loop_streams(&id, path)?;
             }
         }
         Ok(())
     }
 
-    fn open_loop(&self, id: &str, ring: Ring, size: Size) -> Result<Box<dyn Side>, Box<dyn Error>> {
+    fn open_loop(&self, id: &str, path: Path) -> Result<Box<dyn Side>, Box<dyn Error>> {
         let namespace = self.private.open()?;
         let out = Direction { name: id, create: true };
         let back = Direction { name: id, create: false };
-        Ok(path::open(&namespace, ring, size, out, back)?)
+        Ok(path::open(&namespace, path, out, back)?)
     }
 
-    fn loop_round(&mut self, id: &str, ring: Ring, size: Size) -> Outcome {
-        let mut side = self.open_loop(id, ring, size)?;
+    fn loop_round(&mut self, id: &str, path: Path) -> Outcome {
+        let mut side = self.open_loop(id, path)?;
         let effort = self.session.effort;
         let batches = (u64::from(effort.rounds) * effort.samples / 4).max(1);
         let source = self.session.clock.source();
         let plan = MicroPlan { source, warm_up: batches.div_ceil(10), batches };
         let micro = side.loop_round(&plan, 1)?;
         let row = Row::micro(id, &micro, &self.session.clock);
-        let basis = format!("{}; send + recv, batches of {}", ring.arrangement(), micro.batch);
+        let basis = format!("{}; send + recv, batches of {}", path.ring.arrangement(), micro.batch);
         self.session.report.push(row, &basis);
         Ok(())
     }
 
-    fn loop_streams(&mut self, id: &str, ring: Ring, size: Size) -> Outcome {
-        let mut side = self.open_loop(id, ring, size)?;
-        let (messages, producers) = (self.messages(size), ring.producers());
+    fn loop_streams(&mut self, id: &str, path: Path) -> Outcome {
+        let mut side = self.open_loop(id, path)?;
+        let (messages, producers) = (self.messages(path.size), path.ring.producers());
         let clock = &self.session.clock;
         let (mut streams, mut rates) = (Vec::new(), Vec::new());
         for number in 0..u64::from(self.repetitions()) {
             let plan = StreamPlan { messages, first_seq: 1 + number * messages, producers };
             let streamed = side.loop_stream(&plan, clock.source())?;
-            path_pair::check_loss(ring, &streamed)?;
+            path_pair::check_loss(path.ring, &streamed)?;
             rates.push(streamed.messages_per_s(clock.hz()));
             streams.push(streamed);
         }
         let row = Row::throughput(id, &streams, Some(stats::median(&mut rates)));
-        let basis = format!("{}; bursts of {}", ring.arrangement(), loopback::BURST);
+        let basis = format!("{}; bursts of {}", path.ring.arrangement(), loopback::BURST);
         self.session.report.push(row, &basis);
         Ok(())
     }
@@ -203,20 +199,16 @@ impl Bench {
         self.session.report.set(&format!("spin/{place}"), serde_json::to_value(spin)?);
         let mut all = floor.round(Lines::Two, effort.warm_up, effort.samples)?;
         let mut ends = Ends { bench: self, floor, pair, place };
-        for ring in ONE_WAY {
-            for size in Size::ALL {
-                let id = format!("one_way/{place}/{}/{}", ring.id(), size.id());
-                if ends.bench.wants(&id) {
-                    all.merge(&ends.one_way(&id, ring, size)?);
-                }
+        for path in Path::over(&ONE_WAY) {
+            let id = format!("one_way/{place}/{}", path.id());
+            if ends.bench.wants(&id) {
+                all.merge(&ends.one_way(&id, path)?);
             }
         }
-        for ring in STREAMS {
-            for size in Size::ALL {
-                let id = format!("throughput/{place}/{}/{}", ring.id(), size.id());
-                if ends.bench.wants(&id) {
-                    ends.streams(&id, ring, size)?;
-                }
+        for path in Path::over(&STREAMS) {
+            let id = format!("throughput/{place}/{}", path.id());
+            if ends.bench.wants(&id) {
+                ends.streams(&id, path)?;
             }
         }
         let id = format!("floor/{place}/two_lines/8B");
@@ -237,10 +229,10 @@ struct Ends<'a> {
 
 impl Ends<'_> {
     /// Measures a row of latencies; all rounds of the floor beside it.
-    fn one_way(&mut self, id: &str, ring: Ring, size: Size) -> Result<Round, Box<dyn Error>> {
+    fn one_way(&mut self, id: &str, path: Path) -> Result<Round, Box<dyn Error>> {
         let (effort, clock) = (self.bench.session.effort, &self.bench.session.clock);
         let (pair, floor) = (&mut self.pair, &mut self.floor);
-        pair.open(ring, size)?;
+        pair.open(path)?;
         let measured = between_floors(
             effort.rounds,
             clock,
@@ -254,7 +246,7 @@ impl Ends<'_> {
             .with_floor_ratio(ratio)
             .with_send_call(&calls.0, &self.bench.session.clock);
         self.one_way_by_tsc(id)?;
-        self.bench.session.report.push(row, &format!("RTT/2; {}", ring.arrangement()));
+        self.bench.session.report.push(row, &format!("RTT/2; {}", path.ring.arrangement()));
         self.note_floor(id, &measured);
         measured.floor.ok_or_else(|| "no rounds of the floor".into())
     }
@@ -290,11 +282,11 @@ impl Ends<'_> {
     }
 
     /// Measures a row of throughput: the median of the streams beside a steady floor.
-    fn streams(&mut self, id: &str, ring: Ring, size: Size) -> Outcome {
-        let (messages, repetitions) = (self.bench.messages(size), self.bench.repetitions());
+    fn streams(&mut self, id: &str, path: Path) -> Outcome {
+        let (messages, repetitions) = (self.bench.messages(path.size), self.bench.repetitions());
         let (effort, clock) = (self.bench.session.effort, &self.bench.session.clock);
         let (pair, floor) = (&mut self.pair, &mut self.floor);
-        pair.open(ring, size)?;
+        pair.open(path)?;
         // Warms up: the rings' pages, and both processes' caches.
         pair.stream(messages.div_ceil(10))?;
         let measured = between_floors(
@@ -325,7 +317,7 @@ impl Ends<'_> {
             })
             .collect();
         let sent = stats::median(&mut sent_rates) / 1e6;
-        let basis = format!("{}; sent {sent:.1}M/s", ring.arrangement());
+        let basis = format!("{}; sent {sent:.1}M/s", path.ring.arrangement());
         self.bench.session.report.push(row, &basis);
         self.bench.session.report.note("streams", id, note);
         self.note_floor(id, &measured);

@@ -70,7 +70,8 @@ fn judge(
     // WHY: tests may do to a process what no library should.
     let manifest = file.path.ends_with("Cargo.toml");
     let place = if manifest { format!("{}/", this.folder) } else { file.path.clone() };
-    let fits = |allowed: &&str| place.starts_with(*allowed) || manifest && allowed.starts_with(&place);
+    let fits =
+        |allowed: &&str| place.starts_with(*allowed) || manifest && allowed.starts_with(&place);
     let system = SYSTEM.contains(&to) && !file.is_test();
     (system && !SYSTEM_PLACES.iter().any(|allowed| fits(&allowed))).then(|| {
         let advice = format!("move what needs {to} to horus_shm (or to horus_core::rt).");
@@ -162,7 +163,8 @@ pub(crate) fn safe_core(repo: &Repo) -> Vec<Violation> {
     let exempt = |file: &File| UNSAFE_PLACES.iter().any(|place| file.path.starts_with(place));
     for file in repo.rust().filter(|file| file.is_under("horus_core/src") && !exempt(file)) {
         for (index, line) in file.lines.iter().enumerate() {
-            let lifts = ["allow", "expect", "warn"].iter().any(|word| lex::has_word(&line.code, word));
+            let lifts =
+                ["allow", "expect", "warn"].iter().any(|word| lex::has_word(&line.code, word));
             if lifts && lex::has_word(&line.code, "unsafe_code") {
                 let advice = "unsafe code belongs in horus_shm.".to_owned();
                 violations.push(file.violation(index, "unsafe-code", advice));
@@ -184,9 +186,8 @@ mod tests {
     fn found(path: &str, text: &str) -> Vec<String> {
         let names = ["horus_shm", "horus_core", "horus_py", "horus_benchmarks", "robot"];
         let folder = |name| if name == "robot" { "examples/robot" } else { name };
-        let manifests = names.map(|name| {
-            (format!("{}/Cargo.toml", folder(name)), manifest(name, ""))
-        });
+        let manifests =
+            names.map(|name| (format!("{}/Cargo.toml", folder(name)), manifest(name, "")));
         let mut files: Vec<(&str, &str)> =
             manifests.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         files.retain(|(other, _)| *other != path);
@@ -223,8 +224,16 @@ mod tests {
         let table: [(&str, &str, &[&str]); 9] = [
             ("horus_shm", "[dependencies]\nhorus_core.workspace = true", &["import-direction:4"]),
             ("horus_shm", "[dependencies.horus-core]\n", &["import-direction:3"]),
-            ("horus_shm", "[dependencies]\na = { package = \"horus-core\" }", &["import-direction:4"]),
-            ("horus_shm", "[target.'cfg(unix)'.dependencies]\nhorus_py = {}", &["import-direction:4"]),
+            (
+                "horus_shm",
+                "[dependencies]\na = { package = \"horus-core\" }",
+                &["import-direction:4"],
+            ),
+            (
+                "horus_shm",
+                "[target.'cfg(unix)'.dependencies]\nhorus_py = {}",
+                &["import-direction:4"],
+            ),
             ("horus_shm", "[dev-dependencies]\nhorus_core.workspace = true", &[]),
             ("horus_py", "[dependencies]\nhorus_shm = { path = \"\" }", &["import-direction:4"]),
             ("horus_py", "[dependencies]\nlibc = \"0.2\"", &["kernel:4"]),

@@ -199,7 +199,8 @@ mod tests {
     #[test]
     fn a_folder_counts_as_present_if_it_holds_a_file() {
         let repo = Repo::of(&[("docs/a.md", ""), ("documents", "")]);
-        for (path, present) in [("docs", true), ("docs/", true), ("doc", false), ("documents", true)]
+        for (path, present) in
+            [("docs", true), ("docs/", true), ("doc", false), ("documents", true)]
         {
             assert_eq!(repo.has(path), present, "{path}");
         }

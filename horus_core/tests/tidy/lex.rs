@@ -63,7 +63,8 @@ fn code(rest: &[char], line: &mut Line) -> (State, usize) {
             (State::RawText { hashes }, 2 + hashes)
         }
         ['\'', '\\', ..] => {
-            let end = rest.iter().skip(3).position(|&c| c == '\'').map_or(rest.len(), |end| end + 4);
+            let end =
+                rest.iter().skip(3).position(|&c| c == '\'').map_or(rest.len(), |end| end + 4);
             line.code.push_str("''");
             (State::Code, end)
         }
@@ -140,9 +141,8 @@ pub(crate) fn is_word(c: char) -> bool {
 
 /// The identifiers of `code` and the byte at which each starts.
 pub(crate) fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
-    let starts = code.char_indices().filter(|&(at, c)| {
-        is_word(c) && !code[..at].ends_with(is_word)
-    });
+    let starts =
+        code.char_indices().filter(|&(at, c)| is_word(c) && !code[..at].ends_with(is_word));
     starts.map(|(at, _)| {
         let length = code[at..].find(|c| !is_word(c)).unwrap_or(code.len() - at);
         (at, &code[at..at + length])
@@ -227,7 +227,8 @@ mod tests {
 
     #[test]
     fn statements_begin_after_the_one_before() {
-        let text = "a();\nlet b = c(\n    d,\n    e,\n)\n.f();\nmatch g {\n    h =>\n    i,\n    j,\n}";
+        let text =
+            "a();\nlet b = c(\n    d,\n    e,\n)\n.f();\nmatch g {\n    h =>\n    i,\n    j,\n}";
         let lines = lines(text);
         let starts: Vec<_> = (0..lines.len()).map(|at| statement_start(&lines, at)).collect();
         assert_eq!(starts, [0, 1, 1, 1, 1, 1, 6, 7, 7, 9, 10]);

@@ -86,7 +86,11 @@ pub(crate) fn banned_words(file: &File) -> Vec<Violation> {
                 !word.starts_with(lex::is_word) || !code[..at].ends_with(lex::is_word)
             };
             if code.match_indices(word).any(standing_alone) {
-                violations.push(file.violation(index, "banned-word", format!("`{word}`: {advice}.")));
+                violations.push(file.violation(
+                    index,
+                    "banned-word",
+                    format!("`{word}`: {advice}."),
+                ));
             }
         }
         let noted = lex::words(&line.comment).any(|(at, word)| {

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use super::{Access, NamespaceError};
-use crate::sys;
+use crate::sys::{self, Stat};
 
 /// How often a directory that comes and goes is tried.
 const ATTEMPTS: u32 = 8;
@@ -38,7 +38,10 @@ pub(super) fn open(
         match sys::open_dir(parent, name) {
             Ok(dir) => return check(dir.as_fd(), path, access).map(|()| dir),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(refusal(parent, name, path, access, error)),
+            Err(error) => {
+                let found = sys::fstatat(parent, name).ok();
+                return Err(refusal(found, path, access, error));
+            }
         }
         let made = sys::make_dir(parent, name, access.dir_mode)
             .and_then(|()| undo_umask(parent, name, access));
@@ -91,7 +94,7 @@ fn check(dir: BorrowedFd<'_>, path: &Path, access: Access) -> Result<(), Namespa
     }
 }
 
-fn refuse_if_foreign(stat: &sys::Stat, path: &Path, access: Access) -> Result<(), NamespaceError> {
+fn refuse_if_foreign(stat: &Stat, path: &Path, access: Access) -> Result<(), NamespaceError> {
     let wanted_uid = sys::effective_uid();
     let mode = stat.permissions();
     let is_closed = mode & !access.dir_mode == 0;
@@ -108,20 +111,14 @@ fn refuse_if_foreign(stat: &sys::Stat, path: &Path, access: Access) -> Result<()
     })
 }
 
-/// Says what is there instead of a directory that can be opened.
-fn refusal(
-    parent: BorrowedFd<'_>,
-    name: &OsStr,
-    path: &Path,
-    access: Access,
-    error: io::Error,
-) -> NamespaceError {
-    match sys::fstatat(parent, name) {
-        Ok(stat) if !stat.is_dir() => NamespaceError::NotADirectory { path: path.into() },
-        Ok(stat) => match refuse_if_foreign(&stat, path, access) {
+/// Says what was found instead of a directory that can be opened.
+fn refusal(found: Option<Stat>, path: &Path, access: Access, error: io::Error) -> NamespaceError {
+    match found {
+        Some(stat) if !stat.is_dir() => NamespaceError::NotADirectory { path: path.into() },
+        Some(stat) => match refuse_if_foreign(&stat, path, access) {
             Err(refused) => refused,
             Ok(()) => io_error("open", path)(error),
         },
-        Err(_) => io_error("open", path)(error),
+        None => io_error("open", path)(error),
     }
 }

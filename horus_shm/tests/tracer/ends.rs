@@ -89,19 +89,20 @@ impl<M: Tagged> Ring<M> {
         name: &str,
         create: bool,
     ) -> Result<Self, OpenError> {
+        let any = RingOptions::default();
         let one = RingOptions::capacity(CAPACITY);
         let many_producers = RingOptions { producers: Some(PLACES), ..one.clone() };
         let many_consumers = RingOptions { consumers: Some(PLACES), ..one.clone() };
         let many = RingOptions { consumers: Some(PLACES), ..many_producers.clone() };
         Ok(match (kind, create) {
             (Kind::Spsc, true) => Self::Spsc(SpscShm::create(namespace, name, &one)?),
-            (Kind::Spsc, false) => Self::Spsc(SpscShm::open(namespace, name, &one)?),
+            (Kind::Spsc, false) => Self::Spsc(SpscShm::open(namespace, name, &any)?),
             (Kind::Mpsc, true) => Self::Mpsc(MpscShm::create(namespace, name, &many_producers)?),
-            (Kind::Mpsc, false) => Self::Mpsc(MpscShm::open(namespace, name, &many_producers)?),
+            (Kind::Mpsc, false) => Self::Mpsc(MpscShm::open(namespace, name, &any)?),
             (Kind::Fanout, true) => Self::Fanout(FanoutShm::create(namespace, name, &many)?),
-            (Kind::Fanout, false) => Self::Fanout(FanoutShm::open(namespace, name, &many)?),
+            (Kind::Fanout, false) => Self::Fanout(FanoutShm::open(namespace, name, &any)?),
             (Kind::Pod, true) => Self::Pod(PodShm::create(namespace, name, &many_consumers)?),
-            (Kind::Pod, false) => Self::Pod(PodShm::open(namespace, name, &many_consumers)?),
+            (Kind::Pod, false) => Self::Pod(PodShm::open(namespace, name, &any)?),
             (Kind::Reliable, _) => {
                 let name = TopicName::new(name)?;
                 Self::Reliable(Segment::open_or_create(namespace, &name, &reliable::<M>())?)

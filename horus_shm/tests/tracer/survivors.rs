@@ -87,10 +87,15 @@ pub struct Survivors<M> {
 }
 
 impl<M: Tagged> Survivors<M> {
+    /// A ring of which this process has no end yet.
+    pub fn bystanders(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
+        let ring = Ring::create(kind, namespace, topic);
+        Self { kind, ring, sources: Vec::new(), readers: Vec::new() }
+    }
+
     /// A ring to which a sender will be added, for whom the last place is free.
     pub fn beside_sender(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
-        let ring = Ring::create(kind, namespace, topic);
-        let mut this = Self { kind, ring, sources: Vec::new(), readers: Vec::new() };
+        let mut this = Self::bystanders(kind, namespace, topic);
         this.add_reader(kind == Kind::Pod).unwrap();
         if kind.has_many_consumers() {
             this.add_reader(false).unwrap();
@@ -103,8 +108,7 @@ impl<M: Tagged> Survivors<M> {
 
     /// A ring to which a receiver will be added, for whom the last place is free.
     pub fn beside_receiver(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
-        let ring = Ring::create(kind, namespace, topic);
-        let mut this = Self { kind, ring, sources: Vec::new(), readers: Vec::new() };
+        let mut this = Self::bystanders(kind, namespace, topic);
         if kind.has_many_consumers() {
             this.add_reader(false).unwrap();
         }
@@ -188,6 +192,26 @@ impl<M: Tagged> Survivors<M> {
         self.drain()?;
         self.settle()?;
         self.expect_of_victim(&[sent, sent + 1])
+    }
+
+    /// After the death of a sender that was freeing, or about to free, a dead reader's gate.
+    pub fn bury_reaper(&mut self, order: Order) -> Check {
+        if order == Order::OthersFirst {
+            self.add_source(NEXT)?;
+            self.send(FLOW)?;
+            self.add_reader(false)?;
+        } else {
+            self.add_reader(false)?;
+            self.drain()?;
+            self.add_source(NEXT)?;
+        }
+        self.flow(FLOW)?;
+        self.drain()?;
+        self.settle()?;
+        match self.readers.last().map_or(0, |reader| reader.account.gaps) {
+            0 => Ok(()),
+            gaps => Err(format!("{gaps} messages are missing")),
+        }
     }
 
     /// Every full account of the victim's messages ends at one of `ends`.

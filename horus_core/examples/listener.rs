@@ -1,0 +1,54 @@
+//! Receives what the `talker` publishes on `cmd_vel`, until Ctrl-C.
+//!
+//! ```text
+//! cargo run --release -p horus_core --example listener [-- --count N]
+//! ```
+//!
+//! The latency is from the message's timestamp to its arrival here. The listener sleeps a little
+//! between two looks, and most of the latency is that sleep: the benchmarks measure without.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use horus_core::message::timestamp_now_ns;
+use horus_core::prelude::*;
+
+const LOOK_PERIOD: Duration = Duration::from_micros(50);
+/// One message in so many is shown.
+const SHOWN: u64 = 100;
+
+fn main() -> Result<ExitCode> {
+    let Some(count) = count() else {
+        eprintln!("usage: listener [--count N]");
+        return Ok(ExitCode::from(2));
+    };
+    let mut subscriber = Subscriber::<CmdVel>::new("cmd_vel")?;
+    let mut received = 0;
+    while received < count {
+        let Some(CmdVel { timestamp_ns, linear, angular }) = subscriber.recv() else {
+            thread::sleep(LOOK_PERIOD);
+            continue;
+        };
+        let latency_us = timestamp_now_ns().saturating_sub(timestamp_ns) as f64 / 1e3;
+        if received % SHOWN == 0 {
+            let (number, dropped) = (subscriber.sequence(), subscriber.lost());
+            println!(
+                "[listener] cmd_vel #{number} linear={linear:.2} angular={angular:.2}  \
+                 latency={latency_us:.1} us  dropped={dropped}"
+            );
+        }
+        received += 1;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How many messages to wait for; `None` if the command line is not understood.
+fn count() -> Option<u64> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => Some(u64::MAX),
+        ["--count", count] => count.parse().ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,48 @@
+//! Publishes velocity commands on `cmd_vel` 100 times a second, until Ctrl-C.
+//!
+//! ```text
+//! cargo run --release -p horus_core --example talker [-- --count N]
+//! ```
+//!
+//! Start it before or after the `listener`, as often as you like. Ctrl-C may end it at any
+//! instruction; the next talker goes on with the next number.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::prelude::*;
+
+const RATE_HZ: u32 = 100;
+
+fn main() -> Result<ExitCode> {
+    let Some(count) = count() else {
+        eprintln!("usage: talker [--count N]");
+        return Ok(ExitCode::from(2));
+    };
+    let mut publisher = Publisher::<CmdVel>::new("cmd_vel")?;
+    let mut deadline = Instant::now();
+    for turn in 0..count {
+        let angular = 0.5 * (turn as f32 / RATE_HZ as f32).sin();
+        let command = CmdVel::new(0.1, angular);
+        publisher.send(command)?;
+        if turn % u64::from(RATE_HZ) == 0 {
+            let (number, CmdVel { linear, .. }) = (publisher.sequence(), command);
+            println!("[talker] cmd_vel  #{number}  linear={linear:.2} angular={angular:.2}");
+        }
+        // Until the next deadline, not for a period: else each turn would add its own length.
+        deadline += Duration::from_secs(1) / RATE_HZ;
+        thread::sleep(deadline.saturating_duration_since(Instant::now()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How many messages to send; `None` if the command line is not understood.
+fn count() -> Option<u64> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => Some(u64::MAX),
+        ["--count", count] => count.parse().ok(),
+        _ => None,
+    }
+}

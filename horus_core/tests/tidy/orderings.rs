@@ -1,0 +1,352 @@
+//! Atomics come in pairs: every ordering has a label, both halves, and a place in the docs.
+
+use std::collections::BTreeMap;
+
+use super::files::{File, Repo, Violation};
+use super::lex::{self, Line};
+
+/// Where the edges of the lane protocol are declared.
+const EDGES: &str = "horus_shm/src/sync.rs";
+
+/// Where every label is argued for people.
+pub(crate) const DOCS: &str = "docs/memory-ordering.md";
+
+/// Orderings that another thread relies on.
+const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
+
+/// Files of `horus_shm` that name orderings beside [`EDGES`], and why.
+const ORDERING_PLACES: [&str; 3] = [
+    EDGES,
+    // Words of a payload: always relaxed, of any address.
+    "horus_shm/src/copy.rs",
+    // Statics of this process that `fork` handlers touch: not memory that a model replaces.
+    "horus_shm/src/fork.rs",
+];
+
+/// An ordering with a name: `SLOT_SEE` is the half `see` of the label `slot`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Edge {
+    name: String,
+    label: String,
+    half: String,
+    index: usize,
+}
+
+/// Where a label stands.
+#[derive(Debug)]
+struct Site<'a> {
+    file: &'a File,
+    index: usize,
+    label: String,
+}
+
+/// `ordering`, `ordering-half` and `ordering-docs`.
+pub(crate) fn orderings(repo: &Repo) -> Vec<Violation> {
+    let edges = repo.get(EDGES).map(declared).unwrap_or_default();
+    let mut violations = Vec::new();
+    let mut sites = Vec::new();
+    for file in repo.rust() {
+        violations.extend(labelled(file, &edges));
+        sites.extend(labels(file));
+    }
+    violations.extend(paired(&sites));
+    if let Some(file) = repo.get(EDGES) {
+        violations.extend(halves(repo, file, &edges));
+    }
+    if let Some(docs) = repo.get(DOCS) {
+        // WHY: what a test synchronises for itself is no part of the protocol.
+        let sites: Vec<_> = sites.into_iter().filter(|site| !site.file.is_test()).collect();
+        violations.extend(documented(docs, &sites));
+    }
+    violations
+}
+
+/// The edges that `file` declares: `const NAME: Edge = Edge::new("label/half", …)`.
+fn declared(file: &File) -> Vec<Edge> {
+    let edge = |(index, line): (usize, &str)| {
+        let (name, value) = line.trim().strip_prefix("pub const ")?.split_once(": Edge = ")?;
+        let (label, half) = value.split('"').nth(1)?.split_once('/')?;
+        let [name, label, half] = [name, label, half].map(str::to_owned);
+        Some(Edge { name, label, half, index })
+    };
+    file.text.lines().enumerate().filter_map(edge).collect()
+}
+
+/// Every use of an ordering or an edge has a label above it, and an edge has its own.
+fn labelled(file: &File, edges: &[Edge]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (index, line) in file.lines.iter().enumerate() {
+        if imports_orderings(&line.code) {
+            let advice = "write `Ordering::X` and `edge::X` where they are used.".to_owned();
+            violations.push(file.violation(index, "ordering", advice));
+        }
+        let used = used(&line.code, edges);
+        if used.is_empty() {
+            continue;
+        }
+        let found = labels_above(&file.lines, index, edges);
+        let advice = if found.is_empty() {
+            "say what it pairs with in an `// ORDERING(label):` comment directly above.".to_owned()
+        } else if let Some(edge) = used.iter().flatten().find(|edge| !found.contains(&edge.label)) {
+            format!("`{}` needs `ORDERING({})` above.", edge.name, edge.label)
+        } else {
+            continue;
+        };
+        violations.push(file.violation(index, "ordering", advice));
+    }
+    violations
+}
+
+fn imports_orderings(code: &str) -> bool {
+    let code = code.trim();
+    let import = code.starts_with("use ") || code.starts_with("pub use ");
+    import && ["Ordering::", "edge::"].iter().any(|path| code.contains(path))
+}
+
+/// What `code` uses: edges by name, and `None` for each ordering.
+fn used<'a>(code: &str, edges: &'a [Edge]) -> Vec<Option<&'a Edge>> {
+    let mut found = Vec::new();
+    for (at, word) in lex::words(code) {
+        let before = &code[..at];
+        if STRONG.contains(&word) && before.ends_with("Ordering::") {
+            found.push(None);
+        } else if before.ends_with("edge::") {
+            found.extend(edges.iter().find(|edge| edge.name == word).map(Some));
+        }
+    }
+    found
+}
+
+/// The labels of the statement in line `index`; of the one directly above, if that uses one too.
+fn labels_above(lines: &[Line], index: usize, edges: &[Edge]) -> Vec<String> {
+    let mut last = index;
+    loop {
+        let first = lex::statement_start(lines, last);
+        let found = labels_in(&lex::attached_comment(lines, first, last));
+        let above =
+            first.checked_sub(1).filter(|&above| !used(&lines[above].code, edges).is_empty());
+        match above {
+            Some(above) if found.is_empty() => last = above,
+            _ => return found,
+        }
+    }
+}
+
+fn labels_in(comment: &str) -> Vec<String> {
+    let rest = comment.split("ORDERING(").skip(1);
+    rest.filter_map(|rest| rest.split_once(')')).map(|(label, _)| label.to_owned()).collect()
+}
+
+fn labels(file: &File) -> impl Iterator<Item = Site<'_>> {
+    file.lines.iter().enumerate().flat_map(move |(index, line)| {
+        labels_in(&line.comment).into_iter().map(move |label| Site { file, index, label })
+    })
+}
+
+/// A label that stands in one place has no other half.
+fn paired(sites: &[Site]) -> Vec<Violation> {
+    let mut count = BTreeMap::new();
+    for site in sites {
+        *count.entry(&site.label).or_insert(0) += 1;
+    }
+    let single = sites.iter().filter(|site| count[&site.label] == 1);
+    let violation = |site: &Site| {
+        let advice = format!("`{}` stands only here: label its other half.", site.label);
+        site.file.violation(site.index, "ordering-half", advice)
+    };
+    single.map(violation).collect()
+}
+
+/// Every label has two edges or more, and every edge is used.
+fn halves(repo: &Repo, file: &File, edges: &[Edge]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for edge in edges {
+        let other = |other: &&Edge| other.label == edge.label && other.half != edge.half;
+        if edges.iter().find(other).is_none() {
+            let advice = format!("declare the other half of `{}`.", edge.label);
+            violations.push(file.violation(edge.index, "ordering-half", advice));
+        }
+        let path = format!("edge::{}", edge.name);
+        let uses = |file: &File| {
+            let names =
+                |line: &Line| line.code.contains(&path) && lex::has_word(&line.code, &edge.name);
+            !file.is_test() && file.lines.iter().any(names)
+        };
+        if !repo.rust().any(uses) {
+            let advice = format!("nobody uses `{}`.", edge.name);
+            violations.push(file.violation(edge.index, "ordering-half", advice));
+        }
+    }
+    violations
+}
+
+/// The table of the docs and the labels of the code are the same.
+fn documented(docs: &File, sites: &[Site]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let rows = rows(docs);
+    let mut missing = BTreeMap::new();
+    for site in sites.iter().filter(|site| rows.iter().all(|(_, label)| *label != site.label)) {
+        missing.entry(&site.label).or_insert(site);
+    }
+    for (label, site) in missing {
+        let advice = format!("give `{label}` a row in {DOCS}.");
+        violations.push(site.file.violation(site.index, "ordering-docs", advice));
+    }
+    for (index, label) in rows {
+        if !sites.iter().any(|site| site.label == label) {
+            let advice = format!("no code has the label `{label}`: remove the row.");
+            violations.push(docs.violation(index, "ordering-docs", advice));
+        }
+    }
+    violations
+}
+
+/// The labels of the docs: what stands in backticks in the first column of a table.
+fn rows(docs: &File) -> Vec<(usize, String)> {
+    let mut rows = Vec::new();
+    for (index, line) in docs.text.lines().enumerate() {
+        let Some(cell) = line.strip_prefix('|').and_then(|line| line.split('|').next()) else {
+            continue;
+        };
+        for code in cell.split('`').skip(1).step_by(2) {
+            let label = code.trim_start_matches("ORDERING(").trim_end_matches(')');
+            let label = label.split('/').next().unwrap_or_default();
+            rows.push((index, label.to_owned()));
+        }
+    }
+    rows
+}
+
+/// `ordering-import`: in `horus_shm` orderings are named in one place.
+pub(crate) fn ordering_imports(file: &File) -> Vec<Violation> {
+    if !file.is_under("horus_shm/src") || ORDERING_PLACES.contains(&file.path.as_str()) {
+        return Vec::new();
+    }
+    let names = |line: &&(usize, &Line)| {
+        let code = &line.1.code;
+        let path = |(at, word): (usize, &str)| {
+            let named = STRONG.contains(&word) || word == "Relaxed";
+            named && code[..at].ends_with("Ordering::")
+        };
+        let import = lex::has_word(code, "atomic") && lex::has_word(code, "Ordering");
+        import || lex::words(code).any(path)
+    };
+    let lines: Vec<_> = file.lines.iter().enumerate().collect();
+    let first = lines.iter().find(names);
+    let advice = || format!("take the ordering from {EDGES}, where models can weaken it.");
+    first
+        .map(|(index, _)| file.violation(*index, "ordering-import", advice()))
+        .into_iter()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYNC: &str = "\
+//! Edges.
+/// ORDERING(slot): a.
+pub const SLOT_PUBLISH: Edge = Edge::new(\"slot/publish\", Ordering::Release);
+/// ORDERING(slot): b.
+pub const SLOT_SEE: Edge = Edge::new(\"slot/see\", Ordering::Acquire);
+pub const ALL: [Edge; 2] = [SLOT_PUBLISH, SLOT_SEE];
+";
+    const USES: &str = "\
+//! Uses.
+// ORDERING(slot): a.
+a.store(1, edge::SLOT_PUBLISH);
+// ORDERING(slot): b.
+a.load(edge::SLOT_SEE);
+";
+    const TABLE: &str = "# Orderings\n\n| label | why |\n|---|---|\n| `slot` | because `so` |\n";
+
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let violations = orderings(&Repo::of(files)).into_iter();
+        violations.map(|one| format!("{}:{}:{}", one.path, one.line, one.rule)).collect()
+    }
+
+    #[test]
+    fn every_ordering_carries_a_label() {
+        let edges = declared(&File::new(EDGES, 0, SYNC.to_owned()));
+        assert_eq!(edges.len(), 2);
+        let run = "// ORDERING(a): b\nc.load(Ordering::SeqCst);\nd.load(Ordering::SeqCst);";
+        let cut = "// ORDERING(a): b\nc();\nd.load(Ordering::SeqCst);";
+        let long = "// ORDERING(a): b\nc.exchange(\n    d,\n    Ordering::SeqCst,\n);";
+        let table: [(&str, &[usize]); 16] = [
+            ("a.load(Ordering::Acquire);", &[1]),
+            ("a.load(Ordering::Relaxed);", &[]),
+            ("a.cmp(b) == Ordering::Less", &[]),
+            ("a.load(edge::SLOT_SEE);", &[1]),
+            ("for edge in edge::ALL {}", &[]),
+            ("// ORDERING(slot): a\nb.load(edge::SLOT_SEE);", &[]),
+            ("// ORDERING(head): a\nb.load(edge::SLOT_SEE);", &[2]),
+            ("// Acquire: a\nb.load(Ordering::Acquire);", &[2]),
+            ("// ORDERING(a): b\n\nc.load(Ordering::Acquire);", &[3]),
+            ("c.load(Ordering::Acquire); // ORDERING(a): b", &[]),
+            (run, &[]),
+            (cut, &[3]),
+            (long, &[]),
+            ("use core::sync::atomic::Ordering;", &[]),
+            ("use core::sync::atomic::Ordering::{Acquire, Release};", &[1]),
+            ("use crate::sync::edge::SLOT_SEE;", &[1, 1]),
+        ];
+        for (text, lines) in table {
+            let violations = labelled(&File::new("a.rs", 0, text.to_owned()), &edges);
+            let found: Vec<_> = violations.iter().map(|one| one.line).collect();
+            assert_eq!(found, lines, "{text}");
+        }
+    }
+
+    #[test]
+    fn pairs_that_are_used_and_documented_are_fine() {
+        assert_eq!(found(&[(EDGES, SYNC), ("a/src/b.rs", USES), (DOCS, TABLE)]), [""; 0]);
+    }
+
+    #[test]
+    fn a_label_has_both_halves() {
+        let single = "//! Single.\n// ORDERING(flag): a.\na.load(Ordering::Acquire);\n";
+        assert_eq!(found(&[("a/src/b.rs", single)]), ["a/src/b.rs:2:ordering-half"]);
+        let half: String = SYNC.lines().take(3).map(|line| line.to_owned() + "\n").collect();
+        let uses: String = USES.lines().take(3).map(|line| line.to_owned() + "\n").collect();
+        let halved = found(&[(EDGES, &half), ("a/src/b.rs", &uses)]);
+        assert_eq!(halved, [format!("{EDGES}:3:ordering-half")]);
+    }
+
+    #[test]
+    fn an_edge_is_used_outside_tests() {
+        let unused = [format!("{EDGES}:3:ordering-half"), format!("{EDGES}:5:ordering-half")];
+        assert_eq!(found(&[(EDGES, SYNC)]), unused);
+        assert_eq!(found(&[(EDGES, SYNC), ("a/tests/b.rs", USES)]), unused);
+    }
+
+    #[test]
+    fn docs_and_code_have_the_same_labels() {
+        let code = [(EDGES, SYNC), ("a/src/b.rs", USES)];
+        let more = TABLE.to_owned() + "| `gone/see` | |\n";
+        let table = [
+            (TABLE.replace("`slot`", "`slot/publish`, `slot/see`"), vec![]),
+            (TABLE.replace("`slot`", "slot"), vec![format!("{EDGES}:2:ordering-docs")]),
+            (more, vec![format!("{DOCS}:6:ordering-docs")]),
+        ];
+        for (docs, violations) in table {
+            assert_eq!(found(&[code[0], code[1], (DOCS, &docs)]), violations, "{docs}");
+        }
+    }
+
+    #[test]
+    fn orderings_are_named_in_one_place() {
+        let table = [
+            ("horus_shm/src/a.rs", "use std::sync::atomic::{AtomicU64, Ordering};", 1),
+            ("horus_shm/src/a.rs", "a.load(atomic::Ordering::Relaxed)", 1),
+            ("horus_shm/src/a.rs", "use std::cmp::Ordering;", 0),
+            ("horus_shm/src/fork.rs", "use std::sync::atomic::Ordering;", 0),
+            ("horus_shm/tests/a.rs", "use std::sync::atomic::Ordering;", 0),
+            ("horus_core/src/a.rs", "use std::sync::atomic::Ordering;", 0),
+        ];
+        for (path, text, count) in table {
+            let violations = ordering_imports(&File::new(path, 0, text.to_owned()));
+            assert_eq!(violations.len(), count, "{path}: {text}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Removes what dead processes left in the namespace of the environment, and says what it found.
+//!
+//! ```text
+//! cargo run -p horus_shm --example sweep
+//! ```
+
+use horus_shm::{Namespace, SweepReport, sweep};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let namespace = Namespace::current()?;
+    let SweepReport { removed, attended, kept, foreign, .. } = sweep(&namespace)?;
+    println!("{}", namespace.path().display());
+    for (topics, outcome) in [
+        (removed, "removed: its processes are gone"),
+        (attended, "in use"),
+        (kept, "kept: it outlives its processes"),
+    ] {
+        for topic in topics {
+            println!("  {topic}  {outcome}");
+        }
+    }
+    for file in foreign {
+        println!("  {file}  left alone: not a topic of ours, or damaged");
+    }
+    Ok(())
+}
