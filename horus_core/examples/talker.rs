@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Start it before or after the `listener`, as often as you like. Ctrl-C may end it at any
-//! instruction; the next talker goes on with the next number.
+//! instruction: for a listener the next talker goes on where this one stopped, and what is left
+//! where nobody listens is swept up by the next start.
 
 use std::process::ExitCode;
 use std::thread;

@@ -19,7 +19,10 @@ pub enum OpenError {
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
     /// Nobody created the topic yet. Trying again later is useful.
-    #[error("no topic at {}: start its publisher, or open it so that it is created", path.display())]
+    #[error(
+        "no topic at {}: start its publisher, or open it so that it is created",
+        path.display()
+    )]
     NotFound {
         /// Where it would be.
         path: PathBuf,

@@ -17,7 +17,7 @@ use crate::layout::{HEADER_BYTES, LAYOUT_VERSION};
 use crate::name::TopicName;
 use crate::namespace::Namespace;
 use crate::presence::{self, Attach, Attendance};
-use crate::segment::{Segment, TopicFile};
+use crate::segment::{FileId, Segment, TopicFile};
 use crate::sys::{self, OpenMode, Stat, lock};
 
 /// Looks at a name that others create and remove all the time before giving up.
@@ -33,8 +33,8 @@ pub(crate) enum Mode {
     OpenOrCreate,
 }
 
-/// The topic files that this process attends, by device and inode.
-pub(crate) type Table = HashMap<(u64, u64), Attended>;
+/// The topic files that this process attends, by what they are, not by name.
+pub(crate) type Table = HashMap<FileId, Attended>;
 
 #[derive(Debug)]
 pub(crate) struct Attended {
@@ -54,20 +54,19 @@ fn table() -> MutexGuard<'static, Table> {
 /// Runs `last` if `file` belongs to the last segment of that file in this process.
 pub(crate) fn leave(file: &TopicFile, last: impl FnOnce()) {
     let mut table = table();
-    let key = (file.device, file.inode);
-    if let Some(attended) = table.get_mut(&key) {
+    if let Some(attended) = table.get_mut(&file.id) {
         attended.segments -= 1;
         if attended.segments == 0 {
-            table.remove(&key);
+            table.remove(&file.id);
             last();
         }
     }
 }
 
 /// The locked table, if this process does not attend the file; `None` if it does.
-pub(crate) fn table_unless_attended(key: (u64, u64)) -> Option<MutexGuard<'static, Table>> {
+pub(crate) fn table_unless_attended(id: FileId) -> Option<MutexGuard<'static, Table>> {
     let table = table();
-    (!table.contains_key(&key)).then_some(table)
+    (!table.contains_key(&id)).then_some(table)
 }
 
 /// How one look at the name ended.
@@ -179,11 +178,11 @@ impl Place<'_> {
             return Ok(Look::Gone);
         }
         self.check_kind(&stat)?;
-        let key = (stat.dev, stat.ino);
+        let id = FileId::of(&stat);
         // WHY: held until the file is entered, so that two threads of this process end on one
         // segment, and a segment in its drop is either still counted or already gone.
         let mut table = table();
-        if let Some(segment) = table.get(&key).and_then(|attended| attended.segment.upgrade()) {
+        if let Some(segment) = table.get(&id).and_then(|attended| attended.segment.upgrade()) {
             // WHY: attended by this process, so nobody can have retired it under its lock.
             return Ok(Look::Found(segment));
         }
@@ -192,19 +191,17 @@ impl Place<'_> {
         let contract =
             header::decode(&bytes, stat.size_bytes, self.name.as_str(), self.provenance()?);
         match contract {
-            Ok(contract) => self.attach(&mut table, fd, key, contract),
-            Err(error) => self.replace(fd, key, error),
+            Ok(contract) => self.attach(&mut table, self.file(fd, id), contract),
+            Err(error) => self.replace(&self.file(fd, id), error),
         }
     }
 
     fn attach(
         &self,
         table: &mut Table,
-        fd: OwnedFd,
-        key: (u64, u64),
+        file: TopicFile,
         contract: Contract,
     ) -> Result<Look, OpenError> {
-        let file = self.file(fd, key);
         Ok(match presence::attach(&file).map_err(self.io("attending"))? {
             Attach::Attached => Look::Found(enter(table, contract, file)),
             // WHY: a segment of ours that is being dropped holds the lock in our name; the lock
@@ -214,8 +211,8 @@ impl Place<'_> {
         })
     }
 
-    pub(crate) fn file(&self, fd: OwnedFd, (device, inode): (u64, u64)) -> TopicFile {
-        TopicFile::new(fd, device, inode, Arc::clone(self.namespace), self.name.clone())
+    pub(crate) fn file(&self, fd: OwnedFd, id: FileId) -> TopicFile {
+        TopicFile::new(fd, id, Arc::clone(self.namespace), self.name.clone())
     }
 
     /// What a failed open says about the thing that has the name.
@@ -244,12 +241,7 @@ impl Place<'_> {
     }
 
     /// A file that cannot be used as it is: removed if it is merely stale and nobody has it open.
-    pub(crate) fn replace(
-        &self,
-        fd: OwnedFd,
-        key: (u64, u64),
-        error: HeaderError,
-    ) -> Result<Look, OpenError> {
+    pub(crate) fn replace(&self, file: &TopicFile, error: HeaderError) -> Result<Look, OpenError> {
         let path = self.path();
         let attended = match error {
             HeaderError::Magic => {
@@ -270,11 +262,10 @@ impl Place<'_> {
         };
         // WHY: the presence lock only speaks for files of this registry. The kernel grants a write
         // lease only on a file that nobody else has open or mapped, whoever they are.
-        if !lock::try_write_lease(fd.as_fd()).map_err(self.io("taking a lease on"))? {
+        if !lock::try_write_lease(file.fd.as_fd()).map_err(self.io("taking a lease on"))? {
             return Err(attended);
         }
-        let file = self.file(fd, key);
-        let removed = presence::retire(&file).map_err(self.io("removing the stale"));
+        let removed = presence::retire(file).map_err(self.io("removing the stale"));
         let _ = lock::end_lease(file.fd.as_fd());
         if removed? { Ok(Look::Gone) } else { Err(attended) }
     }
@@ -298,7 +289,7 @@ impl Place<'_> {
         let mode = self.namespace.access().file_mode;
         sys::fchmod(fd.as_fd(), mode).map_err(self.io("setting the mode of"))?;
         let stat = sys::fstat(fd.as_fd()).map_err(self.io("looking at"))?;
-        let file = self.file(fd, (stat.dev, stat.ino));
+        let file = self.file(fd, FileId::of(&stat));
         // WHY: attended before it has a name, so that no sweep finds it unattended.
         if !file.share().map_err(self.io("attending"))? {
             return Ok(None);
@@ -319,9 +310,9 @@ impl Place<'_> {
 
 /// Enters a segment into the table.
 fn enter(table: &mut Table, contract: Contract, file: TopicFile) -> Arc<Segment> {
-    let key = (file.device, file.inode);
+    let id = file.id;
     let segment = Arc::new(Segment::of_file(contract, file));
-    let attended = table.entry(key).or_insert(Attended { segment: Weak::new(), segments: 0 });
+    let attended = table.entry(id).or_insert(Attended { segment: Weak::new(), segments: 0 });
     attended.segment = Arc::downgrade(&segment);
     attended.segments += 1;
     segment

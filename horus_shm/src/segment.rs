@@ -19,7 +19,7 @@ use crate::presence::{self, Attendance};
 use crate::region::{Access, Region};
 use crate::shape::Shape;
 use crate::sync::Word;
-use crate::sys;
+use crate::sys::{self, Stat};
 
 /// The one owner of everything in a heap segment: its process, which cannot outlive it.
 const HEAP_OWNER: u64 = 1;
@@ -38,12 +38,25 @@ enum Backing {
     File(Box<TopicFile>),
 }
 
+/// Which file, whatever it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    pub(crate) fn of(stat: &Stat) -> Self {
+        Self { device: stat.dev, inode: stat.ino }
+    }
+}
+
 /// A topic file that this process attends, and the parts of it that are mapped.
 #[derive(Debug)]
 pub(crate) struct TopicFile {
     pub(crate) fd: OwnedFd,
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
+    /// Device and inode.
+    pub(crate) id: FileId,
     pub(crate) namespace: Arc<Namespace>,
     pub(crate) name: TopicName,
     lane_area: Maps,
@@ -59,15 +72,9 @@ struct Maps {
 }
 
 impl TopicFile {
-    pub(crate) fn new(
-        fd: OwnedFd,
-        device: u64,
-        inode: u64,
-        namespace: Arc<Namespace>,
-        name: TopicName,
-    ) -> Self {
+    pub(crate) fn new(fd: OwnedFd, id: FileId, namespace: Arc<Namespace>, name: TopicName) -> Self {
         let (lane_area, reader_area, lanes) = Default::default();
-        Self { fd, device, inode, namespace, name, lane_area, reader_area, lanes }
+        Self { fd, id, namespace, name, lane_area, reader_area, lanes }
     }
 
     /// Where the file is, for messages.
@@ -78,15 +85,15 @@ impl TopicFile {
 
 impl Attendance for TopicFile {
     fn share(&self) -> io::Result<bool> {
-        self.namespace.registry().presence_share(self.inode)
+        self.namespace.registry().presence_share(self.id.inode)
     }
 
     fn exclude(&self) -> io::Result<bool> {
-        self.namespace.registry().presence_exclude(self.inode)
+        self.namespace.registry().presence_exclude(self.id.inode)
     }
 
     fn release(&self) {
-        self.namespace.registry().presence_release(self.inode);
+        self.namespace.registry().presence_release(self.id.inode);
     }
 
     fn is_retired(&self) -> io::Result<bool> {
@@ -101,7 +108,7 @@ impl Attendance for TopicFile {
 
     fn is_linked(&self) -> io::Result<bool> {
         match sys::fstatat(self.namespace.topics_dir(), self.name.file_name()) {
-            Ok(stat) => Ok((stat.dev, stat.ino) == (self.device, self.inode) && stat.links == 1),
+            Ok(stat) => Ok(FileId::of(&stat) == self.id && stat.links == 1),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }

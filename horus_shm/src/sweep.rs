@@ -10,6 +10,7 @@ use crate::name::TopicName;
 use crate::namespace::Namespace;
 use crate::open::{Place, table_unless_attended};
 use crate::presence::{self, Attendance};
+use crate::segment::FileId;
 use crate::sys::{self, OpenMode};
 
 /// What a sweep found in a namespace.
@@ -87,16 +88,16 @@ fn sweep_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Swept, Op
     };
     let stat = sys::fstat(fd.as_fd()).map_err(place.io("looking at"))?;
     place.check_kind(&stat)?;
-    let key = (stat.dev, stat.ino);
+    let id = FileId::of(&stat);
     // WHY: an exclusive lock on top of one's own shared one succeeds, so what this process
     // attends is known from its table alone, which stays locked until this file is dealt with.
-    let Some(_table) = table_unless_attended(key) else { return Ok(Swept::Attended) };
+    let Some(_table) = table_unless_attended(id) else { return Ok(Swept::Attended) };
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
     sys::read_at(fd.as_fd(), &mut bytes, 0).map_err(place.io("reading the header of"))?;
     let contract = header::decode(&bytes, stat.size_bytes, name.as_str(), place.provenance()?);
     match contract {
         Ok(contract) => {
-            let file = place.file(fd, key);
+            let file = place.file(fd, id);
             let retired = file.is_retired().map_err(place.io("looking at"))?;
             if contract.persists && !retired {
                 return Ok(Swept::Kept);
@@ -105,6 +106,8 @@ fn sweep_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Swept, Op
             Ok(if removed { Swept::Removed } else { Swept::Attended })
         }
         Err(HeaderError::Magic | HeaderError::Damaged { .. }) => Ok(Swept::Foreign),
-        Err(error) => Ok(place.replace(fd, key, error).map_or(Swept::Attended, |_| Swept::Removed)),
+        Err(error) => Ok(place
+            .replace(&place.file(fd, id), error)
+            .map_or(Swept::Attended, |_| Swept::Removed)),
     }
 }

@@ -51,6 +51,7 @@ fn a_childs_copies_refuse_and_change_nothing() {
         let mut ends = Some((sender, receiver));
         let mut copy = ends.take();
         let pid = fork(|| {
+            die_with_parent();
             let (sender, receiver) = copy.as_mut().unwrap();
             let inert = !sender.send(&Message::new(PARENT, 99))
                 && receiver.recv().is_none()
@@ -83,6 +84,7 @@ fn a_childs_copies_say_that_they_are_forked() {
     let (mut producer, consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
     let epoch = fork_epoch();
     let pid = fork(|| {
+        die_with_parent();
         fork_epoch() == epoch + 1
             && producer.send(7) == Err(SendError::Forked(7))
             && consumer.raw().is_forked()
@@ -101,6 +103,7 @@ fn a_child_that_drops_everything_removes_no_file_and_frees_no_gate() {
     let (mut sender, receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
     let mut all = Some((ring, receiver));
     let pid = fork(|| {
+        die_with_parent();
         drop(all.take());
         true
     });
@@ -181,6 +184,7 @@ fn a_child_that_opens_the_namespace_anew_is_a_process_of_its_own() {
     let mut third = Child::spawn("echo", dir.path());
     assert_eq!(third.listen(), "ready");
     let pid = fork(|| {
+        die_with_parent();
         let namespace = namespace(dir.path());
         assert_ne!(namespace.registry().me(), inherited.registry().me());
         let there = SpscShm::<u64>::open(&namespace, "there", &options).unwrap();

@@ -28,7 +28,7 @@ type Large = [u64; 128];
 
 /// Points of a sweep at most; a call with more instructions is stopped around each of its stores
 /// to shared memory, and at evenly spaced others.
-const POINTS_MAX: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
+const POINTS_MAX: u64 = if cfg!(debug_assertions) { 200 } else { 2000 };
 /// Messages that a receiver has not received when its call begins.
 const UNREAD: u32 = 2;
 
@@ -274,24 +274,25 @@ impl Sweep {
 
     fn stop<M: Tagged>(self, place: &Place) -> Outcome {
         let (route, points) = self.points::<M>(place);
-        let Scene { mut victim, mut survivors } = self.scene::<M>(place, "stop");
+        let mut scene = self.scene::<M>(place, "stop");
         let mut wedged = Vec::new();
         let mut sent = self.call.warm();
         for &point in &points {
-            let within = route.follow(&mut victim, point);
+            let within = route.follow(&mut scene.victim, point);
             let check = if self.call.is_send() {
                 sent += 1;
-                let check = self.stop_sender(&mut victim, &mut survivors, sent, within);
+                let check = self.stop_sender(&mut scene, sent, within);
                 sent += CAPACITY as u32 - 1;
-                survivors.receive_all_but(CAPACITY as u32 - 1, self.unread());
+                scene.survivors.receive_all_but(CAPACITY as u32 - 1, self.unread());
                 check
             } else {
-                self.stop_receiver(&mut victim, &mut survivors, within)
+                self.stop_receiver(&mut scene, within)
             };
             if let Err(error) = check {
                 wedged.push((point, error));
                 // What follows from a fault is not counted as another.
-                (victim, survivors, sent) = self.again(place, wedged.len());
+                scene = self.scene(place, &format!("stop-{}", wedged.len()));
+                sent = self.call.warm();
             }
         }
         Outcome { instructions: route.instructions(), points: points.len() as u64, wedged }
@@ -313,19 +314,9 @@ impl Sweep {
         wedged.len()
     }
 
-    fn again<M: Tagged>(self, place: &Place, fault: usize) -> (Victim, Survivors<M>, u32) {
-        let Scene { victim, survivors } = self.scene(place, &format!("stop-{fault}"));
-        (victim, survivors, self.call.warm())
-    }
-
     /// From within the call to the beginning of the next one.
-    fn stop_sender<M: Tagged>(
-        self,
-        victim: &mut Victim,
-        survivors: &mut Survivors<M>,
-        sent: u32,
-        within: bool,
-    ) -> Check {
+    fn stop_sender<M: Tagged>(self, scene: &mut Scene<M>, sent: u32, within: bool) -> Check {
+        let Scene { victim, survivors } = scene;
         survivors.work_beside_stopped_sender()?;
         if within {
             victim.run_to_mark();
@@ -336,12 +327,8 @@ impl Sweep {
     }
 
     /// From within the call to the beginning of the next one.
-    fn stop_receiver<M: Tagged>(
-        self,
-        victim: &mut Victim,
-        survivors: &mut Survivors<M>,
-        within: bool,
-    ) -> Check {
+    fn stop_receiver<M: Tagged>(self, scene: &mut Scene<M>, within: bool) -> Check {
+        let Scene { victim, survivors } = scene;
         survivors.work_beside_stopped_receiver()?;
         // To the end of the call, to rest, and to the next call.
         (0..2 + usize::from(within)).for_each(|_| victim.run_to_mark());

@@ -100,8 +100,7 @@ impl Progress {
         }
     }
 
-    /// Reads until all of `producers` have finished and nothing is left. `pause` comes after each
-    /// message.
+    /// Reads by `next` until all of `producers` have finished and nothing is left.
     fn consume<const WORDS: usize>(
         &self,
         consumer: &mut Consumer<Message<WORDS>>,
@@ -283,13 +282,18 @@ macro_rules! suite {
 suite!(spsc mpsc fanout pod tight reliable);
 
 /// A reader that takes one message while ten are sent, and stops before it has read them all.
-fn run_slowly(producer: &mut Producer<Message<38>>, consumer: &mut Consumer<Message<38>>) -> Seen {
+fn run_slowly(
+    mut producer: Producer<Message<38>>,
+    consumer: Consumer<Message<38>>,
+) -> (Consumer<Message<38>>, Seen) {
     let progress = &Progress::default();
     let mut seen = Seen::new(1);
-    thread::scope(|scope| {
+    let consumer = thread::scope(|scope| {
+        // Dropped if this panics: the producer must not wait for it then.
+        let mut consumer = consumer;
         scope.spawn(|| {
             let _finish = Finish(&progress.finished);
-            progress.produce(producer, 0, 0..MESSAGES);
+            progress.produce(&mut producer, 0, 0..MESSAGES);
         });
         while !progress.have_finished(1) {
             let sent = progress.sent.load(Ordering::Relaxed);
@@ -305,12 +309,13 @@ fn run_slowly(producer: &mut Producer<Message<38>>, consumer: &mut Consumer<Mess
                 thread::yield_now();
             }
         }
+        consumer
     });
     let ReadStats { received, lost, skipped, waiting, sent, .. } = consumer.stats();
     assert_eq!(sent, MESSAGES);
     assert_eq!(sent, received + lost + skipped + waiting, "{:?}", consumer.stats());
     assert_eq!((received, lost, skipped), (seen.received, seen.gaps, 0));
-    seen
+    (consumer, seen)
 }
 
 /// Reads the rest, and checks the ledger again.
@@ -329,8 +334,8 @@ fn drain(consumer: &mut Consumer<Message<38>>, mut seen: Seen) -> ReadStats {
 #[test]
 fn a_slow_reader_of_a_best_effort_ring_knows_its_exact_loss() {
     let ring = FanoutShm::heap(&RingOptions::capacity(CAPACITY)).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
-    let seen = run_slowly(&mut producer, &mut consumer);
+    let (producer, consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let (mut consumer, seen) = run_slowly(producer, consumer);
     assert!(drain(&mut consumer, seen).lost > 0);
 }
 
@@ -338,9 +343,8 @@ fn a_slow_reader_of_a_best_effort_ring_knows_its_exact_loss() {
 fn a_slow_reader_of_a_reliable_topic_loses_nothing() {
     let segment = reliable_topic::<38>(None);
     let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
-    let mut consumer = Consumer::new(raw);
-    let mut producer = Producer::new(RawProducer::new(segment, OnStalled::Full).unwrap());
-    let seen = run_slowly(&mut producer, &mut consumer);
+    let producer = Producer::new(RawProducer::new(segment, OnStalled::Full).unwrap());
+    let (mut consumer, seen) = run_slowly(producer, Consumer::new(raw));
     assert_eq!(drain(&mut consumer, seen).lost, 0);
     assert_eq!(consumer.raw().detached(), 0);
 }
@@ -349,10 +353,9 @@ fn a_slow_reader_of_a_reliable_topic_loses_nothing() {
 fn a_slow_reader_that_is_detached_knows_its_exact_loss() {
     let segment = reliable_topic::<38>(None);
     let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
-    let mut consumer = Consumer::new(raw);
     let on_stalled = OnStalled::Detach { after: Duration::ZERO };
-    let mut producer = Producer::new(RawProducer::new(segment, on_stalled).unwrap());
-    let seen = run_slowly(&mut producer, &mut consumer);
+    let producer = Producer::new(RawProducer::new(segment, on_stalled).unwrap());
+    let (mut consumer, seen) = run_slowly(producer, Consumer::new(raw));
     let detached = consumer.raw().detached();
     assert!(detached > 0);
     assert!(drain(&mut consumer, seen).lost > 0);
@@ -362,10 +365,10 @@ fn a_slow_reader_that_is_detached_knows_its_exact_loss() {
 fn producers_that_come_and_go_lose_and_repeat_nothing() {
     const SESSION: u64 = 100;
     let ring = MpscShm::<Message<2>>::heap(&RingOptions::capacity(CAPACITY)).unwrap();
-    let mut consumer = ring.consumer().unwrap();
     let progress = &Progress::default();
     let sessions = MESSAGES / 3 / SESSION;
-    thread::scope(|scope| {
+    let consumer = thread::scope(|scope| {
+        let mut consumer = ring.consumer().unwrap();
         for id in 0..3 {
             let ring = &ring;
             scope.spawn(move || {
@@ -396,6 +399,7 @@ fn producers_that_come_and_go_lose_and_repeat_nothing() {
             }
         }
         assert!(next.iter().all(|&next| next == SESSION));
+        consumer
     });
     let sent = 3 * sessions * SESSION;
     assert_eq!(consumer.stats(), ReadStats { received: sent, sent, ..ReadStats::default() });

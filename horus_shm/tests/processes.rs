@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use horus_shm::{
-    Access, Consumer, FanoutShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer, Reading,
-    Request, RingOptions, Segment, TopicName, TypeInfo, sweep,
+    Access, Consumer, FanoutShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
+    Reading, Request, RingOptions, Segment, TopicName, TypeInfo, sweep,
 };
 
 use common::{Child, eventually, role, say};

@@ -18,7 +18,7 @@ const ABOVE: &[&str] = &["horus_core"];
 /// Crates that reach the kernel or map files.
 const SYSTEM: [&str; 4] = ["libc", "memmap2", "nix", "rustix"];
 
-/// Where those may be used: crates, and the real-time set-up.
+/// Where those may be used, tests aside: crates, and the real-time set-up.
 const SYSTEM_PLACES: [&str; 4] =
     ["horus_shm/", "horus_benchmarks/", "horus_core/src/rt.rs", "horus_core/src/rt/"];
 
@@ -44,39 +44,36 @@ pub(crate) fn imports(repo: &Repo) -> Vec<Violation> {
     let mut violations = Vec::new();
     for this in &crates {
         for file in repo.files.iter().filter(|file| file.is_under(&this.folder)) {
-            let in_this = file.path == format!("{}/Cargo.toml", this.folder);
-            for (line, name) in if in_this { dependencies(&file.text) } else { used(file) } {
-                violations.extend(judge(&crates, this, file, line, &name));
-            }
+            let is_manifest = file.path == format!("{}/Cargo.toml", this.folder);
+            let named = if is_manifest { dependencies(&file.text) } else { used(file) };
+            let wrong = named.into_iter().filter_map(|(line, name)| {
+                let (rule, advice) = judge(&crates, this, file, &name)?;
+                Some(file.violation(line, rule, advice))
+            });
+            violations.extend(wrong);
         }
     }
     violations
 }
 
-fn judge(
-    crates: &[Crate],
-    this: &Crate,
-    file: &File,
-    line: usize,
-    name: &str,
-) -> Option<Violation> {
-    let (from, to) = (&this.name, name);
+/// The rule that `this` breaks by naming `to` in the file at `path`, and what to do.
+fn judge(crates: &[Crate], this: &Crate, file: &File, to: &str) -> Option<(&'static str, String)> {
+    let from = this.name.as_str();
     let ours = crates.iter().any(|one| one.name == to) && from != to;
     if ours && !allowed(from).contains(&to) {
         let allowed = allowed(from).join(", ");
-        let advice = format!("{from} must not import {to}, only: {allowed}.");
-        return Some(file.violation(line, "import-direction", advice));
+        return Some((
+            "import-direction",
+            format!("{from} must not import {to}, only: {allowed}."),
+        ));
     }
-    // WHY: tests may do to a process what no library should.
-    let manifest = file.path.ends_with("Cargo.toml");
-    let place = if manifest { format!("{}/", this.folder) } else { file.path.clone() };
-    let fits =
-        |allowed: &&str| place.starts_with(*allowed) || manifest && allowed.starts_with(&place);
-    let system = SYSTEM.contains(&to) && !file.is_test();
-    (system && !SYSTEM_PLACES.iter().any(|allowed| fits(&allowed))).then(|| {
-        let advice = format!("move what needs {to} to horus_shm (or to horus_core::rt).");
-        file.violation(line, "kernel", advice)
-    })
+    // WHY: the manifest cannot tell the real-time set-up from the rest of a crate; the code can.
+    let is_allowed = |place: &&str| match file.path.strip_suffix("Cargo.toml") {
+        Some(folder) => place.starts_with(folder),
+        None => file.path.starts_with(*place) || file.is_test(),
+    };
+    (SYSTEM.contains(&to) && !SYSTEM_PLACES.iter().any(is_allowed))
+        .then(|| ("kernel", format!("move what needs {to} to horus_shm (or to horus_core::rt).")))
 }
 
 fn allowed(from: &str) -> &'static [&'static str] {
@@ -99,7 +96,7 @@ pub(crate) fn packages(repo: &Repo) -> Vec<String> {
 
 fn package(manifest: &str) -> Option<String> {
     let mut lines = manifest.lines().map(str::trim).skip_while(|line| *line != "[package]").skip(1);
-    let name = lines.find_map(|line| Some(line.strip_prefix("name")?.trim().strip_prefix('=')?));
+    let name = lines.find_map(|line| line.strip_prefix("name")?.trim().strip_prefix('='));
     Some(name?.trim().trim_matches('"').to_owned())
 }
 
@@ -238,7 +235,6 @@ mod tests {
             ("horus_py", "[dependencies]\nhorus_shm = { path = \"\" }", &["import-direction:4"]),
             ("horus_py", "[dependencies]\nlibc = \"0.2\"", &["kernel:4"]),
             ("horus_benchmarks", "[dependencies]\nlibc = \"0.2\"\nhorus_shm = {}", &[]),
-            // The manifest cannot tell the real-time set-up from the rest; the code can.
             ("horus_core", "[dependencies]\nlibc = \"0.2\"\nhorus_shm = {}", &[]),
         ];
         for (name, rest, violations) in table {

@@ -64,7 +64,9 @@ pub(crate) fn names(repo: &Repo) -> Vec<Violation> {
 fn exists(repo: &Repo, words: &BTreeSet<&str>, span: &str) -> bool {
     let is_path_char = |c: char| lex::is_word(c) || "/.-".contains(c);
     let extension = span.rsplit_once('.').is_some_and(|(stem, extension)| {
-        !stem.is_empty() && (1..=4).contains(&extension.len()) && !extension.contains('/')
+        let letters =
+            extension.starts_with(char::is_alphabetic) && extension.chars().all(lex::is_word);
+        !stem.is_empty() && extension.len() <= 4 && letters
     });
     if span.chars().all(is_path_char) && (span.contains('/') || extension) {
         let path = span.trim_start_matches("./").trim_end_matches('/');

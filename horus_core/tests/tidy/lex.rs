@@ -168,8 +168,8 @@ fn continues(lines: &[Line], index: usize) -> bool {
     if matches!(lines[index].inside, Some('(' | '[')) {
         return true;
     }
-    let above = lines[..index].iter().rev().map(|line| line.code.trim());
-    match above.skip_while(|code| code.is_empty()).next() {
+    let mut above = lines[..index].iter().rev().map(|line| line.code.trim());
+    match above.find(|code| !code.is_empty()) {
         None => false,
         Some(code) => !code.ends_with([';', '{', '}', ',']) && !code.starts_with("#"),
     }

@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use horus_shm::header::{self, Provenance};
-use horus_shm::layout::{HEADER_BYTES, Header, RETIRED_OFFSET, SCHEMA_OFFSET};
+use horus_shm::layout::{Header, RETIRED_OFFSET, SCHEMA_OFFSET};
 use horus_shm::{
     Consumer, FanoutShm, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer,
-    Reading, Request, RingOptions, Segment, TopicName, TypeInfo, bytes_of,
+    Reading, Request, RingOptions, Segment, TopicName, TypeInfo,
 };
 use tempfile::TempDir;
 
@@ -299,16 +299,13 @@ pub fn expect_told(error: &OpenError, path: &std::path::Path, what: &str) {
             assert!(!found.is_empty() && !wanted.is_empty(), "{what}: {message}");
             [field, found.as_str(), wanted.as_str()].into_iter().for_each(tells);
         }
-        OpenError::NotATopic { found, .. } => [found.as_str(), "topic file"].map(tells).into(),
+        OpenError::NotATopic { found, .. } => {
+            [found.as_str(), "topic file"].into_iter().for_each(tells);
+        }
         OpenError::LayoutVersion { found, wanted, .. } => {
-            [found, wanted].map(|version| tells(&version.to_string())).into()
+            [found, wanted].into_iter().for_each(|version| tells(&version.to_string()));
         }
         OpenError::RegistryReplaced { .. } | OpenError::NotFound { .. } => {}
         other => panic!("{what}: {other}"),
     }
-}
-
-/// All the bytes of a value.
-pub fn hex(value: &Header) -> String {
-    bytes_of(value).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,0 +1,228 @@
+//! Any header, through the real open path: a typed error or a topic whose every claim was checked.
+
+mod hostile;
+mod spawn;
+
+use std::fs;
+use std::sync::Arc;
+
+use horus_shm::layout::{
+    ENDIANNESS, HEADER_BYTES, Header, LAYOUT_VERSION, MAGIC, PART_ALIGN, SCHEMA_OFFSET,
+};
+use horus_shm::{OpenError, RawConsumer, Reading, Reliability, Segment};
+
+use hostile::{FIELDS, Image, Rng, Scene, expect_told, request, rounds};
+
+/// Mutations of one image, at most.
+const MUTATIONS_MAX: u64 = 4;
+
+/// Values at which arithmetic and limits turn over.
+const EDGES: [u64; 25] = [
+    0,
+    1,
+    2,
+    3,
+    7,
+    8,
+    16,
+    63,
+    64,
+    65,
+    127,
+    128,
+    129,
+    4096,
+    1 << 16,
+    1 << 20,
+    (1 << 20) + 1,
+    64 << 20,
+    i32::MAX as u64,
+    u32::MAX as u64,
+    1 << 40,
+    1 << 52,
+    i64::MAX as u64,
+    1 << 63,
+    u64::MAX,
+];
+
+/// A header that a creator could have written, and the right length of its file.
+fn contract_of_anybody(rng: &mut Rng, scene: &Scene) -> Image {
+    let mut request = request();
+    request.capacity = Some(1 << (1 + rng.below(12)));
+    request.lane_limit = Some(1 + rng.below(64) as u32);
+    request.reader_limit = Some(1 + rng.below(64) as u32);
+    request.gate_limit = Some(rng.below(65) as u32);
+    request.reliability = rng.pick(&[None, Some(Reliability::Reliable)]);
+    request.gated_only = rng.below(4) == 0;
+    request.history = (!request.gated_only).then_some(rng.next_u64() as u32);
+    request.type_info.sized = rng.below(4) == 0;
+    let magnitude = rng.below(20);
+    request.type_info.bytes = 1 + rng.below(1 << magnitude);
+    request.type_info.align = 1 << rng.below(7);
+    request.type_info.schema = "s".repeat(rng.below(200) as usize).into();
+    Image::valid(&scene.namespace, &request)
+}
+
+fn mutate(rng: &mut Rng, image: &mut Image) {
+    let field = rng.pick(FIELDS);
+    let (name, offset, bytes) = field;
+    let (fixed, area) = (size_of::<Header>() as u64, HEADER_BYTES as u64);
+    match rng.below(9) {
+        0 => image.set(name, rng.pick(&EDGES).into()),
+        1 => image.set(name, rng.next_u64().into()),
+        2 => image.set(name, image.get(name).wrapping_add(u128::MAX * u128::from(rng.below(2)))),
+        3 => {
+            let at = offset + rng.below(bytes as u64) as usize;
+            image.bytes[at] ^= 1 << rng.below(8);
+        }
+        4 => {
+            let limit = rng.pick(&[fixed, area]);
+            let at = rng.below(limit) as usize;
+            image.bytes[at] = rng.next_u64() as u8;
+        }
+        5 => {
+            let other = rng.pick(FIELDS).0;
+            let (one, two) = (image.get(name), image.get(other));
+            image.set(name, two);
+            image.set(other, one);
+        }
+        6 => image.file_bytes = rng.pick(&EDGES).min(1 << 40),
+        7 => image.file_bytes = image.file_bytes.saturating_sub(rng.below(1 << 17)),
+        _ => {
+            let start = rng.below(area) as usize;
+            let end = (start + rng.below(256) as usize).min(HEADER_BYTES);
+            image.bytes[start..end].fill_with(|| rng.next_u64() as u8);
+        }
+    }
+}
+
+/// The plain conditions that an accepted file has met, each of them necessary.
+fn first_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
+    let header = image.header();
+    let stored = (image.file_bytes as usize).min(HEADER_BYTES);
+    let schema_end = SCHEMA_OFFSET as u64 + u64::from(header.schema_bytes);
+    let faults = [
+        (header.magic != MAGIC, "magic"),
+        (header.layout_version != LAYOUT_VERSION, "version"),
+        (header.endianness != ENDIANNESS, "endianness"),
+        (header.boot_id != spawn::boot_id(), "boot"),
+        (header.registry_id != scene.namespace.registry().id(), "registry"),
+        (image.checksum() != Some(header.crc), "checksum"),
+        (schema_end > stored as u64, "schema past the end"),
+        (header.file_bytes != image.file_bytes, "recorded size"),
+        (!image.file_bytes.is_multiple_of(PART_ALIGN), "size of whole parts"),
+        (!header.capacity.is_power_of_two(), "capacity"),
+        (header.lane_limit > 64 || header.gate_limit > 64 || header.reader_limit > 64, "limits"),
+        (header.payload_bytes.saturating_add(8) > header.stride, "stride"),
+        (!header.stride.is_multiple_of(64), "alignment of slots"),
+        (u128::from(header.stride) * u128::from(header.capacity) > 1 << 40, "lane size"),
+    ];
+    faults.into_iter().find_map(|(is_fault, what)| is_fault.then_some(what))
+}
+
+/// Goes through everything that a tool would look at.
+fn look_around(segment: &Arc<Segment>) {
+    let shape = segment.shape();
+    let (lanes, bytes) = (shape.request().lane_limit, shape.file_bytes());
+    assert!(shape.lane(lanes - 1).end <= bytes && shape.reader_area().end <= bytes);
+    assert_eq!((segment.publisher_count(), segment.subscriber_count()), (0, 0));
+    let reading = if segment.contract().gated_only { Reading::Gated } else { Reading::Observer };
+    match RawConsumer::new(Arc::clone(segment), reading) {
+        Ok(consumer) => assert_eq!(consumer.stats().received, 0),
+        // A gated-only file without a gate.
+        Err(OpenError::TooManyReliableSubscribers { limit: 0 }) => {}
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// Plants `image`, opens it, and holds the answer against the oracle. True if it was accepted.
+fn attempt(scene: &Scene, image: &Image, tool: bool, seed: u64) -> bool {
+    scene.plant(image);
+    let what = format!("seed {seed}");
+    let answer = if tool { scene.inspect() } else { scene.open() };
+    let fault = first_fault(image, scene);
+    let accepted = match answer {
+        Ok(segment) => {
+            assert_eq!(fault, None, "{what}: accepted");
+            look_around(&segment);
+            true
+        }
+        Err(OpenError::NotFound { .. }) => {
+            assert!(fault.is_some() && !scene.path().exists(), "{what}: {fault:?}, removed");
+            false
+        }
+        Err(error @ (OpenError::NotATopic { .. } | OpenError::Damaged { .. })) => {
+            expect_told(&error, &scene.path(), &what);
+            false
+        }
+        Err(
+            OpenError::SchemaMismatch { .. }
+            | OpenError::GatedOnly { .. }
+            | OpenError::QosMismatch { .. },
+        ) if !tool => true,
+        Err(error) => panic!("{what}: {error:?}"),
+    };
+    scene.clear();
+    accepted
+}
+
+#[test]
+fn any_header_is_refused_with_a_typed_error_or_meant_what_it_said() {
+    let mut scene = Scene::new();
+    let rounds = rounds(20_000, 5_000_000);
+    let descriptors = spawn::open_descriptors(scene.namespace.path());
+    let mut accepted = 0_u64;
+    for seed in 0..rounds {
+        let mut rng = Rng(seed);
+        let mut image =
+            if rng.below(2) == 0 { scene.image() } else { contract_of_anybody(&mut rng, &scene) };
+        for _ in 0..rng.below(MUTATIONS_MAX + 1) {
+            mutate(&mut rng, &mut image);
+        }
+        if rng.below(2) == 0 {
+            image.fix_checksum();
+        }
+        let tool = rng.below(2) == 0;
+        accepted += u64::from(attempt(&scene, &image, tool, seed));
+        if seed % 1000 == 0 {
+            scene.expect_neighbour("beside the fuzz");
+            scene.expect_clean("beside the fuzz");
+        }
+    }
+    println!("{accepted} of {rounds} were accepted");
+    assert!((rounds / 10..rounds / 2).contains(&accepted), "{accepted}: a lopsided fuzz");
+    scene.expect_neighbour("after the fuzz");
+    assert_eq!(
+        spawn::open_descriptors(scene.namespace.path()),
+        descriptors,
+        "descriptors were left open"
+    );
+}
+
+#[test]
+fn random_bytes_are_never_a_topic() {
+    let scene = Scene::new();
+    let mut rng = Rng(1);
+    for seed in 0..500 {
+        let mut image = scene.image();
+        image.bytes.fill_with(|| rng.next_u64() as u8);
+        image.file_bytes = rng.below(1 << 17);
+        if rng.below(2) == 0 {
+            image.bytes[..MAGIC.len()].copy_from_slice(&MAGIC);
+        }
+        assert!(!attempt(&scene, &image, true, seed));
+    }
+}
+
+/// Mutated as a whole: neither the text of a schema nor the rest of the area is looked at.
+#[test]
+fn what_lies_between_the_parts_of_a_header_is_not_looked_at() {
+    let scene = Scene::new();
+    let mut image = scene.image();
+    let end = SCHEMA_OFFSET + image.header().schema_bytes as usize;
+    let retired = horus_shm::layout::RETIRED_OFFSET as usize;
+    image.bytes[size_of::<Header>()..retired].fill(0xa5);
+    image.bytes[end..].fill(0xa5);
+    assert!(attempt(&scene, &image, false, 0));
+    assert!(fs::symlink_metadata(scene.path()).is_err());
+}

@@ -1,0 +1,708 @@
+//! Opening distrusts: whatever has a topic's name, the opener gets a typed error or a good topic,
+//! and a topic beside it does not notice.
+
+mod common;
+mod hostile;
+mod spawn;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
+
+use horus_shm::layout::{HEADER_BYTES, LAYOUT_VERSION, SCHEMA_BYTES_MAX};
+use horus_shm::{OpenError, Reliability, Request, RingOptions, Segment, SpscShm, TypeInfo};
+
+use common::Child;
+use hostile::{
+    FIELDS, FILE_NAME, Field, Image, Scene, TOPIC, expect_linked, expect_told, expect_usable,
+    request,
+};
+
+/// The longest that an answer may take before it counts as none.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Keeps children from being started while a test counts who has a file open: between `fork` and
+/// `exec` a child has a copy of every descriptor.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What an opener may make of a planted file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    NotATopic,
+    Damaged,
+    Mismatch,
+    /// Removed without a word, since nobody has it open.
+    Replaced,
+    Accepted,
+}
+
+use Verdict::{Accepted, Damaged, Mismatch, NotATopic, Replaced};
+
+impl Verdict {
+    fn of(answer: &Result<Arc<Segment>, OpenError>, scene: &Scene) -> Self {
+        match answer {
+            Ok(_) => Accepted,
+            Err(OpenError::NotFound { .. }) if !scene.path().exists() => Replaced,
+            Err(OpenError::NotATopic { .. }) => NotATopic,
+            Err(OpenError::Damaged { .. }) => Damaged,
+            Err(
+                OpenError::SchemaMismatch { .. }
+                | OpenError::QosMismatch { .. }
+                | OpenError::GatedOnly { .. },
+            ) => Mismatch,
+            Err(other) => panic!("{other:?}: {other}"),
+        }
+    }
+}
+
+/// Plants `image` and has it opened in each way; the answers must be of `wanted`.
+#[track_caller]
+fn expect_verdict(scene: &mut Scene, image: &Image, wanted: &[Verdict], what: &str) {
+    scene.plant(image);
+    let answer = scene.open();
+    let verdict = Verdict::of(&answer, scene);
+    assert!(wanted.contains(&verdict), "{what}: {verdict:?} instead of {wanted:?}: {answer:?}");
+    match answer {
+        Ok(segment) => expect_usable(&segment, what),
+        Err(error) if matches!(verdict, NotATopic | Damaged | Replaced) => {
+            expect_told(&error, &scene.path(), what);
+        }
+        Err(_) => {}
+    }
+    if matches!(verdict, NotATopic | Damaged) {
+        assert!(scene.path().exists(), "{what}: removed");
+        for answer in [scene.inspect(), scene.open_or_create(), scene.create(), scene.open_ring()] {
+            assert_eq!(Verdict::of(&answer, scene), verdict, "{what}");
+            expect_told(&answer.unwrap_err(), &scene.path(), what);
+        }
+    }
+    scene.clear();
+    if verdict == Replaced {
+        scene.plant(image);
+        let segment = scene.open_or_create().unwrap();
+        expect_linked(&segment, what);
+        expect_usable(&segment, what);
+        drop(segment);
+        assert!(!scene.path().exists(), "{what}: the new topic outlived its user");
+    }
+    scene.expect_clean(what);
+}
+
+/// Runs `test` in a thread, so that an answer which never comes is a failure and not a hang.
+fn within_patience<T: Send + 'static>(what: &str, test: impl FnOnce() -> T + Send + 'static) -> T {
+    let (tell, told) = mpsc::channel();
+    let thread = std::thread::spawn(move || drop(tell.send(test())));
+    match told.recv_timeout(PATIENCE) {
+        Ok(answer) => answer,
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("{what}: no answer within {PATIENCE:?}"),
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            std::panic::resume_unwind(thread.join().unwrap_err())
+        }
+    }
+}
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    match common::role().as_deref() {
+        Some("attend") => {
+            spawn::die_with_parent();
+            let namespace = spawn::inherited_namespace();
+            let topic = hostile::topic();
+            let segment = Segment::open_or_create(&namespace, &topic, &request()).unwrap();
+            common::say("here");
+            common::park();
+            drop(segment);
+        }
+        Some("hold") => {
+            spawn::die_with_parent();
+            let dir = std::env::var("HORUS_SHM_DIR").unwrap();
+            let path = Path::new(&dir).join("default/topics").join(FILE_NAME);
+            let file = File::open(path).unwrap();
+            common::say("here");
+            common::park();
+            drop(file);
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn a_valid_image_is_accepted() {
+    let _alone = alone();
+    let mut scene = Scene::new();
+    let image = scene.image();
+    expect_verdict(&mut scene, &image, &[Accepted], "as it should be");
+    scene.expect_neighbour("after all");
+}
+
+#[test]
+fn a_file_truncated_anywhere_in_its_header_is_refused_by_its_size() {
+    let mut scene = Scene::new();
+    for file_bytes in (0..=HEADER_BYTES as u64).step_by(64).chain([1, 7, 8, 9, 519, 520, 521]) {
+        let mut image = scene.image();
+        image.file_bytes = file_bytes;
+        let what = format!("{file_bytes} bytes");
+        // Without its first word a file may be anybody's.
+        let wanted = if file_bytes < 8 { NotATopic } else { Damaged };
+        expect_verdict(&mut scene, &image, &[wanted], &what);
+    }
+    scene.expect_neighbour("after all");
+}
+
+#[test]
+fn a_truncated_file_is_said_to_be_too_short_and_nothing_else() {
+    let scene = Scene::new();
+    let mut wrong = Vec::new();
+    for file_bytes in (64..=HEADER_BYTES as u64).step_by(64) {
+        let mut image = scene.image();
+        image.file_bytes = file_bytes;
+        scene.plant(&image);
+        match scene.open() {
+            Err(OpenError::Damaged { field: "file size", found, .. }) => {
+                assert_eq!(found, file_bytes.to_string());
+            }
+            other => wrong.push(format!("{file_bytes} bytes: {}", other.unwrap_err())),
+        }
+        scene.clear();
+    }
+    assert!(wrong.is_empty(), "{} of them, such as {}", wrong.len(), wrong[0]);
+}
+
+#[test]
+fn a_file_longer_or_shorter_than_its_header_says_is_damaged() {
+    let mut scene = Scene::new();
+    let right = scene.image().file_bytes;
+    for file_bytes in [right - 65536, right - 4096, right - 1, right + 1, right + 65536, 1 << 40] {
+        let mut image = scene.image();
+        image.file_bytes = file_bytes;
+        expect_verdict(&mut scene, &image, &[Damaged], &format!("{file_bytes} bytes"));
+        image.file_bytes = right;
+        image.set("file_bytes", file_bytes.into());
+        image.fix_checksum();
+        expect_verdict(&mut scene, &image, &[Damaged], &format!("says {file_bytes} bytes"));
+    }
+    scene.expect_neighbour("after all");
+}
+
+#[test]
+fn a_file_without_the_magic_is_not_a_topic() {
+    let mut scene = Scene::new();
+    for bit in 0..64 {
+        let mut image = scene.image();
+        image.bytes[bit / 8] ^= 1 << (bit % 8);
+        expect_verdict(&mut scene, &image, &[NotATopic], &format!("bit {bit} of the magic"));
+    }
+    let mut image = scene.image();
+    for byte in [0, 0xff] {
+        image.bytes.fill(byte);
+        expect_verdict(&mut scene, &image, &[NotATopic], &format!("nothing but {byte:#x}"));
+    }
+    scene.expect_neighbour("after all");
+}
+
+#[test]
+fn a_file_of_another_byte_order_is_damaged() {
+    let mut scene = Scene::new();
+    for endianness in [0_u32, 0x0403_0201, u32::MAX] {
+        let mut image = scene.image();
+        image.set("endianness", endianness.into());
+        expect_verdict(&mut scene, &image, &[Damaged], "without its checksum");
+        image.fix_checksum();
+        expect_verdict(&mut scene, &image, &[Damaged], "with its checksum");
+    }
+}
+
+/// Whatever makes a file merely stale, and the error while somebody has it open.
+fn stale_images(scene: &Scene) -> Vec<(String, Image, fn(&OpenError) -> bool)> {
+    let mut images: Vec<(String, Image, fn(&OpenError) -> bool)> = Vec::new();
+    for version in [0, 2, 1 << 24, u32::MAX] {
+        assert_ne!(version, LAYOUT_VERSION);
+        let mut image = scene.image();
+        image.set("layout_version", version.into());
+        let is_version = |error: &OpenError| matches!(error, OpenError::LayoutVersion { .. });
+        images.push((format!("layout version {version}"), image, is_version));
+    }
+    let mut image = scene.image();
+    image.set("boot_id", image.get("boot_id") ^ 1);
+    let is_boot = |error: &OpenError| matches!(error, OpenError::NotATopic { .. });
+    images.push(("another boot".into(), image, is_boot));
+    let mut image = scene.image();
+    image.set("registry_id", image.get("registry_id") ^ 1);
+    let is_registry = |error: &OpenError| matches!(error, OpenError::RegistryReplaced { .. });
+    images.push(("another registry".into(), image, is_registry));
+    for (_, image, _) in &mut images {
+        image.fix_checksum();
+    }
+    images
+}
+
+#[test]
+fn a_stale_file_that_nobody_has_open_is_replaced_silently() {
+    let _alone = alone();
+    let mut scene = Scene::new();
+    for (what, mut image, _) in stale_images(&scene) {
+        expect_verdict(&mut scene, &image, &[Replaced], &what);
+        // A file that is stale in two ways is stale.
+        image.set("registry_id", 7);
+        image.fix_checksum();
+        expect_verdict(&mut scene, &image, &[Replaced], &what);
+    }
+    scene.expect_neighbour("after all");
+}
+
+#[test]
+fn a_stale_file_of_another_layout_may_have_any_size_and_is_replaced_silently() {
+    let _alone = alone();
+    let mut scene = Scene::new();
+    for file_bytes in [520, 1024, 4096, 1 << 20] {
+        let mut image = scene.image();
+        image.set("layout_version", 2);
+        image.file_bytes = file_bytes;
+        expect_verdict(&mut scene, &image, &[Replaced], &format!("{file_bytes} bytes"));
+    }
+}
+
+/// Has a stale file opened while `hold` keeps it open, and again when that is over.
+fn expect_refused_while_held<H>(scene: &mut Scene, hold: impl Fn(&Path) -> H) {
+    for (what, image, is_wanted) in stale_images(scene) {
+        scene.plant(&image);
+        let held = hold(&scene.path());
+        for answer in [scene.open(), scene.open_or_create(), scene.create(), scene.inspect()] {
+            let error = answer.unwrap_err();
+            assert!(is_wanted(&error), "{what}: {error:?}");
+            expect_told(&error, &scene.path(), &what);
+        }
+        scene.expect_neighbour(&what);
+        assert_eq!(fs::read(scene.path()).unwrap()[..HEADER_BYTES], image.bytes, "{what}");
+        drop(held);
+        let segment = scene.open_or_create().unwrap_or_else(|error| panic!("{what}: {error}"));
+        expect_usable(&segment, &what);
+        drop(segment);
+        scene.expect_clean(&what);
+    }
+}
+
+#[test]
+fn a_stale_file_that_a_descriptor_has_open_is_refused() {
+    let _alone = alone();
+    let mut scene = Scene::new();
+    expect_refused_while_held(&mut scene, |path| File::open(path).unwrap());
+    let open = |path: &Path| OpenOptions::new().read(true).write(true).open(path).unwrap();
+    expect_refused_while_held(&mut scene, open);
+}
+
+#[test]
+fn a_stale_file_that_is_only_mapped_is_refused() {
+    let _alone = alone();
+    let map = |path: &Path| {
+        let file = File::open(path).unwrap();
+        memmap2::MmapOptions::new().len(4096).map_raw_read_only(&file).unwrap()
+    };
+    expect_refused_while_held(&mut Scene::new(), map);
+}
+
+#[test]
+fn a_stale_file_that_another_process_has_open_is_refused() {
+    let _alone = alone();
+    let dir = spawn::shm_dir();
+    let path = dir.path().to_path_buf();
+    let mut scene = Scene::in_namespace(spawn::namespace(&path), dir);
+    expect_refused_while_held(&mut scene, |_| {
+        let mut child = Child::spawn("hold", &path);
+        assert_eq!(child.listen(), "here");
+        child
+    });
+}
+
+#[test]
+fn a_topic_attended_under_a_registry_that_a_user_removed_is_refused_until_its_users_end() {
+    let _alone = alone();
+    let dir = spawn::shm_dir();
+    let path = dir.path().to_path_buf();
+    let mut child = Child::spawn("attend", &path);
+    assert_eq!(child.listen(), "here");
+    fs::remove_file(path.join("default/registry")).unwrap();
+    let mut scene = Scene::in_namespace(spawn::namespace(&path), dir);
+    for answer in [scene.open(), scene.open_or_create(), scene.inspect()] {
+        let error = answer.unwrap_err();
+        assert!(matches!(error, OpenError::RegistryReplaced { .. }), "{error:?}");
+        expect_told(&error, &scene.path(), "attended");
+    }
+    scene.expect_neighbour("attended");
+    child.kill();
+    expect_usable(&scene.open_or_create().unwrap(), "unattended");
+    scene.expect_clean("unattended");
+}
+
+/// Openers at once: the file is nobody's, so it is replaced, and none of them gets in another's way.
+#[test]
+fn many_openers_of_a_stale_file_end_on_one_new_file() {
+    let _alone = alone();
+    let scene = Scene::new();
+    let mut errors = Vec::new();
+    for (what, image, _) in stale_images(&scene).into_iter().cycle().take(60) {
+        scene.plant(&image);
+        let (barrier, namespace) = (Barrier::new(4), &scene.namespace);
+        let open = || {
+            barrier.wait();
+            Segment::open_or_create(namespace, &hostile::topic(), &hostile::open_request())
+        };
+        let answers: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        for answer in &answers {
+            match answer {
+                Ok(segment) => expect_linked(segment, &what),
+                Err(error) => errors.push(format!("{what}: {error}")),
+            }
+        }
+        drop(answers);
+        scene.clear();
+    }
+    assert!(errors.is_empty(), "{} of 240 failed, such as {}", errors.len(), errors[0]);
+}
+
+/// Whoever declared it retired died before it could remove the name.
+#[test]
+fn a_file_that_is_retired_and_still_has_its_name_is_replaced_silently() {
+    let mut scene = Scene::new();
+    let mut image = scene.image();
+    image.set_retired();
+    scene.plant(&image);
+    match scene.open() {
+        Err(OpenError::NotFound { .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    let segment = scene.open_or_create().unwrap();
+    expect_linked(&segment, "retired");
+    expect_usable(&segment, "retired");
+    drop(segment);
+    scene.expect_neighbour("retired");
+    scene.expect_clean("retired");
+}
+
+#[test]
+fn a_retired_file_is_removed_by_a_sweep() {
+    let _alone = alone();
+    let scene = Scene::new();
+    let mut image = scene.image();
+    image.set("persists", 1);
+    image.fix_checksum();
+    image.set_retired();
+    scene.plant(&image);
+    let report = horus_shm::sweep(&scene.namespace).unwrap();
+    assert_eq!(report.removed, [hostile::topic()], "{report:?}");
+    expect_usable(&scene.open_or_create().unwrap(), "swept");
+}
+
+#[test]
+fn a_file_under_another_name_is_damaged() {
+    let mut scene = Scene::new();
+    let path = scene.path();
+    let other = path.with_file_name("other");
+    let image = scene.image();
+    scene.plant(&image);
+    fs::rename(&path, &other).unwrap();
+    let name = horus_shm::TopicName::new("other").unwrap();
+    match Segment::inspect(&scene.namespace, &name).unwrap_err() {
+        OpenError::Damaged { field: "topic name", found, wanted, path } => {
+            assert_eq!((found.as_str(), wanted.as_str()), ("'arm/joint'", "'other'"));
+            assert_eq!(path, other);
+        }
+        error => panic!("{error:?}"),
+    }
+    fs::remove_file(other).unwrap();
+    for name in ["arm.joint", "arm/joint2", "arm/join", "/arm/joint", "", "arm\0joint"] {
+        let mut image = scene.image();
+        image.set("topic_name", 0);
+        let (_, offset, _) = hostile::field("topic_name");
+        image.bytes[offset..offset + name.len()].copy_from_slice(name.as_bytes());
+        image.set("topic_name_bytes", name.len() as u128);
+        image.fix_checksum();
+        expect_verdict(&mut scene, &image, &[Damaged], name);
+    }
+}
+
+#[test]
+fn names_and_schemas_that_are_no_text_are_damage() {
+    let mut scene = Scene::new();
+    for name in ["topic_name", "type_name"] {
+        let (_, offset, bytes) = hostile::field(name);
+        for bad in [&[0xff][..], &[0xc3], &[0xed, 0xa0, 0x80], &[0xf4, 0x90, 0x80, 0x80]] {
+            let mut image = scene.image();
+            image.bytes[offset..offset + bad.len()].copy_from_slice(bad);
+            image.set(&format!("{name}_bytes"), bad.len() as u128);
+            image.fix_checksum();
+            expect_verdict(&mut scene, &image, &[Damaged], &format!("{name} of {bad:x?}"));
+        }
+        for length in [bytes as u32 + 1, u32::MAX] {
+            let mut image = scene.image();
+            image.set(&format!("{name}_bytes"), length.into());
+            image.fix_checksum();
+            expect_verdict(&mut scene, &image, &[Damaged], &format!("{name} of {length} bytes"));
+        }
+    }
+    let mut image = scene.image();
+    image.bytes[horus_shm::layout::SCHEMA_OFFSET] = 0xff;
+    expect_verdict(&mut scene, &image, &[Damaged], "a schema with a wrong checksum");
+    image.fix_checksum();
+    expect_verdict(&mut scene, &image, &[Damaged], "a schema of 0xff");
+}
+
+#[test]
+fn a_schema_length_that_lies_is_damage_or_only_a_longer_text() {
+    let mut scene = Scene::new();
+    let right = scene.image().header().schema_bytes;
+    let max = SCHEMA_BYTES_MAX as u32;
+    for length in [0, right - 1, right + 1, max, max + 1, 1 << 20, i32::MAX as u32, u32::MAX] {
+        let mut image = scene.image();
+        image.set("schema_bytes", length.into());
+        expect_verdict(&mut scene, &image, &[Damaged], &format!("{length} bytes, old checksum"));
+        image.fix_checksum();
+        // The hash is what counts, and this crate does not know how it is made.
+        let wanted = if length <= max { Accepted } else { Damaged };
+        expect_verdict(&mut scene, &image, &[wanted], &format!("{length} bytes"));
+    }
+}
+
+#[test]
+fn sizes_that_overflow_or_are_out_of_range_are_damage() {
+    let mut scene = Scene::new();
+    let values = [0, 3, 1 << 20, 1 << 31, 1 << 32, (1 << 32) - 1, 1 << 52, 1 << 62, 1 << 63];
+    let values = values.into_iter().chain([u64::MAX, u64::MAX - 7, u64::MAX / 2]);
+    for name in ["payload_bytes", "stride", "capacity", "file_bytes"] {
+        for value in values.clone() {
+            if (name, value) == ("payload_bytes", 3) {
+                continue;
+            }
+            let mut image = scene.image();
+            image.set(name, value.into());
+            image.fix_checksum();
+            expect_verdict(&mut scene, &image, &[Damaged], &format!("{name} = {value}"));
+        }
+    }
+    for name in ["payload_align", "lane_limit", "gate_limit", "reader_limit"] {
+        for value in [65, 127, 1 << 16, i32::MAX as u32, 1 << 31, u32::MAX] {
+            let mut image = scene.image();
+            image.set(name, value.into());
+            image.fix_checksum();
+            expect_verdict(&mut scene, &image, &[Damaged], &format!("{name} = {value}"));
+        }
+    }
+    // Pairs whose product wraps to something small.
+    for (one, other) in [("capacity", "stride"), ("capacity", "payload_bytes")] {
+        let mut image = scene.image();
+        image.set(one, 1 << 63);
+        image.set(other, 2);
+        image.fix_checksum();
+        expect_verdict(&mut scene, &image, &[Damaged], &format!("{one} × {other} wraps"));
+    }
+    scene.expect_neighbour("after all");
+}
+
+/// What may come of a flipped bit in a field, if the checksum is made right again.
+fn verdicts_of_flip(field: Field) -> &'static [Verdict] {
+    match field.0 {
+        "magic" => &[NotATopic],
+        "layout_version" | "boot_id" | "registry_id" => &[Replaced],
+        "schema_hash" => &[Mismatch],
+        "payload_bytes" | "payload_align" | "sized" => &[Damaged, Mismatch],
+        "gated_only" => &[Damaged, Mismatch],
+        "created_ns" | "history" | "reserved" | "reserved_tail" => &[Accepted],
+        "reader_limit" | "gate_limit" | "reliability" | "persists" | "wake_edge" => {
+            &[Damaged, Accepted]
+        }
+        "type_name_bytes" | "type_name" | "schema_bytes" | "topic_name" => &[Damaged, Accepted],
+        _ => &[Damaged],
+    }
+}
+
+/// Has a file opened for each flipped bit of the fixed header.
+fn flip_every_bit(fix_checksum: bool, wanted: impl Fn(Field) -> &'static [Verdict]) {
+    let _alone = alone();
+    let mut scene = Scene::new();
+    for &field in FIELDS {
+        let (name, offset, bytes) = field;
+        // A bit of each byte of the long texts is enough.
+        let step = if bytes > 16 { 7 } else { 1 };
+        for bit in (offset * 8..(offset + bytes) * 8).step_by(step) {
+            let mut image = scene.image();
+            image.bytes[bit / 8] ^= 1 << (bit % 8);
+            if fix_checksum {
+                image.fix_checksum();
+                if name == "crc" {
+                    continue;
+                }
+            }
+            let what = format!("bit {} of {name}", bit - offset * 8);
+            expect_verdict(&mut scene, &image, wanted(field), &what);
+        }
+        scene.expect_neighbour(name);
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_any_field_is_found_by_the_checksum() {
+    flip_every_bit(false, |field| match field.0 {
+        "magic" => &[NotATopic],
+        "layout_version" | "boot_id" => &[Replaced],
+        _ => &[Damaged],
+    });
+}
+
+#[test]
+fn a_flipped_bit_in_any_field_with_its_checksum_is_judged_by_the_field() {
+    flip_every_bit(true, verdicts_of_flip);
+}
+
+#[test]
+fn what_is_no_regular_file_of_one_name_is_not_a_topic() {
+    let makers: [(&str, fn(&Scene)); 7] = [
+        ("a directory", |scene| fs::create_dir(scene.path()).unwrap()),
+        ("not a regular file", |scene| make_fifo(&scene.path())),
+        ("a socket", |scene| drop(UnixListener::bind(scene.path()).unwrap())),
+        ("a symbolic link", |scene| symlink("nowhere", scene.path()).unwrap()),
+        ("a symbolic link", |scene| symlink("good", scene.path()).unwrap()),
+        ("a symbolic link", |scene| symlink(FILE_NAME, scene.path()).unwrap()),
+        ("a file with 2 names", |scene| {
+            let path = scene.path();
+            scene.plant(&scene.image());
+            fs::hard_link(&path, path.parent().unwrap().with_file_name("other")).unwrap();
+        }),
+    ];
+    for (found, make) in makers {
+        within_patience(found, move || {
+            let mut scene = Scene::new();
+            make(&scene);
+            let opens = [Scene::open, Scene::open_or_create, Scene::create, Scene::inspect];
+            for open in opens.into_iter().chain([Scene::open_ring as fn(&Scene) -> _]) {
+                let error = open(&scene).unwrap_err();
+                assert!(matches!(error, OpenError::NotATopic { .. }), "{found}: {error:?}");
+                assert!(error.to_string().contains(found), "{error}");
+                expect_told(&error, &scene.path(), found);
+            }
+            assert!(fs::symlink_metadata(scene.path()).is_ok(), "{found}: removed");
+            scene.expect_neighbour(found);
+            scene.clear();
+            expect_usable(&scene.open_or_create().unwrap(), found);
+            scene.expect_clean(found);
+        });
+    }
+}
+
+fn make_fifo(path: &Path) {
+    let path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+    // SAFETY: the path is a C string that outlives the call.
+    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+}
+
+/// A topic file is private, like the registry beside it: what is open to others is not one of ours.
+#[test]
+fn a_file_open_to_others_is_refused() {
+    let scene = Scene::new();
+    let mut accepted = Vec::new();
+    for mode in [0o666, 0o777, 0o660, 0o606, 0o640, 0o604] {
+        scene.plant(&scene.image());
+        fs::set_permissions(scene.path(), Permissions::from_mode(mode)).unwrap();
+        match scene.open() {
+            Ok(_) => accepted.push(format!("{mode:04o}")),
+            Err(error) => {
+                let told = error.to_string();
+                assert!(told.contains(&format!("{mode:04o}")), "{mode:04o}: {error}");
+                expect_told(&error, &scene.path(), &format!("mode {mode:04o}"));
+            }
+        }
+        scene.clear();
+    }
+    assert!(accepted.is_empty(), "accepted: {accepted:?}");
+}
+
+#[test]
+fn a_mismatch_says_which_topic_and_leaves_it_alone() {
+    let scene = Scene::new();
+    let owner = Segment::create(&scene.namespace, &hostile::topic(), &request()).unwrap();
+    let mut other_hash = request();
+    other_hash.type_info.hash[0] ^= 1;
+    let (mut other_size, mut gated) = (request(), request());
+    other_size.type_info = TypeInfo::opaque::<[u64; 3]>();
+    gated.gated_only = true;
+    let (mut capacity, mut reliable, mut history) = (request(), request(), request());
+    capacity.capacity = Some(1024);
+    reliable.reliability = Some(Reliability::Reliable);
+    history.history = Some(3);
+    let mut untold = Vec::new();
+    let requests: [(&str, &Request); 6] = [
+        ("hash", &other_hash),
+        ("size", &other_size),
+        ("gated_only", &gated),
+        ("capacity", &capacity),
+        ("reliability", &reliable),
+        ("history", &history),
+    ];
+    for (what, request) in requests {
+        let answer = Segment::open(&scene.namespace, &hostile::topic(), request);
+        let error = answer.unwrap_err().to_string();
+        if !error.contains(&scene.path().display().to_string()) {
+            untold.push(format!("{what}: {error}"));
+        }
+    }
+    expect_usable(&owner, "after the mismatches");
+    let spsc = SpscShm::<u64>::open(&scene.namespace, TOPIC, &RingOptions::default());
+    assert!(matches!(spsc, Err(OpenError::GatedOnly { .. })));
+    assert!(untold.is_empty(), "no path in: {untold:#?}");
+}
+
+/// Opened, but not mapped: what a cut under a mapping does is another test's business.
+#[test]
+fn a_file_that_is_cut_and_grown_while_it_is_opened_gives_typed_answers() {
+    let _alone = alone();
+    let scene = Scene::new();
+    let mut image = scene.image();
+    // Or the first one to close it would remove it.
+    image.set("persists", 1);
+    image.fix_checksum();
+    scene.plant(&image);
+    let file = OpenOptions::new().write(true).open(scene.path()).unwrap();
+    let stop = AtomicBool::new(false);
+    let mut answers = BTreeMap::<_, u64>::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                for bytes in [image.file_bytes, 4096, image.file_bytes, 600, image.file_bytes, 0] {
+                    file.set_len(bytes).unwrap();
+                    file.write_all_at(&image.bytes[..4096.min(bytes as usize)], 0).unwrap();
+                }
+            }
+        });
+        for _ in 0..5000 {
+            let answer = scene.inspect();
+            *answers
+                .entry(match answer {
+                    Ok(_) => "opened",
+                    Err(OpenError::Damaged { .. }) => "damaged",
+                    Err(OpenError::NotATopic { .. }) => "no topic",
+                    Err(OpenError::Io { .. }) => "cut while it was read",
+                    // Empty when the mark was looked for.
+                    Err(OpenError::NotFound { .. }) => "gone",
+                    Err(other) => {
+                        stop.store(true, Ordering::Relaxed);
+                        panic!("{other:?}")
+                    }
+                })
+                .or_default() += 1;
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    println!("{answers:?}");
+    assert!(answers.contains_key("opened") && answers.contains_key("damaged"), "{answers:?}");
+}
