@@ -4,6 +4,8 @@
 //! within seconds. Where the floor differs before and after a round, nothing can be said about
 //! the state it was measured in, and it is repeated.
 
+use serde::{Deserialize, Serialize};
+
 use crate::stats::{self, Alternation};
 use crate::tsc::TscClock;
 use crate::workload::Round;
@@ -52,6 +54,17 @@ pub struct Bracketed<S> {
     pub unsteady: u32,
 }
 
+/// One state that the machine was in.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Median floor.
+    pub floor_ns: f64,
+    /// Rounds measured in it.
+    pub rounds: usize,
+    /// Median ratio to the floor.
+    pub ratio: f64,
+}
+
 impl<S> Bracketed<S> {
     /// The rounds that figures and ratios are made of.
     pub fn counting(&self) -> impl Iterator<Item = &Bracket<S>> {
@@ -73,6 +86,27 @@ impl<S> Bracketed<S> {
             pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
         }
         pairs
+    }
+
+    /// The pairs by states of the machine, the faster first: one, or two where the floor of some
+    /// rounds is more than twice that of others.
+    pub fn states(&self, p50_ns: impl Fn(&S) -> f64 + Copy, seed: u64) -> Vec<State> {
+        let Some([least, _, largest]) = self.floor_range_ns() else { return Vec::new() };
+        let split = if largest > 2.0 * least { (least * largest).sqrt() } else { largest };
+        let state = |is_in: &dyn Fn(f64) -> bool| {
+            let mut pairs = Alternation::default();
+            let mut floors = Vec::new();
+            for bracket in self.counting().filter(|bracket| is_in(bracket.floor_ns())) {
+                floors.push(bracket.floor_ns());
+                pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
+            }
+            let ratio = pairs.ratio(seed)?.median;
+            Some(State { floor_ns: stats::median(&mut floors), rounds: pairs.rounds(), ratio })
+        };
+        [state(&|floor| floor <= split), state(&|floor| floor > split)]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// Lets the least unsteady rounds count, until `rounds` do.
@@ -172,6 +206,9 @@ mod tests {
         let [least, median, largest] = measured.floor_range_ns().unwrap();
         assert!(least < median && median <= largest);
         assert_eq!(measured.pairs(|&number| f64::from(number)).rounds(), 3);
+        let states = measured.states(|_| 5_000.0, 1);
+        assert_eq!(states.iter().map(|state| state.rounds).collect::<Vec<_>>(), [1, 2]);
+        assert!(states[0].floor_ns < states[1].floor_ns && states[0].ratio > states[1].ratio);
     }
 
     #[test]
@@ -180,6 +217,7 @@ mod tests {
         let counting: Vec<u32> = measured.counting().map(|bracket| bracket.subject).collect();
         assert_eq!(counting, [2]);
         assert_eq!((measured.repeated, measured.unsteady, measured.all.len()), (2, 1, 3));
+        assert_eq!(measured.states(|_| 5_000.0, 1).len(), 1);
         assert!(bracketed(0, &[10]).floor_range_ns().is_none());
     }
 }

@@ -20,6 +20,7 @@ use crate::bounce::{self, FloorJob};
 use crate::child::{ChildContext, ChildSpec};
 use crate::peer::{self, Peer, PeerError};
 use crate::pin::CpuPair;
+use crate::session::Effort;
 use crate::stats::{self, Samples};
 use crate::tsc::{OffsetCheck, TickSource, TscClock};
 use crate::wait::Watch;
@@ -33,10 +34,11 @@ const LINE_BYTES: usize = 128;
 
 const LINES: usize = 2;
 
-/// Rounds with and without `pause`, each, from which the better way to spin is chosen.
+/// Rounds with and without `pause`, each, from which the better way to spin is chosen; fewer if
+/// the run has fewer.
 const CHOICE_ROUNDS: u32 = 25;
 
-/// Messages timed per round of that choice.
+/// Messages timed per round of that choice; fewer if the run's rounds are shorter.
 const CHOICE_SAMPLES: u64 = 4_000;
 
 /// One cache line (two, for the prefetcher) of words.
@@ -198,11 +200,12 @@ pub struct Floor {
     source: TickSource,
     pause_one: bool,
     pause_two: bool,
+    choice: Effort,
 }
 
 impl Floor {
-    /// Starts the far end, pinned to `cpus.far`, and measures how to spin. Takes some 100 ms
-    /// on two CPUs.
+    /// Starts the far end, pinned to `cpus.far`, and measures how to spin: with no more than
+    /// `effort`, and in some 100 ms on two CPUs.
     ///
     /// The caller is pinned to `cpus.near`, and its `main` serves [`FLOOR_ROLE`].
     ///
@@ -213,6 +216,7 @@ impl Floor {
         placement: Placement,
         cpus: CpuPair,
         clock: &TscClock,
+        effort: Effort,
     ) -> Result<(Floor, SpinChoices), FloorError> {
         let memory = Arc::new(SharedLines::create()?);
         let share_cpu = cpus.oversubscribed();
@@ -230,7 +234,10 @@ impl Floor {
             })?,
         };
         let source = clock.source();
-        let mut floor = Floor { memory, peer, source, pause_one: false, pause_two: false };
+        let samples = effort.samples.min(CHOICE_SAMPLES);
+        let rounds = effort.rounds.min(CHOICE_ROUNDS);
+        let choice = Effort { rounds, warm_up: samples.div_ceil(4), samples };
+        let mut floor = Floor { memory, peer, source, pause_one: false, pause_two: false, choice };
         let one_line = floor.choose_spin(Lines::One, clock)?;
         let two_lines = floor.choose_spin(Lines::Two, clock)?;
         (floor.pause_one, floor.pause_two) = (one_line.pause, two_lines.pause);
@@ -253,7 +260,7 @@ impl Floor {
     ///
     /// As [`round`](Self::round).
     pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, FloorError> {
-        let plan = plan(Timing::OneWay, CHOICE_SAMPLES, CHOICE_SAMPLES * 5);
+        let plan = plan(Timing::OneWay, self.choice.warm_up, self.choice.samples * 5);
         let (near, far) = self.run(Lines::Two, self.pause_two, plan)?;
         let p50_ns =
             |ticks: &Samples| ticks.median_within(clock.resolution_ticks()) * clock.ns_per_tick();
@@ -262,9 +269,9 @@ impl Floor {
     }
 
     fn choose_spin(&mut self, lines: Lines, clock: &TscClock) -> Result<SpinChoice, FloorError> {
-        let plan = plan(Timing::RoundTrip, CHOICE_SAMPLES / 4, CHOICE_SAMPLES);
+        let plan = plan(Timing::RoundTrip, self.choice.warm_up, self.choice.samples);
         let (mut bare, mut paused) = (Vec::new(), Vec::new());
-        for _ in 0..CHOICE_ROUNDS {
+        for _ in 0..self.choice.rounds.max(1) {
             bare.push(self.run(lines, false, plan)?.0.p50_ns(clock));
             paused.push(self.run(lines, true, plan)?.0.p50_ns(clock));
         }
@@ -339,7 +346,9 @@ mod tests {
         // A thread of its own, so that the test runner's threads keep their freedom.
         std::thread::spawn(move || {
             pin::pin_current_thread(cpu).unwrap();
-            let (mut floor, spin) = Floor::new(Placement::CrossThread, cpus, &clock).unwrap();
+            let effort = Effort { rounds: 3, warm_up: 1, samples: 100 };
+            let place = Placement::CrossThread;
+            let (mut floor, spin) = Floor::new(place, cpus, &clock, effort).unwrap();
             assert!(spin.one_line.bare_p50_ns > 0.0 && spin.two_lines.pause_p50_ns > 0.0);
             for lines in [Lines::Two, Lines::One, Lines::One, Lines::Two] {
                 let round = floor.round(lines, 3, 50).unwrap();

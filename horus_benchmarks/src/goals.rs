@@ -3,10 +3,14 @@
 use comfy_table::{Table, presets};
 use serde_json::Value;
 
+use crate::bracket::State;
 use crate::report::{Report, Row};
 
 /// Group of the settings with the floor of each row: least, median, largest.
 pub const FLOOR_NS: &str = "floor_ns";
+
+/// Group of the settings with the ratio of each row in each [`State`] of the machine.
+pub const STATES: &str = "floor_ratio_by_state";
 
 /// What is wanted of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,12 +41,13 @@ const GOALS: [(&str, Goal); 11] = [
 pub fn verdict(report: &Report) -> Option<String> {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(["id", "goal", "measured", "verdict", "floor ns (min/p50/max)"]);
+    table.set_header(["id", "goal", "measured", "verdict", "floor ns (min/p50/max)", "by state"]);
     for (id, goal) in GOALS {
         let Some([wanted, measured, word]) = report.row(id).and_then(|row| judge(goal, row)) else {
             continue;
         };
-        table.add_row([id.to_owned(), wanted, measured, word, floor(report, id)]);
+        let (floor, states) = (floor(report, id), states(report, id));
+        table.add_row([id.to_owned(), wanted, measured, word, floor, states]);
     }
     (!table.is_empty()).then(|| format!("Goals\n{table}"))
 }
@@ -78,6 +83,18 @@ fn floor(report: &Report, id: &str) -> String {
         .map(|ns| format!("{ns:.0}"))
         .collect();
     figures.join("/")
+}
+
+/// `1.34 at 52 ns, 1.21 at 240 ns`, if the machine was in two states.
+fn states(report: &Report, id: &str) -> String {
+    let note = report.settings.get(STATES).and_then(|notes| notes.get(id)).cloned();
+    let states: Vec<State> =
+        note.and_then(|note| serde_json::from_value(note).ok()).unwrap_or_default();
+    if states.len() < 2 {
+        return String::new();
+    }
+    let text = |state: &State| format!("{:.2} at {:.0} ns", state.ratio, state.floor_ns);
+    states.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -53,8 +53,15 @@ pub fn render(report: &Report) -> String {
          Timer: {overhead:.1} ns overhead are part of every timed interval, not subtracted; it \
          moves in steps of {resolution:.1} ns\n(percentiles fall on them, or on halves for RTT/2; \
          the medians behind ratios are interpolated).",
-        table(report)
+        tables(report).join("\n\n")
     )
+}
+
+/// One table of times and one of rates, if there are both: they share no figures.
+fn tables(report: &Report) -> Vec<String> {
+    let (timed, streamed): (Vec<&Row>, _) = report.rows.iter().partition(|row| row.ns.is_some());
+    let groups = [timed, streamed].into_iter().filter(|rows| !rows.is_empty());
+    groups.map(|rows| table(report, &rows).to_string()).collect()
 }
 
 fn heading(report: &Report) -> String {
@@ -73,15 +80,15 @@ fn heading(report: &Report) -> String {
 }
 
 /// Columns that apply to no row are left out.
-fn table(report: &Report) -> Table {
+fn table(report: &Report, rows: &[&Row]) -> Table {
     let columns: Vec<&Column> = COLUMNS
         .iter()
-        .filter(|(_, text)| report.rows.iter().any(|row| !text(report, row).is_empty()))
+        .filter(|(_, text)| rows.iter().any(|row| !text(report, row).is_empty()))
         .collect();
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header(columns.iter().map(|(heading, _)| *heading));
-    for row in &report.rows {
+    for row in rows {
         table.add_row(columns.iter().map(|(_, text)| text(report, row)));
     }
     for (column, (heading, _)) in table.column_iter_mut().zip(&columns) {
@@ -144,6 +151,15 @@ mod tests {
         let text = render(&report());
         assert!(!text.contains("msgs/s"));
         assert!(!text.contains("send p50"));
+    }
+
+    #[test]
+    fn times_and_rates_are_in_tables_of_their_own() {
+        let mut report = report();
+        assert_eq!(tables(&report).len(), 1);
+        report.push(Row { msgs_per_s: Some(5e6), ..Row::default() }, "");
+        let tables = tables(&report);
+        assert!(!tables[0].contains("msgs/s") && tables[1].contains("5.00M"));
     }
 
     #[test]

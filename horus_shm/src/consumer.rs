@@ -107,7 +107,7 @@ impl RawConsumer {
         }
         let ready: *const _ = &segment.control(Access::Read)?.ready;
         let mut this = Self {
-            lanes: Vec::new(),
+            lanes: Vec::with_capacity(contract.shape.request().lane_limit as usize),
             next: 0,
             last: 0,
             received: 0,

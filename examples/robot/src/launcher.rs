@@ -134,12 +134,13 @@ impl Launcher<'_> {
         old.kill()?;
         old.wait()?;
         self.killed_ns = Some(killed_ns);
+        self.say("\nimu  killed with SIGKILL")?;
         let sequence = self.start(Role::Imu)?;
         // The dead cannot say how many messages they sent, but the topic can: the new process goes
         // on exactly where the old one stopped.
-        let sent = sequence - self.ready[&old.id()];
+        let sent = sequence.saturating_sub(self.ready[&old.id()]);
         *self.sent.entry(imu::TOPIC.into()).or_default() += sent;
-        self.say(&format!("\nimu  killed with SIGKILL after {sent} samples, and started anew"))
+        self.say(&format!("imu  a new process goes on where {sent} samples were sent"))
     }
 
     /// Lets the robot run until `deadline`, or until a signal asks us to end.
@@ -213,7 +214,7 @@ impl Launcher<'_> {
         let killed_ns = self.killed_ns.unwrap_or(last_ns);
         let at_s = |ns: u64| ns.saturating_sub(self.begin_ns) as f64 / 1e9;
         format!(
-            "\nimu  gap {:.1} ms between samples (killed at {:.3} s, back at {:.3} s: \
+            "imu  gap {:.1} ms between samples (killed at {:.3} s, back at {:.3} s: \
              recovered in {:.1} ms)",
             first_ns.saturating_sub(last_ns) as f64 / 1e6,
             at_s(killed_ns),

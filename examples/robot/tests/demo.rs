@@ -88,7 +88,7 @@ fn every_message_is_accounted_for_although_the_imu_is_killed() {
     let (code, stdout, stderr) = run(shm.robot(&["--seconds", "2.5"]));
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
     assert_adds_up(&stdout);
-    for said in ["imu  killed with SIGKILL after ", "imu  gap ", "recovered in ", "\n2.0 s\n"] {
+    for said in ["imu  killed with SIGKILL", "imu  gap ", "recovered in ", " Hz "] {
         assert!(stdout.contains(said), "no '{said}' in: {stdout}");
     }
     shm.assert_empty();

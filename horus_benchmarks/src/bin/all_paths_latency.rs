@@ -8,7 +8,7 @@ use horus_benchmarks::args::Args;
 use horus_benchmarks::bracket::{Bracket, Bracketed, between_floors};
 use horus_benchmarks::child::ChildContext;
 use horus_benchmarks::floor::{self, FLOOR_ROLE, Floor, Lines, Placement};
-use horus_benchmarks::goals::{self, FLOOR_NS};
+use horus_benchmarks::goals::{self, FLOOR_NS, STATES};
 use horus_benchmarks::loopback;
 use horus_benchmarks::micro::MicroPlan;
 use horus_benchmarks::namespace::PrivateNamespace;
@@ -193,7 +193,7 @@ impl Bench {
         let place = placement.id();
         self.progress.label(place);
         let (cpus, effort) = (self.session.cpus, self.session.effort);
-        let (mut floor, spin) = Floor::new(placement, cpus, &self.session.clock)?;
+        let (mut floor, spin) = Floor::new(placement, cpus, &self.session.clock, effort)?;
         let source = self.session.clock.source();
         let pair = PathPair::start(placement, cpus, source, &self.private)?;
         self.session.report.set(&format!("spin/{place}"), serde_json::to_value(spin)?);
@@ -240,6 +240,7 @@ impl Ends<'_> {
             || Ok(pair.round(Timing::RoundTrip, effort.warm_up, effort.samples)?.0),
         )?;
         let ratio = measured.pairs(|round| round.p50_ns(clock)).ratio(SEED);
+        let states = measured.states(|round| round.p50_ns(clock), SEED);
         let trips = merged(measured.all.iter().map(|bracket| &bracket.subject));
         let calls = self.extra(Timing::SendCall)?;
         let row = Row::latency(id, &trips.ok_or("no rounds")?, &self.bench.session.clock)
@@ -247,6 +248,7 @@ impl Ends<'_> {
             .with_send_call(&calls.0, &self.bench.session.clock);
         self.one_way_by_tsc(id)?;
         self.bench.session.report.push(row, &format!("RTT/2; {}", path.ring.arrangement()));
+        self.bench.session.report.note(STATES, id, serde_json::to_value(states)?);
         self.note_floor(id, &measured);
         measured.floor.ok_or_else(|| "no rounds of the floor".into())
     }
@@ -256,7 +258,7 @@ impl Ends<'_> {
         let effort = self.bench.session.effort;
         let (mut near, echo) = self.pair.round(timing, effort.warm_up, effort.samples)?;
         let mut forward = echo.forward;
-        for _ in 1..EXTRA_ROUNDS {
+        for _ in 1..EXTRA_ROUNDS.min(effort.rounds) {
             let (round, echo) = self.pair.round(timing, effort.warm_up, effort.samples)?;
             near.merge(&round);
             forward.merge(&echo.forward);

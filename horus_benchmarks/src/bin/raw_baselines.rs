@@ -50,7 +50,7 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
     let effort = session.effort;
     let progress = Progress::new(u64::from(effort.rounds) * 2);
     progress.label(&format!("floor/{}", placement.id()));
-    let (mut floor, spin) = Floor::new(placement, session.cpus, &session.clock)?;
+    let (mut floor, spin) = Floor::new(placement, session.cpus, &session.clock, effort)?;
     let all = alternate(effort.rounds, &session.clock, |turn| {
         progress.step();
         let lines = if turn == Turn::Floor { Lines::Two } else { Lines::One };

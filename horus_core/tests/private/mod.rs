@@ -1,0 +1,62 @@
+//! A namespace of a test's own, in memory: nobody else is in it, and it goes with the test.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use horus_core::message::Message;
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder};
+use tempfile::TempDir;
+
+pub struct Private {
+    // Before the directory: fields are dropped in this order.
+    namespace: Arc<Namespace>,
+    dir: TempDir,
+}
+
+impl Private {
+    pub fn new() -> Self {
+        let private = PermissionsExt::from_mode(0o700);
+        let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
+        let namespace = open(dir.path(), "default");
+        Self { namespace, dir }
+    }
+
+    /// Another namespace in the same directory.
+    pub fn sibling(&self, name: &str) -> Arc<Namespace> {
+        open(self.dir.path(), name)
+    }
+
+    pub fn namespace(&self) -> &Arc<Namespace> {
+        &self.namespace
+    }
+
+    pub fn builder<T: Message>(&self, topic: &str) -> TopicBuilder<T> {
+        Topic::builder(topic).namespace(&self.namespace)
+    }
+
+    pub fn publisher<T: Message>(&self, topic: &str, qos: Qos) -> Publisher<T> {
+        self.builder(topic).qos(qos).publisher().unwrap()
+    }
+
+    pub fn subscriber<T: Message>(&self, topic: &str, qos: Qos) -> Subscriber<T> {
+        self.builder(topic).qos(qos).subscriber().unwrap()
+    }
+
+    /// The files that topics have at the moment.
+    pub fn topic_files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.namespace.topics_path()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn open(dir: &Path, name: &str) -> Arc<Namespace> {
+    let name = NamespaceName::new(name).unwrap();
+    Namespace::open(&NamespaceConfig::new(dir, name)).unwrap()
+}

@@ -1,0 +1,278 @@
+//! What a topic counts: its participants, its limits, and the ledger of every subscriber.
+
+mod private;
+
+use horus_core::message::{CmdVel, JointCommand, Message};
+use horus_core::topic::{Backend, Publisher, Qos, Stats, Subscriber, Topic};
+use horus_shm::OpenError;
+use private::Private;
+
+horus_core::message! {
+    /// A message without a time.
+    pub struct Plain {
+        /// Whatever is counted.
+        pub number: u64,
+    }
+}
+
+fn numbered(number: u64) -> CmdVel {
+    CmdVel { timestamp_ns: number, ..CmdVel::default() }
+}
+
+/// Where each message that was sent has gone.
+#[track_caller]
+fn assert_balanced(stats: Stats) {
+    let accounted = stats.received + stats.lost + stats.skipped + stats.waiting;
+    assert_eq!(stats.sent, accounted, "{stats:?}");
+}
+
+#[test]
+fn participants_are_counted_while_they_are_there() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let counts = |end: &Publisher<CmdVel>| (end.publisher_count(), end.subscriber_count());
+    assert_eq!(counts(&publisher), (1, 0));
+    let second = publisher.try_clone().unwrap();
+    let subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let twin = subscriber.try_clone().unwrap();
+    assert_eq!(counts(&publisher), (2, 2));
+    assert_eq!((twin.publisher_count(), twin.subscriber_count()), (2, 2));
+    drop(subscriber);
+    assert_eq!(counts(&second), (2, 1));
+    drop(publisher);
+    assert_eq!(counts(&second), (1, 1));
+    let both: Topic<CmdVel> = private.builder("t").topic().unwrap();
+    assert_eq!(counts(&second), (2, 2));
+    drop((both, twin));
+    assert_eq!(counts(&second), (1, 0));
+}
+
+#[test]
+fn the_backend_is_what_the_participants_make_it() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    assert_eq!(publisher.backend(), Backend::SpscShm, "alone");
+    let subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    assert_eq!(subscriber.backend(), Backend::SpscShm);
+    let second_publisher = publisher.try_clone().unwrap();
+    assert_eq!(subscriber.backend(), Backend::MpscShm);
+    let second_subscriber = subscriber.try_clone().unwrap();
+    assert_eq!(publisher.backend(), Backend::FanoutShm);
+    drop(second_publisher);
+    assert_eq!(publisher.backend(), Backend::SpmcShm);
+    drop(second_subscriber);
+    assert_eq!(publisher.backend().to_string(), "SpscShm");
+    let observer = private.builder::<CmdVel>("t").observer().unwrap();
+    assert_eq!(observer.backend(), Backend::SpscShm, "observers do not count");
+}
+
+#[test]
+fn a_clone_is_a_participant_of_its_own() {
+    let private = Private::new();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::reliable().capacity(4));
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    publisher.send(numbered(1)).unwrap();
+    let mut second_publisher = publisher.try_clone().unwrap();
+    let mut second = subscriber.try_clone().unwrap();
+    assert_eq!(second.recv(), None, "it starts now");
+    second_publisher.send(numbered(2)).unwrap();
+    assert_eq!((publisher.sequence(), second_publisher.sequence()), (1, 1), "lanes of their own");
+    let mut got: Vec<_> = std::iter::from_fn(|| subscriber.recv()).collect();
+    got.sort_unstable_by_key(|message| message.timestamp_ns);
+    assert_eq!(got, [numbered(1), numbered(2)]);
+    assert_eq!((second.recv(), second.recv()), (Some(numbered(2)), None));
+    // The clone of a reliable subscriber is reliable.
+    (0..4).for_each(|number| publisher.send(numbered(number)).unwrap());
+    assert_eq!(std::iter::from_fn(|| subscriber.recv()).count(), 4);
+    assert!(publisher.send(numbered(4)).is_err());
+    drop(second);
+    publisher.send(numbered(4)).unwrap();
+}
+
+#[test]
+fn one_publisher_too_many_is_told_the_limit() {
+    let private = Private::new();
+    let mut publishers: Vec<Publisher<CmdVel>> =
+        (0..16).map(|_| private.publisher("t", Qos::new())).collect();
+    for refused in [
+        private.builder::<CmdVel>("t").publisher().unwrap_err(),
+        publishers[0].try_clone().unwrap_err(),
+        private.builder::<CmdVel>("t").topic().unwrap_err(),
+    ] {
+        let limit = refused.as_open_error();
+        assert!(
+            matches!(limit, Some(OpenError::TooManyPublishers { limit: 16, .. })),
+            "{refused}"
+        );
+        assert!(refused.to_string().contains("all 16 lanes have live publishers"), "{refused}");
+    }
+    assert_eq!(publishers[0].publisher_count(), 16);
+    assert_eq!(publishers[0].subscriber_count(), 0, "the refused handle left nothing behind");
+    publishers.pop();
+    private.publisher::<CmdVel>("t", Qos::new());
+}
+
+#[test]
+fn one_subscriber_too_many_is_told_the_limit() {
+    let private = Private::new();
+    let mut subscribers: Vec<Subscriber<CmdVel>> =
+        (0..64).map(|_| private.subscriber("t", Qos::new())).collect();
+    for refused in [
+        private.builder::<CmdVel>("t").subscriber().unwrap_err(),
+        subscribers[0].try_clone().unwrap_err(),
+        private.builder::<CmdVel>("t").topic().unwrap_err(),
+    ] {
+        let limit = refused.as_open_error();
+        assert!(
+            matches!(limit, Some(OpenError::TooManySubscribers { limit: 64, .. })),
+            "{refused}"
+        );
+        assert!(refused.to_string().contains("all 64 places have live readers"), "{refused}");
+    }
+    assert_eq!(subscribers[0].publisher_count(), 0, "the refused handle left nothing behind");
+    private.builder::<CmdVel>("t").observer().unwrap();
+    subscribers.pop();
+    private.subscriber::<CmdVel>("t", Qos::new());
+}
+
+#[test]
+fn one_reliable_subscriber_too_many_is_told_the_limit() {
+    let private = Private::new();
+    let qos = Qos::reliable().capacity(8).reliable_subscribers_max(2);
+    let one: Subscriber<CmdVel> = private.subscriber("t", qos);
+    let _other: Subscriber<CmdVel> = private.subscriber("t", qos);
+    let refused = private.builder::<CmdVel>("t").subscriber().unwrap_err();
+    let limit = refused.as_open_error();
+    assert!(
+        matches!(limit, Some(OpenError::TooManyReliableSubscribers { limit: 2, .. })),
+        "{refused}"
+    );
+    assert_eq!(one.subscriber_count(), 2, "the refused one gave its place back");
+    drop(one);
+    private.subscriber::<CmdVel>("t", qos);
+}
+
+#[test]
+fn a_lapped_subscriber_counts_exactly_what_it_lost() {
+    for (capacity, messages) in [(2, 3), (4, 100), (8, 9), (64, 1000), (1024, 1025)] {
+        let private = Private::new();
+        let mut publisher: Publisher<CmdVel> =
+            private.publisher("t", Qos::new().capacity(capacity));
+        let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+        (1..=messages).for_each(|number| publisher.send(numbered(number)).unwrap());
+        assert_eq!(subscriber.stats().waiting, messages);
+        assert_balanced(subscriber.stats());
+        let mut received = 0;
+        while let Some(message) = subscriber.recv() {
+            received += 1;
+            assert_eq!(message.timestamp_ns, subscriber.lost() + received, "capacity {capacity}");
+            assert_eq!(subscriber.sequence(), message.timestamp_ns);
+            assert_balanced(subscriber.stats());
+        }
+        assert!(received > 0 && subscriber.lost() > 0, "capacity {capacity}");
+        let stats = subscriber.stats();
+        assert_eq!((stats.sent, stats.received, stats.waiting), (messages, received, 0));
+        assert_eq!(subscriber.sequence(), publisher.sequence());
+    }
+}
+
+#[test]
+fn the_ledger_balances_over_several_publishers_that_come_and_go() {
+    let private = Private::new();
+    let qos = Qos::new().capacity(8);
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
+    let mut sent = 0;
+    for round in 1..=5 {
+        let mut publishers: Vec<Publisher<CmdVel>> =
+            (0..round).map(|_| private.publisher("t", qos)).collect();
+        for publisher in &mut publishers {
+            (0..3 * round).for_each(|number| publisher.send(numbered(number)).unwrap());
+            sent += 3 * round;
+        }
+        for _ in 0..round {
+            subscriber.recv();
+        }
+        drop(publishers);
+        assert_eq!(subscriber.stats().sent, sent);
+        assert_balanced(subscriber.stats());
+    }
+    while subscriber.recv().is_some() {}
+    assert_balanced(subscriber.stats());
+    assert_eq!(subscriber.stats().waiting, 0);
+}
+
+#[test]
+fn latest_is_the_newest_by_its_timestamp_whoever_sent_it() {
+    let private = Private::new();
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut publishers: [Publisher<CmdVel>; 3] =
+        std::array::from_fn(|_| private.publisher("t", Qos::new()));
+    assert_eq!(subscriber.latest(), None);
+    let mut skipped = 0;
+    for turn in 0..6_u64 {
+        let newest = (turn % 3) as usize;
+        for (index, publisher) in publishers.iter_mut().enumerate() {
+            let time = 10 * turn + if index == newest { 9 } else { index as u64 };
+            publisher.send(numbered(100 + time - 1)).unwrap();
+            publisher.send(numbered(100 + time)).unwrap();
+        }
+        assert_eq!(subscriber.latest(), Some(numbered(100 + 10 * turn + 9)));
+        assert_eq!(subscriber.sequence(), publishers[newest].sequence());
+        assert_eq!(subscriber.latest(), None, "nothing newer");
+        skipped += 5;
+        assert_eq!(subscriber.stats().skipped, skipped);
+        assert_balanced(subscriber.stats());
+    }
+    assert_eq!(subscriber.stats().received, 6);
+}
+
+#[test]
+fn latest_works_for_messages_without_a_time() {
+    assert!(Plain::SCHEMA.fields.iter().all(|field| field.name != "timestamp_ns"));
+    let private = Private::new();
+    let mut publisher: Publisher<Plain> = private.publisher("t", Qos::new());
+    let mut subscriber: Subscriber<Plain> = private.subscriber("t", Qos::new());
+    for number in 1..=5 {
+        publisher.send(Plain { number }).unwrap();
+    }
+    assert_eq!(subscriber.latest(), Some(Plain { number: 5 }));
+    let stats = subscriber.stats();
+    assert_eq!((stats.received, stats.skipped, stats.sent), (1, 4, 5));
+}
+
+#[test]
+fn latest_lets_a_reliable_publisher_go_on() {
+    let private = Private::new();
+    let mut publisher: Publisher<JointCommand> =
+        private.publisher("t", Qos::reliable().capacity(4));
+    let mut subscriber: Subscriber<JointCommand> = private.subscriber("t", Qos::new());
+    for turn in 0..10_u64 {
+        for number in 1..=4 {
+            let command = JointCommand { timestamp_ns: 4 * turn + number, ..Default::default() };
+            publisher.send(command).unwrap();
+        }
+        assert_eq!(subscriber.latest().map(|command| command.timestamp_ns), Some(4 * turn + 4));
+    }
+    assert_balanced(subscriber.stats());
+    assert_eq!((subscriber.lost(), subscriber.stats().skipped), (0, 30));
+}
+
+#[test]
+fn sequence_numbers_go_on_when_a_lane_changes_hands() {
+    let private = Private::new();
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    assert_eq!(subscriber.sequence(), 0, "nothing received yet");
+    let mut sent = 0;
+    for _ in 0..3 {
+        let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+        assert_eq!(publisher.sequence(), sent);
+        for _ in 0..4 {
+            publisher.send(CmdVel::default()).unwrap();
+            sent += 1;
+            assert_eq!(publisher.sequence(), sent);
+        }
+        while subscriber.recv().is_some() {}
+        assert_eq!(subscriber.sequence(), sent);
+    }
+    assert_balanced(subscriber.stats());
+}

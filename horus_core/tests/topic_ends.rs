@@ -1,0 +1,329 @@
+//! The two ends of a topic: who receives what, from when on, and what a full topic answers.
+
+mod private;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::SendError;
+use horus_core::message::{CmdVel, Pose2D};
+use horus_core::topic::{OnStalled, Publisher, Qos, Reliability, Subscriber, Topic};
+use horus_shm::{NameError, OpenError};
+use private::Private;
+
+/// A message that says its number.
+fn numbered(number: u64) -> CmdVel {
+    CmdVel { timestamp_ns: number, ..CmdVel::default() }
+}
+
+fn numbers(subscriber: &mut Subscriber<CmdVel>) -> Vec<u64> {
+    std::iter::from_fn(|| subscriber.recv()).map(|message| message.timestamp_ns).collect()
+}
+
+fn send_all(publisher: &mut Publisher<CmdVel>, numbers: impl IntoIterator<Item = u64>) {
+    for number in numbers {
+        publisher.send(numbered(number)).unwrap();
+    }
+}
+
+#[test]
+fn messages_arrive_in_order_whether_sent_by_value_or_by_reference() {
+    let private = Private::new();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let second = CmdVel::new(0.5, 0.1);
+    publisher.send(numbered(1)).unwrap();
+    publisher.send(&second).unwrap();
+    publisher.send_timeout(&numbered(3), Duration::ZERO).unwrap();
+    assert_eq!(subscriber.recv(), Some(numbered(1)));
+    let mut into = CmdVel::default();
+    assert!(subscriber.recv_into(&mut into));
+    assert_eq!(into, second);
+    assert_eq!(subscriber.recv(), Some(numbered(3)));
+    assert_eq!(subscriber.recv(), None);
+    assert!(!subscriber.recv_into(&mut into));
+}
+
+#[test]
+fn a_subscriber_that_came_first_loses_nothing_of_a_publisher_that_comes_later() {
+    let private = Private::new();
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut first: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    send_all(&mut first, 1..=3);
+    let mut second: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    send_all(&mut second, 11..=13);
+    drop((first, second));
+    let mut got = numbers(&mut subscriber);
+    got.sort_unstable();
+    assert_eq!(got, [1, 2, 3, 11, 12, 13]);
+    assert_eq!(subscriber.lost(), 0);
+}
+
+#[test]
+fn a_new_subscriber_gets_nothing_old() {
+    let private = Private::new();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    send_all(&mut publisher, 1..=3);
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    assert_eq!(subscriber.recv(), None);
+    send_all(&mut publisher, [4]);
+    assert_eq!(numbers(&mut subscriber), [4]);
+    assert_eq!(subscriber.stats().sent, 1, "counted from its arrival on");
+}
+
+#[test]
+fn the_messages_of_a_session_that_ended_go_to_those_who_were_there() {
+    let private = Private::new();
+    let qos = Qos::new().history(2);
+    let mut there: Subscriber<CmdVel> = private.subscriber("t", qos);
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", qos);
+    send_all(&mut publisher, 1..=3);
+    let mut joined: Subscriber<CmdVel> = private.subscriber("t", qos);
+    assert_eq!(numbers(&mut joined), [2, 3], "history of a live publisher");
+    drop(publisher);
+    let mut late: Subscriber<CmdVel> = private.subscriber("t", qos);
+    assert_eq!(late.recv(), None, "none of one that left");
+    assert_eq!(numbers(&mut there), [1, 2, 3]);
+
+    // The next publisher goes on in the same lane, and its session has a history of its own.
+    let mut next: Publisher<CmdVel> = private.publisher("t", qos);
+    send_all(&mut next, [4]);
+    let mut after: Subscriber<CmdVel> = private.subscriber("t", qos);
+    assert_eq!(numbers(&mut after), [4]);
+    assert_eq!(numbers(&mut there), [4]);
+    assert_eq!(numbers(&mut late), [4]);
+}
+
+#[test]
+fn a_reliable_subscriber_gets_history_too() {
+    let private = Private::new();
+    let qos = Qos::reliable().capacity(8).history(3);
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", qos);
+    send_all(&mut publisher, 1..=20);
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
+    assert_eq!(numbers(&mut subscriber), [18, 19, 20]);
+    send_all(&mut publisher, 21..=28);
+    assert!(publisher.send(numbered(29)).is_err());
+    assert_eq!(numbers(&mut subscriber), [21, 22, 23, 24, 25, 26, 27, 28]);
+}
+
+#[test]
+fn a_latched_message_survives_all_its_processes() {
+    let private = Private::new();
+    for first in [1, 3] {
+        let mut publisher: Publisher<CmdVel> = private.publisher("map", Qos::latched());
+        send_all(&mut publisher, first..first + 2);
+        drop(publisher);
+        assert_eq!(private.topic_files(), ["map"]);
+        for _ in 0..2 {
+            let mut subscriber: Subscriber<CmdVel> = private.subscriber("map", Qos::new());
+            assert_eq!(numbers(&mut subscriber), [first + 1], "the last one, and only that");
+        }
+    }
+    private.namespace().remove().unwrap();
+    assert!(!private.namespace().path().exists());
+}
+
+#[test]
+fn a_topic_that_does_not_persist_goes_with_its_last_handle() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("a/b.c", Qos::new());
+    let subscriber: Subscriber<CmdVel> = private.subscriber("a/b.c", Qos::new());
+    let observer = private.builder::<CmdVel>("a/b.c").observer().unwrap();
+    assert_eq!(private.topic_files().len(), 1);
+    drop((publisher, observer));
+    assert_eq!(private.topic_files().len(), 1, "the subscriber is there");
+    drop(subscriber);
+    assert!(private.topic_files().is_empty());
+}
+
+#[test]
+fn both_ends_in_one_handle_receive_their_own_messages() {
+    let private = Private::new();
+    let mut topic: Topic<CmdVel> = private.builder("t").topic().unwrap();
+    topic.send(CmdVel::new(0.5, 0.1)).unwrap();
+    let message = topic.recv().unwrap();
+    assert_eq!((message.linear, message.angular), (0.5, 0.1));
+    topic.send(&numbered(7)).unwrap();
+    topic.send_timeout(numbered(8), Duration::ZERO).unwrap();
+    assert_eq!(topic.latest(), Some(numbered(8)));
+    let stats = topic.stats();
+    assert_eq!((stats.sent, stats.received, stats.skipped, stats.waiting), (3, 2, 1, 0));
+}
+
+#[test]
+fn ignore_own_leaves_out_ones_own_messages_and_no_others() {
+    for qos in [Qos::new().capacity(8), Qos::reliable().capacity(8)] {
+        let private = Private::new();
+        let topic = || private.builder::<CmdVel>("t").qos(qos).topic().unwrap().ignore_own();
+        let (mut one, mut other) = (topic(), topic());
+        for number in 0..20 {
+            one.send(numbered(number)).unwrap();
+            assert_eq!(other.recv(), Some(numbered(number)));
+            other.send(numbered(100 + number)).unwrap();
+            assert_eq!(one.recv(), Some(numbered(100 + number)));
+        }
+        assert_eq!((one.recv(), other.recv()), (None, None));
+        assert_eq!((one.stats().sent, one.stats().received, one.lost()), (20, 20, 0));
+    }
+}
+
+#[test]
+fn the_ends_of_a_handle_may_go_to_two_threads() {
+    let private = Private::new();
+    let topic: Topic<CmdVel> = private.builder("t").qos(Qos::reliable()).topic().unwrap();
+    let (mut publisher, mut subscriber) = topic.split();
+    let sending = thread::spawn(move || send_all(&mut publisher, 1..=1000));
+    let mut got = Vec::new();
+    while got.len() < 1000 {
+        got.extend(numbers(&mut subscriber));
+    }
+    sending.join().unwrap();
+    assert!(got.into_iter().eq(1..=1000));
+}
+
+#[test]
+fn a_full_reliable_topic_gives_the_message_back() {
+    let private = Private::new();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::reliable().capacity(4));
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    send_all(&mut publisher, 1..=4);
+    let error = publisher.send(numbered(5)).unwrap_err();
+    assert!(matches!(error, SendError::Full(_)) && error.is_full());
+    assert_eq!(error.into_inner(), numbered(5));
+    assert_eq!(publisher.sequence(), 4, "nothing was sent");
+    assert_eq!(subscriber.recv(), Some(numbered(1)));
+    send_all(&mut publisher, [5]);
+    assert_eq!(numbers(&mut subscriber), [2, 3, 4, 5]);
+    drop(subscriber);
+    send_all(&mut publisher, 6..=20);
+}
+
+#[test]
+fn send_timeout_waits_for_room_no_longer_than_it_was_told() {
+    const TIMEOUT: Duration = Duration::from_millis(20);
+    let private = Private::new();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::reliable().capacity(4));
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    send_all(&mut publisher, 1..=4);
+    let start = Instant::now();
+    let error = publisher.send_timeout(numbered(5), TIMEOUT).unwrap_err();
+    assert!(start.elapsed() >= TIMEOUT);
+    assert_eq!((error.is_full(), error.into_inner()), (true, numbered(5)));
+
+    let stop = AtomicBool::new(false);
+    let got = thread::scope(|scope| {
+        let draining = scope.spawn(|| {
+            let mut got = Vec::new();
+            // Relaxed: the join orders all else.
+            while !stop.load(Ordering::Relaxed) {
+                got.extend(numbers(&mut subscriber));
+            }
+            got.extend(numbers(&mut subscriber));
+            got
+        });
+        for number in 5..=500 {
+            publisher.send_timeout(numbered(number), Duration::from_secs(30)).unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+        draining.join().unwrap()
+    });
+    assert!(got.into_iter().eq(1..=500));
+}
+
+#[test]
+fn a_publisher_may_stop_waiting_for_a_stalled_subscriber() {
+    let private = Private::new();
+    let qos = Qos::reliable().capacity(4);
+    let detach = qos.on_stalled(OnStalled::Detach { after: Duration::ZERO });
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", detach);
+    send_all(&mut publisher, 1..=10);
+    assert_eq!(subscriber.detached(), 1);
+    let got = numbers(&mut subscriber);
+    assert_eq!(got.last(), Some(&10));
+    assert_eq!(subscriber.lost() + got.len() as u64, 10);
+}
+
+#[test]
+fn an_observer_sees_messages_and_nobody_sees_it() {
+    let private = Private::new();
+    let missing = private.builder::<CmdVel>("t").observer().unwrap_err();
+    assert!(matches!(missing.as_open_error(), Some(OpenError::NotFound { .. })), "{missing}");
+    assert!(private.topic_files().is_empty(), "an observer creates nothing");
+    for qos in [Qos::new().capacity(8), Qos::reliable().capacity(8)] {
+        let mut publisher: Publisher<CmdVel> = private.publisher("t", qos);
+        let mut observer = private.builder::<CmdVel>("t").observer().unwrap();
+        assert_eq!((publisher.subscriber_count(), observer.subscriber_count()), (0, 0));
+        send_all(&mut publisher, 1..=3);
+        assert_eq!(numbers(&mut observer), [1, 2, 3]);
+        send_all(&mut publisher, 4..=100);
+        let got = numbers(&mut observer);
+        assert_eq!(observer.lost() + got.len() as u64, 97);
+        let mut later: Publisher<CmdVel> = private.publisher("t", Qos::new());
+        send_all(&mut later, [7]);
+        assert_eq!(numbers(&mut observer), [7]);
+    }
+}
+
+#[test]
+fn a_bad_name_is_refused_by_its_character_and_place() {
+    let private = Private::new();
+    let table = [
+        ("", "the topic name is empty"),
+        ("/", "the topic name is empty"),
+        ("a b", "\"a b\" has ' ' at byte 1"),
+        ("arm/größe", "\"arm/größe\" has 'ö' at byte 6"),
+        ("/a/../b", "\"/a/../b\" has an empty token at byte 3"),
+        ("//a", "\"//a\" has an empty token at byte 1"),
+        ("a/", "\"a/\" has an empty token at byte 2"),
+        ("a+b", "\"a+b\" has '+' at byte 1"),
+    ];
+    for (name, part) in table {
+        let error = private.builder::<CmdVel>(name).topic().unwrap_err();
+        let is_of_name = matches!(error.as_open_error(), Some(OpenError::Name(_)));
+        assert!(is_of_name && error.to_string().contains(part), "{error}");
+    }
+    let long = "a".repeat(201);
+    let error = private.builder::<CmdVel>(&long).topic().unwrap_err();
+    let too_long = NameError::TooLong { kind: horus_shm::NameKind::Topic, bytes: 201, bytes_max: 200 };
+    assert!(matches!(error.as_open_error(), Some(OpenError::Name(name)) if *name == too_long));
+    assert!(private.topic_files().is_empty());
+}
+
+#[test]
+fn names_that_differ_are_different_topics() {
+    let private = Private::new();
+    let names = ["a", "a/b", "a.b", "a_b", "a-b", "A/b"];
+    let mut topics: Vec<Topic<CmdVel>> =
+        names.iter().map(|name| private.builder(name).topic().unwrap()).collect();
+    for (index, topic) in topics.iter_mut().enumerate() {
+        topic.send(numbered(index as u64)).unwrap();
+    }
+    for (index, topic) in topics.iter_mut().enumerate() {
+        assert_eq!((topic.recv(), topic.recv()), (Some(numbered(index as u64)), None));
+    }
+    let mut same: Subscriber<CmdVel> = private.subscriber("/a/b", Qos::new());
+    topics[1].send(numbered(9)).unwrap();
+    assert_eq!(numbers(&mut same), [9], "one leading slash says nothing");
+}
+
+#[test]
+fn topics_of_two_namespaces_are_strangers() {
+    let private = Private::new();
+    let second = private.sibling("second_robot");
+    let mut here: Topic<CmdVel> = private.builder("t").topic().unwrap();
+    let there = || Topic::<Pose2D>::builder("t").namespace(&second).qos(Qos::reliable());
+    let mut there: Topic<Pose2D> = there().topic().unwrap();
+    here.send(numbered(1)).unwrap();
+    assert_eq!((there.recv(), here.recv()), (None, Some(numbered(1))));
+    assert_eq!(there.publisher().publisher_count(), 1);
+    drop(there);
+    let reliable = Qos::new().reliability(Reliability::Reliable);
+    let refused = private.builder::<CmdVel>("t").qos(reliable).subscriber();
+    assert!(refused.is_err(), "the other namespace's choices are no business of ours");
+    second.remove().unwrap();
+    here.send(numbered(2)).unwrap();
+    assert_eq!(here.recv(), Some(numbered(2)));
+}

@@ -1,0 +1,374 @@
+//! Takeover of a lane whose head and stamps are anything at all: bounded, without a panic, and a
+//! lane that works afterwards.
+
+mod hostile;
+mod spawn;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use horus_shm::gate;
+use horus_shm::lane::{LaneReader, LaneWriter, Polled, UNGATED};
+use horus_shm::layout::{LaneBlock, POSITION_MAX, SKIP, published, writing};
+use horus_shm::memory::LaneMemory;
+use horus_shm::sync::Edge;
+use horus_shm::takeover::take_over;
+
+use hostile::{Rng, rounds};
+
+const ME: u64 = 0x0001_0000_0000_0007;
+
+/// A lane of words on the heap that counts the looks at its stamps.
+#[derive(Debug, Clone)]
+struct Lane(Arc<Words>);
+
+#[derive(Debug)]
+struct Words {
+    block: LaneBlock<AtomicU64>,
+    stamps: Box<[AtomicU64]>,
+    payloads: Box<[AtomicU64]>,
+    cursor: AtomicU64,
+    looks: AtomicU64,
+}
+
+impl Lane {
+    fn new(head: u64, stamps: &[u64]) -> Self {
+        let block = LaneBlock::default();
+        let lane = Words {
+            block,
+            stamps: stamps.iter().map(|&stamp| AtomicU64::new(stamp)).collect(),
+            payloads: stamps.iter().map(|_| AtomicU64::new(u64::MAX)).collect(),
+            cursor: AtomicU64::new(0),
+            looks: AtomicU64::new(0),
+        };
+        lane.block.head.store(head, Ordering::Relaxed);
+        Self(Arc::new(lane))
+    }
+
+    fn head(&self) -> u64 {
+        self.0.block.head.load(Ordering::Relaxed)
+    }
+}
+
+impl LaneMemory for Lane {
+    type Word = AtomicU64;
+
+    fn capacity(&self) -> u64 {
+        self.0.stamps.len() as u64
+    }
+
+    fn block(&self) -> &LaneBlock<AtomicU64> {
+        &self.0.block
+    }
+
+    fn stamp(&self, index: u64) -> &AtomicU64 {
+        self.0.looks.fetch_add(1, Ordering::Relaxed);
+        &self.0.stamps[index as usize]
+    }
+
+    fn gate_limit(&self) -> u32 {
+        1
+    }
+
+    fn cursor(&self, gate: u32) -> &AtomicU64 {
+        assert_eq!(gate, 0);
+        &self.0.cursor
+    }
+
+    unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
+        assert_eq!(bytes, 8);
+        // SAFETY: the caller's contract: eight bytes may be read.
+        let message = unsafe { src.cast::<u64>().read_unaligned() };
+        self.0.payloads[index as usize].store(message, Ordering::Relaxed);
+    }
+
+    unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize) {
+        assert_eq!(bytes, 8);
+        let message = self.0.payloads[index as usize].load(Ordering::Relaxed);
+        // SAFETY: the caller's contract: eight bytes may be written.
+        unsafe { dst.cast::<u64>().write_unaligned(message) };
+    }
+
+    unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { self.store_racing(index, src, bytes) }
+    }
+
+    unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { self.load_racing(index, dst, bytes) }
+    }
+
+    fn fence(&self, _edge: Edge) {}
+
+    fn prefetch(&self, index: u64) {
+        assert!(index < self.capacity());
+    }
+}
+
+fn send(writer: &mut LaneWriter<Lane>, message: u64) -> bool {
+    // SAFETY: eight bytes of a `u64`; the lane has one writer.
+    unsafe { writer.write((&raw const message).cast(), 8) }.is_ok()
+}
+
+fn recv(reader: &mut LaneReader<Lane>) -> Option<u64> {
+    let mut message = 0_u64;
+    // SAFETY: eight bytes of a `u64`.
+    let polled = unsafe { reader.read((&raw mut message).cast(), 8) };
+    (polled == Polled::Message).then_some(message)
+}
+
+/// Where a lane has been: the beginning, the middle, and each place where numbers turn over.
+const HEADS: [u64; 15] = [
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    1 << 32,
+    POSITION_MAX - 1,
+    POSITION_MAX,
+    POSITION_MAX + 1,
+    1 << 62,
+    (1 << 63) - 1,
+    1 << 63,
+    u64::MAX - 1,
+    u64::MAX,
+];
+
+/// Stamps that mean something near `head`, or nothing anywhere.
+fn stamps_near(head: u64, capacity: u64) -> Vec<u64> {
+    let mut stamps =
+        vec![0, 1, SKIP, SKIP | 1, u64::MAX, u64::MAX - 1, SKIP - 1, SKIP - 2, 1 << 62];
+    let near = [head.wrapping_sub(capacity), head.wrapping_sub(1), head, head.wrapping_add(1)];
+    let far = [head.wrapping_add(capacity), POSITION_MAX, POSITION_MAX + 1];
+    for pos in near.into_iter().chain(far) {
+        stamps.extend([published(pos), writing(pos), published(pos) | SKIP]);
+    }
+    stamps.sort_unstable();
+    stamps.dedup();
+    stamps
+}
+
+/// What went wrong, by kind: how often, and the first case.
+#[derive(Debug, Default)]
+struct Faults(BTreeMap<String, (u64, String)>);
+
+impl Faults {
+    fn check(&mut self, head: u64, stamps: &[u64], law: impl FnOnce(&Lane) -> Result<(), String>) {
+        let lane = Lane::new(head, stamps);
+        let outcome = catch_unwind(AssertUnwindSafe(|| law(&lane)));
+        let fault = match outcome {
+            Ok(Ok(())) => return,
+            Ok(Err(fault)) => fault,
+            Err(panic) => match panic.downcast_ref::<&str>() {
+                Some(said) => format!("panic: {said}"),
+                None => format!("panic: {:?}", panic.downcast_ref::<String>()),
+            },
+        };
+        let case = || format!("head {head:#x}, stamps {stamps:#x?}");
+        self.0.entry(fault).or_insert_with(|| (0, case())).0 += 1;
+    }
+
+    #[track_caller]
+    fn expect_none(&self) {
+        for (fault, (count, case)) in &self.0 {
+            println!("{count} times {fault}, first with {}", case.replace("\n", ""));
+        }
+        assert!(self.0.is_empty(), "{} kinds of fault, see above", self.0.len());
+    }
+}
+
+/// Positions from here on no lane comes to by itself: those who left them were not honest.
+const WILD: u64 = POSITION_MAX - (1 << 40);
+
+/// Every combination for a capacity of 2, and `usual` ones for larger capacities.
+fn on_hostile_lanes(usual: u64, law: impl Fn(&Lane) -> Result<(), String>) {
+    let mut faults = Faults::default();
+    for head in HEADS {
+        let stamps = stamps_near(head, 2);
+        for &one in &stamps {
+            for &other in &stamps {
+                faults.check(head, &[one, other], &law);
+            }
+        }
+    }
+    for seed in 0..rounds(usual, 100 * usual) {
+        let mut rng = Rng(seed);
+        let (head, capacity) = (rng.pick(&HEADS), 1 << (2 + rng.below(3)));
+        let near = stamps_near(head, capacity);
+        let stamps: Vec<_> = (0..capacity).map(|_| rng.pick(&near)).collect();
+        faults.check(head, &stamps, &law);
+    }
+    faults.expect_none();
+}
+
+#[test]
+fn a_takeover_is_bounded_and_repeatable() {
+    on_hostile_lanes(20_000, |lane| {
+        let pos = take_over(lane, ME);
+        let looks = lane.0.looks.load(Ordering::Relaxed);
+        if looks > 2 * lane.capacity() + 1 {
+            return Err("more looks than slots".into());
+        }
+        if lane.head() != pos || lane.0.block.epoch_start.load(Ordering::Relaxed) != pos {
+            return Err("head and position differ".into());
+        }
+        // A death in it, or right after it, leaves the next one where this one was.
+        if take_over(lane, ME) != pos {
+            return Err("a second takeover goes on elsewhere".into());
+        }
+        Ok(())
+    });
+}
+
+/// A larger one is damage to everybody who reads it, so no session may begin there, nor get there
+/// within the life of a machine.
+#[test]
+fn a_takeover_goes_on_far_below_the_largest_position() {
+    on_hostile_lanes(20_000, |lane| {
+        let pos = take_over(lane, ME);
+        if pos < WILD {
+            return Ok(());
+        }
+        Err("a session that begins where positions end".into())
+    });
+}
+
+/// The stamps of slots that the next owner has not come to yet may still be anything, so the first
+/// laps may be lossy.
+fn expect_in_step(lane: &Lane, gated: bool) -> Result<(), String> {
+    let capacity = lane.capacity();
+    let pos = take_over(lane, ME);
+    let mut writer = LaneWriter::new(lane.clone(), pos, gated, gated);
+    let (start, gate) = if gated { (gate::join(lane, 0, u64::MAX), 0) } else { (pos, UNGATED) };
+    let mut reader = LaneReader::new(lane.clone(), start, gate, gated);
+    let mut last = None;
+    let mut in_step = 0;
+    for message in 0..40 * capacity {
+        if !send(&mut writer, message) {
+            return Err(format!("full, gated {gated}"));
+        }
+        for _ in 0..2 {
+            if let Some(got) = recv(&mut reader) {
+                in_step = if last == Some(got.wrapping_sub(1)) { in_step + 1 } else { 0 };
+                last = Some(got);
+            }
+        }
+    }
+    if last != Some(40 * capacity - 1) || in_step < capacity {
+        return Err(format!("a reader that never gets in step, gated {gated}"));
+    }
+    if take_over(lane, ME) != writer.position() {
+        return Err(format!("what was sent since the takeover is forgotten, gated {gated}"));
+    }
+    Ok(())
+}
+
+#[test]
+fn after_a_takeover_a_reader_gets_in_step() {
+    on_hostile_lanes(3000, |lane| match take_over(lane, ME) {
+        // The law above has its own test.
+        WILD.. => Ok(()),
+        _ => expect_in_step(lane, false),
+    });
+}
+
+#[test]
+fn after_a_takeover_a_gated_reader_gets_in_step() {
+    on_hostile_lanes(3000, |lane| match take_over(lane, ME) {
+        WILD.. => Ok(()),
+        _ => expect_in_step(lane, true),
+    });
+}
+
+#[test]
+fn after_a_takeover_of_a_lane_with_a_wild_head_readers_get_in_step_and_survive_a_lap() {
+    on_hostile_lanes(3000, |lane| {
+        if lane.head() < WILD {
+            return Ok(());
+        }
+        let capacity = lane.capacity();
+        expect_in_step(lane, false)?;
+        let next = take_over(lane, ME);
+        let mut writer = LaneWriter::new(lane.clone(), next, false, false);
+        let mut reader = LaneReader::new(lane.clone(), next.min(POSITION_MAX), UNGATED, false);
+        let sent = 100 * capacity;
+        (0..sent).for_each(|message| assert!(send(&mut writer, message)));
+        let received = (0..2 * capacity).filter(|_| recv(&mut reader).is_some()).count() as u64;
+        if received == 0 || reader.lost() + received != sent {
+            return Err("a lapped reader that does not catch up".into());
+        }
+        Ok(())
+    });
+}
+
+/// A reader of a lane that somebody scribbles on between any two of its calls.
+#[test]
+fn a_reader_of_any_lane_does_bounded_work_without_a_panic() {
+    let mut faults = Faults::default();
+    for seed in 0..rounds(20_000, 1_000_000) {
+        let mut rng = Rng(seed);
+        let (head, capacity) = (rng.pick(&HEADS), 1 << (1 + rng.below(4)));
+        let near = stamps_near(head, capacity);
+        let stamps: Vec<_> = (0..capacity).map(|_| rng.pick(&near)).collect();
+        let (start, gated) = (rng.pick(&HEADS).min(POSITION_MAX), rng.below(2) == 0);
+        faults.check(head, &stamps, |lane| {
+            let gate = if gated { 0 } else { UNGATED };
+            let mut reader = LaneReader::new(lane.clone(), start, gate, gated);
+            for _ in 0..32 {
+                let before = lane.0.looks.load(Ordering::Relaxed);
+                let mut message = 0_u64;
+                // SAFETY: eight bytes of a `u64`.
+                let _ = match rng.below(2) {
+                    0 => unsafe { reader.read((&raw mut message).cast(), 8) },
+                    _ => unsafe { reader.read_latest((&raw mut message).cast(), 8) },
+                };
+                let looks = lane.0.looks.load(Ordering::Relaxed) - before;
+                if looks > 2 * capacity + 16 {
+                    return Err("more looks than slots".into());
+                }
+                let _ = (reader.has_message(), reader.waiting(), reader.position());
+                scribble(&mut rng, lane, &near);
+            }
+            Ok(())
+        });
+    }
+    faults.expect_none();
+}
+
+#[test]
+fn a_writer_of_any_lane_does_bounded_work_without_a_panic() {
+    let mut faults = Faults::default();
+    for seed in 0..rounds(20_000, 1_000_000) {
+        let mut rng = Rng(seed);
+        let (head, capacity) = (rng.pick(&HEADS), 1 << (1 + rng.below(4)));
+        let near = stamps_near(head, capacity);
+        let stamps: Vec<_> = (0..capacity).map(|_| rng.pick(&near)).collect();
+        let gated = rng.below(2) == 0;
+        faults.check(head, &stamps, |lane| {
+            let pos = take_over(lane, ME);
+            let mut writer = LaneWriter::new(lane.clone(), pos, gated, gated);
+            for message in 0..32 {
+                if !send(&mut writer, message)
+                    && let Some((gate, cursor)) = writer.slowest_gate()
+                {
+                    writer.give_up(gate, cursor);
+                }
+                scribble(&mut rng, lane, &near);
+            }
+            Ok(())
+        });
+    }
+    faults.expect_none();
+}
+
+fn scribble(rng: &mut Rng, lane: &Lane, values: &[u64]) {
+    let value = rng.pick(values).wrapping_add(rng.below(3));
+    let index = rng.below(lane.capacity()) as usize;
+    let words = [&lane.0.block.head, &lane.0.cursor, &lane.0.stamps[index], &lane.0.stamps[0]];
+    rng.pick(&words).store(value, Ordering::Relaxed);
+}
