@@ -35,6 +35,7 @@ pub mod progress;
 pub mod readme;
 pub mod report;
 pub mod session;
+pub mod side;
 pub mod stats;
 pub mod stream;
 pub mod table;

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::child::{ChildContext, ChildSpec};
 use crate::floor::Placement;
 use crate::namespace::PrivateNamespace;
-use crate::path::{self, Direction, OpenPathError, Path, Ring, Side};
+use crate::path::{Path, Ring};
 use crate::peer::{self, Peer, PeerError};
 use crate::pin::CpuPair;
+use crate::side::{self, Direction, OpenPathError, Side};
 use crate::stream::{Sent, StreamPlan, Streamed};
 use crate::tsc::TickSource;
 use crate::wait::Watch;
@@ -130,7 +131,7 @@ impl PathPair {
         let name = |end| format!("{}/{}/{end}", path.id(), self.opened);
         let (there, back) = (name("there"), name("back"));
         let direction = |name| Direction { name, create: true };
-        let side = path::open(&self.namespace, path, direction(&there), direction(&back))?;
+        let side = side::open(&self.namespace, path, direction(&there), direction(&back))?;
         self.peer.call(Job::Open { path, there, back })?;
         self.near = Some(Near { side, ring: path.ring, next_seq: 1 });
         Ok(())
@@ -242,7 +243,7 @@ impl Far {
             Job::Open { path, there, back } => {
                 let direction = |name| Direction { name, create: false };
                 let (out, back) = (direction(&back), direction(&there));
-                let side = path::open(&self.namespace, path, out, back);
+                let side = side::open(&self.namespace, path, out, back);
                 self.side = Some(side.map_err(|error| error.to_string())?);
                 Ok(Answer::Done)
             }

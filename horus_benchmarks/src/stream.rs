@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bracket::Bracket;
 use crate::payload::{Corrupt, Payload};
 use crate::tsc::TickSource;
 use crate::wait::Watch;
@@ -48,9 +49,43 @@ pub struct Streamed {
 }
 
 impl Streamed {
+    /// Messages sent.
+    pub fn sent(&self) -> u64 {
+        self.received + self.lost
+    }
+
     /// Messages received per second, given the rate of the counter.
     pub fn messages_per_s(&self, ticks_per_s: f64) -> f64 {
         self.received as f64 / self.elapsed_ticks.max(1) as f64 * ticks_per_s
+    }
+}
+
+/// A stream between two rounds of the floor, as it is noted in the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StreamNote {
+    /// Medians of the floor before and after.
+    pub floor_ns: [f64; 2],
+    /// Messages received per second.
+    pub msgs_per_s: f64,
+    /// Messages sent per second: more, where the receiver did not keep up.
+    pub sent_per_s: f64,
+    /// Messages lost.
+    pub lost: u64,
+    /// The floor was steady: part of the row's median.
+    pub counts: bool,
+}
+
+impl StreamNote {
+    /// Turns ticks into rates, given the rate of the counter.
+    pub fn new(bracket: &Bracket<(Sent, Streamed)>, ticks_per_s: f64) -> StreamNote {
+        let (sent, streamed) = &bracket.subject;
+        StreamNote {
+            floor_ns: [bracket.before_ns, bracket.after_ns],
+            msgs_per_s: streamed.messages_per_s(ticks_per_s),
+            sent_per_s: streamed.sent() as f64 / sent.elapsed_ticks.max(1) as f64 * ticks_per_s,
+            lost: streamed.lost,
+            counts: bracket.counts,
+        }
     }
 }
 
@@ -220,5 +255,9 @@ mod tests {
     fn a_rate_is_of_what_was_received() {
         let streamed = Streamed { received: 10, lost: 5, elapsed_ticks: 100 };
         assert_eq!(streamed.messages_per_s(1000.0), 100.0);
+        let subject = (Sent { elapsed_ticks: 50 }, streamed);
+        let bracket = Bracket { before_ns: 1.0, after_ns: 2.0, subject, counts: true };
+        let note = StreamNote::new(&bracket, 1000.0);
+        assert_eq!((note.msgs_per_s, note.sent_per_s, note.lost), (100.0, 300.0, 5));
     }
 }

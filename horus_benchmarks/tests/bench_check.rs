@@ -2,8 +2,8 @@
 //!
 //! Nothing here depends on how fast the machine is.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
 use horus_benchmarks::report::{Report, Row};
 use serde_json::Value;
@@ -23,6 +23,18 @@ const RAW_BASELINES_IDS: [&str; 11] = [
     "floor/same_thread/mmap_write_read/8B",
     "floor/same_thread/timer/overhead",
 ];
+
+const ALL_PATHS_LATENCY: &str = env!("CARGO_BIN_EXE_all_paths_latency");
+
+const IN_ONE_THREAD: [&str; 3] = ["spsc_shm", "fanout_shm", "topic"];
+
+const ONE_WAY: [&str; 7] =
+    ["spsc_shm", "mpsc_shm", "spmc_shm", "fanout_shm", "fanout_shm_2p2s", "pod_shm", "topic"];
+
+const STREAMS: [&str; 5] = ["spsc_shm", "mpsc_shm", "fanout_shm", "topic", "topic_reliable"];
+
+/// Where nothing is ever overwritten unread.
+const LOSSLESS: [&str; 3] = ["/spsc_shm/", "/mpsc_shm/", "/topic_reliable/"];
 
 const ROUNDS: u64 = 2;
 const SAMPLES: u64 = 100;
@@ -122,4 +134,113 @@ fn results_that_cannot_be_written_are_an_error() {
     let lost = ["--quick", "--rounds", "1", "--samples", "10", "--json", "/nowhere/out.json"];
     let output = run(RAW_BASELINES, &lost);
     assert_eq!(output.status.code(), Some(1));
+}
+
+fn all_paths_ids() -> Vec<String> {
+    let mut ids = Vec::new();
+    let mut add = |kind: &str, place: &str, rings: &[&str]| {
+        for ring in rings {
+            ids.extend(
+                ["16B", "304B", "1480B"].map(|size| format!("{kind}/{place}/{ring}/{size}")),
+            );
+        }
+    };
+    add("one_way", "same_thread", &IN_ONE_THREAD);
+    add("throughput", "same_thread", &STREAMS);
+    for place in ["cross_thread", "cross_process"] {
+        add("one_way", place, &ONE_WAY);
+        add("throughput", place, &STREAMS);
+    }
+    ids.extend(["cross_thread", "cross_process"].map(|p| format!("floor/{p}/two_lines/8B")));
+    ids.sort_unstable();
+    ids
+}
+
+/// Directories that the process `pid` made for itself and left behind.
+fn namespaces_left_by(pid: u32) -> Vec<PathBuf> {
+    let prefix = format!("horus-bench-{pid}-");
+    let entries = ["/dev/shm".into(), std::env::temp_dir()].into_iter().flat_map(std::fs::read_dir);
+    let names = entries.flatten().flatten().map(|entry| entry.path());
+    names
+        .filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&prefix)))
+        .collect()
+}
+
+/// What holds of a row of `all_paths_latency`, however fast the machine is.
+fn assert_path_row_is_sound(row: &Row, settings: &Value) {
+    let id = &row.id;
+    let is_stream = id.starts_with("throughput/");
+    if is_stream {
+        assert_eq!(row.sent, row.received + row.lost, "{id}");
+        assert!(row.received > 0 && row.msgs_per_s.unwrap() > 0.0, "{id}");
+        assert!(row.ns.is_none() && row.send_ns.is_none(), "{id}");
+    } else {
+        assert_row_is_sound(row);
+        assert_eq!(row.lost, 0, "{id}");
+        assert!(row.msgs_per_s.is_none(), "{id}");
+    }
+    if LOSSLESS.iter().any(|ring| id.contains(ring)) {
+        assert_eq!(row.lost, 0, "{id}");
+    }
+    let between_two = id.contains("/cross_");
+    assert_eq!(row.floor_ratio.is_some(), id.starts_with("one_way/") && between_two, "{id}");
+    if let (Some(ratio), Some([low, high])) = (row.floor_ratio, row.floor_ratio_ci) {
+        assert!(0.0 < low && low <= ratio && ratio <= high, "{id}");
+        let send = row.send_ns.unwrap_or_else(|| panic!("{id} does not say what send costs"));
+        assert!(0.0 <= send.p50 && send.p50 <= send.p99, "{id}");
+        assert!(settings["one_way_by_tsc"].get(id).is_some(), "{id}");
+    }
+    if between_two && !id.starts_with("floor/") {
+        let floors = settings["floor_ns"][id].as_array().unwrap();
+        assert!(floors.iter().all(|ns| ns.as_f64().unwrap() > 0.0), "{id}");
+        assert!(settings["rounds_repeated"][id].is_u64(), "{id}");
+    }
+    if between_two && is_stream {
+        for stream in settings["streams"][id].as_array().unwrap() {
+            assert!(stream["sent_per_s"].as_f64().unwrap() > 0.0, "{id}");
+            assert_eq!(stream["floor_ns"].as_array().unwrap().len(), 2, "{id}");
+        }
+    }
+}
+
+#[test]
+fn all_paths_report_every_row_verified_and_leave_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("out.json");
+    let child = Command::new(ALL_PATHS_LATENCY)
+        .args(["--quick", "--rounds", "1", "--samples", "3", "--json"])
+        .arg(&json)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary was built with this test");
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(namespaces_left_by(pid), Vec::<PathBuf>::new());
+
+    let report: Report = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    let mut ids: Vec<String> = report.rows.iter().map(|row| row.id.clone()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, all_paths_ids());
+    let table = String::from_utf8(output.stdout).unwrap();
+    let settings = Value::Object(report.settings.clone());
+    for row in &report.rows {
+        assert_path_row_is_sound(row, &settings);
+        assert!(table.contains(&row.id), "no {} in\n{table}", row.id);
+        assert!(!report.basis(&row.id).is_empty(), "{} does not say how", row.id);
+    }
+    assert_eq!(settings["capacity"], 256);
+    assert!(table.contains("Goals"), "{table}");
+}
+
+#[test]
+fn a_filter_selects_paths() {
+    let directory = tempfile::tempdir().unwrap();
+    let filter = ["--filter", "one_way/cross_thread/topic/304B"];
+    let (_, json) = run_to_json(ALL_PATHS_LATENCY, &directory.path().join("out.json"), &filter);
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["id"], filter[1]);
+    assert_eq!(rows[0]["sent"].as_u64().unwrap() % SAMPLES, 0);
 }

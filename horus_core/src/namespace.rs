@@ -23,5 +23,6 @@
 //! ```
 
 pub use horus_shm::{
-    NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName, SweepReport, sweep,
+    NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName, NamespaceRemoveError,
+    OpenError, SweepReport, sweep,
 };

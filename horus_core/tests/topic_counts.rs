@@ -100,10 +100,7 @@ fn one_publisher_too_many_is_told_the_limit() {
         private.builder::<CmdVel>("t").topic().unwrap_err(),
     ] {
         let limit = refused.as_open_error();
-        assert!(
-            matches!(limit, Some(OpenError::TooManyPublishers { limit: 16, .. })),
-            "{refused}"
-        );
+        assert!(matches!(limit, Some(OpenError::TooManyPublishers { limit: 16, .. })), "{refused}");
         assert!(refused.to_string().contains("all 16 lanes have live publishers"), "{refused}");
     }
     assert_eq!(publishers[0].publisher_count(), 16);

@@ -32,14 +32,14 @@ fn messages_arrive_in_order_whether_sent_by_value_or_by_reference() {
     let private = Private::new();
     let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
     let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
-    let second = CmdVel::new(0.5, 0.1);
+    let (second, third) = (&CmdVel::new(0.5, 0.1), &numbered(3));
     publisher.send(numbered(1)).unwrap();
-    publisher.send(&second).unwrap();
-    publisher.send_timeout(&numbered(3), Duration::ZERO).unwrap();
+    publisher.send(second).unwrap();
+    publisher.send_timeout(third, Duration::ZERO).unwrap();
     assert_eq!(subscriber.recv(), Some(numbered(1)));
     let mut into = CmdVel::default();
     assert!(subscriber.recv_into(&mut into));
-    assert_eq!(into, second);
+    assert_eq!(into, *second);
     assert_eq!(subscriber.recv(), Some(numbered(3)));
     assert_eq!(subscriber.recv(), None);
     assert!(!subscriber.recv_into(&mut into));
@@ -145,7 +145,8 @@ fn both_ends_in_one_handle_receive_their_own_messages() {
     topic.send(CmdVel::new(0.5, 0.1)).unwrap();
     let message = topic.recv().unwrap();
     assert_eq!((message.linear, message.angular), (0.5, 0.1));
-    topic.send(&numbered(7)).unwrap();
+    let seventh = &numbered(7);
+    topic.send(seventh).unwrap();
     topic.send_timeout(numbered(8), Duration::ZERO).unwrap();
     assert_eq!(topic.latest(), Some(numbered(8)));
     let stats = topic.stats();
@@ -287,7 +288,8 @@ fn a_bad_name_is_refused_by_its_character_and_place() {
     }
     let long = "a".repeat(201);
     let error = private.builder::<CmdVel>(&long).topic().unwrap_err();
-    let too_long = NameError::TooLong { kind: horus_shm::NameKind::Topic, bytes: 201, bytes_max: 200 };
+    let too_long =
+        NameError::TooLong { kind: horus_shm::NameKind::Topic, bytes: 201, bytes_max: 200 };
     assert!(matches!(error.as_open_error(), Some(OpenError::Name(name)) if *name == too_long));
     assert!(private.topic_files().is_empty());
 }

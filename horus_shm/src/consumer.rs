@@ -58,8 +58,8 @@ pub struct RawConsumer {
     /// Readers of the lanes that are mapped, in the order of their discovery.
     lanes: Vec<LaneReader<RawLane>>,
     next: usize,
-    /// The lane of the last message received.
-    last: usize,
+    /// Number of the last message received, as its lane counts.
+    sequence: u64,
     received: u64,
     /// Messages received since a look found nothing.
     burst: u64,
@@ -109,7 +109,7 @@ impl RawConsumer {
         let mut this = Self {
             lanes: Vec::with_capacity(contract.shape.request().lane_limit as usize),
             next: 0,
-            last: 0,
+            sequence: 0,
             received: 0,
             burst: 0,
             known: 0,
@@ -246,7 +246,7 @@ impl RawConsumer {
             match unsafe { self.lanes[lane].read(dst, bytes) } {
                 Polled::Message => {
                     self.received += 1;
-                    self.last = lane;
+                    self.sequence = self.lanes[lane].position();
                     return Polled::Message;
                 }
                 Polled::Empty => {}
@@ -287,19 +287,24 @@ impl RawConsumer {
         unsafe { self.lanes[lane].read_latest(dst, bytes) }
     }
 
-    /// Leaves lane `lane` out from now on: a participant's own messages.
+    /// Leaves lane `lane` out of everything, the ledger included: a participant's own messages.
     pub fn ignore(&mut self, lane: u32) {
         let bit = 1 << lane;
         if self.ignored & bit != 0 || lane as usize >= self.starts.len() {
             return;
         }
-        let block = self.segment.lane_block(lane, Access::Read).map(std::ptr::from_ref);
-        self.lanes.retain(|reader| {
-            block.as_ref().is_ok_and(|&block| !std::ptr::eq(reader.memory().block(), block))
-        });
-        (self.next, self.last) = (0, 0);
         self.ignored |= bit;
         self.mapped |= bit;
+        if let Ok(block) = self.segment.lane_block(lane, Access::Read) {
+            let start = self.starts[lane as usize];
+            let is_it = |reader: &LaneReader<RawLane>| std::ptr::eq(reader.memory().block(), block);
+            if let Some(at) = self.lanes.iter().position(is_it) {
+                let reader = self.lanes.remove(at);
+                let passed_over = reader.lost() + reader.skipped();
+                self.received -= reader.position() - start - passed_over;
+                self.next = 0;
+            }
+        }
         if let Some(gate) = self.gate
             && let Ok(cursors) = self.segment.cursors(gate, Access::Write)
         {
@@ -311,12 +316,8 @@ impl RawConsumer {
     /// Number of the last message received, counted by its publisher's lane from 1 on; 0 before
     /// the first.
     #[must_use]
-    pub fn sequence(&self) -> u64 {
-        if self.received == 0 {
-            0
-        } else {
-            self.lanes.get(self.last).map_or(0, LaneReader::position)
-        }
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
     }
 
     /// The ledger since this reader joined. Costs a look at every lane's head.
@@ -415,8 +416,12 @@ fn claim_gate(segment: &Segment) -> Result<(u32, u64), OpenError> {
     let blocks: Vec<_> =
         (0..limit).map(|gate| segment.gate_block(gate, Access::Write)).collect::<Result<_, _>>()?;
     let owners = blocks.iter().map(|block| &block.owner);
-    owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner))
-        .ok_or(OpenError::TooManyReliableSubscribers { limit })
+    let claimed = owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner));
+    if let Some((gate, _)) = claimed {
+        // Relaxed: a counter of this reader, not of its predecessor.
+        blocks[gate as usize].detached.set(0);
+    }
+    claimed.ok_or(OpenError::TooManyReliableSubscribers { limit })
 }
 
 /// The consuming end of a ring of `T`. `Send`, not `Sync`: one thread at a time.
@@ -478,6 +483,7 @@ impl<T: Pod> Consumer<T> {
         }
         self.raw.look_for_lanes();
         let mut best: Option<T> = None;
+        let mut of_lane = 0;
         for lane in 0..self.raw.lanes.len() {
             let mut message = MaybeUninit::<T>::uninit();
             let dst = message.as_mut_ptr().cast();
@@ -492,9 +498,10 @@ impl<T: Pod> Consumer<T> {
                 continue;
             }
             if best.replace(message).is_some() {
-                self.raw.lanes[self.raw.last].count_skipped();
+                self.raw.lanes[of_lane].count_skipped();
             }
-            self.raw.last = lane;
+            of_lane = lane;
+            self.raw.sequence = self.raw.lanes[lane].position();
         }
         self.raw.received += u64::from(best.is_some());
         best

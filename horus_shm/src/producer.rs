@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
@@ -28,10 +29,10 @@ pub enum OnStalled {
     /// Refuse the send with [`SendError::Full`], for as long as it takes.
     #[default]
     Full,
-    /// Refuse the send for this long, then go on without that reader until it moves again. It
-    /// learns what it lost, exactly.
+    /// Refuse the send for this long, then go on without that reader until it moves again (up to
+    /// a lane later it can still be overrun). It learns what it lost, exactly.
     Detach {
-        /// Since the first refusal.
+        /// Since the first refusal of the message at hand.
         after: Duration,
     },
 }
@@ -84,6 +85,15 @@ impl<T> fmt::Debug for SendError<T> {
     }
 }
 
+/// A run of refusals of the same message.
+#[derive(Debug, Clone, Copy)]
+struct Refused {
+    position: u64,
+    since: Instant,
+    /// When the reader in the way was last asked for.
+    probed: Instant,
+}
+
 /// The producing end, whatever its messages are.
 #[derive(Debug)]
 pub struct RawProducer {
@@ -92,8 +102,7 @@ pub struct RawProducer {
     lane: u32,
     me: u64,
     on_stalled: OnStalled,
-    /// Start of the present run of refusals, and the last probe in it.
-    refused: Option<(Instant, Instant)>,
+    refused: Option<Refused>,
     segment: Arc<Segment>,
 }
 
@@ -174,15 +183,14 @@ impl RawProducer {
     #[cold]
     unsafe fn send_when_full(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
         let now = Instant::now();
-        let (since, probed) = match self.refused {
-            Some((since, probed)) if now - probed < PROBE_PERIOD => {
-                self.refused = Some((since, probed));
-                return Err(SendError::Full(()));
-            }
-            Some((since, _)) => (since, now),
-            None => (now, now),
-        };
-        self.refused = Some((since, probed));
+        let position = self.position();
+        // WHY: a send that succeeded since then began a new run, without having to say so.
+        let run = self.refused.filter(|run| run.position == position);
+        if run.is_some_and(|run| now - run.probed < PROBE_PERIOD) {
+            return Err(SendError::Full(()));
+        }
+        let since = run.map_or(now, |run| run.since);
+        self.refused = Some(Refused { position, since, probed: now });
         // Every gate may need it, one after the other.
         for _ in 0..self.segment.shape().request().gate_limit {
             if !self.clear_slowest_gate(now - since) {
@@ -190,7 +198,6 @@ impl RawProducer {
             }
             // SAFETY: the caller's contract; this end owns the lane.
             if unsafe { self.writer.write(src, bytes) }.is_ok() {
-                self.refused = None;
                 return Ok(());
             }
         }
@@ -212,8 +219,8 @@ impl RawProducer {
         match self.on_stalled {
             OnStalled::Detach { after } if stalled >= after && !self.is_exclusive() => {
                 self.writer.give_up(gate, cursor);
-                // Relaxed: a counter for people.
-                block.detached.set(block.detached.get().wrapping_add(1));
+                // Relaxed: a counter for people; other publishers may count at the same time.
+                block.detached.fetch_add(1, Ordering::Relaxed);
                 true
             }
             _ => false,

@@ -3,22 +3,24 @@
 
 use std::error::Error;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use horus_benchmarks::args::Args;
-use horus_benchmarks::bracket::{Bracket, Bracketed, between_floors};
+use horus_benchmarks::bracket::{Bracketed, STEADY_RATIO_MAX, between_floors};
 use horus_benchmarks::child::ChildContext;
 use horus_benchmarks::floor::{self, FLOOR_ROLE, Floor, Lines, Placement};
 use horus_benchmarks::goals::{self, FLOOR_NS, STATES};
 use horus_benchmarks::loopback;
 use horus_benchmarks::micro::MicroPlan;
 use horus_benchmarks::namespace::PrivateNamespace;
-use horus_benchmarks::path::{self, CAPACITY, Direction, Path, Ring, Side, Size};
+use horus_benchmarks::path::{CAPACITY, Path, Ring, Size};
 use horus_benchmarks::path_pair::{self, PathError, PathPair};
 use horus_benchmarks::progress::Progress;
 use horus_benchmarks::report::Row;
 use horus_benchmarks::session::{self, Session};
+use horus_benchmarks::side::{self, Direction, Side};
 use horus_benchmarks::stats::{self, Samples};
-use horus_benchmarks::stream::{StreamPlan, Streamed};
+use horus_benchmarks::stream::{StreamNote, StreamPlan, Streamed};
 use horus_benchmarks::workload::{Round, Timing};
 use serde_json::{Value, json};
 
@@ -40,6 +42,12 @@ const EXTRA_ROUNDS: u32 = 4;
 
 /// 16-byte messages of a stream for each timed message of a round; larger ones are fewer.
 const STREAM_FACTOR: u64 = 500;
+
+/// About how long a stream may take, for `--quick` and else, on a machine with other work to do.
+const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(1));
+
+/// Messages of a stream at least, however slow it is.
+const STREAM_MIN: u64 = 1000;
 
 /// Rounds for each repetition of a stream.
 const ROUNDS_PER_STREAM: u32 = 6;
@@ -106,9 +114,9 @@ impl Bench {
         report.set("capacity", CAPACITY);
         report.set("capacity/pod_shm", "the ring's default");
         report.set("paths", "rings of the same kind there and back; RTT/2 is one way");
-        report.set("messages_per_stream/16B", messages);
+        report.set("messages_per_stream_max/16B", messages);
         report.set("streams_per_row", repetitions);
-        report.set("floor_change_max", horus_benchmarks::bracket::STEADY_RATIO_MAX);
+        report.set("floor_change_max", STEADY_RATIO_MAX);
     }
 
     /// Whether a row was asked for. Says so on the terminal.
@@ -154,7 +162,7 @@ impl Bench {
         let namespace = self.private.open()?;
         let out = Direction { name: id, create: true };
         let back = Direction { name: id, create: false };
-        Ok(path::open(&namespace, path, out, back)?)
+        Ok(side::open(&namespace, path, out, back)?)
     }
 
     fn loop_round(&mut self, id: &str, path: Path) -> Outcome {
@@ -241,7 +249,7 @@ impl Ends<'_> {
         )?;
         let ratio = measured.pairs(|round| round.p50_ns(clock)).ratio(SEED);
         let states = measured.states(|round| round.p50_ns(clock), SEED);
-        let trips = merged(measured.all.iter().map(|bracket| &bracket.subject));
+        let trips = Round::merged(measured.all.iter().map(|bracket| &bracket.subject));
         let calls = self.extra(Timing::SendCall)?;
         let row = Row::latency(id, &trips.ok_or("no rounds")?, &self.bench.session.clock)
             .with_floor_ratio(ratio)
@@ -286,42 +294,33 @@ impl Ends<'_> {
     /// Measures a row of throughput: the median of the streams beside a steady floor.
     fn streams(&mut self, id: &str, path: Path) -> Outcome {
         let (messages, repetitions) = (self.bench.messages(path.size), self.bench.repetitions());
+        let limit = if self.bench.session.args.quick { STREAM_TIME.0 } else { STREAM_TIME.1 };
         let (effort, clock) = (self.bench.session.effort, &self.bench.session.clock);
         let (pair, floor) = (&mut self.pair, &mut self.floor);
         pair.open(path)?;
-        // Warms up: the rings' pages, and both processes' caches.
-        pair.stream(messages.div_ceil(10))?;
+        // Warms up the rings' pages and both ends' caches, and shows how long a stream takes.
+        let (_, first) = pair.stream(messages.div_ceil(20))?;
+        let per_s = first.sent() as f64 / clock.to_ns(first.elapsed_ticks.max(1)) * 1e9;
+        let fitting = (per_s * limit.as_secs_f64()) as u64;
+        let messages = messages.min(fitting.max(STREAM_MIN));
         let measured = between_floors(
             repetitions,
             clock,
             || Ok::<_, Box<dyn Error>>(floor.round(Lines::Two, effort.warm_up, effort.samples)?),
             || Ok(pair.stream(messages)?),
         )?;
-        let hz = clock.hz();
-        let rate = |bracket: &Bracket<(_, Streamed)>| bracket.subject.1.messages_per_s(hz);
-        let sent_rate = |ticks: u64| messages as f64 / ticks.max(1) as f64 * hz;
-        let mut rates: Vec<f64> = measured.counting().map(rate).collect();
-        let mut sent_rates: Vec<f64> =
-            measured.counting().map(|b| sent_rate(b.subject.0.elapsed_ticks)).collect();
+        let notes: Vec<StreamNote> =
+            measured.all.iter().map(|bracket| StreamNote::new(bracket, clock.hz())).collect();
+        let median = |rate: fn(&StreamNote) -> f64| {
+            let counting = notes.iter().filter(|note| note.counts);
+            stats::median(&mut counting.map(rate).collect::<Vec<f64>>())
+        };
+        let (received, sent) = (median(|note| note.msgs_per_s), median(|note| note.sent_per_s));
         let streams: Vec<Streamed> = measured.all.iter().map(|bracket| bracket.subject.1).collect();
-        let row = Row::throughput(id, &streams, Some(stats::median(&mut rates)));
-        let note: Vec<Value> = measured
-            .all
-            .iter()
-            .map(|b| {
-                json!({
-                    "floor_ns": [b.before_ns, b.after_ns],
-                    "msgs_per_s": rate(b),
-                    "sent_per_s": sent_rate(b.subject.0.elapsed_ticks),
-                    "lost": b.subject.1.lost,
-                    "counts": b.counts,
-                })
-            })
-            .collect();
-        let sent = stats::median(&mut sent_rates) / 1e6;
-        let basis = format!("{}; sent {sent:.1}M/s", path.ring.arrangement());
-        self.bench.session.report.push(row, &basis);
-        self.bench.session.report.note("streams", id, note);
+        let basis = format!("{}; sent {:.1}M/s", path.ring.arrangement(), sent / 1e6);
+        let report = &mut self.bench.session.report;
+        report.push(Row::throughput(id, &streams, Some(received)), &basis);
+        report.note("streams", id, serde_json::to_value(notes)?);
         self.note_floor(id, &measured);
         Ok(())
     }
@@ -334,15 +333,4 @@ impl Ends<'_> {
         report.note("rounds_repeated", id, measured.repeated);
         report.note("rounds_unsteady", id, measured.unsteady);
     }
-}
-
-fn merged<'a>(rounds: impl Iterator<Item = &'a Round>) -> Option<Round> {
-    let mut all: Option<Round> = None;
-    for round in rounds {
-        match &mut all {
-            Some(all) => all.merge(round),
-            None => all = Some(round.clone()),
-        }
-    }
-    all
 }
