@@ -204,9 +204,14 @@ impl Place<'_> {
     ) -> Result<Look, OpenError> {
         Ok(match presence::attach(&file).map_err(self.io("attending"))? {
             Attach::Attached => Look::Found(enter(table, contract, file)),
-            // WHY: a segment of ours that is being dropped holds the lock in our name; the lock
-            // we took is the same, and its count says so.
-            Attach::Gone => Look::Gone,
+            Attach::Gone => {
+                // WHY: whoever retired it may have died before the unlink; the name would then be
+                // taken for good. Retiring again takes that step, or finds it taken.
+                if file.is_retired().map_err(self.io("attending"))? {
+                    presence::retire(&file).map_err(self.io("removing the retired"))?;
+                }
+                Look::Gone
+            }
             Attach::Retiring => Look::Retiring,
         })
     }
