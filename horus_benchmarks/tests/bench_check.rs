@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use horus_benchmarks::report::{Report, Row};
 use serde_json::Value;
@@ -39,8 +40,21 @@ const LOSSLESS: [&str; 3] = ["/spsc_shm/", "/mpsc_shm/", "/topic_reliable/"];
 const ROUNDS: u64 = 2;
 const SAMPLES: u64 = 100;
 
+/// Held while a benchmark runs. WHY: two at once would spin for each other's CPUs.
+static CPUS: Mutex<()> = Mutex::new(());
+
+/// Runs a benchmark; also its process id.
+fn run_process(binary: &str, arguments: &[&str]) -> (Output, u32) {
+    let _cpus = CPUS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut command = Command::new(binary);
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the binary was built with this test");
+    let pid = child.id();
+    (child.wait_with_output().expect("its output can be read"), pid)
+}
+
 fn run(binary: &str, arguments: &[&str]) -> Output {
-    Command::new(binary).args(arguments).output().expect("the binary was built with this test")
+    run_process(binary, arguments).0
 }
 
 fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Output, Value) {
@@ -207,15 +221,9 @@ fn assert_path_row_is_sound(row: &Row, settings: &Value) {
 fn all_paths_report_every_row_verified_and_leave_nothing_behind() {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("out.json");
-    let child = Command::new(ALL_PATHS_LATENCY)
-        .args(["--quick", "--rounds", "1", "--samples", "3", "--json"])
-        .arg(&json)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary was built with this test");
-    let pid = child.id();
-    let output = child.wait_with_output().unwrap();
+    let smallest = ["--quick", "--rounds", "1", "--samples", "3", "--json"];
+    let arguments = [&smallest[..], &[json.to_str().expect("a temporary path is UTF-8")]].concat();
+    let (output, pid) = run_process(ALL_PATHS_LATENCY, &arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(namespaces_left_by(pid), Vec::<PathBuf>::new());
 

@@ -1,6 +1,7 @@
 //! What can go wrong with a topic.
 
 use horus_shm::OpenError;
+pub use horus_shm::SendError;
 
 use crate::message::{SchemaDifference, first_difference};
 
@@ -48,46 +49,6 @@ impl TopicError {
     }
 }
 
-/// Why a message was not sent; it comes back.
-#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SendError<T> {
-    /// A reliable subscriber is a whole lane behind. Transient: try again when it has read.
-    #[error("a reliable subscriber is a whole lane behind: try again, or detach stalled readers")]
-    Full(T),
-    /// The handle was inherited through `fork`. Permanent: open a new one in the child.
-    #[error("the handle belongs to the parent process: open a new one after fork")]
-    Forked(T),
-    /// The topic's memory is gone: its file was truncated under us. Permanent: open it again.
-    #[error("the topic's file was truncated: open the topic again")]
-    RegionLost(T),
-}
-
-impl<T> SendError<T> {
-    /// The message that was not sent.
-    pub fn into_inner(self) -> T {
-        match self {
-            Self::Full(message) | Self::Forked(message) | Self::RegionLost(message) => message,
-        }
-    }
-
-    /// True if trying again later is useful.
-    pub const fn is_full(&self) -> bool {
-        matches!(self, Self::Full(_))
-    }
-}
-
-// WHY: a message may be large, and says nothing about the failure.
-impl<T> std::fmt::Debug for SendError<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Full(_) => "Full(..)",
-            Self::Forked(_) => "Forked(..)",
-            Self::RegionLost(_) => "RegionLost(..)",
-        })
-    }
-}
-
 /// Any error of this library, for programs that hand them on with `?`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -102,11 +63,7 @@ pub enum Error {
 
 impl<T> From<SendError<T>> for Error {
     fn from(error: SendError<T>) -> Self {
-        Self::Send(match error {
-            SendError::Full(_) => SendError::Full(()),
-            SendError::Forked(_) => SendError::Forked(()),
-            SendError::RegionLost(_) => SendError::RegionLost(()),
-        })
+        Self::Send(error.with(()))
     }
 }
 

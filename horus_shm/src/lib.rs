@@ -1,4 +1,31 @@
-//! Lanes, and the memory they run on.
+//! Lanes, and the memory they run on: rings in memory-mapped files between processes.
+//!
+//! A ring is made of *lanes*: arrays of slots that one producer each writes, with a stamp in every
+//! slot. A producer never waits for a lock, a consumer or another producer, and killing or
+//! stopping any process at any instruction leaves all others working. The typed views are in
+//! [`ring`]; topics with schemas and quality of service are in `horus_core`, on top of this.
+//!
+//! ```
+//! use horus_shm::{FanoutShm, Namespace, NamespaceConfig, NamespaceName, RingOptions};
+//!
+//! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+//! # let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::new("doc")?);
+//! // In one process (here with a `config`; `Namespace::current()` asks the environment):
+//! let namespace = Namespace::open(&config)?;
+//! let ring = FanoutShm::<[f64; 3]>::create(&namespace, "position", &RingOptions::default())?;
+//! let mut producer = ring.producer()?;
+//!
+//! // In another one:
+//! let ring = FanoutShm::<[f64; 3]>::open(&namespace, "position", &RingOptions::default())?;
+//! let mut consumer = ring.consumer()?;
+//!
+//! producer.send([1.0, 2.0, 3.0]).unwrap();
+//! assert_eq!(consumer.recv(), Some([1.0, 2.0, 3.0]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The algorithms are in [`lane`], [`gate`] and [`takeover`], generic over their [`memory`], so
+//! that all of them also run in the loom models; the bytes are in [`layout`] and [`shape`].
 
 mod consumer;
 mod contract;

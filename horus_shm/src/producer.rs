@@ -42,7 +42,7 @@ pub enum OnStalled {
 #[non_exhaustive]
 pub enum SendError<T> {
     /// A reliable reader is a whole lane behind. Transient: try again when it has read.
-    #[error("a reliable reader is a whole lane behind")]
+    #[error("a reliable reader is a whole lane behind: try again, or detach stalled readers")]
     Full(T),
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
     #[error("the handle belongs to the parent process: open a new one after fork")]
@@ -65,7 +65,8 @@ impl<T> SendError<T> {
         matches!(self, Self::Full(_))
     }
 
-    fn with<U>(self, message: U) -> SendError<U> {
+    /// The same refusal of another message.
+    pub fn with<U>(self, message: U) -> SendError<U> {
         match self {
             Self::Full(_) => SendError::Full(message),
             Self::Forked(_) => SendError::Forked(message),

@@ -307,6 +307,19 @@ impl Segment {
         self.part(|file| &file.reader_area, self.shape().reader_area(), access)
     }
 
+    /// The block at `offset` of a mapped area.
+    ///
+    /// # Safety
+    ///
+    /// A block of type `B`, all atomics, lies there.
+    unsafe fn block<B>(&self, area: *mut u8, offset: usize) -> &B {
+        // SAFETY: the caller's contract.
+        let block = unsafe { area.add(offset) };
+        // SAFETY: blocks are aligned in their area, and mapped for as long as this segment lives;
+        // atomics may be shared with whoever writes them.
+        unsafe { &*block.cast() }
+    }
+
     /// What all publishers share.
     ///
     /// # Errors
@@ -314,9 +327,8 @@ impl Segment {
     /// [`OpenError::Io`] if the lane area cannot be mapped.
     pub fn control(&self, access: Access) -> Result<&ControlBlock<AtomicU64>, OpenError> {
         let area = self.lane_area(access)?;
-        // SAFETY: the lane area begins with this block of atomics, aligned, mapped for as long as
-        // this segment lives.
-        Ok(unsafe { &*area.cast() })
+        // SAFETY: the lane area begins with this block.
+        Ok(unsafe { self.block(area, 0) })
     }
 
     /// The block of lane `lane`, below the lane limit.
@@ -331,10 +343,8 @@ impl Segment {
     ) -> Result<&LaneBlock<AtomicU64>, OpenError> {
         assert!(lane < self.shape().request().lane_limit, "lane {lane} is past the limit");
         let area = self.lane_area(access)?;
-        // SAFETY: the block of a lane below the limit lies in the lane area.
-        let block = unsafe { area.add(self.shape().lane_block_offset(lane)) };
-        // SAFETY: aligned, all atomics, mapped for as long as this segment lives.
-        Ok(unsafe { &*block.cast() })
+        // SAFETY: the block of a lane below the limit lies there in the lane area.
+        Ok(unsafe { self.block(area, self.shape().lane_block_offset(lane)) })
     }
 
     /// What all readers share.
@@ -344,8 +354,8 @@ impl Segment {
     /// [`OpenError::Io`] if the reader area cannot be mapped.
     pub fn wait_block(&self, access: Access) -> Result<&WaitBlock<AtomicU64>, OpenError> {
         let area = self.reader_area(access)?;
-        // SAFETY: the reader area begins with this block of atomics, as in `control`.
-        Ok(unsafe { &*area.cast() })
+        // SAFETY: the reader area begins with this block.
+        Ok(unsafe { self.block(area, 0) })
     }
 
     /// The block of announced reader `reader`, below the reader limit.
@@ -360,10 +370,8 @@ impl Segment {
     ) -> Result<&ReaderBlock<AtomicU64>, OpenError> {
         assert!(reader < self.shape().request().reader_limit, "reader {reader} is past the limit");
         let area = self.reader_area(access)?;
-        // SAFETY: the block of a reader below the limit lies in the reader area.
-        let block = unsafe { area.add(self.shape().reader_block_offset(reader)) };
-        // SAFETY: aligned, all atomics, mapped for as long as this segment lives.
-        Ok(unsafe { &*block.cast() })
+        // SAFETY: the block of a reader below the limit lies there in the reader area.
+        Ok(unsafe { self.block(area, self.shape().reader_block_offset(reader)) })
     }
 
     /// The block of gate `gate`, below the gate limit.
@@ -379,10 +387,8 @@ impl Segment {
         assert!(gate < self.shape().request().gate_limit, "gate {gate} is past the limit");
         let area = self.reader_area(access)?;
         let offset = self.shape().gates_offset() + gate as usize * self.shape().gate_bytes();
-        // SAFETY: the block of a gate below the limit lies in the reader area.
-        let block = unsafe { area.add(offset) };
-        // SAFETY: aligned, all atomics, mapped for as long as this segment lives.
-        Ok(unsafe { &*block.cast() })
+        // SAFETY: the block of a gate below the limit lies there in the reader area.
+        Ok(unsafe { self.block(area, offset) })
     }
 
     /// The cursors of gate `gate`, a word a lane.

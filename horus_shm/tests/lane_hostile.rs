@@ -4,12 +4,12 @@
 mod hostile;
 mod spawn;
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use horus_shm::layout::{POSITION_MAX, SKIP, published, writing};
@@ -155,46 +155,31 @@ impl Scribbler {
     }
 }
 
-/// The panics of the peers, by place and message.
+/// The panics of the ends, by place and message.
 static PANICS: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs one step of a peer; a panic is noted with its place, and the peer goes on.
-fn guard<T>(kind: &str, step: impl FnOnce() -> T) -> Option<T> {
+/// Runs one step of an end; a panic in it is noted with its place. `None` if there was one.
+fn guard<T>(step: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if std::thread::current().name().is_some_and(|name| name.starts_with("peer")) {
+            if GUARDED.get() {
                 let said = info.to_string().replace('\n', " ");
-                LAST_PANIC.with(|last| *last.borrow_mut() = Some(said));
+                *PANICS.lock().unwrap().entry(said).or_default() += 1;
             } else {
                 usual(info);
             }
         }));
     });
+    GUARDED.set(true);
     let answer = catch_unwind(AssertUnwindSafe(step)).ok();
-    if answer.is_none() {
-        let said = LAST_PANIC.with(|last| last.borrow_mut().take()).unwrap_or_default();
-        *PANICS.lock().unwrap().entry(format!("{kind}: {said}")).or_default() += 1;
-    }
+    GUARDED.set(false);
     answer
-}
-
-/// A peer that is at work: what it has done so far, and when to stop.
-struct Work {
-    steps: AtomicU64,
-    stop: AtomicBool,
-}
-
-impl Work {
-    fn goes_on(&self) -> bool {
-        self.steps.fetch_add(1, Ordering::Relaxed);
-        !self.stop.load(Ordering::Relaxed)
-    }
 }
 
 fn expect_typed(error: &OpenError) {
@@ -217,119 +202,140 @@ fn consumer(segment: &Arc<Segment>, reading: Reading) -> Option<Consumer<u64>> {
     raw.inspect_err(expect_typed).map(Consumer::new).ok()
 }
 
-fn produce(kind: &Kind, segment: &Arc<Segment>, work: &Work) {
-    let mut message = 0;
-    while work.goes_on() {
-        guard(kind.name, || {
-            let Some(mut producer) = producer(segment, kind.on_stalled) else { return };
-            for _ in 0..200 {
-                message += 1;
-                let _ = producer.send(message);
-                let _ = producer.position();
-                if !work.goes_on() {
-                    break;
-                }
+/// One end, or its place while it is away.
+enum End {
+    Producer(Option<Producer<u64>>),
+    Consumer(Reading, Option<Consumer<u64>>),
+}
+
+/// An end that does this and that, one call a step.
+struct Peer<'a> {
+    kind: &'a Kind,
+    segment: &'a Arc<Segment>,
+    end: End,
+    rng: Rng,
+}
+
+impl<'a> Peer<'a> {
+    fn new(kind: &'a Kind, segment: &'a Arc<Segment>, index: usize) -> Self {
+        let end = match index.checked_sub(kind.producers) {
+            None => End::Producer(None),
+            Some(index) => End::Consumer(kind.readings[index], None),
+        };
+        Self { kind, segment, end, rng: Rng(index as u64) }
+    }
+
+    fn all(kind: &'a Kind, segment: &'a Arc<Segment>) -> Vec<Self> {
+        let ends = kind.producers + kind.readings.len();
+        (0..ends).map(|index| Self::new(kind, segment, index)).collect()
+    }
+
+    fn step(&mut self) {
+        let (choice, segment) = (self.rng.below(100), self.segment);
+        let on_stalled = self.kind.on_stalled;
+        match &mut self.end {
+            End::Producer(end @ None) => *end = guard(|| producer(segment, on_stalled)).flatten(),
+            End::Consumer(reading, end @ None) => {
+                *end = guard(|| consumer(segment, *reading)).flatten();
             }
-        });
+            End::Producer(end @ Some(_)) if choice < 2 => _ = guard(|| *end = None),
+            End::Consumer(_, end @ Some(_)) if choice < 2 => _ = guard(|| *end = None),
+            End::Producer(Some(producer)) => _ = guard(|| producer.send(choice)),
+            End::Consumer(_, Some(consumer)) => {
+                _ = guard(|| match choice {
+                    2 => _ = (segment.publisher_count(), segment.subscriber_count()),
+                    ..10 => _ = (consumer.stats(), consumer.raw().detached()),
+                    ..15 => _ = consumer.raw().sequence(),
+                    ..30 => _ = consumer.latest(),
+                    ..40 => _ = consumer.latest_by_key(|&message| message),
+                    _ => _ = consumer.recv(),
+                })
+            }
+        }
     }
 }
 
-fn consume(kind: &Kind, segment: &Arc<Segment>, reading: Reading, work: &Work) {
-    while work.goes_on() {
-        guard(kind.name, || {
-            let Some(mut consumer) = consumer(segment, reading) else { return };
-            for step in 0..100 {
-                guard(kind.name, || match step % 4 {
-                    0 => drop(consumer.latest()),
-                    1 => drop(consumer.latest_by_key(|&message| message)),
-                    _ => drop(consumer.recv()),
-                });
-                guard(kind.name, || {
-                    let stats = consumer.stats();
-                    (stats, consumer.raw().sequence(), consumer.raw().detached())
-                });
-                guard(kind.name, || (segment.publisher_count(), segment.subscriber_count()));
-                if !work.goes_on() {
-                    break;
-                }
-            }
-        });
+/// Scribbles between any two calls of the ends.
+fn storm_in_turn(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler, rounds: u64) {
+    let mut peers = Peer::all(kind, segment);
+    for _ in 0..rounds {
+        scribbler.scribble();
+        for peer in &mut peers {
+            (0..4).for_each(|_| peer.step());
+        }
     }
+    guard(|| drop(peers));
 }
 
-/// Scribbles for `rounds` rounds, in each of which every peer takes a step.
-fn storm(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler, rounds: u64) {
-    let peers = kind.producers + kind.readings.len();
-    let work: Vec<_> = (0..peers)
-        .map(|_| Work { steps: AtomicU64::new(0), stop: AtomicBool::new(false) })
-        .collect();
+/// Scribbles while the ends are in their calls.
+fn storm_at_once(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler, rounds: u64) {
+    let stop = AtomicBool::new(false);
+    let steps: Vec<_> = Peer::all(kind, segment).iter().map(|_| AtomicU64::new(0)).collect();
     std::thread::scope(|scope| {
-        for (index, work) in work.iter().enumerate() {
-            let reading = index.checked_sub(kind.producers).map(|index| kind.readings[index]);
-            let peer = move || match reading {
-                None => produce(kind, segment, work),
-                Some(reading) => consume(kind, segment, reading, work),
-            };
-            let builder = std::thread::Builder::new().name(format!("peer {index}"));
-            builder.spawn_scoped(scope, peer).unwrap();
+        for (index, steps) in steps.iter().enumerate() {
+            let stop = &stop;
+            scope.spawn(move || {
+                let mut peer = Peer::new(kind, segment, index);
+                while !stop.load(Ordering::Relaxed) {
+                    peer.step();
+                    steps.fetch_add(1, Ordering::Relaxed);
+                }
+                guard(|| drop(peer));
+            });
         }
         for round in 0..rounds {
             scribbler.scribble();
-            for (index, work) in work.iter().enumerate() {
-                expect_step(work, || format!("{}, peer {index}, round {round}", kind.name));
+            if round % 50 == 0 {
+                steps.iter().for_each(|steps| expect_step(steps, kind.name));
             }
         }
-        work.iter().for_each(|work| work.stop.store(true, Ordering::Relaxed));
+        stop.store(true, Ordering::Relaxed);
     });
 }
 
 /// Waits for a peer's next step. One that never comes cannot be ended, so the process is.
-fn expect_step(work: &Work, what: impl Fn() -> String) {
-    let (before, start) = (work.steps.load(Ordering::Relaxed), Instant::now());
-    while work.steps.load(Ordering::Relaxed) == before {
+fn expect_step(steps: &AtomicU64, what: &str) {
+    let (before, start) = (steps.load(Ordering::Relaxed), Instant::now());
+    while steps.load(Ordering::Relaxed) == before {
         if start.elapsed() > PATIENCE {
-            eprintln!("hung: {}", what());
+            eprintln!("{what}: a call has not come back within {PATIENCE:?}");
             std::process::abort();
         }
         std::thread::yield_now();
     }
 }
 
-fn storms(kind: &Kind, rounds: u64) {
+type Storm = fn(&Kind, &Arc<Segment>, &mut Scribbler, u64);
+
+/// Has a storm go over a ring again and again, and looks what is left each time.
+fn expect_survival(kind: &Kind, storm: Storm, storms: u64, rounds: u64) -> Result<(), String> {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let segment = Segment::create(&namespace, &topic(), &kind.request).unwrap();
     let mut scribbler = Scribbler::new(&segment, 1);
-    let each = rounds / 20;
     let mut faults = BTreeMap::<String, u64>::new();
-    for seed in 0..20 {
+    for seed in 0..storms {
         scribbler.rng = Rng(seed);
-        storm(kind, &segment, &mut scribbler, each);
+        storm(kind, &segment, &mut scribbler, rounds / storms);
         scribbler.scribble_on_all();
-        if let Err(fault) = check_recovery(kind, &namespace) {
+        let recovery = guard(|| check_recovery(kind, &namespace));
+        if let Some(Err(fault)) = recovery {
             *faults.entry(fault).or_default() += 1;
         }
     }
-    drop(segment);
-    let panics = std::mem::take(&mut *PANICS.lock().unwrap());
-    for (fault, count) in panics.iter().chain(&faults) {
-        println!("{count} times {fault}");
-    }
-    assert!(
-        panics.is_empty() && faults.is_empty(),
-        "{} kinds of fault",
-        panics.len() + faults.len()
-    );
+    guard(|| drop(segment));
+    faults.extend(std::mem::take(&mut *PANICS.lock().unwrap()));
     // What persists is removed by whoever made it.
     let _ = std::fs::remove_file(namespace.topics_path().join(hostile::FILE_NAME));
     assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new());
+    let told = faults.iter().map(|(fault, count)| format!("\n{}: {count} × {fault}", kind.name));
+    if faults.is_empty() { Ok(()) } else { Err(told.collect()) }
 }
 
 /// Whoever opens the topic when the storm is over gets new ends, and messages through them.
 fn check_recovery(kind: &Kind, namespace: &Arc<Namespace>) -> Result<(), String> {
-    let name = kind.name;
     let segment = Segment::open(namespace, &topic(), &kind.request).unwrap();
-    let no_end = |what: &str| format!("{name}: no {what} after the storm");
+    let no_end = |what: &str| format!("no {what} after the storm");
     let producer = producer(&segment, kind.on_stalled).ok_or_else(|| no_end("producer"));
     let consumer = consumer(&segment, kind.readings[0]).ok_or_else(|| no_end("consumer"));
     let (mut producer, mut consumer) = (producer?, consumer?);
@@ -339,7 +345,7 @@ fn check_recovery(kind: &Kind, namespace: &Arc<Namespace>) -> Result<(), String>
     while sent < 60 * capacity {
         match producer.send(MARK | (sent + 1)) {
             Ok(()) => sent += 1,
-            Err(_) if refused > 1000 => return Err(format!("{name}: full for good")),
+            Err(_) if refused > 1000 => return Err("full for good".into()),
             Err(_) => {
                 refused += 1;
                 std::thread::sleep(Duration::from_micros(100));
@@ -358,11 +364,12 @@ fn check_recovery(kind: &Kind, namespace: &Arc<Namespace>) -> Result<(), String>
         return Ok(());
     }
     let lag = sent - (last & u64::from(u32::MAX)).min(sent);
-    Err(format!("{name}: not in step, {}", if lag == sent { "deaf" } else { "late" }))
+    Err(format!("not in step, {}", if lag == sent { "deaf" } else { "late" }))
 }
 
-#[test]
-fn ends_survive_a_storm_on_every_shared_word() {
+fn expect_all_survive(storm: Storm, storms: u64, rounds: u64) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let detach = OnStalled::Detach { after: Duration::ZERO };
     let kinds = [
         Kind::spsc(),
@@ -372,11 +379,124 @@ fn ends_survive_a_storm_on_every_shared_word() {
         Kind::reliable(OnStalled::Full),
         Kind::reliable(detach),
     ];
-    let rounds = rounds(2000, 100_000);
-    let outcomes = kinds.map(|kind| {
-        let name = kind.name;
-        catch_unwind(AssertUnwindSafe(|| storms(&kind, rounds))).err().map(|_| name)
-    });
-    let failed: Vec<_> = outcomes.into_iter().flatten().collect();
-    assert!(failed.is_empty(), "{failed:?}, see above");
+    let faults = kinds.iter().map(|kind| expect_survival(kind, storm, storms, rounds));
+    let faults: String = faults.filter_map(Result::err).collect();
+    assert!(faults.is_empty(), "{faults}");
+}
+
+/// A segment of many lanes, and somebody who scribbles on it.
+fn wide_ring() -> (tempfile::TempDir, Arc<Segment>, Scribbler) {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let mut request = Kind::fanout().request;
+    (request.lane_limit, request.history) = (Some(16), None);
+    let segment = Segment::create(&namespace, &topic(), &request).unwrap();
+    let scribbler = Scribbler::new(&segment, 1);
+    (dir, segment, scribbler)
+}
+
+#[test]
+fn the_ledger_of_a_reader_survives_wild_heads_in_all_lanes() {
+    for wild in [POSITION_MAX, POSITION_MAX - 1, 1 << 60, SKIP, u64::MAX] {
+        let (_dir, segment, scribbler) = wide_ring();
+        let consumer = consumer(&segment, Reading::KeepLast).unwrap();
+        let set_heads = |value| {
+            let heads = scribbler.heads.iter();
+            heads.for_each(|&head| scribbler.word(head).store(value, Ordering::Relaxed));
+        };
+        set_heads(wild);
+        let _ = consumer.stats();
+        // One who joins at wild heads that are right again later.
+        let late = self::consumer(&segment, Reading::KeepLast);
+        set_heads(5);
+        let _ = (consumer.stats(), late.map(|late| late.stats()));
+    }
+}
+
+#[test]
+fn the_ledger_of_a_reader_survives_wild_losses_in_all_lanes() {
+    let (_dir, segment, scribbler) = wide_ring();
+    let producers: Vec<_> = (0..16).map(|_| producer(&segment, OnStalled::Full)).collect();
+    let mut consumer = consumer(&segment, Reading::KeepLast).unwrap();
+    let mut latest = self::consumer(&segment, Reading::KeepLast).unwrap();
+    let shape = segment.shape();
+    for (lane, &head) in scribbler.heads.iter().enumerate() {
+        scribbler.word(head).store(POSITION_MAX, Ordering::Relaxed);
+        for slot in shape.lane(lane as u32).step_by(shape.stride() as usize) {
+            let stamp = (slot + shape.stride() - 8) as usize;
+            scribbler.word(stamp).store(published(POSITION_MAX - 8), Ordering::Relaxed);
+        }
+    }
+    for _ in 0..40 {
+        let _ = (consumer.recv(), latest.latest());
+    }
+    let _ = (consumer.stats(), latest.stats());
+    drop(producers);
+}
+
+/// Sends and receives until a lane's worth of messages in a row came through.
+fn gets_through(producer: &mut Producer<u64>, consumer: &mut Consumer<u64>) -> bool {
+    let (mut sent, mut received) = (0, 0);
+    for _ in 0..1000 {
+        let full = producer.send(sent).is_err();
+        sent += u64::from(!full);
+        received += u64::from(consumer.recv().is_some());
+        if full {
+            // A producer asks for the reader in its way at most this often.
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+    received > 500
+}
+
+/// The stamp is gone for good, so the message is; those after it are not.
+#[test]
+fn whoever_follows_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
+    let kind = Kind::spsc();
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let segment = Segment::create(&namespace, &topic(), &kind.request).unwrap();
+    let scribbler = Scribbler::new(&segment, 1);
+    let mut producer = producer(&segment, OnStalled::Full).unwrap();
+    let dead = consumer(&segment, Reading::Gated).unwrap();
+    (0..4).for_each(|message| producer.send(message).unwrap());
+    std::mem::forget(dead);
+    let (shape, start) = (segment.shape(), segment.shape().reader_area().start as usize);
+    let second_stamp = (shape.lane(0).start + 2 * shape.stride() - 8) as usize;
+    // Its owner words name nobody who lives, as after its death.
+    for (offset, value) in [
+        (start + shape.reader_block_offset(0), 7),
+        (start + shape.gates_offset(), 7),
+        (second_stamp, 0),
+    ] {
+        scribbler.word(offset).store(value, Ordering::Relaxed);
+    }
+    let mut successor = consumer(&segment, Reading::Gated).unwrap();
+    assert!(gets_through(&mut producer, &mut successor), "stuck with {:?}", successor.stats());
+}
+
+#[test]
+fn a_late_joiner_with_history_is_not_stuck_behind_a_damaged_slot() {
+    let kind = Kind::reliable(OnStalled::Full);
+    let (dir, name) = (spawn::shm_dir(), topic());
+    let namespace = spawn::namespace(dir.path());
+    let segment = Segment::create(&namespace, &name, &kind.request).unwrap();
+    let scribbler = Scribbler::new(&segment, 1);
+    let mut producer = producer(&segment, OnStalled::Full).unwrap();
+    (0..8).for_each(|message| producer.send(message).unwrap());
+    let shape = segment.shape();
+    let fourth_stamp = (shape.lane(0).start + 4 * shape.stride() - 8) as usize;
+    scribbler.word(fourth_stamp).store(0, Ordering::Relaxed);
+    let mut late = consumer(&segment, Reading::Gated).unwrap();
+    assert!(gets_through(&mut producer, &mut late), "stuck with {:?}", late.stats());
+}
+
+#[test]
+fn ends_survive_scribbles_on_every_shared_word_between_their_calls() {
+    expect_all_survive(storm_in_turn, 20, rounds(2000, 100_000));
+}
+
+#[test]
+fn ends_survive_scribbles_on_every_shared_word_during_their_calls() {
+    expect_all_survive(storm_at_once, 2, rounds(2000, 100_000));
 }

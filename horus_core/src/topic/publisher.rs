@@ -59,7 +59,7 @@ impl<T: Message> Publisher<T> {
     #[inline(always)]
     pub fn send(&mut self, message: impl Borrow<T>) -> Result<(), SendError<T>> {
         let message = message.borrow();
-        self.producer.send_ref(message).map_err(|error| refused(error, message))
+        self.producer.send_ref(message).map_err(|error| error.with(*message))
     }
 
     /// [`Self::send`], trying again for up to `timeout` while the topic is full.
@@ -136,14 +136,5 @@ impl<T: Message> Publisher<T> {
 
     pub(super) const fn raw(&self) -> &RawProducer {
         self.producer.raw()
-    }
-}
-
-#[cold]
-fn refused<T: Copy>(error: horus_shm::SendError<()>, message: &T) -> SendError<T> {
-    match error {
-        horus_shm::SendError::Full(()) => SendError::Full(*message),
-        horus_shm::SendError::RegionLost(()) => SendError::RegionLost(*message),
-        _ => SendError::Forked(*message),
     }
 }

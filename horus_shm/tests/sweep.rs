@@ -1,0 +1,286 @@
+//! The sweep: what dead processes left is removed, what is in use never, what is not ours is named.
+
+mod common;
+mod hostile;
+mod spawn;
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use horus_shm::{FanoutShm, Namespace, OpenError, RingOptions, Segment, TopicName, sweep};
+
+use common::Child;
+use hostile::{Image, expect_linked, expect_usable, request};
+
+fn name(name: &str) -> TopicName {
+    TopicName::new(name).unwrap()
+}
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    let Some(role) = common::role() else { return };
+    spawn::die_with_parent();
+    let namespace = spawn::inherited_namespace();
+    let (role, argument) = role.split_once(' ').unwrap_or((&role, ""));
+    match role {
+        // Opens or creates the topics that it is told, and holds them.
+        "attend" => {
+            let open = |topic: &str| open_or_create(&namespace, topic).unwrap();
+            let topics: Vec<_> = argument.split(',').map(open).collect();
+            common::say("here");
+            common::park();
+            drop(topics);
+        }
+        "sweep" => {
+            let rounds: u64 = argument.parse().unwrap();
+            common::say("here");
+            for _ in 0..rounds {
+                let report = sweep(&namespace).unwrap();
+                assert_eq!(report.foreign, Vec::<String>::new());
+            }
+            common::say("swept");
+        }
+        "come and go" => {
+            common::say("here");
+            come_and_go(&namespace, argument.parse().unwrap());
+            common::say("gone");
+        }
+        other => panic!("no part called '{other}'"),
+    }
+}
+
+fn open_or_create(namespace: &Arc<Namespace>, topic: &str) -> Result<Arc<Segment>, OpenError> {
+    let mut request = request();
+    request.persists = Some(topic.starts_with("kept"));
+    Segment::open_or_create(namespace, &name(topic), &request)
+}
+
+/// Opens a topic again and again; the one that it holds must be the one that has the name.
+fn come_and_go(namespace: &Arc<Namespace>, rounds: u64) {
+    for round in 0..rounds {
+        let segment = open_or_create(namespace, "contested").unwrap();
+        expect_linked(&segment, &format!("round {round}"));
+        if round % 8 == 0 {
+            std::thread::yield_now();
+            expect_linked(&segment, &format!("later in round {round}"));
+        }
+    }
+}
+
+fn sorted(mut names: Vec<TopicName>) -> Vec<String> {
+    names.sort();
+    names.iter().map(TopicName::to_string).collect()
+}
+
+/// Has a child make `topics`, and kills it.
+fn leave_behind(dir: &Path, topics: &str) {
+    let mut child = Child::spawn(&format!("attend {topics}"), dir);
+    assert_eq!(child.listen(), "here");
+    child.kill();
+}
+
+#[test]
+fn what_the_dead_left_is_removed_and_what_persists_is_kept() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    leave_behind(dir.path(), "a,a/b,a.b,kept/1,kept/2");
+    let report = sweep(&namespace).unwrap();
+    assert_eq!(sorted(report.removed), ["a", "a.b", "a/b"]);
+    assert_eq!(sorted(report.kept), ["kept/1", "kept/2"]);
+    assert!(report.attended.is_empty() && report.foreign.is_empty());
+    let mut left = spawn::topic_files(&namespace);
+    left.sort();
+    assert_eq!(left, ["kept+1", "kept+2"]);
+    let again = sweep(&namespace).unwrap();
+    assert!(again.removed.is_empty() && again.kept.len() == 2, "{again:?}");
+    // What was kept is as usable as it was.
+    expect_usable(&open_or_create(&namespace, "kept/1").unwrap(), "kept");
+}
+
+#[test]
+fn whoever_joins_a_namespace_sweeps_it() {
+    let dir = spawn::shm_dir();
+    leave_behind(dir.path(), "a,b,kept");
+    let namespace = spawn::namespace(dir.path());
+    assert_eq!(spawn::topic_files(&namespace), ["kept"]);
+}
+
+#[test]
+fn what_anybody_attends_is_never_removed() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let mine = open_or_create(&namespace, "mine").unwrap();
+    let mut child = Child::spawn("attend theirs,kept,both", dir.path());
+    assert_eq!(child.listen(), "here");
+    let both = open_or_create(&namespace, "both").unwrap();
+    leave_behind(dir.path(), "both,dead");
+    for _ in 0..100 {
+        let report = sweep(&namespace).unwrap();
+        assert!(sorted(report.attended).iter().eq(["both", "mine", "theirs"]));
+        assert_eq!(sorted(report.kept), ["kept"]);
+    }
+    child.kill();
+    let report = sweep(&namespace).unwrap();
+    assert_eq!((sorted(report.removed), sorted(report.attended)).1, ["both", "mine"]);
+    for segment in [mine, both] {
+        expect_linked(&segment, "after the sweeps");
+        expect_usable(&segment, "after the sweeps");
+    }
+    assert_eq!(spawn::topic_files(&namespace), ["kept"]);
+}
+
+#[test]
+fn the_last_of_many_to_leave_takes_the_topic_along() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let children: Vec<_> = (0..3)
+        .map(|_| {
+            let mut child = Child::spawn("attend shared", dir.path());
+            assert_eq!(child.listen(), "here");
+            child
+        })
+        .collect();
+    for child in children {
+        assert_eq!(sorted(sweep(&namespace).unwrap().attended), ["shared"]);
+        child.finish();
+    }
+    assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_not_ours_is_named_and_left_alone() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let topics = namespace.topics_path();
+    let long = "x".repeat(201);
+    let names =
+        ["readme.txt", "empty", "a b", ".hidden", "a..b", "ü", &long, "dir", "link", "fifo"];
+    for name in &names[..7] {
+        fs::write(topics.join(name), "not a topic").unwrap();
+    }
+    fs::write(topics.join("empty"), "").unwrap();
+    fs::create_dir(topics.join("dir")).unwrap();
+    symlink("readme.txt", topics.join("link")).unwrap();
+    let fifo = std::ffi::CString::new(topics.join("fifo").to_str().unwrap()).unwrap();
+    // SAFETY: the path is a C string that outlives the call.
+    assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
+    let damaged = damaged_file(&namespace);
+    leave_behind(dir.path(), "dead");
+    let report = sweep(&namespace).unwrap();
+    assert_eq!(sorted(report.removed), ["dead"]);
+    let mut foreign = report.foreign;
+    foreign.sort();
+    let mut wanted: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+    wanted.extend([damaged.clone(), "hard".into()]);
+    wanted.sort();
+    assert_eq!(foreign, wanted);
+    let mut left = spawn::topic_files(&namespace);
+    left.sort();
+    assert_eq!(left, wanted);
+}
+
+/// A file that says it is a topic and lies, under two names.
+fn damaged_file(namespace: &Namespace) -> String {
+    let mut image = Image::valid(namespace, &request());
+    image.set("capacity", 3);
+    let path = namespace.topics_path().join("damaged");
+    fs::write(&path, &image.bytes).unwrap();
+    fs::hard_link(&path, path.with_file_name("hard")).unwrap();
+    "damaged".into()
+}
+
+#[test]
+fn what_is_no_text_is_named_as_far_as_it_can_be() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let odd = std::ffi::OsStr::from_bytes(b"od\xff\xfe");
+    File::create(namespace.topics_path().join(odd)).unwrap();
+    let report = sweep(&namespace).unwrap();
+    assert_eq!(report.foreign, ["od\u{fffd}\u{fffd}"]);
+    assert!(namespace.topics_path().join(odd).exists());
+}
+
+#[test]
+fn many_sweeps_at_once_remove_each_leftover_and_nothing_else() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let mine = open_or_create(&namespace, "mine").unwrap();
+    let mut sweepers: Vec<_> = (0..4).map(|_| Child::spawn("sweep 300", dir.path())).collect();
+    for sweeper in &mut sweepers {
+        assert_eq!(sweeper.listen(), "here");
+    }
+    for round in 0..6 {
+        leave_behind(dir.path(), &format!("a{round},b{round},kept"));
+        expect_usable(&mine, "while others sweep");
+    }
+    for sweeper in &mut sweepers {
+        assert_eq!(sweeper.listen(), "swept");
+    }
+    sweep(&namespace).unwrap();
+    let mut left = spawn::topic_files(&namespace);
+    left.sort();
+    assert_eq!(left, ["kept", "mine"]);
+    expect_linked(&mine, "after the sweeps");
+}
+
+#[test]
+fn an_opener_ends_on_the_file_that_has_the_name_however_others_sweep() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let mut children: Vec<_> = ["sweep 2000", "sweep 2000", "come and go 1500", "come and go 1500"]
+        .map(|role| Child::spawn(role, dir.path()))
+        .into();
+    for child in &mut children {
+        assert_eq!(child.listen(), "here");
+    }
+    come_and_go(&namespace, 1500);
+    for (child, wanted) in children.iter_mut().zip(["swept", "swept", "gone", "gone"]) {
+        assert_eq!(child.listen(), wanted);
+    }
+    sweep(&namespace).unwrap();
+    assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new());
+}
+
+/// Threads of one process share its presence, so its table has to keep them from each other.
+#[test]
+fn a_sweep_never_removes_what_another_thread_is_opening() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let sweeper = scope.spawn(|| {
+            let mut sweeps = 0_u64;
+            while !stop.load(Ordering::Relaxed) {
+                assert_eq!(sweep(&namespace).unwrap().foreign, Vec::<String>::new());
+                sweeps += 1;
+            }
+            sweeps
+        });
+        let openers = [(); 2].map(|()| scope.spawn(|| come_and_go(&namespace, 1000)));
+        let outcomes = openers.map(|opener| opener.join());
+        stop.store(true, Ordering::Relaxed);
+        assert!(sweeper.join().unwrap() > 0);
+        outcomes.into_iter().for_each(|outcome| outcome.unwrap());
+    });
+    assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new());
+}
+
+#[test]
+fn messages_of_a_killed_publisher_stay_with_those_who_attend() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let options = RingOptions::capacity(16);
+    let ring = FanoutShm::<u64>::create(&namespace, "stream", &options).unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    producer.send(1).unwrap();
+    leave_behind(dir.path(), "other");
+    sweep(&namespace).unwrap();
+    producer.send(2).unwrap();
+    assert_eq!([consumer.recv(), consumer.recv()], [Some(1), Some(2)]);
+    assert_eq!(spawn::topic_files(&namespace), ["stream"]);
+}
