@@ -3,7 +3,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
@@ -220,8 +219,7 @@ impl RawProducer {
         match self.on_stalled {
             OnStalled::Detach { after } if stalled >= after && !self.is_exclusive() => {
                 self.writer.give_up(gate, cursor);
-                // Relaxed: a counter for people; other publishers may count at the same time.
-                block.detached.fetch_add(1, Ordering::Relaxed);
+                block.detached.count();
                 true
             }
             _ => false,

@@ -116,6 +116,10 @@ pub trait Word {
     fn store(&self, value: u64, edge: Edge);
     /// Sets `bits` at the edge's ordering.
     fn set_bits(&self, bits: u64, edge: Edge);
+    /// Counts one more, relaxed: a figure for people.
+    fn count(&self) {
+        self.set(self.get().wrapping_add(1));
+    }
     /// Replaces `old` by `new` at the edge's ordering; relaxed on failure. True if it did.
     fn claim(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
@@ -144,6 +148,10 @@ impl Word for AtomicU64 {
     #[inline]
     fn set_bits(&self, bits: u64, edge: Edge) {
         AtomicU64::fetch_or(self, bits, edge.ordering);
+    }
+
+    fn count(&self) {
+        self.fetch_add(1, Ordering::Relaxed);
     }
 
     #[inline]

@@ -13,10 +13,10 @@ use crate::sync::{Word, edge};
 pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     let block = memory.block();
     let pos = resume(memory).unwrap_or_else(|| {
-        add(&block.corrupt_resync, 1);
+        block.corrupt_resync.count();
         scan(memory)
     });
-    add(&block.epoch, 1);
+    block.epoch.count();
     // Relaxed: ordered by the release of the owner below.
     block.epoch_start.set(pos);
     // ORDERING(epoch): pairs with the load in `session`.
@@ -67,7 +67,7 @@ fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
             continue;
         }
         if stamp == writing(pos) {
-            add(&block.aborted, 1);
+            block.aborted.count();
         }
         return (stamp & !SKIP <= writing(pos)).then_some(pos);
     }
@@ -86,10 +86,4 @@ fn scan<M: LaneMemory>(memory: &M) -> u64 {
         if plausible { pos + 1 - reusable } else { 0 }
     };
     (0..memory.capacity()).map(after).max().unwrap_or(0)
-}
-
-/// Adds to a counter that only the lane's owner writes.
-fn add<W: Word>(counter: &W, by: u64) {
-    // Relaxed: a figure, with one writer.
-    counter.set(counter.get().wrapping_add(by));
 }

@@ -69,7 +69,7 @@ struct Finish<'a>(&'a AtomicUsize);
 
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
-        // Release: the last send happens before.
+        // ORDERING(finish): Release. Pairs with `have_finished`: the last send happens before.
         self.0.fetch_add(1, Ordering::Release);
     }
 }
@@ -119,7 +119,7 @@ impl Progress {
     }
 
     fn have_finished(&self, producers: u64) -> bool {
-        // Acquire: pairs with the release in `Finish`.
+        // ORDERING(finish): Acquire. Pairs with the release in `Finish`.
         self.finished.load(Ordering::Acquire) == producers as usize
     }
 }

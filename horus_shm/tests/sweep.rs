@@ -44,7 +44,7 @@ fn child_role() {
             }
             common::say("swept");
         }
-        "come and go" => {
+        "visit" => {
             common::say("here");
             come_and_go(&namespace, argument.parse().unwrap());
             common::say("gone");
@@ -232,7 +232,7 @@ fn many_sweeps_at_once_remove_each_leftover_and_nothing_else() {
 fn an_opener_ends_on_the_file_that_has_the_name_however_others_sweep() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
-    let mut children: Vec<_> = ["sweep 2000", "sweep 2000", "come and go 1500", "come and go 1500"]
+    let mut children: Vec<_> = ["sweep 2000", "sweep 2000", "visit 1500", "visit 1500"]
         .map(|role| Child::spawn(role, dir.path()))
         .into();
     for child in &mut children {

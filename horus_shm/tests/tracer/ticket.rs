@@ -26,6 +26,7 @@ impl<M: Pod> Ticket<M> {
         let file = File::create_new(path).unwrap();
         file.set_len(LINE as u64 + capacity * Self::STRIDE as u64).unwrap();
         let ring = Self::open(path, capacity);
+        // ORDERING(ticket): Release. Pairs with the load in `send`.
         (0..capacity).for_each(|slot| ring.sequence(slot).store(slot, Ordering::Release));
         ring
     }
@@ -44,6 +45,7 @@ impl<M: Pod> Ticket<M> {
         let head = self.word(0);
         let mut ticket = head.load(Ordering::Relaxed);
         loop {
+            // ORDERING(ticket): Acquire. Pairs with the stores in `create` and `recv`.
             let sequence = self.sequence(ticket).load(Ordering::Acquire);
             if sequence < ticket {
                 return false;
@@ -56,16 +58,19 @@ impl<M: Pod> Ticket<M> {
         }
         // SAFETY: the ticket gives this slot to this producer alone.
         unsafe { self.payload(ticket).write_unaligned(*message) };
+        // ORDERING(ticket): Release. Pairs with the load in `recv`.
         self.sequence(ticket).store(ticket + 1, Ordering::Release);
         true
     }
 
     pub fn recv(&mut self) -> Option<M> {
+        // ORDERING(ticket): Acquire. Pairs with the store in `send`.
         if self.sequence(self.tail).load(Ordering::Acquire) != self.tail + 1 {
             return None;
         }
         // SAFETY: published, and not free again before the store below.
         let message = unsafe { self.payload(self.tail).read_unaligned() };
+        // ORDERING(ticket): Release. Pairs with the load in `send`.
         self.sequence(self.tail).store(self.tail + self.capacity, Ordering::Release);
         self.tail += 1;
         Some(message)

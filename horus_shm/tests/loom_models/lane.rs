@@ -1,0 +1,117 @@
+/// A slot that is written again under the reader's copy is never delivered.
+pub(crate) fn a_message_is_delivered_whole_or_not_at_all() {
+    explore(3, || {
+        let lane = LoomLane::new(1, 0, Copying::Racing, 1);
+        let mut producer = Producer::first(&lane, 1);
+        let consumer = Consumer::ungated(&lane, 0);
+        let reading = thread::spawn(move || consumer.polls(2));
+        producer.send_all(2);
+        reading.join().unwrap().finish(2);
+    });
+}
+
+/// Whatever the writer overwrites is counted by the reader that missed it, to the message.
+pub(crate) fn a_lapped_reader_counts_exactly_what_it_lost() {
+    explore(2, || {
+        let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+        let mut producer = Producer::first(&lane, 1);
+        producer.send_all(2);
+        let consumer = Consumer::ungated(&lane, 0);
+        let reading = thread::spawn(move || consumer.polls(2));
+        producer.send_all(2);
+        reading.join().unwrap().finish(4);
+    });
+}
+
+/// A reader that is lapped no further while it looks finds a message where it goes on.
+pub(crate) fn a_lapped_reader_goes_on_at_a_published_slot() {
+    explore(3, || {
+        let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+        let mut producer = Producer::first(&lane, 1);
+        producer.send_all(3);
+        let mut consumer = Consumer::ungated(&lane, 0);
+        let reading = thread::spawn(move || {
+            assert_eq!(consumer.poll(), Polled::Message);
+            consumer
+        });
+        producer.send_all(1);
+        reading.join().unwrap().finish(4);
+    });
+}
+
+/// Readers without a gate share nothing but the lane.
+pub(crate) fn two_readers_do_not_disturb_each_other() {
+    // WHY: one switch. They only load, and two switches cost eight times the executions.
+    explore(1, || {
+        let lane = LoomLane::new(1, 0, Copying::Racing, 1);
+        let mut producer = Producer::first(&lane, 1);
+        producer.send_all(1);
+        let [one, two] = [(); 2].map(|()| {
+            let consumer = Consumer::ungated(&lane, 0);
+            thread::spawn(move || consumer.polls(1))
+        });
+        producer.send_all(1);
+        one.join().unwrap().finish(2);
+        two.join().unwrap().finish(2);
+    });
+}
+
+/// The latest value is whole, never older than the one before, nor than what is known to be sent.
+pub(crate) fn the_latest_value_is_as_new_as_any_sent_before_the_call() {
+    explore(2, || {
+        let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+        let mut producer = Producer::first(&lane, 1);
+        producer.send_all(1);
+        let known = Rc::new(AtomicU64::new(1));
+        let mut consumer = Consumer::ungated(&lane, 0);
+        let told = Rc::clone(&known);
+        let reading = thread::spawn(move || {
+            for _ in 0..2 {
+                let known = told.load(Ordering::Acquire);
+                let before = consumer.reader.position();
+                match consumer.poll_latest() {
+                    Polled::Message => assert!(consumer.reader.position() >= known),
+                    Polled::Empty => {
+                        assert!(before >= known);
+                        assert_eq!(consumer.reader.position(), before);
+                    }
+                    Polled::Busy => {}
+                }
+            }
+            consumer
+        });
+        for sent in 2..=3 {
+            producer.send_all(1);
+            known.store(sent, Ordering::Release);
+        }
+        let mut consumer = reading.join().unwrap();
+        consumer.poll_latest();
+        assert_eq!(consumer.reader.position(), 3);
+    });
+}
+
+/// Whoever sees the bit of a lane may touch what was reserved before it was set.
+pub(crate) fn a_lane_that_is_ready_was_reserved() {
+    explore(3, || {
+        let control = ControlBlock { ready: LoomWord::new(0), ..ControlBlock::default() };
+        let control = Rc::new(control);
+        let reserved = Rc::new([UnsafeCell::new(false), UnsafeCell::new(false)]);
+        let claiming = [0, 1].map(|lane| {
+            let (control, reserved) = (Rc::clone(&control), Rc::clone(&reserved));
+            thread::spawn(move || {
+                // SAFETY: the cell is alive, and loom fails the model if anybody else is in it.
+                reserved[lane].with_mut(|reserved| unsafe { reserved.write(true) });
+                control.ready.set_bits(1 << lane, edge::READY_PUBLISH);
+            })
+        });
+        let ready = control.ready.load(edge::READY_SEE);
+        for lane in [0, 1] {
+            if ready & (1 << lane) != 0 {
+                // SAFETY: the cell is alive, and loom fails the model if a writer is in it.
+                assert!(reserved[lane].with(|reserved| unsafe { reserved.read() }));
+            }
+        }
+        claiming.into_iter().for_each(|claiming| claiming.join().unwrap());
+        assert_eq!(control.ready.get(), 0b11);
+    });
+}

@@ -1,0 +1,33 @@
+/// The name leads to the file that a process attends, for as long as it attends it.
+pub(crate) fn a_topic_is_never_split() {
+    for found in [Found::Nothing, Found::Unattended, Found::HalfRetired] {
+        for killed in [false, true] {
+            explore(2, move || {
+                let [one, two, three] = Process::all(found);
+                let attend = |process: &Process, killed: bool| {
+                    let Some(file) = process.join() else { return };
+                    assert!(file.has_the_name());
+                    thread::yield_now();
+                    assert!(file.has_the_name());
+                    if killed { file.leave_killed() } else { file.leave() }
+                };
+                let other = thread::spawn(move || attend(&one, killed));
+                attend(&two, false);
+                other.join().unwrap();
+                assert!(three.join().unwrap().has_the_name());
+            });
+        }
+    }
+}
+
+/// A file whose name was removed by hand is not joined.
+pub(crate) fn a_file_without_its_name_is_not_attended() {
+    explore(2, || {
+        let [one, two, _] = Process::all(Found::Unattended);
+        let file = one.open().unwrap();
+        two.remove_by_hand();
+        let other = thread::spawn(move || two.join().unwrap().has_the_name());
+        assert_ne!(presence::attach(&file).unwrap(), presence::Attach::Attached);
+        assert!(other.join().unwrap());
+    });
+}

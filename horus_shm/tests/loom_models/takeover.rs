@@ -1,0 +1,145 @@
+/// Wherever a producer is killed, its successor loses nothing, repeats nothing, tears nothing.
+pub(crate) fn a_successor_goes_on_where_its_predecessor_was_killed() {
+    for (copying, stores) in [(Copying::Racing, 5), (Copying::Exclusive, 4)] {
+        for killed in 0..=stores {
+            // WHY: past the publication it was killed after a whole write, an easier case with
+            // more slots in play.
+            let preemptions = if killed < stores - 1 { 2 } else { 1 };
+            explore(preemptions, move || succeed(copying, killed));
+        }
+    }
+}
+
+fn succeed(copying: Copying, killed: u32) {
+    let lane = LoomLane::new(2, 1, copying, 1);
+    let gated = copying == Copying::Exclusive;
+    let consumer = if gated { Consumer::join(&lane, 0, 0) } else { Consumer::ungated(&lane, 0) };
+    let mut victim = Producer::first(&lane, 1);
+    victim.send_all(2);
+    let dying = thread::spawn(move || killed_after(killed, || victim.send()));
+    let reading = thread::spawn(move || consumer.polls(1));
+
+    let written = dying.join().unwrap().is_ok();
+    let to_publish = if gated { 3 } else { 4 };
+    let published = written && killed >= to_publish;
+    let aborted = written && !gated && (1..to_publish).contains(&killed);
+    let mut successor = Producer::claim(&lane, 2, 1).unwrap();
+    let resumed = 2 + u64::from(published);
+    assert_eq!(successor.writer.position(), resumed);
+    assert_eq!(lane.block().aborted.get(), u64::from(aborted));
+    assert_eq!(lane.block().epoch_start.get(), resumed);
+    let _ = successor.send();
+
+    let mut consumer = reading.join().unwrap();
+    let end = successor.writer.position();
+    let all = [messages(1, 0..resumed), messages(2, resumed..end)].concat();
+    consumer.finish(end);
+    assert!(consumer.delivered.iter().all(|value| all.contains(value)));
+    if gated {
+        assert_eq!(consumer.delivered, all);
+    }
+}
+
+/// A late joiner that sees the head of a successor finds what the predecessor published last.
+pub(crate) fn a_takeover_vouches_for_what_it_found_published() {
+    explore(3, || {
+        let lane = LoomLane::new(2, 1, Copying::Racing, 1);
+        let mut victim = Producer::first(&lane, 1);
+        let dying = thread::spawn(move || killed_after(4, || victim.send()));
+        let theirs = lane.clone();
+        let reading = thread::spawn(move || {
+            let start = gate::join(&theirs, 0, 1, 0);
+            let mut consumer = Consumer::gated(&theirs, 0, start);
+            if theirs.block().head.load(edge::HEAD_SEE) > 0 {
+                assert_eq!(consumer.poll(), Polled::Message);
+            }
+        });
+        dying.join().unwrap().unwrap();
+        let successor = Producer::claim(&lane, 2, 1).unwrap();
+        assert_eq!(successor.writer.position(), 1);
+        reading.join().unwrap();
+    });
+}
+
+/// Whoever sees a head of the new epoch knows where that epoch began, and whose it is.
+pub(crate) fn a_head_names_the_epoch_it_belongs_to() {
+    explore(3, || {
+        let lane = LoomLane::new(2, 0, Copying::Racing, 0);
+        let theirs = lane.clone();
+        let looking = thread::spawn(move || {
+            let block = theirs.block();
+            if block.head.load(edge::HEAD_SEE) > 0 {
+                assert_eq!(block.epoch_owner.get(), 2);
+                assert_eq!(block.epoch.get(), 1);
+            }
+        });
+        let mut producer = Producer::claim(&lane, 2, 0).unwrap();
+        producer.send_all(1);
+        looking.join().unwrap();
+    });
+}
+
+/// A takeover that is killed leaves a lane that the next takeover goes on with just the same.
+pub(crate) fn a_takeover_may_be_killed_anywhere() {
+    explore(0, || {
+        for (killed, killed_again) in (0..=5).flat_map(|k| (0..=5).map(move |j| (k, j))) {
+            let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+            let mut victim = Producer::first(&lane, 1);
+            victim.send_all(2);
+            killed_after(killed, || victim.send()).unwrap();
+            let heir = killed_after(killed_again, || Producer::claim(&lane, 2, 1));
+            let dead = if heir.is_some() { 2 } else { 1 };
+            let mut successor = Producer::claim(&lane, 3, dead).unwrap();
+            let resumed = 2 + u64::from(killed >= 4);
+            assert_eq!(successor.writer.position(), resumed);
+            assert_eq!(lane.block().epoch_start.get(), resumed);
+            assert_eq!(lane.block().epoch_owner.get(), 3);
+            successor.send_all(1);
+            let mut consumer = Consumer::ungated(&lane, resumed);
+            assert_eq!(consumer.finish(resumed + 1), [message(3, resumed)]);
+        }
+    });
+}
+
+/// A lane that is free, or whose owner is dead, goes to exactly one of those who want it.
+pub(crate) fn a_lane_has_one_owner() {
+    for dead in [0, 9] {
+        explore(3, move || {
+            let lane = LoomLane::new(2, 0, Copying::Racing, dead);
+            let theirs = lane.clone();
+            let claim = move |lane: &LoomLane, me| {
+                let producer = Producer::claim(lane, me, 9);
+                producer.map(|mut producer| producer.send_all(1)).map(|()| me)
+            };
+            let other = thread::spawn(move || claim(&theirs, 1));
+            let mine = claim(&lane, 2);
+            let winner = [other.join().unwrap(), mine].into_iter().flatten().collect::<Vec<_>>();
+            assert_eq!(winner.len(), 1);
+            assert_eq!(lane.block().owner.get(), winner[0]);
+            assert_eq!(Consumer::ungated(&lane, 0).finish(1), messages(winner[0], 0..1));
+        });
+    }
+}
+
+/// A lane that one producer leaves and another claims goes on without a gap or a repetition.
+pub(crate) fn a_lane_handed_on_continues_its_positions() {
+    explore(2, || {
+        let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+        let mut leaver = Producer::first(&lane, 1);
+        let theirs = lane.clone();
+        let leaving = thread::spawn(move || {
+            leaver.send_all(1);
+            owner::release(&theirs.block().owner);
+        });
+        let consumer = Consumer::ungated(&lane, 0);
+        let reading = thread::spawn(move || consumer.polls(2));
+        let mut sent = messages(1, 0..1);
+        if let Some(mut producer) = Producer::claim(&lane, 2, u64::MAX) {
+            producer.send_all(1);
+            sent.push(message(2, 1));
+        }
+        leaving.join().unwrap();
+        let mut consumer = reading.join().unwrap();
+        assert_eq!(consumer.finish(sent.len() as u64), sent);
+    });
+}

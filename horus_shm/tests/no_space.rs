@@ -1,0 +1,514 @@
+//! A full memory file system, no descriptors left, no addresses left: a typed error, nothing left
+//! behind, those who are at work do not notice, and it works again when there is room.
+//!
+//! Each test runs in a child process that has a small file system of its own in a mount namespace.
+
+mod common;
+mod hostile;
+mod spawn;
+
+use std::ffi::{CStr, CString};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use horus_shm::layout::SKIP;
+use horus_shm::{
+    Access, FanoutShm, MpscShm, Namespace, NamespaceError, OpenError, Reading, RegistryError,
+    Request, RingOptions, Segment, TypeInfo,
+};
+
+use common::{Child, fork, join_fork};
+use hostile::{consumer, expect_usable, producer, topic};
+
+const PAGE_BYTES: u64 = 4096;
+const FILE_SYSTEM_BYTES: u64 = 1 << 20;
+/// Messages that pass while somebody fills the file system again and again.
+const MESSAGES: u64 = 20_000;
+
+/// Plays a part in a child process; a part that needs a mount it cannot have is skipped.
+#[track_caller]
+fn play(role: &str) {
+    let dir = spawn::shm_dir();
+    let mut child = Child::spawn(role, dir.path());
+    match child.listen().as_str() {
+        "well" => {}
+        skipped => println!("SKIP: {skipped}"),
+    }
+    child.finish();
+}
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    let Some(role) = common::role() else { return };
+    spawn::die_with_parent();
+    let dir = PathBuf::from(std::env::var_os("HORUS_SHM_DIR").unwrap());
+    let on_small = |options: &'static str, body: fn(&Path)| on_own_mount(&dir, options, body);
+    match role.as_str() {
+        "create" => on_small("size=1m,mode=0700", fill_and_create),
+        "claim" => on_small("size=1m,mode=0700", fill_and_claim),
+        "stream" => on_small("size=1m,mode=0700", stream_while_full),
+        "join" => on_small("size=1m,mode=0700", join_when_full),
+        "inodes" => on_small("size=1m,nr_inodes=8,mode=0700", run_out_of_inodes),
+        "ready bit" => on_small("size=1m,mode=0700", follow_a_lying_ready_bit),
+        "descriptors" => run_out_of_descriptors(&dir),
+        "go on" => go_on_without_descriptors(&dir),
+        "addresses" => run_out_of_addresses(&dir),
+        other => panic!("no part called '{other}'"),
+    }
+    common::say("well");
+    common::park();
+}
+
+/// Runs `body` in a process with a file system of its own at `dir`, or says why that cannot be.
+fn on_own_mount(dir: &Path, options: &'static str, body: fn(&Path)) {
+    let pid = fork(|| {
+        if let Err(error) = mount_own(dir, options) {
+            common::say(format_args!("no mount of one's own: {error}"));
+            return true;
+        }
+        body(dir);
+        true
+    });
+    assert!(join_fork(pid), "the part ended badly");
+}
+
+fn mount_own(dir: &Path, options: &str) -> io::Result<()> {
+    let checked = |result: i32| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+    // SAFETY: the call takes no pointer.
+    let (uid, mine) = (unsafe { libc::geteuid() }, |flags| unsafe { libc::unshare(flags) });
+    if checked(mine(libc::CLONE_NEWNS)).is_err() {
+        checked(mine(libc::CLONE_NEWUSER | libc::CLONE_NEWNS))?;
+        fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    }
+    let (none, root, tmpfs): (*const CStr, _, _) = (c"none", c"/", c"tmpfs");
+    let dir = CString::new(dir.as_os_str().as_encoded_bytes())?;
+    let options = CString::new(options)?;
+    let mount = |target: &CStr, kind: &CStr, flags, data: *const CStr| {
+        let (none, data) = (none.cast(), data.cast());
+        // SAFETY: all strings outlive the call; null data stands for none.
+        checked(unsafe { libc::mount(none, target.as_ptr(), kind.as_ptr(), flags, data) })
+    };
+    mount(root, tmpfs, libc::MS_REC | libc::MS_PRIVATE, c"")?;
+    mount(&dir, tmpfs, 0, options.as_c_str())
+}
+
+fn free_bytes(dir: &Path) -> u64 {
+    let dir = File::open(dir).unwrap();
+    // SAFETY: a struct of plain integers, for which zero is a value.
+    let mut raw: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `raw` is valid for the write.
+    assert_eq!(unsafe { libc::fstatvfs(dir.as_raw_fd(), &mut raw) }, 0);
+    raw.f_bfree * raw.f_frsize
+}
+
+/// A file that takes the room from others.
+struct Ballast(File, PathBuf);
+
+impl Ballast {
+    fn new(dir: &Path) -> Self {
+        let path = dir.join("ballast");
+        Self(File::create(&path).unwrap(), path)
+    }
+
+    /// Grows or shrinks until `left` bytes are free, in whole pages.
+    fn leave(&self, dir: &Path, left: u64) {
+        self.0.set_len(0).unwrap();
+        let mut at = 0;
+        while free_bytes(dir) > left {
+            match self.0.write_all_at(&[1], at * PAGE_BYTES) {
+                Ok(()) => at += 1,
+                Err(error) => return assert_eq!(error.kind(), io::ErrorKind::StorageFull),
+            }
+        }
+    }
+}
+
+impl Drop for Ballast {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.1);
+    }
+}
+
+/// A topic that is small beside the file system: a lane of it has 16 pages.
+fn request() -> Request {
+    let mut request = Request::new(TypeInfo::opaque::<u64>());
+    (request.capacity, request.lane_limit, request.reader_limit) = (Some(1024), Some(4), Some(2));
+    request
+}
+
+fn create(namespace: &Arc<Namespace>) -> Result<Arc<Segment>, OpenError> {
+    Segment::create(namespace, &topic(), &request())
+}
+
+#[track_caller]
+fn expect_no_space(error: &OpenError, left: u64, what: &str) {
+    match error {
+        OpenError::NoSpace { path, needed_bytes, available_bytes } => {
+            assert!(path.ends_with("default/topics/arm+joint"), "{what}: {error}");
+            assert!(*available_bytes <= left, "{what}: {left} were left: {error}");
+            assert!(needed_bytes > available_bytes, "{what}: {error}");
+            let told = error.to_string();
+            for part in [path.display().to_string(), needed_bytes.to_string()] {
+                assert!(told.contains(&part), "{what}: no '{part}' in: {told}");
+            }
+        }
+        other => panic!("{what}: {other:?}"),
+    }
+}
+
+/// Leaves more and more room, from nothing on, until `attempt` succeeds.
+fn with_more_and_more_room(dir: &Path, namespace: &Namespace, attempt: impl Fn(u64, &str) -> bool) {
+    let ballast = Ballast::new(dir);
+    for pages in 0..=FILE_SYSTEM_BYTES / PAGE_BYTES {
+        let what = format!("{pages} pages left");
+        ballast.leave(dir, pages * PAGE_BYTES);
+        let (free, open) = (free_bytes(dir), spawn::open_descriptors(dir));
+        let is_enough = attempt(free, &what);
+        assert_eq!(free_bytes(dir), free, "{what}: room that was not given back");
+        assert_eq!(spawn::open_descriptors(dir), open, "{what}: descriptors");
+        assert!(spawn::topic_files(namespace).len() <= 1, "{what}: files");
+        if is_enough {
+            assert!(pages > 0, "it was not full");
+            return;
+        }
+    }
+    panic!("it does not work in an empty file system");
+}
+
+fn fill_and_create(dir: &Path) {
+    let namespace = Namespace::current().unwrap();
+    with_more_and_more_room(dir, &namespace, |free, what| match create(&namespace) {
+        Ok(segment) => {
+            drop(segment);
+            true
+        }
+        Err(error) => {
+            expect_no_space(&error, free, what);
+            assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new(), "{what}");
+            false
+        }
+    });
+    expect_usable(&create(&namespace).unwrap(), "with room");
+}
+
+#[test]
+fn a_topic_that_does_not_fit_is_an_error_that_says_how_much_is_missing() {
+    play("create");
+}
+
+fn fill_and_claim(dir: &Path) {
+    let namespace = Namespace::current().unwrap();
+    let segment = create(&namespace).unwrap();
+    let mut live = producer(&segment).unwrap();
+    let mut reader = consumer(&segment, Reading::KeepLast).unwrap();
+    with_more_and_more_room(dir, &namespace, |free, what| {
+        let claim = producer(&segment);
+        let owner = |lane| {
+            let block = segment.lane_block(lane, Access::Read).unwrap();
+            block.owner.load(std::sync::atomic::Ordering::Relaxed)
+        };
+        live.raw().position();
+        match claim {
+            // It would keep what it reserved, so it is the last.
+            Ok(second) => return second.raw().lane() == 1 && free_bytes(dir) + 16 * 4096 == free,
+            Err(error) => expect_no_space(&error, free, what),
+        }
+        assert_eq!([owner(1), owner(2), owner(3)], [0; 3], "{what}: an owner stayed");
+        assert_eq!(segment.publisher_count(), 1, "{what}");
+        false
+    });
+    for message in 0..100 {
+        live.send(message).unwrap();
+        assert_eq!(reader.recv(), Some(message));
+    }
+}
+
+#[test]
+fn a_lane_that_does_not_fit_is_an_error_and_stays_free() {
+    play("claim");
+}
+
+/// Fills the file system and frees it again until `dir` has a file called `stop`.
+fn fill_again_and_again(dir: &Path) -> bool {
+    let ballast = Ballast::new(dir);
+    while !dir.join("stop").exists() {
+        ballast.leave(dir, 0);
+        ballast.0.set_len(0).unwrap();
+    }
+    true
+}
+
+fn stream_while_full(dir: &Path) {
+    let namespace = Namespace::current().unwrap();
+    let options = RingOptions::capacity(64);
+    let fanout = FanoutShm::<[u64; 4]>::create(&namespace, "fanout", &options).unwrap();
+    let mpsc = MpscShm::<u64>::create(&namespace, "mpsc", &options).unwrap();
+    let (mut one, mut other) = (fanout.producer().unwrap(), mpsc.producer().unwrap());
+    let (mut reader, mut gated) = (fanout.consumer().unwrap(), mpsc.consumer().unwrap());
+    let filler = fork(|| fill_again_and_again(dir));
+    let (mut refused, mut granted) = (0, 0);
+    for message in 0..MESSAGES {
+        one.send([message; 4]).unwrap();
+        other.send(message).unwrap();
+        assert_eq!(reader.recv(), Some([message; 4]));
+        assert_eq!(gated.recv(), Some(message));
+        if message % 64 == 0 {
+            match create(&namespace).and_then(|segment| producer(&segment).map(drop)) {
+                Ok(()) => granted += 1,
+                Err(OpenError::NoSpace { .. }) => refused += 1,
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+    }
+    fill_to_the_brim_and(dir, || File::create(dir.join("stop")).map(drop).unwrap());
+    assert!(join_fork(filler));
+    assert_eq!((reader.stats().lost, gated.stats().lost), (0, 0));
+    println!("{refused} refused, {granted} granted");
+    fs::remove_file(dir.join("stop")).unwrap();
+    expect_usable(&create(&namespace).unwrap(), "when there is room again");
+}
+
+/// A name takes an inode, but no page: it can be made in a full file system.
+fn fill_to_the_brim_and(_dir: &Path, then: impl FnOnce()) {
+    then();
+}
+
+#[test]
+fn live_topics_lose_nothing_while_another_process_fills_the_file_system() {
+    play("stream");
+}
+
+fn join_when_full(dir: &Path) {
+    let namespace = Namespace::current().unwrap();
+    let segment = create(&namespace).unwrap();
+    let mut live = producer(&segment).unwrap();
+    let ballast = Ballast::new(dir);
+    ballast.leave(dir, 0);
+    assert_eq!(free_bytes(dir), 0);
+    // All that a reader needs was reserved by the creator, and so was the registry.
+    let others = fork(|| {
+        let namespace = Namespace::current().unwrap();
+        let segment = Segment::open(&namespace, &topic(), &request()).unwrap();
+        let mut reader = consumer(&segment, Reading::KeepLast).unwrap();
+        common::say("joined");
+        common::eventually("a message", || reader.recv() == Some(7));
+        horus_shm::sweep(&namespace).unwrap();
+        true
+    });
+    common::eventually("the message arrives", || {
+        live.send(7).unwrap();
+        segment.subscriber_count() == 0 && live.position() > 10_000
+    });
+    assert!(join_fork(others));
+    drop(ballast);
+    let fresh = dir.join("fresh");
+    let ballast = Ballast::new(dir);
+    ballast.leave(dir, 0);
+    let config = horus_shm::NamespaceConfig::new(&fresh, Default::default());
+    for _ in 0..2 {
+        match Namespace::open(&config).unwrap_err() {
+            NamespaceError::Registry(RegistryError::Io { source, .. })
+            | NamespaceError::Io { source, .. } => {
+                assert_eq!(source.kind(), io::ErrorKind::StorageFull);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    drop(ballast);
+    let segment = create(&Namespace::open(&config).unwrap()).unwrap();
+    expect_usable(&segment, "when there is room again");
+}
+
+#[test]
+fn readers_join_in_a_full_file_system_and_a_new_namespace_is_an_error() {
+    play("join");
+}
+
+fn run_out_of_inodes(dir: &Path) {
+    let namespace = Namespace::current().unwrap();
+    let mut held = Vec::new();
+    let error = loop {
+        let name = horus_shm::TopicName::new(&format!("topic{}", held.len())).unwrap();
+        match Segment::create(&namespace, &name, &request()) {
+            Ok(segment) => held.push(segment),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, OpenError::NoSpace { .. } | OpenError::Io { .. }), "{error:?}");
+    assert!(error.to_string().contains(&format!("topic{}", held.len())), "{error}");
+    assert_eq!(spawn::topic_files(&namespace).len(), held.len());
+    held.pop();
+    let free = free_bytes(dir);
+    drop(create(&namespace).unwrap());
+    assert_eq!(free_bytes(dir), free);
+}
+
+#[test]
+fn a_file_system_without_inodes_is_an_error() {
+    play("inodes");
+}
+
+/// A hole of a file can be mapped but not touched when there is no room for it.
+fn follow_a_lying_ready_bit(dir: &Path) {
+    let namespace = Namespace::current().unwrap();
+    let segment = create(&namespace).unwrap();
+    let mut live = producer(&segment).unwrap();
+    let mut reader = consumer(&segment, Reading::KeepLast).unwrap();
+    let ballast = Ballast::new(dir);
+    ballast.leave(dir, 0);
+    let file = OpenOptions::new().write(true).open(segment.path()).unwrap();
+    let ready = segment.shape().lane_area().start;
+    file.write_all_at(&u64::MAX.to_le_bytes(), ready).unwrap();
+    for message in 0..100 {
+        live.send(message).unwrap();
+        let mut received = (0..4).filter_map(|_| reader.recv());
+        assert!(received.any(|got| got == message));
+    }
+    drop(ballast);
+    assert_ne!(SKIP, 0);
+}
+
+#[test]
+fn a_ready_bit_of_a_lane_that_nobody_reserved_does_not_kill_a_reader_in_a_full_file_system() {
+    play("ready bit");
+}
+
+/// Sets a soft limit, and returns the one before.
+fn set_limit(resource: libc::__rlimit_resource_t, limit: u64) -> u64 {
+    let mut raw = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `raw` is valid for the write.
+    assert_eq!(unsafe { libc::getrlimit(resource, &mut raw) }, 0);
+    let before = std::mem::replace(&mut raw.rlim_cur, limit);
+    // SAFETY: `raw` is a limit that outlives the call.
+    assert_eq!(unsafe { libc::setrlimit(resource, &raw) }, 0);
+    before
+}
+
+/// Runs `body` with room for `more` descriptors.
+fn with_descriptors<T>(more: u64, body: impl FnOnce() -> T) -> T {
+    let open = fs::read_dir("/proc/self/fd").unwrap();
+    let open = open.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap());
+    // The listing itself was one of them.
+    let first_free: u64 = open.max().unwrap();
+    let before = set_limit(libc::RLIMIT_NOFILE, first_free + more);
+    let answer = body();
+    set_limit(libc::RLIMIT_NOFILE, before);
+    answer
+}
+
+fn live_once(config: &horus_shm::NamespaceConfig) -> Result<(), Box<dyn std::error::Error>> {
+    let namespace = Namespace::open(config)?;
+    let segment = create(&namespace)?;
+    let (mut producer, mut consumer) =
+        (producer(&segment)?, consumer(&segment, Reading::KeepLast)?);
+    producer.send(1).unwrap();
+    assert_eq!(consumer.recv(), Some(1));
+    Ok(())
+}
+
+/// True if the system's answer that `error` carries is `EMFILE`.
+fn is_emfile(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut error = Some(error);
+    while let Some(found) = error {
+        let answer = found.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+        if answer == Some(libc::EMFILE) {
+            return true;
+        }
+        error = found.source();
+    }
+    false
+}
+
+fn run_out_of_descriptors(dir: &Path) {
+    let mut refused = 0;
+    for more in 0..32 {
+        let config =
+            horus_shm::NamespaceConfig::new(dir.join(format!("{more}")), Default::default());
+        let open = spawn::open_descriptors(dir);
+        let outcome = with_descriptors(more, || live_once(&config));
+        assert_eq!(spawn::open_descriptors(dir), open, "room for {more}");
+        let topics = config.dir().join("default/topics");
+        let left = fs::read_dir(&topics).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "room for {more}: files were left");
+        if let Err(error) = outcome {
+            assert!(is_emfile(&*error), "room for {more}: {error:?}");
+            let told = error.to_string();
+            assert!(told.contains(&config.dir().display().to_string()), "room for {more}: {told}");
+            refused += 1;
+        }
+        live_once(&config).unwrap();
+    }
+    assert!((4..32).contains(&refused), "{refused} refusals");
+}
+
+#[test]
+fn without_descriptors_each_step_of_an_opener_is_an_error_that_leaves_nothing() {
+    play("descriptors");
+}
+
+fn go_on_without_descriptors(dir: &Path) {
+    let namespace = Namespace::current().unwrap();
+    let segment = create(&namespace).unwrap();
+    let mut first = producer(&segment).unwrap();
+    with_descriptors(0, || {
+        assert!(File::open("/dev/null").is_err());
+        // Ends of an open topic need none.
+        let mut late = consumer(&segment, Reading::KeepLast).unwrap();
+        let mut second = producer(&segment).unwrap();
+        for message in 0..100 {
+            first.send(message).unwrap();
+            second.send(message).unwrap();
+            assert_eq!([late.recv(), late.recv()], [Some(message); 2]);
+        }
+        assert_eq!((segment.publisher_count(), segment.subscriber_count()), (2, 1));
+        assert!(matches!(horus_shm::sweep(&namespace), Err(OpenError::Io { .. })));
+        drop((first, second, late, segment));
+    });
+    assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new(), "nor does leaving");
+    drop(namespace);
+    assert_eq!(spawn::open_descriptors(dir), 0);
+}
+
+#[test]
+fn ends_of_an_open_topic_go_on_and_leave_without_descriptors() {
+    play("go on");
+}
+
+/// Bytes of addresses that this process has in use.
+fn address_bytes() -> u64 {
+    let statm = fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
+    pages * PAGE_BYTES
+}
+
+fn run_out_of_addresses(_dir: &Path) {
+    let namespace = Namespace::current().unwrap();
+    let mut request = Request::new(TypeInfo::opaque::<[u64; 512]>());
+    (request.capacity, request.lane_limit) = (Some(4096), Some(2));
+    let segment = Segment::create(&namespace, &topic(), &request).unwrap();
+    let claim = || horus_shm::RawProducer::new(Arc::clone(&segment), Default::default());
+    // A spare megabyte for the allocator, but none for 17 of a lane.
+    let before = set_limit(libc::RLIMIT_AS, address_bytes() + (1 << 20));
+    let refused = claim();
+    set_limit(libc::RLIMIT_AS, before);
+    match refused.unwrap_err() {
+        OpenError::Io { operation: "mapping", source, .. } => {
+            assert_eq!(source.kind(), io::ErrorKind::OutOfMemory);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(segment.publisher_count(), 0);
+    let control = segment.control(Access::Read).unwrap();
+    assert_eq!(control.ready.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(claim().unwrap().lane(), 0);
+}
+
+#[test]
+fn a_lane_for_which_there_are_no_addresses_stays_free() {
+    play("addresses");
+}
