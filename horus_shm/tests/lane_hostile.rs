@@ -244,10 +244,10 @@ impl<'a> Peer<'a> {
             End::Consumer(_, Some(consumer)) => {
                 _ = guard(|| match choice {
                     2 => _ = (segment.publisher_count(), segment.subscriber_count()),
-                    ..10 => _ = (consumer.stats(), consumer.raw().detached()),
-                    ..15 => _ = consumer.raw().sequence(),
-                    ..30 => _ = consumer.latest(),
-                    ..40 => _ = consumer.latest_by_key(|&message| message),
+                    3..10 => _ = (consumer.stats(), consumer.raw().detached()),
+                    10..15 => _ = consumer.raw().sequence(),
+                    15..30 => _ = consumer.latest(),
+                    30..40 => _ = consumer.latest_by_key(|&message| message),
                     _ => _ = consumer.recv(),
                 })
             }
@@ -285,7 +285,7 @@ fn storm_at_once(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler,
         }
         for round in 0..rounds {
             scribbler.scribble();
-            if round % 50 == 0 {
+            if round % 100 == 0 {
                 steps.iter().for_each(|steps| expect_step(steps, kind.name));
             }
         }

@@ -221,35 +221,39 @@ fn a_file_of_another_byte_order_is_damaged() {
     }
 }
 
-/// Whatever makes a file merely stale, and the error while somebody has it open.
-fn stale_images(scene: &Scene) -> Vec<(String, Image, fn(&OpenError) -> bool)> {
-    let mut images: Vec<(String, Image, fn(&OpenError) -> bool)> = Vec::new();
-    for version in [0, 2, 1 << 24, u32::MAX] {
-        assert_ne!(version, LAYOUT_VERSION);
-        let mut image = scene.image();
-        image.set("layout_version", version.into());
-        let is_version = |error: &OpenError| matches!(error, OpenError::LayoutVersion { .. });
-        images.push((format!("layout version {version}"), image, is_version));
-    }
-    let mut image = scene.image();
-    image.set("boot_id", image.get("boot_id") ^ 1);
+/// A file that is merely of another time, and the error while somebody has it open.
+struct Stale {
+    what: String,
+    image: Image,
+    is_wanted: fn(&OpenError) -> bool,
+}
+
+fn stale_images(scene: &Scene) -> Vec<Stale> {
+    let is_version = |error: &OpenError| matches!(error, OpenError::LayoutVersion { .. });
     let is_boot = |error: &OpenError| matches!(error, OpenError::NotATopic { .. });
-    images.push(("another boot".into(), image, is_boot));
-    let mut image = scene.image();
-    image.set("registry_id", image.get("registry_id") ^ 1);
     let is_registry = |error: &OpenError| matches!(error, OpenError::RegistryReplaced { .. });
-    images.push(("another registry".into(), image, is_registry));
-    for (_, image, _) in &mut images {
+    let stale = |field: &str, value: u128, is_wanted: fn(&OpenError) -> bool| {
+        let mut image = scene.image();
+        assert_ne!(image.get(field), value);
+        image.set(field, value);
         image.fix_checksum();
-    }
-    images
+        Stale { what: format!("{field} {value:#x}"), image, is_wanted }
+    };
+    let image = scene.image();
+    let versions = [0, u128::from(LAYOUT_VERSION) + 1, 1 << 24, u32::MAX.into()];
+    let versions = versions.map(|version| stale("layout_version", version, is_version));
+    let others = [
+        stale("boot_id", image.get("boot_id") ^ 1, is_boot),
+        stale("registry_id", image.get("registry_id") ^ 1, is_registry),
+    ];
+    versions.into_iter().chain(others).collect()
 }
 
 #[test]
 fn a_stale_file_that_nobody_has_open_is_replaced_silently() {
     let _alone = alone();
     let mut scene = Scene::new();
-    for (what, mut image, _) in stale_images(&scene) {
+    for Stale { what, mut image, .. } in stale_images(&scene) {
         expect_verdict(&mut scene, &image, &[Replaced], &what);
         // A file that is stale in two ways is stale.
         image.set("registry_id", 7);
@@ -273,7 +277,7 @@ fn a_stale_file_of_another_layout_may_have_any_size_and_is_replaced_silently() {
 
 /// Has a stale file opened while `hold` keeps it open, and again when that is over.
 fn expect_refused_while_held<H>(scene: &mut Scene, hold: impl Fn(&Path) -> H) {
-    for (what, image, is_wanted) in stale_images(scene) {
+    for Stale { what, image, is_wanted } in stale_images(scene) {
         scene.plant(&image);
         let held = hold(&scene.path());
         for answer in [scene.open(), scene.open_or_create(), scene.create(), scene.inspect()] {
@@ -343,14 +347,15 @@ fn a_topic_attended_under_a_registry_that_a_user_removed_is_refused_until_its_us
     scene.expect_clean("unattended");
 }
 
-/// Openers at once: the file is nobody's, so it is replaced, and none of them gets in another's way.
+/// The file is nobody's, so it is replaced, and no opener gets in another's way.
 #[test]
 fn many_openers_of_a_stale_file_end_on_one_new_file() {
     let _alone = alone();
     let scene = Scene::new();
     let mut errors = Vec::new();
-    for (what, image, _) in stale_images(&scene).into_iter().cycle().take(60) {
-        scene.plant(&image);
+    let images = stale_images(&scene);
+    for Stale { what, image, .. } in images.iter().cycle().take(60) {
+        scene.plant(image);
         let (barrier, namespace) = (Barrier::new(4), &scene.namespace);
         let open = || {
             barrier.wait();
@@ -362,7 +367,7 @@ fn many_openers_of_a_stale_file_end_on_one_new_file() {
         });
         for answer in &answers {
             match answer {
-                Ok(segment) => expect_linked(segment, &what),
+                Ok(segment) => expect_linked(segment, what),
                 Err(error) => errors.push(format!("{what}: {error}")),
             }
         }

@@ -322,10 +322,13 @@ fn a_reader_of_any_lane_does_bounded_work_without_a_panic() {
             for _ in 0..32 {
                 let before = lane.0.looks.load(Ordering::Relaxed);
                 let mut message = 0_u64;
-                // SAFETY: eight bytes of a `u64`.
-                let _ = match rng.below(2) {
-                    0 => unsafe { reader.read((&raw mut message).cast(), 8) },
-                    _ => unsafe { reader.read_latest((&raw mut message).cast(), 8) },
+                let dst = (&raw mut message).cast();
+                let _ = if rng.below(2) == 0 {
+                    // SAFETY: eight bytes of a `u64`.
+                    unsafe { reader.read(dst, 8) }
+                } else {
+                    // SAFETY: eight bytes of a `u64`.
+                    unsafe { reader.read_latest(dst, 8) }
                 };
                 let looks = lane.0.looks.load(Ordering::Relaxed) - before;
                 if looks > 2 * capacity + 16 {

@@ -44,7 +44,7 @@ const EXTRA_ROUNDS: u32 = 4;
 const STREAM_FACTOR: u64 = 500;
 
 /// About how long a stream may take, for `--quick` and else, on a machine with other work to do.
-const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(1));
+const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(300), Duration::from_millis(600));
 
 /// Messages of a stream at least, however slow it is.
 const STREAM_MIN: u64 = 1000;

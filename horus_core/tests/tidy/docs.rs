@@ -71,7 +71,10 @@ fn exists(repo: &Repo, words: &BTreeSet<&str>, span: &str) -> bool {
     if span.chars().all(is_path_char) && (span.contains('/') || extension) {
         let path = span.trim_start_matches("./").trim_end_matches('/');
         let inside = |file: &File| format!("/{}/", file.path).contains(&format!("/{path}/"));
-        return repo.files.iter().any(inside);
+        // WHY: without an extension it may be the id of a benchmark or the name of a topic.
+        let known = |part: &str| lex::words(part).all(|(_, word)| words.contains(word));
+        let is_id = !extension && !span.ends_with('/') && path.split('/').all(known);
+        return is_id || repo.files.iter().any(inside);
     }
     let name = span.trim_end_matches("()").trim_end_matches('!');
     let is_name = |part: &str| part.chars().all(lex::is_word);
@@ -227,7 +230,8 @@ mod tests {
         let table = [
             ("`horus_shm/src/lane.rs` `src/lane.rs` `lane.rs` `horus_shm/`", 0),
             ("`horus_shm/src/gone.rs`", 1),
-            ("`gone.rs` and `gone/`", 2),
+            ("`gone.rs` and `gone/` and `src/`", 2),
+            ("`lane/write` but `lane/gone` and `lane/write/`", 2),
             ("`horus_shm` but `horus_gone`", 1),
             ("`LaneWriter` `LaneWriter::write` `lane::LaneWriter` `write()`", 0),
             ("`LaneReader`", 1),

@@ -56,7 +56,7 @@ pub(crate) fn orderings(repo: &Repo) -> Vec<Violation> {
     if let Some(docs) = repo.get(DOCS) {
         // WHY: what a test synchronises for itself is no part of the protocol.
         let sites: Vec<_> = sites.into_iter().filter(|site| !site.file.is_test()).collect();
-        violations.extend(documented(docs, &sites));
+        violations.extend(documented(repo, docs, &edges, &sites));
     }
     violations
 }
@@ -183,23 +183,27 @@ fn halves(repo: &Repo, file: &File, edges: &[Edge]) -> Vec<Violation> {
     violations
 }
 
-/// The table of the docs and the labels of the code are the same.
-fn documented(docs: &File, sites: &[Site]) -> Vec<Violation> {
-    let mut violations = Vec::new();
+/// The table of the docs lists the edges of the code and its other labels, and nothing else.
+fn documented(repo: &Repo, docs: &File, edges: &[Edge], sites: &[Site]) -> Vec<Violation> {
+    let mut expected = BTreeMap::new();
+    for edge in edges {
+        let file = repo.get(EDGES).unwrap_or(docs);
+        expected.insert(format!("{}/{}", edge.label, edge.half), (file, edge.index));
+    }
+    let others = sites.iter().filter(|site| edges.iter().all(|edge| edge.label != site.label));
+    for site in others {
+        expected.entry(site.label.clone()).or_insert((site.file, site.index));
+    }
     let rows = rows(docs);
-    let mut missing = BTreeMap::new();
-    for site in sites.iter().filter(|site| rows.iter().all(|(_, label)| *label != site.label)) {
-        missing.entry(&site.label).or_insert(site);
-    }
-    for (label, site) in missing {
+    let mut violations = Vec::new();
+    let missing = expected.iter().filter(|(label, _)| rows.iter().all(|(_, row)| row != *label));
+    for (label, &(file, index)) in missing {
         let advice = format!("give `{label}` a row in {DOCS}.");
-        violations.push(site.file.violation(site.index, "ordering-docs", advice));
+        violations.push(file.violation(index, "ordering-docs", advice));
     }
-    for (index, label) in rows {
-        if !sites.iter().any(|site| site.label == label) {
-            let advice = format!("no code has the label `{label}`: remove the row.");
-            violations.push(docs.violation(index, "ordering-docs", advice));
-        }
+    for (index, label) in rows.into_iter().filter(|(_, label)| !expected.contains_key(label)) {
+        let advice = format!("no code has the label `{label}`: remove the row.");
+        violations.push(docs.violation(index, "ordering-docs", advice));
     }
     violations
 }
@@ -208,14 +212,9 @@ fn documented(docs: &File, sites: &[Site]) -> Vec<Violation> {
 fn rows(docs: &File) -> Vec<(usize, String)> {
     let mut rows = Vec::new();
     for (index, line) in docs.text.lines().enumerate() {
-        let Some(cell) = line.strip_prefix('|').and_then(|line| line.split('|').next()) else {
-            continue;
-        };
-        for code in cell.split('`').skip(1).step_by(2) {
-            let label = code.trim_start_matches("ORDERING(").trim_end_matches(')');
-            let label = label.split('/').next().unwrap_or_default();
-            rows.push((index, label.to_owned()));
-        }
+        let cell = line.strip_prefix('|').and_then(|line| line.split('|').next());
+        let labels = cell.unwrap_or_default().split('`').skip(1).step_by(2);
+        rows.extend(labels.map(|label| (index, label.to_owned())));
     }
     rows
 }
@@ -261,8 +260,20 @@ pub const ALL: [Edge; 2] = [SLOT_PUBLISH, SLOT_SEE];
 a.store(1, edge::SLOT_PUBLISH);
 // ORDERING(slot): b.
 a.load(edge::SLOT_SEE);
+// ORDERING(flag): a.
+b.load(Ordering::Acquire);
+// ORDERING(flag): b.
+b.store(1, Ordering::Release);
 ";
-    const TABLE: &str = "# Orderings\n\n| label | why |\n|---|---|\n| `slot` | because `so` |\n";
+    const TABLE: &str = "\
+# Orderings
+
+| label | why |
+|---|---|
+| `slot/publish` | because `so` |
+| `slot/see` | |
+| `flag` | |
+";
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let violations = orderings(&Repo::of(files)).into_iter();
@@ -329,11 +340,12 @@ a.load(edge::SLOT_SEE);
     #[test]
     fn docs_and_code_have_the_same_labels() {
         let code = [(EDGES, SYNC), ("a/src/b.rs", USES)];
-        let more = TABLE.to_owned() + "| `gone/see` | |\n";
         let table = [
-            (TABLE.replace("`slot`", "`slot/publish`, `slot/see`"), vec![]),
-            (TABLE.replace("`slot`", "slot"), vec![format!("{EDGES}:2:ordering-docs")]),
-            (more, vec![format!("{DOCS}:6:ordering-docs")]),
+            (TABLE.to_owned(), vec![]),
+            (TABLE.replace("`flag`", "flag"), vec!["a/src/b.rs:6:ordering-docs".to_owned()]),
+            (TABLE.replace("`slot/see`", ""), vec![format!("{EDGES}:5:ordering-docs")]),
+            (TABLE.to_owned() + "| `slot/gone` | |\n", vec![format!("{DOCS}:8:ordering-docs")]),
+            (TABLE.to_owned() + "| `gone` | |\n", vec![format!("{DOCS}:8:ordering-docs")]),
         ];
         for (docs, violations) in table {
             assert_eq!(found(&[code[0], code[1], (DOCS, &docs)]), violations, "{docs}");

@@ -99,8 +99,11 @@ impl Process {
             };
             match presence::attach(&file).unwrap() {
                 Attach::Attached => return Some(file),
-                // WHY: it may be one whose retirer died, and then it is for us to remove.
-                Attach::Gone => drop(presence::retire(&file).unwrap()),
+                // WHY: its retirer may have died, and then it is for us to remove.
+                Attach::Gone if file.is_retired().unwrap() => {
+                    presence::retire(&file).unwrap();
+                }
+                Attach::Gone => {}
                 Attach::Retiring => loom::thread::yield_now(),
             }
         }
@@ -181,7 +184,11 @@ impl Attendance for OpenFile {
     }
 
     fn release(&self) {
-        self.kernel.tables.lock().unwrap().locks[self.file][self.process] = Lock::None;
+        let mut tables = self.kernel.tables.lock().unwrap();
+        let held = &mut tables.locks[self.file][self.process];
+        if *held != Lock::Shared || !flawed("presence/release") {
+            *held = Lock::None;
+        }
     }
 
     fn is_retired(&self) -> io::Result<bool> {

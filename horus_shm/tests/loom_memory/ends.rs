@@ -4,10 +4,13 @@ use std::ops::Range;
 
 use horus_shm::lane::{LaneReader, LaneWriter, NoRoom, Polled, UNGATED};
 use horus_shm::memory::LaneMemory;
-use horus_shm::takeover::take_over;
-use horus_shm::{gate, owner};
+use horus_shm::{gate, owner, takeover};
 
+use super::mutation::flawed;
 use super::{Copying, LoomLane, MESSAGE_BYTES};
+
+/// The owner word of nobody.
+pub(crate) const NOBODY: u64 = u64::MAX;
 
 /// The writing end of a lane: its messages say who sent them, and at which position.
 pub(crate) struct Producer {
@@ -41,7 +44,16 @@ impl Producer {
     pub(crate) fn claim(lane: &LoomLane, me: u64, dead: u64) -> Option<Self> {
         let owners = [&lane.block().owner];
         owner::claim_first(owners.into_iter(), me, |owner| owner == dead)?;
-        Some(Self::from(lane, me, take_over(lane, me)))
+        Some(Self::from(lane, me, takeover::take_over(lane, me)))
+    }
+
+    /// As the drop of a `RawProducer`.
+    pub(crate) fn leave(self) {
+        let block = self.writer.memory().block();
+        if !flawed("session/end") {
+            takeover::end_session(block);
+        }
+        owner::release(&block.owner);
     }
 
     pub(crate) fn send(&mut self) -> Result<(), NoRoom> {
@@ -53,6 +65,28 @@ impl Producer {
 
     pub(crate) fn send_all(&mut self, messages: u64) {
         (0..messages).for_each(|_| self.send().unwrap());
+    }
+}
+
+/// What a late joiner wants of what was sent before it came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct History {
+    pub(crate) messages: u64,
+    /// Of sessions that are over, too.
+    pub(crate) persists: bool,
+    /// The owner that the joiner finds dead.
+    pub(crate) dead: u64,
+}
+
+impl History {
+    /// The last `messages` of a session that lasts, unless its owner is `dead`.
+    pub(crate) const fn of_the_living(messages: u64, dead: u64) -> Self {
+        Self { messages, persists: false, dead }
+    }
+
+    /// The last `messages`, whoever sent them.
+    pub(crate) const fn of_all(messages: u64) -> Self {
+        Self { messages, persists: true, dead: NOBODY }
     }
 }
 
@@ -75,9 +109,32 @@ impl Consumer {
         Self { reader, start, delivered: Vec::new() }
     }
 
-    /// Behind a gate that it joins here.
-    pub(crate) fn join(lane: &LoomLane, gate: u32, history: u64) -> Self {
-        Self::gated(lane, gate, gate::join(lane, gate, history, 0))
+    /// Behind a gate that it joins here, at the head.
+    pub(crate) fn join(lane: &LoomLane, gate: u32) -> Self {
+        Self::gated(lane, gate, gate::join(lane, gate, u64::MAX))
+    }
+
+    /// Behind the gate that it claims, free or of `dead`; as a `RawConsumer` without history.
+    pub(crate) fn adopt(lane: &LoomLane, me: u64, dead: u64) -> Option<Self> {
+        let (gate, predecessor) =
+            owner::claim_first(lane.gate_owners(), me, |owner| owner == dead)?;
+        let adopted = predecessor != 0 && lane.copying() == Copying::Exclusive;
+        let resumed = if adopted { gate::resume(lane, gate) } else { None };
+        let start = resumed.unwrap_or_else(|| gate::join(lane, gate, u64::MAX));
+        Some(Self::gated(lane, gate, start))
+    }
+
+    /// With the history that it asks for, behind `gate` or [`UNGATED`]; as a `RawConsumer`.
+    pub(crate) fn late(lane: &LoomLane, gate: u32, asked: History) -> Self {
+        let (head, session) = takeover::session(lane.block(), |owner| owner == asked.dead);
+        let floor = if asked.persists { Some(0) } else { session };
+        let history = asked.messages.min(lane.capacity() * 7 / 8);
+        let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
+        if gate == UNGATED {
+            return Self::ungated(lane, back_to.unwrap_or(head));
+        }
+        let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
+        Self::gated(lane, gate, gate::join(lane, gate, back_to))
     }
 
     pub(crate) fn poll(&mut self) -> Polled {

@@ -12,6 +12,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
+use horus_shm::gate;
 use horus_shm::layout::{GateBlock, LaneBlock};
 use horus_shm::memory::LaneMemory;
 use horus_shm::sync::{Edge, Word};
@@ -39,13 +40,15 @@ pub(crate) fn spare_all() {
     DYING.set(None);
 }
 
+/// The stores that the running thread has left, if it is going to die.
+fn stores_left() -> Option<u32> {
+    DYING.get().and_then(|(victim, left)| (victim == thread::current().id()).then_some(left))
+}
+
 /// True if the running thread executes another store.
 fn may_store() -> bool {
-    let Some((victim, left)) = DYING.get() else { return true };
-    if victim != thread::current().id() {
-        return true;
-    }
-    DYING.set(Some((victim, left.saturating_sub(1))));
+    let Some(left) = stores_left() else { return true };
+    DYING.set(Some((thread::current().id(), left.saturating_sub(1))));
     left > 0
 }
 
@@ -172,6 +175,11 @@ impl LoomLane {
         &self.0.gates[gate as usize].block
     }
 
+    /// Frees gate 0, which is `owner`'s; false if somebody else was faster than `me`.
+    pub(crate) fn free_gate(&self, owner: u64, me: u64) -> bool {
+        gate::free(self.gate_block(0), [self.cursor(0)].into_iter(), owner, me)
+    }
+
     pub(crate) fn gate_owners(&self) -> impl Iterator<Item = &LoomWord> {
         self.0.gates.iter().map(|gate| &gate.block.owner)
     }
@@ -261,8 +269,9 @@ impl LaneMemory for LoomLane {
     #[track_caller]
     fn fence(&self, edge: Edge) {
         let ordering = mutation::ordering(edge);
-        // WHY: there is no relaxed fence; a weakened one is none.
-        if ordering != Ordering::Relaxed {
+        // WHY: there is no relaxed fence; a weakened one is none. And one that comes after the last
+        // store orders nothing that a death left to be seen.
+        if ordering != Ordering::Relaxed && stores_left() != Some(0) {
             atomic::fence(ordering);
         }
     }

@@ -143,16 +143,11 @@ impl Model {
     }
 }
 
-/// The first of `models` that fails with `mutant`: the cheapest first, and none of more than
-/// `executions`.
-pub(crate) fn killer(
-    models: &'static [Model],
-    mutant: Mutant,
-    executions: u64,
-) -> Option<(&'static Model, Run)> {
+/// The first of `models` that fails with `mutant`, and not without; the cheapest first.
+pub(crate) fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, Run)> {
     let able = |model: &&Model| {
         let sound = model.sound();
-        sound.iterations <= executions && sound.sites.iter().any(|site| mutant.concerns(site))
+        sound.failure.is_none() && sound.sites.iter().any(|site| mutant.concerns(site))
     };
     let mut able: Vec<_> = models.iter().filter(able).collect();
     able.sort_by_key(|model| model.sound().iterations);

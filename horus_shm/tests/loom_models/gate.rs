@@ -1,9 +1,23 @@
+//! The gate: readers that hold the writer back, and those who take their places.
+
+use horus_shm::lane::{NoRoom, Polled};
+use horus_shm::memory::LaneMemory;
+use horus_shm::sync::Word;
+use horus_shm::{gate, owner};
+use loom::thread;
+
+use crate::loom_memory::ends::{Consumer, History, NOBODY, Producer, messages};
+use crate::loom_memory::mutation::explore;
+use crate::loom_memory::{Copying, LoomLane, killed_after};
+
+const EACH_COPYING: [Copying; 2] = [Copying::Racing, Copying::Exclusive];
+
 /// Behind a gate every message arrives, and the writer is never in a slot that is being read.
 pub(crate) fn a_gated_reader_gets_every_message() {
-    for copying in [Copying::Racing, Copying::Exclusive] {
+    for copying in EACH_COPYING {
         explore(3, move || {
             let lane = LoomLane::new(2, 1, copying, 1);
-            let mut consumer = Consumer::join(&lane, 0, 0);
+            let mut consumer = Consumer::join(&lane, 0);
             let mut producer = Producer::first(&lane, 1);
             producer.send_all(2);
             assert_eq!(producer.send(), Err(NoRoom));
@@ -26,7 +40,7 @@ pub(crate) fn a_gated_reader_gets_every_message() {
 pub(crate) fn two_gated_readers_both_get_every_message() {
     explore(2, || {
         let lane = LoomLane::new(2, 2, Copying::Exclusive, 1);
-        let consumers = [0, 1].map(|gate| Consumer::join(&lane, gate, 0));
+        let consumers = [0, 1].map(|gate| Consumer::join(&lane, gate));
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(2);
         let reading = consumers.map(|consumer| thread::spawn(move || consumer.polls(2)));
@@ -42,12 +56,12 @@ pub(crate) fn two_gated_readers_both_get_every_message() {
 
 /// Whoever joins while the writer runs on loses nothing from the position it starts at.
 pub(crate) fn a_late_gate_holds_the_writer_from_its_start_on() {
-    for copying in [Copying::Racing, Copying::Exclusive] {
+    for copying in EACH_COPYING {
         explore(3, move || {
             let lane = LoomLane::new(1, 1, copying, 1);
             let mut producer = Producer::first(&lane, 1);
             let theirs = lane.clone();
-            let reading = thread::spawn(move || Consumer::join(&theirs, 0, 0).polls(1));
+            let reading = thread::spawn(move || Consumer::join(&theirs, 0).polls(1));
             for _ in 0..3 {
                 let _ = producer.send();
             }
@@ -67,7 +81,7 @@ pub(crate) fn a_late_joiner_finds_what_the_head_promised() {
         producer.send_all(1);
         let theirs = lane.clone();
         let reading = thread::spawn(move || {
-            let mut consumer = Consumer::join(&theirs, 0, 1);
+            let mut consumer = Consumer::late(&theirs, 0, History::of_the_living(1, NOBODY));
             assert_eq!(consumer.poll(), Polled::Message);
             consumer
         });
@@ -82,13 +96,13 @@ pub(crate) fn a_gate_that_leaves_has_read_its_last_message() {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
         let reader = 7;
         owner::claim_first(lane.gate_owners(), reader, |_| false).unwrap();
-        let mut consumer = Consumer::join(&lane, 0, 0);
+        let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let theirs = lane.clone();
         let reading = thread::spawn(move || {
             assert_eq!(consumer.poll(), Polled::Message);
-            assert!(leave_gate(&theirs, reader, reader));
+            assert!(theirs.free_gate(reader, reader));
         });
         let _ = producer.send();
         reading.join().unwrap();
@@ -102,7 +116,7 @@ pub(crate) fn a_gate_that_died_has_read_its_last_message() {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
         let [reader, reaper] = [7, 8];
         owner::claim_first(lane.gate_owners(), reader, |_| false).unwrap();
-        let mut consumer = Consumer::join(&lane, 0, 0);
+        let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let dying = thread::spawn(move || {
@@ -111,7 +125,7 @@ pub(crate) fn a_gate_that_died_has_read_its_last_message() {
         let theirs = lane.clone();
         let reaping = thread::spawn(move || {
             dying.join().unwrap();
-            assert!(leave_gate(&theirs, reader, reaper));
+            assert!(theirs.free_gate(reader, reaper));
         });
         let _ = producer.send();
         reaping.join().unwrap();
@@ -125,19 +139,16 @@ pub(crate) fn a_gate_handed_on_carries_its_last_reads_along() {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
         let [before, after] = [7, 8];
         owner::claim_first(lane.gate_owners(), before, |_| false).unwrap();
-        let mut consumer = Consumer::join(&lane, 0, 0);
+        let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let theirs = lane.clone();
         let leaving = thread::spawn(move || {
             assert_eq!(consumer.poll(), Polled::Message);
-            assert!(leave_gate(&theirs, before, before));
+            assert!(theirs.free_gate(before, before));
         });
         let theirs = lane.clone();
-        let joining = thread::spawn(move || {
-            owner::claim_first(theirs.gate_owners(), after, |_| false)?;
-            Some(Consumer::join(&theirs, 0, 0))
-        });
+        let joining = thread::spawn(move || Consumer::adopt(&theirs, after, NOBODY));
         let _ = producer.send();
         leaving.join().unwrap();
         let joined = joining.join().unwrap();
@@ -155,18 +166,18 @@ pub(crate) fn a_gate_left_and_freed_again_has_read_its_last_message() {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
         let [reader, other_writer] = [7, 2];
         owner::claim_first(lane.gate_owners(), reader, |_| false).unwrap();
-        let mut consumer = Consumer::join(&lane, 0, 0);
+        let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let theirs = lane.clone();
         let leaving = thread::spawn(move || {
             assert_eq!(consumer.poll(), Polled::Message);
-            leave_gate(&theirs, reader, reader)
+            theirs.free_gate(reader, reader)
         });
         let theirs = lane.clone();
         // WHY: it gated another lane of the same topic, which is not modelled, and whose writer
         // looks after all cursors of the gate.
-        let freeing = thread::spawn(move || leave_gate(&theirs, 0, other_writer));
+        let freeing = thread::spawn(move || theirs.free_gate(0, other_writer));
         let _ = producer.send();
         assert!(leaving.join().unwrap());
         freeing.join().unwrap();
@@ -180,12 +191,12 @@ pub(crate) fn a_dead_gate_is_reaped_once() {
         let lane = LoomLane::new(1, 1, Copying::Racing, 1);
         let [dead, after] = [7, 8];
         owner::claim_first(lane.gate_owners(), dead, |_| false).unwrap();
-        gate::join(&lane, 0, 0, 0);
+        gate::join(&lane, 0, u64::MAX);
         let theirs = lane.clone();
-        let other = thread::spawn(move || leave_gate(&theirs, dead, 10));
-        let mine = leave_gate(&lane, dead, 9);
+        let other = thread::spawn(move || theirs.free_gate(dead, 10));
+        let mine = lane.free_gate(dead, 9);
         let claimed = owner::claim_first(lane.gate_owners(), after, |_| false);
-        let start = claimed.map(|_| gate::join(&lane, 0, 0, 0));
+        let start = claimed.map(|_| gate::join(&lane, 0, u64::MAX));
         assert!(other.join().unwrap() != mine);
         if let Some(start) = start {
             assert_eq!(lane.gate_block(0).owner.get(), after);
@@ -198,7 +209,7 @@ pub(crate) fn a_dead_gate_is_reaped_once() {
 pub(crate) fn a_detached_reader_counts_exactly_what_it_lost() {
     explore(2, || {
         let lane = LoomLane::new(2, 1, Copying::Racing, 1);
-        let consumer = Consumer::join(&lane, 0, 0);
+        let consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(2);
         let reading = thread::spawn(move || consumer.polls(1));
@@ -215,10 +226,10 @@ pub(crate) fn a_detached_reader_counts_exactly_what_it_lost() {
 
 /// The writer stays out of the slot that a gated reader skipped to.
 pub(crate) fn a_gated_reader_may_skip_to_the_latest() {
-    for copying in [Copying::Racing, Copying::Exclusive] {
+    for copying in EACH_COPYING {
         explore(3, move || {
             let lane = LoomLane::new(2, 1, copying, 1);
-            let mut consumer = Consumer::join(&lane, 0, 0);
+            let mut consumer = Consumer::join(&lane, 0);
             let mut producer = Producer::first(&lane, 1);
             producer.send_all(2);
             let reading = thread::spawn(move || {
@@ -231,6 +242,54 @@ pub(crate) fn a_gated_reader_may_skip_to_the_latest() {
             let mut consumer = reading.join().unwrap();
             consumer.finish(end);
             assert_eq!(consumer.reader.lost(), 0);
+        });
+    }
+}
+
+/// Wherever a joining reader is killed, whoever takes its gate starts where the writer waits.
+pub(crate) fn a_gate_killed_while_joining_holds_the_writer_for_the_next() {
+    for (copying, killed) in EACH_COPYING.into_iter().flat_map(|c| (0..=2).map(move |k| (c, k))) {
+        explore(3, move || {
+            let lane = LoomLane::new(1, 1, copying, 1);
+            let [dead, after] = [7, 8];
+            owner::claim_first(lane.gate_owners(), dead, |_| false).unwrap();
+            let mut producer = Producer::first(&lane, 1);
+            let theirs = lane.clone();
+            let adopting = thread::spawn(move || {
+                killed_after(killed, || gate::join(&theirs, 0, u64::MAX));
+                Consumer::adopt(&theirs, after, dead).unwrap().polls(1)
+            });
+            for _ in 0..3 {
+                let _ = producer.send();
+            }
+            let mut consumer = adopting.join().unwrap();
+            let (start, end) = (consumer.start, producer.writer.position());
+            assert_eq!(consumer.finish(end), messages(1, start..end));
+        });
+    }
+}
+
+/// Who takes the gate of a reader that was killed reads on where that one stopped.
+pub(crate) fn a_gate_killed_while_reading_is_resumed() {
+    for killed in [0, 1] {
+        explore(3, move || {
+            let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
+            let [dead, after] = [7, 8];
+            let mut consumer = Consumer::adopt(&lane, dead, NOBODY).unwrap();
+            let mut producer = Producer::first(&lane, 1);
+            producer.send_all(1);
+            let theirs = lane.clone();
+            let adopting = thread::spawn(move || {
+                assert_eq!(killed_after(killed, || consumer.poll()), Polled::Message);
+                Consumer::adopt(&theirs, after, dead).unwrap().polls(1)
+            });
+            for _ in 0..2 {
+                let _ = producer.send();
+            }
+            let mut consumer = adopting.join().unwrap();
+            let (start, end) = (consumer.start, producer.writer.position());
+            assert_eq!(start, u64::from(killed));
+            assert_eq!(consumer.finish(end), messages(1, start..end));
         });
     }
 }

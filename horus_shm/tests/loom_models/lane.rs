@@ -1,3 +1,19 @@
+//! The open lane: readers that the writer never waits for.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use horus_shm::lane::Polled;
+use horus_shm::layout::ControlBlock;
+use horus_shm::sync::{Word, edge};
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::AtomicU64;
+use loom::thread;
+
+use crate::loom_memory::ends::{Consumer, Producer};
+use crate::loom_memory::mutation::explore;
+use crate::loom_memory::{Copying, LoomLane, LoomWord};
+
 /// A slot that is written again under the reader's copy is never delivered.
 pub(crate) fn a_message_is_delivered_whole_or_not_at_all() {
     explore(3, || {
@@ -67,6 +83,7 @@ pub(crate) fn the_latest_value_is_as_new_as_any_sent_before_the_call() {
         let told = Rc::clone(&known);
         let reading = thread::spawn(move || {
             for _ in 0..2 {
+                // ORDERING(known): pairs with the store below.
                 let known = told.load(Ordering::Acquire);
                 let before = consumer.reader.position();
                 match consumer.poll_latest() {
@@ -82,6 +99,7 @@ pub(crate) fn the_latest_value_is_as_new_as_any_sent_before_the_call() {
         });
         for sent in 2..=3 {
             producer.send_all(1);
+            // ORDERING(known): pairs with the load above.
             known.store(sent, Ordering::Release);
         }
         let mut consumer = reading.join().unwrap();

@@ -1,3 +1,11 @@
+//! Who attends a topic file, and who removes it.
+
+use horus_shm::presence;
+use loom::thread;
+
+use crate::loom_memory::attendance::{Found, OpenFile, Process};
+use crate::loom_memory::mutation::explore;
+
 /// The name leads to the file that a process attends, for as long as it attends it.
 pub(crate) fn a_topic_is_never_split() {
     for found in [Found::Nothing, Found::Unattended, Found::HalfRetired] {
@@ -30,4 +38,25 @@ pub(crate) fn a_file_without_its_name_is_not_attended() {
         assert_ne!(presence::attach(&file).unwrap(), presence::Attach::Attached);
         assert!(other.join().unwrap());
     });
+}
+
+/// Of those who leave together, the last removes the file; one killed in it leaves that to others.
+pub(crate) fn a_topic_that_all_leave_leaves_no_file() {
+    for killed in [false, true] {
+        explore(3, move || {
+            let [one, two, three] = Process::all(Found::Nothing);
+            let [theirs, mine] = [one.join().unwrap(), two.join().unwrap()];
+            let leave = move |file: OpenFile| {
+                if killed { file.leave_killed() } else { file.leave() }
+            };
+            let other = thread::spawn(move || leave(theirs));
+            mine.leave();
+            other.join().unwrap();
+            assert!(killed || three.open().is_none(), "left over");
+            let file = three.join().unwrap();
+            assert!(file.has_the_name());
+            file.leave();
+            assert!(three.open().is_none(), "left over");
+        });
+    }
 }

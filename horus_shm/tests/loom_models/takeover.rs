@@ -1,3 +1,15 @@
+//! The sessions of a lane: who may write it, from where on, and what late joiners get of it.
+
+use horus_shm::lane::{Polled, UNGATED};
+use horus_shm::memory::LaneMemory;
+use horus_shm::sync::Word;
+use horus_shm::takeover;
+use loom::thread;
+
+use crate::loom_memory::ends::{Consumer, History, NOBODY, Producer, message, messages};
+use crate::loom_memory::mutation::explore;
+use crate::loom_memory::{Copying, LoomLane, killed_after};
+
 /// Wherever a producer is killed, its successor loses nothing, repeats nothing, tears nothing.
 pub(crate) fn a_successor_goes_on_where_its_predecessor_was_killed() {
     for (copying, stores) in [(Copying::Racing, 5), (Copying::Exclusive, 4)] {
@@ -13,7 +25,7 @@ pub(crate) fn a_successor_goes_on_where_its_predecessor_was_killed() {
 fn succeed(copying: Copying, killed: u32) {
     let lane = LoomLane::new(2, 1, copying, 1);
     let gated = copying == Copying::Exclusive;
-    let consumer = if gated { Consumer::join(&lane, 0, 0) } else { Consumer::ungated(&lane, 0) };
+    let consumer = if gated { Consumer::join(&lane, 0) } else { Consumer::ungated(&lane, 0) };
     let mut victim = Producer::first(&lane, 1);
     victim.send_all(2);
     let dying = thread::spawn(move || killed_after(killed, || victim.send()));
@@ -42,41 +54,24 @@ fn succeed(copying: Copying, killed: u32) {
 
 /// A late joiner that sees the head of a successor finds what the predecessor published last.
 pub(crate) fn a_takeover_vouches_for_what_it_found_published() {
-    explore(3, || {
-        let lane = LoomLane::new(2, 1, Copying::Racing, 1);
-        let mut victim = Producer::first(&lane, 1);
-        let dying = thread::spawn(move || killed_after(4, || victim.send()));
-        let theirs = lane.clone();
-        let reading = thread::spawn(move || {
-            let start = gate::join(&theirs, 0, 1, 0);
-            let mut consumer = Consumer::gated(&theirs, 0, start);
-            if theirs.block().head.load(edge::HEAD_SEE) > 0 {
-                assert_eq!(consumer.poll(), Polled::Message);
-            }
+    for gate in [UNGATED, 0] {
+        explore(3, move || {
+            let lane = LoomLane::new(2, 1, Copying::Racing, 1);
+            let mut victim = Producer::first(&lane, 1);
+            let dying = thread::spawn(move || killed_after(4, || victim.send()));
+            let theirs = lane.clone();
+            let reading = thread::spawn(move || {
+                if takeover::session(theirs.block(), |_| false).0 > 0 {
+                    let mut consumer = Consumer::late(&theirs, gate, History::of_all(1));
+                    assert_eq!(consumer.poll(), Polled::Message);
+                }
+            });
+            dying.join().unwrap().unwrap();
+            let successor = Producer::claim(&lane, 2, 1).unwrap();
+            assert_eq!(successor.writer.position(), 1);
+            reading.join().unwrap();
         });
-        dying.join().unwrap().unwrap();
-        let successor = Producer::claim(&lane, 2, 1).unwrap();
-        assert_eq!(successor.writer.position(), 1);
-        reading.join().unwrap();
-    });
-}
-
-/// Whoever sees a head of the new epoch knows where that epoch began, and whose it is.
-pub(crate) fn a_head_names_the_epoch_it_belongs_to() {
-    explore(3, || {
-        let lane = LoomLane::new(2, 0, Copying::Racing, 0);
-        let theirs = lane.clone();
-        let looking = thread::spawn(move || {
-            let block = theirs.block();
-            if block.head.load(edge::HEAD_SEE) > 0 {
-                assert_eq!(block.epoch_owner.get(), 2);
-                assert_eq!(block.epoch.get(), 1);
-            }
-        });
-        let mut producer = Producer::claim(&lane, 2, 0).unwrap();
-        producer.send_all(1);
-        looking.join().unwrap();
-    });
+    }
 }
 
 /// A takeover that is killed leaves a lane that the next takeover goes on with just the same.
@@ -89,11 +84,13 @@ pub(crate) fn a_takeover_may_be_killed_anywhere() {
             killed_after(killed, || victim.send()).unwrap();
             let heir = killed_after(killed_again, || Producer::claim(&lane, 2, 1));
             let dead = if heir.is_some() { 2 } else { 1 };
+            let session = |dead| takeover::session(lane.block(), move |owner| owner == dead).1;
+            assert_eq!(session(dead), None);
             let mut successor = Producer::claim(&lane, 3, dead).unwrap();
             let resumed = 2 + u64::from(killed >= 4);
             assert_eq!(successor.writer.position(), resumed);
             assert_eq!(lane.block().epoch_start.get(), resumed);
-            assert_eq!(lane.block().epoch_owner.get(), 3);
+            assert_eq!(session(dead), Some(resumed));
             successor.send_all(1);
             let mut consumer = Consumer::ungated(&lane, resumed);
             assert_eq!(consumer.finish(resumed + 1), [message(3, resumed)]);
@@ -126,10 +123,9 @@ pub(crate) fn a_lane_handed_on_continues_its_positions() {
     explore(2, || {
         let lane = LoomLane::new(2, 0, Copying::Racing, 1);
         let mut leaver = Producer::first(&lane, 1);
-        let theirs = lane.clone();
         let leaving = thread::spawn(move || {
             leaver.send_all(1);
-            owner::release(&theirs.block().owner);
+            leaver.leave();
         });
         let consumer = Consumer::ungated(&lane, 0);
         let reading = thread::spawn(move || consumer.polls(2));
@@ -142,4 +138,54 @@ pub(crate) fn a_lane_handed_on_continues_its_positions() {
         let mut consumer = reading.join().unwrap();
         assert_eq!(consumer.finish(sent.len() as u64), sent);
     });
+}
+
+/// Whoever joins after a publisher died gets nothing that this one sent, whoever takes its lane.
+pub(crate) fn a_dead_session_is_no_history() {
+    for gate in [UNGATED, 0] {
+        explore(3, move || {
+            let lane = LoomLane::new(4, 1, Copying::Racing, 1);
+            Producer::first(&lane, 1).send_all(2);
+            let asked = History::of_the_living(2, 1);
+            let theirs = lane.clone();
+            let joining = thread::spawn(move || Consumer::late(&theirs, gate, asked).polls(1));
+            let mut successor = Producer::claim(&lane, 2, 1).unwrap();
+            successor.send_all(1);
+            let mut consumer = joining.join().unwrap();
+            let start = consumer.start;
+            assert!(start >= 2, "position {start} is of a dead session");
+            assert_eq!(consumer.finish(3), messages(2, start..3));
+            let mut consumer = Consumer::late(&lane, UNGATED, asked);
+            assert_eq!(consumer.finish(3), messages(2, 2..3));
+        });
+    }
+}
+
+/// A publisher that leaves and comes back sends in another session: who saw the lane free between
+/// the two gets nothing of the first, and nobody gets of the second what only the first promised.
+pub(crate) fn an_ended_session_is_no_history() {
+    for gate in [UNGATED, 0] {
+        explore(3, move || {
+            let lane = LoomLane::new(4, 1, Copying::Racing, 1);
+            let mut producer = Producer::first(&lane, 1);
+            producer.send_all(2);
+            let asked = History::of_the_living(2, NOBODY);
+            let theirs = lane.clone();
+            let joining = thread::spawn(move || {
+                // Relaxed: as who counts the publishers.
+                let ended = theirs.block().owner.get() == 0;
+                (ended, Consumer::late(&theirs, gate, asked).polls(1))
+            });
+            producer.leave();
+            assert_eq!(takeover::session(lane.block(), |_| false), (2, None));
+            let mut producer = Producer::claim(&lane, 1, NOBODY).unwrap();
+            producer.send_all(1);
+            let (ended, mut consumer) = joining.join().unwrap();
+            let start = consumer.start;
+            assert!(start >= 2 || start == 0 && !ended, "{start} is of an ended session");
+            assert_eq!(consumer.finish(3), messages(1, start..3));
+            let mut consumer = Consumer::late(&lane, UNGATED, asked);
+            assert_eq!(consumer.finish(3), messages(1, 2..3));
+        });
+    }
 }
