@@ -1,7 +1,7 @@
 //! What can go wrong with a topic.
 
-use horus_shm::OpenError;
-pub use horus_shm::SendError;
+use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
+pub use horus_shm::{OpenError, SendError};
 
 use crate::message::{SchemaDifference, first_difference};
 
@@ -18,12 +18,12 @@ pub enum TopicError {
         difference: Box<SchemaDifference>,
     },
     /// Everything that has nothing to do with messages.
-    #[error("topic '{topic}': {source}")]
+    #[error("topic '{topic}': {cause}")]
     Open {
         /// The topic.
         topic: String,
         /// What went wrong.
-        source: Box<OpenError>,
+        cause: Box<OpenError>,
     },
 }
 
@@ -35,7 +35,11 @@ impl TopicError {
                 let difference = first_difference(&wanted.schema, &found.schema);
                 Self::SchemaMismatch { topic, difference: Box::new(difference) }
             }
-            error => Self::Open { topic, source: Box::new(error) },
+            OpenError::QosMismatch { field, found, wanted } => {
+                let cause = OpenError::QosMismatch { field: setting(field), found, wanted };
+                Self::Open { topic, cause: Box::new(cause) }
+            }
+            error => Self::Open { topic, cause: Box::new(error) },
         }
     }
 
@@ -43,9 +47,20 @@ impl TopicError {
     #[must_use]
     pub fn as_open_error(&self) -> Option<&OpenError> {
         match self {
-            Self::Open { source, .. } => Some(source),
+            Self::Open { cause, .. } => Some(cause),
             Self::SchemaMismatch { .. } => None,
         }
+    }
+}
+
+/// What [`Qos`](crate::topic::Qos) calls a field of the transport.
+fn setting(field: &'static str) -> &'static str {
+    match field {
+        "lane_limit" => "publishers_max",
+        "reader_limit" => "subscribers_max",
+        "gate_limit" => "reliable_subscribers_max",
+        "persists" => "persist_after_exit",
+        field => field,
     }
 }
 
@@ -59,6 +74,18 @@ pub enum Error {
     /// A message was not sent.
     #[error(transparent)]
     Send(SendError<()>),
+    /// A namespace could not be opened.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// A namespace could not be removed.
+    #[error(transparent)]
+    NamespaceRemove(#[from] NamespaceRemoveError),
+    /// A name is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The transport refused, apart from any message.
+    #[error(transparent)]
+    Open(#[from] OpenError),
 }
 
 impl<T> From<SendError<T>> for Error {

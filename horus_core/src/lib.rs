@@ -16,7 +16,7 @@ pub mod message;
 pub mod namespace;
 pub mod topic;
 
-pub use error::{Error, Result, SendError, TopicError};
+pub use error::{Error, OpenError, Result, SendError, TopicError};
 
 /// What a robot program needs, in one `use`.
 pub mod prelude {

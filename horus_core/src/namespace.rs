@@ -19,10 +19,10 @@
 //!
 //! drop(topic);
 //! namespace.remove()?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), horus_core::Error>(())
 //! ```
 
 pub use horus_shm::{
     NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName, NamespaceRemoveError,
-    OpenError, SweepReport, sweep,
+    SweepReport, sweep,
 };

@@ -9,6 +9,7 @@ use bytemuck::Pod;
 
 pub use raw::{RawConsumer, ReadStats, Reading};
 
+use crate::error::OpenError;
 use crate::lane::Polled;
 
 /// The consuming end of a ring of `T`. `Send`, not `Sync`: one thread at a time.
@@ -35,7 +36,8 @@ impl<T: Pod> Consumer<T> {
     /// The next message, or `None` if there is none right now. Never blocks.
     ///
     /// Wait-free: bounded work, no allocation, no system call, but for the first message of a
-    /// publisher that came later, whose lane is mapped then. `None` in a forked child.
+    /// publisher that came later, whose lane is mapped then. An empty look pauses the CPU once, so
+    /// a loop around it needs no spin hint of its own. `None` in a forked child.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         let mut message = MaybeUninit::<T>::uninit();
@@ -91,6 +93,9 @@ impl<T: Pod> Consumer<T> {
         }
         if best.is_some() {
             self.raw.take(of_lane);
+        } else {
+            // WHY: as at an empty look of `RawConsumer::recv`.
+            std::hint::spin_loop();
         }
         best
     }
@@ -110,6 +115,15 @@ impl<T: Pod> Consumer<T> {
     /// Leaves lane `lane` out from now on: a participant's own messages.
     pub fn ignore(&mut self, lane: u32) {
         self.raw.ignore(lane);
+    }
+
+    /// Takes lane `lane` in again, from now on, after [`Self::ignore`].
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`]; the lane stays ignored.
+    pub fn heed(&mut self, lane: u32) -> Result<(), OpenError> {
+        self.raw.heed(lane)
     }
 
     /// What lies under the type.

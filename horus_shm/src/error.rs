@@ -119,19 +119,21 @@ pub enum OpenError {
         found: bool,
     },
     /// Every lane has a live publisher.
-    #[error("all {limit} lanes have live publishers: raise lane_limit where the topic is created")]
+    #[error("all {limit} places of publishers are taken: allow more where the topic is created")]
     TooManyPublishers {
         /// Lanes.
         limit: u32,
     },
     /// Every reader block has a live reader.
-    #[error("all {limit} places have live readers: raise reader_limit where the topic is created")]
+    #[error("all {limit} places of readers are taken: allow more where the topic is created")]
     TooManySubscribers {
         /// Places.
         limit: u32,
     },
     /// Every gate has a live reader.
-    #[error("all {limit} gates have live readers: raise gate_limit where the topic is created")]
+    #[error(
+        "all {limit} places of reliable readers are taken: allow more where the topic is created"
+    )]
     TooManyReliableSubscribers {
         /// Gates.
         limit: u32,

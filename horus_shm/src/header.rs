@@ -178,6 +178,9 @@ fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contr
     if gated_only && header.history > 0 {
         return Err(damaged("history", header.history, "0 in a gated-only file"));
     }
+    if request.sized {
+        return Err(damaged("sized", 1, "0: this version does not write lengths yet"));
+    }
     if request.pinnable {
         return Err(damaged("pinnable", 1, "0: this version does not use pins yet"));
     }

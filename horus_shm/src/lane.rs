@@ -282,6 +282,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     #[inline]
     pub unsafe fn read_latest(&mut self, dst: *mut u8, bytes: usize) -> Polled {
         for _ in 0..=RESYNC_MAX {
+            // WHY: the head is looked at only when there is something: its line is the writer's.
+            // ORDERING(slot): pairs with the store in `LaneWriter::write`.
+            let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
+            if stamp & !SKIP < published(self.pos) {
+                return Polled::Empty;
+            }
             // ORDERING(head): pairs with the store in `LaneWriter::write`.
             let head = self.memory.block().head.load(edge::HEAD_SEE);
             let newest = head.wrapping_sub(1);
@@ -292,9 +298,6 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             let want = published(self.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::write`.
             let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
-            if stamp & !SKIP < want {
-                return Polled::Empty;
-            }
             // SAFETY: the caller's contract.
             if stamp == want && unsafe { self.copy_out(want, dst, bytes) } {
                 return Polled::Message;

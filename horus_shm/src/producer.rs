@@ -148,7 +148,7 @@ impl RawProducer {
         segment.reserve_lane(lane)?;
         let raw = segment.lane(lane, Access::Write, Access::Write)?;
         block.ready.set(1);
-        // ORDERING(ready): pairs with the load in `RawConsumer::poll`.
+        // ORDERING(ready): pairs with the load in `RawConsumer::look_for_lanes`.
         segment.control(Access::Write)?.ready.set_bits(1 << lane, edge::READY_PUBLISH);
         Ok(raw)
     }

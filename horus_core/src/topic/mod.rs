@@ -139,9 +139,11 @@ impl<T: Message> Topic<T> {
         &mut self.subscriber
     }
 
-    /// The two ends, for two threads.
+    /// The two ends, for two threads. From now on the subscriber also gets what the publisher
+    /// sends: [`Self::ignore_own`] ends with the handle.
     #[must_use]
-    pub fn split(self) -> (Publisher<T>, Subscriber<T>) {
+    pub fn split(mut self) -> (Publisher<T>, Subscriber<T>) {
+        self.subscriber.heed(&self.publisher);
         (self.publisher, self.subscriber)
     }
 }

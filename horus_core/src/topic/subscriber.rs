@@ -139,6 +139,12 @@ impl<T: Message> Subscriber<T> {
         Backend::of(self.consumer.raw().segment())
     }
 
+    pub(super) fn heed(&mut self, publisher: &Publisher<T>) {
+        // What would have to be mapped is mapped, so this cannot fail; the lane was read before.
+        let heeded = self.consumer.heed(publisher.raw().lane());
+        debug_assert!(heeded.is_ok(), "{heeded:?}");
+    }
+
     pub(super) fn ignore(&mut self, publisher: &Publisher<T>) {
         self.consumer.ignore(publisher.raw().lane());
     }
