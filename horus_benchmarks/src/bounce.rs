@@ -20,13 +20,16 @@ pub enum Lines {
     Two,
 }
 
+/// Most `pause` instructions between two looks that the floor tries.
+pub const PAUSES_MAX: u32 = 3;
+
 /// A round of the floor, as the far end is told about it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct FloorJob {
     /// How many lines.
     pub lines: Lines,
-    /// Spin with `pause`.
-    pub pause: bool,
+    /// `pause` instructions after each look that found nothing, at most [`PAUSES_MAX`].
+    pub pauses: u32,
     /// What to time, and how often.
     pub plan: RoundPlan,
     /// What to time it with.
@@ -43,7 +46,12 @@ pub fn run_near(
     job: &FloorJob,
     watch: &Watch,
 ) -> Result<Round, WorkloadError> {
-    if job.pause { near::<true>(memory, job, watch) } else { near::<false>(memory, job, watch) }
+    match job.pauses {
+        0 => near::<0>(memory, job, watch),
+        1 => near::<1>(memory, job, watch),
+        2 => near::<2>(memory, job, watch),
+        _ => near::<PAUSES_MAX>(memory, job, watch),
+    }
 }
 
 /// Runs the echoing end of a round.
@@ -52,15 +60,20 @@ pub fn run_near(
 ///
 /// As [`far_end`].
 pub fn run_far(memory: &SharedLines, job: &FloorJob, watch: &Watch) -> Result<Echo, WorkloadError> {
-    if job.pause { far::<true>(memory, job, watch) } else { far::<false>(memory, job, watch) }
+    match job.pauses {
+        0 => far::<0>(memory, job, watch),
+        1 => far::<1>(memory, job, watch),
+        2 => far::<2>(memory, job, watch),
+        _ => far::<PAUSES_MAX>(memory, job, watch),
+    }
 }
 
-fn near<const PAUSE: bool>(
+fn near<const PAUSES: u32>(
     memory: &SharedLines,
     job: &FloorJob,
     watch: &Watch,
 ) -> Result<Round, WorkloadError> {
-    let mut link = Bounce::<PAUSE>::new(memory, job.lines, End::Near);
+    let mut link = Bounce::<PAUSES>::new(memory, job.lines, End::Near);
     if job.plan.timing == Timing::OneWay {
         near_end::<[u64; 2]>(&mut link, &job.plan, job.source, watch)
     } else {
@@ -68,12 +81,12 @@ fn near<const PAUSE: bool>(
     }
 }
 
-fn far<const PAUSE: bool>(
+fn far<const PAUSES: u32>(
     memory: &SharedLines,
     job: &FloorJob,
     watch: &Watch,
 ) -> Result<Echo, WorkloadError> {
-    let mut link = Bounce::<PAUSE>::new(memory, job.lines, End::Far);
+    let mut link = Bounce::<PAUSES>::new(memory, job.lines, End::Far);
     if job.plan.timing == Timing::OneWay {
         far_end::<[u64; 2]>(&mut link, &job.plan, job.source, watch)
     } else {
@@ -88,7 +101,7 @@ enum End {
 }
 
 /// One end of the floor: a line to write and a line to watch, which may be the same.
-struct Bounce<'a, const PAUSE: bool> {
+struct Bounce<'a, const PAUSES: u32> {
     out: &'a Line,
     back: &'a Line,
     /// Told apart from the other end's words by the lowest bit, for when both use one line.
@@ -98,7 +111,7 @@ struct Bounce<'a, const PAUSE: bool> {
     quiet: u64,
 }
 
-impl<'a, const PAUSE: bool> Bounce<'a, PAUSE> {
+impl<'a, const PAUSES: u32> Bounce<'a, PAUSES> {
     fn new(memory: &'a SharedLines, lines: Lines, end: End) -> Self {
         let (first, second) = match lines {
             Lines::One => (memory.line(0), memory.line(0)),
@@ -115,7 +128,7 @@ impl<'a, const PAUSE: bool> Bounce<'a, PAUSE> {
         // what was written before it, as the reader of a ring must.
         let word = self.back.words[0].load(atomic::Ordering::Acquire);
         if word == self.quiet {
-            if PAUSE {
+            for _ in 0..PAUSES {
                 std::hint::spin_loop();
             }
             return None;
@@ -134,7 +147,7 @@ impl<'a, const PAUSE: bool> Bounce<'a, PAUSE> {
     }
 }
 
-impl<const PAUSE: bool> Link<Seq> for Bounce<'_, PAUSE> {
+impl<const PAUSES: u32> Link<Seq> for Bounce<'_, PAUSES> {
     #[inline(always)]
     fn send(&mut self, message: &Seq) -> bool {
         self.post(message.0 << 1 | self.mark);
@@ -148,7 +161,7 @@ impl<const PAUSE: bool> Link<Seq> for Bounce<'_, PAUSE> {
 }
 
 /// Stamped messages: the stamp rides in the second word of the same line. Two lines only.
-impl<const PAUSE: bool> Link<[u64; 2]> for Bounce<'_, PAUSE> {
+impl<const PAUSES: u32> Link<[u64; 2]> for Bounce<'_, PAUSES> {
     #[inline(always)]
     fn send(&mut self, message: &[u64; 2]) -> bool {
         // Relaxed: published by the Release in `post`.

@@ -101,7 +101,7 @@ fn one_publisher_too_many_is_told_the_limit() {
     ] {
         let limit = refused.as_open_error();
         assert!(matches!(limit, Some(OpenError::TooManyPublishers { limit: 16, .. })), "{refused}");
-        assert!(refused.to_string().contains("all 16 lanes have live publishers"), "{refused}");
+        assert!(refused.to_string().contains("all 16 places of publishers are taken"), "{refused}");
     }
     assert_eq!(publishers[0].publisher_count(), 16);
     assert_eq!(publishers[0].subscriber_count(), 0, "the refused handle left nothing behind");
@@ -124,7 +124,7 @@ fn one_subscriber_too_many_is_told_the_limit() {
             matches!(limit, Some(OpenError::TooManySubscribers { limit: 64, .. })),
             "{refused}"
         );
-        assert!(refused.to_string().contains("all 64 places have live readers"), "{refused}");
+        assert!(refused.to_string().contains("all 64 places of readers are taken"), "{refused}");
     }
     assert_eq!(subscribers[0].publisher_count(), 0, "the refused handle left nothing behind");
     private.builder::<CmdVel>("t").observer().unwrap();

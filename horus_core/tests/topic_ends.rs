@@ -329,3 +329,20 @@ fn topics_of_two_namespaces_are_strangers() {
     here.send(numbered(2)).unwrap();
     assert_eq!(here.recv(), Some(numbered(2)));
 }
+
+#[test]
+fn a_split_handle_hears_whoever_publishes_next_in_its_lane() {
+    for qos in [Qos::new(), Qos::reliable()] {
+        let private = Private::new();
+        let builder = || private.builder::<CmdVel>("t").qos(qos);
+        let (mut own, mut subscriber) = builder().topic().unwrap().ignore_own().split();
+        own.send(CmdVel::new(1.0, 0.0)).unwrap();
+        assert_eq!(subscriber.recv().map(|message| message.linear), Some(1.0));
+        drop(own);
+        let mut other = builder().publisher().unwrap();
+        other.send(CmdVel::new(2.0, 0.0)).unwrap();
+        assert_eq!(subscriber.recv().map(|message| message.linear), Some(2.0));
+        let stats = subscriber.stats();
+        assert_eq!((stats.sent, stats.received, stats.waiting), (2, 2, 0));
+    }
+}

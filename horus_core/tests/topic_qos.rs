@@ -92,10 +92,10 @@ fn what_is_set_and_differs_is_named_with_both_values() {
         (Qos::new().capacity(16), ["capacity", "32", "16"]),
         (Qos::new().reliability(Reliability::Reliable), ["reliability", "BestEffort", "Reliable"]),
         (Qos::new().history(1), ["history", "0", "1"]),
-        (Qos::new().persist_after_exit(true), ["persists", "false", "true"]),
+        (Qos::new().persist_after_exit(true), ["persist_after_exit", "false", "true"]),
         (Qos::new().wake_edge(WakeEdge::Fence), ["wake_edge", "Membarrier", "Fence"]),
-        (Qos::new().publishers_max(4), ["lane_limit", "3", "4"]),
-        (Qos::new().subscribers_max(4), ["reader_limit", "5", "4"]),
+        (Qos::new().publishers_max(4), ["publishers_max", "3", "4"]),
+        (Qos::new().subscribers_max(4), ["subscribers_max", "5", "4"]),
     ];
     for (qos, wanted) in table {
         let outcome = private.builder::<CmdVel>("t").qos(qos).publisher();

@@ -53,7 +53,8 @@ models! {
         a_detached_reader_counts_exactly_what_it_lost,
         a_gated_reader_may_skip_to_the_latest,
         a_gate_killed_while_joining_holds_the_writer_for_the_next,
-        a_gate_killed_while_reading_is_resumed;
+        a_gate_killed_while_reading_is_resumed,
+        a_dead_gate_is_adopted_or_reaped;
     takeover:
         a_successor_goes_on_where_its_predecessor_was_killed,
         a_takeover_vouches_for_what_it_found_published,

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::process::ExitCode;
 
 use horus_benchmarks::args::Args;
+use horus_benchmarks::bounce::PAUSES_MAX;
 use horus_benchmarks::child::ChildContext;
 use horus_benchmarks::floor::{self, Floor, Lines, Placement, SharedLines, SpinChoice};
 use horus_benchmarks::micro::{self, Micro, MicroPlan};
@@ -60,7 +61,7 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
     progress.finish();
 
     let place = placement.id();
-    session.report.set(&format!("spin/{place}"), serde_json::to_value(spin)?);
+    session.report.set(&format!("spin/{place}"), serde_json::to_value(&spin)?);
     session.report.set(&format!("tsc_offset/{place}"), serde_json::to_value(offset)?);
     if !offset.sane {
         let warning = format!("{place}: the CPUs' counters differ by {:.0} ns", offset.offset_ns);
@@ -76,7 +77,7 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
 }
 
 fn spin_basis(choice: &SpinChoice) -> String {
-    format!("RTT/2, {}", if choice.pause { "with pause" } else { "no pause" })
+    format!("RTT/2, best of 0 to {PAUSES_MAX} pauses ({} at first)", choice.pauses)
 }
 
 /// What one pinned thread does at best.

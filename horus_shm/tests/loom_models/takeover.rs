@@ -165,7 +165,7 @@ pub(crate) fn a_dead_session_is_no_history() {
 /// the two gets nothing of the first, and nobody gets of the second what only the first promised.
 pub(crate) fn an_ended_session_is_no_history() {
     for gate in [UNGATED, 0] {
-        explore(3, move || {
+        explore(2, move || {
             let lane = LoomLane::new(4, 1, Copying::Racing, 1);
             let mut producer = Producer::first(&lane, 1);
             producer.send_all(2);
