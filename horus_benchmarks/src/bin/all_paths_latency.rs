@@ -113,7 +113,7 @@ impl Bench {
         let report = &mut self.session.report;
         report.set("capacity", CAPACITY);
         report.set("capacity/pod_shm", "the ring's default");
-        report.set("paths", "rings of the same kind there and back; RTT/2 is one way");
+        report.set("paths", "rings of the same kind there and back, new ones for every round");
         report.set("messages_per_stream_max/16B", messages);
         report.set("streams_per_row", repetitions);
         report.set("floor_change_max", STEADY_RATIO_MAX);
@@ -240,12 +240,16 @@ impl Ends<'_> {
     fn one_way(&mut self, id: &str, path: Path) -> Result<Round, Box<dyn Error>> {
         let (effort, clock) = (self.bench.session.effort, &self.bench.session.clock);
         let (pair, floor) = (&mut self.pair, &mut self.floor);
-        pair.open(path)?;
         let measured = between_floors(
             effort.rounds,
             clock,
             || Ok::<_, Box<dyn Error>>(floor.round(Lines::Two, effort.warm_up, effort.samples)?),
-            || Ok(pair.round(Timing::RoundTrip, effort.warm_up, effort.samples)?.0),
+            || {
+                // WHY: two ends lock into a rhythm that stays as long as the rings do; one pair of
+                // rings for the whole row would make its ratio a draw from a lottery.
+                pair.open(path)?;
+                Ok(pair.round(Timing::RoundTrip, effort.warm_up, effort.samples)?.0)
+            },
         )?;
         let ratio = measured.pairs(|round| round.p50_ns(clock)).ratio(SEED);
         let states = measured.states(|round| round.p50_ns(clock), SEED);
