@@ -31,12 +31,12 @@ impl TopicError {
     pub(crate) fn new(topic: &str, error: OpenError) -> Self {
         let topic = topic.to_owned();
         match error {
-            OpenError::SchemaMismatch { wanted, found } => {
+            OpenError::SchemaMismatch { wanted, found, .. } => {
                 let difference = first_difference(&wanted.schema, &found.schema);
                 Self::SchemaMismatch { topic, difference: Box::new(difference) }
             }
-            OpenError::QosMismatch { field, found, wanted } => {
-                let cause = OpenError::QosMismatch { field: setting(field), found, wanted };
+            OpenError::QosMismatch { path, field, found, wanted } => {
+                let cause = OpenError::QosMismatch { path, field: setting(field), found, wanted };
                 Self::Open { topic, cause: Box::new(cause) }
             }
             error => Self::Open { topic, cause: Box::new(error) },

@@ -1,6 +1,7 @@
 //! The contract of a topic file: what its creator fixed, and what a joiner asks for.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use crate::error::OpenError;
 use crate::layout::{SCHEMA_BYTES_MAX, TYPE_NAME_BYTES_MAX};
@@ -177,38 +178,40 @@ impl Request {
         })
     }
 
-    /// Checks that `contract` gives what this request asks for.
+    /// Checks that `contract`, of the topic at `path`, gives what this request asks for.
     ///
     /// # Errors
     ///
     /// [`OpenError::SchemaMismatch`], [`OpenError::GatedOnly`] or [`OpenError::QosMismatch`] with
     /// the first field that differs.
-    pub fn check(&self, contract: &Contract) -> Result<(), OpenError> {
+    pub fn check(&self, contract: &Contract, path: &Path) -> Result<(), OpenError> {
         let (wanted, found) = (&self.type_info, &contract.type_info);
         let same_size = wanted.bytes == found.bytes && wanted.align == found.align;
         if wanted.hash != found.hash || !same_size || wanted.sized != found.sized {
             return Err(OpenError::SchemaMismatch {
+                path: path.to_owned(),
                 wanted: Box::new(wanted.clone()),
                 found: Box::new(found.clone()),
             });
         }
         if self.gated_only != contract.gated_only {
-            return Err(OpenError::GatedOnly { found: contract.gated_only });
+            return Err(OpenError::GatedOnly { path: path.to_owned(), found: contract.gated_only });
         }
+        let same = Same { path };
         let shape = contract.shape.request();
         match self.capacity.map(rounded_capacity) {
             Some(c) if self.reader && c <= shape.capacity => {}
-            capacity => same("capacity", &shape.capacity, capacity.as_ref())?,
+            capacity => same.check("capacity", &shape.capacity, capacity.as_ref())?,
         }
-        same("lane_limit", &shape.lane_limit, self.lane_limit.as_ref())?;
-        same("gate_limit", &shape.gate_limit, self.gate_limit.as_ref())?;
-        same("reader_limit", &shape.reader_limit, self.reader_limit.as_ref())?;
+        same.check("lane_limit", &shape.lane_limit, self.lane_limit.as_ref())?;
+        same.check("gate_limit", &shape.gate_limit, self.gate_limit.as_ref())?;
+        same.check("reader_limit", &shape.reader_limit, self.reader_limit.as_ref())?;
         if !self.reader {
-            same("reliability", &contract.reliability, self.reliability.as_ref())?;
+            same.check("reliability", &contract.reliability, self.reliability.as_ref())?;
         }
-        same("history", &contract.history, self.history.as_ref())?;
-        same("persists", &contract.persists, self.persists.as_ref())?;
-        same("wake_edge", &contract.wake_edge, self.wake_edge.as_ref())
+        same.check("history", &contract.history, self.history.as_ref())?;
+        same.check("persists", &contract.persists, self.persists.as_ref())?;
+        same.check("wake_edge", &contract.wake_edge, self.wake_edge.as_ref())
     }
 }
 
@@ -217,17 +220,26 @@ fn rounded_capacity(capacity: u64) -> u64 {
     capacity.checked_next_power_of_two().unwrap_or(u64::MAX)
 }
 
-fn same<V: PartialEq + std::fmt::Debug>(
-    field: &'static str,
-    found: &V,
-    wanted: Option<&V>,
-) -> Result<(), OpenError> {
-    match wanted {
-        Some(wanted) if wanted != found => Err(OpenError::QosMismatch {
-            field,
-            found: format!("{found:?}"),
-            wanted: format!("{wanted:?}"),
-        }),
-        _ => Ok(()),
+/// Compares settings with those of the topic at `path`.
+struct Same<'a> {
+    path: &'a Path,
+}
+
+impl Same<'_> {
+    fn check<V: PartialEq + std::fmt::Debug>(
+        &self,
+        field: &'static str,
+        found: &V,
+        wanted: Option<&V>,
+    ) -> Result<(), OpenError> {
+        match wanted {
+            Some(wanted) if wanted != found => Err(OpenError::QosMismatch {
+                path: self.path.to_owned(),
+                field,
+                found: format!("{found:?}"),
+                wanted: format!("{wanted:?}"),
+            }),
+            _ => Ok(()),
+        }
     }
 }

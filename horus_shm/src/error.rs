@@ -82,18 +82,22 @@ pub enum OpenError {
     },
     /// The topic carries another type.
     #[error(
-        "the topic carries '{}' ({} bytes), and this end '{}' ({} bytes): schemas differ",
-        found.name, found.bytes, wanted.name, wanted.bytes
+        "{} carries '{}' ({} bytes), and this end '{}' ({} bytes): schemas differ",
+        path.display(), found.name, found.bytes, wanted.name, wanted.bytes
     )]
     SchemaMismatch {
+        /// The topic.
+        path: PathBuf,
         /// This end's type.
         wanted: Box<TypeInfo>,
         /// The topic's type.
         found: Box<TypeInfo>,
     },
     /// A setting that was asked for differs from what the creator fixed.
-    #[error("{field} is {found} in the topic, and {wanted} was asked for")]
+    #[error("{field} of {} is {found}, and {wanted} was asked for", path.display())]
     QosMismatch {
+        /// The topic.
+        path: PathBuf,
         /// The setting.
         field: &'static str,
         /// The topic's value.
@@ -111,10 +115,13 @@ pub enum OpenError {
     },
     /// Gated-only rings and open ones do not mix.
     #[error(
-        "the file is {} ring, and an end of the other kind was asked for",
+        "{} is {} ring, and an end of the other kind was asked for",
+        path.display(),
         if *found { "a gated-only" } else { "an open" }
     )]
     GatedOnly {
+        /// The ring.
+        path: PathBuf,
         /// True if the file is gated-only.
         found: bool,
     },

@@ -24,8 +24,9 @@ pub fn join<M: LaneMemory>(memory: &M, gate: u32, back_to: u64) -> u64 {
     cursor.store(guess, edge::CURSOR_ADVANCE);
     // ORDERING(gate): pairs with the fence in `LaneWriter::find_room`.
     memory.fence(edge::GATE_JOIN);
-    // ORDERING(head): pairs with the store in `LaneWriter::write`.
-    let start = head.load(edge::HEAD_SEE).min(POSITION_MAX).min(back_to);
+    // Relaxed: what lies below a start was vouched for by the head that `takeover::session` saw,
+    // and what lies from it on is by the stamps.
+    let start = head.get().min(POSITION_MAX).min(back_to);
     // Relaxed: the fence above released all that comes before it.
     cursor.set(start + 1);
     start
@@ -36,10 +37,9 @@ pub fn join<M: LaneMemory>(memory: &M, gate: u32, back_to: u64) -> u64 {
 ///
 /// To be called by one who claimed the gate from a dead owner.
 pub fn resume<M: LaneMemory>(memory: &M, gate: u32) -> Option<u64> {
-    // Relaxed: the claim of the gate ordered it.
+    // Relaxed: the end of the dead owner ordered the cursor, and the stamps order what is read.
     let cursor = memory.cursor(gate).get();
-    // ORDERING(head): pairs with the store in `LaneWriter::write`.
-    let head = memory.block().head.load(edge::HEAD_SEE).min(POSITION_MAX);
+    let head = memory.block().head.get().min(POSITION_MAX);
     (cursor != 0 && cursor & JOINING == 0 && cursor - 1 <= head).then(|| cursor - 1)
 }
 

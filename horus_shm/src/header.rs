@@ -120,6 +120,9 @@ pub fn decode(
     if header.layout_version != LAYOUT_VERSION {
         return Err(HeaderError::Version(header.layout_version));
     }
+    if bytes.len() < HEADER_BYTES {
+        return Err(damaged("file size", file_bytes, format!("at least {HEADER_BYTES}")));
+    }
     if header.endianness != ENDIANNESS {
         return Err(damaged("byte order", format!("{:#x}", header.endianness), "little-endian"));
     }

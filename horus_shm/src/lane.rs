@@ -15,6 +15,9 @@ use crate::sync::{Word, edge};
 /// A reader that was lapped this often within one call gives up until the next call.
 pub const RESYNC_MAX: u32 = 3;
 
+/// Looks in vain after which a reader makes sure that nothing is damaged.
+const IDLE_LOOKS: u64 = 256;
+
 /// Cache lines that the hint of a writer runs ahead.
 const PREFETCH_LINES: u64 = 32;
 
@@ -109,7 +112,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let next = pos + 1;
         // ORDERING(slot): pairs with the load in `LaneReader::read`.
         stamp.store(published(pos), edge::SLOT_PUBLISH);
-        // ORDERING(head): pairs with the loads in `LaneReader::resync` and `gate::join`.
+        // ORDERING(head): pairs with the loads in `LaneReader::resync` and `takeover::session`.
         memory.block().head.store(next, edge::HEAD_PUBLISH);
         self.pos = next;
         // WHY: only where the slot is known to be free: else the hint would take a line away from
@@ -177,6 +180,8 @@ pub struct LaneReader<M> {
     lost: u64,
     skipped: u64,
     busy: u64,
+    /// Looks that found nothing, ever.
+    idle: u64,
 }
 
 impl<M: LaneMemory + Clone> LaneReader<M> {
@@ -185,7 +190,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// `exclusive`: the file is gated-only, so copies cannot race.
     pub fn new(memory: M, pos: u64, gate: u32, exclusive: bool) -> Self {
         let mask = memory.capacity() - 1;
-        Self { memory, mask, pos, gate, exclusive, lost: 0, skipped: 0, busy: 0 }
+        Self { memory, mask, pos, gate, exclusive, lost: 0, skipped: 0, busy: 0, idle: 0 }
     }
 
     /// Copies the next message into `dst`. Bounded work; never blocks.
@@ -202,6 +207,10 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
         if stamp < want {
             // An older message, or this position while it is being written.
+            self.idle += 1;
+            if self.idle.is_multiple_of(IDLE_LOOKS) {
+                self.mend();
+            }
             return Polled::Empty;
         }
         // SAFETY: the caller's contract.
@@ -273,6 +282,24 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
+    /// Finds out whether nothing comes because something is damaged: a stamp that no writer will
+    /// ever put right, or a cursor that holds the writer back for a message long read.
+    #[cold]
+    fn mend(&mut self) {
+        if self.gate != UNGATED && self.memory.cursor(self.gate).get() != self.pos + 1 {
+            self.advance(self.pos);
+        }
+        // ORDERING(head): pairs with the store in `LaneWriter::write`: a head past this position
+        // was stored after its stamp.
+        let head = self.memory.block().head.load(edge::HEAD_SEE);
+        // Relaxed: the acquired head orders it.
+        let stamp = self.memory.stamp(self.pos & self.mask).get() & !SKIP;
+        if head > self.pos && head <= POSITION_MAX && stamp < published(self.pos) {
+            self.lost += 1;
+            self.advance(self.pos + 1);
+        }
+    }
+
     /// Copies the newest message into `dst` and passes over the ones before it, which count as
     /// [`Self::skipped`].
     ///
@@ -283,9 +310,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     pub unsafe fn read_latest(&mut self, dst: *mut u8, bytes: usize) -> Polled {
         for _ in 0..=RESYNC_MAX {
             // WHY: the head is looked at only when there is something: its line is the writer's.
-            // ORDERING(slot): pairs with the store in `LaneWriter::write`.
-            let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
-            if stamp & !SKIP < published(self.pos) {
+            // Relaxed: nothing is read by it; the stamp is looked at again below.
+            if !self.has_message() {
                 return Polled::Empty;
             }
             // ORDERING(head): pairs with the store in `LaneWriter::write`.

@@ -22,6 +22,8 @@ use crate::sys::{self, OpenMode, Stat, lock};
 
 /// Looks at a name that others create and remove all the time before giving up.
 const ATTEMPTS_MAX: u32 = 1000;
+/// Looks at a file that cannot be used before believing that who has it open uses it.
+const IN_USE_ATTEMPTS_MAX: u32 = 100;
 /// Pause while somebody else is in the middle of removing a file.
 const RETIRING_PAUSE: Duration = Duration::from_millis(1);
 
@@ -76,6 +78,9 @@ pub(crate) enum Look {
     Gone,
     /// Somebody is removing it: look again a little later.
     Retiring,
+    /// It cannot be used as it is, and somebody has it open: an error, unless that is only another
+    /// one who looks at it.
+    InUse(Box<OpenError>),
 }
 
 pub(crate) fn open(
@@ -85,13 +90,13 @@ pub(crate) fn open(
     mode: Mode,
 ) -> Result<Arc<Segment>, OpenError> {
     let place = Place { namespace, name };
-    for _ in 0..ATTEMPTS_MAX {
+    for attempt in 0..ATTEMPTS_MAX {
         match place.look()? {
             Look::Found(_) if mode == Mode::Create => {
                 return Err(OpenError::AlreadyExists { path: place.path() });
             }
             Look::Found(segment) => {
-                request.check(segment.contract())?;
+                request.check(segment.contract(), &place.path())?;
                 return Ok(segment);
             }
             Look::Gone if mode == Mode::Open => {
@@ -102,10 +107,18 @@ pub(crate) fn open(
                     return Ok(segment);
                 }
             }
-            Look::Retiring => std::thread::sleep(RETIRING_PAUSE),
+            Look::Retiring => pause(attempt),
+            Look::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
+            Look::InUse(_) => pause(attempt),
         }
     }
     Err(OpenError::Retiring { path: place.path() })
+}
+
+/// Waits a little, not as long as another process that came at the same moment.
+fn pause(attempt: u32) {
+    let spread = std::process::id().wrapping_mul(31).wrapping_add(attempt.wrapping_mul(7)) % 8;
+    std::thread::sleep(RETIRING_PAUSE * (1 + spread) / 4);
 }
 
 pub(crate) fn inspect(
@@ -113,11 +126,13 @@ pub(crate) fn inspect(
     name: &TopicName,
 ) -> Result<Arc<Segment>, OpenError> {
     let place = Place { namespace, name };
-    for _ in 0..ATTEMPTS_MAX {
+    for attempt in 0..ATTEMPTS_MAX {
         match place.look()? {
             Look::Found(segment) => return Ok(segment),
             Look::Gone => return Err(OpenError::NotFound { path: place.path() }),
-            Look::Retiring => std::thread::sleep(RETIRING_PAUSE),
+            Look::Retiring => pause(attempt),
+            Look::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
+            Look::InUse(_) => pause(attempt),
         }
     }
     Err(OpenError::Retiring { path: place.path() })
@@ -171,6 +186,8 @@ impl Place<'_> {
         let fd = match sys::open_file(dir, self.name.file_name(), OpenMode::ReadWrite) {
             Ok(fd) => fd,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::Gone),
+            // Another process holds a lease on it, to find out whether it may be removed.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Look::Retiring),
             Err(error) => return Err(self.unopened(error)),
         };
         let stat = sys::fstat(fd.as_fd()).map_err(self.io("looking at"))?;
@@ -239,6 +256,8 @@ impl Place<'_> {
             format!("owned by user {} (you are {me})", stat.uid)
         } else if stat.links != 1 {
             format!("a file with {} names", stat.links)
+        } else if stat.permissions() & !self.namespace.access().file_mode != 0 {
+            format!("open to others (mode {:04o})", stat.permissions())
         } else {
             return Ok(());
         };
@@ -268,11 +287,11 @@ impl Place<'_> {
         // WHY: the presence lock only speaks for files of this registry. The kernel grants a write
         // lease only on a file that nobody else has open or mapped, whoever they are.
         if !lock::try_write_lease(file.fd.as_fd()).map_err(self.io("taking a lease on"))? {
-            return Err(attended);
+            return Ok(Look::InUse(Box::new(attended)));
         }
         let removed = presence::retire(file).map_err(self.io("removing the stale"));
         let _ = lock::end_lease(file.fd.as_fd());
-        if removed? { Ok(Look::Gone) } else { Err(attended) }
+        Ok(if removed? { Look::Gone } else { Look::InUse(Box::new(attended)) })
     }
 
     /// Makes the file without a name, and links it when it is complete. `None` if somebody else

@@ -8,7 +8,7 @@ use crate::header::{self, HeaderError};
 use crate::layout::HEADER_BYTES;
 use crate::name::TopicName;
 use crate::namespace::Namespace;
-use crate::open::{Place, table_unless_attended};
+use crate::open::{Look, Place, table_unless_attended};
 use crate::presence::{self, Attendance};
 use crate::segment::FileId;
 use crate::sys::{self, OpenMode};
@@ -84,6 +84,8 @@ fn sweep_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Swept, Op
     let fd = match sys::open_file(dir, name.file_name(), OpenMode::ReadWrite) {
         Ok(fd) => fd,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Swept::Gone),
+        // Somebody else is just finding out whether to remove it.
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(Swept::Attended),
         Err(error) => return Err(place.unopened(error)),
     };
     let stat = sys::fstat(fd.as_fd()).map_err(place.io("looking at"))?;
@@ -106,8 +108,9 @@ fn sweep_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Swept, Op
             Ok(if removed { Swept::Removed } else { Swept::Attended })
         }
         Err(HeaderError::Magic | HeaderError::Damaged { .. }) => Ok(Swept::Foreign),
-        Err(error) => Ok(place
-            .replace(&place.file(fd, id), error)
-            .map_or(Swept::Attended, |_| Swept::Removed)),
+        Err(error) => {
+            let look = place.replace(&place.file(fd, id), error)?;
+            Ok(if matches!(look, Look::Gone) { Swept::Removed } else { Swept::Attended })
+        }
     }
 }

@@ -4,6 +4,10 @@ use crate::layout::{LaneBlock, POSITION_MAX, SKIP, published, writing};
 use crate::memory::LaneMemory;
 use crate::sync::{Word, edge};
 
+/// A takeover believes positions up to this: far more than any lane comes to, and far enough below
+/// [`POSITION_MAX`] that the new owner can go on from there.
+const BELIEVED_MAX: u64 = POSITION_MAX / 2;
+
 /// Finds the position at which the new owner `me` goes on, and begins a new epoch there.
 ///
 /// The predecessor may have stopped after any instruction: a slot may be published that the head
@@ -21,7 +25,7 @@ pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     block.epoch_start.set(pos);
     // ORDERING(epoch): pairs with the load in `session`.
     block.epoch_owner.store(me, edge::EPOCH_PUBLISH);
-    // ORDERING(head): pairs with the loads in `LaneReader::resync` and `gate::join`.
+    // ORDERING(head): pairs with the loads in `LaneReader::resync` and `session`.
     block.head.store(pos, edge::HEAD_PUBLISH);
     pos
 }
@@ -56,7 +60,7 @@ fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
     let block = memory.block();
     // Relaxed: the claim of the owner word ordered it.
     let head = block.head.get();
-    if head > POSITION_MAX {
+    if head > BELIEVED_MAX {
         return None;
     }
     let mask = memory.capacity() - 1;
@@ -81,7 +85,7 @@ fn scan<M: LaneMemory>(memory: &M) -> u64 {
         // Relaxed: as in `resume`.
         let stamp = memory.stamp(index).get() & !SKIP;
         let pos = (stamp / 2).wrapping_sub(u64::from(stamp.is_multiple_of(2)));
-        let plausible = stamp != 0 && pos & mask == index && pos <= POSITION_MAX;
+        let plausible = stamp != 0 && pos & mask == index && pos < BELIEVED_MAX;
         let reusable = stamp % 2;
         if plausible { pos + 1 - reusable } else { 0 }
     };

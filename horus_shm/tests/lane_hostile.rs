@@ -10,7 +10,7 @@ use std::fs::OpenOptions;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use horus_shm::layout::{POSITION_MAX, SKIP, published, writing};
 use horus_shm::{
@@ -21,8 +21,10 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use hostile::{Rng, rounds, topic};
 
-/// Longest time that a peer may take for one step before it counts as hung.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How often a watcher looks whether calls come back.
+const LOOK_PERIOD: Duration = Duration::from_millis(10);
+/// Looks in a row that may find a call under way, before it counts as hung.
+const LOOKS_MAX: u32 = 3000;
 /// Words that are scribbled on in one round.
 const SCRIBBLES: u64 = 8;
 /// Marks the messages of the check after the storm.
@@ -255,52 +257,81 @@ impl<'a> Peer<'a> {
     }
 }
 
+/// Runs `body`, which counts the calls that came back, one counter for each thread that calls. A
+/// call that never comes back cannot be ended, so then the process is.
+fn watched<T>(threads: usize, what: &str, body: impl FnOnce(&[AtomicU64]) -> T) -> T {
+    let steps: Vec<_> = (0..threads).map(|_| AtomicU64::new(0)).collect();
+    let stop = AtomicBool::new(false);
+    let watch = || {
+        let mut seen = vec![(u64::MAX, 0); threads];
+        while !stop.load(Ordering::Relaxed) {
+            // Counted in looks: a machine that slept has not waited.
+            std::thread::sleep(LOOK_PERIOD);
+            for (steps, seen) in steps.iter().zip(&mut seen) {
+                let now = steps.load(Ordering::Relaxed);
+                *seen = if now == seen.0 { (now, seen.1 + 1) } else { (now, 0) };
+                if seen.1 > LOOKS_MAX {
+                    eprintln!("{what}: a call does not come back, after {now} that did");
+                    std::process::abort();
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(watch);
+        let answer = catch_unwind(AssertUnwindSafe(|| body(&steps)));
+        stop.store(true, Ordering::Relaxed);
+        answer.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// Scribbles between any two calls of the ends.
 fn storm_in_turn(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler, rounds: u64) {
     let mut peers = Peer::all(kind, segment);
-    for _ in 0..rounds {
-        scribbler.scribble();
-        for peer in &mut peers {
-            (0..4).for_each(|_| peer.step());
+    watched(1, kind.name, |steps| {
+        for _ in 0..rounds {
+            scribbler.scribble();
+            for peer in &mut peers {
+                (0..4).for_each(|_| peer.step());
+                steps[0].fetch_add(1, Ordering::Relaxed);
+            }
         }
-    }
+    });
     guard(|| drop(peers));
 }
 
 /// Scribbles while the ends are in their calls.
 fn storm_at_once(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler, rounds: u64) {
     let stop = AtomicBool::new(false);
-    let steps: Vec<_> = Peer::all(kind, segment).iter().map(|_| AtomicU64::new(0)).collect();
-    std::thread::scope(|scope| {
-        for (index, steps) in steps.iter().enumerate() {
-            let stop = &stop;
-            scope.spawn(move || {
-                let mut peer = Peer::new(kind, segment, index);
-                while !stop.load(Ordering::Relaxed) {
-                    peer.step();
-                    steps.fetch_add(1, Ordering::Relaxed);
-                }
-                guard(|| drop(peer));
-            });
-        }
-        for round in 0..rounds {
-            scribbler.scribble();
-            if round % 100 == 0 {
-                steps.iter().for_each(|steps| expect_step(steps, kind.name));
+    let peers = kind.producers + kind.readings.len();
+    watched(peers, kind.name, |steps| {
+        std::thread::scope(|scope| {
+            for (index, steps) in steps.iter().enumerate() {
+                let stop = &stop;
+                scope.spawn(move || {
+                    let mut peer = Peer::new(kind, segment, index);
+                    while !stop.load(Ordering::Relaxed) {
+                        peer.step();
+                        steps.fetch_add(1, Ordering::Relaxed);
+                    }
+                    guard(|| drop(peer));
+                });
             }
-        }
-        stop.store(true, Ordering::Relaxed);
+            for round in 0..rounds {
+                scribbler.scribble();
+                if round % 100 == 0 {
+                    steps.iter().for_each(await_step);
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
     });
 }
 
-/// Waits for a peer's next step. One that never comes cannot be ended, so the process is.
-fn expect_step(steps: &AtomicU64, what: &str) {
-    let (before, start) = (steps.load(Ordering::Relaxed), Instant::now());
+/// Waits for the next step of a thread that is watched.
+fn await_step(steps: &AtomicU64) {
+    let before = steps.load(Ordering::Relaxed);
     while steps.load(Ordering::Relaxed) == before {
-        if start.elapsed() > PATIENCE {
-            eprintln!("{what}: a call has not come back within {PATIENCE:?}");
-            std::process::abort();
-        }
         std::thread::yield_now();
     }
 }
@@ -318,7 +349,8 @@ fn expect_survival(kind: &Kind, storm: Storm, storms: u64, rounds: u64) -> Resul
         scribbler.rng = Rng(seed);
         storm(kind, &segment, &mut scribbler, rounds / storms);
         scribbler.scribble_on_all();
-        let recovery = guard(|| check_recovery(kind, &namespace));
+        let check = |steps: &[AtomicU64]| check_recovery(kind, &namespace, &steps[0]);
+        let recovery = watched(1, kind.name, |steps| guard(|| check(steps)));
         if let Some(Err(fault)) = recovery {
             *faults.entry(fault).or_default() += 1;
         }
@@ -333,7 +365,11 @@ fn expect_survival(kind: &Kind, storm: Storm, storms: u64, rounds: u64) -> Resul
 }
 
 /// Whoever opens the topic when the storm is over gets new ends, and messages through them.
-fn check_recovery(kind: &Kind, namespace: &Arc<Namespace>) -> Result<(), String> {
+fn check_recovery(
+    kind: &Kind,
+    namespace: &Arc<Namespace>,
+    steps: &AtomicU64,
+) -> Result<(), String> {
     let segment = Segment::open(namespace, &topic(), &kind.request).unwrap();
     let no_end = |what: &str| format!("no {what} after the storm");
     let producer = producer(&segment, kind.on_stalled).ok_or_else(|| no_end("producer"));
@@ -343,6 +379,7 @@ fn check_recovery(kind: &Kind, namespace: &Arc<Namespace>) -> Result<(), String>
     let (mut last, mut in_step) = (0, 0);
     let (mut sent, mut refused) = (0, 0_u64);
     while sent < 60 * capacity {
+        steps.fetch_add(1, Ordering::Relaxed);
         match producer.send(MARK | (sent + 1)) {
             Ok(()) => sent += 1,
             Err(_) if refused > 1000 => return Err("full for good".into()),

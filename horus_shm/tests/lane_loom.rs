@@ -103,28 +103,13 @@ fn every_weakened_edge_turns_a_model_red() {
     all_are_killed("weakened to relaxed", edges.map(|edge| Mutant::Edge(edge.label)));
 }
 
-/// Uses of an edge that nobody relies on: label, file, and which of the uses in the file.
-///
-/// * What a joiner reads below its start was vouched for by the head that `takeover::session`
-///   loaded, and what it reads from there on by the stamps: `gate` needs no order of its heads.
-/// * The first look of `LaneReader::read_latest` at a stamp decides only whether to look again.
-const SPARE: [(&str, &str, usize); 3] =
-    [("head/see", "gate.rs", 0), ("head/see", "gate.rs", 1), ("slot/see", "lane.rs", 2)];
-
-/// Each single line that uses an ordering needs it, even where the spare ones are weakened along.
+/// Each single line that uses an ordering needs it.
 #[test]
 fn every_use_of_an_edge_is_needed() {
     let mut uses: BTreeSet<Site> =
         MODELS.iter().flat_map(|model| model.sound().sites.iter().copied()).collect();
     uses.retain(|site| site.file.contains("src"));
-    let nth = |&(label, file, n): &(&str, &str, usize)| {
-        let mut same = uses.iter().filter(|site| site.label == label && site.file.ends_with(file));
-        same.nth(n).copied()
-    };
-    let spare: &[Site] = SPARE.iter().filter_map(nth).collect::<Vec<_>>().leak();
-    uses.retain(|site| !spare.contains(site));
-    let mutant = |site| Mutant::Site { site, spare };
-    all_are_killed("weakened on one line", uses.into_iter().map(mutant));
+    all_are_killed("weakened on one line", uses.into_iter().map(Mutant::Site));
 }
 
 /// Without the locks and looks of presence, or the end of a session, some model fails.

@@ -765,7 +765,7 @@ fn a_gated_only_ring_refuses_readers_that_have_no_gate() {
     // A producer leaves out the odd stamp: without a gate they could get torn messages.
     for reading in [Reading::KeepLast, Reading::Observer] {
         let reader = RawConsumer::new(Arc::clone(ring.segment()), reading);
-        assert!(matches!(reader, Err(OpenError::GatedOnly { found: true })), "{reading:?}");
+        assert!(matches!(reader, Err(OpenError::GatedOnly { found: true, .. })), "{reading:?}");
     }
 }
 

@@ -100,7 +100,7 @@ impl RawConsumer {
         // WHY: without the odd stamp, only a gate keeps a copy from being torn: no keep-last
         // reader, and no observer either.
         if contract.gated_only && reading != Reading::Gated {
-            return Err(OpenError::GatedOnly { found: true });
+            return Err(OpenError::GatedOnly { path: segment.path(), found: true });
         }
         if reading == Reading::Gated && !gatable {
             return Err(OpenError::IncompatibleQos {
@@ -197,7 +197,11 @@ impl RawConsumer {
                 continue;
             }
             let area = if self.reading == Reading::Observer { Access::Read } else { Access::Write };
-            let Ok(raw) = self.segment.lane(lane, Access::Read, area) else {
+            // WHY: a bit that lies would have this process read a hole, and on a full file system
+            // that is fatal. Reserving what is reserved costs one system call.
+            let reserved = self.segment.reserve_lane(lane);
+            let raw = reserved.and_then(|()| self.segment.lane(lane, Access::Read, area));
+            let Ok(raw) = raw else {
                 complete = false;
                 continue;
             };
@@ -310,8 +314,10 @@ impl RawConsumer {
         self.mapped |= bit;
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
             let reader = self.lanes.remove(at).reader;
-            let passed_over = reader.lost() + reader.skipped();
-            self.received -= reader.position() - self.starts[lane as usize] - passed_over;
+            let passed = reader.position().wrapping_sub(self.starts[lane as usize]);
+            let passed_over = reader.lost().wrapping_add(reader.skipped());
+            let received = passed.wrapping_sub(passed_over);
+            self.received = self.received.saturating_sub(received);
             self.next = 0;
         }
         if let Some(gate) = self.gate
@@ -384,11 +390,13 @@ impl RawConsumer {
             // Relaxed: a figure. WHY the maximum: a publisher that died between stamp and head
             // leaves a message that was received and is past the head.
             let head = head.map_or(start, |block| block.head.get().min(POSITION_MAX)).max(position);
-            stats.sent += head - start;
-            stats.waiting += head - position;
-            stats.lost += reader.map_or(0, LaneReader::lost);
-            stats.skipped += reader.map_or(0, LaneReader::skipped);
-            stats.busy += reader.map_or(0, LaneReader::busy);
+            // WHY wrapping: a damaged head makes wild figures, which must not make a panic.
+            let add = |sum: &mut u64, figure: u64| *sum = sum.wrapping_add(figure);
+            add(&mut stats.sent, head - start);
+            add(&mut stats.waiting, head - position);
+            add(&mut stats.lost, reader.map_or(0, LaneReader::lost));
+            add(&mut stats.skipped, reader.map_or(0, LaneReader::skipped));
+            add(&mut stats.busy, reader.map_or(0, LaneReader::busy));
         }
         stats
     }

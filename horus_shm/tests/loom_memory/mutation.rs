@@ -30,8 +30,8 @@ pub(crate) struct Site {
 pub(crate) enum Mutant {
     /// An edge, wherever it is used, becomes relaxed; a fence is left out.
     Edge(&'static str),
-    /// The same, but only on one line; and on those that are spare anyway.
-    Site { site: Site, spare: &'static [Site] },
+    /// The same, but only on one line.
+    Site(Site),
     /// A step of a protocol is left out; whoever takes the step asks [`flawed`].
     Flaw(&'static str),
 }
@@ -41,7 +41,7 @@ impl Mutant {
     fn concerns(self, site: &Site) -> bool {
         match self {
             Self::Edge(label) | Self::Flaw(label) => label == site.label,
-            Self::Site { site: mutated, spare } => mutated == *site || spare.contains(site),
+            Self::Site(mutated) => mutated == *site,
         }
     }
 }
@@ -50,7 +50,7 @@ impl fmt::Display for Mutant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Edge(label) | Self::Flaw(label) => f.pad(label),
-            Self::Site { site: Site { label, file, line }, .. } => {
+            Self::Site(Site { label, file, line }) => {
                 let file = file.rsplit('/').next().unwrap_or(file);
                 f.pad(&format!("{label} at {file}:{line}"))
             }
