@@ -36,7 +36,7 @@ impl<T: Pod> Consumer<T> {
     /// The next message, or `None` if there is none right now. Never blocks.
     ///
     /// Wait-free: bounded work, no allocation, no system call, but for the first message of a
-    /// publisher that came later, whose lane is mapped then. An empty look pauses the CPU once, so
+    /// publisher that came later, whose lane is mapped then. An empty look pauses the CPU briefly, so
     /// a loop around it needs no spin hint of its own. `None` in a forked child.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
@@ -94,8 +94,7 @@ impl<T: Pod> Consumer<T> {
         if best.is_some() {
             self.raw.take(of_lane);
         } else {
-            // WHY: as at an empty look of `RawConsumer::recv`.
-            std::hint::spin_loop();
+            self.raw.pause();
         }
         best
     }

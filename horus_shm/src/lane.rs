@@ -207,11 +207,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
         if stamp < want {
             // An older message, or this position while it is being written.
-            self.idle += 1;
-            if self.idle.is_multiple_of(IDLE_LOOKS) {
-                self.mend();
-            }
-            return Polled::Empty;
+            return self.nothing();
         }
         // SAFETY: the caller's contract.
         if stamp == want && unsafe { self.copy_out(want, dst, bytes) } {
@@ -261,7 +257,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             // ORDERING(slot): pairs with the store in `LaneWriter::write`.
             let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
             if stamp & !SKIP < want {
-                return Polled::Empty;
+                return self.nothing();
             }
             if stamp == want {
                 // SAFETY: the caller's contract.
@@ -282,6 +278,16 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
+    /// Counts a look that found nothing.
+    #[inline(always)]
+    fn nothing(&mut self) -> Polled {
+        self.idle += 1;
+        if self.idle.is_multiple_of(IDLE_LOOKS) {
+            self.mend();
+        }
+        Polled::Empty
+    }
+
     /// Finds out whether nothing comes because something is damaged: a stamp that no writer will
     /// ever put right, or a cursor that holds the writer back for a message long read.
     #[cold]
@@ -292,9 +298,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         // ORDERING(head): pairs with the store in `LaneWriter::write`: a head past this position
         // was stored after its stamp.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
-        // Relaxed: the acquired head orders it.
-        let stamp = self.memory.stamp(self.pos & self.mask).get() & !SKIP;
-        if head > self.pos && head <= POSITION_MAX && stamp < published(self.pos) {
+        for _ in 0..self.memory.capacity() {
+            // Relaxed: the acquired head orders it.
+            let stamp = self.memory.stamp(self.pos & self.mask).get() & !SKIP;
+            if head <= self.pos || head > POSITION_MAX || stamp >= published(self.pos) {
+                break;
+            }
             self.lost += 1;
             self.advance(self.pos + 1);
         }
@@ -312,7 +321,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             // WHY: the head is looked at only when there is something: its line is the writer's.
             // Relaxed: nothing is read by it; the stamp is looked at again below.
             if !self.has_message() {
-                return Polled::Empty;
+                return self.nothing();
             }
             // ORDERING(head): pairs with the store in `LaneWriter::write`.
             let head = self.memory.block().head.load(edge::HEAD_SEE);

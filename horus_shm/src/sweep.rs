@@ -89,6 +89,9 @@ fn sweep_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Swept, Op
         Err(error) => return Err(place.unopened(error)),
     };
     let stat = sys::fstat(fd.as_fd()).map_err(place.io("looking at"))?;
+    if stat.links == 0 {
+        return Ok(Swept::Gone);
+    }
     place.check_kind(&stat)?;
     let id = FileId::of(&stat);
     // WHY: an exclusive lock on top of one's own shared one succeeds, so what this process
