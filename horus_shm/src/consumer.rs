@@ -94,7 +94,8 @@ impl<T: Pod> Consumer<T> {
         if best.is_some() {
             self.raw.take(of_lane);
         } else {
-            self.raw.pause();
+            // WHY: as after an empty look of `RawConsumer::recv`.
+            std::hint::spin_loop();
         }
         best
     }
