@@ -5,6 +5,7 @@
 //! one line    near and far write the same word              a single line changes hands
 //! ```
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd};
@@ -37,6 +38,9 @@ const LINES: usize = 2;
 /// Rounds with each number of pauses from which the best one is reported; fewer if the run has
 /// fewer.
 const CHOICE_ROUNDS: u32 = 25;
+
+/// Rounds over which the best number of pauses is judged, from one round to the next.
+const ROUNDS_REMEMBERED: usize = 5;
 
 /// Messages timed per round of that choice; fewer if the run's rounds are shorter.
 const CHOICE_SAMPLES: u64 = 4_000;
@@ -199,6 +203,8 @@ pub struct Floor {
     /// What [`Lines::Two`] was best with when the run began.
     pauses: u32,
     resolution_ticks: u64,
+    /// By lines and pauses: the medians of the last rounds, in ticks.
+    last: [[VecDeque<f64>; PAUSES_MAX as usize + 1]; 2],
     choice: Effort,
 }
 
@@ -237,7 +243,8 @@ impl Floor {
         let rounds = effort.rounds.min(CHOICE_ROUNDS);
         let choice = Effort { rounds, warm_up: samples.div_ceil(4), samples };
         let resolution_ticks = clock.resolution_ticks();
-        let mut floor = Floor { memory, peer, source, pauses: 0, resolution_ticks, choice };
+        let last = Default::default();
+        let mut floor = Floor { memory, peer, source, pauses: 0, resolution_ticks, last, choice };
         let one_line = floor.choose_spin(Lines::One, clock)?;
         let two_lines = floor.choose_spin(Lines::Two, clock)?;
         floor.pauses = two_lines.pauses;
@@ -245,10 +252,11 @@ impl Floor {
     }
 
     /// One round of verified round trips: a part of `samples` with each number of pauses, of which
-    /// the best counts. Spins for as long as it takes.
+    /// the one counts that was best over the last rounds. Spins for as long as it takes.
     ///
     /// WHY: how to spin best changes with where the machine puts the two CPUs, which a virtual one
-    /// may do at any moment; a floor that is not the lowest would flatter what stands on it.
+    /// may do at any moment; a floor that is not the lowest would flatter what stands on it. And
+    /// the best of each single round would be a stroke of luck, with which no ring can compare.
     ///
     /// # Errors
     ///
@@ -258,7 +266,12 @@ impl Floor {
         let mut best: Option<(f64, Round)> = None;
         for pauses in 0..=PAUSES_MAX {
             let round = self.run(lines, pauses, plan)?.0;
-            let median = round.ticks.median_within(self.resolution_ticks);
+            let last = &mut self.last[usize::from(lines == Lines::Two)][pauses as usize];
+            last.push_back(round.ticks.median_within(self.resolution_ticks));
+            if last.len() > ROUNDS_REMEMBERED {
+                last.pop_front();
+            }
+            let median = stats::median(&mut last.iter().copied().collect::<Vec<f64>>());
             if best.as_ref().is_none_or(|&(least, _)| median < least) {
                 best = Some((median, round));
             }
