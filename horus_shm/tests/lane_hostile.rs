@@ -497,7 +497,6 @@ fn whoever_follows_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     let dead = consumer(&segment, Reading::Gated).unwrap();
     (0..4).for_each(|message| producer.send(message).unwrap());
-    std::mem::forget(dead);
     let (shape, start) = (segment.shape(), segment.shape().reader_area().start as usize);
     let second_stamp = (shape.lane(0).start + 2 * shape.stride() - 8) as usize;
     // Its owner words name nobody who lives, as after its death.
@@ -510,6 +509,8 @@ fn whoever_follows_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
     }
     let mut successor = consumer(&segment, Reading::Gated).unwrap();
     assert!(gets_through(&mut producer, &mut successor), "stuck with {:?}", successor.stats());
+    // Only now, for its drop would tidy up.
+    drop(dead);
 }
 
 #[test]
