@@ -36,8 +36,8 @@ impl<T: Pod> Consumer<T> {
     /// The next message, or `None` if there is none right now. Never blocks.
     ///
     /// Wait-free: bounded work, no allocation, no system call, but for the first message of a
-    /// publisher that came later, whose lane is mapped then. An empty look pauses the CPU briefly, so
-    /// a loop around it needs no spin hint of its own. `None` in a forked child.
+    /// publisher that came later, whose lane is mapped then. An empty look pauses the CPU briefly,
+    /// so a loop around it needs no spin hint of its own. `None` in a forked child.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         let mut message = MaybeUninit::<T>::uninit();
