@@ -29,7 +29,7 @@ static FORKS_ENDED: AtomicU64 = AtomicU64::new(0);
 static LOCK_FDS: [AtomicI32; LOCK_FD_LIMIT] = [const { AtomicI32::new(NO_FD) }; LOCK_FD_LIMIT];
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// Counts the forks between this process and the first of its ancestors that used this library.
+/// Grows with every fork: greater here than in any ancestor that used this library.
 ///
 /// What was made at another epoch belongs to an ancestor. One relaxed load.
 #[inline(always)]
