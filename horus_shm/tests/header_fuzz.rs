@@ -7,7 +7,8 @@ use std::fs;
 use std::sync::Arc;
 
 use horus_shm::layout::{
-    ENDIANNESS, HEADER_BYTES, Header, LAYOUT_VERSION, MAGIC, PART_ALIGN, SCHEMA_OFFSET,
+    ENDIANNESS, HEADER_BYTES, Header, LAYOUT_VERSION, MAGIC, PART_ALIGN, RETIRED_OFFSET,
+    SCHEMA_OFFSET,
 };
 use horus_shm::{OpenError, RawConsumer, Reading, Reliability, Segment};
 
@@ -100,6 +101,7 @@ fn mutate(rng: &mut Rng, image: &mut Image) {
 fn first_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
     let header = image.header();
     let stored = (image.file_bytes as usize).min(HEADER_BYTES);
+    let retired = RETIRED_OFFSET as usize;
     let schema_end = SCHEMA_OFFSET as u64 + u64::from(header.schema_bytes);
     let faults = [
         (header.magic != MAGIC, "magic"),
@@ -109,6 +111,7 @@ fn first_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
         (header.registry_id != scene.namespace.registry().id(), "registry"),
         (image.checksum() != Some(header.crc), "checksum"),
         (schema_end > stored as u64, "schema past the end"),
+        (image.bytes[retired..retired + 8] != [0; 8], "retired"),
         (header.file_bytes != image.file_bytes, "recorded size"),
         (!image.file_bytes.is_multiple_of(PART_ALIGN), "size of whole parts"),
         (!header.capacity.is_power_of_two(), "capacity"),
@@ -220,7 +223,7 @@ fn what_lies_between_the_parts_of_a_header_is_not_looked_at() {
     let scene = Scene::new();
     let mut image = scene.image();
     let end = SCHEMA_OFFSET + image.header().schema_bytes as usize;
-    let retired = horus_shm::layout::RETIRED_OFFSET as usize;
+    let retired = RETIRED_OFFSET as usize;
     image.bytes[size_of::<Header>()..retired].fill(0xa5);
     image.bytes[end..].fill(0xa5);
     assert!(attempt(&scene, &image, false, 0));
