@@ -52,6 +52,7 @@ mod sweep;
 pub mod sync;
 mod sys;
 pub mod takeover;
+pub mod wait;
 
 pub use bytemuck::{Pod, Zeroable, bytes_of};
 

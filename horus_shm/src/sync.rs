@@ -81,8 +81,17 @@ pub mod edge {
     /// ORDERING(ready): Acquire load of the ready bits. Pairs with [`READY_PUBLISH`].
     pub const READY_SEE: Edge = Edge::new("ready/see", Ordering::Acquire);
 
+    /// ORDERING(wake): SeqCst fence of a sender between what it published and its look at the
+    /// waiters. Pairs with [`WAKE_ANNOUNCE`], the Dekker way: either the sender sees the waiter,
+    /// or the waiter sees what was published. Where waiters make barriers for both, the sender
+    /// has none.
+    pub const WAKE_LOOK: Edge = Edge::new("wake/look", Ordering::SeqCst);
+    /// ORDERING(wake): SeqCst fence of a waiter between its announcement and its last look. Pairs
+    /// with [`WAKE_LOOK`].
+    pub const WAKE_ANNOUNCE: Edge = Edge::new("wake/announce", Ordering::SeqCst);
+
     /// Every edge above, for the mutation gate and the table in the docs.
-    pub const ALL: [Edge; 15] = [
+    pub const ALL: [Edge; 17] = [
         SLOT_PUBLISH,
         SLOT_SEE,
         OVERWRITE_BEGIN,
@@ -98,6 +107,8 @@ pub mod edge {
         OWNER_SEE,
         EPOCH_PUBLISH,
         EPOCH_SEE,
+        WAKE_LOOK,
+        WAKE_ANNOUNCE,
     ];
 
     /// The edges of lane discovery, where the other side of the pair is a system call.
@@ -116,10 +127,14 @@ pub trait Word {
     fn store(&self, value: u64, edge: Edge);
     /// Sets `bits` at the edge's ordering.
     fn set_bits(&self, bits: u64, edge: Edge);
-    /// Counts one more, relaxed: a figure for people.
-    fn count(&self) {
-        self.set(self.get().wrapping_add(1));
-    }
+    /// Sets `bits`, relaxed.
+    fn raise(&self, bits: u64);
+    /// Clears `bits`, relaxed.
+    fn lower(&self, bits: u64);
+    /// Counts one more, relaxed and in one step.
+    fn count(&self);
+    /// Counts one less, relaxed and in one step.
+    fn uncount(&self);
     /// Replaces `old` by `new` at the edge's ordering; relaxed on failure. True if it did.
     fn claim(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
@@ -150,8 +165,20 @@ impl Word for AtomicU64 {
         AtomicU64::fetch_or(self, bits, edge.ordering);
     }
 
+    fn raise(&self, bits: u64) {
+        self.fetch_or(bits, Ordering::Relaxed);
+    }
+
+    fn lower(&self, bits: u64) {
+        self.fetch_and(!bits, Ordering::Relaxed);
+    }
+
     fn count(&self) {
         self.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn uncount(&self) {
+        self.fetch_sub(1, Ordering::Relaxed);
     }
 
     #[inline]

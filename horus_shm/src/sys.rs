@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use libc::{c_char, c_int, mode_t, off_t, ssize_t};
 
+pub(crate) mod futex;
 pub(crate) mod lock;
 
 // Presence bytes lie beyond 2^40, so offsets must have 64 bits.

@@ -67,6 +67,10 @@ models! {
         a_topic_is_never_split,
         a_file_without_its_name_is_not_attended,
         a_topic_that_all_leave_leaves_no_file;
+    wait:
+        no_wake_is_lost,
+        no_wake_is_lost_in_a_stream,
+        every_sleeper_is_woken;
 }
 
 fn check(name: &str) {

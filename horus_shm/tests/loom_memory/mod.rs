@@ -7,6 +7,7 @@
 pub(crate) mod attendance;
 pub(crate) mod ends;
 pub(crate) mod mutation;
+pub(crate) mod sleepers;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -47,6 +48,10 @@ fn stores_left() -> Option<u32> {
 
 /// True if the running thread executes another store.
 fn may_store() -> bool {
+    // WHY: a model that failed unwinds through drops, and loom is of no use any more.
+    if std::thread::panicking() {
+        return false;
+    }
     let Some(left) = stores_left() else { return true };
     DYING.set(Some((thread::current().id(), left.saturating_sub(1))));
     left > 0
@@ -95,6 +100,30 @@ impl Word for LoomWord {
         let ordering = mutation::ordering(edge);
         if may_store() {
             self.atomic().fetch_or(bits, ordering);
+        }
+    }
+
+    fn raise(&self, bits: u64) {
+        if may_store() {
+            self.atomic().fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+
+    fn lower(&self, bits: u64) {
+        if may_store() {
+            self.atomic().fetch_and(!bits, Ordering::Relaxed);
+        }
+    }
+
+    fn count(&self) {
+        if may_store() {
+            self.atomic().fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn uncount(&self) {
+        if may_store() {
+            self.atomic().fetch_sub(1, Ordering::Relaxed);
         }
     }
 

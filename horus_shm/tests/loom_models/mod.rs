@@ -4,3 +4,4 @@ pub(crate) mod gate;
 pub(crate) mod lane;
 pub(crate) mod presence;
 pub(crate) mod takeover;
+pub(crate) mod wait;

@@ -1,0 +1,141 @@
+//! Sleeping on words of memory, and barriers on the CPUs of other processes.
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use libc::{c_int, c_long};
+
+/// From `linux/futex.h`; libc has the structure, not the flag.
+const FUTEX2_SIZE_U32: u32 = 2;
+const FUTEX2_PRIVATE: u32 = libc::FUTEX_PRIVATE_FLAG as u32;
+
+/// Words that one call can wait for (`FUTEX_WAITV_MAX`).
+pub(crate) const WAITV_MAX: usize = 128;
+
+const NANOS_PER_SECOND: u32 = 1_000_000_000;
+
+/// Who can sleep on a word, or is meant by a barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Threads of this process.
+    Process,
+    /// Every process that has registered.
+    Machine,
+}
+
+/// What the kernel compares and sleeps on: the low half of a shared word.
+fn futex_of(word: &AtomicU64) -> *const u32 {
+    // WHY: files are little-endian, so the low half comes first.
+    std::ptr::from_ref(word).cast()
+}
+
+fn timespec(duration: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: duration.as_secs().min(i64::MAX as u64) as libc::time_t,
+        tv_nsec: duration.subsec_nanos() as _,
+    }
+}
+
+/// Sleeps while the low half of `word` is `seen`, until woken or `timeout` is over.
+///
+/// May return early, for no reason.
+pub(crate) fn wait(word: &AtomicU64, seen: u32, timeout: Duration, scope: Scope) {
+    let operation = libc::FUTEX_WAIT | private(scope);
+    let timeout = timespec(timeout);
+    // SAFETY: the word is valid for as long as it is borrowed, and the timeout for the call.
+    unsafe { libc::syscall(libc::SYS_futex, futex_of(word), operation, seen, &raw const timeout) };
+}
+
+/// Wakes all who sleep on `word`; returns how many did.
+pub(crate) fn wake_all(word: &AtomicU64, scope: Scope) -> u32 {
+    let operation = libc::FUTEX_WAKE | private(scope);
+    // SAFETY: the word is valid for as long as it is borrowed.
+    let woken = unsafe { libc::syscall(libc::SYS_futex, futex_of(word), operation, c_int::MAX) };
+    u32::try_from(woken).unwrap_or(0)
+}
+
+const fn private(scope: Scope) -> c_int {
+    match scope {
+        Scope::Process => libc::FUTEX_PRIVATE_FLAG,
+        Scope::Machine => 0,
+    }
+}
+
+/// As the kernel's `struct futex_waitv`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiter {
+    value: u64,
+    address: u64,
+    flags: u32,
+    reserved: u32,
+}
+
+impl Waiter {
+    /// Nobody; a place in an array.
+    pub(crate) const NONE: Self = Self { value: 0, address: 0, flags: 0, reserved: 0 };
+
+    pub(crate) fn new(word: &AtomicU64, seen: u32, scope: Scope) -> Self {
+        let private = if scope == Scope::Process { FUTEX2_PRIVATE } else { 0 };
+        let address = futex_of(word).expose_provenance() as u64;
+        Self { value: seen.into(), address, flags: FUTEX2_SIZE_U32 | private, reserved: 0 }
+    }
+}
+
+/// Sleeps while all of `waiters` find their words as they saw them, for `timeout` at most.
+///
+/// May return early, for no reason. False if this kernel cannot do it (Linux before 5.16).
+///
+/// # Safety
+///
+/// The words stay where they are for the call.
+pub(crate) unsafe fn wait_any(waiters: &[Waiter], timeout: Duration) -> bool {
+    debug_assert!(waiters.len() <= WAITV_MAX);
+    let deadline = timespec(monotonic() + timeout);
+    // SAFETY: the array and the deadline are valid for the call, the words by the caller.
+    let woken = unsafe {
+        libc::syscall(
+            libc::SYS_futex_waitv,
+            waiters.as_ptr(),
+            waiters.len() as c_int,
+            0,
+            &raw const deadline,
+            libc::CLOCK_MONOTONIC,
+        )
+    };
+    woken >= 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS)
+}
+
+/// CLOCK_MONOTONIC.
+pub(crate) fn monotonic() -> Duration {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is valid for the write; the clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    let nanos = u32::try_from(now.tv_nsec).unwrap_or(0) % NANOS_PER_SECOND;
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), nanos)
+}
+
+/// Makes this process one that [`barrier`] reaches; false if the kernel will not.
+pub(crate) fn register_for_barriers(scope: Scope) -> bool {
+    membarrier(match scope {
+        Scope::Process => libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+        Scope::Machine => libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED,
+    })
+}
+
+/// A full memory barrier on every CPU that runs a registered process; false if the kernel will
+/// not. A fifth of a microsecond if none of them runs, up to 20 µs else.
+pub(crate) fn barrier(scope: Scope) -> bool {
+    membarrier(match scope {
+        Scope::Process => libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
+        Scope::Machine => libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED,
+    })
+}
+
+fn membarrier(command: c_int) -> bool {
+    let (flags, cpu): (c_int, c_int) = (0, 0);
+    // SAFETY: the call takes no pointer.
+    let done: c_long = unsafe { libc::syscall(libc::SYS_membarrier, command, flags, cpu) };
+    done == 0
+}

@@ -1,0 +1,231 @@
+//! Eventcounts in real memory: those of a topic file, and those between threads of a process.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use std::time::Duration;
+
+use super::{Eventcount, Patience, Sleeper, has_sleepers, wait_until, wake};
+use crate::contract::WakeEdge;
+use crate::fork::ForkLocal;
+use crate::layout::WaitBlock;
+use crate::sync::{self, Edge, edge};
+use crate::sys::futex::{self, Scope, WAITV_MAX, Waiter};
+
+/// Who pays for the store-load order: both sides a fence, or the waiter a barrier for both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    Fences,
+    Barrier,
+}
+
+impl Order {
+    /// For one who wakes others at a topic with `wake_edge`. Registers this process, once, if it
+    /// has to be reached by barriers; if the kernel will not, the sender pays.
+    pub(crate) fn of_sender(wake_edge: WakeEdge) -> Self {
+        match wake_edge {
+            WakeEdge::Membarrier if registered(Scope::Machine) => Self::Barrier,
+            _ => Self::Fences,
+        }
+    }
+
+    /// For one who sleeps at a topic with `wake_edge`.
+    pub(crate) const fn of_waiter(wake_edge: WakeEdge) -> Self {
+        match wake_edge {
+            WakeEdge::Membarrier => Self::Barrier,
+            WakeEdge::Fence => Self::Fences,
+        }
+    }
+}
+
+/// What this process has asked the kernel for.
+#[derive(Debug, Default)]
+struct Registrations {
+    process: OnceLock<bool>,
+    machine: OnceLock<bool>,
+}
+
+static REGISTRATIONS: ForkLocal<Registrations> = ForkLocal::new();
+
+/// True if barriers of `scope` reach this process.
+fn registered(scope: Scope) -> bool {
+    let registrations = REGISTRATIONS.get();
+    let place = match scope {
+        Scope::Process => &registrations.process,
+        Scope::Machine => &registrations.machine,
+    };
+    *place.get_or_init(|| {
+        let registered = futex::register_for_barriers(scope);
+        // ORDERING(wake): a barrier that came before the registration came before all that this
+        // process sends from here on: its announcement will be seen.
+        sync::fence(edge::WAKE_LOOK);
+        registered
+    })
+}
+
+/// An eventcount of which the words lie elsewhere.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Event<'a> {
+    wake: &'a AtomicU64,
+    waiters: &'a AtomicU64,
+    sleeper: Sleeper,
+    order: Order,
+    scope: Scope,
+}
+
+impl<'a> Event<'a> {
+    /// Where the readers of a topic sleep.
+    #[inline(always)]
+    pub(crate) const fn of_messages(
+        block: &'a WaitBlock<AtomicU64>,
+        sleeper: Sleeper,
+        order: Order,
+    ) -> Self {
+        let (wake, waiters) = (&block.wake, &block.waiters);
+        Self { wake, waiters, sleeper, order, scope: Scope::Machine }
+    }
+
+    /// Where the publishers of a reliable topic sleep until there is room.
+    #[inline(always)]
+    pub(crate) const fn of_room(
+        block: &'a WaitBlock<AtomicU64>,
+        sleeper: Sleeper,
+        order: Order,
+    ) -> Self {
+        let (wake, waiters) = (&block.room, &block.room_waiters);
+        Self { wake, waiters, sleeper, order, scope: Scope::Machine }
+    }
+}
+
+impl Eventcount for Event<'_> {
+    type Word = AtomicU64;
+
+    #[inline(always)]
+    fn wake(&self) -> &AtomicU64 {
+        self.wake
+    }
+
+    #[inline(always)]
+    fn waiters(&self) -> &AtomicU64 {
+        self.waiters
+    }
+
+    fn sleeper(&self) -> Sleeper {
+        self.sleeper
+    }
+
+    #[inline(always)]
+    fn fence_of_sender(&self, edge: Edge) {
+        match self.order {
+            Order::Fences => sync::fence(edge),
+            // ORDERING(wake): SeqCst, for the compiler alone: the waiter's barrier makes the CPU
+            // follow. Pairs with the fence in `sleep_once`.
+            Order::Barrier => compiler_fence(Ordering::SeqCst),
+        }
+    }
+
+    fn fence_of_waiter(events: &[&Self], edge: Edge) -> bool {
+        // WHY: also where barriers do the rest: senders that could not register use fences.
+        sync::fence(edge);
+        let needs = |scope| events.iter().any(|e| (e.order, e.scope) == (Order::Barrier, scope));
+        let made = |scope| !needs(scope) || futex::barrier(scope);
+        made(Scope::Machine) && made(Scope::Process)
+    }
+
+    fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) {
+        let ([event], [seen]) = (events, seen) else { return sleep_at_any(events, seen, timeout) };
+        futex::wait(event.wake, *seen, timeout, event.scope);
+    }
+
+    fn rouse(&self) -> u32 {
+        futex::wake_all(self.wake, self.scope)
+    }
+}
+
+fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) {
+    let mut waiters = [Waiter::NONE; WAITV_MAX];
+    for (waiter, (event, &seen)) in waiters.iter_mut().zip(events.iter().zip(seen)) {
+        *waiter = Waiter::new(event.wake, seen, event.scope);
+    }
+    let waiters = &waiters[..events.len()];
+    // SAFETY: the words are borrowed for the call.
+    let can = !waiters.is_empty() && unsafe { futex::wait_any(waiters, timeout) };
+    if !can {
+        let slice = if waiters.is_empty() { timeout } else { timeout.min(super::POLL) };
+        std::thread::sleep(slice);
+    }
+}
+
+/// Sleepers of one kind among the threads of this process, and who wakes them.
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use std::time::Duration;
+///
+/// use horus_shm::wait::{EventCount, Patience};
+///
+/// let (there, event) = (AtomicBool::new(false), EventCount::new());
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         there.store(true, Ordering::Relaxed);
+///         event.notify();
+///     });
+///     let look = || there.load(Ordering::Relaxed).then_some("found");
+///     assert_eq!(event.wait_until(Patience::endless(), look), Some("found"));
+/// });
+/// ```
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct EventCount {
+    wake: AtomicU64,
+    waiters: AtomicU64,
+    order: Order,
+}
+
+impl EventCount {
+    /// An eventcount at which nobody sleeps.
+    #[must_use]
+    pub fn new() -> Self {
+        let order = if registered(Scope::Process) { Order::Barrier } else { Order::Fences };
+        Self { wake: AtomicU64::new(0), waiters: AtomicU64::new(0), order }
+    }
+
+    #[inline(always)]
+    fn event(&self) -> Event<'_> {
+        let Self { wake, waiters, order } = self;
+        let (sleeper, scope) = (Sleeper::Counted, Scope::Process);
+        Event { wake, waiters, sleeper, order: *order, scope }
+    }
+
+    /// Wakes all who sleep. To be called after what they wait for has been stored.
+    ///
+    /// Costs one load, and no system call, if nobody sleeps.
+    #[inline(always)]
+    pub fn notify(&self) {
+        if has_sleepers(&self.event()) {
+            self.wake_all();
+        }
+    }
+
+    #[cold]
+    fn wake_all(&self) {
+        wake(&self.event());
+    }
+
+    /// Looks until there is something, or until the patience ends.
+    ///
+    /// Spins, then blocks; wakes at least every 50 ms to look. `look` is called at least once, by
+    /// this thread only.
+    pub fn wait_until<R>(
+        &self,
+        patience: Patience,
+        look: impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        wait_until(&[&self.event()], patience, look)
+    }
+}
+
+impl Default for EventCount {
+    fn default() -> Self {
+        Self::new()
+    }
+}

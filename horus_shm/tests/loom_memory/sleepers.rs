@@ -1,0 +1,94 @@
+//! An eventcount of the models: loom's words, and a futex made of a lock and a condition.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use horus_shm::sync::Edge;
+use horus_shm::wait::{Eventcount, Sleeper};
+use loom::sync::atomic::{self, Ordering};
+use loom::sync::{Condvar, Mutex};
+
+use super::{LoomWord, mutation};
+
+#[derive(Debug)]
+struct Parts {
+    wake: LoomWord,
+    waiters: LoomWord,
+    /// The kernel's: comparing the word and going to sleep are one step.
+    bucket: Mutex<()>,
+    asleep: Condvar,
+}
+
+/// One sleeper's view of an eventcount, or a waker's.
+#[derive(Debug, Clone)]
+pub(crate) struct LoomEvent {
+    parts: Rc<Parts>,
+    sleeper: Sleeper,
+}
+
+impl LoomEvent {
+    pub(crate) fn new() -> Self {
+        let parts = Parts {
+            wake: LoomWord::new(0),
+            waiters: LoomWord::new(0),
+            bucket: Mutex::new(()),
+            asleep: Condvar::new(),
+        };
+        Self { parts: Rc::new(parts), sleeper: Sleeper::Counted }
+    }
+
+    /// The same eventcount for another sleeper.
+    pub(crate) fn seen_by(&self, sleeper: Sleeper) -> Self {
+        Self { parts: Rc::clone(&self.parts), sleeper }
+    }
+}
+
+impl Eventcount for LoomEvent {
+    type Word = LoomWord;
+
+    fn wake(&self) -> &LoomWord {
+        &self.parts.wake
+    }
+
+    fn waiters(&self) -> &LoomWord {
+        &self.parts.waiters
+    }
+
+    fn sleeper(&self) -> Sleeper {
+        self.sleeper
+    }
+
+    #[track_caller]
+    fn fence_of_sender(&self, edge: Edge) {
+        fence(edge);
+    }
+
+    #[track_caller]
+    fn fence_of_waiter(_events: &[&Self], edge: Edge) -> bool {
+        fence(edge);
+        true
+    }
+
+    /// For ever: a wake that was lost shows as a deadlock.
+    fn sleep(events: &[&Self], seen: &[u32], _timeout: Duration) {
+        let ([event], [seen]) = (events, seen) else { panic!("the models sleep at one event") };
+        let bucket = event.parts.bucket.lock().unwrap();
+        if horus_shm::sync::Word::get(&event.parts.wake) as u32 == *seen {
+            drop(event.parts.asleep.wait(bucket).unwrap());
+        }
+    }
+
+    fn rouse(&self) -> u32 {
+        drop(self.parts.bucket.lock().unwrap());
+        self.parts.asleep.notify_all();
+        0
+    }
+}
+
+#[track_caller]
+fn fence(edge: Edge) {
+    let ordering = mutation::ordering(edge);
+    if ordering != Ordering::Relaxed {
+        atomic::fence(ordering);
+    }
+}

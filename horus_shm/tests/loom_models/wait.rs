@@ -1,0 +1,67 @@
+//! Waiting: no wake is lost, whoever is in the middle of what.
+
+use std::rc::Rc;
+
+use horus_shm::sync::Word;
+use horus_shm::wait::{SLICE, Sleeper, has_sleepers, sleep_once, wake};
+use loom::thread;
+
+use crate::loom_memory::LoomWord;
+use crate::loom_memory::mutation::explore;
+use crate::loom_memory::sleepers::LoomEvent;
+
+fn send(messages: &LoomWord, event: &LoomEvent) {
+    // Relaxed: what a sender publishes may be ordered by nothing but the eventcount's fences.
+    messages.set(messages.get() + 1);
+    if has_sleepers(event) {
+        wake(event);
+    }
+}
+
+fn wait_for(wanted: u64, messages: &LoomWord, event: &LoomEvent) {
+    let look = || (messages.get() >= wanted).then_some(());
+    while sleep_once(&[event], SLICE, look).or_else(look).is_none() {}
+}
+
+/// Whoever waits for a message gets on once it was sent: a lost wake is a deadlock.
+pub(crate) fn no_wake_is_lost() {
+    explore(3, || {
+        let (messages, event) = (Rc::new(LoomWord::new(0)), LoomEvent::new());
+        let (theirs, seen) = (Rc::clone(&messages), event.seen_by(Sleeper::Bit(3)));
+        let waiting = thread::spawn(move || wait_for(1, &theirs, &seen));
+        send(&messages, &event);
+        waiting.join().unwrap();
+    });
+}
+
+/// Nor the second one, while the sleeper of the first is on its way back.
+pub(crate) fn no_wake_is_lost_in_a_stream() {
+    explore(2, || {
+        let (messages, event) = (Rc::new(LoomWord::new(0)), LoomEvent::new());
+        let (theirs, seen) = (Rc::clone(&messages), event.clone());
+        let waiting = thread::spawn(move || {
+            wait_for(1, &theirs, &seen);
+            wait_for(2, &theirs, &seen);
+        });
+        send(&messages, &event);
+        send(&messages, &event);
+        waiting.join().unwrap();
+    });
+}
+
+/// Every sleeper is woken, however they announce themselves.
+pub(crate) fn every_sleeper_is_woken() {
+    for sleepers in [[Sleeper::Bit(0), Sleeper::Bit(1)], [Sleeper::Counted; 2]] {
+        explore(2, move || {
+            let (messages, event) = (Rc::new(LoomWord::new(0)), LoomEvent::new());
+            let waiting = sleepers.map(|sleeper| {
+                let (theirs, seen) = (Rc::clone(&messages), event.seen_by(sleeper));
+                thread::spawn(move || wait_for(1, &theirs, &seen))
+            });
+            send(&messages, &event);
+            for waiting in waiting {
+                waiting.join().unwrap();
+            }
+        });
+    }
+}
