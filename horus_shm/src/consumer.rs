@@ -1,6 +1,7 @@
 //! The consuming end of a ring, as the user of a message type sees it.
 
 mod raw;
+mod watch;
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -8,9 +9,11 @@ use std::mem::MaybeUninit;
 use bytemuck::Pod;
 
 pub use raw::{RawConsumer, ReadStats, Reading};
+pub use watch::Watch;
 
 use crate::error::OpenError;
 use crate::lane::Polled;
+use crate::wait::Patience;
 
 /// The consuming end of a ring of `T`. `Send`, not `Sync`: one thread at a time.
 #[derive(Debug)]
@@ -60,6 +63,21 @@ impl<T: Pod> Consumer<T> {
         unsafe { self.raw.recv(dst, size_of::<T>()) == Polled::Message }
     }
 
+    /// [`Self::recv`], but waits for a message until the patience ends.
+    ///
+    /// Blocks, asleep but for a short spin at first; no wake is lost. `None` at once in a forked
+    /// child.
+    pub fn recv_until(&mut self, patience: Patience) -> Option<T> {
+        let mut message = MaybeUninit::<T>::uninit();
+        let dst = message.as_mut_ptr().cast();
+        // SAFETY: room for a `T`, whose size `new` compared with the ring's payload.
+        match unsafe { self.raw.recv_until(patience, dst, size_of::<T>()) } {
+            // SAFETY: all bytes were written, and any bytes are a `T`.
+            Polled::Message => Some(unsafe { message.assume_init() }),
+            Polled::Empty | Polled::Busy => None,
+        }
+    }
+
     /// The newest message that was not received yet; older ones are passed over and counted as
     /// skipped. `None` if there is nothing new.
     ///
@@ -82,6 +100,7 @@ impl<T: Pod> Consumer<T> {
             }
             // SAFETY: all bytes were written, and any bytes are a `T`.
             let message = unsafe { message.assume_init() };
+            self.raw.note(lane);
             if best.as_ref().is_some_and(|best| key(best) > key(&message)) {
                 self.raw.pass_over(lane);
                 continue;

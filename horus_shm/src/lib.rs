@@ -42,6 +42,7 @@ mod name;
 mod namespace;
 mod open;
 pub mod owner;
+mod place;
 pub mod presence;
 mod producer;
 mod region;
@@ -56,7 +57,7 @@ pub mod wait;
 
 pub use bytemuck::{Pod, Zeroable, bytes_of};
 
-pub use consumer::{Consumer, RawConsumer, ReadStats, Reading};
+pub use consumer::{Consumer, RawConsumer, ReadStats, Reading, Watch};
 pub use contract::{Contract, Reliability, Request, TypeInfo, WakeEdge};
 pub use error::OpenError;
 pub use fork::fork_epoch;

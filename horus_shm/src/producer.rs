@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
@@ -12,12 +13,15 @@ use crate::error::OpenError;
 use crate::fork::fork_epoch;
 use crate::gate;
 use crate::lane::LaneWriter;
+use crate::layout::WaitBlock;
 use crate::memory::RawLane;
 use crate::owner;
+use crate::place::{self, FRUITLESS_MAX};
 use crate::region::Access;
 use crate::segment::Segment;
 use crate::sync::{Word, edge};
 use crate::takeover::{end_session, take_over};
+use crate::wait::{Event, Order, Patience, Sleeper, has_sleepers, wait_until, wake};
 
 /// A full producer asks at most this often whether the reader it waits for is alive.
 const PROBE_PERIOD: Duration = Duration::from_millis(1);
@@ -103,8 +107,14 @@ pub struct RawProducer {
     me: u64,
     on_stalled: OnStalled,
     refused: Option<Refused>,
+    wait: *const WaitBlock<AtomicU64>,
+    order: Order,
+    fruitless: u32,
     segment: Arc<Segment>,
 }
+
+// SAFETY: `wait` points into the segment, which is kept and is `Sync`; all else is `Send`.
+unsafe impl Send for RawProducer {}
 
 impl RawProducer {
     /// Claims a lane: a free one, or one whose owner is dead, where that one stopped.
@@ -120,6 +130,9 @@ impl RawProducer {
         let contract = segment.contract();
         let (gated_only, limit) = (contract.gated_only, contract.shape.request().lane_limit);
         let gated = gated_only || contract.reliability == Reliability::Reliable;
+        let wait: *const _ = segment.wait_block(Access::Write)?;
+        // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
+        let order = Order::of_sender(contract.wake_edge);
         let me = segment.me();
         let blocks: Vec<_> = (0..limit)
             .map(|lane| segment.lane_block(lane, Access::Write))
@@ -129,6 +142,8 @@ impl RawProducer {
             return Err(OpenError::TooManyPublishers { limit });
         };
         let block = blocks[lane as usize];
+        // A predecessor may have died waiting for room.
+        segment.wait_block(Access::Write)?.room_waiters.lower(1 << lane);
         let raw = match Self::open_lane(&segment, lane) {
             Ok(raw) => raw,
             Err(error) => {
@@ -139,7 +154,8 @@ impl RawProducer {
         let pos = take_over(&raw, me);
         let writer = LaneWriter::new(raw, pos, gated, gated_only);
         let epoch = fork_epoch();
-        Ok(Self { writer, epoch, lane, me, on_stalled, refused: None, segment })
+        let (refused, fruitless) = (None, 0);
+        Ok(Self { writer, epoch, lane, me, on_stalled, refused, wait, order, fruitless, segment })
     }
 
     /// Reserves and maps the lane, and tells readers that it is there.
@@ -169,10 +185,81 @@ impl RawProducer {
         }
         // SAFETY: the caller's contract; this end owns the lane.
         match unsafe { self.writer.write(src, bytes) } {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.tell();
+                Ok(())
+            }
             // SAFETY: the caller's contract.
             Err(_) => unsafe { self.send_when_full(src, bytes) },
         }
+    }
+
+    /// Wakes the readers that sleep: a load of a line that rarely changes if none does.
+    #[inline(always)]
+    fn tell(&mut self) {
+        if has_sleepers(&self.readers()) {
+            self.wake();
+        }
+    }
+
+    #[inline(always)]
+    fn readers(&self) -> Event<'_> {
+        // SAFETY: points into the segment, which this end keeps; all of it atomics.
+        Event::of_messages(unsafe { &*self.wait }, Sleeper::Counted, self.order)
+    }
+
+    #[cold]
+    fn wake(&mut self) {
+        if wake(&self.readers()) > 0 {
+            self.fruitless = 0;
+            return;
+        }
+        // WHY: a sleeper that died leaves its bit, and each send would cost a system call.
+        self.fruitless += 1;
+        if self.fruitless < FRUITLESS_MAX {
+            return;
+        }
+        self.fruitless = 0;
+        place::reap_sleepers(&self.segment);
+    }
+
+    /// [`Self::send`], but waits for room until the patience ends.
+    ///
+    /// Blocks: spins, then sleeps until a reader has read on, and looks at least every 50 ms.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`]; [`SendError::Full`] only after that.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::send`].
+    pub unsafe fn send_until(
+        &mut self,
+        patience: Patience,
+        src: *const u8,
+        bytes: usize,
+    ) -> Result<(), SendError<()>> {
+        // SAFETY: the caller's contract.
+        match unsafe { self.send(src, bytes) } {
+            Err(SendError::Full(())) => {}
+            outcome => return outcome,
+        }
+        let segment = Arc::clone(&self.segment);
+        let event = segment.wait_block(Access::Write).ok().map(|block| {
+            let order = Order::of_waiter(segment.contract().wake_edge);
+            Event::of_room(block, Sleeper::Bit(self.lane), order)
+        });
+        let events: &[&Event<'_>] = match &event {
+            Some(event) => &[event],
+            None => &[],
+        };
+        let look = || {
+            // SAFETY: the caller's contract.
+            let outcome = unsafe { self.send(src, bytes) };
+            (!matches!(outcome, Err(SendError::Full(())))).then_some(outcome)
+        };
+        wait_until(events, patience, look).unwrap_or(Err(SendError::Full(())))
     }
 
     /// Looks after the reader that holds this lane back, and tries again if that made room.
@@ -198,6 +285,7 @@ impl RawProducer {
             }
             // SAFETY: the caller's contract; this end owns the lane.
             if unsafe { self.writer.write(src, bytes) }.is_ok() {
+                self.tell();
                 return Ok(());
             }
         }
@@ -255,6 +343,8 @@ impl Drop for RawProducer {
         if fork_epoch() != self.epoch {
             return;
         }
+        // SAFETY: as in `readers`.
+        unsafe { &*self.wait }.room_waiters.lower(1 << self.lane);
         if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
             end_session(block);
             owner::release(&block.owner);
@@ -307,6 +397,17 @@ impl<T: Pod> Producer<T> {
         let src = std::ptr::from_ref(message).cast();
         // SAFETY: a `T` is readable for its size, which `new` compared with the ring's payload.
         unsafe { self.raw.send(src, size_of::<T>()) }
+    }
+
+    /// [`Self::send_ref`], but waits for room until the patience ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`]; [`SendError::Full`] only after that.
+    pub fn send_until(&mut self, patience: Patience, message: &T) -> Result<(), SendError<()>> {
+        let src = std::ptr::from_ref(message).cast();
+        // SAFETY: as in `send_ref`.
+        unsafe { self.raw.send_until(patience, src, size_of::<T>()) }
     }
 
     /// What lies under the type.

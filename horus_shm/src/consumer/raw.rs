@@ -1,19 +1,23 @@
 //! The consuming end whatever its messages are: a cursor in every lane, and where it starts.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
+use super::watch::{Progress, Watch, event_of};
 use crate::contract::Reliability;
 use crate::error::OpenError;
 use crate::fork::fork_epoch;
 use crate::gate;
 use crate::lane::{LaneReader, Polled, UNGATED};
-use crate::layout::POSITION_MAX;
+use crate::layout::{POSITION_MAX, WaitBlock};
 use crate::memory::{LaneMemory, RawLane};
 use crate::owner;
+use crate::place::{self, FRUITLESS_MAX, Place};
 use crate::region::Access;
 use crate::segment::Segment;
 use crate::sync::{Word, edge};
 use crate::takeover;
+use crate::wait::{Event, Order, Patience, Sleeper, has_sleepers, wait_until, wake};
 
 /// Messages in a row that make a burst.
 const BURST_MIN: u64 = 2;
@@ -70,7 +74,7 @@ pub struct RawConsumer {
     chance: u64,
     /// The ready bits that were looked at.
     known: u64,
-    ready: *const std::sync::atomic::AtomicU64,
+    ready: *const AtomicU64,
     epoch: u64,
     /// By lane: where this reader starts.
     starts: Box<[u64]>,
@@ -78,13 +82,34 @@ pub struct RawConsumer {
     mapped: u64,
     ignored: u64,
     reading: Reading,
-    reader: Option<u32>,
+    place: Option<Place>,
     gate: Option<u32>,
+    /// Behind a gate: where publishers wait for room, and how they are woken.
+    room: Option<Room>,
+    progress: Arc<Progress>,
     segment: Arc<Segment>,
 }
 
-// SAFETY: `ready` points into the segment, which is kept and is `Sync`; all else is `Send`.
+// SAFETY: `ready` and `room` point into the segment, which is kept and is `Sync`; all else is
+// `Send`.
 unsafe impl Send for RawConsumer {}
+
+/// Where the publishers of a reliable topic wait for room.
+#[derive(Debug)]
+struct Room {
+    block: *const WaitBlock<AtomicU64>,
+    order: Order,
+    /// Wakes in a row that woke nobody.
+    fruitless: u32,
+}
+
+impl Room {
+    #[inline(always)]
+    fn event(&self) -> Event<'_> {
+        // SAFETY: points into the segment, which the consumer keeps; all of it atomics.
+        Event::of_room(unsafe { &*self.block }, Sleeper::Counted, self.order)
+    }
+}
 
 impl RawConsumer {
     /// Joins as a reader, from the present head of every lane on, plus the topic's history.
@@ -125,12 +150,15 @@ impl RawConsumer {
             mapped: 0,
             ignored: 0,
             reading,
-            reader: None,
+            place: None,
             gate: None,
+            room: None,
+            progress: Arc::new(Progress::new(&[])),
             segment,
         };
         // WHY: from here on the drop gives back whatever was claimed.
         this.join()?;
+        this.progress = Arc::new(Progress::new(&this.starts));
         this.look_for_lanes();
         Ok(this)
     }
@@ -139,9 +167,13 @@ impl RawConsumer {
         let segment = Arc::clone(&self.segment);
         let mut adopted = false;
         if self.reading != Reading::Observer {
-            self.reader = Some(claim_reader(&segment)?);
+            self.place = Some(Place::claim(&segment)?);
         }
         if self.reading == Reading::Gated {
+            // WHY: before the first cursor: whoever wakes others must be known to the kernel.
+            let order = Order::of_sender(segment.contract().wake_edge);
+            let block = segment.wait_block(Access::Write)?;
+            self.room = Some(Room { block, order, fruitless: 0 });
             let (gate, predecessor) = claim_gate(&segment)?;
             self.gate = Some(gate);
             adopted = predecessor != 0 && segment.contract().gated_only;
@@ -176,7 +208,7 @@ impl RawConsumer {
     }
 
     #[inline(always)]
-    fn ready(&self) -> &std::sync::atomic::AtomicU64 {
+    fn ready(&self) -> &AtomicU64 {
         // SAFETY: points into the segment, which this end keeps; an atomic, never torn down.
         unsafe { &*self.ready }
     }
@@ -280,13 +312,13 @@ impl RawConsumer {
             // SAFETY: the caller's contract.
             match unsafe { self.lanes[lane].reader.read(dst, bytes) } {
                 Polled::Message => {
-                    self.received += 1;
-                    self.sequence = self.lanes[lane].reader.position();
+                    self.take(lane);
                     return Polled::Message;
                 }
                 Polled::Empty => {}
                 Polled::Busy => busy = true,
             }
+            self.note(lane);
         }
         if busy { Polled::Busy } else { Polled::Empty }
     }
@@ -329,6 +361,7 @@ impl RawConsumer {
             return;
         }
         self.ignored |= bit;
+        self.progress.set_ignored(self.ignored);
         self.mapped |= bit;
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
             let reader = self.lanes.remove(at).reader;
@@ -363,7 +396,9 @@ impl RawConsumer {
             // ORDERING(head): pairs with the store in `LaneWriter::write`.
             None => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
         };
+        self.progress.set(lane, self.starts[lane as usize]);
         self.ignored &= !bit;
+        self.progress.set_ignored(self.ignored);
         self.mapped &= !bit;
         // WHY: makes the next call look for lanes.
         self.known = 0;
@@ -387,10 +422,66 @@ impl RawConsumer {
         self.lanes[lane].reader.count_skipped();
     }
 
-    /// Counts what [`Self::latest_of`] just read of a lane as received.
+    /// Counts what was just read of a lane as received.
+    #[inline(always)]
     pub(super) fn take(&mut self, lane: usize) {
         self.received += 1;
         self.sequence = self.lanes[lane].reader.position();
+        self.note(lane);
+    }
+
+    /// Tells those who wait, on either side, how far the reader of a lane is.
+    #[inline(always)]
+    pub(super) fn note(&mut self, lane: usize) {
+        let Followed { lane, reader } = &self.lanes[lane];
+        self.progress.set(*lane, reader.position());
+        if self.room.as_ref().is_some_and(|room| has_sleepers(&room.event())) {
+            self.wake_publishers();
+        }
+    }
+
+    #[cold]
+    fn wake_publishers(&mut self) {
+        let Some(room) = &mut self.room else { return };
+        if wake(&room.event()) > 0 {
+            room.fruitless = 0;
+            return;
+        }
+        // WHY: as in `RawProducer::wake`: the bit of a dead one would cost a system call a message.
+        room.fruitless += 1;
+        if room.fruitless >= FRUITLESS_MAX {
+            room.fruitless = 0;
+            place::reap_publishers(&self.segment);
+        }
+    }
+
+    /// [`Self::recv`], but waits for a message until the patience ends.
+    ///
+    /// Blocks; see [`Watch::wait_any`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    pub unsafe fn recv_until(&mut self, patience: Patience, dst: *mut u8, bytes: usize) -> Polled {
+        let segment = Arc::clone(&self.segment);
+        let event = event_of(&segment, self.place.as_ref().map(Place::index));
+        let events: &[&Event<'_>] = match &event {
+            Some(event) => &[event],
+            None => &[],
+        };
+        let look = || {
+            // SAFETY: the caller's contract.
+            let polled = unsafe { self.recv(dst, bytes) };
+            (polled == Polled::Message || self.is_forked()).then_some(polled)
+        };
+        wait_until(events, patience, look).unwrap_or(Polled::Empty)
+    }
+
+    /// A watch on this consumer, for whoever waits on its behalf.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        let place = self.place.as_ref().map(Place::index);
+        Watch::new(Arc::clone(&self.segment), Arc::clone(&self.progress), place)
     }
 
     /// The ledger since this reader joined. Costs a look at every lane's head.
@@ -460,23 +551,7 @@ impl Drop for RawConsumer {
         {
             gate::free(block, cursors.iter(), me, me);
         }
-        if let Some(reader) = self.reader
-            && let Ok(block) = self.segment.reader_block(reader, Access::Write)
-        {
-            owner::release(&block.owner);
-        }
     }
-}
-
-fn claim_reader(segment: &Segment) -> Result<u32, OpenError> {
-    let limit = segment.shape().request().reader_limit;
-    let blocks: Vec<_> = (0..limit)
-        .map(|reader| segment.reader_block(reader, Access::Write))
-        .collect::<Result<_, _>>()?;
-    let owners = blocks.iter().map(|block| &block.owner);
-    owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner))
-        .map(|(reader, _)| reader)
-        .ok_or(OpenError::TooManySubscribers { limit })
 }
 
 /// Claims a gate; also says whose place it takes, 0 for a free one.
