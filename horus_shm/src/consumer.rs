@@ -90,28 +90,26 @@ impl<T: Pod> Consumer<T> {
         }
         self.raw.look_for_lanes();
         let mut best: Option<T> = None;
-        let mut of_lane = 0;
+        let mut of_best = None;
         for lane in 0..self.raw.lane_count() {
             let mut message = MaybeUninit::<T>::uninit();
             let dst = message.as_mut_ptr().cast();
             // SAFETY: room for a `T`, as in `recv`.
-            if unsafe { self.raw.latest_of(lane, dst, size_of::<T>()) } != Polled::Message {
-                continue;
-            }
+            let found = unsafe { self.raw.latest_of(lane, dst, size_of::<T>()) };
+            let Some(arrival) = found else { continue };
             // SAFETY: all bytes were written, and any bytes are a `T`.
             let message = unsafe { message.assume_init() };
-            self.raw.note(lane);
             if best.as_ref().is_some_and(|best| key(best) > key(&message)) {
                 self.raw.pass_over(lane);
                 continue;
             }
-            if best.replace(message).is_some() {
-                self.raw.pass_over(of_lane);
+            best = Some(message);
+            if let Some((passed, _)) = of_best.replace((lane, arrival)) {
+                self.raw.pass_over(passed);
             }
-            of_lane = lane;
         }
-        if best.is_some() {
-            self.raw.take(of_lane);
+        if let Some((lane, arrival)) = of_best {
+            self.raw.take(lane, arrival);
         } else {
             // WHY: as after an empty look of `RawConsumer::recv`.
             std::hint::spin_loop();
@@ -149,5 +147,9 @@ impl<T: Pod> Consumer<T> {
     #[must_use]
     pub const fn raw(&self) -> &RawConsumer {
         &self.raw
+    }
+
+    pub(crate) const fn raw_mut(&mut self) -> &mut RawConsumer {
+        &mut self.raw
     }
 }

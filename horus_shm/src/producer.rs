@@ -12,15 +12,17 @@ use crate::contract::Reliability;
 use crate::error::OpenError;
 use crate::fork::fork_epoch;
 use crate::gate;
-use crate::lane::LaneWriter;
+use crate::lane::{Blocked, LaneWriter, NoRoom};
 use crate::layout::WaitBlock;
-use crate::memory::RawLane;
+use crate::loan::{LoanError, RawLoan};
+use crate::memory::{LaneMemory, RawLane};
 use crate::owner;
 use crate::place::{self, FRUITLESS_MAX};
 use crate::region::Access;
 use crate::segment::Segment;
 use crate::sync::{Word, edge};
 use crate::takeover::{end_session, take_over};
+use crate::telemetry;
 use crate::wait::{Event, Order, Patience, Sleeper, has_sleepers, wait_until, wake};
 
 /// A full producer asks at most this often whether the reader it waits for is alive.
@@ -110,6 +112,8 @@ pub struct RawProducer {
     wait: *const WaitBlock<AtomicU64>,
     order: Order,
     fruitless: u32,
+    /// Slots can be pinned, and are used in place.
+    in_place: bool,
     segment: Arc<Segment>,
 }
 
@@ -152,10 +156,13 @@ impl RawProducer {
             }
         };
         let pos = take_over(&raw, me);
-        let writer = LaneWriter::new(raw, pos, gated, gated_only);
-        let epoch = fork_epoch();
-        let (refused, fruitless) = (None, 0);
-        Ok(Self { writer, epoch, lane, me, on_stalled, refused, wait, order, fruitless, segment })
+        let writer = LaneWriter::new(raw, pos, gated, gated_only).numbering();
+        let in_place = contract.shape.request().pinnable;
+        let (epoch, refused, fruitless) = (fork_epoch(), None, 0);
+        #[rustfmt::skip]
+        return Ok(Self {
+            writer, epoch, lane, me, on_stalled, refused, wait, order, fruitless, in_place, segment,
+        });
     }
 
     /// Reserves and maps the lane, and tells readers that it is there.
@@ -184,14 +191,109 @@ impl RawProducer {
             return Err(SendError::Forked(()));
         }
         // SAFETY: the caller's contract; this end owns the lane.
-        match unsafe { self.writer.write(src, bytes) } {
+        match unsafe { self.write(src, bytes) } {
             Ok(()) => {
                 self.tell();
                 Ok(())
             }
-            // SAFETY: the caller's contract.
-            Err(_) => unsafe { self.send_when_full(src, bytes) },
+            Err(NoRoom) => self.when_full(|this| {
+                // SAFETY: the caller's contract.
+                unsafe { this.write(src, bytes) }.map(|()| this.tell())
+            }),
         }
+    }
+
+    /// Copies a message into the next slot and publishes it.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::send`].
+    #[inline(always)]
+    unsafe fn write(&mut self, src: *const u8, bytes: usize) -> Result<(), NoRoom> {
+        if self.in_place {
+            // SAFETY: the caller's contract.
+            return unsafe { self.write_in_place(src, bytes) };
+        }
+        let pos = self.writer.position();
+        if telemetry::is_sampled(pos) {
+            telemetry::note_published(self.writer.memory().block(), pos);
+        }
+        // SAFETY: the caller's contract; this end owns the lane.
+        unsafe { self.writer.write(src, bytes) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Self::send`].
+    unsafe fn write_in_place(&mut self, src: *const u8, bytes: usize) -> Result<(), NoRoom> {
+        let index = self.begin()?;
+        // SAFETY: the caller's contract; the slot is this end's until it is committed.
+        unsafe { self.writer.memory().store_exclusive(index, src, bytes) };
+        self.commit(bytes as u64);
+        Ok(())
+    }
+
+    /// Takes the next slot that nobody has pinned.
+    fn begin(&mut self) -> Result<u64, NoRoom> {
+        for _ in 0..=self.segment.shape().capacity() {
+            match self.writer.begin() {
+                Ok(index) => return Ok(index),
+                Err(Blocked::NoRoom) => return Err(NoRoom),
+                Err(Blocked::Pinned { reader }) => {
+                    // WHY: the pins of the dead do not count.
+                    if !place::reap(&self.segment, reader) {
+                        self.writer.skip();
+                    }
+                }
+            }
+        }
+        // Every slot is pinned, which only a damaged file can say.
+        Err(NoRoom)
+    }
+
+    /// Publishes the slot that [`Self::begin`] gave.
+    fn commit(&mut self, bytes: u64) {
+        let pos = self.writer.position();
+        if telemetry::is_sampled(pos) {
+            telemetry::note_published(self.writer.memory().block(), pos);
+        }
+        self.writer.commit(bytes);
+    }
+
+    /// Lends the next slot, to be filled where it is.
+    ///
+    /// Wait-free but for the probe of a dead reader and of pins. One at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn loan(&mut self) -> Result<RawLoan<'_>, LoanError> {
+        if fork_epoch() != self.epoch {
+            return Err(LoanError::Forked);
+        }
+        if !self.in_place {
+            return Err(LoanError::NotPinnable { path: self.segment.path() });
+        }
+        let index = match self.begin() {
+            Ok(index) => index,
+            Err(NoRoom) => self.when_full(Self::begin).map_err(|error| match error {
+                SendError::Full(()) => LoanError::Full,
+                SendError::Forked(()) => LoanError::Forked,
+                SendError::RegionLost(()) => LoanError::RegionLost,
+            })?,
+        };
+        let address = self.writer.memory().slot(index);
+        Ok(RawLoan::new(self, address))
+    }
+
+    /// Publishes a loan of `bytes` bytes.
+    pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
+        if fork_epoch() != self.epoch {
+            return Err(SendError::Forked(()));
+        }
+        self.commit(bytes);
+        self.tell();
+        Ok(())
     }
 
     /// Wakes the readers that sleep: a load of a line that rarely changes if none does.
@@ -210,6 +312,7 @@ impl RawProducer {
 
     #[cold]
     fn wake(&mut self) {
+        self.writer.memory().block().wakes.count();
         if wake(&self.readers()) > 0 {
             self.fruitless = 0;
             return;
@@ -263,13 +366,13 @@ impl RawProducer {
     }
 
     /// Looks after the reader that holds this lane back, and tries again if that made room.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::send`].
     #[cold]
-    unsafe fn send_when_full(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
+    fn when_full<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self) -> Result<R, NoRoom>,
+    ) -> Result<R, SendError<()>> {
         let now = Instant::now();
+        self.writer.memory().block().refused.count();
         let position = self.position();
         // WHY: a send that succeeded since then began a new run, without having to say so.
         let run = self.refused.filter(|run| run.position == position);
@@ -283,10 +386,8 @@ impl RawProducer {
             if !self.clear_slowest_gate(now - since) {
                 break;
             }
-            // SAFETY: the caller's contract; this end owns the lane.
-            if unsafe { self.writer.write(src, bytes) }.is_ok() {
-                self.tell();
-                return Ok(());
+            if let Ok(done) = attempt(self) {
+                return Ok(done);
             }
         }
         Err(SendError::Full(()))
@@ -321,7 +422,7 @@ impl RawProducer {
     /// Messages that this lane has carried since the file was made, by all of its owners.
     #[must_use]
     pub const fn position(&self) -> u64 {
-        self.writer.position()
+        self.writer.number()
     }
 
     /// Index of the lane.
@@ -414,6 +515,10 @@ impl<T: Pod> Producer<T> {
     #[must_use]
     pub const fn raw(&self) -> &RawProducer {
         &self.raw
+    }
+
+    pub(crate) const fn raw_mut(&mut self) -> &mut RawProducer {
+        &mut self.raw
     }
 
     /// Messages that this lane has carried since the ring was made, by all of its owners.

@@ -20,8 +20,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(starts: &[u64]) -> Self {
-        let positions = starts.iter().map(|&start| AtomicU64::new(start)).collect();
+    pub(crate) fn new(starts: impl IntoIterator<Item = u64>) -> Self {
+        let positions = starts.into_iter().map(AtomicU64::new).collect();
         Self { positions, ignored: AtomicU64::new(0) }
     }
 
