@@ -221,6 +221,13 @@ impl Skips {
         self.behind == (pos + 1) & Self::POSITION_MASK && self.count > 0
     }
 
+    /// True if all of them lie before `position`, for one who saw `head`.
+    #[must_use]
+    pub const fn all_before(self, position: u64, head: u64) -> bool {
+        let since = head.wrapping_sub(self.behind) & Self::POSITION_MASK;
+        self.count == 0 || (position <= head && head - position <= since)
+    }
+
     /// The position for which the count holds, for one who saw `head`: the head, or what lies
     /// behind the last skip if the head did not know of it yet.
     #[must_use]

@@ -142,6 +142,15 @@ pub fn count<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     (position.saturating_sub(skips.count), position)
 }
 
+/// Number of the message at `position`, at or before the head, if no position was stepped over
+/// from there on.
+pub fn number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {
+    // Relaxed: as in `count`; the head that led to the position was acquired.
+    let skips = Skips::from_word(block.skips.get());
+    let head = block.head.get().min(POSITION_MAX);
+    skips.all_before(position, head).then(|| position.saturating_sub(skips.count))
+}
+
 /// A slot that is pinned, and its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pinned {
@@ -180,24 +189,33 @@ impl<M: InPlace + Clone> LaneReader<M> {
     ///
     /// As [`Self::hold`].
     pub fn hold_latest(&mut self, reader: u32, pin: u32) -> Result<Pinned, Polled> {
+        self.walk_to_latest(|this| this.pin(reader, pin).then(|| this.pass(true)))
+    }
+
+    /// As [`Self::walk`], but to the newest message.
+    fn walk_to_latest<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self) -> Option<R>,
+    ) -> Result<R, Polled> {
         for _ in 0..=RESYNC_MAX {
             if !self.has_message() {
                 return Err(self.nothing());
             }
             // Relaxed: where to begin to look; the stamps decide.
-            let head = self.memory.block().head.get();
-            let capacity = self.memory.capacity();
-            let oldest = self.pos.max(head.saturating_sub(capacity));
-            let newest = (oldest..head.min(POSITION_MAX)).rev().find(|&pos| {
+            let head = self.memory.block().head.get().min(POSITION_MAX);
+            let oldest = self.pos.max(head.saturating_sub(self.memory.capacity()));
+            let newest = (oldest..head).rev().find(|&pos| {
                 // Relaxed: looked at again below.
                 self.memory.stamp(pos & self.mask).get() == published(pos)
             });
             self.advance(newest.unwrap_or(self.pos));
             let want = published(self.pos);
-            // Relaxed: the fence in `pin` acquires what it saw.
-            let stamp = self.memory.stamp(self.pos & self.mask).get();
-            if stamp == want && self.pin(reader, pin) {
-                return Ok(self.pass(true));
+            // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+            let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
+            if stamp == want
+                && let Some(found) = attempt(self)
+            {
+                return Ok(found);
             }
             if stamp == want | SKIP {
                 self.advance(self.pos + 1);
@@ -255,9 +273,8 @@ impl<M: InPlace + Clone> LaneReader<M> {
         self.first_number.zip(self.next_number)
     }
 
-    /// Copies the next message into `dst` without pinning it, for readers that may not write.
-    ///
-    /// Returns its length, which is at most `bytes`.
+    /// Copies the next message, or the newest one, into `dst` without pinning it: for readers that
+    /// may not write. Its length is at most `bytes`.
     ///
     /// # Errors
     ///
@@ -266,25 +283,39 @@ impl<M: InPlace + Clone> LaneReader<M> {
     /// # Safety
     ///
     /// As [`Self::read`].
-    pub unsafe fn peek(&mut self, dst: *mut u8, bytes: usize) -> Result<Pinned, Polled> {
-        self.walk(|this| {
-            let (index, want) = (this.pos & this.mask, published(this.pos));
-            // SAFETY: the caller's contract.
-            unsafe { this.memory.load_racing(index, dst, bytes) };
-            // Relaxed, both: they count only if the slot still holds this message below.
-            let (number, length) =
-                (this.memory.number(index).get(), this.memory.length(index).get());
-            // ORDERING(overwrite): pairs with the fence in `LaneWriter::begin`, which is stronger.
-            this.memory.fence(edge::OVERWRITE_CHECK);
-            // Relaxed: the fence orders it after the payload.
-            if this.memory.stamp(index).get() != want {
-                return None;
-            }
-            this.account(number, false);
-            this.advance(this.pos + 1);
-            let bytes = length.min(bytes as u64);
-            Some(Pinned { index, bytes, number: number.wrapping_add(1) })
-        })
+    pub unsafe fn peek(
+        &mut self,
+        dst: *mut u8,
+        bytes: usize,
+        latest: bool,
+    ) -> Result<Pinned, Polled> {
+        // SAFETY: the caller's contract.
+        let attempt = |this: &mut Self| unsafe { this.try_peek(dst, bytes, latest) };
+        if latest { self.walk_to_latest(attempt) } else { self.walk(attempt) }
+    }
+
+    /// Copies the message of the current position, if that is what the slot still holds then.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::read`].
+    unsafe fn try_peek(&mut self, dst: *mut u8, bytes: usize, by_choice: bool) -> Option<Pinned> {
+        let (index, want) = (self.pos & self.mask, published(self.pos));
+        // SAFETY: the caller's contract.
+        unsafe { self.memory.load_racing(index, dst, bytes) };
+        // Relaxed, both: they count only if the slot still holds this message below.
+        let number = self.memory.number(index).get();
+        let length = self.memory.length(index).get();
+        // ORDERING(overwrite): pairs with the fence in `LaneWriter::begin`, which is stronger.
+        self.memory.fence(edge::OVERWRITE_CHECK);
+        // Relaxed: the fence orders it after the payload.
+        if self.memory.stamp(index).get() != want {
+            return None;
+        }
+        self.account(number, by_choice);
+        self.advance(self.pos + 1);
+        let bytes = length.min(bytes as u64);
+        Some(Pinned { index, bytes, number: number.wrapping_add(1) })
     }
 }
 

@@ -152,10 +152,10 @@ impl Borrower {
     }
 
     /// As an observer: without a pin.
-    pub(crate) fn peek(&mut self) -> bool {
+    pub(crate) fn peek(&mut self, latest: bool) -> bool {
         let mut bytes = [0_u64; 2];
         // SAFETY: a message is writable for its size.
-        let seen = unsafe { self.reader.peek(bytes.as_mut_ptr().cast(), MESSAGE_BYTES) };
+        let seen = unsafe { self.reader.peek(bytes.as_mut_ptr().cast(), MESSAGE_BYTES, latest) };
         if let Ok(Pinned { number, .. }) = seen {
             self.received += 1;
             assert_eq!(bytes, [message(number - 1); 2], "torn, or not of its number");

@@ -154,18 +154,20 @@ pub(crate) fn the_latest_is_found_behind_skips() {
 
 /// A reader that may not pin is never deceived either.
 pub(crate) fn an_observer_sees_whole_messages() {
-    explore(3, || {
-        let lane = LoomLane::pinnable((1, 0), 1, Copying::Racing, DEAD);
-        let mut lender = Lender::first(&lane);
-        let mut observer = Borrower::join(&lane, 0);
-        assert!(lender.send());
-        let reading = thread::spawn(move || {
-            observer.peek();
-            observer.peek();
+    for latest in [false, true] {
+        explore(3, move || {
+            let lane = LoomLane::pinnable((1, 0), 1, Copying::Racing, DEAD);
+            let mut lender = Lender::first(&lane);
+            let mut observer = Borrower::join(&lane, 0);
+            assert!(lender.send());
+            let reading = thread::spawn(move || {
+                observer.peek(latest);
+                observer.peek(latest);
+            });
+            assert!(lender.send());
+            reading.join().unwrap();
         });
-        assert!(lender.send());
-        reading.join().unwrap();
-    });
+    }
 }
 
 /// A pin that another thread gave back is not taken away from its next message.

@@ -24,9 +24,8 @@ impl RawConsumer {
     ) -> Result<Arrival, Polled> {
         let reader = &mut self.lanes[lane].reader;
         let Some(place) = &self.place else {
-            // WHY not the latest: an observer looks at what comes by, and cannot pin.
             // SAFETY: the caller's contract.
-            let seen = unsafe { reader.peek(dst, bytes) }?;
+            let seen = unsafe { reader.peek(dst, bytes, latest) }?;
             return Ok(Arrival { number: seen.number, bytes: seen.bytes as usize });
         };
         let pinned = if latest {

@@ -74,8 +74,8 @@ impl RawConsumer {
             return Ok(Start { position, number: Some(position) });
         }
         if back_to.is_some_and(|back_to| back_to < head) {
-            // How many of the positions up to the head are skips, nobody knows before it looks.
-            return Ok(Start { position, number: None });
+            // If there are skips in between, nobody knows how many before it looks.
+            return Ok(Start { position, number: lane::number_at(block, position) });
         }
         self.start_numbered(lane)
     }
