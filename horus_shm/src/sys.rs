@@ -195,7 +195,29 @@ fn unlink_raw(dir: BorrowedFd<'_>, name: &OsStr, flags: c_int) -> io::Result<()>
 
 /// The names in a directory opened by [`open_dir`].
 pub(crate) fn list(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
-    std::fs::read_dir(proc_path(dir))?.map(|entry| Ok(entry?.file_name())).collect()
+    let path = proc_path(dir);
+    loop {
+        let names = std::fs::read_dir(&path)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
+        // WHY: the standard library's directory streams do not repeat what a signal interrupted.
+        match names {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// Whether `name` in `dir` leads to `file`.
+pub(crate) fn leads_to(
+    dir: BorrowedFd<'_>,
+    name: impl AsRef<OsStr>,
+    file: &Stat,
+) -> io::Result<bool> {
+    match fstatat(dir, name) {
+        Ok(found) => Ok(found.is_same_file(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Sets the permissions of an open file, whatever the umask.

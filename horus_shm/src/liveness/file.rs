@@ -35,11 +35,7 @@ impl Place<'_> {
 
     /// Whether the name leads to `file`.
     pub(super) fn leads_to(&self, file: &Stat) -> Result<bool, RegistryError> {
-        match sys::fstatat(self.dir, FILE_NAME) {
-            Ok(found) => Ok(found.is_same_file(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(self.io("look for")(error)),
-        }
+        sys::leads_to(self.dir, FILE_NAME, file).map_err(self.io("look for"))
     }
 }
 

@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 pub mod ends;
+pub mod inject;
 pub mod route;
 pub mod survivors;
 mod ticket;
