@@ -14,6 +14,9 @@ pub(crate) mod lock;
 // Presence bytes lie beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);
 
+/// The smallest piece in which a range is reserved while signals interrupt it.
+const RESERVED_BYTES_MIN: off_t = 4096;
+
 /// What we need to know of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stat {
@@ -237,16 +240,21 @@ pub(crate) fn chmod_place(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
 
 /// Reserves the bytes of a range, so that touching them later cannot fail; `ENOSPC` if it cannot.
 pub(crate) fn fallocate(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
-    let (offset, len) = (to_off(offset)?, to_off(len_bytes)?);
-    loop {
+    let end = to_off(offset.saturating_add(len_bytes))?;
+    let (mut at, mut piece) = (to_off(offset)?, to_off(len_bytes)?);
+    while at < end {
+        let len = piece.min(end - at);
         // SAFETY: the call takes no pointer.
-        match unsafe { libc::posix_fallocate(fd.as_raw_fd(), offset, len) } {
-            0 => return Ok(()),
-            libc::EINTR => {}
+        match unsafe { libc::posix_fallocate(fd.as_raw_fd(), at, len) } {
+            0 => at += len,
+            // WHY: a kernel may give back on a signal all that it had reserved (tmpfs did so for
+            // years). Under a timer that is faster than the whole, only pieces ever get done.
+            libc::EINTR => piece = (piece / 2).max(RESERVED_BYTES_MIN),
             // This call returns its error and leaves `errno` alone.
             error => return Err(io::Error::from_raw_os_error(error)),
         }
     }
+    Ok(())
 }
 
 /// Fills `bytes` from `offset`; `UnexpectedEof` if the file ends before.

@@ -371,3 +371,29 @@ fn ends_are_opened_and_used_whichever_call_fails() {
 fn a_sweep_goes_on_whichever_call_fails() {
     sweep_all(&[Sweep]);
 }
+
+/// What one signal after the other lets a kernel do that gives back what it had begun.
+const UNDISTURBED_BYTES: i64 = 4096;
+
+#[test]
+fn a_reservation_that_signals_interrupt_all_the_time_is_made_in_pieces() {
+    let dir = spawn::shm_dir();
+    let _namespace = spawn::namespace(dir.path());
+    let mut here = Here("a reservation".into());
+    let mut victim = Victim::spawn("Create", dir.path());
+    let mut interrupted = 0;
+    victim.run_to_mark();
+    let usual = end_round(&mut victim, &mut here);
+    victim.run_to_mark();
+    while let Some(call) = victim.next_call() {
+        if call.number == libc::SYS_fallocate && call.args[3] > UNDISTURBED_BYTES {
+            victim.spoil_call(Fault::Fails(libc::EINTR));
+            interrupted += 1;
+            assert!(interrupted < 100, "the same again and again");
+        } else {
+            victim.end_call();
+        }
+    }
+    assert_eq!(end_round(&mut victim, &mut here), usual);
+    assert_eq!(interrupted, 2, "the 16 KiB of a header, and the first half of them");
+}
