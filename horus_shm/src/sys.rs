@@ -238,6 +238,26 @@ pub(crate) fn chmod_place(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Sets the length of a file. `EFBIG` where this process may not have files as long.
+pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
+    check_size_limit(len_bytes)?;
+    let len = to_off(len_bytes)?;
+    // SAFETY: the call takes no pointer.
+    retry(|| unsafe { libc::ftruncate(fd.as_raw_fd(), len) as ssize_t })?;
+    Ok(())
+}
+
+/// `EFBIG` if this process may not write a file up to `end_bytes`.
+fn check_size_limit(end_bytes: u64) -> io::Result<()> {
+    let mut raw = MaybeUninit::<libc::rlimit>::uninit();
+    // SAFETY: `raw` is valid for the write of one `rlimit`.
+    retry(|| unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, raw.as_mut_ptr()) as ssize_t })?;
+    // SAFETY: the call succeeded, so it filled `raw`.
+    let limit = unsafe { raw.assume_init_ref() }.rlim_cur;
+    // WHY: the kernel would answer the same, and send SIGXFSZ besides, which kills.
+    if end_bytes > limit { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
+}
+
 /// Reserves the bytes of a range, so that touching them later cannot fail; `ENOSPC` if it cannot.
 pub(crate) fn fallocate(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
     let end = to_off(offset.saturating_add(len_bytes))?;
@@ -273,8 +293,9 @@ pub(crate) fn read_at(fd: BorrowedFd<'_>, mut bytes: &mut [u8], offset: u64) -> 
     Ok(())
 }
 
-/// Writes all of `bytes` at `offset`.
+/// Writes all of `bytes` at `offset`. `EFBIG` where this process may not write so far.
 pub(crate) fn write_at(fd: BorrowedFd<'_>, mut bytes: &[u8], offset: u64) -> io::Result<()> {
+    check_size_limit(offset.saturating_add(bytes.len() as u64))?;
     let mut offset = to_off(offset)?;
     while !bytes.is_empty() {
         let (from, len) = (bytes.as_ptr().cast(), bytes.len());

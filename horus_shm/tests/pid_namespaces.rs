@@ -7,8 +7,10 @@ mod spawn;
 mod stream;
 mod tracer;
 
+use std::ffi::CStr;
 use std::io::{self, Write};
 use std::path::Path;
+use std::ptr::null;
 use std::sync::Arc;
 
 use horus_shm::{Namespace, Owner, Segment, sweep};
@@ -38,7 +40,7 @@ struct Border {
 
 const BORDERS: [Border; 3] = [
     Border { name: "pid", flags: libc::CLONE_NEWPID },
-    Border { name: "pid-ipc-mount", flags: libc::CLONE_NEWPID | OTHERS },
+    Border { name: "pid-ipc-mount-host", flags: libc::CLONE_NEWPID | OTHERS },
     Border { name: "pid-user", flags: libc::CLONE_NEWPID | libc::CLONE_NEWUSER },
 ];
 
@@ -47,22 +49,6 @@ const OTHERS: i32 = libc::CLONE_NEWIPC | libc::CLONE_NEWNS | libc::CLONE_NEWUTS;
 impl Border {
     fn named(name: &str) -> Self {
         BORDERS.into_iter().find(|border| border.name == name).unwrap()
-    }
-
-    /// Has the next child of this process, its first, be number 1 behind the border.
-    fn raise(self) -> io::Result<()> {
-        // SAFETY: the calls take nothing and cannot fail.
-        let (uid, gid) = (unsafe { libc::geteuid() }, unsafe { libc::getegid() });
-        // SAFETY: the call takes no pointer.
-        if unsafe { libc::unshare(self.flags) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if self.flags & libc::CLONE_NEWUSER != 0 {
-            std::fs::write("/proc/self/setgroups", "deny")?;
-            std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
-            std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
-        }
-        Ok(())
     }
 }
 
@@ -76,12 +62,15 @@ fn child_role() {
     // WHY: a user namespace is for a process of one thread, which a fork is.
     let gate_keeper = fork(|| {
         spawn::die_with_parent();
-        if let Err(error) = border.raise() {
+        if let Err(error) = spawn::unshare(border.flags) {
             say(format_args!("SKIP {error}"));
             return true;
         }
         let inhabitant = fork(|| {
             spawn::die_with_parent();
+            if border.flags & libc::CLONE_NEWNS != 0 {
+                mount_proc();
+            }
             say(std::process::id());
             play(role[0], Kind::parse(role[2]));
             true
@@ -89,6 +78,18 @@ fn child_role() {
         join_fork(inhabitant)
     });
     join_fork(gate_keeper);
+}
+
+/// Has `/proc` show this side of the border only, as in a container.
+fn mount_proc() {
+    let (root, proc) = (c"/".as_ptr(), c"/proc".as_ptr());
+    let mount = |to, kind: &CStr, flags| {
+        // SAFETY: all strings outlive the call; null data stands for none.
+        let done = unsafe { libc::mount(kind.as_ptr(), to, kind.as_ptr(), flags, null()) };
+        assert_eq!(done, 0, "{}", io::Error::last_os_error());
+    };
+    mount(root, c"none", libc::MS_REC | libc::MS_PRIVATE);
+    mount(proc, c"proc", 0);
 }
 
 /// A part that is played as number 1 behind a border.
@@ -270,7 +271,7 @@ fn a_death_in_another_pid_namespace_is_found_and_its_place_is_given_on() {
 
 #[test]
 fn a_death_behind_ipc_mount_and_host_namespaces_is_found_as_well() {
-    kill_behind(Border::named("pid-ipc-mount"));
+    kill_behind(Border::named("pid-ipc-mount-host"));
 }
 
 #[test]
@@ -310,4 +311,9 @@ fn two_processes_of_the_same_number_are_not_taken_for_each_other() {
     wait_for_death(&namespace, both[0]);
     drop((witness, ring, segment));
     assert_eq!(topic_files(&namespace), [""; 0]);
+}
+
+#[test]
+fn all_of_this_holds_for_a_user_who_is_not_root() {
+    spawn::test_again_as_stranger("all_of_this_holds");
 }

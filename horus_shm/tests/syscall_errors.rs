@@ -319,6 +319,7 @@ fn name_of(number: i64) -> &'static str {
         (libc::SYS_getdents64, "getdents64"),
         (libc::SYS_getrandom, "getrandom"),
         (libc::SYS_mmap, "mmap"),
+        (libc::SYS_prlimit64, "prlimit64"),
         (libc::SYS_clock_nanosleep, "clock_nanosleep"),
     ];
     names.iter().find(|(known, _)| *known == number).map_or("another", |(_, name)| name)

@@ -102,6 +102,7 @@ fn give_birth(place: Place<'_>) -> Result<(), RegistryError> {
     };
     let header = Header::fresh(boot_id).map_err(place.io("find random numbers for"))?;
     let fd = file.as_fd();
+    sys::set_len(fd, REGISTRY_BYTES).map_err(place.io("size"))?;
     // WHY: reserved now, so that no later process finds the file system full when it joins.
     sys::fallocate(fd, 0, REGISTRY_BYTES).map_err(place.io("reserve room for"))?;
     sys::write_at(fd, bytemuck::bytes_of(&header), 0).map_err(place.io("write"))?;
