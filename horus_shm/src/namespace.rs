@@ -116,7 +116,8 @@ pub enum NamespaceError {
         /// What was found in place of a directory.
         path: PathBuf,
     },
-    /// The directory belongs, or is open, to others. It is left as it is.
+    /// The directory belongs, or is open, to others, or lacks rights of its owner. It is left as it
+    /// is. (An empty one that only lacks rights is made anew.)
     #[error(
         "the directory {} belongs to uid {uid} with mode {mode:04o}, wanted uid {wanted_uid} and \
          mode {wanted_mode:04o}: change that yourself, or set HORUS_SHM_DIR to another",

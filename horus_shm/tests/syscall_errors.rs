@@ -71,7 +71,10 @@ fn faults(call: Call, index: usize) -> Vec<Fault> {
     }
     let moves_bytes = [libc::SYS_read, libc::SYS_write, libc::SYS_pread64, libc::SYS_pwrite64];
     let short = moves_bytes.contains(&call.number) && call.args[2] > 1;
-    errnos.into_iter().map(Fault::Fails).chain(short.then_some(Fault::Short)).collect()
+    // WHY: nobody can do anything about a lock that cannot be given back (the end of the process
+    // does); the kernel has no reason to keep it either.
+    let fault = if call.unlocks { Fault::Complains } else { Fault::Fails };
+    errnos.into_iter().map(fault).chain(short.then_some(Fault::Short)).collect()
 }
 
 /// Whether the operation must not notice.
@@ -247,7 +250,9 @@ fn spoil(victim: &mut Victim, point: Point) -> bool {
             victim.end_call();
         } else if index == point.index && call.number != point.call.number {
             return false;
-        } else if index == point.index || (point.onwards && call.number != libc::SYS_close) {
+        } else if index == point.index
+            || (point.onwards && call.number != libc::SYS_close && !call.unlocks)
+        {
             victim.spoil_call(point.fault);
         } else {
             victim.end_call();

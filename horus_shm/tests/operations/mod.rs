@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -137,6 +138,39 @@ pub struct World {
     segment: Option<Arc<Segment>>,
     producer: Option<Producer<u64>>,
     consumer: Option<Consumer<u64>>,
+    /// The locks on the registry when the namespace was open and nothing else.
+    locks: Vec<String>,
+    /// Those when all was prepared.
+    prepared_locks: Vec<String>,
+}
+
+/// The locks on the registry of `namespace`, whoever holds them.
+fn locks(namespace: &Namespace) -> Vec<String> {
+    let registry = fs::File::open(namespace.path().join("registry")).unwrap();
+    let mut locks = Vec::new();
+    let mut ranges = vec![(0, i64::MAX)];
+    while let Some((start, limit)) = ranges.pop() {
+        if start == limit {
+            continue;
+        }
+        // SAFETY: a struct of plain integers, for which zero is a value.
+        let mut found: libc::flock = unsafe { std::mem::zeroed() };
+        (found.l_start, found.l_len) = (start, limit - start);
+        found.l_type = libc::F_WRLCK as i16;
+        // SAFETY: `found` is valid for the call and its writes.
+        let done = unsafe { libc::fcntl(registry.as_raw_fd(), libc::F_OFD_GETLK, &mut found) };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        if found.l_type == libc::F_UNLCK as i16 {
+            continue;
+        }
+        // The kernel names any lock in the range, not the first.
+        let end = found.l_start + found.l_len;
+        ranges.extend([(end, limit), (start, found.l_start)]);
+        let kind = if found.l_type == libc::F_RDLCK as i16 { "shared" } else { "exclusive" };
+        locks.push(format!("{} to {end}: {kind}", found.l_start));
+    }
+    locks.sort();
+    locks
 }
 
 impl World {
@@ -149,9 +183,13 @@ impl World {
             segment: None,
             producer: None,
             consumer: None,
+            locks: Vec::new(),
+            prepared_locks: Vec::new(),
         };
         if !matches!(operation, MakeNamespace | MakeNamespaceMasked | JoinNamespace) {
-            world.namespace = Some(Namespace::open(&config(&world.base)).unwrap());
+            let namespace = Namespace::open(&config(&world.base)).unwrap();
+            world.locks = locks(&namespace);
+            world.namespace = Some(namespace);
         }
         match operation {
             MakeNamespace | JoinNamespace | ReopenNamespace | Create => {}
@@ -182,6 +220,7 @@ impl World {
             LeaveOthers => world.segment = Some(open_held(world.namespace()).unwrap()),
             Sweep => world.litter(),
         }
+        world.prepared_locks = world.namespace.as_deref().map(locks).unwrap_or_default();
         world
     }
 
@@ -290,6 +329,11 @@ impl World {
 
     /// Does the operation again if it was refused; now it must end as `wanted` says.
     pub fn act_again(&mut self, answer: &Answer, wanted: &str) -> Result<(), String> {
+        if let (Err(_), Some(namespace)) = (answer, &self.namespace)
+            && self.base.join("default/registry").exists()
+        {
+            expect_locks(&self.prepared_locks, namespace)?;
+        }
         match self.operation {
             // A sweep that had to leave something is followed by another one.
             Sweep => {
@@ -336,8 +380,11 @@ impl World {
     /// Leaves; nothing of this process may remain, at the latest after the next sweep. True if
     /// that was needed.
     pub fn clear(self, dir: &Path) -> Result<bool, String> {
-        let Self { operation, base, namespace, segment, producer, consumer } = self;
+        let Self { operation, base, namespace, segment, producer, consumer, locks, .. } = self;
         drop((producer, consumer, segment));
+        if let (Some(namespace), false) = (&namespace, locks.is_empty() || operation == Remove) {
+            expect_locks(&locks, namespace)?;
+        }
         let topics = base.join("default/topics");
         if matches!(operation, Open | Sweep) {
             let _ = fs::remove_file(topics.join(FILE_NAME));
@@ -369,6 +416,11 @@ impl World {
             (open, mapped) => Err(format!("{open} descriptors and {mapped} mappings are left")),
         }
     }
+}
+
+fn expect_locks(wanted: &[String], namespace: &Namespace) -> Result<(), String> {
+    let found = locks(namespace);
+    if found == wanted { Ok(()) } else { Err(format!("locks {found:?} instead of {wanted:?}")) }
 }
 
 /// Opens the topic that the tracer attends, or makes it.

@@ -23,6 +23,8 @@ const COUNT_OFFSET: i64 = offset_of!(user, regs.rdx) as i64;
 pub struct Call {
     pub number: i64,
     pub args: [i64; 4],
+    /// It gives a lock on a range back.
+    pub unlocks: bool,
 }
 
 /// What happens to a system call.
@@ -44,7 +46,11 @@ impl Victim {
         }
         let word = |offset: i64| self.word(libc::PTRACE_PEEKUSER, offset);
         let args = ARG_OFFSETS.map(|offset| word(offset as i64));
-        Some(Call { number: word(NUMBER_OFFSET), args })
+        let number = word(NUMBER_OFFSET);
+        let locks = number == libc::SYS_fcntl && args[1] == i64::from(libc::F_OFD_SETLK);
+        // The kind of a lock is the first field of its description.
+        let unlocks = locks && self.peek(args[2]) as i16 == libc::F_UNLCK as i16;
+        Some(Call { number, args, unlocks })
     }
 
     /// Runs from the entry of a system call to its end.
