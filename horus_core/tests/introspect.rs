@@ -44,8 +44,7 @@ fn looking_takes_no_place() {
     let (_dir, namespace) = namespace();
     let builder = || Topic::<Imu>::builder("imu").namespace(&namespace);
     let publisher = builder().publisher().unwrap();
-    let looks: Vec<_> =
-        (0..100).map(|_| Inspector::open_in(&namespace, "imu").unwrap()).collect();
+    let looks: Vec<_> = (0..100).map(|_| Inspector::open_in(&namespace, "imu").unwrap()).collect();
     assert_eq!((publisher.publisher_count(), publisher.subscriber_count()), (1, 0));
     assert_eq!(looks[0].backend(), Backend::SpscShm);
     assert_eq!(topics(&namespace).unwrap(), ["imu"]);

@@ -1,7 +1,6 @@
 //! Opening a topic: atomic birth, distrusting open, and the table of what this process has open.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -301,9 +300,7 @@ impl Place<'_> {
         let shape = &contract.shape;
         let dir = self.namespace.topics_dir();
         let fd = sys::open_unnamed(dir).map_err(self.io("creating"))?;
-        let fd = File::from(fd);
-        fd.set_len(shape.file_bytes()).map_err(self.io("sizing"))?;
-        let fd = OwnedFd::from(fd);
+        sys::set_len(fd.as_fd(), shape.file_bytes()).map_err(self.io("sizing"))?;
         for part in [0..HEADER_BYTES as u64, shape.lane_area(), shape.reader_area()] {
             reserve(fd.as_fd(), part, || self.path())?;
         }

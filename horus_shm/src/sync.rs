@@ -225,3 +225,9 @@ impl Word for AtomicU64 {
 pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
 }
+
+/// The same for the compiler alone.
+#[inline(always)]
+pub(crate) fn compiler_fence(edge: Edge) {
+    atomic::compiler_fence(edge.ordering);
+}

@@ -56,7 +56,11 @@ fn contract_of_anybody(rng: &mut Rng, scene: &Scene) -> Image {
     request.reliability = rng.pick(&[None, Some(Reliability::Reliable)]);
     request.gated_only = rng.below(4) == 0;
     request.history = (!request.gated_only).then_some(rng.next_u64() as u32);
-    request.type_info.sized = rng.below(4) == 0;
+    if !request.gated_only {
+        request.type_info.sized = rng.below(4) == 0;
+        request.pinnable =
+            request.type_info.sized.then_some(true).or(rng.pick(&[None, Some(false), Some(true)]));
+    }
     let magnitude = rng.below(20);
     request.type_info.bytes = 1 + rng.below(1 << magnitude);
     request.type_info.align = 1 << rng.below(7);

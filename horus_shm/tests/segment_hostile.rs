@@ -524,7 +524,7 @@ fn verdicts_of_flip(field: Field) -> &'static [Verdict] {
         "payload_bytes" | "payload_align" | "sized" => &[Damaged, Mismatch],
         "gated_only" => &[Damaged, Mismatch],
         "created_ns" | "history" | "reserved" | "reserved_tail" => &[Accepted],
-        "reader_limit" | "gate_limit" | "reliability" | "persists" | "wake_edge" => {
+        "reader_limit" | "gate_limit" | "reliability" | "persists" | "wake_edge" | "pinnable" => {
             &[Damaged, Accepted]
         }
         "type_name_bytes" | "type_name" | "schema_bytes" | "topic_name" => &[Damaged, Accepted],

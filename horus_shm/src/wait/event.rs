@@ -1,7 +1,7 @@
 //! Eventcounts in real memory: those of a topic file, and those between threads of a process.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use super::{Eventcount, Patience, Sleeper, has_sleepers, wait_until, wake};
@@ -117,9 +117,8 @@ impl Eventcount for Event<'_> {
     fn fence_of_sender(&self, edge: Edge) {
         match self.order {
             Order::Fences => sync::fence(edge),
-            // ORDERING(wake): SeqCst, for the compiler alone: the waiter's barrier makes the CPU
-            // follow. Pairs with the fence in `sleep_once`.
-            Order::Barrier => compiler_fence(Ordering::SeqCst),
+            // WHY: the waiter's barrier makes the CPU follow.
+            Order::Barrier => sync::compiler_fence(edge),
         }
     }
 

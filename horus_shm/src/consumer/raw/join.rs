@@ -85,8 +85,8 @@ impl RawConsumer {
         let (number, position) = lane::count(self.segment.lane_block(lane, Access::Read)?);
         if let Some(gate) = self.gate {
             // WHY: the gate holds the writer from a position before this one on already.
-            // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
             let cursors = self.segment.cursors(gate, Access::Write)?;
+            // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
             Word::store(&cursors[lane as usize], position + 1, edge::CURSOR_ADVANCE);
         }
         Ok(Start { position, number: Some(number) })
