@@ -1,0 +1,97 @@
+//! Frames that are written and read where they lie, through topics of messages.
+
+use std::sync::Arc;
+
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::prelude::*;
+use horus_core::topic::Sample;
+use horus_core::{BorrowError, LoanError};
+use tempfile::TempDir;
+
+const WIDTH: usize = 640;
+const HEIGHT: usize = 480;
+
+horus_core::message! {
+    /// A picture of a camera.
+    pub struct Frame {
+        /// CLOCK_REALTIME, nanoseconds.
+        pub timestamp_ns: u64,
+        /// Rows of red, green and blue.
+        pub rgb: [u8; WIDTH * HEIGHT * 3],
+    }
+}
+
+fn namespace() -> (TempDir, Arc<Namespace>) {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
+    let namespace = Namespace::open(&config).unwrap();
+    (dir, namespace)
+}
+
+/// Where a message lies in this process.
+fn address(frame: &Frame) -> usize {
+    std::ptr::from_ref(frame).addr()
+}
+
+#[test]
+fn a_frame_is_never_copied_after_it_is_written() {
+    let (_dir, namespace) = namespace();
+    let builder = || Topic::<Frame>::builder("camera/rgb").namespace(&namespace);
+    let mut camera = builder().publisher().unwrap();
+    let mut viewers = [builder().subscriber().unwrap(), builder().subscriber().unwrap()];
+    let mut distances = Vec::new();
+    for shade in 0..50_u8 {
+        let mut frame = camera.loan().unwrap();
+        frame.timestamp_ns = u64::from(shade);
+        frame.rgb.fill(shade);
+        let written = address(&frame);
+        frame.publish().unwrap();
+        let read = viewers.each_mut().map(|viewer| viewer.borrow().unwrap().unwrap());
+        for frame in &read {
+            assert!(frame.timestamp_ns == u64::from(shade) && frame.rgb == [shade; _]);
+            distances.push(address(frame).wrapping_sub(written));
+        }
+        assert_eq!(address(&read[0]), address(&read[1]), "both read the same bytes");
+    }
+    // Publisher and subscribers map a lane separately: what was written at an address is read at
+    // another one, always as far away.
+    assert!(distances.iter().all(|&distance| distance == distances[0]));
+}
+
+#[test]
+fn frames_can_be_kept_and_handed_on() {
+    let (_dir, namespace) = namespace();
+    let builder = || Topic::<Frame>::builder("camera/rgb").namespace(&namespace);
+    let mut camera = builder().publisher().unwrap();
+    let mut viewer = builder().subscriber().unwrap();
+    let mut send = |shade: u8| {
+        let mut frame = camera.loan().unwrap();
+        frame.rgb.fill(shade);
+        frame.publish().unwrap();
+    };
+    send(1);
+    let kept: Sample<Frame> = viewer.borrow().unwrap().unwrap();
+    (2..100).for_each(&mut send);
+    let checking = std::thread::spawn(move || kept.rgb == [1; _] && kept.sequence() == 1);
+    assert!(checking.join().unwrap());
+    while viewer.borrow().unwrap().is_some() {}
+    let stats = viewer.stats();
+    assert_eq!((stats.sent, stats.received + stats.lost), (99, 99), "{stats:?}");
+}
+
+#[test]
+fn a_small_message_is_lent_where_the_topic_was_made_for_it() {
+    let (_dir, namespace) = namespace();
+    let plain = || Topic::<CmdVel>::builder("plain").namespace(&namespace);
+    let mut topic = plain().topic().unwrap();
+    assert!(matches!(topic.loan(), Err(LoanError::NotPinnable { .. })));
+    assert!(matches!(topic.borrow(), Err(BorrowError::NotPinnable { .. })));
+    let qos = Qos::new().pinnable(true);
+    let mut topic = Topic::<CmdVel>::builder("lent").namespace(&namespace).qos(qos).topic().unwrap();
+    let mut command = topic.loan().unwrap();
+    *command = CmdVel::new(0.5, 0.1);
+    command.publish().unwrap();
+    assert_eq!(topic.borrow().unwrap().unwrap().linear, 0.5);
+    let refused = plain().qos(qos).topic().unwrap_err().to_string();
+    assert!(refused.contains("pinnable"), "{refused}");
+}
