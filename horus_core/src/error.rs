@@ -1,7 +1,7 @@
 //! What can go wrong with a topic.
 
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
-pub use horus_shm::{OpenError, SendError};
+pub use horus_shm::{OpenError, RecvError, SendError};
 
 use crate::message::{SchemaDifference, first_difference};
 
@@ -74,6 +74,9 @@ pub enum Error {
     /// A message was not sent.
     #[error(transparent)]
     Send(SendError<()>),
+    /// Nothing will be received any more.
+    #[error(transparent)]
+    Recv(#[from] RecvError),
     /// A namespace could not be opened.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),

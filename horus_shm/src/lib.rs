@@ -31,6 +31,7 @@ mod consumer;
 mod contract;
 pub mod copy;
 mod error;
+mod fault;
 mod fork;
 pub mod gate;
 pub mod header;
@@ -57,7 +58,7 @@ pub use bytemuck::{Pod, Zeroable, bytes_of};
 
 pub use consumer::{Consumer, RawConsumer, ReadStats, Reading};
 pub use contract::{Contract, Reliability, Request, TypeInfo, WakeEdge};
-pub use error::OpenError;
+pub use error::{OpenError, RecvError};
 pub use fork::fork_epoch;
 pub use liveness::{Owner, ProcessInfo, Registry, RegistryError, RegistryFault};
 pub use name::{NameError, NameKind, NamespaceName, TopicName};

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use bytemuck::Pod;
 
 use crate::contract::Reliability;
-use crate::error::OpenError;
-use crate::fork::fork_epoch;
+use crate::error::{OpenError, RecvError};
+use crate::fault;
 use crate::gate;
 use crate::lane::LaneWriter;
 use crate::memory::RawLane;
@@ -47,7 +47,7 @@ pub enum SendError<T> {
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked(T),
     /// The ring's memory is gone: its file was truncated under us. Permanent: open it again.
-    #[error("the ring's file was truncated: open it again")]
+    #[error("the ring's file was truncated: drop all of its handles and open it again")]
     RegionLost(T),
 }
 
@@ -98,7 +98,8 @@ struct Refused {
 #[derive(Debug)]
 pub struct RawProducer {
     writer: LaneWriter<RawLane>,
-    epoch: u64,
+    /// Disturbances that did not concern this end.
+    seen: u64,
     lane: u32,
     me: u64,
     on_stalled: OnStalled,
@@ -111,12 +112,10 @@ impl RawProducer {
     ///
     /// # Errors
     ///
-    /// [`OpenError::TooManyPublishers`], [`OpenError::NoSpace`], [`OpenError::Forked`] or
-    /// [`OpenError::Io`].
+    /// [`OpenError::TooManyPublishers`], [`OpenError::NoSpace`], [`OpenError::Forked`],
+    /// [`OpenError::RegionLost`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, on_stalled: OnStalled) -> Result<Self, OpenError> {
-        if segment.is_forked() {
-            return Err(OpenError::Forked);
-        }
+        let seen = segment.expect_usable()?;
         let contract = segment.contract();
         let (gated_only, limit) = (contract.gated_only, contract.shape.request().lane_limit);
         let gated = gated_only || contract.reliability == Reliability::Reliable;
@@ -138,8 +137,10 @@ impl RawProducer {
         };
         let pos = take_over(&raw, me);
         let writer = LaneWriter::new(raw, pos, gated, gated_only);
-        let epoch = fork_epoch();
-        Ok(Self { writer, epoch, lane, me, on_stalled, refused: None, segment })
+        let this = Self { writer, seen, lane, me, on_stalled, refused: None, segment };
+        // WHY: a lane of zeros was never claimed; the drop of this end knows what to do with it.
+        this.segment.expect_usable()?;
+        Ok(this)
     }
 
     /// Reserves and maps the lane, and tells readers that it is there.
@@ -157,22 +158,37 @@ impl RawProducer {
     ///
     /// # Errors
     ///
-    /// [`SendError::Full`] or [`SendError::Forked`].
+    /// [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
     ///
     /// # Safety
     ///
     /// `src` is readable for `bytes` bytes, which are at most the payload of the ring.
     #[inline(always)]
     pub unsafe fn send(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
-        if fork_epoch() != self.epoch {
-            return Err(SendError::Forked(()));
+        if fault::disturbances() != self.seen {
+            self.look_around()?;
         }
         // SAFETY: the caller's contract; this end owns the lane.
-        match unsafe { self.writer.write(src, bytes) } {
+        let sent = match unsafe { self.writer.write(src, bytes) } {
             Ok(()) => Ok(()),
             // SAFETY: the caller's contract.
             Err(_) => unsafe { self.send_when_full(src, bytes) },
+        };
+        // WHY again: what was just written may have gone into zeros that nobody shares.
+        if fault::disturbances_after() != self.seen {
+            self.look_around()?;
         }
+        sent
+    }
+
+    /// Finds out whether a disturbance concerns this end.
+    #[cold]
+    fn look_around(&mut self) -> Result<(), SendError<()>> {
+        self.seen = self.segment.look_around().map_err(|error| match error {
+            RecvError::Forked => SendError::Forked(()),
+            RecvError::RegionLost => SendError::RegionLost(()),
+        })?;
+        Ok(())
     }
 
     /// Looks after the reader that holds this lane back, and tries again if that made room.
@@ -252,7 +268,7 @@ impl RawProducer {
 impl Drop for RawProducer {
     fn drop(&mut self) {
         // A forked child owns nothing here.
-        if fork_epoch() != self.epoch {
+        if self.segment.is_forked() {
             return;
         }
         if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
@@ -291,7 +307,8 @@ impl<T: Pod> Producer<T> {
     /// # Errors
     ///
     /// [`SendError::Full`] if a reliable reader is a whole lane behind; [`SendError::Forked`] in a
-    /// forked child. The message comes back.
+    /// forked child; [`SendError::RegionLost`] if the ring's file was truncated (the message may
+    /// have been delivered before). The message comes back.
     #[inline(always)]
     pub fn send(&mut self, message: T) -> Result<(), SendError<T>> {
         self.send_ref(&message).map_err(|error| error.with(message))

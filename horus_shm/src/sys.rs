@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use libc::{c_char, c_int, mode_t, off_t, ssize_t};
 
 pub(crate) mod lock;
+pub(crate) mod signal;
 
 // Presence bytes lie beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);
@@ -213,7 +214,24 @@ pub(crate) fn chmod_place(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// [`fallocate`] for a range within the file, which stays as long as it is: one that somebody
+/// truncated must not come back as zeros.
+pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
+    let (raw, start, len) = (fd.as_raw_fd(), to_off(offset)?, to_off(len_bytes)?);
+    let keep = libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: the call takes no pointer.
+    match retry(|| unsafe { libc::fallocate(raw, keep, start, len) as ssize_t }) {
+        Ok(_) => Ok(()),
+        // Not every file system can; the library call then writes to every block.
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+            fallocate(fd, offset, len_bytes)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Reserves the bytes of a range, so that touching them later cannot fail; `ENOSPC` if it cannot.
+/// Grows the file if it ends before.
 pub(crate) fn fallocate(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
     let (offset, len) = (to_off(offset)?, to_off(len_bytes)?);
     loop {

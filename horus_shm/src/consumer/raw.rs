@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::contract::Reliability;
-use crate::error::OpenError;
-use crate::fork::fork_epoch;
+use crate::error::{OpenError, RecvError};
+use crate::fault;
 use crate::gate;
 use crate::lane::{LaneReader, Polled, UNGATED};
 use crate::layout::POSITION_MAX;
@@ -71,7 +71,8 @@ pub struct RawConsumer {
     /// The ready bits that were looked at.
     known: u64,
     ready: *const std::sync::atomic::AtomicU64,
-    epoch: u64,
+    /// Disturbances that did not concern this end.
+    seen: u64,
     /// By lane: where this reader starts.
     starts: Box<[u64]>,
     /// Lanes that have a reader, or are not to have one.
@@ -92,11 +93,10 @@ impl RawConsumer {
     /// # Errors
     ///
     /// [`OpenError::IncompatibleQos`], [`OpenError::GatedOnly`], [`OpenError::TooManySubscribers`],
-    /// [`OpenError::TooManyReliableSubscribers`], [`OpenError::Forked`] or [`OpenError::Io`].
+    /// [`OpenError::TooManyReliableSubscribers`], [`OpenError::Forked`],
+    /// [`OpenError::RegionLost`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, reading: Reading) -> Result<Self, OpenError> {
-        if segment.is_forked() {
-            return Err(OpenError::Forked);
-        }
+        let seen = segment.expect_usable()?;
         let contract = segment.contract();
         let gatable = contract.gated_only || contract.reliability == Reliability::Reliable;
         // WHY: without the odd stamp, only a gate keeps a copy from being torn: no keep-last
@@ -120,7 +120,7 @@ impl RawConsumer {
             chance: 0,
             known: 0,
             ready,
-            epoch: fork_epoch(),
+            seen,
             starts: vec![0; contract.shape.request().lane_limit as usize].into(),
             mapped: 0,
             ignored: 0,
@@ -132,6 +132,7 @@ impl RawConsumer {
         // WHY: from here on the drop gives back whatever was claimed.
         this.join()?;
         this.look_for_lanes();
+        this.segment.expect_usable()?;
         Ok(this)
     }
 
@@ -156,16 +157,37 @@ impl RawConsumer {
     fn start(&self, lane: u32, adopted: bool) -> Result<u64, OpenError> {
         let contract = self.segment.contract();
         let block = self.segment.lane_block(lane, Access::Read)?;
-        let (head, session) = takeover::session(block, |owner| self.segment.is_dead(owner));
-        let floor = if contract.persists { Some(0) } else { session };
+        let (mut head, session) = takeover::session(block, |owner| self.segment.is_dead(owner));
+        if session.is_none_or(|start| start > head) && self.is_ready(lane) {
+            let memory = self.map(lane)?;
+            head = takeover::pass_over(&memory, head);
+        }
+        let floor = if contract.persists { Some(0) } else { session.map(|start| start.min(head)) };
         // WHY: as far back as a lapped reader would go, no further.
         let history = u64::from(contract.history).min(contract.shape.capacity() * 7 / 8);
         let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
         let Some(gate) = self.gate else { return Ok(back_to.unwrap_or(head)) };
         let memory = self.bare_lane(lane)?;
         let resumed = if adopted { gate::resume(&memory, gate) } else { None };
+        // WHY: the head that the gate joins at may still be before what was passed over. Its cursor
+        // then is too low until the first message, and that does no harm.
+        let least = back_to.unwrap_or(head);
         let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
-        Ok(resumed.unwrap_or_else(|| gate::join(&memory, gate, back_to)))
+        Ok(resumed.unwrap_or_else(|| gate::join(&memory, gate, back_to).max(least)))
+    }
+
+    fn is_ready(&self, lane: u32) -> bool {
+        // ORDERING(ready): pairs with the bits set in `RawProducer::open_lane`.
+        Word::load(self.ready(), edge::READY_SEE) & 1 << lane != 0
+    }
+
+    /// Maps a lane that is ready.
+    fn map(&self, lane: u32) -> Result<RawLane, OpenError> {
+        let area = if self.reading == Reading::Observer { Access::Read } else { Access::Write };
+        // WHY: a bit that lies would have this process read a hole, and on a full file system
+        // that is fatal. Reserving what is reserved costs one system call.
+        self.segment.reserve_lane(lane)?;
+        self.segment.lane(lane, Access::Read, area)
     }
 
     /// Block and cursors of a lane, without its slots.
@@ -199,12 +221,7 @@ impl RawConsumer {
             if ready & bit == 0 || self.mapped & bit != 0 {
                 continue;
             }
-            let area = if self.reading == Reading::Observer { Access::Read } else { Access::Write };
-            // WHY: a bit that lies would have this process read a hole, and on a full file system
-            // that is fatal. Reserving what is reserved costs one system call.
-            let reserved = self.segment.reserve_lane(lane);
-            let raw = reserved.and_then(|()| self.segment.lane(lane, Access::Read, area));
-            let Ok(raw) = raw else {
+            let Ok(raw) = self.map(lane) else {
                 complete = false;
                 continue;
             };
@@ -229,7 +246,7 @@ impl RawConsumer {
     /// `dst` is writable for `bytes` bytes, which are at most the payload of the ring.
     #[inline(always)]
     pub unsafe fn recv(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        if fork_epoch() != self.epoch {
+        if self.is_disturbed() {
             return Polled::Empty;
         }
         self.look_for_lanes();
@@ -237,7 +254,7 @@ impl RawConsumer {
         let polled = unsafe { self.poll(dst, bytes) };
         if polled == Polled::Message {
             self.burst += 1;
-            return polled;
+            return self.confirmed();
         }
         if self.burst < BURST_MIN {
             self.burst = 0;
@@ -307,8 +324,57 @@ impl RawConsumer {
         }
         // SAFETY: the caller's contract.
         let polled = unsafe { self.poll(dst, bytes) };
-        self.burst = if polled == Polled::Message { BURST_MIN } else { 0 };
-        polled
+        if polled != Polled::Message {
+            self.burst = 0;
+            return polled;
+        }
+        self.burst = BURST_MIN;
+        self.confirmed()
+    }
+
+    /// A message was copied out: stands by it, unless it came out of zeros that nobody shares.
+    #[inline(always)]
+    fn confirmed(&mut self) -> Polled {
+        if self.was_disturbed() {
+            self.received -= 1;
+            return Polled::Empty;
+        }
+        Polled::Message
+    }
+
+    /// True if this end is a forked copy, or its memory is lost: it is to touch nothing.
+    #[inline(always)]
+    pub(super) fn is_disturbed(&mut self) -> bool {
+        fault::disturbances() != self.seen && self.look_around()
+    }
+
+    /// [`Self::is_disturbed`] after this thread touched shared memory, whose content then is junk.
+    #[inline(always)]
+    pub(super) fn was_disturbed(&mut self) -> bool {
+        fault::disturbances_after() != self.seen && self.look_around()
+    }
+
+    /// Finds out whether a disturbance concerns this end.
+    #[cold]
+    fn look_around(&mut self) -> bool {
+        match self.segment.look_around() {
+            Ok(seen) => self.seen = seen,
+            Err(_) => return true,
+        }
+        false
+    }
+
+    /// Whether this end can still receive. About a nanosecond.
+    ///
+    /// # Errors
+    ///
+    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    #[inline]
+    pub fn check(&self) -> Result<(), RecvError> {
+        if fault::disturbances() == self.seen {
+            return Ok(());
+        }
+        self.segment.look_around().map(drop)
     }
 
     /// Copies the newest message of lane `lane` (by discovery) into `dst`, passing over the rest.
@@ -422,7 +488,7 @@ impl RawConsumer {
     /// True once this handle is a copy in a forked child: it receives nothing any more.
     #[must_use]
     pub fn is_forked(&self) -> bool {
-        fork_epoch() != self.epoch
+        self.segment.is_forked()
     }
 
     /// How often a publisher stopped waiting for this reader (reliable topics).
