@@ -323,18 +323,23 @@ mod tests {
         table.enter(stays).unwrap();
         std::thread::scope(|scope| {
             let changing = scope.spawn(|| {
-                for number in (1..200_000).map(|round| 1 + round % 7) {
+                for number in (1..1_000_000).map(|round| 1 + round % 7) {
                     let index = table.enter(mapping(0x1000 * number, number)).unwrap();
                     table.places[index].clear();
                 }
             });
-            while !changing.is_finished() {
-                let found = table.find(ptr::without_provenance_mut(0x7000_0000));
-                assert_eq!(found.unwrap().1, stays);
-                if let Some(found) = table.places[1].mapping() {
-                    assert_eq!(found.address.addr(), 0x1000 * found.bytes, "{found:?}");
+            let look = || {
+                while !changing.is_finished() {
+                    let found = table.find(ptr::without_provenance_mut(0x7000_0000));
+                    assert_eq!(found.unwrap().1, stays);
+                    if let Some(found) = table.places[1].mapping() {
+                        assert_eq!(found.address.addr(), 0x1000 * found.bytes, "{found:?}");
+                    }
                 }
-            }
+            };
+            // More than there are CPUs, so that one is suspended in the midst of a look.
+            let looking = [(); 8].map(|()| scope.spawn(look));
+            looking.into_iter().for_each(|thread| thread.join().unwrap());
         });
     }
 }

@@ -174,3 +174,20 @@ unsafe fn run(action: &sigaction, signal: c_int, info: *mut siginfo_t, context: 
         handler(signal);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errno_is_kept() {
+        // SAFETY: the call takes nothing and cannot fail.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: always valid, and this thread's own.
+        unsafe { errno.write(libc::EXDEV) };
+        // SAFETY: as above.
+        keep_errno(|| unsafe { errno.write(libc::ENOSYS) });
+        // SAFETY: as above.
+        assert_eq!(unsafe { errno.read() }, libc::EXDEV);
+    }
+}
