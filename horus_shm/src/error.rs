@@ -182,7 +182,10 @@ pub enum OpenError {
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked,
     /// The topic's file was truncated while this process used it.
-    #[error("{} was truncated while in use: drop all of its handles and open it again", path.display())]
+    #[error(
+        "{} was truncated while in use: drop all of its handles and open it again",
+        path.display()
+    )]
     RegionLost {
         /// Where it was.
         path: PathBuf,

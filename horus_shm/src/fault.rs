@@ -319,26 +319,25 @@ mod tests {
     #[test]
     fn a_place_that_changes_is_never_found_half_changed() {
         let table = Table::<2>::new();
-        let stays = mapping(0x7000_0000, 16);
-        table.enter(stays).unwrap();
+        let stays = || mapping(0x7000_0000, 16);
+        table.enter(stays()).unwrap();
+        let is_over = AtomicBool::new(false);
+        let look = || {
+            while !is_over.load(Ordering::Relaxed) {
+                assert_eq!(table.find(stays().address).unwrap().1, stays());
+                if let Some(found) = table.places[1].mapping() {
+                    assert_eq!(found.address.addr(), 0x1000 * found.bytes, "{found:?}");
+                }
+            }
+        };
         std::thread::scope(|scope| {
-            let changing = scope.spawn(|| {
-                for number in (1..1_000_000).map(|round| 1 + round % 7) {
-                    let index = table.enter(mapping(0x1000 * number, number)).unwrap();
-                    table.places[index].clear();
-                }
-            });
-            let look = || {
-                while !changing.is_finished() {
-                    let found = table.find(ptr::without_provenance_mut(0x7000_0000));
-                    assert_eq!(found.unwrap().1, stays);
-                    if let Some(found) = table.places[1].mapping() {
-                        assert_eq!(found.address.addr(), 0x1000 * found.bytes, "{found:?}");
-                    }
-                }
-            };
             // More than there are CPUs, so that one is suspended in the midst of a look.
             let looking = [(); 8].map(|()| scope.spawn(look));
+            for number in (1..1_000_000).map(|round| 1 + round % 7) {
+                let index = table.enter(mapping(0x1000 * number, number)).unwrap();
+                table.places[index].clear();
+            }
+            is_over.store(true, Ordering::Relaxed);
             looking.into_iter().for_each(|thread| thread.join().unwrap());
         });
     }

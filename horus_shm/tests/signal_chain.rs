@@ -115,8 +115,10 @@ extern "C" fn plain(signal: c_int) {
 
 extern "C" fn informed(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let signal = if signal == libc::SIGBUS && !context.is_null() { RIGHT_SIGNAL } else { 0 };
-    // SAFETY: the kernel's own word; a signal that was sent has another there.
-    let address = unsafe { (*info).si_addr() };
+    // SAFETY: the kernel's own words.
+    let info = unsafe { &*info };
+    // SAFETY: a signal that was sent has another word there, which does no harm.
+    let address = unsafe { info.si_addr() };
     let is_right = address.cast() == FOREIGN.load(Ordering::Relaxed);
     note(signal | if is_right { RIGHT_ADDRESS } else { 0 });
 }
