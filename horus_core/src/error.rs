@@ -1,6 +1,6 @@
 //! What can go wrong with a topic.
 
-pub use horus_shm::{BorrowError, LoanError, OpenError, SendError};
+pub use horus_shm::{BorrowError, LoanError, OpenError, RecvError, SendError};
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
 use crate::message::{SchemaDifference, first_difference};
@@ -80,6 +80,9 @@ pub enum Error {
     /// A message could not be borrowed.
     #[error(transparent)]
     Borrow(#[from] BorrowError),
+    /// Nothing will be received any more.
+    #[error(transparent)]
+    Recv(#[from] RecvError),
     /// A namespace could not be opened.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),

@@ -17,7 +17,9 @@ pub mod message;
 pub mod namespace;
 pub mod topic;
 
-pub use error::{BorrowError, Error, LoanError, OpenError, Result, SendError, TopicError};
+pub use error::{
+    BorrowError, Error, LoanError, OpenError, RecvError, Result, SendError, TopicError,
+};
 
 /// What a robot program needs, in one `use`.
 pub mod prelude {
@@ -25,5 +27,5 @@ pub mod prelude {
         CmdVel, Imu, JointCommand, LaserScan, Message, Odometry, Pose2D, Twist,
     };
     pub use crate::topic::{Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic};
-    pub use crate::{Error, Result, SendError, TopicError, message};
+    pub use crate::{Error, RecvError, Result, SendError, TopicError, message};
 }

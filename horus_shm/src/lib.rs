@@ -31,6 +31,7 @@ mod consumer;
 mod contract;
 pub mod copy;
 mod error;
+mod fault;
 mod figures;
 mod fork;
 pub mod gate;
@@ -63,7 +64,7 @@ pub use bytemuck::{Pod, Zeroable, bytes_of};
 
 pub use consumer::{Consumer, RawConsumer, ReadStats, Reading, Watch};
 pub use contract::{Contract, PINNABLE_BYTES, Reliability, Request, TypeInfo, WakeEdge};
-pub use error::OpenError;
+pub use error::{OpenError, RecvError};
 pub use figures::{LaneFigures, Participant, ReaderFigures};
 pub use fork::fork_epoch;
 pub use liveness::{Owner, ProcessInfo, Registry, RegistryError, RegistryFault};

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use bytemuck::Pod;
 
 use crate::contract::Reliability;
-use crate::error::OpenError;
-use crate::fork::fork_epoch;
+use crate::error::{OpenError, RecvError};
+use crate::fault;
 use crate::gate;
 use crate::lane::{Blocked, LaneWriter, NoRoom};
 use crate::layout::WaitBlock;
@@ -53,7 +53,7 @@ pub enum SendError<T> {
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked(T),
     /// The ring's memory is gone: its file was truncated under us. Permanent: open it again.
-    #[error("the ring's file was truncated: open it again")]
+    #[error("the ring's file was truncated: drop all of its handles and open it again")]
     RegionLost(T),
 }
 
@@ -104,7 +104,8 @@ struct Refused {
 #[derive(Debug)]
 pub struct RawProducer {
     writer: LaneWriter<RawLane>,
-    epoch: u64,
+    /// Disturbances that did not concern this end.
+    seen: u64,
     lane: u32,
     me: u64,
     on_stalled: OnStalled,
@@ -125,12 +126,10 @@ impl RawProducer {
     ///
     /// # Errors
     ///
-    /// [`OpenError::TooManyPublishers`], [`OpenError::NoSpace`], [`OpenError::Forked`] or
-    /// [`OpenError::Io`].
+    /// [`OpenError::TooManyPublishers`], [`OpenError::NoSpace`], [`OpenError::Forked`],
+    /// [`OpenError::RegionLost`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, on_stalled: OnStalled) -> Result<Self, OpenError> {
-        if segment.is_forked() {
-            return Err(OpenError::Forked);
-        }
+        let seen = segment.expect_usable()?;
         let contract = segment.contract();
         let (gated_only, limit) = (contract.gated_only, contract.shape.request().lane_limit);
         let gated = gated_only || contract.reliability == Reliability::Reliable;
@@ -158,11 +157,14 @@ impl RawProducer {
         let pos = take_over(&raw, me);
         let writer = LaneWriter::new(raw, pos, gated, gated_only).numbering();
         let in_place = contract.shape.request().pinnable;
-        let (epoch, refused, fruitless) = (fork_epoch(), None, 0);
+        let (refused, fruitless) = (None, 0);
         #[rustfmt::skip]
-        return Ok(Self {
-            writer, epoch, lane, me, on_stalled, refused, wait, order, fruitless, in_place, segment,
-        });
+        let this = Self {
+            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, segment,
+        };
+        // WHY: a lane of zeros was never claimed; the drop of this end knows what to do with it.
+        this.segment.expect_usable()?;
+        Ok(this)
     }
 
     /// Reserves and maps the lane, and tells readers that it is there.
@@ -180,18 +182,18 @@ impl RawProducer {
     ///
     /// # Errors
     ///
-    /// [`SendError::Full`] or [`SendError::Forked`].
+    /// [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
     ///
     /// # Safety
     ///
     /// `src` is readable for `bytes` bytes, which are at most the payload of the ring.
     #[inline(always)]
     pub unsafe fn send(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
-        if fork_epoch() != self.epoch {
-            return Err(SendError::Forked(()));
+        if fault::disturbances() != self.seen {
+            self.look_around()?;
         }
         // SAFETY: the caller's contract; this end owns the lane.
-        match unsafe { self.write(src, bytes) } {
+        let sent = match unsafe { self.write(src, bytes) } {
             Ok(()) => {
                 self.tell();
                 Ok(())
@@ -200,7 +202,29 @@ impl RawProducer {
                 // SAFETY: the caller's contract.
                 unsafe { this.write(src, bytes) }.map(|()| this.tell())
             }),
+        };
+        self.confirm()?;
+        sent
+    }
+
+    /// After shared memory was touched: what was written may have gone into zeros that nobody
+    /// shares.
+    #[inline(always)]
+    fn confirm(&mut self) -> Result<(), SendError<()>> {
+        if fault::disturbances_after() != self.seen {
+            self.look_around()?;
         }
+        Ok(())
+    }
+
+    /// Finds out whether a disturbance concerns this end.
+    #[cold]
+    fn look_around(&mut self) -> Result<(), SendError<()>> {
+        self.seen = self.segment.look_around().map_err(|error| match error {
+            RecvError::Forked => SendError::Forked(()),
+            RecvError::RegionLost => SendError::RegionLost(()),
+        })?;
+        Ok(())
     }
 
     /// Copies a message into the next slot and publishes it.
@@ -268,32 +292,25 @@ impl RawProducer {
     ///
     /// [`LoanError`].
     pub fn loan(&mut self) -> Result<RawLoan<'_>, LoanError> {
-        if fork_epoch() != self.epoch {
-            return Err(LoanError::Forked);
-        }
+        self.confirm()?;
         if !self.in_place {
             return Err(LoanError::NotPinnable { path: self.segment.path() });
         }
         let index = match self.begin() {
             Ok(index) => index,
-            Err(NoRoom) => self.when_full(Self::begin).map_err(|error| match error {
-                SendError::Full(()) => LoanError::Full,
-                SendError::Forked(()) => LoanError::Forked,
-                SendError::RegionLost(()) => LoanError::RegionLost,
-            })?,
+            Err(NoRoom) => self.when_full(Self::begin)?,
         };
+        self.confirm()?;
         let address = self.writer.memory().slot(index);
         Ok(RawLoan::new(self, address))
     }
 
     /// Publishes a loan of `bytes` bytes.
     pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
-        if fork_epoch() != self.epoch {
-            return Err(SendError::Forked(()));
-        }
+        self.confirm()?;
         self.commit(bytes);
         self.tell();
-        Ok(())
+        self.confirm()
     }
 
     /// Wakes the readers that sleep: a load of a line that rarely changes if none does.
@@ -441,7 +458,7 @@ impl RawProducer {
 impl Drop for RawProducer {
     fn drop(&mut self) {
         // A forked child owns nothing here.
-        if fork_epoch() != self.epoch {
+        if self.segment.is_forked() {
             return;
         }
         // SAFETY: as in `readers`.
@@ -482,7 +499,8 @@ impl<T: Pod> Producer<T> {
     /// # Errors
     ///
     /// [`SendError::Full`] if a reliable reader is a whole lane behind; [`SendError::Forked`] in a
-    /// forked child. The message comes back.
+    /// forked child; [`SendError::RegionLost`] if the ring's file was truncated (the message may
+    /// have been delivered before). The message comes back.
     #[inline(always)]
     pub fn send(&mut self, message: T) -> Result<(), SendError<T>> {
         self.send_ref(&message).map_err(|error| error.with(message))

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use common::{Child, fork, role, say};
+use common::{Child, fate, fork, role, say};
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
     Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
@@ -225,18 +225,6 @@ fn child_role() {
         Some("confined and disobedient") => say(fate(fork(|| confined(true)))),
         Some("faults") => faults(),
         _ => {}
-    }
-}
-
-/// How a forked child ended.
-fn fate(child: i32) -> String {
-    let mut status = 0;
-    // SAFETY: `status` is valid for the write.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    if libc::WIFSIGNALED(status) {
-        format!("killed by signal {}", libc::WTERMSIG(status))
-    } else {
-        format!("exited with {}", libc::WEXITSTATUS(status))
     }
 }
 

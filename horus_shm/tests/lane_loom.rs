@@ -62,6 +62,7 @@ models! {
         a_lane_has_one_owner,
         a_lane_handed_on_continues_its_positions,
         a_dead_session_is_no_history,
+        what_a_dead_publisher_left_is_got_by_asking,
         an_ended_session_is_no_history;
     pins:
         a_pinned_message_stays,
@@ -126,11 +127,12 @@ fn every_use_of_an_edge_is_needed() {
     all_are_killed("weakened on one line", uses.into_iter().map(Mutant::Site));
 }
 
-/// Without the locks and looks of presence, or the end of a session, some model fails.
+/// Without the locks and looks of presence, or those of a session, some model fails.
 #[test]
 fn every_step_is_needed() {
     let presence = ["presence/share", "presence/exclude", "presence/release"];
     let looks = ["presence/look", "presence/linked"];
-    let steps = presence.into_iter().chain(looks).chain(["session/end"]);
+    let sessions = ["session/end", "session/pass over", "session/least"];
+    let steps = presence.into_iter().chain(looks).chain(sessions);
     all_are_killed("left out", steps.map(Mutant::Flaw));
 }

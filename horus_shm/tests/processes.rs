@@ -394,6 +394,29 @@ fn a_killed_reader_leaves_its_place_to_the_next() {
     }
 }
 
+/// It died between the two stores, the stamp's and the head's.
+#[test]
+fn a_message_that_a_dead_sender_did_not_put_under_its_head_is_no_newcomers() {
+    for kind in KINDS {
+        let dir = shm_dir();
+        let namespace = namespace(dir.path());
+        let ring = Ring::<Message>::create(kind, &namespace, "topic");
+        let mut child = Child::spawn(&format!("send {kind:?} 2 3"), dir.path());
+        let block = ring.segment().unwrap().lane_block(0, Access::Write).unwrap();
+        eventually("all are sent", || block.head.load(Relaxed) == 3);
+        child.kill();
+        block.head.store(2, Relaxed);
+        let mut receiver = ring.receiver().unwrap();
+        assert!(receiver.recv().is_none() && receiver.latest().is_none(), "{kind:?}");
+        let mut sender = ring.sender().unwrap();
+        for number in 0..20 {
+            send_soon(&mut sender, &Message::new(PARENT, number));
+            let received = receiver.recv().and_then(|message| message.tag());
+            assert_eq!(received, Some((PARENT, number)), "{kind:?}");
+        }
+    }
+}
+
 // ---- creation race
 
 fn race_request() -> Request {

@@ -17,7 +17,7 @@ pub use publisher::Publisher;
 pub use qos::Qos;
 pub use subscriber::{Stats, Subscriber};
 
-use crate::error::{BorrowError, LoanError, SendError, TopicError};
+use crate::error::{BorrowError, LoanError, RecvError, SendError, TopicError};
 use crate::message::Message;
 
 /// Both ends of a topic in one handle: publishes, and receives its own messages too.
@@ -127,6 +127,16 @@ impl<T: Message> Topic<T> {
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.subscriber.latest()
+    }
+
+    /// [`Subscriber::check`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn check(&self) -> Result<(), RecvError> {
+        self.subscriber.check()
     }
 
     /// [`Subscriber::lost`].

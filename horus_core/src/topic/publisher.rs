@@ -55,7 +55,8 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     ///
     /// [`SendError::Full`] on a reliable topic whose slowest subscriber is a whole lane behind;
-    /// [`SendError::Forked`] in a forked child. The message comes back.
+    /// [`SendError::Forked`] in a forked child; [`SendError::RegionLost`] if somebody truncated the
+    /// topic's file (the message may have been delivered before). The message comes back.
     #[inline(always)]
     pub fn send(&mut self, message: impl Borrow<T>) -> Result<(), SendError<T>> {
         let message = message.borrow();

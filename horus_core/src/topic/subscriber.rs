@@ -5,7 +5,7 @@ use std::sync::Arc;
 use horus_shm::{Consumer, RawConsumer, Sample};
 
 use super::{Backend, Publisher, Qos, Topic};
-use crate::error::{BorrowError, TopicError};
+use crate::error::{BorrowError, RecvError, TopicError};
 use crate::message::{FieldKind, Message, Primitive};
 
 /// The ledger of a subscriber since it joined, in messages:
@@ -56,7 +56,8 @@ impl<T: Message> Subscriber<T> {
 
     /// The next message, oldest first, or `None` if there is none right now. Never blocks.
     ///
-    /// Each publisher's messages come in order. `None` for good in a forked child.
+    /// Each publisher's messages come in order. `None` for good in a forked child, and if somebody
+    /// truncated the topic's file: [`Self::check`] tells.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         self.consumer.recv()
@@ -91,6 +92,16 @@ impl<T: Message> Subscriber<T> {
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.consumer.latest_by_key(|message| published_ns(message))
+    }
+
+    /// Whether this subscriber can still receive: for when nothing comes. About a nanosecond.
+    ///
+    /// # Errors
+    ///
+    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    #[inline]
+    pub fn check(&self) -> Result<(), RecvError> {
+        self.consumer.check()
     }
 
     /// Messages overwritten before this subscriber came to them.

@@ -63,10 +63,10 @@ impl Watch {
     ///
     /// A look at the head of each lane: a few nanoseconds for each that has changed. May say true
     /// for messages that are not for the consumer (skips), or for none in a damaged file. True
-    /// in a forked child: whoever asks the consumer then learns why nothing comes.
+    /// in a forked child and for a truncated file: whoever asks the consumer then learns why nothing comes.
     #[must_use]
     pub fn has_message(&self) -> bool {
-        if self.segment.is_forked() {
+        if self.segment.look_around().is_err() {
             return true;
         }
         // Relaxed, all of it: nothing is read by it, and a sleeper has a fence before.

@@ -149,3 +149,15 @@ pub fn join_fork(pid: i32) -> bool {
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
     status == 0
 }
+
+/// Waits for a forked child, and returns how it ended.
+pub fn fate(pid: i32) -> String {
+    let mut status = 0;
+    // SAFETY: `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    if libc::WIFSIGNALED(status) {
+        format!("killed by signal {}", libc::WTERMSIG(status))
+    } else {
+        format!("exited with {}", libc::WEXITSTATUS(status))
+    }
+}

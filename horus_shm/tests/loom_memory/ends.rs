@@ -126,15 +126,19 @@ impl Consumer {
 
     /// With the history that it asks for, behind `gate` or [`UNGATED`]; as a `RawConsumer`.
     pub(crate) fn late(lane: &LoomLane, gate: u32, asked: History) -> Self {
-        let (head, session) = takeover::session(lane.block(), |owner| owner == asked.dead);
-        let floor = if asked.persists { Some(0) } else { session };
+        let (mut head, session) = takeover::session(lane.block(), |owner| owner == asked.dead);
+        if session.is_none_or(|start| start > head) && !flawed("session/pass over") {
+            head = takeover::pass_over(lane, head);
+        }
+        let floor = if asked.persists { Some(0) } else { session.map(|start| start.min(head)) };
         let history = asked.messages.min(lane.capacity() * 7 / 8);
         let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
         if gate == UNGATED {
             return Self::ungated(lane, back_to.unwrap_or(head));
         }
+        let least = if flawed("session/least") { 0 } else { back_to.unwrap_or(head) };
         let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
-        Self::gated(lane, gate, gate::join(lane, gate, back_to))
+        Self::gated(lane, gate, gate::join(lane, gate, back_to).max(least))
     }
 
     pub(crate) fn poll(&mut self) -> Polled {

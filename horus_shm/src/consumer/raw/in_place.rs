@@ -1,7 +1,6 @@
 //! Reading where the messages lie: copies under a pin, and messages that are borrowed.
 
 use super::{Arrival, RawConsumer};
-use crate::fork::fork_epoch;
 use crate::lane::{InPlace, Polled, let_go, take_pin, unpin};
 use crate::memory::LaneMemory;
 use crate::place::{COPY_PIN, Place};
@@ -65,7 +64,7 @@ impl RawConsumer {
     ///
     /// [`BorrowError`]; nothing is lost by it.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
-        if fork_epoch() != self.epoch {
+        if self.is_disturbed() {
             return Ok(None);
         }
         let pin = self.free_pin()?;
@@ -80,19 +79,17 @@ impl RawConsumer {
             let arrival = Arrival { number: pinned.number, bytes };
             Ok((arrival, (reader.memory().slot(pinned.index).cast_const(), arrival)))
         });
-        match found {
-            Ok((address, Arrival { number, bytes })) => {
-                // SAFETY: the slot lies in the segment, has room for the payload, and is pinned.
-                Ok(Some(unsafe { RawSample::new(address, (bytes, number), pin, place) }))
-            }
-            Err(_) => {
-                if let Some(word) = place.pin(pin) {
-                    let_go(place.held(), word, pin);
-                }
-                self.pause();
-                Ok(None)
-            }
+        if let Ok((address, Arrival { number, bytes })) = found
+            && !self.was_disturbed()
+        {
+            // SAFETY: the slot lies in the segment, has room for the payload, and is pinned.
+            return Ok(Some(unsafe { RawSample::new(address, (bytes, number), pin, place) }));
         }
+        if let Some(word) = place.pin(pin) {
+            let_go(place.held(), word, pin);
+        }
+        self.pause();
+        Ok(None)
     }
 
     /// Takes a pin for a message to be borrowed; sets one more aside if there is none.

@@ -81,7 +81,7 @@ impl RawConsumer {
         let look = || {
             // SAFETY: the caller's contract.
             let polled = unsafe { self.recv(dst, bytes) };
-            (polled == Polled::Message || self.is_forked()).then_some(polled)
+            (polled == Polled::Message || self.check().is_err()).then_some(polled)
         };
         wait_until(events, patience, look).unwrap_or(Polled::Empty)
     }
