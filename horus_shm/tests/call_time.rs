@@ -1,0 +1,217 @@
+//! Bounded calls: however peers are stopped, continued and killed, a `send` or `recv` returns.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+mod crew;
+mod hostile;
+mod spawn;
+mod stream;
+mod tracer;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::show;
+use crew::{Crew, Job, Member, alone};
+use hostile::{Rng, rounds};
+use stream::{Account, Tagged};
+use tracer::ends::{Kind, Receiver, Sender};
+
+type Message = [u64; 8];
+
+/// Where nobody waits, where a writer waits for a reader, and where all are plain copies.
+const RINGS: [Kind; 3] = [Kind::Fanout, Kind::Reliable, Kind::Spsc];
+/// No call may take longer. Far more than a call needs, and than a loaded machine takes away.
+const CALL_MAX: Duration = Duration::from_secs(1);
+/// Of the pauses between two blows.
+const PAUSE_MAX_US: u64 = 2000;
+/// The sender or receiver whose calls are timed.
+const TIMED: u32 = 1;
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    if let Some(role) = common::role() {
+        crew::mate::play(&role);
+    }
+}
+
+/// Durations, counted by their five leading bits: figures are exact to 3 %.
+struct Histogram {
+    counts: Vec<u64>,
+    calls: u64,
+    max: Duration,
+}
+
+impl Histogram {
+    fn new() -> Self {
+        Self { counts: vec![0; 64 * 32], calls: 0, max: Duration::ZERO }
+    }
+
+    /// Where a duration is counted, and the least one that is counted there.
+    fn bucket(ns: u64) -> (usize, u64) {
+        let shift = (64 - ns.leading_zeros()).saturating_sub(5);
+        (shift as usize * 32 + (ns >> shift) as usize, ns >> shift << shift)
+    }
+
+    fn add(&mut self, call: Duration) {
+        self.counts[Self::bucket(call.as_nanos() as u64).0] += 1;
+        self.calls += 1;
+        self.max = self.max.max(call);
+    }
+
+    fn percentile(&self, share: f64) -> Duration {
+        let wanted = (self.calls as f64 * share).ceil() as u64;
+        let mut seen = 0;
+        let reached = |count: &u64| {
+            seen += count;
+            seen >= wanted
+        };
+        let at = self.counts.iter().position(reached).unwrap_or(0) as u64;
+        Duration::from_nanos((at % 32) << (at / 32))
+    }
+
+    fn show(&self, what: &str, blows: u64) {
+        let [p50, p99, p999, p9999] = [0.5, 0.99, 0.999, 0.9999].map(|p| self.percentile(p));
+        show(format_args!(
+            "call_time {what}: {} calls beside {blows} blows; p50 {p50:?}, p99 {p99:?}, p99.9 \
+             {p999:?}, p99.99 {p9999:?}, max {:.1?}",
+            self.calls, self.max,
+        ));
+        assert!(self.max < CALL_MAX, "{what}: a call took {:?}", self.max);
+    }
+}
+
+/// Stops, continues and replaces the one child that is on the ring, until told to end.
+struct Tormentor {
+    crew: Crew<Message>,
+    job: Job,
+    victim: Member,
+    dice: Rng,
+}
+
+impl Tormentor {
+    fn new(kind: Kind, job: Job) -> Self {
+        // As many as can be needed: it ends before by far.
+        let mut crew = Crew::new(kind, 20_000);
+        let mut victim = crew.hire(job, 0, false);
+        victim.child.let_go();
+        Self { crew, job, victim, dice: Rng(0x5eed_0034) }
+    }
+
+    fn pause(&mut self) {
+        thread::sleep(Duration::from_micros(self.dice.below(PAUSE_MAX_US)));
+    }
+
+    fn blow(&mut self) {
+        self.victim.child.signal(libc::SIGSTOP);
+        self.pause();
+        if self.dice.below(3) == 0 {
+            self.victim.child.kill();
+            self.victim = self.crew.hire(self.job, 0, false);
+            self.victim.child.let_go();
+            let id = self.victim.id;
+            self.crew.wait("its end", |crew| crew.entry(id).owner.get() != 0);
+        } else {
+            self.victim.child.signal(libc::SIGCONT);
+        }
+        self.pause();
+        self.crew.expect_no_fault();
+    }
+}
+
+/// What is shared between the one who times and the tormentor.
+struct Bout {
+    blows: AtomicU64,
+    blows_wanted: u64,
+    calls_wanted: u64,
+    ended: AtomicBool,
+}
+
+impl Bout {
+    fn goes_on(&self, calls: u64) -> bool {
+        calls < self.calls_wanted || self.blows.load(Relaxed) < self.blows_wanted
+    }
+}
+
+/// Ends a bout, however the one who times ends.
+struct End<'a>(&'a Bout);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.ended.store(true, Relaxed);
+    }
+}
+
+fn time_sends(bout: &Bout, mut sender: Sender<Message>) -> Histogram {
+    let _end = End(bout);
+    let (mut times, mut number) = (Histogram::new(), 0);
+    while bout.goes_on(times.calls) {
+        let message = Message::new(TIMED, number);
+        let start = Instant::now();
+        let sent = sender.send(&message);
+        times.add(start.elapsed());
+        number += u32::from(sent);
+    }
+    assert!(number > 0, "nothing was ever sent");
+    times
+}
+
+fn time_recvs(bout: &Bout, mut receiver: Receiver<Message>) -> Histogram {
+    let _end = End(bout);
+    let (mut times, mut account) = (Histogram::new(), Account::default());
+    while bout.goes_on(times.calls) {
+        let start = Instant::now();
+        let message = receiver.recv();
+        times.add(start.elapsed());
+        message.inspect(|message| account.take(message));
+    }
+    assert!(account.received > 0, "nothing ever came");
+    assert!(account.faults.is_empty(), "{:?}", account.faults);
+    times
+}
+
+/// Torments a child in `job` while the calls of the other end are timed.
+fn torment(kind: Kind, job: Job) {
+    let _alone = alone();
+    let mut tormentor = Tormentor::new(kind, job);
+    let bout = Bout {
+        blows: AtomicU64::new(0),
+        blows_wanted: rounds(20, 400),
+        calls_wanted: rounds(100_000, 1_000_000),
+        ended: AtomicBool::new(false),
+    };
+    let ring = &tormentor.crew.ring;
+    // The end that the child does not have.
+    let (sender, receiver) = match job {
+        Job::Consume => (ring.sender().ok(), None),
+        _ => (None, ring.receiver().ok()),
+    };
+    let what = if sender.is_some() { "send" } else { "recv" };
+    tormentor.crew.stream();
+    let times = thread::scope(|scope| {
+        let bout = &bout;
+        let timed = scope.spawn(move || match sender {
+            Some(sender) => time_sends(bout, sender),
+            None => time_recvs(bout, receiver.unwrap()),
+        });
+        while !bout.ended.load(Relaxed) {
+            tormentor.blow();
+            bout.blows.fetch_add(1, Relaxed);
+        }
+        timed.join().unwrap()
+    });
+    times.show(&format!("{kind:?} {what}"), bout.blows.load(Relaxed));
+}
+
+#[test]
+fn a_send_returns_while_receivers_are_stopped_continued_and_killed() {
+    RINGS.into_iter().for_each(|kind| torment(kind, Job::Consume));
+}
+
+#[test]
+fn a_recv_returns_while_senders_are_stopped_continued_and_killed() {
+    RINGS.into_iter().for_each(|kind| torment(kind, Job::Produce));
+}

@@ -1,0 +1,169 @@
+//! Kills at random times: whoever dies while a crew streams, a replacement joins, the others go on,
+//! and every message is accounted for.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+mod crew;
+mod hostile;
+mod spawn;
+mod stream;
+mod tracer;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::show;
+use crew::logbook::stamp;
+use crew::{Crew, Job, KINDS, Member, alone, percentile};
+use hostile::{Rng, rounds};
+use stream::Tagged;
+use tracer::ends::Kind;
+
+type Small = [u64; 8];
+type Large = [u64; 8192];
+
+/// Messages stream for less than this before the blow.
+const STREAM_MAX_US: u64 = 5000;
+/// What recovery is held against in the log. It depends on the machine, so no test fails by it.
+const GOAL_P99: Duration = Duration::from_millis(50);
+const GOAL_MAX: Duration = Duration::from_millis(250);
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    if let Some(role) = common::role() {
+        crew::mate::play(&role);
+    }
+}
+
+/// A crew in which chair 0 of each of `victims` will be killed, and whoever else finds a place.
+fn assemble<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usize) -> Crew<M> {
+    let mut crew = Crew::new(kind, (kills as usize + 2) * victims.len() + 4);
+    for job in [Job::Consume, Job::Produce] {
+        crew.touched_mib = if victims.contains(&job) { touched_mib } else { 0 };
+        crew.add(job, 0);
+    }
+    crew.touched_mib = 0;
+    // WHY: who comes and goes needs places to take.
+    if victims.contains(&Job::Visit) {
+        crew.add(Job::Visit, 0);
+        return crew;
+    }
+    if kind.has_many_consumers() {
+        crew.add(Job::Consume, 1);
+    }
+    if kind.has_many_producers() {
+        crew.add(Job::Produce, 1);
+    }
+    crew
+}
+
+/// Streams, kills, replaces, and settles; returns the time from the blow until every sender's next
+/// message had come to every receiver.
+fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Duration {
+    let mut heirs: Vec<Member> = victims.iter().map(|&job| crew.hire(job, 0, false)).collect();
+    crew.stream();
+    thread::sleep(stream);
+    let is_victim = |member: &Member| victims.contains(&member.job) && member.id.is_multiple_of(2);
+    let start = Instant::now();
+    let (dead, alive) = crew.members.drain(..).partition(is_victim);
+    let (mut dead, alive): (Vec<Member>, Vec<Member>) = (dead, alive);
+    dead.iter().for_each(|member| member.child.signal(libc::SIGKILL));
+    crew.members = alive;
+    // What a survivor sent before the blow shows nothing.
+    let wanted: Vec<u64> =
+        crew.ids(Job::Produce).map(|id| stamp(id, crew.entry(id).confirmed.get())).collect();
+    heirs.iter_mut().for_each(|heir| heir.child.let_go());
+    let heirs_of = heirs.iter().filter(|heir| heir.job == Job::Produce);
+    let wanted: Vec<u64> =
+        wanted.into_iter().chain(heirs_of.map(|heir| stamp(heir.id, 0))).collect();
+    crew.members.append(&mut heirs);
+    crew.wait("every message at every receiver", |crew| {
+        let chair = |wanted: u64| (wanted >> 32) as usize % 2;
+        let flows = |id| {
+            let seen = &crew.entry(id).seen;
+            wanted.iter().all(|&wanted| seen[chair(wanted)].get() >= wanted)
+        };
+        crew.ids(Job::Consume).all(flows)
+    });
+    let recovery = start.elapsed();
+    dead.iter_mut().for_each(|member| member.child.kill());
+    crew.wait("a visit", |crew| crew.ids(Job::Visit).all(|id| crew.entry(id).received.get() > 0));
+    crew.settle();
+    recovery
+}
+
+/// Kills in one crew, and returns the recovery times.
+fn kill<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usize) -> Vec<Duration> {
+    let mut dice = Rng(0x5eed_0005 + kills);
+    let mut crew = assemble::<M>(kind, victims, kills, touched_mib);
+    let mut recoveries: Vec<_> = (1..=kills)
+        .map(|number| {
+            crew.touched_mib = if number == kills { 0 } else { touched_mib };
+            let stream = Duration::from_micros(dice.below(STREAM_MAX_US));
+            round(&mut crew, victims, stream)
+        })
+        .collect();
+    let received: u64 = crew.ids(Job::Consume).map(|id| crew.entry(id).received.get()).sum();
+    assert!(received > 0, "{kind:?}: nothing was streamed");
+    let what = format!("{kind:?} {victims:?} {} B", size_of::<M>());
+    recoveries.sort();
+    show_recoveries(&what, &recoveries);
+    recoveries
+}
+
+fn show_recoveries(what: &str, sorted: &[Duration]) {
+    let [p50, p99, max] = [0.5, 0.99, 1.0].map(|share| percentile(sorted, share));
+    let verdict = |is_within| if is_within { "yes" } else { "no" };
+    show(format_args!(
+        "random_kill {what}: {} kills, none lost count; recovery p50 {p50:.2?}, p99 {p99:.2?}, \
+         max {max:.2?}; p99 within 50 ms: {}, max within 250 ms: {}",
+        sorted.len(),
+        verdict(p99 < GOAL_P99),
+        verdict(max < GOAL_MAX),
+    ));
+}
+
+fn kill_everywhere(victims: &[Job]) {
+    let _alone = alone();
+    let kills = rounds(8, 200);
+    let mut all = Vec::new();
+    for kind in KINDS {
+        all.extend(kill::<Small>(kind, victims, kills, 0));
+        all.extend(kill::<Large>(kind, victims, kills, 0));
+    }
+    all.sort();
+    show_recoveries(&format!("all rings {victims:?}"), &all);
+}
+
+#[test]
+fn every_ring_goes_on_when_a_producer_is_killed_at_a_random_time() {
+    kill_everywhere(&[Job::Produce]);
+}
+
+#[test]
+fn every_ring_goes_on_when_a_consumer_is_killed_at_a_random_time() {
+    kill_everywhere(&[Job::Consume]);
+}
+
+#[test]
+fn every_ring_goes_on_when_a_producer_and_a_consumer_are_killed_at_once() {
+    kill_everywhere(&[Job::Produce, Job::Consume]);
+}
+
+#[test]
+fn every_ring_goes_on_when_one_who_comes_and_goes_is_killed() {
+    kill_everywhere(&[Job::Visit]);
+}
+
+/// The kernel takes its time to bury who has much memory, and its places are not free before.
+#[test]
+fn the_place_of_a_victim_with_much_memory_is_taken_over_as_soon_as_it_is_buried() {
+    let _alone = alone();
+    let touched_mib = 512;
+    for victims in [[Job::Produce], [Job::Consume]] {
+        show(format_args!("random_kill: each victim has touched {touched_mib} MiB"));
+        kill::<Small>(Kind::Spsc, &victims, rounds(1, 20), touched_mib);
+    }
+}
