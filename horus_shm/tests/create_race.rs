@@ -1,4 +1,4 @@
-//! Creation races with deaths: many open the same fresh name at once, some are killed in the middle,
+//! Creation races with deaths: many open the same fresh name at once, some are killed on the way,
 //! others sweep; the survivors end on one file, and nothing stays.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -88,7 +88,7 @@ impl Logbook {
     }
 
     pub fn orders(&self) -> &Orders {
-        // SAFETY: the mapping begins with the orders and lives as long as this; all of it is atomic.
+        // SAFETY: the mapping begins with the orders, all atomic, and lives as long as this.
         unsafe { &*self.map.as_mut_ptr().cast() }
     }
 

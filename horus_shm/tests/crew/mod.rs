@@ -80,7 +80,7 @@ impl Phase {
     }
 
     pub const fn is_settle(self) -> bool {
-        self.0 != 0 && self.0 % 3 == 0
+        self.0 != 0 && self.0.is_multiple_of(3)
     }
 
     /// Whether who came to rest in the phase `rested` did so for this settling, and so is alive.
