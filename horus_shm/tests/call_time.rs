@@ -9,12 +9,13 @@ mod spawn;
 mod stream;
 mod tracer;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::show;
-use crew::{Crew, Job, Member, alone};
+use crew::{Crew, Job, Member, PATIENCE, alone};
 use hostile::{Rng, rounds};
 use stream::{Account, Tagged};
 use tracer::ends::{Kind, Receiver, Sender};
@@ -124,29 +125,21 @@ impl Tormentor {
 
 /// What is shared between the one who times and the tormentor.
 struct Bout {
+    calls: AtomicU64,
     blows: AtomicU64,
     blows_wanted: u64,
     calls_wanted: u64,
-    ended: AtomicBool,
 }
 
 impl Bout {
+    /// To be asked after every call.
     fn goes_on(&self, calls: u64) -> bool {
+        self.calls.store(calls, Relaxed);
         calls < self.calls_wanted || self.blows.load(Relaxed) < self.blows_wanted
     }
 }
 
-/// Ends a bout, however the one who times ends.
-struct End<'a>(&'a Bout);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.ended.store(true, Relaxed);
-    }
-}
-
 fn time_sends(bout: &Bout, mut sender: Sender<Message>) -> Histogram {
-    let _end = End(bout);
     let (mut times, mut number) = (Histogram::new(), 0);
     while bout.goes_on(times.calls) {
         let message = Message::new(TIMED, number);
@@ -160,7 +153,6 @@ fn time_sends(bout: &Bout, mut sender: Sender<Message>) -> Histogram {
 }
 
 fn time_recvs(bout: &Bout, mut receiver: Receiver<Message>) -> Histogram {
-    let _end = End(bout);
     let (mut times, mut account) = (Histogram::new(), Account::default());
     while bout.goes_on(times.calls) {
         let start = Instant::now();
@@ -177,12 +169,12 @@ fn time_recvs(bout: &Bout, mut receiver: Receiver<Message>) -> Histogram {
 fn torment(kind: Kind, job: Job) {
     let _alone = alone();
     let mut tormentor = Tormentor::new(kind, job);
-    let bout = Bout {
+    let bout = Arc::new(Bout {
+        calls: AtomicU64::new(0),
         blows: AtomicU64::new(0),
         blows_wanted: rounds(20, 400),
         calls_wanted: rounds(100_000, 1_000_000),
-        ended: AtomicBool::new(false),
-    };
+    });
     let ring = &tormentor.crew.ring;
     // The end that the child does not have.
     let (sender, receiver) = match job {
@@ -191,18 +183,22 @@ fn torment(kind: Kind, job: Job) {
     };
     let what = if sender.is_some() { "send" } else { "recv" };
     tormentor.crew.stream();
-    let times = thread::scope(|scope| {
-        let bout = &bout;
-        let timed = scope.spawn(move || match sender {
-            Some(sender) => time_sends(bout, sender),
-            None => time_recvs(bout, receiver.unwrap()),
-        });
-        while !bout.ended.load(Relaxed) {
-            tormentor.blow();
-            bout.blows.fetch_add(1, Relaxed);
-        }
-        timed.join().unwrap()
+    // WHY not a scope: a thread whose call never returns must not be waited for.
+    let (bout, theirs) = (Arc::clone(&bout), bout);
+    let timed = thread::spawn(move || match sender {
+        Some(sender) => time_sends(&theirs, sender),
+        None => time_recvs(&theirs, receiver.unwrap()),
     });
+    let (mut calls, mut progress) = (0, Instant::now());
+    while !timed.is_finished() {
+        tormentor.blow();
+        bout.blows.fetch_add(1, Relaxed);
+        if calls != bout.calls.load(Relaxed) {
+            (calls, progress) = (bout.calls.load(Relaxed), Instant::now());
+        }
+        assert!(progress.elapsed() < PATIENCE, "call {calls} does not return");
+    }
+    let times = timed.join().unwrap();
     times.show(&format!("{kind:?} {what}"), bout.blows.load(Relaxed));
 }
 

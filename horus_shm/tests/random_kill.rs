@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use common::show;
 use crew::logbook::stamp;
-use crew::{Crew, Job, KINDS, Member, alone, percentile};
+use crew::{Crew, Job, KINDS, Member, alone};
 use hostile::{Rng, rounds};
 use stream::Tagged;
 use tracer::ends::Kind;
@@ -28,6 +28,14 @@ const STREAM_MAX_US: u64 = 5000;
 /// What recovery is held against in the log. It depends on the machine, so no test fails by it.
 const GOAL_P99: Duration = Duration::from_millis(50);
 const GOAL_MAX: Duration = Duration::from_millis(250);
+
+/// How long a ring took to flow again after a blow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Recovery {
+    time: Duration,
+    /// Part of it in which the machine had no time even for the one who looked.
+    away: Duration,
+}
 
 /// Not a property: the parts that this binary plays as somebody's child.
 #[test]
@@ -61,7 +69,7 @@ fn assemble<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usi
 
 /// Streams, kills, replaces, and settles; returns the time from the blow until every sender's next
 /// message had come to every receiver.
-fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Duration {
+fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Recovery {
     let mut heirs: Vec<Member> = victims.iter().map(|&job| crew.hire(job, 0, false)).collect();
     crew.stream();
     thread::sleep(stream);
@@ -79,7 +87,7 @@ fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Du
     let wanted: Vec<u64> =
         wanted.into_iter().chain(heirs_of.map(|heir| stamp(heir.id, 0))).collect();
     crew.members.append(&mut heirs);
-    crew.wait("every message at every receiver", |crew| {
+    let away = crew.wait("every message at every receiver", |crew| {
         let chair = |wanted: u64| (wanted >> 32) as usize % 2;
         let flows = |id| {
             let seen = &crew.entry(id).seen;
@@ -87,7 +95,7 @@ fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Du
         };
         crew.ids(Job::Consume).all(flows)
     });
-    let recovery = start.elapsed();
+    let recovery = Recovery { time: start.elapsed(), away };
     dead.iter_mut().for_each(|member| member.child.kill());
     crew.wait("a visit", |crew| crew.ids(Job::Visit).all(|id| crew.entry(id).received.get() > 0));
     crew.settle();
@@ -95,7 +103,7 @@ fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Du
 }
 
 /// Kills in one crew, and returns the recovery times.
-fn kill<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usize) -> Vec<Duration> {
+fn kill<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usize) -> Vec<Recovery> {
     let mut dice = Rng(0x5eed_0005 + kills);
     let mut crew = assemble::<M>(kind, victims, kills, touched_mib);
     let mut recoveries: Vec<_> = (1..=kills)
@@ -113,12 +121,18 @@ fn kill<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usize) 
     recoveries
 }
 
-fn show_recoveries(what: &str, sorted: &[Duration]) {
-    let [p50, p99, max] = [0.5, 0.99, 1.0].map(|share| percentile(sorted, share));
+fn show_recoveries(what: &str, sorted: &[Recovery]) {
+    let percentile = |share: f64| {
+        let rank = (sorted.len() as f64 * share).ceil() as usize;
+        sorted[rank - 1]
+    };
+    let [p50, p99] = [0.5, 0.99].map(|share| percentile(share).time);
+    let Recovery { time: max, away } = percentile(1.0);
     let verdict = |is_within| if is_within { "yes" } else { "no" };
     show(format_args!(
-        "random_kill {what}: {} kills, none lost count; recovery p50 {p50:.2?}, p99 {p99:.2?}, \
-         max {max:.2?}; p99 within 50 ms: {}, max within 250 ms: {}",
+        "random_kill {what}: {} kills, all accounts exact; recovery p50 {p50:.2?}, p99 {p99:.2?}, \
+         max {max:.2?} (the onlooker got no time for {away:.2?} of it); p99 within 50 ms: {}, \
+         max within 250 ms: {}",
         sorted.len(),
         verdict(p99 < GOAL_P99),
         verdict(max < GOAL_MAX),

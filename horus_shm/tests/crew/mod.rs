@@ -36,12 +36,6 @@ pub fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The `share` of sorted `figures`.
-pub fn percentile(sorted: &[Duration], share: f64) -> Duration {
-    let rank = (sorted.len() as f64 * share).ceil() as usize;
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
-}
-
 /// Waits for something by looking for it again and again.
 #[track_caller]
 pub fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
@@ -163,15 +157,20 @@ impl<M: Tagged> Crew<M> {
         self.members.iter().filter(move |member| member.job == job).map(|member| member.id)
     }
 
-    /// Looks until `done`; fails if a child did, or after a long while.
+    /// Looks until `done`; fails if a child did, or after a long while. Returns the longest time
+    /// between two looks: longer than a nap, if the machine had no time for this process.
     #[track_caller]
-    pub fn wait(&self, what: &str, done: impl Fn(&Self) -> bool) {
+    pub fn wait(&self, what: &str, done: impl Fn(&Self) -> bool) -> Duration {
         let start = Instant::now();
+        let (mut look, mut away) = (start, Duration::ZERO);
         while !done(self) {
             self.expect_no_fault();
             assert!(start.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
             thread::sleep(NAP);
+            away = away.max(look.elapsed());
+            look = Instant::now();
         }
+        away
     }
 
     pub fn expect_no_fault(&self) {
