@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use common::show;
 use crew::logbook::stamp;
-use crew::{Crew, Job, KINDS, Member, alone};
+use crew::{Crew, Job, KINDS, Member, alone, starved};
 use hostile::{Rng, rounds};
 use stream::Tagged;
 use tracer::ends::Kind;
@@ -33,8 +33,8 @@ const GOAL_MAX: Duration = Duration::from_millis(250);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Recovery {
     time: Duration,
-    /// Part of it in which the machine had no time even for the one who looked.
-    away: Duration,
+    /// For how long one of the crew, the worst one, was ready and waited for a core meanwhile.
+    starved: Duration,
 }
 
 /// Not a property: the parts that this binary plays as somebody's child.
@@ -67,27 +67,17 @@ fn assemble<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usi
     crew
 }
 
-/// Streams, kills, replaces, and settles; returns the time from the blow until every sender's next
-/// message had come to every receiver.
+/// Streams, kills, replaces, and settles; returns how long it took from the blow until the next
+/// message of every sender had come to every receiver.
 fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Recovery {
-    let mut heirs: Vec<Member> = victims.iter().map(|&job| crew.hire(job, 0, false)).collect();
+    let heirs: Vec<Member> = victims.iter().map(|&job| crew.hire(job, 0, false)).collect();
     crew.stream();
     thread::sleep(stream);
-    let is_victim = |member: &Member| victims.contains(&member.job) && member.id.is_multiple_of(2);
+    let concerned = crew.members.iter().chain(&heirs).map(|member| member.child.pid());
+    let before: Vec<_> = concerned.map(|pid| (pid, starved(pid))).collect();
     let start = Instant::now();
-    let (dead, alive) = crew.members.drain(..).partition(is_victim);
-    let (mut dead, alive): (Vec<Member>, Vec<Member>) = (dead, alive);
-    dead.iter().for_each(|member| member.child.signal(libc::SIGKILL));
-    crew.members = alive;
-    // What a survivor sent before the blow shows nothing.
-    let wanted: Vec<u64> =
-        crew.ids(Job::Produce).map(|id| stamp(id, crew.entry(id).confirmed.get())).collect();
-    heirs.iter_mut().for_each(|heir| heir.child.let_go());
-    let heirs_of = heirs.iter().filter(|heir| heir.job == Job::Produce);
-    let wanted: Vec<u64> =
-        wanted.into_iter().chain(heirs_of.map(|heir| stamp(heir.id, 0))).collect();
-    crew.members.append(&mut heirs);
-    let away = crew.wait("every message at every receiver", |crew| {
+    let (mut dead, wanted) = replace(crew, victims, heirs);
+    crew.wait("every message at every receiver", |crew| {
         let chair = |wanted: u64| (wanted >> 32) as usize % 2;
         let flows = |id| {
             let seen = &crew.entry(id).seen;
@@ -95,11 +85,32 @@ fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Re
         };
         crew.ids(Job::Consume).all(flows)
     });
-    let recovery = Recovery { time: start.elapsed(), away };
+    let time = start.elapsed();
+    let since = |&(pid, before): &(u32, Duration)| starved(pid).saturating_sub(before);
+    let starved = before.iter().map(since).max().unwrap_or_default();
     dead.iter_mut().for_each(|member| member.child.kill());
     crew.wait("a visit", |crew| crew.ids(Job::Visit).all(|id| crew.entry(id).received.get() > 0));
     crew.settle();
-    recovery
+    Recovery { time, starved }
+}
+
+/// Kills the victims and lets their heirs go. Returns the dead, and by sender the first message
+/// that shows that things go on.
+fn replace<M: Tagged>(
+    crew: &mut Crew<M>,
+    victims: &[Job],
+    mut heirs: Vec<Member>,
+) -> (Vec<Member>, Vec<u64>) {
+    let is_victim = |member: &Member| victims.contains(&member.job) && member.id.is_multiple_of(2);
+    let (dead, alive): (Vec<_>, Vec<_>) = crew.members.drain(..).partition(is_victim);
+    dead.iter().for_each(|member| member.child.signal(libc::SIGKILL));
+    crew.members = alive;
+    heirs.iter_mut().for_each(|heir| heir.child.let_go());
+    crew.members.append(&mut heirs);
+    // What a survivor sent before the blow shows nothing.
+    let next = |id| stamp(id, crew.entry(id).confirmed.get());
+    let wanted = crew.ids(Job::Produce).map(next).collect();
+    (dead, wanted)
 }
 
 /// Kills in one crew, and returns the recovery times.
@@ -122,20 +133,24 @@ fn kill<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usize) 
 }
 
 fn show_recoveries(what: &str, sorted: &[Recovery]) {
-    let percentile = |share: f64| {
-        let rank = (sorted.len() as f64 * share).ceil() as usize;
-        sorted[rank - 1]
+    let rank = |share: f64| (sorted.len() as f64 * share).ceil() as usize - 1;
+    let [p50, p99, max] = [0.5, 0.99, 1.0].map(|share| sorted[rank(share)].time);
+    let mut own: Vec<_> = sorted.iter().map(|one| one.time.saturating_sub(one.starved)).collect();
+    own.sort();
+    let [own_p99, own_max] = [0.99, 1.0].map(|share| own[rank(share)]);
+    let verdict = |p99, max| match (p99 < GOAL_P99, max < GOAL_MAX) {
+        (true, true) => "yes",
+        (false, true) => "p99 no",
+        (true, false) => "max no",
+        (false, false) => "no",
     };
-    let [p50, p99] = [0.5, 0.99].map(|share| percentile(share).time);
-    let Recovery { time: max, away } = percentile(1.0);
-    let verdict = |is_within| if is_within { "yes" } else { "no" };
     show(format_args!(
         "random_kill {what}: {} kills, all accounts exact; recovery p50 {p50:.2?}, p99 {p99:.2?}, \
-         max {max:.2?} (the onlooker got no time for {away:.2?} of it); p99 within 50 ms: {}, \
-         max within 250 ms: {}",
+         max {max:.2?}, p99 within 50 ms and max within 250 ms: {}; less the wait of one of them \
+         for a core, p99 {own_p99:.2?}, max {own_max:.2?}: {}",
         sorted.len(),
-        verdict(p99 < GOAL_P99),
-        verdict(max < GOAL_MAX),
+        verdict(p99, max),
+        verdict(own_p99, own_max),
     ));
 }
 

@@ -36,6 +36,17 @@ pub fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// For how long a thread of a process, the worst one, was ready while the machine had no time for
+/// it, ever. Nothing where the kernel does not say.
+pub fn starved(pid: u32) -> Duration {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let starved = |task: std::fs::DirEntry| {
+        let figures = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        figures.split_whitespace().nth(1)?.parse().ok()
+    };
+    Duration::from_nanos(tasks.filter_map(starved).max().unwrap_or(0))
+}
+
 /// Waits for something by looking for it again and again.
 #[track_caller]
 pub fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
@@ -157,20 +168,15 @@ impl<M: Tagged> Crew<M> {
         self.members.iter().filter(move |member| member.job == job).map(|member| member.id)
     }
 
-    /// Looks until `done`; fails if a child did, or after a long while. Returns the longest time
-    /// between two looks: longer than a nap, if the machine had no time for this process.
+    /// Looks until `done`; fails if a child did, or after a long while.
     #[track_caller]
-    pub fn wait(&self, what: &str, done: impl Fn(&Self) -> bool) -> Duration {
+    pub fn wait(&self, what: &str, done: impl Fn(&Self) -> bool) {
         let start = Instant::now();
-        let (mut look, mut away) = (start, Duration::ZERO);
         while !done(self) {
             self.expect_no_fault();
             assert!(start.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
             thread::sleep(NAP);
-            away = away.max(look.elapsed());
-            look = Instant::now();
         }
-        away
     }
 
     pub fn expect_no_fault(&self) {
