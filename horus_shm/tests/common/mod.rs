@@ -36,6 +36,12 @@ pub fn say(line: impl std::fmt::Display) {
     io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush()).unwrap();
 }
 
+/// Prints the figures of a property, also of a test that passes.
+pub fn show(line: impl std::fmt::Display) {
+    // One write, so that lines of parallel tests do not mix. Where to is not this test's affair.
+    let _ = io::stdout().lock().write_all(format!("| {line}\n").as_bytes());
+}
+
 /// Blocks until the parent ends, or lets go of the child.
 pub fn park() {
     let _ = io::stdin().read_to_end(&mut Vec::new());
@@ -114,6 +120,11 @@ impl Child {
     pub fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+
+    /// Lets a parked child go on.
+    pub fn let_go(&mut self) {
+        drop(self.stdin.take());
     }
 
     /// Lets a parked child go and expects it to end well.
