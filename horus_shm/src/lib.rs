@@ -30,10 +30,12 @@
 mod consumer;
 mod contract;
 pub mod copy;
+pub mod ends;
 mod error;
 mod fork;
 pub mod gate;
 pub mod header;
+pub mod heap;
 pub mod lane;
 pub mod layout;
 mod liveness;
@@ -52,6 +54,7 @@ mod sweep;
 pub mod sync;
 mod sys;
 pub mod takeover;
+pub mod ticket;
 pub mod wait;
 
 pub use bytemuck::{Pod, Zeroable, bytes_of};

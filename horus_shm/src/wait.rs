@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{Edge, Word, edge};
 
-pub(crate) use event::{Event, Order};
 pub use event::EventCount;
+pub(crate) use event::{Event, Order};
 
 /// Eventcounts that one sleep can be about.
 pub const EVENTS_MAX: usize = crate::sys::futex::WAITV_MAX;

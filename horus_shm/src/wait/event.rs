@@ -215,11 +215,7 @@ impl EventCount {
     ///
     /// Spins, then blocks; wakes at least every 50 ms to look. `look` is called at least once, by
     /// this thread only.
-    pub fn wait_until<R>(
-        &self,
-        patience: Patience,
-        look: impl FnMut() -> Option<R>,
-    ) -> Option<R> {
+    pub fn wait_until<R>(&self, patience: Patience, look: impl FnMut() -> Option<R>) -> Option<R> {
         wait_until(&[&self.event()], patience, look)
     }
 }

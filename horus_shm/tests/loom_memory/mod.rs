@@ -128,6 +128,19 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
+    fn count_down(&self, edge: Edge) {
+        let ordering = mutation::ordering(edge);
+        if may_store() {
+            self.atomic().fetch_sub(1, ordering);
+        }
+    }
+
+    fn replace(&self, old: u64, new: u64) -> bool {
+        let relaxed = Ordering::Relaxed;
+        may_store() && self.atomic().compare_exchange(old, new, relaxed, relaxed).is_ok()
+    }
+
+    #[track_caller]
     fn claim(&self, old: u64, new: u64, edge: Edge) -> bool {
         let ordering = mutation::ordering(edge);
         may_store() && self.atomic().compare_exchange(old, new, ordering, Ordering::Relaxed).is_ok()
