@@ -69,7 +69,7 @@ mod sealed {
 }
 
 /// Addresses of one lane of values. A copy is the same lane; who owns the memory is kept beside it.
-pub struct ValueLane<T, H> {
+pub(super) struct ValueLane<T, H> {
     slots: *const Slot<T>,
     capacity: u64,
     room: u64,

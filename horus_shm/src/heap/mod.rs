@@ -15,7 +15,7 @@ mod slot;
 mod tickets;
 mod writer;
 
-pub use lane::{Handling, Move, Share, ValueLane};
+pub use lane::{Handling, Move, Share};
 pub use lanes::{LANES_MAX, Lanes};
 pub use reader::{FanReader, LaneEnd};
 pub use tickets::{TicketReader, TicketWriter, tickets};

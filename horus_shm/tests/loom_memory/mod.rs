@@ -8,6 +8,7 @@ pub(crate) mod attendance;
 pub(crate) mod ends;
 pub(crate) mod mutation;
 pub(crate) mod sleepers;
+pub(crate) mod tickets;
 
 use std::cell::Cell;
 use std::rc::Rc;
