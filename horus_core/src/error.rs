@@ -1,7 +1,7 @@
 //! What can go wrong with a topic.
 
+pub use horus_shm::{BorrowError, LoanError, OpenError, SendError};
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
-pub use horus_shm::{OpenError, SendError};
 
 use crate::message::{SchemaDifference, first_difference};
 
@@ -74,6 +74,12 @@ pub enum Error {
     /// A message was not sent.
     #[error(transparent)]
     Send(SendError<()>),
+    /// There was no slot to lend.
+    #[error(transparent)]
+    Loan(#[from] LoanError),
+    /// A message could not be borrowed.
+    #[error(transparent)]
+    Borrow(#[from] BorrowError),
     /// A namespace could not be opened.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),

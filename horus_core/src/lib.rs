@@ -15,11 +15,12 @@
 
 pub mod channel;
 mod error;
+pub mod introspect;
 pub mod message;
 pub mod namespace;
 pub mod topic;
 
-pub use error::{Error, OpenError, Result, SendError, TopicError};
+pub use error::{BorrowError, Error, LoanError, OpenError, Result, SendError, TopicError};
 
 /// What a robot program needs, in one `use`.
 pub mod prelude {

@@ -1,6 +1,7 @@
 //! The consuming end of a ring, as the user of a message type sees it.
 
 mod raw;
+mod watch;
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -8,9 +9,11 @@ use std::mem::MaybeUninit;
 use bytemuck::Pod;
 
 pub use raw::{RawConsumer, ReadStats, Reading};
+pub use watch::Watch;
 
 use crate::error::OpenError;
 use crate::lane::Polled;
+use crate::wait::Patience;
 
 /// The consuming end of a ring of `T`. `Send`, not `Sync`: one thread at a time.
 #[derive(Debug)]
@@ -60,6 +63,21 @@ impl<T: Pod> Consumer<T> {
         unsafe { self.raw.recv(dst, size_of::<T>()) == Polled::Message }
     }
 
+    /// [`Self::recv`], but waits for a message until the patience ends.
+    ///
+    /// Blocks, asleep but for a short spin at first; no wake is lost. `None` at once in a forked
+    /// child.
+    pub fn recv_until(&mut self, patience: Patience) -> Option<T> {
+        let mut message = MaybeUninit::<T>::uninit();
+        let dst = message.as_mut_ptr().cast();
+        // SAFETY: room for a `T`, whose size `new` compared with the ring's payload.
+        match unsafe { self.raw.recv_until(patience, dst, size_of::<T>()) } {
+            // SAFETY: all bytes were written, and any bytes are a `T`.
+            Polled::Message => Some(unsafe { message.assume_init() }),
+            Polled::Empty | Polled::Busy => None,
+        }
+    }
+
     /// The newest message that was not received yet; older ones are passed over and counted as
     /// skipped. `None` if there is nothing new.
     ///
@@ -72,27 +90,26 @@ impl<T: Pod> Consumer<T> {
         }
         self.raw.look_for_lanes();
         let mut best: Option<T> = None;
-        let mut of_lane = 0;
+        let mut of_best = None;
         for lane in 0..self.raw.lane_count() {
             let mut message = MaybeUninit::<T>::uninit();
             let dst = message.as_mut_ptr().cast();
             // SAFETY: room for a `T`, as in `recv`.
-            if unsafe { self.raw.latest_of(lane, dst, size_of::<T>()) } != Polled::Message {
-                continue;
-            }
+            let found = unsafe { self.raw.latest_of(lane, dst, size_of::<T>()) };
+            let Some(arrival) = found else { continue };
             // SAFETY: all bytes were written, and any bytes are a `T`.
             let message = unsafe { message.assume_init() };
             if best.as_ref().is_some_and(|best| key(best) > key(&message)) {
                 self.raw.pass_over(lane);
                 continue;
             }
-            if best.replace(message).is_some() {
-                self.raw.pass_over(of_lane);
+            best = Some(message);
+            if let Some((passed, _)) = of_best.replace((lane, arrival)) {
+                self.raw.pass_over(passed);
             }
-            of_lane = lane;
         }
-        if best.is_some() {
-            self.raw.take(of_lane);
+        if let Some((lane, arrival)) = of_best {
+            self.raw.take(lane, arrival);
         } else {
             // WHY: as after an empty look of `RawConsumer::recv`.
             std::hint::spin_loop();
@@ -130,5 +147,9 @@ impl<T: Pod> Consumer<T> {
     #[must_use]
     pub const fn raw(&self) -> &RawConsumer {
         &self.raw
+    }
+
+    pub(crate) const fn raw_mut(&mut self) -> &mut RawConsumer {
+        &mut self.raw
     }
 }

@@ -7,6 +7,10 @@ use crate::error::OpenError;
 use crate::layout::{SCHEMA_BYTES_MAX, TYPE_NAME_BYTES_MAX};
 use crate::shape::{Shape, ShapeError, ShapeRequest, default_capacity, stride_for};
 
+/// Messages of this size and more can be written and read in place, unless told otherwise: a copy
+/// of them costs more than what keeps them where they are.
+pub const PINNABLE_BYTES: u64 = 4096;
+
 /// What both ends must agree on about a message: its schema, opaque to this crate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeInfo {
@@ -110,6 +114,8 @@ pub struct Request {
     pub persists: Option<bool>,
     /// Default membarrier.
     pub wake_edge: Option<WakeEdge>,
+    /// Messages can be written and read where they lie. Default for those of 4 KiB and more.
+    pub pinnable: Option<bool>,
     /// Not a wish but a kind of ring: gated-only files and others do not mix.
     pub gated_only: bool,
 }
@@ -129,6 +135,7 @@ impl Request {
             history: None,
             persists: None,
             wake_edge: None,
+            pinnable: None,
             gated_only: false,
         }
     }
@@ -154,9 +161,10 @@ impl Request {
             let (field, found) = ("history", u64::from(history));
             return Err(ShapeError { field, found, wanted: "0 in a gated-only file" }.into());
         }
+        let pinnable = self.makes_pinnable()?;
         let reliability = self.reliability.unwrap_or_default();
         let gates = if reliability == Reliability::Reliable { 16 } else { 0 };
-        let stride = stride_for(info.bytes.min(1 << 30), info.sized, false);
+        let stride = stride_for(info.bytes.min(1 << 30), info.sized, pinnable);
         let shape = Shape::new(ShapeRequest {
             payload_bytes: info.bytes,
             payload_align: info.align,
@@ -165,7 +173,7 @@ impl Request {
             gate_limit: self.gate_limit.unwrap_or(gates),
             reader_limit: self.reader_limit.unwrap_or(64),
             sized: info.sized,
-            pinnable: false,
+            pinnable,
         })?;
         Ok(Contract {
             type_info: info.clone(),
@@ -178,6 +186,21 @@ impl Request {
         })
     }
 
+    /// Whether the slots of a new file can be pinned.
+    fn makes_pinnable(&self) -> Result<bool, ShapeError> {
+        let in_place = self.type_info.sized || self.type_info.bytes >= PINNABLE_BYTES;
+        let pinnable = self.pinnable.unwrap_or(in_place && !self.gated_only);
+        let (field, found) = ("pinnable", u64::from(pinnable));
+        if pinnable && self.gated_only {
+            return Err(ShapeError { field, found, wanted: "0 in a gated-only file" });
+        }
+        if self.type_info.sized && !pinnable {
+            let wanted = "1 where messages have lengths of their own";
+            return Err(ShapeError { field, found, wanted });
+        }
+        Ok(pinnable)
+    }
+
     /// Checks that `contract`, of the topic at `path`, gives what this request asks for.
     ///
     /// # Errors
@@ -186,7 +209,8 @@ impl Request {
     /// the first field that differs.
     pub fn check(&self, contract: &Contract, path: &Path) -> Result<(), OpenError> {
         let (wanted, found) = (&self.type_info, &contract.type_info);
-        let same_size = wanted.bytes == found.bytes && wanted.align == found.align;
+        let same_size = wanted.sized || wanted.bytes == found.bytes;
+        let same_size = same_size && wanted.align == found.align;
         if wanted.hash != found.hash || !same_size || wanted.sized != found.sized {
             return Err(OpenError::SchemaMismatch {
                 path: path.to_owned(),
@@ -203,6 +227,10 @@ impl Request {
             Some(c) if self.reader && c <= shape.capacity => {}
             capacity => same.check("capacity", &shape.capacity, capacity.as_ref())?,
         }
+        if wanted.sized && !self.reader && wanted.bytes > found.bytes {
+            same.check("max_message_bytes", &found.bytes, Some(&wanted.bytes))?;
+        }
+        same.check("pinnable", &shape.pinnable, self.pinnable.as_ref())?;
         same.check("lane_limit", &shape.lane_limit, self.lane_limit.as_ref())?;
         same.check("gate_limit", &shape.gate_limit, self.gate_limit.as_ref())?;
         same.check("reader_limit", &shape.reader_limit, self.reader_limit.as_ref())?;

@@ -181,11 +181,11 @@ fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contr
     if gated_only && header.history > 0 {
         return Err(damaged("history", header.history, "0 in a gated-only file"));
     }
-    if request.sized {
-        return Err(damaged("sized", 1, "0: this version does not write lengths yet"));
+    if request.sized && !request.pinnable {
+        return Err(damaged("pinnable", 0, "1 where messages have lengths of their own"));
     }
-    if request.pinnable {
-        return Err(damaged("pinnable", 1, "0: this version does not use pins yet"));
+    if request.pinnable && gated_only {
+        return Err(damaged("pinnable", 1, "0 in a gated-only file"));
     }
     Ok(Contract {
         type_info: TypeInfo {

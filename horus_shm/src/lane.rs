@@ -5,12 +5,16 @@
 //! that a reader who is overwritten under its copy notices. Where every reader is gated (a
 //! *gated-only* file) nobody can be in the slot, and the odd stamp is left out.
 
+mod in_place;
+
 use core::mem::size_of;
 
 use crate::gate::JOINING;
 use crate::layout::{POSITION_MAX, SKIP, published, writing};
 use crate::memory::LaneMemory;
 use crate::sync::{Word, edge};
+
+pub use in_place::{Blocked, InPlace, Pinned, count, let_go, number_at, take_pin, unpin};
 
 /// A reader that was lapped this often within one call gives up until the next call.
 pub const RESYNC_MAX: u32 = 3;
@@ -61,6 +65,8 @@ pub struct LaneWriter<M> {
     /// How far ahead of the next position slots are asked for; see [`prefetch_distance`].
     ahead: u64,
     exclusive: bool,
+    /// Positions stepped over, ever.
+    skips: u64,
     /// By gate: the cursor at which it was given up; 0 for a gate that counts.
     given_up: Box<[u64]>,
 }
@@ -75,7 +81,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let limit = if gated { pos } else { u64::MAX };
         let gates = if gated { memory.gate_limit() as usize } else { 0 };
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
-        Self { memory, mask, pos, limit, ahead, exclusive, given_up: vec![0; gates].into() }
+        let (skips, given_up) = (0, vec![0; gates].into());
+        Self { memory, mask, pos, limit, ahead, exclusive, skips, given_up }
     }
 
     /// Copies `bytes` bytes at `src` into the next slot and publishes it. Wait-free.
@@ -109,18 +116,31 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             // SAFETY: the caller's contract.
             unsafe { memory.store_racing(index, src, bytes) };
         }
-        let next = pos + 1;
+        self.publish(published(pos));
+        self.prefetch();
+        Ok(())
+    }
+
+    /// Asks for a slot that will be written soon.
+    #[inline(always)]
+    fn prefetch(&self) {
+        let slot = self.pos + self.ahead;
+        // WHY: only where the slot is known to be free: else the hint would take a line away from
+        // a reader that is in it.
+        if slot < self.limit {
+            self.memory.prefetch(slot & self.mask);
+        }
+    }
+
+    /// Publishes the current position by its stamp, and goes on with the next one.
+    #[inline(always)]
+    fn publish(&mut self, stamp: u64) {
+        let (memory, next) = (self.memory.clone(), self.pos + 1);
         // ORDERING(slot): pairs with the load in `LaneReader::read`.
-        stamp.store(published(pos), edge::SLOT_PUBLISH);
+        memory.stamp(self.pos & self.mask).store(stamp, edge::SLOT_PUBLISH);
         // ORDERING(head): pairs with the loads in `LaneReader::resync` and `takeover::session`.
         memory.block().head.store(next, edge::HEAD_PUBLISH);
         self.pos = next;
-        // WHY: only where the slot is known to be free: else the hint would take a line away from
-        // a reader that is in it.
-        if next + self.ahead < self.limit {
-            memory.prefetch((next + self.ahead) & self.mask);
-        }
-        Ok(())
     }
 
     /// Reads the gates again: true if the next position may be written.
@@ -182,6 +202,10 @@ pub struct LaneReader<M> {
     busy: u64,
     /// Looks that found nothing, ever.
     idle: u64,
+    /// Losses are counted by the numbers of messages, not by positions.
+    numbered: bool,
+    first_number: Option<u64>,
+    next_number: Option<u64>,
 }
 
 impl<M: LaneMemory + Clone> LaneReader<M> {
@@ -190,7 +214,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// `exclusive`: the file is gated-only, so copies cannot race.
     pub fn new(memory: M, pos: u64, gate: u32, exclusive: bool) -> Self {
         let mask = memory.capacity() - 1;
-        Self { memory, mask, pos, gate, exclusive, lost: 0, skipped: 0, busy: 0, idle: 0 }
+        let (lost, skipped, busy, idle) = (0, 0, 0, 0);
+        let (numbered, first_number, next_number) = (false, None, None);
+        #[rustfmt::skip]
+        return Self {
+            memory, mask, pos, gate, exclusive, lost, skipped, busy, idle, numbered, first_number,
+            next_number,
+        };
     }
 
     /// Copies the next message into `dst`. Bounded work; never blocks.
@@ -203,7 +233,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     #[inline(always)]
     pub unsafe fn read(&mut self, dst: *mut u8, bytes: usize) -> Polled {
         let want = published(self.pos);
-        // ORDERING(slot): pairs with the store in `LaneWriter::write`.
+        // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
         let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
         if stamp < want {
             // An older message, or this position while it is being written.
@@ -250,28 +280,37 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// As [`Self::read`].
     #[cold]
     unsafe fn read_on(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        let mut resyncs = 0;
-        let mut skips = 0;
+        let copied = self.walk(|this| {
+            // SAFETY: the caller's contract.
+            unsafe { this.copy_out(published(this.pos), dst, bytes) }.then_some(())
+        });
+        copied.err().unwrap_or(Polled::Message)
+    }
+
+    /// Goes to the next message, over skips and what was lost, and tries to get it by `attempt`,
+    /// which finds it at the current position unless the writer comes round meanwhile.
+    fn walk<R>(&mut self, mut attempt: impl FnMut(&mut Self) -> Option<R>) -> Result<R, Polled> {
+        let (mut resyncs, mut skips) = (0, 0);
         loop {
             let want = published(self.pos);
-            // ORDERING(slot): pairs with the store in `LaneWriter::write`.
+            // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
             if stamp & !SKIP < want {
-                return self.nothing();
+                return Err(self.nothing());
             }
-            if stamp == want {
-                // SAFETY: the caller's contract.
-                if unsafe { self.copy_out(want, dst, bytes) } {
-                    return Polled::Message;
-                }
-            } else if stamp == want | SKIP && skips < self.memory.capacity() {
+            if stamp == want
+                && let Some(found) = attempt(self)
+            {
+                return Ok(found);
+            }
+            if stamp == want | SKIP && skips < self.memory.capacity() {
                 skips += 1;
                 self.advance(self.pos + 1);
                 continue;
             }
             if resyncs == RESYNC_MAX {
                 self.busy += 1;
-                return Polled::Busy;
+                return Err(Polled::Busy);
             }
             resyncs += 1;
             self.resync();
@@ -295,7 +334,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         if self.gate != UNGATED && self.memory.cursor(self.gate).get() != self.pos + 1 {
             self.advance(self.pos);
         }
-        // ORDERING(head): pairs with the store in `LaneWriter::write`: a head past this position
+        // ORDERING(head): pairs with the store in `LaneWriter::publish`: a head past this position
         // was stored after its stamp.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
         for _ in 0..self.memory.capacity() {
@@ -304,7 +343,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             if head <= self.pos || head > POSITION_MAX || stamp >= published(self.pos) {
                 break;
             }
-            self.lost += 1;
+            self.lost += u64::from(!self.numbered);
             self.advance(self.pos + 1);
         }
     }
@@ -323,7 +362,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             if !self.has_message() {
                 return self.nothing();
             }
-            // ORDERING(head): pairs with the store in `LaneWriter::write`.
+            // ORDERING(head): pairs with the store in `LaneWriter::publish`.
             let head = self.memory.block().head.load(edge::HEAD_SEE);
             let newest = head.wrapping_sub(1);
             if head <= POSITION_MAX && head > 0 && newest > self.pos {
@@ -331,7 +370,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 self.advance(newest);
             }
             let want = published(self.pos);
-            // ORDERING(slot): pairs with the store in `LaneWriter::write`.
+            // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
             // SAFETY: the caller's contract.
             if stamp == want && unsafe { self.copy_out(want, dst, bytes) } {
@@ -349,14 +388,16 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     fn resync(&mut self) {
         let capacity = self.memory.capacity();
         let margin = capacity.saturating_sub((capacity / 8).max(2)).max(1);
-        // ORDERING(head): pairs with the store in `LaneWriter::write`.
+        // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
         // WHY: the head may lag behind the stamps that were just seen, and a damaged one may say
         // anything; this position is lost in any case.
         let after = self.pos + 1;
         let target = if head <= POSITION_MAX { head.saturating_sub(margin) } else { after };
         let target = target.max(after);
-        self.lost = self.lost.wrapping_add(target - self.pos);
+        if !self.numbered {
+            self.lost = self.lost.wrapping_add(target - self.pos);
+        }
         self.advance(target);
     }
 

@@ -171,8 +171,72 @@ pub struct LaneBlock<W> {
     pub reserved: W,
     /// Position after the newest published one. In a line that no reader polls.
     pub head: W,
-    /// Counters of the publisher.
-    pub telemetry: [W; 7],
+    /// Positions stepped over because they were pinned; see [`Skips`].
+    pub skips: W,
+    /// When a message was published that readers are to time; see [`crate::telemetry`].
+    pub sample: W,
+    /// Sends refused for want of room.
+    pub refused: W,
+    /// Wakes of sleeping readers: each was a system call.
+    pub wakes: W,
+    /// Zero.
+    pub reserved_tail: [W; 3],
+}
+
+/// The word [`LaneBlock::skips`]: how many positions were ever stepped over, and the position
+/// behind the last of them, cut to its low bits, so that both change in one store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skips {
+    /// How many.
+    pub count: u64,
+    /// Position behind the last one, modulo 2^28.
+    behind: u64,
+}
+
+impl Skips {
+    const POSITION_BITS: u32 = 28;
+    const POSITION_MASK: u64 = (1 << Self::POSITION_BITS) - 1;
+
+    /// `count` of them, the last one at `pos`.
+    #[must_use]
+    pub const fn new(count: u64, pos: u64) -> Self {
+        Self { count, behind: (pos + 1) & Self::POSITION_MASK }
+    }
+
+    /// From the word.
+    #[must_use]
+    pub const fn from_word(word: u64) -> Self {
+        Self { count: word >> Self::POSITION_BITS, behind: word & Self::POSITION_MASK }
+    }
+
+    /// As the word.
+    #[must_use]
+    pub const fn to_word(self) -> u64 {
+        self.count << Self::POSITION_BITS | self.behind
+    }
+
+    /// True if the last one is the one at `pos`.
+    #[must_use]
+    pub const fn includes(self, pos: u64) -> bool {
+        self.behind == (pos + 1) & Self::POSITION_MASK && self.count > 0
+    }
+
+    /// True if all of them lie before `position`, for one who saw `head`.
+    #[must_use]
+    pub const fn all_before(self, position: u64, head: u64) -> bool {
+        let since = head.wrapping_sub(self.behind) & Self::POSITION_MASK;
+        self.count == 0 || (position <= head && head - position <= since)
+    }
+
+    /// The position for which the count holds, for one who saw `head`: the head, or what lies
+    /// behind the last skip if the head did not know of it yet.
+    #[must_use]
+    pub const fn position(self, head: u64) -> u64 {
+        let ahead = self.behind.wrapping_sub(head) & Self::POSITION_MASK;
+        // WHY: a send steps over no more positions than there can be pins.
+        let pins_max = PARTICIPANTS_MAX as u64 * PINS_PER_READER as u64;
+        if ahead <= pins_max && self.count > 0 { head + ahead } else { head }
+    }
 }
 
 /// Shared by all readers of a topic, and by senders that wake them.
@@ -183,8 +247,10 @@ pub struct WaitBlock<W> {
     pub wake: W,
     /// Bit i: announced reader i sleeps, or is about to.
     pub waiters: W,
+    /// Bit i: announced reader i has pinned a slot before.
+    pub pinners: W,
     /// Zero.
-    pub reserved: [W; 14],
+    pub reserved: [W; 13],
     /// Bit i: the owner of lane i waits for room.
     pub room_waiters: W,
     /// Futex word of those.
@@ -199,14 +265,24 @@ pub struct WaitBlock<W> {
 pub struct ReaderBlock<W> {
     /// Who reads; 0 when free.
     pub owner: W,
+    /// Pins that the reader may hold at a time.
+    pub pin_limit: W,
     /// Zero.
-    pub reserved: [W; 7],
-    /// Counters of the reader.
-    pub telemetry: [W; 8],
-    /// Slots that may not be overwritten: `lane << 56 | position + 1`, or 0.
+    pub reserved: [W; 6],
+    /// Messages delivered to it.
+    pub received: W,
+    /// Messages overwritten before it came to them.
+    pub lost: W,
+    /// Messages that it passed over.
+    pub skipped: W,
+    /// Calls in which the writers were faster.
+    pub busy: W,
+    /// Zero.
+    pub reserved_counters: [W; 4],
+    /// Slots that may not be overwritten: `lane << 56 | index + 1`, or 0.
     pub pins: [W; PINS_PER_READER],
-    /// Zero.
-    pub reserved_tail: [W; 8],
+    /// How long sampled messages took to arrive; see [`crate::telemetry`].
+    pub latency: [W; 8],
 }
 
 /// One gated reader; its cursors, one word a lane, follow in lines of their own.

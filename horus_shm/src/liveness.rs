@@ -315,9 +315,14 @@ impl Registry {
 
     /// Whether the registry in `dir` still is this one. If a user removed it, its locks say nothing
     /// of those who joined since: join anew. In a forked child the answer is no.
+    /// Where the system does not say, it is no as well.
     pub fn is_current(&self, dir: BorrowedFd<'_>) -> bool {
-        !self.is_forked()
-            && sys::fstatat(dir, file::FILE_NAME).is_ok_and(|found| found.is_same_file(&self.stat))
+        self.is_linked(dir).unwrap_or(false)
+    }
+
+    /// [`Registry::is_current`], if the system says.
+    pub(crate) fn is_linked(&self, dir: BorrowedFd<'_>) -> io::Result<bool> {
+        Ok(!self.is_forked() && sys::leads_to(dir, file::FILE_NAME, &self.stat)?)
     }
 
     /// Keeps everybody from joining, if no other process has: else the one that was found first.

@@ -6,7 +6,8 @@
 use core::sync::atomic::AtomicU64;
 
 use crate::copy;
-use crate::layout::LaneBlock;
+use crate::lane::InPlace;
+use crate::layout::{LaneBlock, ReaderBlock, WaitBlock};
 use crate::sync::{self, Edge, Word};
 
 const CACHE_LINE_BYTES: usize = 64;
@@ -93,6 +94,10 @@ pub struct RawLane {
     cursors: *const u8,
     gate_bytes: usize,
     gate_limit: u32,
+    lane: u32,
+    wait: *const WaitBlock<AtomicU64>,
+    readers: *const ReaderBlock<AtomicU64>,
+    reader_limit: u32,
 }
 
 // SAFETY: every access through the addresses is atomic or guarded by the lane protocol, whose
@@ -116,6 +121,14 @@ pub struct RawLaneParts {
     pub gate_bytes: usize,
     /// Gates.
     pub gate_limit: u32,
+    /// Which lane it is.
+    pub lane: u32,
+    /// What all readers share.
+    pub wait: *const WaitBlock<AtomicU64>,
+    /// The block of the first announced reader; the others follow.
+    pub readers: *const ReaderBlock<AtomicU64>,
+    /// Announced readers.
+    pub reader_limit: u32,
 }
 
 impl RawLane {
@@ -124,18 +137,36 @@ impl RawLane {
     /// # Safety
     ///
     /// For as long as the value or a copy of it is used:
-    /// * `slots` is valid for `stride × capacity` bytes, `block` for one block, and `cursors` for
-    ///   one word at each of `gate_limit` multiples of `gate_bytes`, all of them aligned;
-    /// * they are mapped writable if a writer (slots, block) or a gated reader (cursors) uses them.
+    /// * `slots` is valid for `stride × capacity` bytes, `block` and `wait` for one block,
+    ///   `readers` for `reader_limit` blocks, and `cursors` for one word at each of `gate_limit`
+    ///   multiples of `gate_bytes`, all of them aligned;
+    /// * they are mapped writable if a writer (slots, block), a gated reader (cursors) or one that
+    ///   pins (wait, readers) uses them;
+    /// * the stride has room for a trailer of 24 bytes if the topic is pinnable, and only then is
+    ///   the lane used as [`InPlace`].
     pub unsafe fn new(parts: RawLaneParts) -> Self {
         debug_assert!(parts.capacity.is_power_of_two() && parts.stride.is_multiple_of(64));
-        let RawLaneParts { slots, stride, capacity, block, cursors, gate_bytes, gate_limit } =
-            parts;
-        Self { slots, stride, capacity, block, cursors, gate_bytes, gate_limit }
+        let RawLaneParts { slots, stride, capacity, block, cursors, .. } = parts;
+        let RawLaneParts { gate_bytes, gate_limit, lane, wait, readers, reader_limit, .. } = parts;
+        #[rustfmt::skip]
+        return Self {
+            slots, stride, capacity, block, cursors, gate_bytes, gate_limit, lane, wait, readers,
+            reader_limit,
+        };
     }
 
+    /// The word `before` words before the end of slot `index`: part of its trailer.
     #[inline(always)]
-    fn slot(&self, index: u64) -> *mut u8 {
+    fn trailer(&self, index: u64, before: usize) -> &AtomicU64 {
+        // SAFETY: a stride is 64 bytes at least, and trailers are 4 words at most.
+        let word = unsafe { self.slot(index).add(self.stride - before * size_of::<u64>()) };
+        // SAFETY: aligned, in bounds, and only ever touched atomically.
+        unsafe { AtomicU64::from_ptr(word.cast()) }
+    }
+
+    /// Where slot `index` begins, and the payload in it.
+    #[inline(always)]
+    pub(crate) fn slot(&self, index: u64) -> *mut u8 {
         debug_assert!(index < self.capacity);
         // SAFETY: `index` is below the capacity, so the slot lies in the lane's memory.
         unsafe { self.slots.add(index as usize * self.stride) }
@@ -162,10 +193,7 @@ impl LaneMemory for RawLane {
 
     #[inline(always)]
     fn stamp(&self, index: u64) -> &AtomicU64 {
-        // SAFETY: the stamp is the last word of the slot's stride.
-        let stamp = unsafe { self.slot(index).add(self.stride - size_of::<u64>()) };
-        // SAFETY: aligned, in bounds, and only ever touched atomically.
-        unsafe { AtomicU64::from_ptr(stamp.cast()) }
+        self.trailer(index, 1)
     }
 
     #[inline(always)]
@@ -220,5 +248,37 @@ impl LaneMemory for RawLane {
         for line in 0..lines {
             copy::prefetch_for_write(slot.wrapping_add(line * CACHE_LINE_BYTES));
         }
+    }
+}
+
+impl InPlace for RawLane {
+    fn lane(&self) -> u32 {
+        self.lane
+    }
+
+    fn number(&self, index: u64) -> &AtomicU64 {
+        self.trailer(index, 2)
+    }
+
+    fn length(&self, index: u64) -> &AtomicU64 {
+        self.trailer(index, 3)
+    }
+
+    fn reader_limit(&self) -> u32 {
+        self.reader_limit
+    }
+
+    fn pinners(&self) -> &AtomicU64 {
+        // SAFETY: valid by the contract of `new`; it holds nothing but atomics.
+        unsafe { &(*self.wait).pinners }
+    }
+
+    fn pin(&self, reader: u32, pin: u32) -> &AtomicU64 {
+        debug_assert!(reader < self.reader_limit);
+        // SAFETY: `reader` is below the limit, so its block lies in the reader area.
+        let block = unsafe { self.readers.add(reader as usize) };
+        // SAFETY: valid by the contract of `new`; it holds nothing but atomics.
+        let block = unsafe { &*block };
+        &block.pins[pin as usize % block.pins.len()]
     }
 }

@@ -116,7 +116,8 @@ pub enum NamespaceError {
         /// What was found in place of a directory.
         path: PathBuf,
     },
-    /// The directory belongs, or is open, to others. It is left as it is.
+    /// The directory belongs, or is open, to others, or lacks rights of its owner. It is left as it
+    /// is. (An empty one that only lacks rights is made anew.)
     #[error(
         "the directory {} belongs to uid {uid} with mode {mode:04o}, wanted uid {wanted_uid} and \
          mode {wanted_mode:04o}: change that yourself, or set HORUS_SHM_DIR to another",
@@ -181,7 +182,7 @@ pub enum NamespaceRemoveError {
         /// The namespace.
         path: PathBuf,
     },
-    /// A system call failed; a part may be removed.
+    /// A system call failed; a part may be removed. Open the namespace anew to remove the rest.
     #[error("cannot {doing} the namespace {}: {source}", path.display())]
     Io {
         /// What was being done.
@@ -259,10 +260,14 @@ impl Namespace {
         let stat = sys::fstat(dir.as_fd()).map_err(directory::io_error("examine", &path))?;
 
         known.retain(|namespace| namespace.strong_count() > 0);
-        let mut same = known.iter().filter_map(Weak::upgrade);
-        let same = same.find(|open| open.stat.is_same_file(&stat) && open.is_current());
-        if let Some(namespace) = same {
-            return Ok(namespace);
+        for open in known.iter().filter_map(Weak::upgrade) {
+            // WHY: where the system does not say, a second entry in the registry would make this
+            // process another one to itself.
+            if open.stat.is_same_file(&stat)
+                && open.is_linked().map_err(directory::io_error("examine", &path))?
+            {
+                return Ok(open);
+            }
         }
 
         let registry = Registry::join(dir.as_fd(), &path, access.file_mode)?;
@@ -311,11 +316,15 @@ impl Namespace {
     }
 
     /// Whether registry and topics still are the ones on disk. If not, a user removed them, and
-    /// the next [`Namespace::open`] makes and joins new ones.
+    /// the next [`Namespace::open`] makes and joins new ones. Where the system does not say, the
+    /// answer is no.
     pub fn is_current(&self) -> bool {
-        self.registry.is_current(self.dir.as_fd())
-            && sys::fstatat(self.dir.as_fd(), TOPICS)
-                .is_ok_and(|found| found.is_same_file(&self.topics_stat))
+        self.is_linked().unwrap_or(false)
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        let dir = self.dir.as_fd();
+        Ok(self.registry.is_linked(dir)? && sys::leads_to(dir, TOPICS, &self.topics_stat)?)
     }
 
     /// Removes the namespace and all topics in it: for tests and benchmarks, which have their own.
@@ -345,8 +354,9 @@ impl Namespace {
     fn remove_files(&self) -> Result<(), NamespaceRemoveError> {
         let (parent, dir) = (self.parent.as_fd(), self.dir.as_fd());
         let name = self.config.name.as_str();
-        let is_same = sys::fstatat(parent, name).is_ok_and(|found| found.is_same_file(&self.stat));
-        if !is_same || !self.is_current() {
+        let is_same = sys::leads_to(parent, name, &self.stat)
+            .and_then(|is_same| Ok(is_same && self.is_linked()?));
+        if !is_same.map_err(self.io("examine"))? {
             return Err(NamespaceRemoveError::Replaced { path: self.path.clone() });
         }
         for topic in sys::list(self.topics_dir()).map_err(self.io("list the topics of"))? {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
@@ -11,13 +12,18 @@ use crate::contract::Reliability;
 use crate::error::OpenError;
 use crate::fork::fork_epoch;
 use crate::gate;
-use crate::lane::LaneWriter;
-use crate::memory::RawLane;
+use crate::lane::{Blocked, LaneWriter, NoRoom};
+use crate::layout::WaitBlock;
+use crate::loan::{LoanError, RawLoan};
+use crate::memory::{LaneMemory, RawLane};
 use crate::owner;
+use crate::place::{self, FRUITLESS_MAX};
 use crate::region::Access;
 use crate::segment::Segment;
 use crate::sync::{Word, edge};
 use crate::takeover::{end_session, take_over};
+use crate::telemetry;
+use crate::wait::{Event, Order, Patience, Sleeper, has_sleepers, wait_until, wake};
 
 /// A full producer asks at most this often whether the reader it waits for is alive.
 const PROBE_PERIOD: Duration = Duration::from_millis(1);
@@ -103,8 +109,16 @@ pub struct RawProducer {
     me: u64,
     on_stalled: OnStalled,
     refused: Option<Refused>,
+    wait: *const WaitBlock<AtomicU64>,
+    order: Order,
+    fruitless: u32,
+    /// Slots can be pinned, and are used in place.
+    in_place: bool,
     segment: Arc<Segment>,
 }
+
+// SAFETY: `wait` points into the segment, which is kept and is `Sync`; all else is `Send`.
+unsafe impl Send for RawProducer {}
 
 impl RawProducer {
     /// Claims a lane: a free one, or one whose owner is dead, where that one stopped.
@@ -120,6 +134,9 @@ impl RawProducer {
         let contract = segment.contract();
         let (gated_only, limit) = (contract.gated_only, contract.shape.request().lane_limit);
         let gated = gated_only || contract.reliability == Reliability::Reliable;
+        let wait: *const _ = segment.wait_block(Access::Write)?;
+        // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
+        let order = Order::of_sender(contract.wake_edge);
         let me = segment.me();
         let blocks: Vec<_> = (0..limit)
             .map(|lane| segment.lane_block(lane, Access::Write))
@@ -129,6 +146,8 @@ impl RawProducer {
             return Err(OpenError::TooManyPublishers { limit });
         };
         let block = blocks[lane as usize];
+        // A predecessor may have died waiting for room.
+        segment.wait_block(Access::Write)?.room_waiters.lower(1 << lane);
         let raw = match Self::open_lane(&segment, lane) {
             Ok(raw) => raw,
             Err(error) => {
@@ -137,9 +156,13 @@ impl RawProducer {
             }
         };
         let pos = take_over(&raw, me);
-        let writer = LaneWriter::new(raw, pos, gated, gated_only);
-        let epoch = fork_epoch();
-        Ok(Self { writer, epoch, lane, me, on_stalled, refused: None, segment })
+        let writer = LaneWriter::new(raw, pos, gated, gated_only).numbering();
+        let in_place = contract.shape.request().pinnable;
+        let (epoch, refused, fruitless) = (fork_epoch(), None, 0);
+        #[rustfmt::skip]
+        return Ok(Self {
+            writer, epoch, lane, me, on_stalled, refused, wait, order, fruitless, in_place, segment,
+        });
     }
 
     /// Reserves and maps the lane, and tells readers that it is there.
@@ -168,21 +191,188 @@ impl RawProducer {
             return Err(SendError::Forked(()));
         }
         // SAFETY: the caller's contract; this end owns the lane.
-        match unsafe { self.writer.write(src, bytes) } {
-            Ok(()) => Ok(()),
-            // SAFETY: the caller's contract.
-            Err(_) => unsafe { self.send_when_full(src, bytes) },
+        match unsafe { self.write(src, bytes) } {
+            Ok(()) => {
+                self.tell();
+                Ok(())
+            }
+            Err(NoRoom) => self.when_full(|this| {
+                // SAFETY: the caller's contract.
+                unsafe { this.write(src, bytes) }.map(|()| this.tell())
+            }),
         }
     }
 
-    /// Looks after the reader that holds this lane back, and tries again if that made room.
+    /// Copies a message into the next slot and publishes it.
     ///
     /// # Safety
     ///
     /// As [`Self::send`].
+    #[inline(always)]
+    unsafe fn write(&mut self, src: *const u8, bytes: usize) -> Result<(), NoRoom> {
+        if self.in_place {
+            // SAFETY: the caller's contract.
+            return unsafe { self.write_in_place(src, bytes) };
+        }
+        let pos = self.writer.position();
+        if telemetry::is_sampled(pos) {
+            telemetry::note_published(self.writer.memory().block(), pos);
+        }
+        // SAFETY: the caller's contract; this end owns the lane.
+        unsafe { self.writer.write(src, bytes) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Self::send`].
+    unsafe fn write_in_place(&mut self, src: *const u8, bytes: usize) -> Result<(), NoRoom> {
+        let index = self.begin()?;
+        // SAFETY: the caller's contract; the slot is this end's until it is committed.
+        unsafe { self.writer.memory().store_exclusive(index, src, bytes) };
+        self.commit(bytes as u64);
+        Ok(())
+    }
+
+    /// Takes the next slot that nobody has pinned.
+    fn begin(&mut self) -> Result<u64, NoRoom> {
+        for _ in 0..=self.segment.shape().capacity() {
+            match self.writer.begin() {
+                Ok(index) => return Ok(index),
+                Err(Blocked::NoRoom) => return Err(NoRoom),
+                Err(Blocked::Pinned { reader }) => {
+                    // WHY: the pins of the dead do not count.
+                    if !place::reap(&self.segment, reader) {
+                        self.writer.skip();
+                    }
+                }
+            }
+        }
+        // Every slot is pinned, which only a damaged file can say.
+        Err(NoRoom)
+    }
+
+    /// Publishes the slot that [`Self::begin`] gave.
+    fn commit(&mut self, bytes: u64) {
+        let pos = self.writer.position();
+        if telemetry::is_sampled(pos) {
+            telemetry::note_published(self.writer.memory().block(), pos);
+        }
+        self.writer.commit(bytes);
+    }
+
+    /// Lends the next slot, to be filled where it is.
+    ///
+    /// Wait-free but for the probe of a dead reader and of pins. One at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn loan(&mut self) -> Result<RawLoan<'_>, LoanError> {
+        if fork_epoch() != self.epoch {
+            return Err(LoanError::Forked);
+        }
+        if !self.in_place {
+            return Err(LoanError::NotPinnable { path: self.segment.path() });
+        }
+        let index = match self.begin() {
+            Ok(index) => index,
+            Err(NoRoom) => self.when_full(Self::begin).map_err(|error| match error {
+                SendError::Full(()) => LoanError::Full,
+                SendError::Forked(()) => LoanError::Forked,
+                SendError::RegionLost(()) => LoanError::RegionLost,
+            })?,
+        };
+        let address = self.writer.memory().slot(index);
+        Ok(RawLoan::new(self, address))
+    }
+
+    /// Publishes a loan of `bytes` bytes.
+    pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
+        if fork_epoch() != self.epoch {
+            return Err(SendError::Forked(()));
+        }
+        self.commit(bytes);
+        self.tell();
+        Ok(())
+    }
+
+    /// Wakes the readers that sleep: a load of a line that rarely changes if none does.
+    #[inline(always)]
+    fn tell(&mut self) {
+        if has_sleepers(&self.readers()) {
+            self.wake();
+        }
+    }
+
+    #[inline(always)]
+    fn readers(&self) -> Event<'_> {
+        // SAFETY: points into the segment, which this end keeps; all of it atomics.
+        Event::of_messages(unsafe { &*self.wait }, Sleeper::Counted, self.order)
+    }
+
     #[cold]
-    unsafe fn send_when_full(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
+    fn wake(&mut self) {
+        self.writer.memory().block().wakes.count();
+        if wake(&self.readers()) > 0 {
+            self.fruitless = 0;
+            return;
+        }
+        // WHY: a sleeper that died leaves its bit, and each send would cost a system call.
+        self.fruitless += 1;
+        if self.fruitless < FRUITLESS_MAX {
+            return;
+        }
+        self.fruitless = 0;
+        place::reap_sleepers(&self.segment);
+    }
+
+    /// [`Self::send`], but waits for room until the patience ends.
+    ///
+    /// Blocks: spins, then sleeps until a reader has read on, and looks at least every 50 ms.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`]; [`SendError::Full`] only after that.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::send`].
+    pub unsafe fn send_until(
+        &mut self,
+        patience: Patience,
+        src: *const u8,
+        bytes: usize,
+    ) -> Result<(), SendError<()>> {
+        // SAFETY: the caller's contract.
+        match unsafe { self.send(src, bytes) } {
+            Err(SendError::Full(())) => {}
+            outcome => return outcome,
+        }
+        let segment = Arc::clone(&self.segment);
+        let event = segment.wait_block(Access::Write).ok().map(|block| {
+            let order = Order::of_waiter(segment.contract().wake_edge);
+            Event::of_room(block, Sleeper::Bit(self.lane), order)
+        });
+        let events: &[&Event<'_>] = match &event {
+            Some(event) => &[event],
+            None => &[],
+        };
+        let look = || {
+            // SAFETY: the caller's contract.
+            let outcome = unsafe { self.send(src, bytes) };
+            (!matches!(outcome, Err(SendError::Full(())))).then_some(outcome)
+        };
+        wait_until(events, patience, look).unwrap_or(Err(SendError::Full(())))
+    }
+
+    /// Looks after the reader that holds this lane back, and tries again if that made room.
+    #[cold]
+    fn when_full<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self) -> Result<R, NoRoom>,
+    ) -> Result<R, SendError<()>> {
         let now = Instant::now();
+        self.writer.memory().block().refused.count();
         let position = self.position();
         // WHY: a send that succeeded since then began a new run, without having to say so.
         let run = self.refused.filter(|run| run.position == position);
@@ -196,9 +386,8 @@ impl RawProducer {
             if !self.clear_slowest_gate(now - since) {
                 break;
             }
-            // SAFETY: the caller's contract; this end owns the lane.
-            if unsafe { self.writer.write(src, bytes) }.is_ok() {
-                return Ok(());
+            if let Ok(done) = attempt(self) {
+                return Ok(done);
             }
         }
         Err(SendError::Full(()))
@@ -233,7 +422,7 @@ impl RawProducer {
     /// Messages that this lane has carried since the file was made, by all of its owners.
     #[must_use]
     pub const fn position(&self) -> u64 {
-        self.writer.position()
+        self.writer.number()
     }
 
     /// Index of the lane.
@@ -255,6 +444,8 @@ impl Drop for RawProducer {
         if fork_epoch() != self.epoch {
             return;
         }
+        // SAFETY: as in `readers`.
+        unsafe { &*self.wait }.room_waiters.lower(1 << self.lane);
         if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
             end_session(block);
             owner::release(&block.owner);
@@ -309,10 +500,25 @@ impl<T: Pod> Producer<T> {
         unsafe { self.raw.send(src, size_of::<T>()) }
     }
 
+    /// [`Self::send_ref`], but waits for room until the patience ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`]; [`SendError::Full`] only after that.
+    pub fn send_until(&mut self, patience: Patience, message: &T) -> Result<(), SendError<()>> {
+        let src = std::ptr::from_ref(message).cast();
+        // SAFETY: as in `send_ref`.
+        unsafe { self.raw.send_until(patience, src, size_of::<T>()) }
+    }
+
     /// What lies under the type.
     #[must_use]
     pub const fn raw(&self) -> &RawProducer {
         &self.raw
+    }
+
+    pub(crate) const fn raw_mut(&mut self) -> &mut RawProducer {
+        &mut self.raw
     }
 
     /// Messages that this lane has carried since the ring was made, by all of its owners.

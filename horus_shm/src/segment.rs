@@ -430,6 +430,10 @@ impl Segment {
             cursors: area.wrapping_add(first_cursor),
             gate_bytes: self.shape().gate_bytes(),
             gate_limit: request.gate_limit,
+            lane,
+            wait: area.cast(),
+            readers: area.wrapping_add(self.shape().reader_block_offset(0)).cast(),
+            reader_limit: request.reader_limit,
         })
     }
 

@@ -55,14 +55,8 @@ enum Swept {
 /// [`OpenError::Io`] if the directory cannot be read. A single file that cannot be looked at is
 /// reported as foreign.
 pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
-    let names = sys::list(namespace.topics_dir()).map_err(|source| OpenError::Io {
-        operation: "listing",
-        path: namespace.topics_path(),
-        source,
-    })?;
     let mut report = SweepReport::default();
-    for file_name in names {
-        let shown = file_name.to_string_lossy().into_owned();
+    for shown in file_names(namespace)? {
         let Ok(name) = TopicName::from_file_name(&shown) else {
             report.foreign.push(shown);
             continue;
@@ -76,6 +70,25 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
         }
     }
     Ok(report)
+}
+
+fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
+    let names = sys::list(namespace.topics_dir()).map_err(|source| OpenError::Io {
+        operation: "listing",
+        path: namespace.topics_path(),
+        source,
+    })?;
+    Ok(names.iter().map(|name| name.to_string_lossy().into_owned()).collect())
+}
+
+/// The topics that there are in `namespace`, in use or not, in no order. Opens none of them.
+///
+/// # Errors
+///
+/// [`OpenError::Io`] if the directory cannot be read.
+pub fn topic_names(namespace: &Namespace) -> Result<Vec<TopicName>, OpenError> {
+    let names = file_names(namespace)?;
+    Ok(names.iter().filter_map(|name| TopicName::from_file_name(name).ok()).collect())
 }
 
 fn sweep_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Swept, OpenError> {

@@ -90,8 +90,28 @@ pub mod edge {
     /// with [`WAKE_LOOK`].
     pub const WAKE_ANNOUNCE: Edge = Edge::new("wake/announce", Ordering::SeqCst);
 
+    /// ORDERING(pin): SeqCst fence of a reader between its pin and its second look at the stamp.
+    /// Pairs with [`PIN_SCAN`], the Dekker way: either the writer sees the pin, or the reader sees
+    /// that the slot is being written.
+    pub const PIN_HOLD: Edge = Edge::new("pin/hold", Ordering::SeqCst);
+    /// ORDERING(pin): SeqCst fence of a writer between the odd stamp and its look at the pins.
+    /// Pairs with [`PIN_HOLD`].
+    pub const PIN_SCAN: Edge = Edge::new("pin/scan", Ordering::SeqCst);
+
+    /// ORDERING(pinned): Release store of a pin. Pairs with [`PIN_SEE`]: what was read under the
+    /// pin before happens before the writer's next stores to that slot.
+    pub const PIN_MOVE: Edge = Edge::new("pinned/move", Ordering::Release);
+    /// ORDERING(pinned): Acquire load of a pin. Pairs with [`PIN_MOVE`].
+    pub const PIN_SEE: Edge = Edge::new("pinned/see", Ordering::Acquire);
+
+    /// ORDERING(reuse): Release of the bit that says that a pin is free again. Pairs with
+    /// [`PIN_REUSE`]: the pin was taken back before it is used again.
+    pub const PIN_FREE: Edge = Edge::new("reuse/free", Ordering::Release);
+    /// ORDERING(reuse): Acquire load of the bits of free pins. Pairs with [`PIN_FREE`].
+    pub const PIN_REUSE: Edge = Edge::new("reuse/take", Ordering::Acquire);
+
     /// Every edge above, for the mutation gate and the table in the docs.
-    pub const ALL: [Edge; 17] = [
+    pub const ALL: [Edge; 23] = [
         SLOT_PUBLISH,
         SLOT_SEE,
         OVERWRITE_BEGIN,
@@ -109,6 +129,12 @@ pub mod edge {
         EPOCH_SEE,
         WAKE_LOOK,
         WAKE_ANNOUNCE,
+        PIN_HOLD,
+        PIN_SCAN,
+        PIN_MOVE,
+        PIN_SEE,
+        PIN_FREE,
+        PIN_REUSE,
     ];
 
     /// The edges of lane discovery, where the other side of the pair is a system call.
@@ -150,6 +176,8 @@ pub trait Word {
     fn store(&self, value: u64, edge: Edge);
     /// Sets `bits` at the edge's ordering.
     fn set_bits(&self, bits: u64, edge: Edge);
+    /// Clears `bits` at the edge's ordering.
+    fn clear_bits(&self, bits: u64, edge: Edge);
     /// Sets `bits`, relaxed.
     fn raise(&self, bits: u64);
     /// Clears `bits`, relaxed.
@@ -190,6 +218,11 @@ impl Word for AtomicU64 {
     #[inline]
     fn set_bits(&self, bits: u64, edge: Edge) {
         AtomicU64::fetch_or(self, bits, edge.ordering);
+    }
+
+    #[inline]
+    fn clear_bits(&self, bits: u64, edge: Edge) {
+        AtomicU64::fetch_and(self, !bits, edge.ordering);
     }
 
     fn raise(&self, bits: u64) {

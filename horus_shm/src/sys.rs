@@ -15,6 +15,9 @@ pub(crate) mod lock;
 // Presence bytes lie beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);
 
+/// The smallest piece in which a range is reserved while signals interrupt it.
+const RESERVED_BYTES_MIN: off_t = 4096;
+
 /// What we need to know of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stat {
@@ -196,7 +199,29 @@ fn unlink_raw(dir: BorrowedFd<'_>, name: &OsStr, flags: c_int) -> io::Result<()>
 
 /// The names in a directory opened by [`open_dir`].
 pub(crate) fn list(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
-    std::fs::read_dir(proc_path(dir))?.map(|entry| Ok(entry?.file_name())).collect()
+    let path = proc_path(dir);
+    loop {
+        let names = std::fs::read_dir(&path)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
+        // WHY: the standard library's directory streams do not repeat what a signal interrupted.
+        match names {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// Whether `name` in `dir` leads to `file`.
+pub(crate) fn leads_to(
+    dir: BorrowedFd<'_>,
+    name: impl AsRef<OsStr>,
+    file: &Stat,
+) -> io::Result<bool> {
+    match fstatat(dir, name) {
+        Ok(found) => Ok(found.is_same_file(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Sets the permissions of an open file, whatever the umask.
@@ -214,18 +239,43 @@ pub(crate) fn chmod_place(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Sets the length of a file. `EFBIG` where this process may not have files as long.
+pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
+    check_size_limit(len_bytes)?;
+    let len = to_off(len_bytes)?;
+    // SAFETY: the call takes no pointer.
+    retry(|| unsafe { libc::ftruncate(fd.as_raw_fd(), len) as ssize_t })?;
+    Ok(())
+}
+
+/// `EFBIG` if this process may not write a file up to `end_bytes`.
+fn check_size_limit(end_bytes: u64) -> io::Result<()> {
+    let mut raw = MaybeUninit::<libc::rlimit>::uninit();
+    // SAFETY: `raw` is valid for the write of one `rlimit`.
+    retry(|| unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, raw.as_mut_ptr()) as ssize_t })?;
+    // SAFETY: the call succeeded, so it filled `raw`.
+    let limit = unsafe { raw.assume_init_ref() }.rlim_cur;
+    // WHY: the kernel would answer the same, and send SIGXFSZ besides, which kills.
+    if end_bytes > limit { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
+}
+
 /// Reserves the bytes of a range, so that touching them later cannot fail; `ENOSPC` if it cannot.
 pub(crate) fn fallocate(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
-    let (offset, len) = (to_off(offset)?, to_off(len_bytes)?);
-    loop {
+    let end = to_off(offset.saturating_add(len_bytes))?;
+    let (mut at, mut piece) = (to_off(offset)?, to_off(len_bytes)?);
+    while at < end {
+        let len = piece.min(end - at);
         // SAFETY: the call takes no pointer.
-        match unsafe { libc::posix_fallocate(fd.as_raw_fd(), offset, len) } {
-            0 => return Ok(()),
-            libc::EINTR => {}
+        match unsafe { libc::posix_fallocate(fd.as_raw_fd(), at, len) } {
+            0 => at += len,
+            // WHY: a kernel may give back on a signal all that it had reserved (tmpfs did so for
+            // years). Under a timer that is faster than the whole, only pieces ever get done.
+            libc::EINTR => piece = (piece / 2).max(RESERVED_BYTES_MIN),
             // This call returns its error and leaves `errno` alone.
             error => return Err(io::Error::from_raw_os_error(error)),
         }
     }
+    Ok(())
 }
 
 /// Fills `bytes` from `offset`; `UnexpectedEof` if the file ends before.
@@ -244,8 +294,9 @@ pub(crate) fn read_at(fd: BorrowedFd<'_>, mut bytes: &mut [u8], offset: u64) -> 
     Ok(())
 }
 
-/// Writes all of `bytes` at `offset`.
+/// Writes all of `bytes` at `offset`. `EFBIG` where this process may not write so far.
 pub(crate) fn write_at(fd: BorrowedFd<'_>, mut bytes: &[u8], offset: u64) -> io::Result<()> {
+    check_size_limit(offset.saturating_add(bytes.len() as u64))?;
     let mut offset = to_off(offset)?;
     while !bytes.is_empty() {
         let (from, len) = (bytes.as_ptr().cast(), bytes.len());

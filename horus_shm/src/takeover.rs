@@ -1,6 +1,6 @@
 //! Takeover: where the next owner of a lane goes on, whatever its predecessor left.
 
-use crate::layout::{LaneBlock, POSITION_MAX, SKIP, published, writing};
+use crate::layout::{LaneBlock, POSITION_MAX, SKIP, Skips, published, writing};
 use crate::memory::LaneMemory;
 use crate::sync::{Word, edge};
 
@@ -67,6 +67,9 @@ fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
     for pos in head..=head + memory.capacity() {
         // Relaxed: as above; payloads are not read here.
         let stamp = memory.stamp(pos & mask).get();
+        if stamp == published(pos) | SKIP {
+            count_skip(block, pos);
+        }
         if stamp & !SKIP == published(pos) {
             continue;
         }
@@ -76,6 +79,15 @@ fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
         return (stamp & !SKIP <= writing(pos)).then_some(pos);
     }
     None
+}
+
+/// Counts the skip at `pos`, unless the predecessor came to do it.
+fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
+    // Relaxed: as in `resume`; the head that `take_over` stores publishes it.
+    let skips = Skips::from_word(block.skips.get());
+    if !skips.includes(pos) {
+        block.skips.set(Skips::new(skips.count + 1, pos).to_word());
+    }
 }
 
 /// The position after the newest plausible stamp.

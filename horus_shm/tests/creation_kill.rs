@@ -21,7 +21,7 @@ use horus_shm::{
 use tempfile::TempDir;
 
 use common::Child;
-use tracer::{Stop, Victim, be_traced, mark};
+use tracer::{EXIT_CODE, Stop, Victim, be_traced, mark};
 
 const TOPIC: &str = "topic";
 /// System-call stops of one life, at most: a sweep that does not end is a fault of its own.
@@ -40,6 +40,28 @@ enum Scene {
     Topic,
     /// A namespace in which this process lives, with a topic of one who was killed.
     Leftover,
+    /// As `Nothing`, under a umask that takes away this user's own bits.
+    Masked,
+    /// As `Nothing`, and the victim ends without giving anything back.
+    Exit,
+    /// As `Nothing`, and the victim removes the namespace at the end.
+    Remove,
+}
+
+impl Scene {
+    /// The part that the victim plays in it.
+    fn role(self) -> &'static str {
+        match self {
+            Self::Masked => "masked life",
+            Self::Exit => "life and exit",
+            Self::Remove => "life and removal",
+            _ => "life",
+        }
+    }
+
+    fn begins_with_nothing(self) -> bool {
+        matches!(self, Self::Nothing | Self::Masked | Self::Exit | Self::Remove)
+    }
 }
 
 type Check = Result<(), String>;
@@ -73,6 +95,13 @@ fn consumer(segment: &Arc<Segment>) -> Result<Consumer<u64>, OpenError> {
 fn child_role() {
     match common::role().as_deref() {
         Some("life") => life(),
+        Some("masked life") => {
+            // SAFETY: the call takes no pointer.
+            unsafe { libc::umask(0o377) };
+            life();
+        }
+        Some("life and exit") => life_and_exit(),
+        Some("life and removal") => life_and_removal(),
         Some("leftover") => {
             spawn::die_with_parent();
             let _topic = open_or_create(&spawn::inherited_namespace()).unwrap();
@@ -100,6 +129,30 @@ fn life() {
     common::park();
 }
 
+/// In, and out by the end of the process alone.
+fn life_and_exit() {
+    be_traced();
+    mark();
+    let segment = open_or_create(&spawn::inherited_namespace()).unwrap();
+    let mut producer = producer(&segment).unwrap();
+    let consumer = consumer(&segment).unwrap();
+    producer.send(0).unwrap();
+    std::mem::forget((producer, consumer, segment));
+    std::process::exit(EXIT_CODE);
+}
+
+/// In, and out by removing everything.
+fn life_and_removal() {
+    be_traced();
+    mark();
+    let namespace = spawn::inherited_namespace();
+    let segment = open_or_create(&namespace).unwrap();
+    namespace.remove().unwrap();
+    drop((segment, namespace));
+    mark();
+    common::park();
+}
+
 /// One point of the sweep: a place, the victim's death in it, and what came of it.
 struct Point {
     dir: TempDir,
@@ -111,7 +164,7 @@ struct Point {
 impl Point {
     fn new(scene: Scene) -> Self {
         let dir = spawn::shm_dir();
-        let namespace = (scene != Scene::Nothing).then(|| spawn::namespace(dir.path()));
+        let namespace = (!scene.begins_with_nothing()).then(|| spawn::namespace(dir.path()));
         let topic = namespace.as_ref().filter(|_| scene == Scene::Topic).map(|namespace| {
             let segment = open_or_create(namespace).unwrap();
             let consumer = consumer(&segment).unwrap();
@@ -127,9 +180,9 @@ impl Point {
 
     /// Runs a victim to its `stop`-th stop and kills it there. `None` if its life has fewer.
     fn kill_at(&self, stop: usize) -> Option<Check> {
-        let mut victim = Victim::spawn("life", self.dir.path());
+        let mut victim = Victim::spawn(self.scene.role(), self.dir.path());
         for _ in 0..=stop {
-            if victim.run_to_system_call() == Stop::Mark {
+            if matches!(victim.run_to_system_call(), Stop::Mark | Stop::End) {
                 return None;
             }
         }
@@ -183,7 +236,7 @@ impl Point {
             Some(namespace) => Arc::clone(namespace),
             None => spawn::try_namespace(self.dir.path()).map_err(said)?,
         };
-        if self.scene == Scene::Nothing && namespace.registry().me().to_bits() >> 48 != 1 {
+        if self.scene.begins_with_nothing() && namespace.registry().me().to_bits() >> 48 != 1 {
             return Err("the dead process keeps its entry of the registry".into());
         }
         let name = TopicName::new(TOPIC).unwrap();
@@ -262,6 +315,21 @@ fn sweep_stops(scene: Scene, visit: impl Fn(Point, usize) -> Option<Check>) {
 #[test]
 fn a_namespace_whose_maker_was_killed_at_any_system_call_is_usable() {
     sweep_life(Scene::Nothing, Point::check);
+}
+
+#[test]
+fn a_namespace_whose_maker_was_killed_under_a_masking_umask_is_usable() {
+    sweep_life(Scene::Masked, Point::check);
+}
+
+#[test]
+fn what_is_never_given_back_is_free_after_a_death_at_any_system_call_of_the_exit() {
+    sweep_life(Scene::Exit, Point::check);
+}
+
+#[test]
+fn a_namespace_whose_remover_was_killed_at_any_system_call_is_usable() {
+    sweep_life(Scene::Remove, Point::check);
 }
 
 #[test]

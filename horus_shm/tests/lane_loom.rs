@@ -63,6 +63,16 @@ models! {
         a_lane_handed_on_continues_its_positions,
         a_dead_session_is_no_history,
         an_ended_session_is_no_history;
+    pins:
+        a_pinned_message_stays,
+        a_pin_that_moves_on_gives_its_message_back,
+        a_pin_used_again_gives_its_last_message_back,
+        skips_are_not_counted,
+        a_late_joiner_knows_the_number_of_what_comes,
+        a_successor_goes_on_after_a_skip,
+        the_latest_is_found_behind_skips,
+        an_observer_sees_whole_messages,
+        a_pin_given_back_elsewhere_can_be_used_again;
     presence:
         a_topic_is_never_split,
         a_file_without_its_name_is_not_attended,

@@ -95,6 +95,7 @@ struct Rules {
     reliable: bool,
     history: u32,
     persists: bool,
+    pinnable: bool,
 }
 
 impl Rules {
@@ -114,6 +115,7 @@ impl Rules {
             reliable: false,
             history: 0,
             persists: false,
+            pinnable: false,
         }
     }
 
@@ -123,7 +125,7 @@ impl Rules {
 
     fn options(&self) -> RingOptions {
         let (producers, consumers) = (Some(self.lanes), Some(self.readers));
-        RingOptions { capacity: self.asked, producers, consumers, type_info: None }
+        RingOptions { capacity: self.asked, producers, consumers, ..RingOptions::default() }
     }
 
     /// How many of the newest messages a reader that was lapped still gets.
@@ -233,6 +235,7 @@ impl<T> Topic<T> {
         request.reader_limit = Some(rules.readers);
         request.history = Some(rules.history);
         request.persists = Some(rules.persists);
+        request.pinnable = Some(rules.pinnable);
         request.reliability = rules.reliable.then_some(Reliability::Reliable);
         request
     }
@@ -278,6 +281,39 @@ impl<T: Pod> Ring for Topic<T> {
 
     fn segment(&self) -> &Arc<Segment> {
         &self.segment
+    }
+}
+
+/// A topic whose slots can be pinned: to who copies, like any other.
+struct Pinnable<T>(Topic<T>);
+
+impl<T: Pod> Ring for Pinnable<T> {
+    type Message = T;
+
+    const READINGS: &[Reading] = Topic::<T>::READINGS;
+
+    fn rules(rng: &mut Rng) -> Rules {
+        let mut rules = Topic::<T>::rules(rng);
+        let stride = (size_of::<T>().next_multiple_of(8) + 24).next_multiple_of(64) as u64;
+        let default = (256 * 1024 / stride).clamp(16, 1024).next_power_of_two();
+        rules.capacity = rules.asked.map_or(default, u64::next_power_of_two);
+        Rules { pinnable: true, ..rules }
+    }
+
+    fn make(memory: &Memory, rules: &Rules) -> Self {
+        Self(Topic::make(memory, rules))
+    }
+
+    fn producer(&self, on_stalled: OnStalled) -> Result<Producer<T>, OpenError> {
+        self.0.producer(on_stalled)
+    }
+
+    fn consumer(&self, reading: Reading) -> Result<Consumer<T>, OpenError> {
+        self.0.consumer(reading)
+    }
+
+    fn segment(&self) -> &Arc<Segment> {
+        self.0.segment()
     }
 }
 
@@ -682,6 +718,7 @@ suite! {
     fanout: FanoutShm;
     pod: PodShm;
     topic: Topic;
+    pinnable: Pinnable;
 }
 
 /// A topic on the heap with one lane of eight slots.
@@ -696,6 +733,7 @@ fn reliable_topic() -> Topic<u64> {
         reliable: true,
         history: 0,
         persists: false,
+        pinnable: false,
     };
     Topic::make(&Memory::Heap, &rules)
 }

@@ -1,6 +1,7 @@
 //! Namespaces: one per directory and process, private or not at all, gone only when nobody is in.
 
 mod common;
+mod spawn;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -159,6 +160,7 @@ fn a_directory_open_to_others_is_refused_and_left_alone() {
             let base = dir.path().join("base");
             drop(Namespace::open(&config(&base)).unwrap());
             let bad = &directories(&base)[index];
+            fs::write(bad.join("something"), "").unwrap();
             set_mode(bad, bad_mode);
             match Namespace::open(&config(&base)).unwrap_err() {
                 NamespaceError::Refused { path, mode, wanted_mode: 0o700, .. } => {
@@ -167,7 +169,23 @@ fn a_directory_open_to_others_is_refused_and_left_alone() {
                 other => panic!("{}, mode {bad_mode:o}: {other}", bad.display()),
             }
             assert_eq!(mode(bad), bad_mode);
+            // Or nobody but root could clear it away.
+            set_mode(bad, 0o700);
         }
+    }
+}
+
+/// Its maker died before it gave back what the umask had taken.
+#[test]
+fn an_empty_directory_that_lacks_rights_of_its_owner_only_is_made_anew() {
+    for bad_mode in [0, 0o600, 0o500, 0o300] {
+        let dir = private_dir();
+        let base = dir.path().join("base");
+        drop(Namespace::open(&config(&base)).unwrap());
+        let topics = &directories(&base)[2];
+        set_mode(topics, bad_mode);
+        drop(Namespace::open(&config(&base)).unwrap());
+        assert_eq!(mode(topics), 0o700);
     }
 }
 
@@ -282,4 +300,9 @@ fn processes_come_and_go_without_an_error() {
     for child in &mut children {
         assert_eq!(child.listen(), "ok");
     }
+}
+
+#[test]
+fn all_of_this_holds_for_a_user_who_is_not_root() {
+    spawn::test_again_as_stranger("all_of_this_holds");
 }

@@ -57,6 +57,8 @@ fn child_role() {
         "descriptors" => run_out_of_descriptors(&dir),
         "go on" => go_on_without_descriptors(&dir),
         "addresses" => run_out_of_addresses(&dir),
+        "lengths" => run_out_of_lengths(&dir),
+        "live on" => live_on_without_lengths(),
         other => panic!("no part called '{other}'"),
     }
     common::say("well");
@@ -78,13 +80,8 @@ fn on_own_mount(dir: &Path, options: &'static str, body: fn(&Path)) {
 
 fn mount_own(dir: &Path, options: &str) -> io::Result<()> {
     let checked = |result: i32| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-    // SAFETY: the call takes nothing and cannot fail.
-    let uid = unsafe { libc::geteuid() };
-    // SAFETY: the call takes no pointer.
-    let unshare = |flags| checked(unsafe { libc::unshare(flags) });
-    if unshare(libc::CLONE_NEWNS).is_err() {
-        unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
-        fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    if spawn::unshare(libc::CLONE_NEWNS).is_err() {
+        spawn::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
     }
     let (none, root, tmpfs): (*const CStr, _, _) = (c"none", c"/", c"tmpfs");
     let dir = CString::new(dir.as_os_str().as_encoded_bytes())?;
@@ -423,12 +420,12 @@ fn live_once(config: &horus_shm::NamespaceConfig) -> Result<(), Box<dyn std::err
     Ok(())
 }
 
-/// True if the system's answer that `error` carries is `EMFILE`.
-fn is_emfile(error: &(dyn std::error::Error + 'static)) -> bool {
+/// True if the system's answer that `error` carries is `errno`.
+fn carries(error: &(dyn std::error::Error + 'static), errno: i32) -> bool {
     let mut error = Some(error);
     while let Some(found) = error {
         let answer = found.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
-        if answer == Some(libc::EMFILE) {
+        if answer == Some(errno) {
             return true;
         }
         error = found.source();
@@ -448,7 +445,7 @@ fn run_out_of_descriptors(dir: &Path) {
         let left = fs::read_dir(&topics).map_or(0, Iterator::count);
         assert_eq!(left, 0, "room for {more}: files were left");
         if let Err(error) = outcome {
-            assert!(is_emfile(&*error), "room for {more}: {error:?}");
+            assert!(carries(&*error, libc::EMFILE), "room for {more}: {error:?}");
             let told = error.to_string();
             assert!(told.contains(&dir.display().to_string()), "room for {more}: {told}");
             refused += 1;
@@ -523,4 +520,74 @@ fn run_out_of_addresses(_dir: &Path) {
 #[test]
 fn a_lane_for_which_there_are_no_addresses_stays_free() {
     play("addresses");
+}
+
+/// Files may be so long, and each step beyond it sends a signal that kills.
+fn run_out_of_lengths(dir: &Path) {
+    // WHY: of the lengths that are asked for in the library, `File::set_len` when a topic is
+    // created comes before any check, so who limits them has to live with the signal.
+    // SAFETY: ignoring a signal runs no code.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    let mut refused = 0;
+    for limit in [0, 64, 128, 1000, 4096, 65_536, 131_071, 131_200, 200_000, 1 << 22] {
+        let config =
+            horus_shm::NamespaceConfig::new(dir.join(format!("{limit}")), Default::default());
+        let open = spawn::open_descriptors(dir);
+        let before = set_limit(libc::RLIMIT_FSIZE, limit);
+        let outcome = live_once(&config).map_err(|error| {
+            let told = error.to_string();
+            (carries(&*error, libc::EFBIG) && told.contains(dir.to_str().unwrap()), told)
+        });
+        set_limit(libc::RLIMIT_FSIZE, before);
+        if let Err((is_typed, told)) = outcome {
+            assert!(is_typed, "files of up to {limit}: {told}");
+            refused += 1;
+        }
+        assert_eq!(spawn::open_descriptors(dir), open, "files of up to {limit}");
+        let left = fs::read_dir(config.dir().join("default/topics")).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "files of up to {limit}: files were left");
+        live_once(&config).unwrap();
+    }
+    assert_eq!(refused, 9, "all but the last limit are too low");
+}
+
+#[test]
+fn without_long_files_each_step_of_an_opener_is_an_error_that_leaves_nothing() {
+    play("lengths");
+}
+
+/// What others made long enough is used under any limit, and nothing of it kills.
+fn live_on_without_lengths() {
+    let namespace = Namespace::current().unwrap();
+    let segment = create(&namespace).unwrap();
+    let visitor = fork(|| {
+        let fresh = horus_shm::NamespaceConfig::new(
+            namespace.config().dir().join("fresh"),
+            Default::default(),
+        );
+        set_limit(libc::RLIMIT_FSIZE, 4096);
+        // The signal would kill, as it does by default.
+        let refused = Namespace::open(&fresh).is_err_and(|error| carries(&error, libc::EFBIG));
+        let namespace = Namespace::current().unwrap();
+        let segment = Segment::open(&namespace, &topic(), &request()).unwrap();
+        expect_usable(&segment, "under a limit");
+        set_limit(libc::RLIMIT_FSIZE, 0);
+        expect_usable(&segment, "under a limit of nothing");
+        drop((segment, namespace));
+        // No entry of the registry can be written.
+        let refused_again = Namespace::current().is_err_and(|error| carries(&error, libc::EFBIG));
+        refused && refused_again
+    });
+    assert!(join_fork(visitor), "the limited one ended badly, by a panic or a signal");
+    expect_usable(&segment, "after a limited one");
+}
+
+#[test]
+fn who_may_not_have_long_files_is_refused_or_lives_on_and_gets_no_signal() {
+    play("live on");
+}
+
+#[test]
+fn all_of_this_holds_for_a_user_who_is_not_root() {
+    spawn::test_again_as_stranger("all_of_this_holds");
 }

@@ -16,9 +16,7 @@ use horus_shm::{
 
 use common::Child;
 use hostile::{FILE_NAME, expect_usable, open_request, request, topic};
-
-/// A user that is neither root nor anybody who runs tests.
-const STRANGER: u32 = 65534;
+use spawn::STRANGER;
 
 fn is_root() -> bool {
     // SAFETY: the call takes nothing and cannot fail.
@@ -291,4 +289,9 @@ fn a_process_that_gave_up_root_lives_in_a_directory_of_its_own() {
     let error = Namespace::open(&config(&base)).unwrap_err();
     assert!(matches!(error, NamespaceError::Refused { uid: STRANGER, .. }), "{error:?}");
     child.finish();
+}
+
+#[test]
+fn all_of_this_holds_for_a_user_who_is_not_root() {
+    spawn::test_again_as_stranger("all_of_this_holds");
 }

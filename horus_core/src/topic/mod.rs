@@ -12,12 +12,12 @@ use std::time::Duration;
 
 pub use backend::Backend;
 pub use builder::TopicBuilder;
-pub use horus_shm::{OnStalled, Reliability, WakeEdge};
+pub use horus_shm::{Loan, OnStalled, Reliability, Sample, WakeEdge};
 pub use publisher::Publisher;
 pub use qos::Qos;
 pub use subscriber::{Stats, Subscriber};
 
-use crate::error::{SendError, TopicError};
+use crate::error::{BorrowError, LoanError, SendError, TopicError};
 use crate::message::Message;
 
 /// Both ends of a topic in one handle: publishes, and receives its own messages too.
@@ -97,6 +97,24 @@ impl<T: Message> Topic<T> {
         timeout: Duration,
     ) -> Result<(), SendError<T>> {
         self.publisher.send_timeout(message, timeout)
+    }
+
+    /// [`Publisher::loan`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
+        self.publisher.loan()
+    }
+
+    /// [`Subscriber::borrow`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
+        Subscriber::borrow(&mut self.subscriber)
     }
 
     /// [`Subscriber::recv`].

@@ -4,10 +4,10 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use horus_shm::{Producer, RawProducer};
+use horus_shm::{Loan, Producer, RawProducer};
 
 use super::{Backend, Qos, Topic};
-use crate::error::{SendError, TopicError};
+use crate::error::{LoanError, SendError, TopicError};
 use crate::message::Message;
 
 /// Looks for room before [`Publisher::send_timeout`] begins to sleep.
@@ -60,6 +60,20 @@ impl<T: Message> Publisher<T> {
     pub fn send(&mut self, message: impl Borrow<T>) -> Result<(), SendError<T>> {
         let message = message.borrow();
         self.producer.send_ref(message).map_err(|error| error.with(*message))
+    }
+
+    /// Lends the next slot in shared memory: fill it in place, then [`Loan::publish`]. Subscribers
+    /// that [`borrow`](super::Subscriber::borrow) read it there: a frame is never copied.
+    ///
+    /// Never blocks. Needs a pinnable topic: one with messages of 4 KiB and more, or created with
+    /// [`Qos::pinnable`]. The loan begins as whatever the slot held before, and is forgotten if it
+    /// is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
+        self.producer.loan()
     }
 
     /// [`Self::send`], trying again for up to `timeout` while the topic is full.

@@ -23,6 +23,7 @@ pub struct Qos {
     history: Option<u32>,
     persists: Option<bool>,
     wake_edge: Option<WakeEdge>,
+    pinnable: Option<bool>,
     publishers_max: Option<u32>,
     subscribers_max: Option<u32>,
     reliable_subscribers_max: Option<u32>,
@@ -38,6 +39,7 @@ impl Qos {
             history: None,
             persists: None,
             wake_edge: None,
+            pinnable: None,
             publishers_max: None,
             subscribers_max: None,
             reliable_subscribers_max: None,
@@ -97,6 +99,12 @@ impl Qos {
         self
     }
 
+    /// Whether messages can be written and read in place. Default: those of 4 KiB and more.
+    pub const fn pinnable(mut self, pinnable: bool) -> Self {
+        self.pinnable = Some(pinnable);
+        self
+    }
+
     /// Publishers at a time, at most 64. Default 16.
     pub const fn publishers_max(mut self, publishers: u32) -> Self {
         self.publishers_max = Some(publishers);
@@ -140,6 +148,7 @@ impl Qos {
         request.history = self.history;
         request.persists = self.persists;
         request.wake_edge = self.wake_edge;
+        request.pinnable = self.pinnable;
         request.lane_limit = self.publishers_max;
         request.reader_limit = self.subscribers_max;
         request.gate_limit = self.reliable_subscribers_max;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use horus_shm::{Consumer, RawConsumer};
+use horus_shm::{Consumer, RawConsumer, Sample};
 
 use super::{Backend, Publisher, Qos, Topic};
-use crate::error::TopicError;
+use crate::error::{BorrowError, TopicError};
 use crate::message::{FieldKind, Message, Primitive};
 
 /// The ledger of a subscriber since it joined, in messages:
@@ -68,6 +68,19 @@ impl<T: Message> Subscriber<T> {
     #[inline(always)]
     pub fn recv_into(&mut self, message: &mut T) -> bool {
         self.consumer.recv_into(message)
+    }
+
+    /// The next message where it lies in shared memory, or `None` if there is none right now.
+    ///
+    /// Never blocks and copies nothing. While the sample lives its publisher steps over the slot,
+    /// so keep few: a subscriber can hold seven at a time, and all subscribers together half of
+    /// the topic's capacity. Needs a pinnable topic, see [`Publisher::loan`].
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`]; nothing is lost by it.
+    pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
+        self.consumer.borrow()
     }
 
     /// The newest message not received yet; older ones are passed over and counted as skipped.

@@ -1,19 +1,30 @@
-//! The consuming end whatever its messages are: a cursor in every lane, and where it starts.
+//! The consuming end whatever its messages are: a cursor in every lane.
+
+mod in_place;
+mod join;
+mod ledger;
+mod waits;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
+use super::watch::Progress;
 use crate::contract::Reliability;
 use crate::error::OpenError;
 use crate::fork::fork_epoch;
 use crate::gate;
-use crate::lane::{LaneReader, Polled, UNGATED};
-use crate::layout::POSITION_MAX;
-use crate::memory::{LaneMemory, RawLane};
-use crate::owner;
+use crate::lane::{LaneReader, Polled};
+use crate::memory::RawLane;
+use crate::place::Place;
 use crate::region::Access;
 use crate::segment::Segment;
-use crate::sync::{Word, edge};
-use crate::takeover;
+use crate::sync::Word;
+
+pub use ledger::ReadStats;
+
+use join::Start;
+use ledger::Counters;
+use waits::Room;
 
 /// Messages in a row that make a burst.
 const BURST_MIN: u64 = 2;
@@ -31,28 +42,20 @@ pub enum Reading {
     Observer,
 }
 
-/// What a consumer has seen, in messages.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ReadStats {
-    /// Delivered to the caller.
-    pub received: u64,
-    /// Overwritten before this reader came to them.
-    pub lost: u64,
-    /// Passed over by asking for the latest only.
-    pub skipped: u64,
-    /// Published since this reader joined and not yet passed by it.
-    pub waiting: u64,
-    /// Published since this reader joined: the sum of the other four, once the writers rest.
-    pub sent: u64,
-    /// Calls that gave up because the writer was faster; the message was not lost by that.
-    pub busy: u64,
-}
-
 /// A lane and this consumer's reader of it.
 #[derive(Debug)]
 struct Followed {
     lane: u32,
     reader: LaneReader<RawLane>,
+}
+
+/// What is known of a message besides its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// Its number, as its lane counts from 1 on.
+    number: u64,
+    /// Its length.
+    bytes: usize,
 }
 
 /// The consuming end, whatever its messages are.
@@ -61,8 +64,8 @@ pub struct RawConsumer {
     /// Readers of the lanes that are mapped, in the order of their discovery.
     lanes: Vec<Followed>,
     next: usize,
-    /// Number of the last message received, as its lane counts.
-    sequence: u64,
+    /// The last message received.
+    last: Arrival,
     received: u64,
     /// Messages received since a look found nothing.
     burst: u64,
@@ -70,20 +73,28 @@ pub struct RawConsumer {
     chance: u64,
     /// The ready bits that were looked at.
     known: u64,
-    ready: *const std::sync::atomic::AtomicU64,
+    ready: *const AtomicU64,
     epoch: u64,
     /// By lane: where this reader starts.
-    starts: Box<[u64]>,
+    starts: Box<[Start]>,
     /// Lanes that have a reader, or are not to have one.
     mapped: u64,
     ignored: u64,
     reading: Reading,
-    reader: Option<u32>,
+    /// Slots can be pinned, and are read in place.
+    in_place: bool,
+    place: Option<Arc<Place>>,
+    /// This reader's own block, if it has one.
+    counters: Option<Counters>,
     gate: Option<u32>,
+    /// Behind a gate: where publishers wait for room, and how they are woken.
+    room: Option<Room>,
+    progress: Arc<Progress>,
     segment: Arc<Segment>,
 }
 
-// SAFETY: `ready` points into the segment, which is kept and is `Sync`; all else is `Send`.
+// SAFETY: `ready`, `room` and `counters` point into the segment, which is kept and is `Sync`; all
+// else is `Send`.
 unsafe impl Send for RawConsumer {}
 
 impl RawConsumer {
@@ -111,115 +122,35 @@ impl RawConsumer {
             });
         }
         let ready: *const _ = &segment.control(Access::Read)?.ready;
+        let lanes = contract.shape.request().lane_limit as usize;
         let mut this = Self {
-            lanes: Vec::with_capacity(contract.shape.request().lane_limit as usize),
+            lanes: Vec::with_capacity(lanes),
             next: 0,
-            sequence: 0,
+            last: Arrival { number: 0, bytes: 0 },
             received: 0,
             burst: 0,
             chance: 0,
             known: 0,
             ready,
             epoch: fork_epoch(),
-            starts: vec![0; contract.shape.request().lane_limit as usize].into(),
+            starts: vec![Start::default(); lanes].into(),
             mapped: 0,
             ignored: 0,
             reading,
-            reader: None,
+            in_place: contract.shape.request().pinnable,
+            place: None,
+            counters: None,
             gate: None,
+            room: None,
+            progress: Arc::new(Progress::new([])),
             segment,
         };
         // WHY: from here on the drop gives back whatever was claimed.
         this.join()?;
+        let starts = this.starts.iter().map(|start| start.position);
+        this.progress = Arc::new(Progress::new(starts));
         this.look_for_lanes();
         Ok(this)
-    }
-
-    fn join(&mut self) -> Result<(), OpenError> {
-        let segment = Arc::clone(&self.segment);
-        let mut adopted = false;
-        if self.reading != Reading::Observer {
-            self.reader = Some(claim_reader(&segment)?);
-        }
-        if self.reading == Reading::Gated {
-            let (gate, predecessor) = claim_gate(&segment)?;
-            self.gate = Some(gate);
-            adopted = predecessor != 0 && segment.contract().gated_only;
-        }
-        for lane in 0..self.starts.len() {
-            self.starts[lane] = self.start(lane as u32, adopted)?;
-        }
-        Ok(())
-    }
-
-    /// Where to start in a lane; registers the gate there.
-    fn start(&self, lane: u32, adopted: bool) -> Result<u64, OpenError> {
-        let contract = self.segment.contract();
-        let block = self.segment.lane_block(lane, Access::Read)?;
-        let (head, session) = takeover::session(block, |owner| self.segment.is_dead(owner));
-        let floor = if contract.persists { Some(0) } else { session };
-        // WHY: as far back as a lapped reader would go, no further.
-        let history = u64::from(contract.history).min(contract.shape.capacity() * 7 / 8);
-        let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
-        let Some(gate) = self.gate else { return Ok(back_to.unwrap_or(head)) };
-        let memory = self.bare_lane(lane)?;
-        let resumed = if adopted { gate::resume(&memory, gate) } else { None };
-        let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
-        Ok(resumed.unwrap_or_else(|| gate::join(&memory, gate, back_to)))
-    }
-
-    /// Block and cursors of a lane, without its slots.
-    fn bare_lane(&self, lane: u32) -> Result<RawLane, OpenError> {
-        let parts = self.segment.bare_lane(lane, Access::Read, Access::Write)?;
-        // SAFETY: block and cursors are mapped as the segment says; no slot is touched.
-        Ok(unsafe { RawLane::new(parts) })
-    }
-
-    #[inline(always)]
-    fn ready(&self) -> &std::sync::atomic::AtomicU64 {
-        // SAFETY: points into the segment, which this end keeps; an atomic, never torn down.
-        unsafe { &*self.ready }
-    }
-
-    #[inline(always)]
-    pub(super) fn look_for_lanes(&mut self) {
-        // ORDERING(ready): pairs with the bits set in `RawProducer::open_lane`.
-        let ready = Word::load(self.ready(), edge::READY_SEE);
-        if ready != self.known {
-            self.discover(ready);
-        }
-    }
-
-    /// Maps the lanes that `ready` says are there. What cannot be mapped is tried again.
-    #[cold]
-    fn discover(&mut self, ready: u64) {
-        let mut complete = true;
-        for lane in 0..self.starts.len() as u32 {
-            let bit = 1 << lane;
-            if ready & bit == 0 || self.mapped & bit != 0 {
-                continue;
-            }
-            let area = if self.reading == Reading::Observer { Access::Read } else { Access::Write };
-            // WHY: a bit that lies would have this process read a hole, and on a full file system
-            // that is fatal. Reserving what is reserved costs one system call.
-            let reserved = self.segment.reserve_lane(lane);
-            let raw = reserved.and_then(|()| self.segment.lane(lane, Access::Read, area));
-            let Ok(raw) = raw else {
-                complete = false;
-                continue;
-            };
-            let (gate, exclusive) = (self.gate.unwrap_or(UNGATED), self.is_exclusive());
-            let reader = LaneReader::new(raw, self.starts[lane as usize], gate, exclusive);
-            self.lanes.push(Followed { lane, reader });
-            self.mapped |= bit;
-        }
-        if complete {
-            self.known = ready;
-        }
-    }
-
-    fn is_exclusive(&self) -> bool {
-        self.segment.contract().gated_only
     }
 
     /// Copies the next message of any lane into `dst`, lane after lane in turn. Never blocks.
@@ -273,22 +204,43 @@ impl RawConsumer {
     /// As [`Self::recv`].
     #[inline(always)]
     unsafe fn poll(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        let mut busy = false;
+        let found = if self.in_place {
+            // SAFETY: the caller's contract.
+            self.turn(|this, lane| Ok((unsafe { this.copy_of(lane, dst, bytes, false) }?, ())))
+        } else {
+            self.turn(|this, lane| {
+                let reader = &mut this.lanes[lane].reader;
+                // SAFETY: the caller's contract.
+                match unsafe { reader.read(dst, bytes) } {
+                    Polled::Message => Ok((Arrival { number: reader.position(), bytes }, ())),
+                    polled => Err(polled),
+                }
+            })
+        };
+        found.err().unwrap_or(Polled::Message)
+    }
+
+    /// Tries each lane once, in turn, and takes what comes.
+    #[inline(always)]
+    fn turn<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), Polled>,
+    ) -> Result<R, Polled> {
+        let mut nothing = Polled::Empty;
         for _ in 0..self.lanes.len() {
             let lane = self.next;
             self.next = if lane + 1 == self.lanes.len() { 0 } else { lane + 1 };
-            // SAFETY: the caller's contract.
-            match unsafe { self.lanes[lane].reader.read(dst, bytes) } {
-                Polled::Message => {
-                    self.received += 1;
-                    self.sequence = self.lanes[lane].reader.position();
-                    return Polled::Message;
+            match attempt(self, lane) {
+                Ok((arrival, found)) => {
+                    self.take(lane, arrival);
+                    return Ok(found);
                 }
-                Polled::Empty => {}
-                Polled::Busy => busy = true,
+                Err(Polled::Busy) => nothing = Polled::Busy,
+                Err(_) => {}
             }
+            self.note(lane);
         }
-        if busy { Polled::Busy } else { Polled::Empty }
+        Err(nothing)
     }
 
     /// At the end of a burst: gives the writers a moment, then looks once more.
@@ -317,69 +269,32 @@ impl RawConsumer {
     ///
     /// As [`Self::recv`].
     #[inline(always)]
-    pub(super) unsafe fn latest_of(&mut self, lane: usize, dst: *mut u8, bytes: usize) -> Polled {
-        // SAFETY: the caller's contract.
-        unsafe { self.lanes[lane].reader.read_latest(dst, bytes) }
-    }
-
-    /// Leaves lane `lane` out of everything, the ledger included: a participant's own messages.
-    pub fn ignore(&mut self, lane: u32) {
-        let bit = 1 << lane;
-        if self.ignored & bit != 0 || lane as usize >= self.starts.len() {
-            return;
-        }
-        self.ignored |= bit;
-        self.mapped |= bit;
-        if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
-            let reader = self.lanes.remove(at).reader;
-            let passed = reader.position().wrapping_sub(self.starts[lane as usize]);
-            let passed_over = reader.lost().wrapping_add(reader.skipped());
-            let received = passed.wrapping_sub(passed_over);
-            self.received = self.received.saturating_sub(received);
-            self.next = 0;
-        }
-        if let Some(gate) = self.gate
-            && let Ok(cursors) = self.segment.cursors(gate, Access::Write)
-        {
-            // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
-            Word::store(&cursors[lane as usize], 0, edge::CURSOR_ADVANCE);
-        }
-    }
-
-    /// Takes lane `lane` in again, from now on, after [`Self::ignore`]: its next owner may be
-    /// somebody else.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::Io`]; the lane stays ignored.
-    pub fn heed(&mut self, lane: u32) -> Result<(), OpenError> {
-        let bit = 1 << lane;
-        if self.ignored & bit == 0 {
-            return Ok(());
-        }
-        let memory = self.bare_lane(lane)?;
-        self.starts[lane as usize] = match self.gate {
-            Some(gate) => gate::join(&memory, gate, u64::MAX),
-            // ORDERING(head): pairs with the store in `LaneWriter::write`.
-            None => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
+    pub(super) unsafe fn latest_of(
+        &mut self,
+        lane: usize,
+        dst: *mut u8,
+        bytes: usize,
+    ) -> Option<Arrival> {
+        let found = if self.in_place {
+            // SAFETY: the caller's contract.
+            unsafe { self.copy_of(lane, dst, bytes, true) }.ok()
+        } else {
+            let reader = &mut self.lanes[lane].reader;
+            // SAFETY: the caller's contract.
+            let polled = unsafe { reader.read_latest(dst, bytes) };
+            (polled == Polled::Message).then(|| Arrival { number: reader.position(), bytes })
         };
-        self.ignored &= !bit;
-        self.mapped &= !bit;
-        // WHY: makes the next call look for lanes.
-        self.known = 0;
-        Ok(())
+        self.note(lane);
+        found
     }
 
-    /// Number of the last message received, counted by its publisher's lane from 1 on; 0 before
-    /// the first.
-    #[must_use]
-    pub const fn sequence(&self) -> u64 {
-        self.sequence
-    }
-
-    /// Lanes that are mapped.
-    pub(super) fn lane_count(&self) -> usize {
-        self.lanes.len()
+    /// Counts what was just read of a lane as received.
+    #[inline(always)]
+    pub(super) fn take(&mut self, lane: usize, arrival: Arrival) {
+        self.received += 1;
+        self.last = arrival;
+        self.count(lane);
+        self.note(lane);
     }
 
     /// Counts what [`Self::latest_of`] just read of a lane as passed over.
@@ -387,36 +302,22 @@ impl RawConsumer {
         self.lanes[lane].reader.count_skipped();
     }
 
-    /// Counts what [`Self::latest_of`] just read of a lane as received.
-    pub(super) fn take(&mut self, lane: usize) {
-        self.received += 1;
-        self.sequence = self.lanes[lane].reader.position();
+    /// Number of the last message received, counted by its publisher's lane from 1 on; 0 before
+    /// the first.
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        self.last.number
     }
 
-    /// The ledger since this reader joined. Costs a look at every lane's head.
+    /// Length of the last message received, in bytes; 0 before the first.
     #[must_use]
-    pub fn stats(&self) -> ReadStats {
-        let mut stats = ReadStats { received: self.received, ..ReadStats::default() };
-        for (lane, &start) in self.starts.iter().enumerate() {
-            if self.ignored & (1 << lane) != 0 {
-                continue;
-            }
-            let followed = self.lanes.iter().find(|followed| followed.lane as usize == lane);
-            let reader = followed.map(|followed| &followed.reader);
-            let position = reader.map_or(start, LaneReader::position);
-            let head = self.segment.lane_block(lane as u32, Access::Read);
-            // Relaxed: a figure. WHY the maximum: a publisher that died between stamp and head
-            // leaves a message that was received and is past the head.
-            let head = head.map_or(start, |block| block.head.get().min(POSITION_MAX)).max(position);
-            // WHY wrapping: a damaged head makes wild figures, which must not make a panic.
-            let add = |sum: &mut u64, figure: u64| *sum = sum.wrapping_add(figure);
-            add(&mut stats.sent, head - start);
-            add(&mut stats.waiting, head - position);
-            add(&mut stats.lost, reader.map_or(0, LaneReader::lost));
-            add(&mut stats.skipped, reader.map_or(0, LaneReader::skipped));
-            add(&mut stats.busy, reader.map_or(0, LaneReader::busy));
-        }
-        stats
+    pub const fn message_bytes(&self) -> usize {
+        self.last.bytes
+    }
+
+    /// Lanes that are mapped.
+    pub(super) fn lane_count(&self) -> usize {
+        self.lanes.len()
     }
 
     /// True once this handle is a copy in a forked child: it receives nothing any more.
@@ -460,35 +361,5 @@ impl Drop for RawConsumer {
         {
             gate::free(block, cursors.iter(), me, me);
         }
-        if let Some(reader) = self.reader
-            && let Ok(block) = self.segment.reader_block(reader, Access::Write)
-        {
-            owner::release(&block.owner);
-        }
     }
-}
-
-fn claim_reader(segment: &Segment) -> Result<u32, OpenError> {
-    let limit = segment.shape().request().reader_limit;
-    let blocks: Vec<_> = (0..limit)
-        .map(|reader| segment.reader_block(reader, Access::Write))
-        .collect::<Result<_, _>>()?;
-    let owners = blocks.iter().map(|block| &block.owner);
-    owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner))
-        .map(|(reader, _)| reader)
-        .ok_or(OpenError::TooManySubscribers { limit })
-}
-
-/// Claims a gate; also says whose place it takes, 0 for a free one.
-fn claim_gate(segment: &Segment) -> Result<(u32, u64), OpenError> {
-    let limit = segment.shape().request().gate_limit;
-    let blocks: Vec<_> =
-        (0..limit).map(|gate| segment.gate_block(gate, Access::Write)).collect::<Result<_, _>>()?;
-    let owners = blocks.iter().map(|block| &block.owner);
-    let claimed = owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner));
-    if let Some((gate, _)) = claimed {
-        // Relaxed: a counter of this reader, not of its predecessor.
-        blocks[gate as usize].detached.set(0);
-    }
-    claimed.ok_or(OpenError::TooManyReliableSubscribers { limit })
 }

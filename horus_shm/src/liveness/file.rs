@@ -35,11 +35,7 @@ impl Place<'_> {
 
     /// Whether the name leads to `file`.
     pub(super) fn leads_to(&self, file: &Stat) -> Result<bool, RegistryError> {
-        match sys::fstatat(self.dir, FILE_NAME) {
-            Ok(found) => Ok(found.is_same_file(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(self.io("look for")(error)),
-        }
+        sys::leads_to(self.dir, FILE_NAME, file).map_err(self.io("look for"))
     }
 }
 
@@ -106,6 +102,7 @@ fn give_birth(place: Place<'_>) -> Result<(), RegistryError> {
     };
     let header = Header::fresh(boot_id).map_err(place.io("find random numbers for"))?;
     let fd = file.as_fd();
+    sys::set_len(fd, REGISTRY_BYTES).map_err(place.io("size"))?;
     // WHY: reserved now, so that no later process finds the file system full when it joins.
     sys::fallocate(fd, 0, REGISTRY_BYTES).map_err(place.io("reserve room for"))?;
     sys::write_at(fd, bytemuck::bytes_of(&header), 0).map_err(place.io("write"))?;

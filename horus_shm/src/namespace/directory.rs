@@ -35,13 +35,22 @@ pub(super) fn open(
     access: Access,
 ) -> Result<OwnedFd, NamespaceError> {
     for _ in 0..ATTEMPTS {
-        match sys::open_dir(parent, name) {
-            Ok(dir) => return check(dir.as_fd(), path, access).map(|()| dir),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        let refused = match sys::open_dir(parent, name) {
+            Ok(dir) => match check(dir.as_fd(), path, access) {
+                Ok(()) => return Ok(dir),
+                Err(refused) => Some(refused),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
                 let found = sys::fstatat(parent, name).ok();
-                return Err(refusal(found, path, access, error));
+                Some(refusal(found, path, access, error))
             }
+        };
+        match refused {
+            Some(refused) if !is_half_made(&refused) => return Err(refused),
+            // WHY: only an empty directory can be removed, and making it anew is all it needs.
+            Some(refused) if sys::remove_dir(parent, name).is_err() => return Err(refused),
+            _ => {}
         }
         let made = sys::make_dir(parent, name, access.dir_mode)
             .and_then(|()| undo_umask(parent, name, access));
@@ -70,6 +79,17 @@ pub(super) fn io_error(
     path: &Path,
 ) -> impl FnOnce(io::Error) -> NamespaceError {
     move |source| NamespaceError::Io { doing, path: path.into(), source }
+}
+
+/// Whether a refusal may be for a directory whose maker died, or is, between making it and giving
+/// it the bits that the umask took.
+fn is_half_made(refused: &NamespaceError) -> bool {
+    match refused {
+        NamespaceError::Refused { uid, mode, wanted_uid, wanted_mode, .. } => {
+            uid == wanted_uid && mode & !wanted_mode == 0
+        }
+        _ => false,
+    }
 }
 
 /// Gives a directory that was just made the bits that the umask took.

@@ -36,6 +36,9 @@ pub struct RingOptions {
     pub producers: Option<u32>,
     /// Readers at a time, where the ring has more than one. Default 64.
     pub consumers: Option<u32>,
+    /// Messages can be written and read where they lie. Default: those of 4 KiB and more, in rings
+    /// whose readers are not all gated.
+    pub pinnable: Option<bool>,
     /// The message's schema. Default: plain bytes of the type's size.
     pub type_info: Option<TypeInfo>,
 }
@@ -53,6 +56,7 @@ impl RingOptions {
         request.capacity = self.capacity;
         request.lane_limit = self.producers;
         request.reader_limit = self.consumers;
+        request.pinnable = self.pinnable;
         fix(&mut request);
         request
     }

@@ -150,8 +150,7 @@ fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) {
     // SAFETY: the words are borrowed for the call.
     let can = !waiters.is_empty() && unsafe { futex::wait_any(waiters, timeout) };
     if !can {
-        let slice = if waiters.is_empty() { timeout } else { timeout.min(super::POLL) };
-        std::thread::sleep(slice);
+        std::thread::sleep(timeout.min(super::POLL));
     }
 }
 

@@ -102,6 +102,14 @@ impl Child {
         assert_eq!(unsafe { libc::kill(self.pid() as i32, signal) }, 0);
     }
 
+    /// Waits for the end of the child, and says how it ended.
+    pub fn wait(&mut self) -> process::ExitStatus {
+        drop(self.stdin.take());
+        // What it says now must not fill the pipe.
+        let _ = io::copy(&mut self.said, &mut io::sink());
+        self.process.wait().unwrap()
+    }
+
     /// Ends the child and takes it away.
     pub fn kill(&mut self) {
         let _ = self.process.kill();
@@ -110,10 +118,7 @@ impl Child {
 
     /// Lets a parked child go and expects it to end well.
     pub fn finish(mut self) {
-        drop(self.stdin.take());
-        // What it says now must not fill the pipe.
-        let _ = io::copy(&mut self.said, &mut io::sink());
-        assert!(self.process.wait().unwrap().success());
+        assert!(self.wait().success());
     }
 }
 

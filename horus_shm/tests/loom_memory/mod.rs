@@ -6,6 +6,7 @@
 
 pub(crate) mod attendance;
 pub(crate) mod ends;
+pub(crate) mod in_place;
 pub(crate) mod mutation;
 pub(crate) mod sleepers;
 pub(crate) mod tickets;
@@ -15,6 +16,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use horus_shm::gate;
+use horus_shm::lane::InPlace;
 use horus_shm::layout::{GateBlock, LaneBlock};
 use horus_shm::memory::LaneMemory;
 use horus_shm::sync::{Edge, Word};
@@ -104,6 +106,14 @@ impl Word for LoomWord {
         }
     }
 
+    #[track_caller]
+    fn clear_bits(&self, bits: u64, edge: Edge) {
+        let ordering = mutation::ordering(edge);
+        if may_store() {
+            self.atomic().fetch_and(!bits, ordering);
+        }
+    }
+
     fn raise(&self, bits: u64) {
         if may_store() {
             self.atomic().fetch_or(bits, Ordering::Relaxed);
@@ -167,7 +177,12 @@ enum Payload {
 struct Slot {
     stamp: LoomWord,
     payload: Payload,
+    number: LoomWord,
+    length: LoomWord,
 }
+
+/// Pins that a modelled reader has.
+pub(crate) const PINS: u32 = 2;
 
 #[derive(Debug)]
 struct Gate {
@@ -181,6 +196,8 @@ struct Parts {
     slots: Box<[Slot]>,
     gates: Box<[Gate]>,
     copying: Copying,
+    pinners: LoomWord,
+    pins: Box<[[LoomWord; PINS as usize]]>,
 }
 
 /// One process's view of a lane; a clone is another's.
@@ -190,7 +207,23 @@ pub(crate) struct LoomLane(Rc<Parts>);
 impl LoomLane {
     /// A lane never written, owned by `owner`, with free gates.
     pub(crate) fn new(capacity: usize, gates: usize, copying: Copying, owner: u64) -> Self {
-        let slot = |_| Slot { stamp: LoomWord::new(0), payload: Payload::new(copying) };
+        Self::pinnable((capacity, gates), 0, copying, owner)
+    }
+
+    /// As [`Self::new`], with `readers` that can pin slots.
+    pub(crate) fn pinnable(
+        (capacity, gates): (usize, usize),
+        readers: usize,
+        copying: Copying,
+        owner: u64,
+    ) -> Self {
+        let word = |_| LoomWord::new(0);
+        let slot = |_| Slot {
+            stamp: LoomWord::new(0),
+            payload: Payload::new(copying),
+            number: LoomWord::new(0),
+            length: LoomWord::new(0),
+        };
         let gate = |_| Gate {
             block: GateBlock { owner: LoomWord::new(0), ..GateBlock::default() },
             cursor: LoomWord::new(0),
@@ -203,11 +236,13 @@ impl LoomLane {
             corrupt_resync: LoomWord::new(0),
             epoch_owner: LoomWord::new(owner),
             head: LoomWord::new(0),
+            skips: LoomWord::new(0),
             ..LaneBlock::default()
         };
         let slots = (0..capacity).map(slot).collect();
         let gates = (0..gates).map(gate).collect();
-        Self(Rc::new(Parts { block, slots, gates, copying }))
+        let pins = (0..readers).map(|_| std::array::from_fn(word)).collect();
+        Self(Rc::new(Parts { block, slots, gates, copying, pinners: word(0), pins }))
     }
 
     pub(crate) fn copying(&self) -> Copying {
@@ -320,4 +355,34 @@ impl LaneMemory for LoomLane {
     }
 
     fn prefetch(&self, _index: u64) {}
+}
+
+impl InPlace for LoomLane {
+    fn lane(&self) -> u32 {
+        3
+    }
+
+    fn number(&self, index: u64) -> &LoomWord {
+        &self.0.slots[index as usize].number
+    }
+
+    fn length(&self, index: u64) -> &LoomWord {
+        &self.0.slots[index as usize].length
+    }
+
+    fn reader_limit(&self) -> u32 {
+        self.0.pins.len() as u32
+    }
+
+    fn pinners(&self) -> &LoomWord {
+        &self.0.pinners
+    }
+
+    fn pins(&self) -> u32 {
+        PINS
+    }
+
+    fn pin(&self, reader: u32, pin: u32) -> &LoomWord {
+        &self.0.pins[reader as usize][pin as usize]
+    }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod channel;
 pub(crate) mod gate;
 pub(crate) mod lane;
+pub(crate) mod pins;
 pub(crate) mod presence;
 pub(crate) mod takeover;
 pub(crate) mod wait;

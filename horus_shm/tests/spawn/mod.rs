@@ -2,12 +2,18 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
+use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 use tempfile::TempDir;
+
+/// A user that is neither root nor anybody who runs tests.
+pub const STRANGER: u32 = 65534;
 
 /// A directory in memory that passes for a `$HORUS_SHM_DIR`; removed when dropped.
 pub fn shm_dir() -> TempDir {
@@ -29,6 +35,45 @@ pub fn try_namespace(dir: &Path) -> Result<Arc<Namespace>, NamespaceError> {
 /// The namespace that the parent gave a child by its environment.
 pub fn inherited_namespace() -> Arc<Namespace> {
     Namespace::current().unwrap()
+}
+
+/// Moves this process into namespaces of its own; in one of users it stays who it is.
+pub fn unshare(flags: i32) -> io::Result<()> {
+    // SAFETY: the calls take nothing and cannot fail.
+    let (uid, gid) = (unsafe { libc::geteuid() }, unsafe { libc::getegid() });
+    // SAFETY: the call takes no pointer.
+    if unsafe { libc::unshare(flags) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if flags & libc::CLONE_NEWUSER != 0 {
+        // Without rights outside, groups can only be mapped by one who gives up changing them.
+        std::fs::write("/proc/self/setgroups", "deny")?;
+        std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+        // WHY: a file system in here makes no file of a group that has no number in here.
+        std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
+    }
+    Ok(())
+}
+
+/// Runs the tests of this binary once more, as a user who is not root, all but the one called
+/// `except`. Says why where that cannot be.
+pub fn test_again_as_stranger(except: &str) {
+    // SAFETY: the call takes nothing and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return;
+    }
+    let binary = std::env::current_exe().unwrap();
+    let mut tests = Command::new(&binary);
+    tests.args(["--skip", except, "--nocapture"]).uid(STRANGER).gid(STRANGER).current_dir("/");
+    match tests.output() {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout);
+            let cried = String::from_utf8_lossy(&output.stderr);
+            print!("as user {STRANGER}: {said}");
+            assert!(output.status.success(), "as user {STRANGER}: {said}{cried}");
+        }
+        Err(error) => println!("SKIP: user {STRANGER} cannot run {}: {error}", binary.display()),
+    }
 }
 
 /// Has the kernel kill this process when the thread that started it ends.

@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 pub mod ends;
+pub mod inject;
 pub mod route;
 pub mod survivors;
 mod ticket;
@@ -19,6 +20,9 @@ use crate::spawn::die_with_parent;
 const SI_KERNEL: i32 = 0x80;
 /// What distinguishes the stop at a system call from a trap.
 const SYSTEM_CALL_STOP: i32 = libc::SIGTRAP | 0x80;
+
+/// With what a victim exits that comes to its end as it should: a thread that panics ends with 0.
+pub const EXIT_CODE: i32 = 77;
 
 /// Of the instruction pointer among the registers.
 const RIP_OFFSET: i64 = std::mem::offset_of!(libc::user, regs.rip) as i64;
@@ -46,6 +50,8 @@ pub enum Stop {
     Mark,
     Step,
     SystemCall,
+    /// It ended with [`EXIT_CODE`].
+    End,
 }
 
 /// A child with a traced thread; killed when dropped.
@@ -152,6 +158,10 @@ impl Victim {
         // SAFETY: `status` is valid for the write.
         let waited = unsafe { libc::waitpid(self.thread, &mut status, libc::__WALL) };
         assert_eq!(waited, self.thread, "{}", io::Error::last_os_error());
+        if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == EXIT_CODE {
+            self.ended = true;
+            return Stop::End;
+        }
         assert!(libc::WIFSTOPPED(status), "the victim ended by itself: status {status:#x}");
         match libc::WSTOPSIG(status) {
             SYSTEM_CALL_STOP => Stop::SystemCall,

@@ -1,0 +1,80 @@
+//! Introspection sees what the participants did, and none of them sees it.
+
+use std::sync::Arc;
+
+use horus_core::introspect::{Inspector, topics};
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::prelude::*;
+use tempfile::TempDir;
+
+fn namespace() -> (TempDir, Arc<Namespace>) {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
+    let namespace = Namespace::open(&config).unwrap();
+    (dir, namespace)
+}
+
+#[test]
+fn what_was_sent_received_and_lost_can_be_seen_from_outside() {
+    let (_dir, namespace) = namespace();
+    let builder = || Topic::<CmdVel>::builder("arm/cmd").namespace(&namespace).capacity(16);
+    let mut publisher = builder().publisher().unwrap();
+    let mut subscriber = builder().subscriber().unwrap();
+    let inspector = Inspector::open_in(&namespace, "arm/cmd").unwrap();
+    let before = inspector.snapshot();
+    for _ in 0..1000 {
+        publisher.send(CmdVel::default()).unwrap();
+    }
+    while subscriber.recv().is_some() {}
+    let stats = subscriber.stats();
+    let change = before.until(&inspector.snapshot());
+    assert_eq!(change.sent, 1000);
+    assert_eq!((change.received, change.lost), (stats.received, stats.lost));
+    assert!(change.lost > 900 && change.sent_hz() > 0.0, "{change:?}");
+
+    let [lane] = &inspector.publishers()[..] else { panic!("one publisher") };
+    let process = lane.publisher.as_ref().unwrap().process.as_ref().unwrap();
+    assert_eq!((process.pid, lane.sent, lane.claims), (std::process::id(), 1000, 1));
+    let [reader] = &inspector.subscribers()[..] else { panic!("one subscriber") };
+    assert!(!reader.asleep && reader.borrowed == 0);
+}
+
+#[test]
+fn looking_takes_no_place() {
+    let (_dir, namespace) = namespace();
+    let builder = || Topic::<Imu>::builder("imu").namespace(&namespace);
+    let publisher = builder().publisher().unwrap();
+    let looks: Vec<_> = (0..100).map(|_| Inspector::open_in(&namespace, "imu").unwrap()).collect();
+    assert_eq!((publisher.publisher_count(), publisher.subscriber_count()), (1, 0));
+    assert_eq!(looks[0].backend(), Backend::SpscShm);
+    assert_eq!(topics(&namespace).unwrap(), ["imu"]);
+    drop(publisher);
+    assert!(looks[0].publishers()[0].publisher.is_none(), "it left");
+    drop(looks);
+    assert!(topics(&namespace).unwrap().is_empty(), "the last look removed it");
+}
+
+#[test]
+fn a_topic_describes_itself() {
+    let (_dir, namespace) = namespace();
+    let _topic = Topic::<LaserScan>::builder("scan").namespace(&namespace).topic().unwrap();
+    let inspector = Inspector::open_in(&namespace, "scan").unwrap();
+    assert_eq!(inspector.message_type(), "LaserScan");
+    assert_eq!(inspector.message_bytes(), 1480);
+    assert!(inspector.schema().contains("ranges"), "{}", inspector.schema());
+    assert!(Inspector::open_in(&namespace, "nothing").is_err());
+}
+
+#[test]
+fn latency_is_sampled() {
+    let (_dir, namespace) = namespace();
+    let builder = || Topic::<CmdVel>::builder("cmd").namespace(&namespace);
+    let mut topic = builder().topic().unwrap();
+    for _ in 0..10_000 {
+        topic.send(CmdVel::default()).unwrap();
+        assert!(topic.recv().is_some());
+    }
+    let latencies = Inspector::open_in(&namespace, "cmd").unwrap().subscribers()[0].latencies;
+    assert_eq!(latencies.samples(), 10_000_u64.div_ceil(256));
+    assert!(latencies.percentile(0.5) <= latencies.percentile(0.99));
+}

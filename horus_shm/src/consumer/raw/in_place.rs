@@ -1,0 +1,109 @@
+//! Reading where the messages lie: copies under a pin, and messages that are borrowed.
+
+use super::{Arrival, RawConsumer};
+use crate::fork::fork_epoch;
+use crate::lane::{InPlace, Polled, let_go, take_pin, unpin};
+use crate::memory::LaneMemory;
+use crate::place::{COPY_PIN, Place};
+use crate::sample::{BorrowError, RawSample};
+use crate::sync::Word;
+
+impl RawConsumer {
+    /// Copies the next message of a lane, or its newest one, into `dst`, under a pin: nobody writes
+    /// what is being copied.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    pub(super) unsafe fn copy_of(
+        &mut self,
+        lane: usize,
+        dst: *mut u8,
+        bytes: usize,
+        latest: bool,
+    ) -> Result<Arrival, Polled> {
+        let reader = &mut self.lanes[lane].reader;
+        let Some(place) = &self.place else {
+            // SAFETY: the caller's contract.
+            let seen = unsafe { reader.peek(dst, bytes, latest) }?;
+            return Ok(Arrival { number: seen.number, bytes: seen.bytes as usize });
+        };
+        let pinned = if latest {
+            reader.hold_latest(place.index(), COPY_PIN)?
+        } else {
+            reader.hold(place.index(), COPY_PIN)?
+        };
+        let bytes = bytes.min(pinned.bytes as usize);
+        let memory = reader.memory();
+        // SAFETY: the caller's contract; the pin keeps the writer out of the slot.
+        unsafe { memory.load_exclusive(pinned.index, dst, bytes) };
+        unpin(memory.pin(place.index(), COPY_PIN));
+        Ok(Arrival { number: pinned.number, bytes })
+    }
+
+    /// Sets pins aside so that `messages` can be borrowed at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`]: all readers together can hold half of a publisher's slots.
+    pub fn reserve_borrows(&mut self, messages: u32) -> Result<(), BorrowError> {
+        if !self.in_place {
+            return Err(BorrowError::NotPinnable { path: self.segment.path() });
+        }
+        let place = self.place.as_ref().ok_or(BorrowError::Observer)?;
+        place.reserve_pins(messages).map_err(|_| self.no_pins(place))
+    }
+
+    fn no_pins(&self, place: &Place) -> BorrowError {
+        let held = place.held().get().count_ones();
+        BorrowError::NoPins { held, capacity: self.segment.shape().capacity() }
+    }
+
+    /// The next message of any lane where it lies, lane after lane in turn. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`]; nothing is lost by it.
+    pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
+        if fork_epoch() != self.epoch {
+            return Ok(None);
+        }
+        let pin = self.free_pin()?;
+        let Some(place) = self.place.clone() else { return Err(BorrowError::Observer) };
+        self.look_for_lanes();
+        let request = *self.segment.shape().request();
+        let found = self.turn(|this, lane| {
+            let reader = &mut this.lanes[lane].reader;
+            let pinned = reader.hold(place.index(), pin)?;
+            let length = if request.sized { pinned.bytes } else { request.payload_bytes };
+            let bytes = length.min(request.payload_bytes) as usize;
+            let arrival = Arrival { number: pinned.number, bytes };
+            Ok((arrival, (reader.memory().slot(pinned.index).cast_const(), arrival)))
+        });
+        match found {
+            Ok((address, Arrival { number, bytes })) => {
+                // SAFETY: the slot lies in the segment, has room for the payload, and is pinned.
+                Ok(Some(unsafe { RawSample::new(address, (bytes, number), pin, place) }))
+            }
+            Err(_) => {
+                if let Some(word) = place.pin(pin) {
+                    let_go(place.held(), word, pin);
+                }
+                self.pause();
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes a pin for a message to be borrowed; sets one more aside if there is none.
+    fn free_pin(&mut self) -> Result<u32, BorrowError> {
+        let Some(place) = self.place.clone() else {
+            return Err(BorrowError::Observer);
+        };
+        if let Some(pin) = take_pin(place.held(), place.pin_limit()) {
+            return Ok(pin);
+        }
+        self.reserve_borrows(place.pin_limit() + 1)?;
+        take_pin(place.held(), place.pin_limit()).ok_or_else(|| self.no_pins(&place))
+    }
+}

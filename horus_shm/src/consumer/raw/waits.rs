@@ -1,0 +1,95 @@
+//! Waiting for messages, and telling those who wait for room.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::{Followed, RawConsumer};
+use crate::consumer::watch::{Watch, event_of};
+use crate::error::OpenError;
+use crate::lane::Polled;
+use crate::layout::WaitBlock;
+use crate::place::{self, FRUITLESS_MAX};
+use crate::region::Access;
+use crate::segment::Segment;
+use crate::wait::{Event, Order, Patience, Sleeper, has_sleepers, wait_until, wake};
+
+/// Where the publishers of a reliable topic wait for room.
+#[derive(Debug)]
+pub(super) struct Room {
+    block: *const WaitBlock<AtomicU64>,
+    order: Order,
+    /// Wakes in a row that woke nobody.
+    fruitless: u32,
+}
+
+impl Room {
+    /// Of the topic in `segment`. To be asked for before the first cursor is stored: whoever wakes
+    /// others must be known to the kernel.
+    pub(super) fn of(segment: &Segment) -> Result<Self, OpenError> {
+        let order = Order::of_sender(segment.contract().wake_edge);
+        let block: *const _ = segment.wait_block(Access::Write)?;
+        Ok(Self { block, order, fruitless: 0 })
+    }
+
+    #[inline(always)]
+    fn event(&self) -> Event<'_> {
+        // SAFETY: points into the segment, which the consumer keeps; all of it atomics.
+        Event::of_room(unsafe { &*self.block }, Sleeper::Counted, self.order)
+    }
+}
+
+impl RawConsumer {
+    /// Tells those who wait, on either side, how far the reader of a lane is.
+    #[inline(always)]
+    pub(super) fn note(&mut self, lane: usize) {
+        let Followed { lane, reader } = &self.lanes[lane];
+        self.progress.set(*lane, reader.position());
+        if self.room.as_ref().is_some_and(|room| has_sleepers(&room.event())) {
+            self.wake_publishers();
+        }
+    }
+
+    #[cold]
+    fn wake_publishers(&mut self) {
+        let Some(room) = &mut self.room else { return };
+        if wake(&room.event()) > 0 {
+            room.fruitless = 0;
+            return;
+        }
+        // WHY: as in `RawProducer::wake`: the bit of a dead one would cost a system call a message.
+        room.fruitless += 1;
+        if room.fruitless >= FRUITLESS_MAX {
+            room.fruitless = 0;
+            place::reap_publishers(&self.segment);
+        }
+    }
+
+    /// [`Self::recv`], but waits for a message until the patience ends.
+    ///
+    /// Blocks; see [`Watch::wait_any`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    pub unsafe fn recv_until(&mut self, patience: Patience, dst: *mut u8, bytes: usize) -> Polled {
+        let segment = Arc::clone(&self.segment);
+        let event = event_of(&segment, self.place.as_ref().map(|place| place.index()));
+        let events: &[&Event<'_>] = match &event {
+            Some(event) => &[event],
+            None => &[],
+        };
+        let look = || {
+            // SAFETY: the caller's contract.
+            let polled = unsafe { self.recv(dst, bytes) };
+            (polled == Polled::Message || self.is_forked()).then_some(polled)
+        };
+        wait_until(events, patience, look).unwrap_or(Polled::Empty)
+    }
+
+    /// A watch on this consumer, for whoever waits on its behalf.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        let place = self.place.as_ref().map(|place| place.index());
+        Watch::new(Arc::clone(&self.segment), Arc::clone(&self.progress), place)
+    }
+}

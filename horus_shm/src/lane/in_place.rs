@@ -1,0 +1,345 @@
+//! Lanes whose messages are written and read where they lie.
+//!
+//! A writer fills a slot in place, and a reader *pins* the slot that it reads. The writer never
+//! enters a pinned slot: it publishes that position as a *skip*, which readers step over, and goes
+//! on with the next one. As positions are then no longer message numbers, each slot carries the
+//! number of its message, and its length; the lane counts its skips.
+
+use super::{LaneReader, LaneWriter, Polled, RESYNC_MAX};
+use crate::layout::{LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP, Skips, published, writing};
+use crate::memory::LaneMemory;
+use crate::sync::{Word, edge};
+
+/// A lane of a pinnable topic.
+pub trait InPlace: LaneMemory {
+    /// Which lane it is.
+    fn lane(&self) -> u32;
+
+    /// Number of the message in slot `index`, as its lane counts them from 0 on.
+    fn number(&self, index: u64) -> &Self::Word;
+
+    /// Length of the message in slot `index`, in bytes.
+    fn length(&self, index: u64) -> &Self::Word;
+
+    /// Announced readers, 1 to 64.
+    fn reader_limit(&self) -> u32;
+
+    /// A bit for each announced reader that pins slots.
+    fn pinners(&self) -> &Self::Word;
+
+    /// Pins of a reader.
+    fn pins(&self) -> u32 {
+        PINS_PER_READER as u32
+    }
+
+    /// Pin `pin`, below [`Self::pins`], of announced reader `reader`.
+    fn pin(&self, reader: u32, pin: u32) -> &Self::Word;
+}
+
+/// What a pin on slot `index` of lane `lane` says.
+const fn tag(lane: u32, index: u64) -> u64 {
+    (lane as u64) << 56 | (index + 1)
+}
+
+/// Why a writer cannot have the next slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blocked {
+    /// A gate is a whole lane behind.
+    NoRoom,
+    /// This reader has pinned it: see whether it lives, or skip the position.
+    Pinned {
+        /// The announced reader.
+        reader: u32,
+    },
+}
+
+impl<M: InPlace + Clone> LaneWriter<M> {
+    /// The writer of a lane in which positions were stepped over before.
+    #[must_use]
+    pub fn numbering(mut self) -> Self {
+        // Relaxed: the claim of the lane ordered it.
+        self.skips = Skips::from_word(self.memory.block().skips.get()).count;
+        self
+    }
+
+    /// Takes the next slot, and returns its index: nobody else is in it until [`Self::commit`].
+    ///
+    /// Taking it again is allowed, and gives the same slot.
+    ///
+    /// # Errors
+    ///
+    /// [`Blocked`].
+    pub fn begin(&mut self) -> Result<u64, Blocked> {
+        if self.pos >= self.limit && !self.find_room() {
+            return Err(Blocked::NoRoom);
+        }
+        let index = self.pos & self.mask;
+        // Relaxed: the fence below orders it before the pins, and before the payload.
+        self.memory.stamp(index).set(writing(self.pos));
+        // ORDERING(pin): pairs with the fence in `LaneReader::pin`.
+        self.memory.fence(edge::PIN_SCAN);
+        match self.pinned(index) {
+            Some(reader) => Err(Blocked::Pinned { reader }),
+            None => Ok(index),
+        }
+    }
+
+    /// Who has pinned slot `index`.
+    fn pinned(&self, index: u64) -> Option<u32> {
+        let tag = tag(self.memory.lane(), index);
+        // Relaxed: the fence in `begin` orders it after the stamp.
+        let mut readers = self.memory.pinners().get();
+        readers &= u64::MAX >> (64 - self.memory.reader_limit());
+        while readers != 0 {
+            let reader = readers.trailing_zeros();
+            readers &= readers - 1;
+            for pin in 0..self.memory.pins() {
+                // ORDERING(pinned): pairs with the stores in `LaneReader::pin` and `unpin`.
+                if self.memory.pin(reader, pin).load(edge::PIN_SEE) == tag {
+                    return Some(reader);
+                }
+            }
+        }
+        None
+    }
+
+    /// Publishes the slot that [`Self::begin`] gave, which holds a message of `bytes` bytes.
+    pub fn commit(&mut self, bytes: u64) {
+        let (pos, index) = (self.pos, self.pos & self.mask);
+        // Relaxed, both: the stamp publishes them like the payload.
+        self.memory.number(index).set(self.number());
+        self.memory.length(index).set(bytes);
+        self.publish(published(pos));
+        self.prefetch();
+    }
+
+    /// Publishes the position as empty and goes on with the next one: its slot is pinned.
+    pub fn skip(&mut self) {
+        self.skips += 1;
+        let pos = self.pos;
+        // Relaxed, both: the head that follows publishes them. WHY in this order: whoever takes
+        // over steps over the skip, and counts it if that was not done.
+        self.memory.stamp(pos & self.mask).set(published(pos) | SKIP);
+        self.memory.block().skips.set(Skips::new(self.skips, pos).to_word());
+        self.publish(published(pos) | SKIP);
+    }
+
+    /// Number of the next message, from 0 on: how many this lane has carried.
+    pub const fn number(&self) -> u64 {
+        self.pos - self.skips
+    }
+}
+
+/// How many messages a lane has carried, and the position behind the last of them: where a reader
+/// that comes now may start.
+pub fn count<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
+    // ORDERING(head): pairs with the store in `LaneWriter::publish`: whoever sees the head sees
+    // every skip before it.
+    let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
+    // Relaxed: as just said. It may know of later ones, and says so.
+    let skips = Skips::from_word(block.skips.get());
+    let position = skips.position(head);
+    (position.saturating_sub(skips.count), position)
+}
+
+/// Number of the message at `position`, at or before the head, if no position was stepped over
+/// from there on.
+pub fn number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {
+    // Relaxed: as in `count`; the head that led to the position was acquired.
+    let skips = Skips::from_word(block.skips.get());
+    let head = block.head.get().min(POSITION_MAX);
+    skips.all_before(position, head).then(|| position.saturating_sub(skips.count))
+}
+
+/// A slot that is pinned, and its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pinned {
+    /// Index of the slot.
+    pub index: u64,
+    /// Length of the message in bytes, as its publisher says.
+    pub bytes: u64,
+    /// Number of the message, as its lane counts from 1 on.
+    pub number: u64,
+}
+
+impl<M: InPlace + Clone> LaneReader<M> {
+    /// A reader that accounts for messages by their numbers; `next` is that of the first one it is
+    /// owed, or `None` if it takes what it finds.
+    #[must_use]
+    pub fn numbering(mut self, next: Option<u64>) -> Self {
+        self.numbered = true;
+        (self.first_number, self.next_number) = (next, next);
+        self
+    }
+
+    /// Pins the next message with pin `pin` of announced reader `reader`. Bounded work.
+    ///
+    /// The slot stays as it is until [`let_go`]; this reader goes on behind it.
+    ///
+    /// # Errors
+    ///
+    /// [`Polled::Empty`] or [`Polled::Busy`]; nothing is pinned then.
+    pub fn hold(&mut self, reader: u32, pin: u32) -> Result<Pinned, Polled> {
+        self.walk(|this| this.pin(reader, pin).then(|| this.pass(false)))
+    }
+
+    /// [`Self::hold`] for the newest message; the ones before it count as passed over.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::hold`].
+    pub fn hold_latest(&mut self, reader: u32, pin: u32) -> Result<Pinned, Polled> {
+        self.walk_to_latest(|this| this.pin(reader, pin).then(|| this.pass(true)))
+    }
+
+    /// As [`Self::walk`], but to the newest message.
+    fn walk_to_latest<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self) -> Option<R>,
+    ) -> Result<R, Polled> {
+        for _ in 0..=RESYNC_MAX {
+            if !self.has_message() {
+                return Err(self.nothing());
+            }
+            // Relaxed: where to begin to look; the stamps decide.
+            let head = self.memory.block().head.get().min(POSITION_MAX);
+            let oldest = self.pos.max(head.saturating_sub(self.memory.capacity()));
+            let newest = (oldest..head).rev().find(|&pos| {
+                // Relaxed: looked at again below.
+                self.memory.stamp(pos & self.mask).get() == published(pos)
+            });
+            self.advance(newest.unwrap_or(self.pos));
+            let want = published(self.pos);
+            // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+            let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
+            if stamp == want
+                && let Some(found) = attempt(self)
+            {
+                return Ok(found);
+            }
+            if stamp == want | SKIP {
+                self.advance(self.pos + 1);
+            }
+        }
+        self.busy += 1;
+        Err(Polled::Busy)
+    }
+
+    /// Pins the slot of the current position; true if it still holds that position's message.
+    fn pin(&mut self, reader: u32, pin: u32) -> bool {
+        let index = self.pos & self.mask;
+        let word = self.memory.pin(reader, pin);
+        // ORDERING(pinned): what was read under this pin before is over. Pairs with the load in
+        // `LaneWriter::pinned`.
+        word.store(tag(self.memory.lane(), index), edge::PIN_MOVE);
+        // ORDERING(pin): pairs with the fence in `LaneWriter::begin`.
+        self.memory.fence(edge::PIN_HOLD);
+        // Relaxed: the fence orders it after the pin.
+        let held = self.memory.stamp(index).get() == published(self.pos);
+        if !held {
+            unpin(word);
+        }
+        held
+    }
+
+    /// Goes on behind the message of the current position, and accounts for those before it.
+    fn pass(&mut self, by_choice: bool) -> Pinned {
+        let index = self.pos & self.mask;
+        // Relaxed, both: the stamp published them, and the pin keeps the writer out.
+        let number = self.memory.number(index).get();
+        let bytes = self.memory.length(index).get();
+        self.account(number, by_choice);
+        self.advance(self.pos + 1);
+        Pinned { index, bytes, number: number.wrapping_add(1) }
+    }
+
+    /// Accounts for the messages between the last one and `number`.
+    pub(super) fn account(&mut self, number: u64, by_choice: bool) {
+        let gap = self.next_number.map_or(0, |next| number.saturating_sub(next));
+        // WHY: a damaged number must not make figures that nobody believes.
+        let gap = if gap < POSITION_MAX { gap } else { 0 };
+        if by_choice {
+            self.skipped += gap;
+        } else {
+            self.lost += gap;
+        }
+        self.first_number = self.first_number.or(Some(number));
+        self.next_number = Some(number.wrapping_add(1));
+    }
+
+    /// Numbers of the first message that this reader accounts for and of the next one, from 0 on,
+    /// if one was read or promised.
+    pub fn numbers(&self) -> Option<(u64, u64)> {
+        self.first_number.zip(self.next_number)
+    }
+
+    /// Copies the next message, or the newest one, into `dst` without pinning it: for readers that
+    /// may not write. Its length is at most `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::hold`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::read`].
+    pub unsafe fn peek(
+        &mut self,
+        dst: *mut u8,
+        bytes: usize,
+        latest: bool,
+    ) -> Result<Pinned, Polled> {
+        // SAFETY: the caller's contract.
+        let attempt = |this: &mut Self| unsafe { this.try_peek(dst, bytes, latest) };
+        if latest { self.walk_to_latest(attempt) } else { self.walk(attempt) }
+    }
+
+    /// Copies the message of the current position, if that is what the slot still holds then.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::read`].
+    unsafe fn try_peek(&mut self, dst: *mut u8, bytes: usize, by_choice: bool) -> Option<Pinned> {
+        let (index, want) = (self.pos & self.mask, published(self.pos));
+        // SAFETY: the caller's contract.
+        unsafe { self.memory.load_racing(index, dst, bytes) };
+        // Relaxed, both: they count only if the slot still holds this message below.
+        let number = self.memory.number(index).get();
+        let length = self.memory.length(index).get();
+        // ORDERING(overwrite): pairs with the fence in `LaneWriter::begin`, which is stronger.
+        self.memory.fence(edge::OVERWRITE_CHECK);
+        // Relaxed: the fence orders it after the payload.
+        if self.memory.stamp(index).get() != want {
+            return None;
+        }
+        self.account(number, by_choice);
+        self.advance(self.pos + 1);
+        let bytes = length.min(bytes as u64);
+        Some(Pinned { index, bytes, number: number.wrapping_add(1) })
+    }
+}
+
+/// Takes a pin back: what was read under it is over.
+pub fn unpin<W: Word>(word: &W) {
+    // ORDERING(pinned): pairs with the load in `LaneWriter::pinned`.
+    word.store(0, edge::PIN_MOVE);
+}
+
+/// The first pin below `limit` that is free by `held`, a process's own record of its pins; it is
+/// taken with this.
+pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
+    // ORDERING(reuse): pairs with the store in `let_go`: the pin was taken back before it is used
+    // again.
+    let pin = (!held.load(edge::PIN_REUSE)).trailing_zeros();
+    (pin < limit).then(|| {
+        held.raise(1 << pin);
+        pin
+    })
+}
+
+/// Takes pin `pin` back, of which `word` lies in the file and `held` is the process's record.
+pub fn let_go<W: Word>(held: &W, word: &W, pin: u32) {
+    unpin(word);
+    // ORDERING(reuse): pairs with the load in `take_pin`.
+    held.clear_bits(1 << pin, edge::PIN_FREE);
+}

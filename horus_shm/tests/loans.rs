@@ -1,0 +1,216 @@
+//! Loans and borrowed messages on real memory: nothing is copied, nothing is overwritten while it
+//! is held, everything is accounted for.
+
+mod common;
+mod spawn;
+
+use common::Child;
+use horus_shm::{
+    BorrowError, FanoutShm, LoanError, Namespace, OpenError, PodShm, RawConsumer, RawProducer,
+    Reading, Request, RingOptions, Sample, Segment, TopicName, TypeInfo,
+};
+use std::sync::Arc;
+
+const FRAME_BYTES: usize = 640 * 480 * 3;
+
+type Frame = [u8; FRAME_BYTES];
+
+fn frames(namespace: &Arc<Namespace>) -> FanoutShm<Frame> {
+    FanoutShm::create(namespace, "frames", &RingOptions::default()).unwrap()
+}
+
+#[test]
+fn a_frame_is_read_where_it_was_written() {
+    let dir = spawn::shm_dir();
+    let ring = frames(&spawn::namespace(dir.path()));
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut addresses = Vec::new();
+    for shade in 1..=40 {
+        let mut loan = producer.loan().unwrap();
+        loan.fill(shade);
+        let written = std::ptr::from_ref(&*loan).addr();
+        loan.publish().unwrap();
+        let frame = consumer.borrow().unwrap().unwrap();
+        assert!(frame.iter().all(|&byte| byte == shade));
+        assert_eq!(frame.sequence(), u64::from(shade));
+        addresses.push((written, std::ptr::from_ref(&*frame).addr()));
+    }
+    // The two ends may have mapped the lane at two addresses; the distance is then always the same.
+    let distance = addresses[0].1.wrapping_sub(addresses[0].0);
+    assert!(addresses.iter().all(|(written, read)| read.wrapping_sub(*written) == distance));
+}
+
+#[test]
+fn a_held_frame_stays_while_the_publisher_goes_round() {
+    let dir = spawn::shm_dir();
+    let ring = FanoutShm::<[u64; 1024]>::create(
+        &spawn::namespace(dir.path()),
+        "held",
+        &RingOptions::capacity(16),
+    );
+    let ring = ring.unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut held: Vec<Sample<[u64; 1024]>> = Vec::new();
+    for number in 0..1000 {
+        producer.send([number; 1024]).unwrap();
+        if number % 100 == 99 && held.len() < 7 {
+            held.push(consumer.borrow().unwrap().unwrap());
+        }
+        assert!(
+            held.iter().all(|frame| frame[0] + 1 == frame.sequence() && frame[1023] == frame[0])
+        );
+    }
+    while consumer.recv().is_some() {}
+    let stats = consumer.stats();
+    assert_eq!(stats.sent, 1000, "skips are not messages: {stats:?}");
+    assert_eq!(stats.received + stats.lost, 1000, "{stats:?}");
+    assert_eq!(producer.position(), 1000);
+    assert!(matches!(consumer.borrow(), Err(BorrowError::NoPins { held: 7, .. })));
+    drop(consumer);
+    assert!(held.iter().all(|frame| frame[0] + 1 == frame.sequence()), "outlives its consumer");
+}
+
+#[test]
+fn a_loan_that_is_dropped_was_never_sent() {
+    let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(4)).unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    producer.loan().unwrap()[0] = 1;
+    assert_eq!(consumer.recv(), None);
+    let mut loan = producer.loan().unwrap();
+    (*loan)[0] = 2;
+    loan.publish().unwrap();
+    assert_eq!(consumer.recv().unwrap()[0], 2);
+    assert_eq!((producer.position(), consumer.stats().lost), (1, 0));
+}
+
+#[test]
+fn small_messages_are_lent_only_where_that_was_asked_for() {
+    let ring = FanoutShm::<u64>::heap(&RingOptions::capacity(4)).unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    assert!(matches!(producer.loan(), Err(LoanError::NotPinnable { .. })));
+    assert!(matches!(consumer.borrow(), Err(BorrowError::NotPinnable { .. })));
+    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let ring = FanoutShm::<u64>::heap(&options).unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    *producer.loan().unwrap() = 5;
+    let mut loan = producer.loan().unwrap();
+    *loan = 6;
+    loan.publish().unwrap();
+    assert_eq!(*consumer.borrow().unwrap().unwrap(), 6);
+}
+
+#[test]
+fn all_readers_together_hold_half_a_lane_at_most() {
+    let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(8)).unwrap();
+    let mut producer = ring.producer().unwrap();
+    let mut consumers = [ring.consumer().unwrap(), ring.consumer().unwrap()];
+    for number in 0..4 {
+        producer.send([number; 512]).unwrap();
+    }
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        held.extend(consumers.iter_mut().map(|consumer| consumer.borrow().unwrap().unwrap()));
+    }
+    assert!(matches!(consumers[0].borrow(), Err(BorrowError::NoPins { held: 2, capacity: 8 })));
+    for number in 4..100 {
+        producer.send([number; 512]).unwrap();
+    }
+    assert!(held.iter().all(|frame| frame[511] + 1 == frame.sequence()));
+    drop(held.pop());
+    assert!(consumers[1].borrow().unwrap().is_some());
+}
+
+#[test]
+fn the_latest_frame_is_copied_whole() {
+    let ring = PodShm::<[u64; 1024]>::heap(&RingOptions::capacity(4)).unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    for number in 0..10 {
+        producer.send([number; 1024]).unwrap();
+    }
+    assert_eq!(consumer.latest(), Some([9; 1024]));
+    assert_eq!(consumer.latest(), None);
+    let stats = consumer.stats();
+    assert_eq!((stats.received, stats.skipped + stats.lost, stats.sent), (1, 9, 10));
+}
+
+fn sized(max_bytes: u64) -> TypeInfo {
+    let mut info = TypeInfo::opaque::<u8>();
+    (info.sized, info.bytes) = (true, max_bytes);
+    info
+}
+
+#[test]
+fn messages_of_any_length_arrive_with_that_length() {
+    let segment = Segment::heap(&Request::new(sized(5000))).unwrap();
+    let mut producer = RawProducer::new(Arc::clone(&segment), Default::default()).unwrap();
+    let mut consumer = RawConsumer::new(segment, Reading::KeepLast).unwrap();
+    let mut buffer = vec![0_u8; 5000];
+    for bytes in [0, 1, 7, 8, 63, 64, 65, 4999, 5000] {
+        let message: Vec<u8> = (0..bytes).map(|index| index as u8 ^ 0x5a).collect();
+        // SAFETY: the message is readable for its length, which is 5000 at most.
+        unsafe { producer.send(message.as_ptr(), bytes) }.unwrap();
+        // SAFETY: the buffer has room for the longest message.
+        let polled = unsafe { consumer.recv(buffer.as_mut_ptr(), buffer.len()) };
+        assert_eq!(polled, horus_shm::lane::Polled::Message);
+        assert_eq!(&buffer[..consumer.message_bytes()], &message[..]);
+        let mut loan = producer.loan().unwrap();
+        loan.bytes_mut()[..bytes].copy_from_slice(&message);
+        loan.publish(bytes).unwrap();
+        assert_eq!(consumer.borrow().unwrap().unwrap().bytes(), &message[..]);
+    }
+}
+
+#[test]
+fn a_reader_that_died_holds_nothing_any_more() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let ring: FanoutShm<[u64; 512]> =
+        FanoutShm::create(&namespace, "held", &RingOptions::capacity(4)).unwrap();
+    let mut producer = ring.producer().unwrap();
+    let mut child = Child::spawn("holder", dir.path());
+    assert_eq!(child.listen(), "ready");
+    producer.send([1; 512]).unwrap();
+    assert_eq!(child.listen(), "holding");
+    let pinners = || ring.segment().wait_block(horus_shm::Access::Read).unwrap();
+    let is_pinned = || pinners().pinners.load(std::sync::atomic::Ordering::Relaxed) != 0;
+    for number in 0..10 {
+        producer.send([number; 512]).unwrap();
+    }
+    assert!(is_pinned());
+    child.kill();
+    for number in 0..10 {
+        producer.send([number; 512]).unwrap();
+    }
+    assert!(!is_pinned(), "the dead one's pins were taken back");
+    assert_eq!(producer.position(), 21);
+}
+
+#[test]
+fn sized_files_agree_on_the_longest_message() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let name = TopicName::new("text").unwrap();
+    let _first = Segment::create(&namespace, &name, &Request::new(sized(1000))).unwrap();
+    assert!(Segment::open(&namespace, &name, &Request::new(sized(500))).is_ok());
+    let longer = Segment::open(&namespace, &name, &Request::new(sized(2000))).unwrap_err();
+    assert!(matches!(longer, OpenError::QosMismatch { field: "max_message_bytes", .. }));
+}
+
+#[test]
+fn child_role() {
+    let Some(role) = common::role() else { return };
+    assert_eq!(role, "holder");
+    spawn::die_with_parent();
+    let ring: FanoutShm<[u64; 512]> =
+        FanoutShm::open(&spawn::inherited_namespace(), "held", &RingOptions::default()).unwrap();
+    let mut consumer = ring.consumer().unwrap();
+    common::say("ready");
+    let frame = loop {
+        if let Some(frame) = consumer.borrow().unwrap() {
+            break frame;
+        }
+    };
+    common::say("holding");
+    common::park();
+    drop(frame);
+}

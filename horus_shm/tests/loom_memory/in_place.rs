@@ -1,0 +1,206 @@
+//! The ends of a modelled lane whose messages are written and read in place.
+
+use std::rc::Rc;
+
+use horus_shm::lane::{
+    Blocked, InPlace, LaneReader, LaneWriter, Pinned, Polled, UNGATED, count, let_go, take_pin,
+    unpin,
+};
+use horus_shm::memory::LaneMemory;
+use horus_shm::sync::Word;
+use horus_shm::{owner, takeover};
+
+use super::{Copying, LoomLane, LoomWord, MESSAGE_BYTES};
+
+/// What the message of number `number`, from 0 on, says.
+const fn message(number: u64) -> u64 {
+    1000 + number
+}
+
+/// The writing end: as a `RawProducer` of a pinnable topic, whose readers are all alive.
+pub(crate) struct Lender(LaneWriter<LoomLane>);
+
+impl Lender {
+    pub(crate) fn first(lane: &LoomLane) -> Self {
+        Self(LaneWriter::new(lane.clone(), 0, false, false).numbering())
+    }
+
+    /// Takes the lane of `dead` over.
+    pub(crate) fn claim(lane: &LoomLane, me: u64, dead: u64) -> Self {
+        let owners = [&lane.block().owner];
+        owner::claim_first(owners.into_iter(), me, |owner| owner == dead).unwrap();
+        let pos = takeover::take_over(lane, me);
+        Self(LaneWriter::new(lane.clone(), pos, false, false).numbering())
+    }
+
+    /// Sends the next message, stepping over what is pinned; false if all is.
+    pub(crate) fn send(&mut self) -> bool {
+        for _ in 0..=self.0.memory().capacity() {
+            match self.0.begin() {
+                Ok(index) => {
+                    let bytes = [message(self.0.number()); 2];
+                    let (memory, src) = (self.0.memory(), bytes.as_ptr().cast());
+                    // SAFETY: a message is readable for its size; the slot is this end's.
+                    unsafe {
+                        match memory.copying() {
+                            Copying::Racing => memory.store_racing(index, src, MESSAGE_BYTES),
+                            Copying::Exclusive => memory.store_exclusive(index, src, MESSAGE_BYTES),
+                        }
+                    };
+                    self.0.commit(MESSAGE_BYTES as u64);
+                    return true;
+                }
+                Err(Blocked::Pinned { .. }) => self.0.skip(),
+                Err(Blocked::NoRoom) => panic!("there is no gate"),
+            }
+        }
+        false
+    }
+
+    /// Messages sent so far, by all owners.
+    pub(crate) fn number(&self) -> u64 {
+        self.0.number()
+    }
+}
+
+/// The reading end: as a `RawConsumer` of a pinnable topic, announced reader `reader`.
+pub(crate) struct Borrower {
+    lane: LoomLane,
+    reader: LaneReader<LoomLane>,
+    me: u32,
+    held: Rc<LoomWord>,
+    promised: u64,
+    received: u64,
+}
+
+impl Borrower {
+    /// A reader of what is sent from now on.
+    pub(crate) fn join(lane: &LoomLane, me: u32) -> Self {
+        lane.pinners().raise(1 << me);
+        let (promised, position) = count(lane.block());
+        let reader = LaneReader::new(lane.clone(), position, UNGATED, false);
+        let reader = reader.numbering(Some(promised));
+        let held = Rc::new(LoomWord::new(0));
+        Self { lane: lane.clone(), reader, me, held, promised, received: 0 }
+    }
+
+    /// Pins the next message and reads it; the pin stays.
+    pub(crate) fn borrow(&mut self) -> Option<(u32, Pinned)> {
+        let pin = take_pin(&*self.held, super::PINS).unwrap();
+        match self.reader.hold(self.me, pin) {
+            Ok(pinned) => {
+                self.received += 1;
+                self.check(pinned);
+                Some((pin, pinned))
+            }
+            Err(_) => {
+                let_go(&*self.held, self.lane.pin(self.me, pin), pin);
+                None
+            }
+        }
+    }
+
+    /// The newest message, pinned.
+    pub(crate) fn borrow_latest(&mut self) -> Option<(u32, Pinned)> {
+        let pin = take_pin(&*self.held, super::PINS).unwrap();
+        let pinned = self.reader.hold_latest(self.me, pin).ok();
+        if let Some(pinned) = pinned {
+            self.received += 1;
+            self.check(pinned);
+            return Some((pin, pinned));
+        }
+        let_go(&*self.held, self.lane.pin(self.me, pin), pin);
+        None
+    }
+
+    /// The message that is pinned is whole, and the one that its number says.
+    pub(crate) fn check(&self, pinned: Pinned) {
+        check(&self.lane, pinned);
+    }
+
+    pub(crate) fn give_back(&self, pin: u32) {
+        let_go(&*self.held, self.lane.pin(self.me, pin), pin);
+    }
+
+    /// What a message that is borrowed needs in order to be given back by another thread.
+    pub(crate) fn hand_over(&self, (pin, pinned): (u32, Pinned)) -> Handed {
+        Handed { lane: self.lane.clone(), held: Rc::clone(&self.held), me: self.me, pin, pinned }
+    }
+
+    /// Borrows under pin 0, if it is free.
+    pub(crate) fn borrow_again(&mut self) {
+        if let Some(pin) = take_pin(&*self.held, 1) {
+            let _ = self.reader.hold(self.me, pin);
+        }
+    }
+
+    /// Borrows and gives back at once.
+    pub(crate) fn recv(&mut self) -> bool {
+        let borrowed = self.borrow();
+        borrowed.inspect(|&(pin, _)| self.give_back(pin)).is_some()
+    }
+
+    /// As [`Self::recv`], under the same pin every time.
+    pub(crate) fn copy(&mut self) -> bool {
+        let pinned = self.reader.hold(self.me, 0);
+        if let Ok(pinned) = pinned {
+            self.received += 1;
+            self.check(pinned);
+            unpin(self.lane.pin(self.me, 0));
+        }
+        pinned.is_ok()
+    }
+
+    /// As an observer: without a pin.
+    pub(crate) fn peek(&mut self, latest: bool) -> bool {
+        let mut bytes = [0_u64; 2];
+        // SAFETY: a message is writable for its size.
+        let seen = unsafe { self.reader.peek(bytes.as_mut_ptr().cast(), MESSAGE_BYTES, latest) };
+        if let Ok(Pinned { number, .. }) = seen {
+            self.received += 1;
+            assert_eq!(bytes, [message(number - 1); 2], "torn, or not of its number");
+        }
+        seen.is_ok()
+    }
+
+    /// Reads all that is left of a lane at rest that carried `sent` messages, and accounts for it.
+    pub(crate) fn finish(&mut self, sent: u64) {
+        while self.recv() {}
+        let (lost, skipped) = (self.reader.lost(), self.reader.skipped());
+        let account = (self.received, lost, skipped);
+        assert_eq!(self.received + lost + skipped, sent - self.promised, "{account:?}");
+        assert!(matches!(self.reader.hold(self.me, 0), Err(Polled::Empty)));
+    }
+}
+
+/// A message that is borrowed, in another thread.
+pub(crate) struct Handed {
+    lane: LoomLane,
+    held: Rc<LoomWord>,
+    me: u32,
+    pin: u32,
+    pinned: Pinned,
+}
+
+impl Handed {
+    /// Reads the message, and gives it back.
+    pub(crate) fn read(self) {
+        check(&self.lane, self.pinned);
+        let_go(&*self.held, self.lane.pin(self.me, self.pin), self.pin);
+    }
+}
+
+/// The message that is pinned is whole, and the one that its number says.
+fn check(lane: &LoomLane, pinned: Pinned) {
+    let mut bytes = [0_u64; 2];
+    let dst = bytes.as_mut_ptr().cast();
+    // SAFETY: a message is writable for its size; the slot is pinned.
+    unsafe {
+        match lane.copying() {
+            Copying::Racing => lane.load_racing(pinned.index, dst, MESSAGE_BYTES),
+            Copying::Exclusive => lane.load_exclusive(pinned.index, dst, MESSAGE_BYTES),
+        }
+    };
+    assert_eq!(bytes, [message(pinned.number - 1); 2], "not the message that was pinned");
+    assert_eq!(pinned.bytes, MESSAGE_BYTES as u64, "not its length");
+}

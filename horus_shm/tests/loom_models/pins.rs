@@ -1,0 +1,189 @@
+//! Pins: what is held stays as it is, and everything is accounted for.
+
+use std::rc::Rc;
+
+use horus_shm::lane::{let_go, take_pin};
+use horus_shm::sync::Word;
+use loom::thread;
+
+use crate::loom_memory::in_place::{Borrower, Lender};
+use crate::loom_memory::mutation::explore;
+use crate::loom_memory::{Copying, LoomLane, LoomWord, killed_after};
+
+const DEAD: u64 = 1;
+
+/// A message that is pinned is not overwritten, however long it is held.
+pub(crate) fn a_pinned_message_stays() {
+    explore(2, || {
+        let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
+        let mut lender = Lender::first(&lane);
+        let mut borrower = Borrower::join(&lane, 0);
+        assert!(lender.send());
+        let reading = thread::spawn(move || {
+            if let Some((pin, pinned)) = borrower.borrow() {
+                borrower.check(pinned);
+                borrower.give_back(pin);
+            }
+            borrower
+        });
+        assert!(lender.send() && lender.send());
+        reading.join().unwrap().finish(3);
+    });
+}
+
+/// A pin that moves on to the next message gives the last one back.
+pub(crate) fn a_pin_that_moves_on_gives_its_message_back() {
+    explore(2, || {
+        let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
+        let mut lender = Lender::first(&lane);
+        let mut borrower = Borrower::join(&lane, 0);
+        assert!(lender.send() && lender.send());
+        let reading = thread::spawn(move || {
+            borrower.copy();
+            borrower.copy();
+            borrower
+        });
+        assert!(lender.send());
+        reading.join().unwrap().finish(3);
+    });
+}
+
+/// Nor is the message lost that another thread has just given back.
+pub(crate) fn a_pin_used_again_gives_its_last_message_back() {
+    explore(2, || {
+        let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
+        let mut lender = Lender::first(&lane);
+        let mut borrower = Borrower::join(&lane, 0);
+        assert!(lender.send() && lender.send());
+        let borrowed = borrower.borrow().unwrap();
+        let handed = borrower.hand_over(borrowed);
+        let reading = thread::spawn(move || handed.read());
+        let borrowing = thread::spawn(move || borrower.borrow_again());
+        lender.send();
+        reading.join().unwrap();
+        borrowing.join().unwrap();
+    });
+}
+
+/// What was stepped over is not a message: it is neither delivered nor lost.
+pub(crate) fn skips_are_not_counted() {
+    explore(2, || {
+        let lane = LoomLane::pinnable((4, 0), 2, Copying::Exclusive, DEAD);
+        let mut lender = Lender::first(&lane);
+        let mut holder = Borrower::join(&lane, 0);
+        let mut reader = Borrower::join(&lane, 1);
+        assert!(lender.send() && lender.send() && lender.send());
+        let (pin, pinned) = holder.borrow().unwrap();
+        let reading = thread::spawn(move || {
+            reader.recv();
+            reader
+        });
+        assert!(lender.send() && lender.send());
+        let mut reader = reading.join().unwrap();
+        holder.check(pinned);
+        holder.give_back(pin);
+        reader.finish(5);
+        holder.finish(5);
+    });
+}
+
+/// Whoever joins while positions are stepped over is promised the right number.
+pub(crate) fn a_late_joiner_knows_the_number_of_what_comes() {
+    explore(3, || {
+        let lane = LoomLane::pinnable((2, 0), 2, Copying::Exclusive, DEAD);
+        let mut lender = Lender::first(&lane);
+        let mut holder = Borrower::join(&lane, 0);
+        assert!(lender.send());
+        let (pin, _) = holder.borrow().unwrap();
+        let theirs = lane.clone();
+        let joining = thread::spawn(move || Borrower::join(&theirs, 1));
+        assert!(lender.send() && lender.send());
+        joining.join().unwrap().finish(3);
+        holder.give_back(pin);
+    });
+}
+
+/// A writer that is killed while it sends or steps over a pinned slot leaves nothing that is
+/// counted twice, or not at all.
+pub(crate) fn a_successor_goes_on_after_a_skip() {
+    for stores in 0..16 {
+        explore(2, move || {
+            let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
+            let mut lender = Lender::first(&lane);
+            let mut borrower = Borrower::join(&lane, 0);
+            assert!(lender.send() && lender.send());
+            let (pin, pinned) = borrower.borrow().unwrap();
+            killed_after(stores, || lender.send());
+            let theirs = lane.clone();
+            let succeeding = thread::spawn(move || {
+                let mut successor = Lender::claim(&theirs, 2, DEAD);
+                assert!(successor.send());
+                successor.number()
+            });
+            let sent = succeeding.join().unwrap();
+            borrower.check(pinned);
+            borrower.give_back(pin);
+            assert!(sent == 3 || sent == 4, "{sent}");
+            borrower.finish(sent);
+        });
+    }
+}
+
+/// The newest message is found behind skips, and what lies before it counts as passed over.
+pub(crate) fn the_latest_is_found_behind_skips() {
+    explore(2, || {
+        let lane = LoomLane::pinnable((4, 0), 2, Copying::Exclusive, DEAD);
+        let mut lender = Lender::first(&lane);
+        let mut holder = Borrower::join(&lane, 0);
+        let mut reader = Borrower::join(&lane, 1);
+        for _ in 0..4 {
+            assert!(lender.send());
+        }
+        let (pin, _) = holder.borrow().unwrap();
+        let reading = thread::spawn(move || {
+            let (pin, pinned) = reader.borrow_latest().unwrap();
+            assert!(pinned.number >= 4, "{pinned:?}");
+            reader.give_back(pin);
+            reader
+        });
+        assert!(lender.send());
+        reading.join().unwrap().finish(5);
+        holder.give_back(pin);
+    });
+}
+
+/// A reader that may not pin is never deceived either.
+pub(crate) fn an_observer_sees_whole_messages() {
+    for latest in [false, true] {
+        explore(3, move || {
+            let lane = LoomLane::pinnable((1, 0), 1, Copying::Racing, DEAD);
+            let mut lender = Lender::first(&lane);
+            let mut observer = Borrower::join(&lane, 0);
+            assert!(lender.send());
+            let reading = thread::spawn(move || {
+                observer.peek(latest);
+                observer.peek(latest);
+            });
+            assert!(lender.send());
+            reading.join().unwrap();
+        });
+    }
+}
+
+/// A pin that another thread gave back is not taken away from its next message.
+pub(crate) fn a_pin_given_back_elsewhere_can_be_used_again() {
+    explore(3, || {
+        let (held, word) = (Rc::new(LoomWord::new(0)), Rc::new(LoomWord::new(0)));
+        assert_eq!(take_pin(&*held, 1), Some(0));
+        word.set(7);
+        let (theirs, pin) = (Rc::clone(&held), Rc::clone(&word));
+        let dropping = thread::spawn(move || let_go(&*theirs, &*pin, 0));
+        if take_pin(&*held, 1).is_some() {
+            word.set(8);
+            dropping.join().unwrap();
+            assert_eq!(word.get(), 8, "taken away");
+        } else {
+            dropping.join().unwrap();
+        }
+    });
+}

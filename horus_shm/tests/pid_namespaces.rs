@@ -1,0 +1,319 @@
+//! PID namespaces that share a directory: numbers of processes mean nothing across their border, so
+//! death is found, places are given on and figures are right as if it were not there.
+
+mod common;
+mod hostile;
+mod spawn;
+mod stream;
+mod tracer;
+
+use std::ffi::CStr;
+use std::io::{self, Write};
+use std::path::Path;
+use std::ptr::null;
+use std::sync::Arc;
+
+use horus_shm::{Namespace, Owner, Segment, sweep};
+
+use common::{Child, eventually, fork, join_fork, say};
+use hostile::rounds;
+use spawn::{inherited_namespace, namespace, shm_dir, topic_files};
+use stream::{Account, Tagged};
+use tracer::ends::{Kind, Receiver, Ring};
+
+type Message = [u64; 8];
+
+const WRITER: u32 = 1;
+const SUCCESSOR: u32 = 2;
+/// Messages that pass before somebody is killed.
+const MESSAGES: u32 = 200;
+
+/// Kinds of which a killed end leaves a place that the next one needs.
+const KINDS: [Kind; 4] = [Kind::Spsc, Kind::Mpsc, Kind::Reliable, Kind::Fanout];
+
+/// What separates two processes beside their numbers.
+#[derive(Debug, Clone, Copy)]
+struct Border {
+    name: &'static str,
+    flags: i32,
+}
+
+const BORDERS: [Border; 3] = [
+    Border { name: "pid", flags: libc::CLONE_NEWPID },
+    Border { name: "pid-ipc-mount-host", flags: libc::CLONE_NEWPID | OTHERS },
+    Border { name: "pid-user", flags: libc::CLONE_NEWPID | libc::CLONE_NEWUSER },
+];
+
+const OTHERS: i32 = libc::CLONE_NEWIPC | libc::CLONE_NEWNS | libc::CLONE_NEWUTS;
+
+impl Border {
+    fn named(name: &str) -> Self {
+        BORDERS.into_iter().find(|border| border.name == name).unwrap()
+    }
+}
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    let Some(role) = common::role() else { return };
+    spawn::die_with_parent();
+    let role: Vec<_> = role.split(' ').collect();
+    let border = Border::named(role[1]);
+    // WHY: a user namespace is for a process of one thread, which a fork is.
+    let gate_keeper = fork(|| {
+        spawn::die_with_parent();
+        if let Err(error) = spawn::unshare(border.flags) {
+            say(format_args!("SKIP {error}"));
+            return true;
+        }
+        let inhabitant = fork(|| {
+            spawn::die_with_parent();
+            if border.flags & libc::CLONE_NEWNS != 0 {
+                mount_proc();
+            }
+            say(std::process::id());
+            play(role[0], Kind::parse(role[2]));
+            true
+        });
+        join_fork(inhabitant)
+    });
+    join_fork(gate_keeper);
+}
+
+/// Has `/proc` show this side of the border only, as in a container.
+fn mount_proc() {
+    let (root, proc) = (c"/".as_ptr(), c"/proc".as_ptr());
+    let mount = |to, kind: &CStr, flags| {
+        // SAFETY: all strings outlive the call; null data stands for none.
+        let done = unsafe { libc::mount(kind.as_ptr(), to, kind.as_ptr(), flags, null()) };
+        assert_eq!(done, 0, "{}", io::Error::last_os_error());
+    };
+    mount(root, c"none", libc::MS_REC | libc::MS_PRIVATE);
+    mount(proc, c"proc", 0);
+}
+
+/// A part that is played as number 1 behind a border.
+fn play(part: &str, kind: Kind) {
+    let namespace = inherited_namespace();
+    let ring = Ring::<Message>::open(kind, &namespace, "topic");
+    match part {
+        "write" => {
+            let mut sender = ring.sender().unwrap();
+            say("ready");
+            for number in 0.. {
+                while !sender.send(&Message::new(WRITER, number)) {
+                    std::thread::yield_now();
+                }
+            }
+        }
+        "read" => {
+            let mut receiver = ring.receiver().unwrap();
+            say("ready");
+            loop {
+                std::hint::black_box(receiver.recv());
+            }
+        }
+        "count" => {
+            let segment = ring.segment().unwrap();
+            say(format_args!("{} {}", segment.publisher_count(), segment.subscriber_count()));
+            common::park();
+        }
+        other => panic!("no part called '{other}'"),
+    }
+}
+
+/// A child whose inhabitant is number 1 behind `border`; `None`, and why, if there can be none.
+fn behind(border: Border, part: &str, kind: Kind, dir: &Path) -> Option<Child> {
+    let mut child = Child::spawn(&format!("{part} {} {kind:?}", border.name), dir);
+    let said = child.listen();
+    if let Some(reason) = said.strip_prefix("SKIP ") {
+        writeln!(io::stdout().lock(), "SKIP {}: {reason}", border.name).unwrap();
+        return None;
+    }
+    assert_eq!(said, "1", "not number 1 behind the border");
+    Some(child)
+}
+
+/// The figures that each side has of the same topic.
+fn expect_counts(segment: &Segment, border: Border, kind: Kind, dir: &Path, wanted: &str) {
+    let here = format!("{} {}", segment.publisher_count(), segment.subscriber_count());
+    assert_eq!(here, wanted, "{kind:?}: from this side of {border:?}");
+    let mut child = behind(border, "count", kind, dir).unwrap();
+    assert_eq!(child.listen(), wanted, "{kind:?}: from behind {border:?}");
+    child.finish();
+}
+
+/// Waits until the kernel has given back what `owner` held.
+fn wait_for_death(namespace: &Namespace, owner: Owner) {
+    eventually("the death is found", || namespace.registry().is_dead(owner));
+}
+
+/// The owners of all places of a topic.
+fn owners(segment: &Segment) -> Vec<Owner> {
+    use std::sync::atomic::Ordering::Relaxed;
+    let request = segment.shape().request();
+    let read = horus_shm::Access::Read;
+    let lanes = (0..request.lane_limit)
+        .map(|lane| segment.lane_block(lane, read).unwrap().owner.load(Relaxed));
+    let readers = (0..request.reader_limit)
+        .map(|reader| segment.reader_block(reader, read).unwrap().owner.load(Relaxed));
+    lanes.chain(readers).filter(|&owner| owner != 0).map(Owner::from_bits).collect()
+}
+
+fn receive(receiver: &mut Receiver<Message>, account: &mut Account, sender: u32, wanted: u32) {
+    let before = account.of(sender).map_or(0, |stream| stream.count);
+    eventually("messages", || {
+        for _ in 0..100 {
+            let Some(message) = receiver.recv() else { break };
+            account.take(&message);
+        }
+        account.of(sender).map_or(0, |stream| stream.count) >= before + u64::from(wanted)
+    });
+}
+
+/// A writer behind the border is killed; its lane goes to a successor on this side.
+fn kill_the_writer(border: Border, kind: Kind) -> Option<()> {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let ring = Ring::<Message>::create(kind, &namespace, "topic");
+    let segment = Arc::clone(ring.segment().unwrap());
+    let mut receiver = ring.receiver().unwrap();
+    let mut child = behind(border, "write", kind, dir.path())?;
+    assert_eq!(child.listen(), "ready");
+    let mut account = Account::default();
+    receive(&mut receiver, &mut account, WRITER, MESSAGES);
+    expect_counts(&segment, border, kind, dir.path(), "1 1");
+    let mine = namespace.registry().me();
+    let writer = owners(&segment).into_iter().find(|&owner| owner != mine).unwrap();
+    let info = namespace.registry().process(writer).unwrap();
+    assert_eq!(info.pid, 1, "it says what it is called on its own side");
+    assert!(!namespace.registry().is_dead(writer), "though here number 1 is somebody else");
+
+    child.kill();
+    wait_for_death(&namespace, writer);
+    expect_counts(&segment, border, kind, dir.path(), "0 1");
+    let mut successors: Vec<_> =
+        (0..segment.shape().request().lane_limit).map(|_| ring.sender().unwrap()).collect();
+    while let Some(message) = receiver.recv() {
+        account.take(&message);
+    }
+    for number in 0..MESSAGES {
+        assert!(successors[0].send(&Message::new(SUCCESSOR, number)), "{kind:?}");
+        account.take(&receiver.recv().unwrap());
+    }
+    account.expect_all(SUCCESSOR, 0, MESSAGES).unwrap();
+    account.expect_sound(receiver.stats().unwrap()).unwrap();
+    drop((successors, receiver, ring, segment));
+    assert_eq!(topic_files(&namespace), [""; 0]);
+    Some(())
+}
+
+/// A reader behind the border is killed; what it held back goes on, and its place is free.
+fn kill_the_reader(border: Border, kind: Kind) -> Option<()> {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let ring = Ring::<Message>::create(kind, &namespace, "topic");
+    let segment = Arc::clone(ring.segment().unwrap());
+    let mut child = behind(border, "read", kind, dir.path())?;
+    assert_eq!(child.listen(), "ready");
+    let mine = namespace.registry().me();
+    let mut sender = ring.sender().unwrap();
+    let mut number = 0;
+    let mut send = |count: u32| {
+        for _ in 0..count {
+            eventually("room", || sender.send(&Message::new(WRITER, number)));
+            number += 1;
+        }
+    };
+    send(MESSAGES);
+    expect_counts(&segment, border, kind, dir.path(), "1 1");
+    let reader = owners(&segment).into_iter().find(|&owner| owner != mine).unwrap();
+    assert!(!namespace.registry().is_dead(reader));
+
+    child.kill();
+    wait_for_death(&namespace, reader);
+    expect_counts(&segment, border, kind, dir.path(), "1 0");
+    if !kind.resumes() {
+        send(MESSAGES);
+    }
+    let mut successor = ring.receiver().unwrap();
+    let mut account = Account::default();
+    while let Some(message) = successor.recv() {
+        account.take(&message);
+    }
+    send(1);
+    receive(&mut successor, &mut account, WRITER, 1);
+    account.expect_sound(successor.stats().unwrap()).unwrap();
+    assert!(sweep(&namespace).unwrap().foreign.is_empty());
+    Some(())
+}
+
+fn kill_behind(border: Border) {
+    let mut deaths = 0;
+    for _ in 0..rounds(1, 25) {
+        for kind in KINDS {
+            for kill in [kill_the_writer, kill_the_reader] {
+                if kill(border, kind).is_none() {
+                    return;
+                }
+                deaths += 1;
+            }
+        }
+    }
+    let (name, mut out) = (border.name, io::stdout().lock());
+    writeln!(out, "| behind {name} | {deaths} deaths found |").unwrap();
+}
+
+#[test]
+fn a_death_in_another_pid_namespace_is_found_and_its_place_is_given_on() {
+    kill_behind(Border::named("pid"));
+}
+
+#[test]
+fn a_death_behind_ipc_mount_and_host_namespaces_is_found_as_well() {
+    kill_behind(Border::named("pid-ipc-mount-host"));
+}
+
+#[test]
+fn a_death_in_a_user_namespace_of_the_same_user_is_found_as_well() {
+    kill_behind(Border::named("pid-user"));
+}
+
+/// Both are number 1, each in a namespace of its own, and neither is this process's.
+#[test]
+fn two_processes_of_the_same_number_are_not_taken_for_each_other() {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let ring = Ring::<Message>::create(Kind::Reliable, &namespace, "topic");
+    let segment = Arc::clone(ring.segment().unwrap());
+    let border = Border::named("pid");
+    let Some(mut writer) = behind(border, "write", Kind::Reliable, dir.path()) else { return };
+    let mut reader = behind(border, "read", Kind::Reliable, dir.path()).unwrap();
+    assert_eq!((writer.listen(), reader.listen()), ("ready".into(), "ready".into()));
+    let both = owners(&segment);
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert_ne!(both[0], both[1]);
+    for &owner in &both {
+        assert_eq!(namespace.registry().process(owner).unwrap().pid, 1);
+        assert!(!namespace.registry().is_dead(owner));
+    }
+    expect_counts(&segment, border, Kind::Reliable, dir.path(), "1 1");
+    let mut witness = ring.receiver().unwrap();
+    let mut account = Account::default();
+    receive(&mut witness, &mut account, WRITER, MESSAGES);
+
+    reader.kill();
+    wait_for_death(&namespace, both[1]);
+    assert!(!namespace.registry().is_dead(both[0]), "its namesake died, not it");
+    receive(&mut witness, &mut account, WRITER, MESSAGES);
+    account.expect_sound(witness.stats().unwrap()).unwrap();
+    writer.kill();
+    wait_for_death(&namespace, both[0]);
+    drop((witness, ring, segment));
+    assert_eq!(topic_files(&namespace), [""; 0]);
+}
+
+#[test]
+fn all_of_this_holds_for_a_user_who_is_not_root() {
+    spawn::test_again_as_stranger("all_of_this_holds");
+}
