@@ -39,7 +39,7 @@ impl<W: Word> Ends<W> {
 
     /// Counts one sender less, after its last message.
     pub fn remove_sender(&self) {
-        // ORDERING(ends): pairs with the load in `look`.
+        // ORDERING(ends): pairs with the load in `look_again`.
         self.senders.count_down(edge::ENDS_LEAVE);
     }
 
@@ -62,22 +62,17 @@ impl<W: Word> Ends<W> {
         self.receivers.get() != 0
     }
 
-    /// What `look` finds; [`Deserted`] if there is nothing and never will be.
+    /// For a receiver that looked and found nothing. If no sender is left it looks once more, for
+    /// what the last one sent after the first look and before it left.
     ///
     /// # Errors
     ///
-    /// [`Deserted`].
-    #[inline(always)]
-    pub fn look<R>(&self, mut look: impl FnMut() -> Option<R>) -> Result<Option<R>, Deserted> {
-        let found = look();
-        if found.is_some() {
-            return Ok(found);
-        }
+    /// [`Deserted`] if there is nothing and never will be.
+    pub fn look_again<R>(&self, look: impl FnOnce() -> Option<R>) -> Result<Option<R>, Deserted> {
         // ORDERING(ends): pairs with the decrement in `remove_sender`.
         if self.senders.load(edge::ENDS_SEE) != 0 {
             return Ok(None);
         }
-        // WHY: the last one may have sent something after the look and left before the load.
         look().map(Some).ok_or(Deserted)
     }
 }

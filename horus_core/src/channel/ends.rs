@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use horus_shm::ends::Deserted;
 use horus_shm::wait::Patience;
 
 use super::error::{
@@ -82,12 +83,19 @@ fn try_send<T, K: Kind<T>>(
     Ok(())
 }
 
+// WHY this shape: the message goes from its slot into the result in one step. Through nested
+// options it was copied in pieces that overlap, at 40 ns a message instead of 10.
 #[inline(always)]
 fn try_recv<T, K: Kind<T>>(reader: &mut K::Reader, hub: &Hub) -> Result<T, TryRecvError> {
-    let found = hub.ends.look(|| K::pop(reader)).map_err(|_| TryRecvError::Disconnected)?;
-    let message = found.ok_or(TryRecvError::Empty)?;
+    let Some(message) = K::pop(reader) else { return look_again::<T, K>(reader, hub) };
     hub.room.notify();
     Ok(message)
+}
+
+#[cold]
+fn look_again<T, K: Kind<T>>(reader: &mut K::Reader, hub: &Hub) -> Result<T, TryRecvError> {
+    let found = hub.ends.look_again(|| K::pop(reader));
+    found.map_err(|Deserted| TryRecvError::Disconnected)?.ok_or(TryRecvError::Empty)
 }
 
 impl<T, K: Kind<T>> Sender<T, K> {
