@@ -7,10 +7,13 @@
 //! A *topic* is a named stream of one message type between any number of processes: a
 //! [`Publisher`](topic::Publisher), a [`Subscriber`](topic::Subscriber), or both in one
 //! [`Topic`](topic::Topic).
+//!
+//! A *channel* carries messages of any type between the threads of one process: see [`channel`].
 
 // WHY: `message!` holds the one exception, an `unsafe impl` that its own compile-time checks prove.
 #![deny(unsafe_code)]
 
+pub mod channel;
 mod error;
 pub mod introspect;
 pub mod message;

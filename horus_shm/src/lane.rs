@@ -158,7 +158,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
                 least = least.min(cursor - 1);
             }
         }
-        self.limit = least.saturating_add(self.memory.capacity());
+        self.limit = least.saturating_add(self.memory.room());
         self.pos < self.limit
     }
 

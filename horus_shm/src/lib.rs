@@ -30,12 +30,14 @@
 mod consumer;
 mod contract;
 pub mod copy;
+pub mod ends;
 mod error;
 mod fault;
 mod figures;
 mod fork;
 pub mod gate;
 pub mod header;
+pub mod heap;
 pub mod lane;
 pub mod layout;
 mod liveness;
@@ -58,6 +60,7 @@ pub mod sync;
 mod sys;
 pub mod takeover;
 pub mod telemetry;
+pub mod ticket;
 pub mod wait;
 
 pub use bytemuck::{Pod, Zeroable, bytes_of};

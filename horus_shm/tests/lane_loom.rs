@@ -82,6 +82,12 @@ models! {
         no_wake_is_lost,
         no_wake_is_lost_in_a_stream,
         every_sleeper_is_woken;
+    channel:
+        a_ticket_is_received_once,
+        a_ticket_ring_holds_its_capacity,
+        a_deserted_ring_is_empty,
+        a_deserted_lane_is_empty,
+        a_channel_with_a_new_sender_is_not_deserted;
 }
 
 fn check(name: &str) {
@@ -114,7 +120,7 @@ fn all_are_killed(title: &str, mutants: impl Iterator<Item = Mutant>) {
 /// Without any one of the orderings, some model fails.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
-    let edges = edge::ALL.into_iter().chain(edge::DISCOVERY);
+    let edges = edge::ALL.into_iter().chain(edge::DISCOVERY).chain(edge::CHANNELS);
     all_are_killed("weakened to relaxed", edges.map(|edge| Mutant::Edge(edge.label)));
 }
 

@@ -134,6 +134,10 @@ pub(crate) fn barrier(scope: Scope) -> bool {
 }
 
 fn membarrier(command: c_int) -> bool {
+    // WHY: miri does not know the call; there, as under an old kernel, both sides use fences.
+    if cfg!(miri) {
+        return false;
+    }
     let (flags, cpu): (c_int, c_int) = (0, 0);
     // SAFETY: the call takes no pointer.
     let done: c_long = unsafe { libc::syscall(libc::SYS_membarrier, command, flags, cpu) };

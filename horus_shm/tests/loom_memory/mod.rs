@@ -9,6 +9,7 @@ pub(crate) mod ends;
 pub(crate) mod in_place;
 pub(crate) mod mutation;
 pub(crate) mod sleepers;
+pub(crate) mod tickets;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -135,6 +136,19 @@ impl Word for LoomWord {
         if may_store() {
             self.atomic().fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    #[track_caller]
+    fn count_down(&self, edge: Edge) {
+        let ordering = mutation::ordering(edge);
+        if may_store() {
+            self.atomic().fetch_sub(1, ordering);
+        }
+    }
+
+    fn replace(&self, old: u64, new: u64) -> bool {
+        let relaxed = Ordering::Relaxed;
+        may_store() && self.atomic().compare_exchange(old, new, relaxed, relaxed).is_ok()
     }
 
     #[track_caller]
