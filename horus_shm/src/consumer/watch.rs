@@ -62,8 +62,8 @@ impl Watch {
     /// True if a publisher says that it published something which the consumer has not read yet.
     ///
     /// A look at the head of each lane: a few nanoseconds for each that has changed. May say true
-    /// for messages that are not for the consumer (skips), or for none in a damaged file. True
-    /// in a forked child and for a truncated file: whoever asks the consumer then learns why nothing comes.
+    /// for messages that are not for the consumer (skips), or for none in a damaged file. True in a
+    /// forked child and for a truncated file: who asks the consumer then learns why nothing comes.
     #[must_use]
     pub fn has_message(&self) -> bool {
         if self.segment.look_around().is_err() {

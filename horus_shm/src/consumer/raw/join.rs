@@ -72,8 +72,8 @@ impl RawConsumer {
             Some(gate) => {
                 let memory = self.bare_lane(lane)?;
                 let resumed = if adopted { gate::resume(&memory, gate) } else { None };
-                // WHY: the head that the gate joins at may still be before what was passed over. Its
-                // cursor then is too low until the first message, and that does no harm.
+                // WHY: the head that the gate joins at may still be before what was passed over.
+                // Its cursor then is too low until the first message, and that does no harm.
                 let least = back_to.unwrap_or(head);
                 let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
                 resumed.unwrap_or_else(|| gate::join(&memory, gate, back_to).max(least))
