@@ -205,43 +205,35 @@ impl RawConsumer {
     /// As [`Self::recv`].
     #[inline(always)]
     unsafe fn poll(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        let found = if self.in_place {
+        if self.in_place {
             // SAFETY: the caller's contract.
-            self.turn(|this, lane| Ok((unsafe { this.copy_of(lane, dst, bytes, false) }?, ())))
-        } else {
-            self.turn(|this, lane| {
-                let reader = &mut this.lanes[lane].reader;
-                // SAFETY: the caller's contract.
-                match unsafe { reader.read(dst, bytes) } {
-                    Polled::Message => Ok((Arrival { number: reader.position(), bytes }, ())),
-                    polled => Err(polled),
-                }
-            })
-        };
-        found.err().unwrap_or(Polled::Message)
-    }
-
-    /// Tries each lane once, in turn, and takes what comes.
-    #[inline(always)]
-    fn turn<R>(
-        &mut self,
-        mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), Polled>,
-    ) -> Result<R, Polled> {
+            return unsafe { self.poll_in_place(dst, bytes) };
+        }
         let mut nothing = Polled::Empty;
         for _ in 0..self.lanes.len() {
-            let lane = self.next;
-            self.next = if lane + 1 == self.lanes.len() { 0 } else { lane + 1 };
-            match attempt(self, lane) {
-                Ok((arrival, found)) => {
-                    self.take(lane, arrival);
-                    return Ok(found);
+            let lane = self.next_lane();
+            let reader = &mut self.lanes[lane].reader;
+            // SAFETY: the caller's contract.
+            match unsafe { reader.read(dst, bytes) } {
+                Polled::Message => {
+                    let number = reader.position();
+                    self.take(lane, Arrival { number, bytes });
+                    return Polled::Message;
                 }
-                Err(Polled::Busy) => nothing = Polled::Busy,
-                Err(_) => {}
+                Polled::Busy => nothing = Polled::Busy,
+                Polled::Empty => {}
             }
             self.note(lane);
         }
-        Err(nothing)
+        nothing
+    }
+
+    /// The lane whose turn it is.
+    #[inline(always)]
+    fn next_lane(&mut self) -> usize {
+        let lane = self.next;
+        self.next = if lane + 1 == self.lanes.len() { 0 } else { lane + 1 };
+        lane
     }
 
     /// At the end of a burst: gives the writers a moment, then looks once more.

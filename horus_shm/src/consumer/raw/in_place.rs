@@ -8,6 +8,39 @@ use crate::sample::{BorrowError, RawSample};
 use crate::sync::Word;
 
 impl RawConsumer {
+    /// [`Self::recv`] without the rest of it: looks into each lane once, in turn.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    pub(super) unsafe fn poll_in_place(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        // SAFETY: the caller's contract.
+        let attempt = |this: &mut Self, lane| unsafe { this.copy_of(lane, dst, bytes, false) };
+        let found = self.turn(|this, lane| Ok((attempt(this, lane)?, ())));
+        found.err().unwrap_or(Polled::Message)
+    }
+
+    /// Tries each lane once, in turn, and takes what comes.
+    fn turn<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), Polled>,
+    ) -> Result<R, Polled> {
+        let mut nothing = Polled::Empty;
+        for _ in 0..self.lanes.len() {
+            let lane = self.next_lane();
+            match attempt(self, lane) {
+                Ok((arrival, found)) => {
+                    self.take(lane, arrival);
+                    return Ok(found);
+                }
+                Err(Polled::Busy) => nothing = Polled::Busy,
+                Err(_) => {}
+            }
+            self.note(lane);
+        }
+        Err(nothing)
+    }
+
     /// Copies the next message of a lane, or its newest one, into `dst`, under a pin: nobody writes
     /// what is being copied.
     ///
