@@ -36,6 +36,14 @@ pub fn say(line: impl std::fmt::Display) {
     io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush()).unwrap();
 }
 
+/// Prints what a property reached, as `RESULT <id>: <figures>`, past the capture of the harness:
+/// `grep ^RESULT` finds all of them in a log.
+pub fn result(id: &str, figures: impl std::fmt::Display) {
+    let line = format!("RESULT {id}: {figures}\n");
+    // WHY: the harness may be in the middle of a line of its own, which has to end first.
+    io::stdout().lock().write_all(format!("\n{line}").as_bytes()).unwrap();
+}
+
 /// Blocks until the parent ends, or lets go of the child.
 pub fn park() {
     let _ = io::stdin().read_to_end(&mut Vec::new());
