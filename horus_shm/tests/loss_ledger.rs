@@ -288,14 +288,20 @@ fn on_threads(case: &'static Case, pace: Pace) -> Vec<Seen> {
     let (segment, total) = (case.heap::<Message>(CAPACITY), messages(case));
     let reader = |index| reader(case, index, pace, &segment);
     let readers: Vec<_> = (0..case.readings.len()).map(reader).collect();
+    // Before the threads begin.
+    steps_of_a_send();
     thread::scope(|scope| {
-        for id in 0..case.senders {
+        let sender = |id| {
             let producer = case.sender(&segment);
-            scope.spawn(move || send(producer, id, (total / u64::from(case.senders)) as u32));
-        }
+            scope.spawn(move || send(producer, id, (total / u64::from(case.senders)) as u32))
+        };
+        let senders: Vec<_> = (0..case.senders).map(sender).collect();
         let running: Vec<_> =
             readers.into_iter().map(|reader| scope.spawn(move || reader.run())).collect();
-        running.into_iter().map(|reader| reader.join().unwrap()).collect()
+        let seen = running.into_iter().map(|reader| reader.join().unwrap()).collect();
+        // WHY: by hand, since ThreadSanitizer understands a join, but not the end of a scope.
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
+        seen
     })
 }
 

@@ -59,6 +59,19 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// This binary once more, to play `role`.
+fn command(role: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
+    command.env(ROLE_VARIABLE, role);
+    command
+}
+
+/// Has a child play `role` to its end, whatever that is.
+pub fn outcome(role: &str) -> process::Output {
+    command(role).stdin(Stdio::null()).output().unwrap()
+}
+
 /// A process that plays a role; killed when dropped.
 pub struct Child {
     process: process::Child,
@@ -69,9 +82,7 @@ pub struct Child {
 impl Child {
     /// Starts a child in `role`, with `dir` as its `$HORUS_SHM_DIR`.
     pub fn spawn(role: &str, dir: &Path) -> Self {
-        let mut process = Command::new(env::current_exe().unwrap())
-            .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
-            .env(ROLE_VARIABLE, role)
+        let mut process = command(role)
             .env("HORUS_SHM_DIR", dir)
             .env_remove("HORUS_NAMESPACE")
             .stdin(Stdio::piped())
