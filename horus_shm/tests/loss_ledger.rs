@@ -23,7 +23,7 @@ use horus_shm::{
 };
 
 use cases::Case;
-use common::{Child, result, role, say};
+use common::{Child, Guard, result, role, say};
 use hostile::{Rng, rounds};
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 use stream::{Account, Tagged};
@@ -33,8 +33,6 @@ type Message = [u64; 8];
 const CAPACITY: u64 = 64;
 /// Messages that a writer sends in a row.
 const BURST: u32 = 24;
-/// Longest time without any progress.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// A writer that got nowhere for this long is being held back.
 const HELD_BACK: Duration = Duration::from_millis(10);
 /// How often a reader that stops does so.
@@ -122,28 +120,6 @@ fn steps_of_a_send() -> u64 {
         let step = start.elapsed().as_secs_f64() / f64::from(SAMPLE);
         (sending.as_secs_f64() / f64::from(SAMPLE) / step).ceil() as u64
     })
-}
-
-/// Gives up on a peer that does nothing any more.
-struct Guard {
-    last: u64,
-    since: Instant,
-}
-
-impl Guard {
-    fn new() -> Self {
-        Self { last: u64::MAX, since: Instant::now() }
-    }
-
-    /// How long `progress` has been what it is; panics if that is too long.
-    #[track_caller]
-    fn stuck(&mut self, progress: u64) -> Duration {
-        if progress != self.last {
-            (self.last, self.since) = (progress, Instant::now());
-        }
-        assert!(self.since.elapsed() < PATIENCE, "nothing moves, at {progress}");
-        self.since.elapsed()
-    }
 }
 
 /// Sends `count` messages of `id`; each is counted by the lane, and by nobody twice.

@@ -19,6 +19,9 @@ const ROLE_VARIABLE: &str = "HORUS_TEST_ROLE";
 /// Longest wait for something that has to happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Longest time without any progress, in what may take long.
+const LONG_PATIENCE: Duration = Duration::from_secs(60);
+
 /// The role that this process plays, if it is a child.
 pub fn role() -> Option<String> {
     env::var(ROLE_VARIABLE).ok()
@@ -56,6 +59,28 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     while !condition() {
         assert!(start.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Gives up on a peer that does nothing any more.
+pub struct Guard {
+    last: u64,
+    since: Instant,
+}
+
+impl Guard {
+    pub fn new() -> Self {
+        Self { last: u64::MAX, since: Instant::now() }
+    }
+
+    /// How long `progress` has been what it is; panics if that is too long.
+    #[track_caller]
+    pub fn stuck(&mut self, progress: u64) -> Duration {
+        if progress != self.last {
+            (self.last, self.since) = (progress, Instant::now());
+        }
+        assert!(self.since.elapsed() < LONG_PATIENCE, "nothing moves, at {progress}");
+        self.since.elapsed()
     }
 }
 
