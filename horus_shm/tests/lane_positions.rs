@@ -77,8 +77,13 @@ fn send(writer: &mut LaneWriter<RawLane>, message: u64) -> bool {
 fn recv(reader: &mut LaneReader<RawLane>, latest: bool) -> (Polled, Option<u64>) {
     let mut message = 0_u64;
     let dst = (&raw mut message).cast();
-    // SAFETY: eight bytes of a `u64`.
-    let polled = unsafe { if latest { reader.read_latest(dst, 8) } else { reader.read(dst, 8) } };
+    let polled = if latest {
+        // SAFETY: eight bytes of a `u64`.
+        unsafe { reader.read_latest(dst, 8) }
+    } else {
+        // SAFETY: eight bytes of a `u64`.
+        unsafe { reader.read(dst, 8) }
+    };
     (polled, (polled == Polled::Message).then_some(message))
 }
 

@@ -131,6 +131,8 @@ fn live(stores: Option<u32>, life: impl FnOnce()) {
     }
 }
 
+// WHY Relaxed throughout: shuttle's memory is sequentially consistent, whatever it is told.
+
 /// What the kernel knows of a topic: its files, and who is dead.
 #[derive(Clone)]
 struct Topic {
@@ -151,13 +153,13 @@ impl Topic {
 
     fn is_dead(&self, owner: u64) -> bool {
         let index = OWNERS.iter().position(|one| *one == owner);
-        index.is_some_and(|index| self.dead[index].load(Ordering::SeqCst))
+        index.is_some_and(|index| self.dead[index].load(Ordering::Relaxed))
     }
 
     /// The kernel takes what a dead process held: first nothing more is stored, then it is known.
     fn bury(&self, owner: u64, file: Option<OpenFile>) {
         let index = OWNERS.iter().position(|one| *one == owner).unwrap();
-        self.dead[index].store(true, Ordering::SeqCst);
+        self.dead[index].store(true, Ordering::Relaxed);
         file.inspect(Attendance::release);
     }
 
@@ -193,7 +195,7 @@ impl Topic {
         } else {
             file.into_iter().for_each(OpenFile::leave);
         }
-        self.done.fetch_add(1, Ordering::SeqCst);
+        self.done.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A reader of the lane of `file`.
@@ -218,7 +220,7 @@ impl Topic {
         }
         let lane = &self.lanes[file.index()];
         if let Some(mut consumer) = self.consumer(&file, me, gated) {
-            while self.done.load(Ordering::SeqCst) < 2 {
+            while self.done.load(Ordering::Relaxed) < 2 {
                 if consumer.poll() != Polled::Message {
                     thread::yield_now();
                 }

@@ -360,7 +360,8 @@ macro_rules! ledgers {
         /// Every case, between threads.
         mod the_ledger_of_a_slow_thread_adds_up {
             $(#[test] fn $name() {
-                super::balances("threads", super::Case::named(stringify!($name)), super::on_threads);
+                let case = super::Case::named(stringify!($name));
+                super::balances("threads", case, super::on_threads);
             })*
         }
 

@@ -45,7 +45,7 @@ fn bites() -> &'static [Bite] {
         Bite {
             role: "lane_out_of_bounds",
             bug: || address::write_a_lap(3),
-            said: &["heap-buffer-overflow", "horus_shm::copy"],
+            said: &["heap-buffer-overflow", "horus_shm/src/copy.rs"],
         },
         Bite {
             role: "block_of_a_segment_that_is_gone",
@@ -108,7 +108,7 @@ fn bites() -> &'static [Bite] {
         Bite {
             role: "plain_copies",
             bug: thread::stream::<false>,
-            said: &["data race", "LaneReader"],
+            said: &["data race", "horus_shm/src/lane.rs"],
         },
     ]
 }

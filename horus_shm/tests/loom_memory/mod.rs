@@ -1,7 +1,7 @@
 //! The memory of the models: one lane whose words, payloads and fences are the checker's.
 //!
-//! The checker is loom in `lane_loom.rs` and shuttle in `lane_shuttle.rs`. The lane algorithms run on it unchanged. A message is `[u64; 2]` with the same value twice, so
-//! that a torn one shows. A racing payload is two relaxed words, an exclusive one two plain cells
+//! The checker is loom in `lane_loom.rs` and shuttle in `lane_shuttle.rs`. The lane algorithms run
+//! on it unchanged. A message is `[u64; 2]` with the same value twice, so that a torn one shows. A racing payload is two relaxed words, an exclusive one two plain cells
 //! in which the checker reports a race.
 
 pub(crate) mod attendance;
@@ -254,7 +254,7 @@ impl LaneMemory for LoomLane {
         let message = unsafe { src.cast::<[u64; 2]>().read_unaligned() };
         for (cell, value) in cells.iter().zip(message) {
             if may_store() {
-                // SAFETY: the cell is alive, and the checker fails the model if anybody else is in it.
+                // SAFETY: the cell is alive, and the checker fails if anybody else is in it.
                 cell.with_mut(|word| unsafe { word.write(value) });
             }
         }
