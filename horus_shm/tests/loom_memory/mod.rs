@@ -1,8 +1,9 @@
 //! The memory of the models: one lane whose words, payloads and fences are the checker's.
 //!
 //! The checker is loom in `lane_loom.rs` and shuttle in `lane_shuttle.rs`. The lane algorithms run
-//! on it unchanged. A message is `[u64; 2]` with the same value twice, so that a torn one shows. A racing payload is two relaxed words, an exclusive one two plain cells
-//! in which the checker reports a race.
+//! on it unchanged. A message is `[u64; 2]` with the same value twice, so that a torn one shows. A
+//! racing payload is two relaxed words, an exclusive one two plain cells in which the checker
+//! reports a race.
 
 pub(crate) mod attendance;
 pub(crate) mod ends;
