@@ -13,6 +13,25 @@ use std::io::Write as _;
 
 use horus_shm::sync::edge;
 
+/// What the memory of the models is made of.
+mod checker {
+    pub(crate) use std::rc::Rc as Shared;
+
+    pub(crate) use loom::{cell, sync, thread};
+
+    /// Whoever is dead runs on, without a store.
+    pub(crate) fn perish() {}
+
+    /// Explores every execution with at most `preemptions` involuntary switches, or as many as
+    /// `LOOM_MAX_PREEMPTIONS` says.
+    pub(crate) fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+        builder.max_branches = 20_000;
+        builder.check(execution);
+    }
+}
+
 use loom_memory::mutation::{Model, Mutant, Site, killer};
 
 macro_rules! models {

@@ -19,6 +19,9 @@ const ROLE_VARIABLE: &str = "HORUS_TEST_ROLE";
 /// Longest wait for something that has to happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Longest time without any progress, in what may take long.
+const LONG_PATIENCE: Duration = Duration::from_secs(60);
+
 /// The role that this process plays, if it is a child.
 pub fn role() -> Option<String> {
     env::var(ROLE_VARIABLE).ok()
@@ -42,6 +45,14 @@ pub fn show(line: impl std::fmt::Display) {
     let _ = io::stdout().lock().write_all(format!("| {line}\n").as_bytes());
 }
 
+/// Prints what a property reached, as `RESULT <id>: <figures>`, past the capture of the harness:
+/// `grep ^RESULT` finds all of them in a log.
+pub fn result(id: &str, figures: impl std::fmt::Display) {
+    let line = format!("RESULT {id}: {figures}\n");
+    // WHY: the harness may be in the middle of a line of its own, which has to end first.
+    io::stdout().lock().write_all(format!("\n{line}").as_bytes()).unwrap();
+}
+
 /// Blocks until the parent ends, or lets go of the child.
 pub fn park() {
     let _ = io::stdin().read_to_end(&mut Vec::new());
@@ -57,6 +68,41 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Gives up on a peer that does nothing any more.
+pub struct Guard {
+    last: u64,
+    since: Instant,
+}
+
+impl Guard {
+    pub fn new() -> Self {
+        Self { last: u64::MAX, since: Instant::now() }
+    }
+
+    /// How long `progress` has been what it is; panics if that is too long.
+    #[track_caller]
+    pub fn stuck(&mut self, progress: u64) -> Duration {
+        if progress != self.last {
+            (self.last, self.since) = (progress, Instant::now());
+        }
+        assert!(self.since.elapsed() < LONG_PATIENCE, "nothing moves, at {progress}");
+        self.since.elapsed()
+    }
+}
+
+/// This binary once more, to play `role`.
+fn command(role: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
+    command.env(ROLE_VARIABLE, role);
+    command
+}
+
+/// Has a child play `role` to its end, whatever that is.
+pub fn outcome(role: &str) -> process::Output {
+    command(role).stdin(Stdio::null()).output().unwrap()
+}
+
 /// A process that plays a role; killed when dropped.
 pub struct Child {
     process: process::Child,
@@ -67,9 +113,7 @@ pub struct Child {
 impl Child {
     /// Starts a child in `role`, with `dir` as its `$HORUS_SHM_DIR`.
     pub fn spawn(role: &str, dir: &Path) -> Self {
-        let mut process = Command::new(env::current_exe().unwrap())
-            .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
-            .env(ROLE_VARIABLE, role)
+        let mut process = command(role)
             .env("HORUS_SHM_DIR", dir)
             .env_remove("HORUS_NAMESPACE")
             .stdin(Stdio::piped())

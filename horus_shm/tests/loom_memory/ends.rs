@@ -42,8 +42,17 @@ impl Producer {
 
     /// Claims a lane that is free, or whose owner `dead` says is dead, and takes it over.
     pub(crate) fn claim(lane: &LoomLane, me: u64, dead: u64) -> Option<Self> {
+        Self::claim_from(lane, me, |owner| owner == dead)
+    }
+
+    /// As [`Self::claim`], by a registry of the dead.
+    pub(crate) fn claim_from(
+        lane: &LoomLane,
+        me: u64,
+        is_dead: impl Fn(u64) -> bool,
+    ) -> Option<Self> {
         let owners = [&lane.block().owner];
-        owner::claim_first(owners.into_iter(), me, |owner| owner == dead)?;
+        owner::claim_first(owners.into_iter(), me, is_dead)?;
         Some(Self::from(lane, me, takeover::take_over(lane, me)))
     }
 
@@ -116,8 +125,16 @@ impl Consumer {
 
     /// Behind the gate that it claims, free or of `dead`; as a `RawConsumer` without history.
     pub(crate) fn adopt(lane: &LoomLane, me: u64, dead: u64) -> Option<Self> {
-        let (gate, predecessor) =
-            owner::claim_first(lane.gate_owners(), me, |owner| owner == dead)?;
+        Self::adopt_from(lane, me, |owner| owner == dead)
+    }
+
+    /// As [`Self::adopt`], by a registry of the dead.
+    pub(crate) fn adopt_from(
+        lane: &LoomLane,
+        me: u64,
+        is_dead: impl Fn(u64) -> bool,
+    ) -> Option<Self> {
+        let (gate, predecessor) = owner::claim_first(lane.gate_owners(), me, is_dead)?;
         let adopted = predecessor != 0 && lane.copying() == Copying::Exclusive;
         let resumed = if adopted { gate::resume(lane, gate) } else { None };
         let start = resumed.unwrap_or_else(|| gate::join(lane, gate, u64::MAX));

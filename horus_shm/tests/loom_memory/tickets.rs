@@ -1,12 +1,11 @@
 //! The memory of a modelled ticket ring: loom's words, and plain cells in which loom itself
 //! reports a race.
 
-use std::rc::Rc;
-
 use horus_shm::ticket::{self, TicketMemory};
-use loom::cell::UnsafeCell;
 
 use super::LoomWord;
+use crate::checker::Shared;
+use crate::checker::cell::UnsafeCell;
 
 #[derive(Debug)]
 struct Slot {
@@ -24,7 +23,7 @@ struct Parts {
 
 /// One thread's view of a ticket ring; a clone is another's.
 #[derive(Debug, Clone)]
-pub(crate) struct LoomTickets(Rc<Parts>);
+pub(crate) struct LoomTickets(Shared<Parts>);
 
 impl LoomTickets {
     pub(crate) fn new(slots: u64, capacity: u64) -> Self {
@@ -33,7 +32,7 @@ impl LoomTickets {
             value: UnsafeCell::new(0),
         };
         let [tail, head] = [0, 0].map(LoomWord::new);
-        Self(Rc::new(Parts { tail, head, slots: (0..slots).map(slot).collect(), capacity }))
+        Self(Shared::new(Parts { tail, head, slots: (0..slots).map(slot).collect(), capacity }))
     }
 
     pub(crate) fn push(&self, value: u64) -> Result<(), u64> {
