@@ -6,7 +6,7 @@
 mod counted;
 mod noise;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
@@ -24,7 +24,7 @@ const STEPS: usize = if cfg!(miri) { 100 } else { 1000 };
 const AGES: Duration = Duration::from_secs(60);
 
 fn cases() -> u64 {
-    if cfg!(miri) { 4 } else { rounds(60, 3000) }
+    if cfg!(miri) { 2 } else { rounds(60, 3000) }
 }
 
 /// What a channel is and can do, for the tests that all of them have to pass.
@@ -642,6 +642,8 @@ fn broadcasts_survive_panics_of_their_messages() {
 }
 
 /// There can be as many receivers as the limit says, and again after one left.
+// WHY: miri would take hours for 64 × 64 ends, and the other tests take it the same ways.
+#[cfg(not(miri))]
 #[test]
 fn limits_are_errors_and_places_are_given_back() {
     let (mut tx, rx) = spmc::channel(2);
@@ -669,7 +671,12 @@ fn limits_are_errors_and_places_are_given_back() {
             tx.try_send(number).unwrap();
         }
         for rx in &mut receivers {
-            assert!(rx.try_iter().collect::<BTreeSet<_>>().into_iter().eq(0..senders.len()));
+            assert!(
+                rx.try_iter()
+                    .collect::<std::collections::BTreeSet<_>>()
+                    .into_iter()
+                    .eq(0..senders.len())
+            );
         }
         senders.swap_remove(7);
         senders.push(senders[0].try_clone().unwrap());
