@@ -16,13 +16,18 @@ pub mod message;
 pub mod namespace;
 pub mod topic;
 
-pub use error::{Error, OpenError, Result, SendError, TopicError};
+pub use error::{
+    Error, OpenError, RecvError, RecvTimeoutError, Result, SendError, TopicError, WaitError,
+    WaitSetFull,
+};
 
 /// What a robot program needs, in one `use`.
 pub mod prelude {
     pub use crate::message::{
         CmdVel, Imu, JointCommand, LaserScan, Message, Odometry, Pose2D, Twist,
     };
-    pub use crate::topic::{Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic};
-    pub use crate::{Error, Result, SendError, TopicError, message};
+    pub use crate::topic::{
+        Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic, WaitSet,
+    };
+    pub use crate::{Error, RecvError, RecvTimeoutError, Result, SendError, TopicError, message};
 }

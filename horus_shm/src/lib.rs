@@ -57,7 +57,7 @@ pub mod wait;
 
 pub use bytemuck::{Pod, Zeroable, bytes_of};
 
-pub use consumer::{Consumer, RawConsumer, ReadStats, Reading, Watch};
+pub use consumer::{Alarm, Consumer, RawConsumer, ReadStats, Reading, Watch};
 pub use contract::{Contract, Reliability, Request, TypeInfo, WakeEdge};
 pub use error::OpenError;
 pub use fork::fork_epoch;

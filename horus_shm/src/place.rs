@@ -1,18 +1,21 @@
 //! A reader's place: its block in the file, with its bit among the sleepers.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use crate::error::OpenError;
 use crate::owner;
 use crate::region::Access;
 use crate::segment::Segment;
 use crate::sync::{Word, edge};
+use crate::wait::{Event, Order, Sleeper};
 
 /// The place of one announced reader; given back on drop.
 #[derive(Debug)]
 pub(crate) struct Place {
     index: u32,
+    /// Threads of this process that sleep here.
+    sleepers: Mutex<u32>,
     segment: Arc<Segment>,
 }
 
@@ -30,14 +33,18 @@ impl Place {
         let owners = blocks.iter().map(|block| &block.owner);
         let claimed = owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner));
         let (index, _) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
-        let this = Self { index, segment: Arc::clone(segment) };
+        let this = Self { index, sleepers: Mutex::new(0), segment: Arc::clone(segment) };
         clear(segment, index);
         Ok(this)
     }
 
-    /// Which place it is.
-    pub(crate) const fn index(&self) -> u32 {
-        self.index
+    /// Where its reader sleeps; nowhere, if this is a copy in a forked child.
+    pub(crate) fn event(&self) -> Option<Event<'_>> {
+        let order = Order::of_waiter(self.segment.contract().wake_edge);
+        let block = self.segment.wait_block(Access::Write);
+        let block = block.ok().filter(|_| !self.segment.is_forked())?;
+        let event = Event::of_messages(block, Sleeper::Bit(self.index), order);
+        Some(event.shared(&self.sleepers))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::watch::{Progress, Watch, event_of};
+use super::watch::{self, Progress, Watch};
 use crate::contract::Reliability;
 use crate::error::OpenError;
 use crate::fork::fork_epoch;
@@ -82,7 +82,7 @@ pub struct RawConsumer {
     mapped: u64,
     ignored: u64,
     reading: Reading,
-    place: Option<Place>,
+    place: Option<Arc<Place>>,
     gate: Option<u32>,
     /// Behind a gate: where publishers wait for room, and how they are woken.
     room: Option<Room>,
@@ -167,7 +167,7 @@ impl RawConsumer {
         let segment = Arc::clone(&self.segment);
         let mut adopted = false;
         if self.reading != Reading::Observer {
-            self.place = Some(Place::claim(&segment)?);
+            self.place = Some(Arc::new(Place::claim(&segment)?));
         }
         if self.reading == Reading::Gated {
             // WHY: before the first cursor: whoever wakes others must be known to the kernel.
@@ -463,8 +463,8 @@ impl RawConsumer {
     ///
     /// As [`Self::recv`].
     pub unsafe fn recv_until(&mut self, patience: Patience, dst: *mut u8, bytes: usize) -> Polled {
-        let segment = Arc::clone(&self.segment);
-        let event = event_of(&segment, self.place.as_ref().map(Place::index));
+        let place = self.place.clone();
+        let event = place.as_ref().and_then(|place| place.event());
         let events: &[&Event<'_>] = match &event {
             Some(event) => &[event],
             None => &[],
@@ -480,8 +480,7 @@ impl RawConsumer {
     /// A watch on this consumer, for whoever waits on its behalf.
     #[must_use]
     pub fn watch(&self) -> Watch {
-        let place = self.place.as_ref().map(Place::index);
-        Watch::new(Arc::clone(&self.segment), Arc::clone(&self.progress), place)
+        Watch::new(&self.segment, &self.progress, self.place.as_ref())
     }
 
     /// The ledger since this reader joined. Costs a look at every lane's head.
@@ -542,6 +541,7 @@ impl Drop for RawConsumer {
         if self.is_forked() {
             return;
         }
+        watch::close(&self.progress, self.place.as_deref());
         let me = self.segment.me();
         if let Some(gate) = self.gate
             && let (Ok(block), Ok(cursors)) = (
