@@ -16,8 +16,8 @@ use horus_shm::{
 
 use common::{eventually, fork, join_fork};
 use sleeper::{
-    Message, Receiver, Sender, asleep, consumer, now_ns, producer, reliable, request, room_waiters,
-    topic, waiters, wakes,
+    GUARD, Message, Receiver, Sender, asleep, consumer, now_ns, producer, reliable, request,
+    room_waiters, topic, waiters, wakes,
 };
 
 const EDGES: [WakeEdge; 2] = [WakeEdge::Membarrier, WakeEdge::Fence];
@@ -116,6 +116,7 @@ fn a_producer_that_waits_gives_a_stalled_reader_up_in_time() {
     let sends = || (0..4).for_each(|n| producer.send_until(asleep(), &[0, n, 0]).unwrap());
     let ((), awaited) = Awaited::of(sends);
     assert!(awaited.slices > 0, "it had to sleep");
+    assert!(now_ns() - awaited.begin_ns < GUARD.as_nanos() as u64 / 2, "not before the very end");
     assert_eq!(room_waiters(&segment), 0);
 }
 

@@ -1,5 +1,7 @@
 //! Kernels that lack a system call, or refuse it: seccomp filters.
 
+#![allow(unreachable_pub, reason = "a module that tests share")]
+
 /// From now on `call` fails with `error` in this thread, and in those that it starts.
 pub fn refuse(call: i64, error: i32) {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };

@@ -174,6 +174,17 @@ impl Receiver {
         message
     }
 
+    /// Waits for `time`, in which no message comes; how many sleeps that took.
+    pub fn wait_in_vain(&mut self, time: Duration) -> u64 {
+        let (patience, before) = (Patience::of(time).spinning(Duration::ZERO), overslept());
+        if self.watches.is_empty() {
+            assert_eq!(self.consumer.recv_until(patience), None);
+        } else {
+            assert_eq!(Watch::wait_any(&self.watches, patience, || None::<()>), None);
+        }
+        overslept() - before
+    }
+
     fn note(&mut self, [sender, number, done_ns]: Message, begin_ns: u64, slices: u64) {
         self.received += 1;
         self.overslept += slices;
