@@ -250,8 +250,8 @@ fn check(place: &str, run: impl Fn(Case) -> (Tally, u64)) {
         let mut out = std::io::stdout().lock();
         let _ = writeln!(
             out,
-            "{place}, {edge:?}, hub {hub:?}, {sleepers} asleep, {wait:?}: {pairs} messages, {wakes} wakes, \
-             {overslept} slices ended by time, {lost_wakes} wakes lost"
+            "{place}, {edge:?}, hub {hub:?}, {sleepers} asleep, {wait:?}: {pairs} messages, \
+             {wakes} wakes, {overslept} slices ended by time, {lost_wakes} wakes lost"
         );
         let sides = if hub == Hub::Sleeps { 2 } else { 1 };
         assert_eq!(pairs, sides * sleepers * rounds, "{case:?}");
