@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use iceoryx2::port::listener::Listener;
 use iceoryx2::port::notifier::Notifier;
-use iceoryx2::prelude::{NodeBuilder, ServiceName, ipc_threadsafe};
+use iceoryx2::prelude::{LogLevel, NodeBuilder, ServiceName, ipc_threadsafe, set_log_level};
 
 use super::kernel::{fetch, post};
 use super::{Sleeper, Waker, stalled};
@@ -35,6 +35,7 @@ impl Event {
     fn open(lines: &Arc<SharedLines>, listens: bool) -> Result<Self, String> {
         // WHY: one for each run. The child knows its parent, and the parent itself.
         let run = if listens { std::os::unix::process::parent_id() } else { std::process::id() };
+        set_log_level(LogLevel::Error);
         let open = || -> Result<Self, Box<dyn std::error::Error>> {
             let node = NodeBuilder::new().create::<Service>()?;
             let name = ServiceName::new(&format!("horus_wakeup_{run}"))?;
