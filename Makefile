@@ -7,6 +7,9 @@ CPU := $(shell sed -n 's/(R)//g; s/(TM)//g; s/^model name[^:]*: *//p' /proc/cpui
 	head -n 1 | tr -d '\n' | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-')
 RECORD ?= benchmarks/record/$(or $(CPU),unknown-cpu)/$(shell date +%Y-%m-%d)
 
+# `make bench BENCH="--features iceoryx2"` measures iceoryx2 as well, for comparison.
+BENCH ?=
+
 .PHONY: help demo test torture lint bench readme tools lint-tools
 
 help: ## lists the targets
@@ -30,9 +33,9 @@ lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny
 
 bench: tools ## measures everything and records it in benchmarks/record
 	mkdir -p "$(RECORD)"
-	$(CARGO) build --release --locked -p horus_benchmarks
-	for benchmark in raw_baselines all_paths_latency; do \
-		$(CARGO) run --release --locked -p horus_benchmarks --bin $$benchmark -- \
+	$(CARGO) build --release --locked -p horus_benchmarks $(BENCH)
+	for benchmark in raw_baselines all_paths_latency wakeup_benchmark; do \
+		$(CARGO) run --release --locked -p horus_benchmarks $(BENCH) --bin $$benchmark -- \
 			--json "$(RECORD)/$$benchmark.json" || exit 1; \
 	done
 

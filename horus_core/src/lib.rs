@@ -21,7 +21,8 @@ pub mod namespace;
 pub mod topic;
 
 pub use error::{
-    BorrowError, Error, LoanError, OpenError, RecvError, Result, SendError, TopicError,
+    BorrowError, Error, LoanError, OpenError, RecvError, RecvTimeoutError, Result, SendError,
+    TopicError, WaitError, WaitSetFull,
 };
 
 /// What a robot program needs, in one `use`.
@@ -29,6 +30,8 @@ pub mod prelude {
     pub use crate::message::{
         CmdVel, Imu, JointCommand, LaserScan, Message, Odometry, Pose2D, Twist,
     };
-    pub use crate::topic::{Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic};
-    pub use crate::{Error, RecvError, Result, SendError, TopicError, message};
+    pub use crate::topic::{
+        Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic, WaitSet,
+    };
+    pub use crate::{Error, RecvError, RecvTimeoutError, Result, SendError, TopicError, message};
 }

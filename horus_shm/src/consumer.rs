@@ -1,5 +1,6 @@
 //! The consuming end of a ring, as the user of a message type sees it.
 
+mod alarm;
 mod raw;
 mod watch;
 
@@ -8,6 +9,7 @@ use std::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
+pub use alarm::Alarm;
 pub use raw::{RawConsumer, ReadStats, Reading};
 pub use watch::Watch;
 

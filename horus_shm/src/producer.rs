@@ -23,7 +23,9 @@ use crate::segment::Segment;
 use crate::sync::{Word, edge};
 use crate::takeover::{end_session, take_over};
 use crate::telemetry;
-use crate::wait::{Event, Order, Patience, Sleeper, has_sleepers, wait_until, wake};
+use crate::wait::{
+    Event, Order, POLL, Patience, SLICE, Sleeper, has_sleepers, wait_in_slices, wake,
+};
 
 /// A full producer asks at most this often whether the reader it waits for is alive.
 const PROBE_PERIOD: Duration = Duration::from_millis(1);
@@ -365,7 +367,7 @@ impl RawProducer {
             Err(SendError::Full(())) => {}
             outcome => return outcome,
         }
-        let segment = Arc::clone(&self.segment);
+        let (segment, on_stalled) = (Arc::clone(&self.segment), self.on_stalled);
         let event = segment.wait_block(Access::Write).ok().map(|block| {
             let order = Order::of_waiter(segment.contract().wake_edge);
             Event::of_room(block, Sleeper::Bit(self.lane), order)
@@ -379,7 +381,12 @@ impl RawProducer {
             let outcome = unsafe { self.send(src, bytes) };
             (!matches!(outcome, Err(SendError::Full(())))).then_some(outcome)
         };
-        wait_until(events, patience, look).unwrap_or(Err(SendError::Full(())))
+        // WHY: a reader is only given up by a send, so one must come by when it is time.
+        let slice = match on_stalled {
+            OnStalled::Detach { after } => after.clamp(POLL, SLICE),
+            OnStalled::Full => SLICE,
+        };
+        wait_in_slices(events, patience, slice, look).unwrap_or(Err(SendError::Full(())))
     }
 
     /// Looks after the reader that holds this lane back, and tries again if that made room.

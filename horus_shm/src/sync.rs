@@ -256,14 +256,15 @@ impl Word for AtomicU64 {
     }
 }
 
+/// Keeps the compiler from moving accesses across, where a barrier that another process makes has
+/// the CPU follow.
+#[inline(always)]
+pub(crate) fn compiler_fence(edge: Edge) {
+    atomic::compiler_fence(edge.ordering);
+}
+
 /// The fence of real memory.
 #[inline(always)]
 pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
-}
-
-/// The same for the compiler alone.
-#[inline(always)]
-pub(crate) fn compiler_fence(edge: Edge) {
-    atomic::compiler_fence(edge.ordering);
 }

@@ -369,6 +369,16 @@ pub(crate) fn free_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok((raw.f_bavail as u64).saturating_mul(raw.f_frsize as u64))
 }
 
+/// Has all signals that can be kept from it go to other threads than the calling one.
+pub(crate) fn block_signals() {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `all` is valid for the write.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    let (all, former) = (all.as_ptr(), std::ptr::null_mut());
+    // SAFETY: the set was filled, and the former one is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all, former) };
+}
+
 /// 128 bits from the kernel's random number generator.
 pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
     let mut bytes = [0; 16];

@@ -8,7 +8,7 @@ mod waits;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::watch::Progress;
+use super::watch::{self, Progress};
 use crate::contract::Reliability;
 use crate::error::{OpenError, RecvError};
 use crate::fault;
@@ -395,6 +395,7 @@ impl Drop for RawConsumer {
         if self.is_forked() {
             return;
         }
+        watch::close(&self.progress, self.place.as_deref());
         let me = self.segment.me();
         if let Some(gate) = self.gate
             && let (Ok(block), Ok(cursors)) = (

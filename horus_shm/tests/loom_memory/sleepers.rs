@@ -70,12 +70,13 @@ impl Eventcount for LoomEvent {
     }
 
     /// For ever: a wake that was lost shows as a deadlock.
-    fn sleep(events: &[&Self], seen: &[u32], _timeout: Duration) {
+    fn sleep(events: &[&Self], seen: &[u32], _timeout: Duration) -> bool {
         let ([event], [seen]) = (events, seen) else { panic!("the models sleep at one event") };
         let bucket = event.parts.bucket.lock().unwrap();
         if horus_shm::sync::Word::get(&event.parts.wake) as u32 == *seen {
             drop(event.parts.asleep.wait(bucket).unwrap());
         }
+        true
     }
 
     fn rouse(&self) -> u32 {
