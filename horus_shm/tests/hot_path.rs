@@ -8,8 +8,10 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::{Child, fork, role, say};
+use horus_shm::wait::Patience;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
     Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
@@ -176,6 +178,41 @@ fn reliable<const WORDS: usize>(place: Place<'_>) -> Ring {
     })
 }
 
+/// Messages are lent and borrowed, or copied; if the reader `holds`, senders step over some.
+///
+/// WHY apart: a sender asks the kernel whether the reader of a slot that it steps over lives.
+fn pinnable<const WORDS: usize>(place: Place<'_>, holds: bool) -> Ring {
+    let mut request = Request::new(TypeInfo::opaque::<[u64; WORDS]>());
+    (request.capacity, request.pinnable) = (Some(CAPACITY), Some(true));
+    let segment = match place {
+        Some(namespace) => {
+            let name = TopicName::new(&format!("pinnable/{WORDS}/{holds}")).unwrap();
+            Segment::create(namespace, &name, &request).unwrap()
+        }
+        None => Segment::heap(&request).unwrap(),
+    };
+    let raw = RawConsumer::new(Arc::clone(&segment), Reading::KeepLast).unwrap();
+    let mut consumer = Consumer::new(raw);
+    let raw = RawProducer::new(segment, OnStalled::Full).unwrap();
+    let mut producer = Producer::<[u64; WORDS]>::new(raw);
+    // Whoever slept here before must not cost anything now.
+    let impatient = Patience::of(Duration::from_millis(1)).spinning(Duration::ZERO);
+    assert!(consumer.recv_until(impatient).is_none());
+    let mut held = None;
+    ring("a pinnable topic", WORDS * 8, move |number| {
+        let mut loan = producer.loan().unwrap();
+        *loan = message(number);
+        loan.publish().unwrap();
+        let borrowed = consumer.borrow().unwrap();
+        check::<WORDS>(borrowed.as_deref().copied(), number);
+        if holds && number % CAPACITY == 0 {
+            held = borrowed;
+        }
+        producer.send(message(number)).unwrap();
+        check::<WORDS>(consumer.recv(), number);
+    })
+}
+
 fn rings(place: Place<'_>) -> Vec<Ring> {
     let mut rings = Vec::new();
     macro_rules! sizes {
@@ -185,6 +222,7 @@ fn rings(place: Place<'_>) -> Vec<Ring> {
             rings.push(fanout::<$words>(place));
             rings.push(pod::<$words>(place));
             rings.push(reliable::<$words>(place));
+            rings.push(pinnable::<$words>(place, false));
         )*};
     }
     sizes!(1 2 8 9 38 185);
@@ -210,6 +248,7 @@ fn assert_no_allocation(rings: Vec<Ring>) {
 #[test]
 fn send_and_recv_allocate_nothing_on_the_heap() {
     assert_no_allocation(rings(None));
+    assert_no_allocation(vec![pinnable::<1>(None, true), pinnable::<185>(None, true)]);
 }
 
 #[test]
@@ -323,7 +362,7 @@ fn send_and_recv_fault_on_no_page_after_one_lap() {
     let dir = shm_dir();
     let mut child = Child::spawn("faults", dir.path());
     assert_eq!(child.listen(), "true", "a fault is not counted");
-    for _ in 0..30 {
+    for _ in 0..36 {
         let said = child.listen();
         assert!(said.starts_with("0 in "), "page faults: {said}");
     }
