@@ -30,11 +30,13 @@ impl<T: Pod> Consumer<T> {
     ///
     /// # Panics
     ///
-    /// If the ring's messages are not of the size of `T`.
+    /// If the ring's messages are not of the size of `T`, or have lengths of their own.
     #[must_use]
     pub fn new(raw: RawConsumer) -> Self {
-        let bytes = raw.segment().shape().request().payload_bytes;
+        let request = raw.segment().shape().request();
+        let bytes = request.payload_bytes;
         assert_eq!(bytes, size_of::<T>() as u64, "the ring's payload has another size");
+        assert!(!request.sized, "the ring's messages have lengths of their own");
         Self { raw, marker: PhantomData }
     }
 

@@ -221,21 +221,26 @@ impl Skips {
         self.behind == (pos + 1) & Self::POSITION_MASK && self.count > 0
     }
 
-    /// True if all of them lie before `position`, for one who saw `head`.
+    /// True if all of them lie before `position`, for one who then saw `head`.
     #[must_use]
     pub const fn all_before(self, position: u64, head: u64) -> bool {
         let since = head.wrapping_sub(self.behind) & Self::POSITION_MASK;
-        self.count == 0 || (position <= head && head - position <= since)
+        // WHY: a skip is counted before the head goes past it, so one can be at the head.
+        let at_head = self.behind == (head + 1) & Self::POSITION_MASK;
+        self.count == 0 || (!at_head && position <= head && head - position <= since)
     }
 
-    /// The position for which the count holds, for one who saw `head`: the head, or what lies
-    /// behind the last skip if the head did not know of it yet.
+    /// The position for which the count holds, for one who saw the head at `before` and then, later
+    /// than this word, at `after`: the first, or what lies behind the last skip if that is later.
+    ///
+    /// Where positions were stepped over long ago, it may be taken for later than it was: then the
+    /// position is between the two, and as good as the first.
     #[must_use]
-    pub const fn position(self, head: u64) -> u64 {
-        let ahead = self.behind.wrapping_sub(head) & Self::POSITION_MASK;
-        // WHY: a send steps over no more positions than there can be pins.
-        let pins_max = PARTICIPANTS_MAX as u64 * PINS_PER_READER as u64;
-        if ahead <= pins_max && self.count > 0 { head + ahead } else { head }
+    pub const fn position(self, before: u64, after: u64) -> u64 {
+        let ahead = self.behind.wrapping_sub(before) & Self::POSITION_MASK;
+        // WHY one more: a skip is counted before the head goes past it.
+        let reached = after.saturating_sub(before) + 1;
+        if ahead <= reached && self.count > 0 { before + ahead } else { before }
     }
 }
 

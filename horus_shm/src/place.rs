@@ -156,13 +156,17 @@ fn clear(segment: &Segment, index: u32) {
 /// Wakes in a row that woke nobody, after which the waker makes sure that the sleepers live.
 pub(crate) const FRUITLESS_MAX: u32 = 8;
 
-/// Frees the place `index` if its reader is dead: nobody waits for that one any more.
+/// Frees the place `index` if its reader is dead: nobody waits for that one any more. Nor for
+/// nobody: what is announced at a free place is damage, and is cleared likewise.
 pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
     let Ok(block) = segment.reader_block(index, Access::Write) else { return false };
     // Relaxed: the exchange decides.
     let owner = block.owner.get();
+    if owner != 0 && !segment.is_dead(owner) {
+        return false;
+    }
     // ORDERING(owner): pairs with the release in `owner::release`.
-    if !segment.is_dead(owner) || !block.owner.claim(owner, segment.me(), edge::OWNER_CLAIM) {
+    if !block.owner.claim(owner, segment.me(), edge::OWNER_CLAIM) {
         return false;
     }
     clear(segment, index);

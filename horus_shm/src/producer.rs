@@ -157,8 +157,11 @@ impl RawProducer {
             }
         };
         let pos = take_over(&raw, me);
-        let writer = LaneWriter::new(raw, pos, gated, gated_only).numbering();
         let in_place = contract.shape.request().pinnable;
+        let mut writer = LaneWriter::new(raw, pos, gated, gated_only);
+        if in_place {
+            writer = writer.numbering();
+        }
         let (refused, fruitless) = (None, 0);
         #[rustfmt::skip]
         let this = Self {
@@ -261,7 +264,9 @@ impl RawProducer {
 
     /// Takes the next slot that nobody has pinned.
     fn begin(&mut self) -> Result<u64, NoRoom> {
-        for _ in 0..=self.segment.shape().capacity() {
+        // Every slot is looked at once, and every reader is asked for once.
+        let request = *self.segment.shape().request();
+        for _ in 0..=request.capacity + u64::from(request.reader_limit) {
             match self.writer.begin() {
                 Ok(index) => return Ok(index),
                 Err(Blocked::NoRoom) => return Err(NoRoom),

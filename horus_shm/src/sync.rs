@@ -98,6 +98,10 @@ pub mod edge {
     /// Pairs with [`PIN_HOLD`].
     pub const PIN_SCAN: Edge = Edge::new("pin/scan", Ordering::SeqCst);
 
+    /// ORDERING(pin): Acquire load of the count of skips. Pairs with [`PIN_SCAN`], which is a
+    /// release too, and lies between a head and the skip that may follow it.
+    pub const PIN_COUNT: Edge = Edge::new("pin/count", Ordering::Acquire);
+
     /// ORDERING(pinned): Release store of a pin. Pairs with [`PIN_SEE`]: what was read under the
     /// pin before happens before the writer's next stores to that slot.
     pub const PIN_MOVE: Edge = Edge::new("pinned/move", Ordering::Release);
@@ -111,7 +115,7 @@ pub mod edge {
     pub const PIN_REUSE: Edge = Edge::new("reuse/take", Ordering::Acquire);
 
     /// Every edge above, for the mutation gate and the table in the docs.
-    pub const ALL: [Edge; 23] = [
+    pub const ALL: [Edge; 24] = [
         SLOT_PUBLISH,
         SLOT_SEE,
         OVERWRITE_BEGIN,
@@ -131,6 +135,7 @@ pub mod edge {
         WAKE_ANNOUNCE,
         PIN_HOLD,
         PIN_SCAN,
+        PIN_COUNT,
         PIN_MOVE,
         PIN_SEE,
         PIN_FREE,

@@ -12,8 +12,10 @@ use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use horus_shm::Namespace;
+use horus_shm::wait::Patience;
 use tempfile::TempDir;
 
 use common::Child;
@@ -29,6 +31,8 @@ type Large = [u64; 128];
 /// Points of a sweep at most; a call with more instructions is stopped around each of its stores
 /// to shared memory, and at evenly spaced others.
 const POINTS_MAX: u64 = if cfg!(debug_assertions) { 200 } else { 2000 };
+/// Waits for ever, asleep.
+const SLEEPY: Patience = Patience::endless().spinning(Duration::ZERO);
 /// Messages that a receiver has not received when its call begins.
 const UNREAD: u32 = 2;
 
@@ -41,25 +45,63 @@ enum Call {
     SendAndLook,
     /// A send that finds no room, and a dead reader to blame for it.
     SendAndReap,
+    /// A send with a reader to wake, or so it is told.
+    SendAndWake,
+    /// A send for which there is no room until it has announced that it waits for some.
+    SendUntil,
+    /// A message that is filled where it is read.
+    Lend,
+    /// A send that steps over a slot, which a live reader has pinned.
+    SendPast,
+    /// A send that finds a slot pinned by a dead reader.
+    SendPastDead,
     Recv,
     Latest,
+    /// A message that is read where it is.
+    Borrow,
+    /// A receiver for which there is no message until it has announced that it waits for one.
+    RecvUntil,
 }
 
 impl Call {
-    const ALL: [Self; 5] =
-        [Self::Send, Self::SendAndLook, Self::SendAndReap, Self::Recv, Self::Latest];
+    const ALL: [Self; 12] = [
+        Self::Send,
+        Self::SendAndLook,
+        Self::SendAndReap,
+        Self::SendAndWake,
+        Self::SendUntil,
+        Self::Lend,
+        Self::SendPast,
+        Self::SendPastDead,
+        Self::Recv,
+        Self::Latest,
+        Self::Borrow,
+        Self::RecvUntil,
+    ];
 
     fn parse(name: &str) -> Self {
         Self::ALL.into_iter().find(|call| format!("{call:?}") == name).unwrap()
     }
 
     fn is_send(self) -> bool {
-        matches!(self, Self::Send | Self::SendAndLook | Self::SendAndReap)
+        !matches!(self, Self::Recv | Self::Latest | Self::Borrow | Self::RecvUntil)
+    }
+
+    /// Something happens to the survivors once the call has announced that it waits.
+    fn waits(self) -> bool {
+        matches!(self, Self::SendUntil | Self::RecvUntil)
     }
 
     /// Messages before the call: they decide what the call finds.
     fn warm(self) -> u32 {
-        if matches!(self, Self::SendAndLook | Self::SendAndReap) { CAPACITY as u32 } else { 5 }
+        match self {
+            Self::SendAndLook
+            | Self::SendAndReap
+            | Self::SendUntil
+            | Self::SendPast
+            | Self::SendPastDead => CAPACITY as u32,
+            _ => 5,
+        }
     }
 }
 
@@ -83,6 +125,12 @@ fn child_role() {
     if call == "Wait" {
         return wait(kind, topic);
     }
+    if call == "Hold" {
+        return match words {
+            "8" => hold::<Small>(kind, topic),
+            _ => hold::<Large>(kind, topic),
+        };
+    }
     let call = Call::parse(call);
     match words {
         "8" => play::<Small>(kind, call, topic),
@@ -104,6 +152,21 @@ fn wait(kind: Kind, topic: &str) {
     common::park();
 }
 
+/// A receiver that borrows a message and never gives it back.
+fn hold<M: Tagged>(kind: Kind, topic: &str) {
+    spawn::die_with_parent();
+    let ring = Ring::<M>::open(kind, &spawn::inherited_namespace(), topic);
+    let mut receiver = ring.receiver().unwrap();
+    common::say("here");
+    let _sample = loop {
+        if let Some(sample) = receiver.borrow() {
+            break sample;
+        }
+    };
+    common::say("held");
+    common::park();
+}
+
 /// Before the call, after the call, and so on; each round is one lap.
 fn send<M: Tagged>(ring: &Ring<M>, call: Call) {
     let mut sender = ring.sender().unwrap();
@@ -114,7 +177,11 @@ fn send<M: Tagged>(ring: &Ring<M>, call: Call) {
     loop {
         let marked = message();
         mark();
-        let sent = sender.send(black_box(&marked));
+        let sent = match call {
+            Call::Lend => sender.lend(black_box(&marked)),
+            Call::SendUntil => sender.send_until(SLEEPY, black_box(&marked)),
+            _ => sender.send(black_box(&marked)),
+        };
         mark();
         assert!(black_box(sent));
         (1..CAPACITY).for_each(|_| assert!(sender.send(&message())));
@@ -143,6 +210,8 @@ fn receive<M: Tagged>(ring: &Ring<M>, call: Call) {
         mark();
         let next = match call {
             Call::Latest => receiver.latest(),
+            Call::Borrow => receiver.borrow().map(|sample| *sample),
+            Call::RecvUntil => receiver.recv_until(SLEEPY),
             _ => receiver.recv(),
         };
         mark();
@@ -158,6 +227,18 @@ fn receive<M: Tagged>(ring: &Ring<M>, call: Call) {
 struct Scene<M> {
     victim: Victim,
     survivors: Survivors<M>,
+}
+
+/// The way through a call: to where it waits, if it does, and from there on.
+struct Way {
+    first: Route,
+    rest: Option<Route>,
+}
+
+impl Way {
+    fn instructions(&self) -> u64 {
+        self.first.instructions() + self.rest.as_ref().map_or(0, Route::instructions)
+    }
 }
 
 /// How a sweep ended.
@@ -193,10 +274,26 @@ impl Sweep {
             child.kill();
             return Scene { victim: spawn(place.dir.path()), survivors };
         }
+        if call == Call::SendPastDead {
+            let mut survivors = Survivors::beside_sender_and_reader(kind, &place.namespace, topic);
+            let role = format!("{kind:?} Hold {words} {topic}");
+            let mut holder = Child::spawn(&role, place.dir.path());
+            assert_eq!(holder.listen(), "here");
+            let victim = spawn(place.dir.path());
+            assert_eq!(holder.listen(), "held");
+            holder.kill();
+            survivors.receive_all_but(call.warm(), UNREAD);
+            return Scene { victim, survivors };
+        }
         if call.is_send() {
             let mut survivors = Survivors::beside_sender(kind, &place.namespace, topic);
             let victim = spawn(place.dir.path());
+            let held = u32::from(call == Call::SendPast);
+            (0..held).for_each(|_| survivors.hold());
             survivors.receive_all_but(call.warm(), self.unread());
+            if call == Call::SendAndWake {
+                survivors.fall_asleep();
+            }
             return Scene { victim, survivors };
         }
         let mut survivors = Survivors::<M>::beside_receiver(kind, &place.namespace, topic);
@@ -206,14 +303,26 @@ impl Sweep {
         victim.run_to_mark();
         let (sent, _) = survivors.sent();
         assert_eq!(self.report(&mut victim), Ok(sent));
-        survivors.send(UNREAD).unwrap();
+        survivors.send(self.unread()).unwrap();
         Scene { victim, survivors }
     }
 
     /// What the consumers have not received of a victim's messages when its call begins.
     fn unread(self) -> u32 {
         // Where the victim is to look at the gates, it must not find more room than a lap.
-        if self.call == Call::SendAndLook { 0 } else { UNREAD }
+        match self.call {
+            Call::SendAndLook | Call::RecvUntil => 0,
+            Call::SendUntil => self.call.warm(),
+            _ => UNREAD,
+        }
+    }
+
+    /// What a victim waits for.
+    fn relieve<M: Tagged>(self, survivors: &mut Survivors<M>) {
+        match self.call {
+            Call::RecvUntil => survivors.send(UNREAD).unwrap(),
+            _ => survivors.drain().unwrap(),
+        }
     }
 
     /// What a receiving victim has, passed over included, or what is wrong with it.
@@ -230,34 +339,65 @@ impl Sweep {
     }
 
     /// The way through the call, and the points of it to visit: instructions before the blow.
-    fn points<M: Tagged>(self, place: &Place) -> (Route, Vec<u64>) {
-        let Scene { mut victim, survivors } = self.scene::<M>(place, "scout");
+    fn points<M: Tagged>(self, place: &Place) -> (Way, Vec<u64>) {
+        let Scene { mut victim, mut survivors } = self.scene::<M>(place, "scout");
         let mut seen = survivors.ring().visible_bytes();
         let mut points = BTreeSet::new();
-        let route = Route::record(&mut victim, |done| {
+        let mut look = |survivors: &Survivors<M>, done: u64| {
             let now = survivors.ring().visible_bytes();
             if now != seen {
                 points.extend([done - 1, done, done + 1]);
                 seen = now;
             }
+        };
+        let first = Route::record(&mut victim, |done| {
+            look(&survivors, done);
+            !(self.call.waits() && survivors.has_waiter())
         });
-        let all = 0..=route.instructions();
+        let rest = self.call.waits().then(|| {
+            self.relieve(&mut survivors);
+            Route::record(&mut victim, |done| {
+                look(&survivors, first.instructions() + done);
+                true
+            })
+        });
+        let way = Way { first, rest };
+        let all = 0..=way.instructions();
         let spare = POINTS_MAX.saturating_sub(points.len() as u64).max(POINTS_MAX / 4);
         let stride = if *all.end() < POINTS_MAX { 1 } else { all.end().div_ceil(spare) };
         points.extend(all.clone().step_by(stride as usize).chain([*all.end()]));
         points.retain(|point| all.contains(point));
-        (route, points.into_iter().collect())
+        (way, points.into_iter().collect())
+    }
+
+    /// Takes the victim to a point of its call; false if it came to the end of it.
+    fn approach<M: Tagged>(self, scene: &mut Scene<M>, way: &Way, point: u64) -> bool {
+        let Scene { victim, survivors } = scene;
+        let first = point.min(way.first.instructions());
+        let within = way.first.follow(victim, first);
+        match &way.rest {
+            Some(rest) if within && point > first => {
+                self.relieve(survivors);
+                rest.follow(victim, point - first)
+            }
+            _ => within,
+        }
     }
 
     fn kill<M: Tagged>(self, place: &Place) -> Outcome {
-        let (route, points) = self.points::<M>(place);
+        let (way, points) = self.points::<M>(place);
         let mut wedged = Vec::new();
         for &point in &points {
             for order in [Order::OthersFirst, Order::SuccessorFirst] {
                 let topic = format!("kill-{point}-{order:?}");
-                let Scene { mut victim, mut survivors } = self.scene::<M>(place, &topic);
-                route.follow(&mut victim, point);
+                let mut scene = self.scene::<M>(place, &topic);
+                self.approach(&mut scene, &way, point);
+                let Scene { victim, mut survivors } = scene;
                 victim.kill();
+                if self.call == Call::SendUntil {
+                    // A lane that is full would be refused for the living, too.
+                    self.relieve(&mut survivors);
+                }
                 let check = if self.call == Call::SendAndReap {
                     survivors.bury_reaper(order)
                 } else if self.call.is_send() {
@@ -269,16 +409,33 @@ impl Sweep {
                 wedged.extend(check.err().map(|error| (point, format!("{order:?}: {error}"))));
             }
         }
-        Outcome { instructions: route.instructions(), points: points.len() as u64, wedged }
+        Outcome { instructions: way.instructions(), points: points.len() as u64, wedged }
+    }
+
+    /// As [`Self::stop`], with a victim for each point: what the call finds cannot be had twice.
+    fn stop_each<M: Tagged>(self, place: &Place) -> Outcome {
+        let (way, points) = self.points::<M>(place);
+        let mut wedged = Vec::new();
+        for &point in &points {
+            let mut scene = self.scene::<M>(place, &format!("stop-{point}"));
+            let within = self.approach(&mut scene, &way, point);
+            let check = if self.call.is_send() {
+                self.stop_sender(&mut scene, self.call.warm() + 1, within)
+            } else {
+                self.stop_receiver(&mut scene, within)
+            };
+            wedged.extend(check.err().map(|error| (point, error)));
+        }
+        Outcome { instructions: way.instructions(), points: points.len() as u64, wedged }
     }
 
     fn stop<M: Tagged>(self, place: &Place) -> Outcome {
-        let (route, points) = self.points::<M>(place);
+        let (way, points) = self.points::<M>(place);
         let mut scene = self.scene::<M>(place, "stop");
         let mut wedged = Vec::new();
         let mut sent = self.call.warm();
         for &point in &points {
-            let within = route.follow(&mut scene.victim, point);
+            let within = self.approach(&mut scene, &way, point);
             let check = if self.call.is_send() {
                 sent += 1;
                 let check = self.stop_sender(&mut scene, sent, within);
@@ -295,7 +452,7 @@ impl Sweep {
                 sent = self.call.warm();
             }
         }
-        Outcome { instructions: route.instructions(), points: points.len() as u64, wedged }
+        Outcome { instructions: way.instructions(), points: points.len() as u64, wedged }
     }
 
     /// Prints the row of a table, and returns the number of wedged points.
@@ -303,7 +460,7 @@ impl Sweep {
         let Outcome { instructions, points, wedged } = outcome;
         let (kind, call) = (format!("{:?}", self.kind), format!("{:?}", self.call));
         println!(
-            "| {kind:<8} | {call:<11} | {:>4} B | {blow} | {instructions:>5} instructions \
+            "| {kind:<16} | {call:<12} | {:>4} B | {blow} | {instructions:>5} instructions \
              | {points:>4} points | {:>3} wedged |",
             self.words * 8,
             wedged.len()
@@ -347,6 +504,19 @@ fn sweep<M: Tagged>(kind: Kind, call: Call) -> usize {
     killed + sweep.show("stop", &sweep.stop::<M>(&Place::new()))
 }
 
+/// As [`sweep`], with a victim for each point.
+fn sweep_each<M: Tagged>(kind: Kind, call: Call) -> usize {
+    let sweep = Sweep { kind, call, words: size_of::<M>() / 8 };
+    let killed = sweep.show("kill", &sweep.kill::<M>(&Place::new()));
+    killed + sweep.show("stop", &sweep.stop_each::<M>(&Place::new()))
+}
+
+/// Sweeps calls of the small size, and the first of them of both.
+fn sweep_some(kind: Kind, calls: &[Call]) -> usize {
+    calls.iter().map(|&call| sweep::<Small>(kind, call)).sum::<usize>()
+        + sweep::<Large>(kind, calls[0])
+}
+
 /// Sweeps calls of both sizes and returns the number of wedged points.
 fn sweep_all(kind: Kind, calls: &[Call]) -> usize {
     calls.iter().map(|&call| sweep::<Small>(kind, call) + sweep::<Large>(kind, call)).sum()
@@ -375,6 +545,36 @@ fn pod_goes_on_after_a_kill_or_stop_at_any_instruction() {
 #[test]
 fn reliable_goes_on_after_a_kill_or_stop_at_any_instruction() {
     assert_eq!(sweep_all(Kind::Reliable, &[Call::Send, Call::SendAndLook, Call::Recv]), 0);
+}
+
+#[test]
+fn pinnable_goes_on_after_a_kill_or_stop_at_any_instruction() {
+    let calls = [Call::Send, Call::Lend, Call::Recv, Call::Latest, Call::Borrow];
+    assert_eq!(sweep_some(Kind::Pinnable, &calls), 0);
+}
+
+#[test]
+fn reliable_pinnable_goes_on_after_a_kill_or_stop_at_any_instruction() {
+    let calls = [Call::Lend, Call::SendAndLook, Call::Borrow];
+    assert_eq!(sweep_some(Kind::PinnableReliable, &calls), 0);
+}
+
+#[test]
+fn a_kill_or_stop_at_any_instruction_of_stepping_over_a_pinned_slot_is_survived() {
+    let wedged = [Kind::Pinnable, Kind::PinnableReliable]
+        .map(|kind| sweep_each::<Small>(kind, Call::SendPast))
+        .into_iter()
+        .chain([sweep_each::<Small>(Kind::Pinnable, Call::SendPastDead)]);
+    assert_eq!(wedged.sum::<usize>(), 0);
+}
+
+#[test]
+fn a_kill_or_stop_at_any_instruction_of_waking_or_waiting_is_survived() {
+    let wedged = sweep::<Small>(Kind::Fanout, Call::SendAndWake)
+        + sweep_each::<Small>(Kind::Fanout, Call::RecvUntil)
+        + sweep_each::<Small>(Kind::Pinnable, Call::RecvUntil)
+        + sweep_each::<Small>(Kind::Reliable, Call::SendUntil);
+    assert_eq!(wedged, 0);
 }
 
 /// Here three die: a reader first, then the sender that was about to free its gate.

@@ -57,8 +57,9 @@ impl<M: InPlace + Clone> LaneWriter<M> {
     /// The writer of a lane in which positions were stepped over before.
     #[must_use]
     pub fn numbering(mut self) -> Self {
-        // Relaxed: the claim of the lane ordered it.
-        self.skips = Skips::from_word(self.memory.block().skips.get()).count;
+        // Relaxed: the claim of the lane ordered it. WHY the minimum: a damaged count must not make
+        // a number below 0.
+        self.skips = Skips::from_word(self.memory.block().skips.get()).count.min(self.pos);
         self
     }
 
@@ -136,9 +137,12 @@ pub fn count<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     // ORDERING(head): pairs with the store in `LaneWriter::publish`: whoever sees the head sees
     // every skip before it.
     let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
-    // Relaxed: as just said. It may know of later ones, and says so.
-    let skips = Skips::from_word(block.skips.get());
-    let position = skips.position(head);
+    // ORDERING(pin): pairs with the fence in `LaneWriter::begin`, which comes between a head and
+    // the next skip: whoever sees the skip sees that head, or a later one.
+    let skips = Skips::from_word(block.skips.load(edge::PIN_COUNT));
+    // Relaxed: only bounds how far the writer got meanwhile.
+    let now = block.head.get().min(POSITION_MAX);
+    let position = skips.position(head, now);
     (position.saturating_sub(skips.count), position)
 }
 
@@ -161,8 +165,10 @@ pub fn count_all<M: InPlace>(memory: &M) -> (u64, u64) {
 /// Number of the message at `position`, at or before the head, if no position was stepped over
 /// from there on.
 pub fn number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {
-    // Relaxed: as in `count`; the head that led to the position was acquired.
-    let skips = Skips::from_word(block.skips.get());
+    // ORDERING(pin): as in `count`. The head that led to the position was acquired, so every skip
+    // before it is known.
+    let skips = Skips::from_word(block.skips.load(edge::PIN_COUNT));
+    // Relaxed: ordered by the line above.
     let head = block.head.get().min(POSITION_MAX);
     skips.all_before(position, head).then(|| position.saturating_sub(skips.count))
 }

@@ -83,6 +83,11 @@ impl Borrower {
         Self { lane: lane.clone(), reader, me, held, promised, received: 0 }
     }
 
+    /// Number of the first message that it is owed, from 0 on.
+    pub(crate) const fn promised(&self) -> u64 {
+        self.promised
+    }
+
     /// Pins the next message and reads it; the pin stays.
     pub(crate) fn borrow(&mut self) -> Option<(u32, Pinned)> {
         let pin = take_pin(&*self.held, super::PINS).unwrap();

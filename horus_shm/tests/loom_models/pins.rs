@@ -98,7 +98,9 @@ pub(crate) fn a_late_joiner_knows_the_number_of_what_comes() {
         let theirs = lane.clone();
         let joining = thread::spawn(move || Borrower::join(&theirs, 1));
         assert!(lender.send() && lender.send());
-        joining.join().unwrap().finish(3);
+        let mut late = joining.join().unwrap();
+        assert!(late.promised() >= 1, "what was sent before is not owed");
+        late.finish(3);
         holder.give_back(pin);
     });
 }

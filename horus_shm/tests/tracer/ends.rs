@@ -5,9 +5,10 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use horus_shm::wait::Patience;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, PodShm, Producer, RawConsumer,
-    RawProducer, ReadStats, Reading, Reliability, Request, RingOptions, Segment, SpscShm,
+    RawProducer, ReadStats, Reading, Reliability, Request, RingOptions, Sample, Segment, SpscShm,
     TopicName, TypeInfo,
 };
 
@@ -28,13 +29,25 @@ pub enum Kind {
     Pod,
     /// An open topic whose readers are gated.
     Reliable,
+    /// An open topic whose messages can be lent and borrowed.
+    Pinnable,
+    /// The same, with gates.
+    PinnableReliable,
     /// The broken one.
     Ticket,
 }
 
 impl Kind {
-    pub const ALL: [Self; 6] =
-        [Self::Spsc, Self::Mpsc, Self::Fanout, Self::Pod, Self::Reliable, Self::Ticket];
+    pub const ALL: [Self; 8] = [
+        Self::Spsc,
+        Self::Mpsc,
+        Self::Fanout,
+        Self::Pod,
+        Self::Reliable,
+        Self::Pinnable,
+        Self::PinnableReliable,
+        Self::Ticket,
+    ];
 
     pub fn parse(name: &str) -> Self {
         Self::ALL.into_iter().find(|kind| format!("{kind:?}") == name).unwrap()
@@ -45,12 +58,16 @@ impl Kind {
     }
 
     pub const fn has_many_consumers(self) -> bool {
-        matches!(self, Self::Fanout | Self::Pod | Self::Reliable)
+        !matches!(self, Self::Spsc | Self::Mpsc | Self::Ticket)
     }
 
     /// Readers hold writers back.
     pub const fn is_gated(self) -> bool {
-        matches!(self, Self::Spsc | Self::Mpsc | Self::Reliable)
+        matches!(self, Self::Spsc | Self::Mpsc | Self::Reliable | Self::PinnableReliable)
+    }
+
+    const fn is_pinnable(self) -> bool {
+        matches!(self, Self::Pinnable | Self::PinnableReliable)
     }
 
     /// Messages from before that a new reader gets of a live sender.
@@ -70,7 +87,8 @@ pub enum Ring<M> {
     Mpsc(MpscShm<M>),
     Fanout(FanoutShm<M>),
     Pod(PodShm<M>),
-    Reliable(Arc<Segment>),
+    /// A topic with whatever settings, and how it is read.
+    Topic(Arc<Segment>, Reading),
     Ticket(PathBuf),
 }
 
@@ -103,9 +121,11 @@ impl<M: Tagged> Ring<M> {
             (Kind::Fanout, false) => Self::Fanout(FanoutShm::open(namespace, name, &any)?),
             (Kind::Pod, true) => Self::Pod(PodShm::create(namespace, name, &many_consumers)?),
             (Kind::Pod, false) => Self::Pod(PodShm::open(namespace, name, &any)?),
-            (Kind::Reliable, _) => {
+            (Kind::Reliable | Kind::Pinnable | Kind::PinnableReliable, _) => {
                 let name = TopicName::new(name)?;
-                Self::Reliable(Segment::open_or_create(namespace, &name, &reliable::<M>())?)
+                let segment = Segment::open_or_create(namespace, &name, &request::<M>(kind))?;
+                let reading = if kind.is_gated() { Reading::Gated } else { Reading::KeepLast };
+                Self::Topic(segment, reading)
             }
             (Kind::Ticket, create) => {
                 let path = namespace.path().join(name);
@@ -123,7 +143,7 @@ impl<M: Tagged> Ring<M> {
             Self::Mpsc(ring) => ring.producer()?,
             Self::Fanout(ring) => ring.producer()?,
             Self::Pod(ring) => ring.producer()?,
-            Self::Reliable(segment) => {
+            Self::Topic(segment, _) => {
                 Producer::new(RawProducer::new(Arc::clone(segment), OnStalled::Full)?)
             }
             Self::Ticket(path) => return Ok(Sender::Ticket(Ticket::open(path, CAPACITY))),
@@ -136,8 +156,8 @@ impl<M: Tagged> Ring<M> {
             Self::Mpsc(ring) => ring.consumer()?,
             Self::Fanout(ring) => ring.consumer()?,
             Self::Pod(ring) => ring.consumer()?,
-            Self::Reliable(segment) => {
-                Consumer::new(RawConsumer::new(Arc::clone(segment), Reading::Gated)?)
+            Self::Topic(segment, reading) => {
+                Consumer::new(RawConsumer::new(Arc::clone(segment), *reading)?)
             }
             Self::Ticket(path) => return Ok(Receiver::Ticket(Ticket::open(path, CAPACITY))),
         }))
@@ -149,7 +169,7 @@ impl<M: Tagged> Ring<M> {
             Self::Mpsc(ring) => Some(ring.segment()),
             Self::Fanout(ring) => Some(ring.segment()),
             Self::Pod(ring) => Some(ring.segment()),
-            Self::Reliable(segment) => Some(segment),
+            Self::Topic(segment, _) => Some(segment),
             Self::Ticket(_) => None,
         }
     }
@@ -174,12 +194,15 @@ impl<M: Tagged> Ring<M> {
     }
 }
 
-fn reliable<M>() -> Request {
+fn request<M>(kind: Kind) -> Request {
     let mut request = Request::new(TypeInfo::opaque::<M>());
     request.capacity = Some(CAPACITY);
-    request.reliability = Some(Reliability::Reliable);
+    request.pinnable = Some(kind.is_pinnable());
     request.lane_limit = Some(PLACES);
-    request.gate_limit = Some(PLACES);
+    if kind.is_gated() {
+        request.reliability = Some(Reliability::Reliable);
+        request.gate_limit = Some(PLACES);
+    }
     request.reader_limit = Some(PLACES);
     request
 }
@@ -197,6 +220,22 @@ impl<M: Tagged> Sender<M> {
             Self::Lane(producer) => producer.send_ref(message).is_ok(),
             Self::Ticket(ring) => ring.send(message),
         }
+    }
+
+    /// The same without a copy; false if nothing can be lent.
+    #[inline(always)]
+    pub fn lend(&mut self, message: &M) -> bool {
+        let Self::Lane(producer) = self else { return false };
+        let Ok(mut loan) = producer.loan() else { return false };
+        *loan = *message;
+        loan.publish().is_ok()
+    }
+
+    /// Waits for room.
+    #[inline(always)]
+    pub fn send_until(&mut self, patience: Patience, message: &M) -> bool {
+        let Self::Lane(producer) = self else { return false };
+        producer.send_until(patience, message).is_ok()
     }
 }
 
@@ -220,6 +259,20 @@ impl<M: Tagged> Receiver<M> {
             Self::Lanes(consumer) => consumer.latest(),
             Self::Ticket(ring) => ring.recv(),
         }
+    }
+
+    /// The next message where it lies, if there is one and it can be borrowed.
+    #[inline(always)]
+    pub fn borrow(&mut self) -> Option<Sample<M>> {
+        let Self::Lanes(consumer) = self else { return None };
+        consumer.borrow().ok().flatten()
+    }
+
+    /// Waits for a message.
+    #[inline(always)]
+    pub fn recv_until(&mut self, patience: Patience) -> Option<M> {
+        let Self::Lanes(consumer) = self else { return None };
+        consumer.recv_until(patience)
     }
 
     /// The ring's own ledger, if it keeps one.

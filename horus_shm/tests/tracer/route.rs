@@ -21,8 +21,8 @@ pub struct Route {
 
 impl Route {
     /// Steps `victim` from its mark to the next, and tells `look` the number of each instruction
-    /// after it was done.
-    pub fn record(victim: &mut Victim, mut look: impl FnMut(u64)) -> Self {
+    /// after it was done; ends before the mark when that says so by false.
+    pub fn record(victim: &mut Victim, mut look: impl FnMut(u64) -> bool) -> Self {
         let origin = victim.instruction_pointer();
         let mut distances: Vec<i64> = Vec::new();
         let mut passes = std::collections::HashMap::new();
@@ -34,7 +34,9 @@ impl Route {
             *count += 1;
             let is_own = distance != 0 && distance.abs() < OWN_CODE_BYTES;
             places.push(is_own.then_some((distance, *count)));
-            look(distances.len() as u64);
+            if !look(distances.len() as u64) {
+                break;
+            }
         }
         Self { places }
     }

@@ -3,8 +3,11 @@
 //! Every call is made a fixed number of times: whoever cannot get on with that is wedged.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use horus_shm::Namespace;
+use horus_shm::layout::WaitBlock;
+use horus_shm::sync::Word;
+use horus_shm::{Access, Namespace, Sample};
 
 use super::ends::{CAPACITY, Kind, Receiver, Ring, Sender};
 use crate::stream::{Account, Stream, Tagged};
@@ -40,6 +43,8 @@ struct Reader<M> {
     /// By source: what it is owed from.
     owed: Vec<(u32, u32)>,
     latest: bool,
+    /// Borrowed for as long as this reader lives.
+    held: Vec<(Sample<M>, Option<(u32, u32)>)>,
 }
 
 impl<M: Tagged> Reader<M> {
@@ -62,8 +67,19 @@ impl<M: Tagged> Reader<M> {
         Ok(())
     }
 
+    /// Borrows the next message, and keeps it.
+    fn hold(&mut self) {
+        let sample = self.end.borrow().expect("a message to hold");
+        self.account.take(&*sample);
+        let tag = sample.tag();
+        self.held.push((sample, tag));
+    }
+
     fn settle(&self, sources: &[Source<M>]) -> Check {
         self.ledger()?;
+        if self.held.iter().any(|(sample, tag)| sample.tag() != *tag || tag.is_none()) {
+            return Err("a message that changed while it was held".into());
+        }
         let newest = sources.last().map(|source| (source.id, source.next));
         for source in sources {
             let owed = self.owed.iter().find(|(id, _)| *id == source.id).map_or(0, |(_, n)| *n);
@@ -84,13 +100,15 @@ pub struct Survivors<M> {
     ring: Ring<M>,
     sources: Vec<Source<M>>,
     readers: Vec<Reader<M>>,
+    /// Bits among the waiters that a test set for a reader that lives.
+    asleep: u64,
 }
 
 impl<M: Tagged> Survivors<M> {
     /// A ring of which this process has no end yet.
     pub fn bystanders(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
         let ring = Ring::create(kind, namespace, topic);
-        Self { kind, ring, sources: Vec::new(), readers: Vec::new() }
+        Self { kind, ring, sources: Vec::new(), readers: Vec::new(), asleep: 0 }
     }
 
     /// A ring to which a sender will be added, for whom the last place is free.
@@ -133,8 +151,54 @@ impl<M: Tagged> Survivors<M> {
         let end = self.ring.receiver().map_err(|error| format!("no successor: {error}"))?;
         let first = |source: &Source<M>| source.next.saturating_sub(self.kind.history());
         let owed = self.sources.iter().map(|source| (source.id, first(source))).collect();
-        self.readers.push(Reader { end, account: Account::default(), owed, latest });
+        let (account, held) = (Account::default(), Vec::new());
+        self.readers.push(Reader { end, account, owed, latest, held });
         Ok(())
+    }
+
+    /// One reader, and one place that is free.
+    pub fn beside_sender_and_reader(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
+        let mut this = Self::bystanders(kind, namespace, topic);
+        this.add_reader(false).unwrap();
+        this.add_source(OTHER).unwrap();
+        this
+    }
+
+    /// The first reader borrows the next message, and keeps it.
+    pub fn hold(&mut self) {
+        self.readers[0].hold();
+    }
+
+    /// Announces the first reader as asleep: each send has somebody to wake.
+    pub fn fall_asleep(&mut self) {
+        self.asleep = 1;
+        self.wait_block().unwrap().waiters.raise(self.asleep);
+    }
+
+    fn wait_block(&self) -> Option<&WaitBlock<AtomicU64>> {
+        Some(self.ring.segment()?.wait_block(Access::Write).unwrap())
+    }
+
+    /// True if somebody else has announced that it is about to sleep.
+    pub fn has_waiter(&self) -> bool {
+        self.wait_block()
+            .is_some_and(|wait| wait.waiters.get() != self.asleep || wait.room_waiters.get() != 0)
+    }
+
+    /// What the dead had announced and pinned was taken back; what the living have was not.
+    fn expect_no_remains(&self) -> Check {
+        let (Some(wait), Some(segment)) = (self.wait_block(), self.ring.segment()) else {
+            return Ok(());
+        };
+        if self.has_waiter() {
+            let (messages, room) = (wait.waiters.get(), wait.room_waiters.get());
+            return Err(format!("the dead wait: {messages:#x}, for room {room:#x}"));
+        }
+        let limit = segment.shape().request().reader_limit;
+        let blocks = (0..limit).map(|reader| segment.reader_block(reader, Access::Read).unwrap());
+        let pins = blocks.flat_map(|block| &block.pins).filter(|pin| pin.get() != 0).count();
+        let held: usize = self.readers.iter().map(|reader| reader.held.len()).sum();
+        if pins == held { Ok(()) } else { Err(format!("{pins} pins, {held} messages are held")) }
     }
 
     /// Sends `count` messages of every source, which nobody may refuse.
@@ -176,6 +240,7 @@ impl<M: Tagged> Survivors<M> {
     }
 
     fn settle(&self) -> Check {
+        self.expect_no_remains()?;
         self.readers.iter().try_for_each(|reader| reader.settle(&self.sources))
     }
 

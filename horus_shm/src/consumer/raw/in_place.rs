@@ -65,7 +65,10 @@ impl RawConsumer {
         } else {
             reader.hold(place.index(), COPY_PIN)?
         };
-        let bytes = bytes.min(pinned.bytes as usize);
+        // WHY: of a message that is always of one size all is copied, whatever a damaged length
+        // says: the caller takes every byte for written.
+        let sized = self.segment.shape().request().sized;
+        let bytes = if sized { bytes.min(pinned.bytes as usize) } else { bytes };
         let memory = reader.memory();
         // SAFETY: the caller's contract; the pin keeps the writer out of the slot.
         unsafe { memory.load_exclusive(pinned.index, dst, bytes) };

@@ -1,0 +1,527 @@
+//! Exact accounts where messages are held: what was sent was delivered, lost, passed over or is
+//! still there, what was stepped over is none of it, and what is held stays as it is.
+
+mod common;
+mod hostile;
+mod spawn;
+mod stream;
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use horus_shm::layout::Skips;
+use horus_shm::wait::Patience;
+use horus_shm::{
+    Access, BorrowError, Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer,
+    Reading, Reliability, Request, Sample, Segment, TopicName, TypeInfo,
+};
+
+use common::{Child, eventually, role, say};
+use hostile::{Rng, rounds};
+use stream::{Account, Tagged};
+
+type Message = [u64; 16];
+
+const CAPACITY: u64 = 16;
+const HISTORY: u32 = 4;
+/// How much slower than a sender each reader is, about.
+const SLOWNESS: [u32; 3] = [2, 10, 50];
+/// Pauses of the CPU that make a reader slower by about one send.
+const PAUSES: u32 = 4;
+/// Longest that a message is held, in messages of its reader.
+const HOLD_MAX: u64 = 64;
+const JOINS: u64 = 5000;
+const SENDERS: [u32; 2] = [1, 2];
+
+fn report(line: std::fmt::Arguments<'_>) {
+    // WHY: not `print!`, which is only seen when a test fails: the figures are a result.
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+fn request(reliability: Reliability) -> Request {
+    let mut request = Request::new(TypeInfo::opaque::<Message>());
+    (request.capacity, request.pinnable) = (Some(CAPACITY), Some(true));
+    (request.lane_limit, request.reader_limit) = (Some(2), Some(8));
+    (request.reliability, request.history) = (Some(reliability), Some(HISTORY));
+    request
+}
+
+fn segment(namespace: &Arc<Namespace>, reliability: Reliability) -> Arc<Segment> {
+    let name = TopicName::new("ledger").unwrap();
+    Segment::open_or_create(namespace, &name, &request(reliability)).unwrap()
+}
+
+fn producer(segment: &Arc<Segment>) -> Producer<Message> {
+    Producer::new(RawProducer::new(Arc::clone(segment), OnStalled::Full).unwrap())
+}
+
+fn reading(segment: &Segment) -> Reading {
+    match segment.contract().reliability {
+        Reliability::BestEffort => Reading::KeepLast,
+        Reliability::Reliable => Reading::Gated,
+    }
+}
+
+/// Sends messages `0..count` of `sender`, some on loan.
+fn stream_of(segment: &Arc<Segment>, sender: u32, count: u32) {
+    let mut producer = producer(segment);
+    let patience = Patience::endless();
+    let is_reliable = reading(segment) == Reading::Gated;
+    for number in 0..count {
+        let message = Message::new(sender, number);
+        if number % CAPACITY as u32 == 0 {
+            // WHY: where there are fewer CPUs than threads, readers would sleep through it all.
+            std::thread::yield_now();
+        }
+        if number % 3 != 0 {
+            let sent = match is_reliable {
+                true => producer.send_until(patience, &message),
+                false => producer.send_ref(&message),
+            };
+            sent.unwrap();
+            continue;
+        }
+        let mut loan = loop {
+            match producer.loan() {
+                Ok(loan) => break loan,
+                Err(error) if is_reliable => assert_eq!(error, horus_shm::LoanError::Full),
+                Err(error) => panic!("{error}"),
+            }
+            std::thread::yield_now();
+        };
+        *loan = message;
+        loan.publish().unwrap();
+    }
+}
+
+/// A message that is held, and what it must say until it is let go.
+struct Held {
+    sample: Sample<Message>,
+    tag: (u32, u32),
+    until: u64,
+}
+
+impl Held {
+    fn expect_intact(&self) {
+        assert_eq!(self.sample.tag(), Some(self.tag), "a message that changed while it was held");
+    }
+}
+
+/// A reader that holds messages for a while, and hands some to another thread.
+struct Holder {
+    consumer: Consumer<Message>,
+    account: Account,
+    held: Vec<Held>,
+    elsewhere: Sender<Held>,
+    rng: Rng,
+    slowness: u32,
+    refused: u64,
+}
+
+impl Holder {
+    fn new(segment: &Arc<Segment>, seed: u64, elsewhere: Sender<Held>) -> Self {
+        let raw = RawConsumer::new(Arc::clone(segment), reading(segment)).unwrap();
+        Self {
+            consumer: Consumer::new(raw),
+            account: Account::default(),
+            held: Vec::new(),
+            elsewhere,
+            slowness: SLOWNESS[seed as usize % SLOWNESS.len()],
+            rng: Rng(seed),
+            refused: 0,
+        }
+    }
+
+    /// One call and its consequences; false if there was no message.
+    fn step(&mut self) -> bool {
+        let got = match self.rng.below(20) {
+            0..10 => self.borrow(),
+            // The older ones count as passed over.
+            10 => self.consumer.latest().inspect(|message| self.account.take(message)).is_some(),
+            _ => self.consumer.recv().inspect(|message| self.account.take(message)).is_some(),
+        };
+        self.let_go();
+        if self.rng.below(16) == 0 {
+            self.expect_sound();
+        }
+        let pauses = if got { self.slowness * PAUSES } else { 0 };
+        (0..pauses).for_each(|_| std::hint::spin_loop());
+        got
+    }
+
+    fn borrow(&mut self) -> bool {
+        match self.consumer.borrow() {
+            Ok(None) => false,
+            Ok(Some(sample)) => {
+                self.account.take(&*sample);
+                let tag = sample.tag().unwrap_or_default();
+                let until = self.account.received + self.rng.below(HOLD_MAX);
+                self.held.push(Held { sample, tag, until });
+                true
+            }
+            Err(BorrowError::NoPins { .. }) => {
+                self.refused += 1;
+                // What is left out by this comes with the next call.
+                let message = self.consumer.recv();
+                message.inspect(|message| self.account.take(message)).is_some()
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Lets go what was held long enough, every other one by another thread.
+    fn let_go(&mut self) {
+        let now = self.account.received;
+        for held in self.held.extract_if(.., |held| held.until <= now) {
+            held.expect_intact();
+            if held.until % 2 == 0 {
+                // Without anybody at the other end it is dropped here.
+                let _ = self.elsewhere.send(held);
+            }
+        }
+    }
+
+    #[track_caller]
+    fn expect_sound(&self) {
+        self.account.expect_sound(self.consumer.stats()).unwrap();
+        self.held.iter().for_each(Held::expect_intact);
+    }
+
+    /// After all `total` messages: the full account.
+    #[track_caller]
+    fn expect_exact(&self, total: u64) -> String {
+        let stats = self.consumer.stats();
+        self.expect_sound();
+        assert_eq!((stats.sent, stats.waiting), (total, 0), "{stats:?}");
+        let streams = SENDERS.iter().filter_map(|&sender| self.account.of(sender));
+        assert_eq!(stats.received, streams.map(|stream| stream.count).sum::<u64>());
+        if self.consumer.raw().reading() == Reading::Gated {
+            assert_eq!(stats.lost, 0, "{stats:?}");
+        }
+        let (received, lost, skipped) = (stats.received, stats.lost, stats.skipped);
+        format!("{received} delivered + {lost} lost + {skipped} passed over = {total} sent")
+    }
+
+    /// Reads until nothing is left of `total` messages.
+    fn read_all(&mut self, total: u64) {
+        loop {
+            if self.step() {
+                continue;
+            }
+            let stats = self.consumer.stats();
+            if stats.sent == total && stats.waiting == 0 {
+                return;
+            }
+            let patience = Patience::of(Duration::from_millis(20));
+            if let Some(message) = self.consumer.recv_until(patience) {
+                self.account.take(&message);
+            }
+        }
+    }
+
+    /// Ends the consumer; what is held outlives it.
+    fn end(self) -> Vec<Held> {
+        let Self { consumer, held, .. } = self;
+        drop(consumer);
+        held.iter().for_each(Held::expect_intact);
+        held
+    }
+}
+
+/// Lets go what others borrowed, late.
+fn let_go_elsewhere(handed: Receiver<Held>) {
+    let mut kept = Vec::new();
+    for held in handed {
+        kept.push(held);
+        if kept.len() > 2 {
+            kept.remove(0).expect_intact();
+        }
+    }
+    kept.iter().for_each(Held::expect_intact);
+}
+
+/// Positions that all lanes stepped over, of so many messages: few enough?
+#[track_caller]
+fn expect_few_skips(segment: &Segment, messages: u64) -> u64 {
+    let skips = |lane| {
+        let block = segment.lane_block(lane, Access::Read).unwrap();
+        Skips::from_word(block.skips.load(Ordering::Relaxed)).count
+    };
+    let skips: u64 = (0..segment.shape().request().lane_limit).map(skips).sum();
+    // In a lap half of the slots can be borrowed, and each of 8 readers can be copying.
+    assert!(skips <= 15 * messages + CAPACITY, "{skips} skips of {messages} messages");
+    skips
+}
+
+fn threads(reliability: Reliability, each: u32) {
+    let dir = spawn::shm_dir();
+    let segment = segment(&spawn::namespace(dir.path()), reliability);
+    let (elsewhere, handed) = channel();
+    let holders: Vec<_> =
+        (0..3).map(|seed| Holder::new(&segment, seed, elsewhere.clone())).collect();
+    drop(elsewhere);
+    let is_over = AtomicBool::new(false);
+    let outlived = std::thread::scope(|scope| {
+        scope.spawn(move || let_go_elsewhere(handed));
+        scope.spawn(|| join_late_and_leave(&segment, &is_over));
+        for sender in SENDERS {
+            let segment = &segment;
+            scope.spawn(move || stream_of(segment, sender, each));
+        }
+        let readers = holders.into_iter().map(|mut holder| {
+            scope.spawn(move || {
+                holder.read_all(2 * u64::from(each));
+                let told = holder.expect_exact(2 * u64::from(each));
+                let (slowness, refused) = (holder.slowness, holder.refused);
+                report(format_args!(
+                    "{reliability}, {slowness} × slower: {told}, {refused} unpinned"
+                ));
+                holder.end()
+            })
+        });
+        let readers: Vec<_> = readers.collect();
+        let outlived: Vec<_> =
+            readers.into_iter().flat_map(|reader| reader.join().unwrap()).collect();
+        is_over.store(true, Ordering::Relaxed);
+        outlived
+    });
+    // A later publisher in the same lanes does not touch what outlived its consumer.
+    let mut later = producer(&segment);
+    (0..3 * CAPACITY as u32).for_each(|number| _ = later.send(Message::new(9, number)));
+    outlived.iter().for_each(Held::expect_intact);
+    let messages = 2 * u64::from(each);
+    let skips = expect_few_skips(&segment, messages);
+    report(format_args!(
+        "{reliability}: {messages} messages in threads, {skips} positions skipped"
+    ));
+}
+
+/// Joins again and again, reads a little, and checks its account, with history.
+fn join_late_and_leave(segment: &Arc<Segment>, is_over: &AtomicBool) {
+    let (nobody, _) = channel();
+    let mut seed = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        seed += 3;
+        let mut late = Holder::new(segment, seed, nobody.clone());
+        for _ in 0..50 {
+            late.step();
+        }
+        late.expect_sound();
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn every_message_is_accounted_for_while_readers_hold_some() {
+    let messages = rounds(100_000, 10_000_000) as u32;
+    threads(Reliability::BestEffort, messages / 2);
+}
+
+#[test]
+fn no_message_is_lost_to_reliable_readers_that_hold_some() {
+    let messages = rounds(100_000, 10_000_000) as u32;
+    threads(Reliability::Reliable, messages / 2);
+}
+
+/// Two senders and two readers in processes of their own, and a reader here.
+fn processes(reliability: Reliability, each: u32) {
+    let dir = spawn::shm_dir();
+    let segment = segment(&spawn::namespace(dir.path()), reliability);
+    let (nobody, _) = channel();
+    let mut holder = Holder::new(&segment, 0, nobody);
+    let spawn =
+        |part: &str, id| Child::spawn(&format!("{part} {reliability:?} {id} {each}"), dir.path());
+    let mut readers: Vec<_> = (1..3).map(|seed| spawn("hold", seed)).collect();
+    readers.iter_mut().for_each(|reader| assert_eq!(reader.listen(), "joined"));
+    let mut senders: Vec<_> = SENDERS.iter().map(|&id| spawn("send", id)).collect();
+    holder.read_all(2 * u64::from(each));
+    let told = holder.expect_exact(2 * u64::from(each));
+    report(format_args!("{reliability}, across processes: {told}"));
+    for reader in &mut readers {
+        report(format_args!("{reliability}, across processes: {}", reader.listen()));
+    }
+    for sender in &mut senders {
+        assert_eq!(sender.listen(), format!("sent {each}"));
+    }
+    readers.into_iter().chain(senders).for_each(Child::finish);
+    holder.end().iter().for_each(Held::expect_intact);
+    expect_few_skips(&segment, 2 * u64::from(each));
+}
+
+#[test]
+fn every_message_is_accounted_for_across_processes() {
+    let messages = rounds(40_000, 10_000_000) as u32;
+    processes(Reliability::BestEffort, messages / 2);
+}
+
+#[test]
+fn no_message_is_lost_to_reliable_readers_across_processes() {
+    let messages = rounds(40_000, 10_000_000) as u32;
+    processes(Reliability::Reliable, messages / 2);
+}
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    let Some(role) = role() else { return };
+    spawn::die_with_parent();
+    let role: Vec<_> = role.split(' ').collect();
+    let [part, reliability, id, each] = role[..] else { panic!("{role:?}") };
+    let reliability = match reliability {
+        "Reliable" => Reliability::Reliable,
+        _ => Reliability::BestEffort,
+    };
+    let segment = segment(&spawn::inherited_namespace(), reliability);
+    let (id, each) = (id.parse().unwrap(), each.parse().unwrap());
+    if part == "send" {
+        stream_of(&segment, id, each);
+        return say(format_args!("sent {each}"));
+    }
+    let (nobody, _) = channel();
+    let mut holder = Holder::new(&segment, id.into(), nobody);
+    say("joined");
+    holder.read_all(2 * u64::from(each));
+    say(holder.expect_exact(2 * u64::from(each)));
+    holder.end().iter().for_each(Held::expect_intact);
+}
+
+/// Whoever joins while positions are stepped over all the time is owed everything from a number
+/// on that lies between what was sent before it came and after it was there.
+#[test]
+fn the_first_number_promised_is_exact_in_the_middle_of_skips() {
+    let dir = spawn::shm_dir();
+    let mut request = request(Reliability::BestEffort);
+    (request.history, request.lane_limit) = (None, Some(1));
+    let name = TopicName::new("joins").unwrap();
+    let segment = Segment::create(&spawn::namespace(dir.path()), &name, &request).unwrap();
+    let mut holder = Consumer::<Message>::new(
+        RawConsumer::new(Arc::clone(&segment), Reading::KeepLast).unwrap(),
+    );
+    let mut producer = producer(&segment);
+    let mut held = Vec::new();
+    for number in 0..100 {
+        producer.send(Message::new(1, number)).unwrap();
+        if held.len() < 7 {
+            held.extend(holder.borrow().unwrap());
+        }
+    }
+    assert_eq!(held.len(), 7);
+    let joins = rounds(JOINS, 20 * JOINS);
+    // Messages begun, and messages sent.
+    let progress = Mutex::new((100, 100));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 100.. {
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+                progress.lock().unwrap().0 = u64::from(number) + 1;
+                producer.send(Message::new(1, number)).unwrap();
+                progress.lock().unwrap().1 = u64::from(number) + 1;
+            }
+        });
+        let outcome = (0..joins).try_for_each(|_| expect_promise(&segment, &progress));
+        is_over.store(true, Ordering::Relaxed);
+        outcome.unwrap();
+    });
+    let messages = progress.lock().unwrap().0;
+    let skips = expect_few_skips(&segment, messages);
+    report(format_args!("{joins} joins among {messages} messages and {skips} skips: all exact"));
+    drop(held);
+}
+
+/// Joins, waits for a message, and finds out from which number on it is owed messages.
+fn expect_promise(segment: &Arc<Segment>, progress: &Mutex<(u64, u64)>) -> Result<(), String> {
+    let (_, before) = *progress.lock().unwrap();
+    let raw = RawConsumer::new(Arc::clone(segment), Reading::KeepLast).unwrap();
+    let (after, _) = *progress.lock().unwrap();
+    let mut consumer = Consumer::<Message>::new(raw);
+    let message = consumer.recv_until(Patience::endless()).ok_or("nothing comes")?;
+    let (_, number) = message.tag().ok_or("a torn message")?;
+    let stats = consumer.stats();
+    let first = (u64::from(number) + 1).wrapping_sub(stats.received + stats.lost);
+    if consumer.raw().sequence() != u64::from(number) + 1 {
+        return Err(format!("{} is called {}", number + 1, consumer.raw().sequence()));
+    }
+    if !(before..=after).contains(&first) {
+        return Err(format!("owed from {first} on, but joined at {before} to {after}: {stats:?}"));
+    }
+    Ok(())
+}
+
+/// However far the writer goes between two looks of somebody who joins.
+#[test]
+fn a_count_of_skips_is_put_where_it_belongs() {
+    for (before, after) in [(0, 0), (1, 2), (1000, 5000), (1 << 40, (1 << 40) + 100_000)] {
+        for skip in [before, (before + after) / 2, after] {
+            let skips = Skips::from_word(Skips::new(7, skip).to_word());
+            assert_eq!(skips.position(before, after), skip + 1, "{before} {after}");
+        }
+        let old = Skips::new(7, before.wrapping_sub(1) % (1 << 50));
+        assert_eq!(old.position(before, after), before);
+    }
+    // Counted, but the head is not past it yet: not before the head.
+    assert!(!Skips::new(7, 10).all_before(8, 10));
+    assert!(!Skips::new(7, 9).all_before(8, 10));
+    assert!(Skips::new(7, 7).all_before(8, 10));
+}
+
+/// Those who borrow and die leave nothing behind that the next send does not take back.
+#[test]
+fn readers_that_die_with_borrowed_messages_leave_nothing_behind() {
+    let cycles = rounds(60, 2000);
+    let dir = spawn::shm_dir();
+    let segment = segment(&spawn::namespace(dir.path()), Reliability::BestEffort);
+    let mut producer = producer(&segment);
+    let mut refused = 0;
+    for cycle in 0..cycles {
+        let pid = common::fork(|| borrow_and_die(dir.path()));
+        let mut status = 0;
+        let mut number = 0;
+        eventually("a death", || {
+            number += 1;
+            refused += u64::from(producer.send(Message::new(1, number)).is_err());
+            // SAFETY: `status` is valid for the write.
+            unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) == pid }
+        });
+        assert!(libc::WIFSIGNALED(status), "cycle {cycle}: it was to be killed");
+        for number in 0..4 * CAPACITY as u32 {
+            refused += u64::from(producer.send(Message::new(2, number)).is_err());
+        }
+        expect_vacant(&segment, cycle);
+    }
+    assert_eq!(refused, 0);
+    report(format_args!("{cycles} readers borrowed and died: no place, pin or bit is left"));
+}
+
+/// In a forked child: opens the topic anew, borrows all it can, and is killed.
+fn borrow_and_die(dir: &std::path::Path) -> bool {
+    let segment = segment(&spawn::namespace(dir), Reliability::BestEffort);
+    let raw = RawConsumer::new(segment, Reading::KeepLast).unwrap();
+    let mut consumer = Consumer::<Message>::new(raw);
+    let mut held = Vec::new();
+    while held.len() < 5 {
+        held.extend(consumer.borrow().unwrap());
+    }
+    // SAFETY: the calls take no pointer.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    unreachable!();
+}
+
+/// No place is taken, pinned, waited at or set aside for pins.
+#[track_caller]
+fn expect_vacant(segment: &Segment, cycle: u64) {
+    let wait = segment.wait_block(Access::Read).unwrap();
+    for bits in [&wait.waiters, &wait.pinners, &wait.room_waiters] {
+        assert_eq!(bits.load(Ordering::Relaxed), 0, "cycle {cycle}");
+    }
+    for reader in 0..segment.shape().request().reader_limit {
+        let block = segment.reader_block(reader, Access::Read).unwrap();
+        let words = block.pins.iter().chain([&block.owner, &block.pin_limit]);
+        assert!(words.map(|word| word.load(Ordering::Relaxed)).all(|word| word == 0));
+    }
+}
