@@ -164,12 +164,15 @@ enum Job {
     Open(Way),
     /// Sleep for each message of a round; answer with the ticks from send to return.
     Sleep { way: Way, plan: WakeupPlan },
+    /// Close all ways: what they leave behind when they are killed is not ours to clear up.
+    Close,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Answer {
     Opened { pid: u32 },
     Woken(Samples),
+    Closed,
 }
 
 /// One round.
@@ -280,8 +283,18 @@ impl WakeupPair {
         }
         match self.peer.finish()? {
             Answer::Woken(latency) => Ok(Woken { latency, send }),
-            Answer::Opened { .. } => Err(PeerError::Failed("another job's answer".into()).into()),
+            _ => Err(PeerError::Failed("another job's answer".into()).into()),
         }
+    }
+
+    /// Closes both ends of all ways.
+    ///
+    /// # Errors
+    ///
+    /// [`WakeupError::Peer`].
+    pub fn close(mut self) -> Result<(), WakeupError> {
+        self.peer.call(Job::Close)?;
+        Ok(())
     }
 
     /// Returns when the far end has been asleep for message `number` for a while.
@@ -342,6 +355,10 @@ pub fn serve_child(context: &ChildContext) -> ExitCode {
         Job::Sleep { way, plan } => {
             let sleeper = sleepers.get_mut(&way).ok_or("the way is not open")?;
             sleep_for_each(sleeper.as_mut(), common.blocked(), &plan).map(Answer::Woken)
+        }
+        Job::Close => {
+            sleepers.clear();
+            Ok(Answer::Closed)
         }
     })
 }

@@ -109,6 +109,7 @@ fn wake(session: &mut Session, private: &PrivateNamespace) -> Result<(), Box<dyn
         }
     }
     progress.finish();
+    pair.close()?;
     for one in &all {
         let row = Row::samples(one.way.id(), &one.latency, session.clock.ns_per_tick());
         let send = one.send.percentiles(session.clock.ns_per_tick());
