@@ -322,7 +322,8 @@ fn holds_its_capacity_and_no_more<C: Channel>() {
 
 /// Whatever was sent and received, and whoever leaves first, nothing is dropped twice or forgotten.
 fn drops_every_message_once<C: Channel>() {
-    for capacity in [1, 2, 3, 8] {
+    let capacities: &[usize] = if cfg!(miri) { &[1, 2] } else { &[1, 2, 3, 8] };
+    for &capacity in capacities {
         for sent in 0..=2 * capacity {
             for received in 0..=sent {
                 for sender_first in [true, false] {

@@ -12,6 +12,9 @@ use noise::rounds;
 
 const CAPACITIES: [usize; 4] = [1, 2, 7, 64];
 const SENDERS: u64 = 4;
+/// Whether the blocking calls take part in the exchanges.
+// WHY: a futex looks at one half of a word of 64 bits, which miri takes for an access of its own.
+const BLOCKING: bool = cfg!(not(miri));
 
 /// Messages of each sender and capacity.
 fn messages() -> u64 {
@@ -53,7 +56,7 @@ macro_rules! send_all {
     ($tx:ident, $ledger:ident, $sender:expr, $each:expr) => {
         for number in 0..$each {
             let mut message = $ledger.message(tag($sender, number));
-            if number % 3 == 0 {
+            if BLOCKING && number % 3 == 0 {
                 $tx.send(message).unwrap();
                 continue;
             }
@@ -71,8 +74,11 @@ macro_rules! receive_all {
     ($rx:ident) => {{
         let mut account = Account::default();
         for turn in 0_u64.. {
-            let received =
-                if turn % 3 == 0 { $rx.recv().map_err(TryRecvError::from) } else { $rx.try_recv() };
+            let received = if BLOCKING && turn % 3 == 0 {
+                $rx.recv().map_err(TryRecvError::from)
+            } else {
+                $rx.try_recv()
+            };
             match received {
                 Ok(message) => account.take(&message),
                 Err(TryRecvError::Empty) => thread::yield_now(),
