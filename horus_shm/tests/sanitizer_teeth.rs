@@ -117,7 +117,7 @@ fn bites() -> &'static [Bite] {
 mod thread {
     use std::cell::UnsafeCell;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     use horus_shm::copy;
     use horus_shm::lane::{LaneReader, LaneWriter, Polled, UNGATED};
@@ -125,7 +125,7 @@ mod thread {
     use horus_shm::memory::LaneMemory;
     use horus_shm::sync::Edge;
 
-    const MESSAGES: u64 = 20_000;
+    const MESSAGES: u64 = 200;
 
     #[derive(Debug, Default)]
     struct Slot {
@@ -212,14 +212,20 @@ mod thread {
         fn prefetch(&self, _index: u64) {}
     }
 
-    /// Streams through the lane from thread to thread; what arrives is whole either way.
+    /// Streams through the lane from thread to thread. Each slot is written again after it was read,
+    /// so what arrives is whole either way; but nothing says to the language that it is after.
     pub(crate) fn stream<const WORDS: bool>() {
         let lane = Lane::<WORDS>::default();
         let mut reader = LaneReader::new(lane.clone(), 0, UNGATED, false);
+        let read = &AtomicU64::new(0);
         std::thread::scope(|scope| {
-            scope.spawn(move || {
+            let writing = scope.spawn(move || {
                 let mut writer = LaneWriter::new(lane, 0, false, false);
                 for number in 0..MESSAGES {
+                    // Relaxed: orders nothing.
+                    while number >= read.load(Ordering::Relaxed) + 2 {
+                        std::thread::yield_now();
+                    }
                     let message = [number; 4];
                     // SAFETY: the message has 32 bytes, and this is the only writer.
                     unsafe { writer.write(message.as_ptr().cast(), 32) }.unwrap();
@@ -230,7 +236,11 @@ mod thread {
                 // SAFETY: there is room for 32 bytes.
                 let polled = unsafe { reader.read(message.as_mut_ptr().cast(), 32) };
                 assert!(polled != Polled::Message || message == [message[0]; 4], "torn");
+                read.store(reader.position(), Ordering::Relaxed);
+                std::thread::yield_now();
             }
+            // WHY: ThreadSanitizer understands a join, but not the end of a scope.
+            writing.join().unwrap();
         });
     }
 }
