@@ -251,8 +251,12 @@ fn bites() -> &'static [Bite] {
         Bite { role: "arithmetic", bug: realtime::reckon, said: &[] },
         Bite { role: "allocation", bug: realtime::allocate, said: &["`malloc`"] },
         Bite { role: "lock", bug: realtime::lock, said: &["`pthread_mutex_lock`"] },
-        // What the documentation excepts: a full ring asks the kernel for the reader in the way.
-        Bite { role: "send_into_a_full_ring", bug: realtime::send_when_full, said: &["`fcntl"] },
+        // What the documentation excepts: a receiver maps the lane of a publisher that came later.
+        Bite {
+            role: "first_look_at_a_lane",
+            bug: realtime::look_for_the_first_time,
+            said: &["unsafe-library-call", "horus_shm/src/consumer/raw.rs"],
+        },
     ]
 }
 
@@ -260,7 +264,7 @@ fn bites() -> &'static [Bite] {
 mod realtime {
     use std::hint::black_box;
 
-    use horus_shm::{Namespace, NamespaceConfig, NamespaceName, Producer, RingOptions, SpscShm};
+    use horus_shm::{Consumer, FanoutShm, Namespace, NamespaceConfig, NamespaceName, RingOptions};
 
     #[sanitize(realtime = "nonblocking")]
     pub(crate) fn reckon() {
@@ -282,16 +286,17 @@ mod realtime {
     }
 
     #[sanitize(realtime = "nonblocking")]
-    fn send(producer: &mut Producer<u64>) -> bool {
-        producer.send(1).is_ok()
+    fn recv(consumer: &mut Consumer<u64>) -> Option<u64> {
+        consumer.recv()
     }
 
-    pub(crate) fn send_when_full() {
+    pub(crate) fn look_for_the_first_time() {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
         let namespace = Namespace::open(&config).unwrap();
-        let ring = SpscShm::<u64>::create(&namespace, "full", &RingOptions::capacity(2)).unwrap();
-        let (mut producer, _consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
-        (0..3).for_each(|_| drop(black_box(send(&mut producer))));
+        let ring = FanoutShm::<u64>::create(&namespace, "new", &RingOptions::default()).unwrap();
+        let mut consumer = ring.consumer().unwrap();
+        let _producer = ring.producer().unwrap();
+        assert_eq!(recv(&mut consumer), None);
     }
 }
