@@ -7,6 +7,7 @@
 #![cfg_attr(horus_sanitizer = "realtime", feature(sanitize))]
 
 mod common;
+mod spawn;
 
 use common::{outcome, result, role};
 
@@ -27,7 +28,8 @@ fn child_role() {
 #[test]
 fn the_sanitizer_bites() {
     for Bite { role, said, .. } in bites() {
-        let outcome = outcome(role);
+        let dir = spawn::shm_dir();
+        let outcome = outcome(role, dir.path());
         let errors = String::from_utf8_lossy(&outcome.stderr);
         assert_eq!(outcome.status.success(), said.is_empty(), "{role}: {errors}");
         for words in *said {
@@ -264,7 +266,7 @@ fn bites() -> &'static [Bite] {
 mod realtime {
     use std::hint::black_box;
 
-    use horus_shm::{Consumer, FanoutShm, Namespace, NamespaceConfig, NamespaceName, RingOptions};
+    use horus_shm::{Consumer, FanoutShm, RingOptions};
 
     #[sanitize(realtime = "nonblocking")]
     pub(crate) fn reckon() {
@@ -291,9 +293,7 @@ mod realtime {
     }
 
     pub(crate) fn look_for_the_first_time() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
-        let namespace = Namespace::open(&config).unwrap();
+        let namespace = crate::spawn::inherited_namespace();
         let ring = FanoutShm::<u64>::create(&namespace, "new", &RingOptions::default()).unwrap();
         let mut consumer = ring.consumer().unwrap();
         let _producer = ring.producer().unwrap();
