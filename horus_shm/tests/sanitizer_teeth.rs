@@ -7,6 +7,7 @@
 #![cfg_attr(horus_sanitizer = "realtime", feature(sanitize))]
 
 mod common;
+mod spawn;
 
 use common::{outcome, result, role};
 
@@ -27,7 +28,8 @@ fn child_role() {
 #[test]
 fn the_sanitizer_bites() {
     for Bite { role, said, .. } in bites() {
-        let outcome = outcome(role);
+        let dir = spawn::shm_dir();
+        let outcome = outcome(role, dir.path());
         let errors = String::from_utf8_lossy(&outcome.stderr);
         assert_eq!(outcome.status.success(), said.is_empty(), "{role}: {errors}");
         for words in *said {
@@ -117,7 +119,7 @@ fn bites() -> &'static [Bite] {
 mod thread {
     use std::cell::UnsafeCell;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     use horus_shm::copy;
     use horus_shm::lane::{LaneReader, LaneWriter, Polled, UNGATED};
@@ -125,7 +127,7 @@ mod thread {
     use horus_shm::memory::LaneMemory;
     use horus_shm::sync::Edge;
 
-    const MESSAGES: u64 = 20_000;
+    const MESSAGES: u64 = 200;
 
     #[derive(Debug, Default)]
     struct Slot {
@@ -212,14 +214,20 @@ mod thread {
         fn prefetch(&self, _index: u64) {}
     }
 
-    /// Streams through the lane from thread to thread; what arrives is whole either way.
+    /// Streams through the lane from thread to thread. Each slot is written again after it was read,
+    /// so what arrives is whole either way; but nothing says to the language that it is after.
     pub(crate) fn stream<const WORDS: bool>() {
         let lane = Lane::<WORDS>::default();
         let mut reader = LaneReader::new(lane.clone(), 0, UNGATED, false);
+        let read = &AtomicU64::new(0);
         std::thread::scope(|scope| {
-            scope.spawn(move || {
+            let writing = scope.spawn(move || {
                 let mut writer = LaneWriter::new(lane, 0, false, false);
                 for number in 0..MESSAGES {
+                    // Relaxed: orders nothing.
+                    while number >= read.load(Ordering::Relaxed) + 2 {
+                        std::thread::yield_now();
+                    }
                     let message = [number; 4];
                     // SAFETY: the message has 32 bytes, and this is the only writer.
                     unsafe { writer.write(message.as_ptr().cast(), 32) }.unwrap();
@@ -230,7 +238,11 @@ mod thread {
                 // SAFETY: there is room for 32 bytes.
                 let polled = unsafe { reader.read(message.as_mut_ptr().cast(), 32) };
                 assert!(polled != Polled::Message || message == [message[0]; 4], "torn");
+                read.store(reader.position(), Ordering::Relaxed);
+                std::thread::yield_now();
             }
+            // WHY: ThreadSanitizer understands a join, but not the end of a scope.
+            writing.join().unwrap();
         });
     }
 }
@@ -241,8 +253,12 @@ fn bites() -> &'static [Bite] {
         Bite { role: "arithmetic", bug: realtime::reckon, said: &[] },
         Bite { role: "allocation", bug: realtime::allocate, said: &["`malloc`"] },
         Bite { role: "lock", bug: realtime::lock, said: &["`pthread_mutex_lock`"] },
-        // What the documentation excepts: a full ring asks the kernel for the reader in the way.
-        Bite { role: "send_into_a_full_ring", bug: realtime::send_when_full, said: &["`fcntl"] },
+        // What the documentation excepts: a receiver maps the lane of a publisher that came later.
+        Bite {
+            role: "first_look_at_a_lane",
+            bug: realtime::look_for_the_first_time,
+            said: &["unsafe-library-call", "horus_shm/src/consumer/raw.rs"],
+        },
     ]
 }
 
@@ -250,7 +266,7 @@ fn bites() -> &'static [Bite] {
 mod realtime {
     use std::hint::black_box;
 
-    use horus_shm::{Namespace, NamespaceConfig, NamespaceName, Producer, RingOptions, SpscShm};
+    use horus_shm::{Consumer, FanoutShm, RingOptions};
 
     #[sanitize(realtime = "nonblocking")]
     pub(crate) fn reckon() {
@@ -272,16 +288,15 @@ mod realtime {
     }
 
     #[sanitize(realtime = "nonblocking")]
-    fn send(producer: &mut Producer<u64>) -> bool {
-        producer.send(1).is_ok()
+    fn recv(consumer: &mut Consumer<u64>) -> Option<u64> {
+        consumer.recv()
     }
 
-    pub(crate) fn send_when_full() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
-        let namespace = Namespace::open(&config).unwrap();
-        let ring = SpscShm::<u64>::create(&namespace, "full", &RingOptions::capacity(2)).unwrap();
-        let (mut producer, _consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
-        (0..3).for_each(|_| drop(black_box(send(&mut producer))));
+    pub(crate) fn look_for_the_first_time() {
+        let namespace = crate::spawn::inherited_namespace();
+        let ring = FanoutShm::<u64>::create(&namespace, "new", &RingOptions::default()).unwrap();
+        let mut consumer = ring.consumer().unwrap();
+        let _producer = ring.producer().unwrap();
+        assert_eq!(recv(&mut consumer), None);
     }
 }

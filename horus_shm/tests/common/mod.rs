@@ -94,13 +94,13 @@ impl Guard {
 fn command(role: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
-    command.env(ROLE_VARIABLE, role);
+    command.env(ROLE_VARIABLE, role).env_remove("HORUS_NAMESPACE");
     command
 }
 
-/// Has a child play `role` to its end, whatever that is.
-pub fn outcome(role: &str) -> process::Output {
-    command(role).stdin(Stdio::null()).output().unwrap()
+/// Has a child play `role` to its end, whatever that is, with `dir` as its `$HORUS_SHM_DIR`.
+pub fn outcome(role: &str, dir: &Path) -> process::Output {
+    command(role).env("HORUS_SHM_DIR", dir).stdin(Stdio::null()).output().unwrap()
 }
 
 /// A process that plays a role; killed when dropped.
@@ -115,7 +115,6 @@ impl Child {
     pub fn spawn(role: &str, dir: &Path) -> Self {
         let mut process = command(role)
             .env("HORUS_SHM_DIR", dir)
-            .env_remove("HORUS_NAMESPACE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
