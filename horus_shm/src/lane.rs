@@ -15,7 +15,7 @@ use crate::memory::LaneMemory;
 use crate::sync::{Word, edge};
 
 pub use in_place::{
-    Blocked, InPlace, Pinned, count, count_all, let_go, number_at, take_pin, unpin,
+    Blocked, Copying, InPlace, Pinned, count, count_all, let_go, number_at, take_pin, unpin,
 };
 
 /// A reader that was lapped this often within one call gives up until the next call.

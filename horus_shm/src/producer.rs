@@ -262,23 +262,30 @@ impl RawProducer {
         Ok(())
     }
 
-    /// Takes the next slot that nobody has pinned.
+    /// Takes the next slot that nobody has pinned; if there is none, one that is only being copied.
     fn begin(&mut self) -> Result<u64, NoRoom> {
-        // Every slot is looked at once, and every reader is asked for once.
         let request = *self.segment.shape().request();
-        for _ in 0..=request.capacity + u64::from(request.reader_limit) {
-            match self.writer.begin() {
+        let mut skips = 0;
+        // Every slot is looked at twice, and every reader is asked for once.
+        for _ in 0..2 * request.capacity + u64::from(request.reader_limit) {
+            let begun = if skips < request.capacity {
+                self.writer.begin()
+            } else {
+                self.writer.begin_over_copies()
+            };
+            match begun {
                 Ok(index) => return Ok(index),
                 Err(Blocked::NoRoom) => return Err(NoRoom),
                 Err(Blocked::Pinned { reader }) => {
                     // WHY: the pins of the dead do not count.
                     if !place::reap(&self.segment, reader) {
                         self.writer.skip();
+                        skips += 1;
                     }
                 }
             }
         }
-        // Every slot is pinned, which only a damaged file can say.
+        // Every slot is borrowed, which only a damaged file can say.
         Err(NoRoom)
     }
 

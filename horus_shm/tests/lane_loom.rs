@@ -92,6 +92,7 @@ models! {
         a_successor_goes_on_after_a_skip,
         the_latest_is_found_behind_skips,
         an_observer_sees_whole_messages,
+        a_copy_that_is_not_spared_is_whole_or_none,
         a_pin_given_back_elsewhere_can_be_used_again;
     presence:
         a_topic_is_never_split,

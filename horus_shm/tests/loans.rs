@@ -6,8 +6,8 @@ mod spawn;
 
 use common::Child;
 use horus_shm::{
-    BorrowError, FanoutShm, LoanError, Namespace, OpenError, PodShm, RawConsumer, RawProducer,
-    Reading, Request, RingOptions, Sample, Segment, TopicName, TypeInfo,
+    Access, BorrowError, FanoutShm, LoanError, Namespace, OpenError, PodShm, RawConsumer,
+    RawProducer, Reading, Request, RingOptions, Sample, Segment, TopicName, TypeInfo,
 };
 use std::sync::Arc;
 
@@ -118,6 +118,27 @@ fn all_readers_together_hold_half_a_lane_at_most() {
     assert!(held.iter().all(|frame| frame[511] + 1 == frame.sequence()));
     drop(held.pop());
     assert!(consumers[1].borrow().unwrap().is_some());
+}
+
+/// A copy takes no time that anybody can rely on: its reader may be stopped in it.
+#[test]
+fn a_send_finds_a_slot_however_many_readers_copy() {
+    let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(4)).unwrap();
+    let mut producer = ring.producer().unwrap();
+    let mut consumers: Vec<_> = (0..5).map(|_| ring.consumer().unwrap()).collect();
+    (0..2).for_each(|number| producer.send([number; 512]).unwrap());
+    let held: Vec<_> = (0..2).map(|_| consumers[0].borrow().unwrap().unwrap()).collect();
+    // As if each of the others had stopped while it copied from another slot.
+    for slot in 0..4 {
+        let block = ring.segment().reader_block(1 + slot, Access::Write).unwrap();
+        let copy_pin = block.pins.last().unwrap();
+        copy_pin.store(u64::from(slot) + 1, std::sync::atomic::Ordering::Relaxed);
+    }
+    for number in 2..100 {
+        assert!(producer.send([number; 512]).is_ok(), "refused");
+    }
+    assert!(held.iter().all(|frame| frame[511] + 1 == frame.sequence()));
+    assert_eq!(producer.position(), 100);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub trait InPlace: LaneMemory {
     /// A bit for each announced reader that pins slots.
     fn pinners(&self) -> &Self::Word;
 
-    /// Pins of a reader.
+    /// Pins of a reader. The last one is for copies.
     fn pins(&self) -> u32 {
         PINS_PER_READER as u32
     }
@@ -71,6 +71,21 @@ impl<M: InPlace + Clone> LaneWriter<M> {
     ///
     /// [`Blocked`].
     pub fn begin(&mut self) -> Result<u64, Blocked> {
+        self.begin_beside(self.memory.pins())
+    }
+
+    /// [`Self::begin`] where every slot is pinned, some only while they are copied: those readers
+    /// look at the stamp once more, and may lose.
+    ///
+    /// # Errors
+    ///
+    /// [`Blocked`].
+    pub fn begin_over_copies(&mut self) -> Result<u64, Blocked> {
+        self.begin_beside(self.memory.pins() - 1)
+    }
+
+    /// Takes the next slot, unless it is under one of the first `pins` pins of a reader.
+    fn begin_beside(&mut self, pins: u32) -> Result<u64, Blocked> {
         if self.pos >= self.limit && !self.find_room() {
             return Err(Blocked::NoRoom);
         }
@@ -79,14 +94,14 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         self.memory.stamp(index).set(writing(self.pos));
         // ORDERING(pin): pairs with the fence in `LaneReader::pin`.
         self.memory.fence(edge::PIN_SCAN);
-        match self.pinned(index) {
+        match self.pinned(index, pins) {
             Some(reader) => Err(Blocked::Pinned { reader }),
             None => Ok(index),
         }
     }
 
-    /// Who has pinned slot `index`.
-    fn pinned(&self, index: u64) -> Option<u32> {
+    /// Who has pinned slot `index` with one of its first `pins` pins.
+    fn pinned(&self, index: u64, pins: u32) -> Option<u32> {
         let tag = tag(self.memory.lane(), index);
         // Relaxed: the fence in `begin` orders it after the stamp.
         let mut readers = self.memory.pinners().get();
@@ -94,7 +109,7 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         while readers != 0 {
             let reader = readers.trailing_zeros();
             readers &= readers - 1;
-            for pin in 0..self.memory.pins() {
+            for pin in 0..pins {
                 // ORDERING(pinned): pairs with the stores in `LaneReader::pin` and `unpin`.
                 if self.memory.pin(reader, pin).load(edge::PIN_SEE) == tag {
                     return Some(reader);
@@ -182,6 +197,18 @@ pub struct Pinned {
     pub bytes: u64,
     /// Number of the message, as its lane counts from 1 on.
     pub number: u64,
+}
+
+/// How a message is copied out of a pinnable lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copying {
+    /// The newest message, not the next one.
+    pub latest: bool,
+    /// Messages have a length of their own, and no more is copied.
+    pub sized: bool,
+    /// An announced reader, and its pin for copies, so that writers spare the slot while they can;
+    /// `None` for readers that may not write.
+    pub pin: Option<(u32, u32)>,
 }
 
 impl<M: InPlace + Clone> LaneReader<M> {
@@ -295,8 +322,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
         self.first_number.zip(self.next_number)
     }
 
-    /// Copies the next message, or the newest one, into `dst` without pinning it: for readers that
-    /// may not write. Its length is at most `bytes`.
+    /// Copies the next message, or the newest one, into `dst`. Its length is at most `bytes`.
     ///
     /// # Errors
     ///
@@ -305,15 +331,26 @@ impl<M: InPlace + Clone> LaneReader<M> {
     /// # Safety
     ///
     /// As [`Self::read`].
-    pub unsafe fn peek(
+    pub unsafe fn copy(
         &mut self,
         dst: *mut u8,
         bytes: usize,
-        latest: bool,
+        copying: Copying,
     ) -> Result<Pinned, Polled> {
-        // SAFETY: the caller's contract.
-        let attempt = |this: &mut Self| unsafe { this.try_peek(dst, bytes, latest) };
-        if latest { self.walk_to_latest(attempt) } else { self.walk(attempt) }
+        let attempt = |this: &mut Self| {
+            if let Some((reader, pin)) = copying.pin
+                && !this.pin(reader, pin)
+            {
+                return None;
+            }
+            // SAFETY: the caller's contract.
+            let copied = unsafe { this.try_copy(dst, bytes, copying) };
+            if let Some((reader, pin)) = copying.pin {
+                unpin(this.memory.pin(reader, pin));
+            }
+            copied
+        };
+        if copying.latest { self.walk_to_latest(attempt) } else { self.walk(attempt) }
     }
 
     /// Copies the message of the current position, if that is what the slot still holds then.
@@ -321,23 +358,25 @@ impl<M: InPlace + Clone> LaneReader<M> {
     /// # Safety
     ///
     /// As [`Self::read`].
-    unsafe fn try_peek(&mut self, dst: *mut u8, bytes: usize, by_choice: bool) -> Option<Pinned> {
+    unsafe fn try_copy(&mut self, dst: *mut u8, bytes: usize, copying: Copying) -> Option<Pinned> {
         let (index, want) = (self.pos & self.mask, published(self.pos));
-        // SAFETY: the caller's contract.
-        unsafe { self.memory.load_racing(index, dst, bytes) };
         // Relaxed, both: they count only if the slot still holds this message below.
         let number = self.memory.number(index).get();
-        let length = self.memory.length(index).get();
+        let length = self.memory.length(index).get().min(bytes as u64);
+        // WHY: where all messages are of one size all is copied, whatever a damaged length says:
+        // the caller takes every byte for written.
+        let copied = if copying.sized { length as usize } else { bytes };
+        // SAFETY: the caller's contract; no more than `bytes`.
+        unsafe { self.memory.load_racing(index, dst, copied) };
         // ORDERING(overwrite): pairs with the fence in `LaneWriter::begin`, which is stronger.
         self.memory.fence(edge::OVERWRITE_CHECK);
         // Relaxed: the fence orders it after the payload.
         if self.memory.stamp(index).get() != want {
             return None;
         }
-        self.account(number, by_choice);
+        self.account(number, copying.latest);
         self.advance(self.pos + 1);
-        let bytes = length.min(bytes as u64);
-        Some(Pinned { index, bytes, number: number.wrapping_add(1) })
+        Some(Pinned { index, bytes: length, number: number.wrapping_add(1) })
     }
 }
 

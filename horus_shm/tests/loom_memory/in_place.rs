@@ -1,8 +1,8 @@
 //! The ends of a modelled lane whose messages are written and read in place.
 
 use horus_shm::lane::{
-    Blocked, InPlace, LaneReader, LaneWriter, Pinned, Polled, UNGATED, count, let_go, take_pin,
-    unpin,
+    self, Blocked, InPlace, LaneReader, LaneWriter, Pinned, Polled, UNGATED, count, let_go,
+    take_pin, unpin,
 };
 use horus_shm::memory::LaneMemory;
 use horus_shm::sync::Word;
@@ -37,16 +37,7 @@ impl Lender {
         for _ in 0..=self.0.memory().capacity() {
             match self.0.begin() {
                 Ok(index) => {
-                    let bytes = [message(self.0.number()); 2];
-                    let (memory, src) = (self.0.memory(), bytes.as_ptr().cast());
-                    // SAFETY: a message is readable for its size; the slot is this end's.
-                    unsafe {
-                        match memory.copying() {
-                            Copying::Racing => memory.store_racing(index, src, MESSAGE_BYTES),
-                            Copying::Exclusive => memory.store_exclusive(index, src, MESSAGE_BYTES),
-                        }
-                    };
-                    self.0.commit(MESSAGE_BYTES as u64);
+                    self.fill(index);
                     return true;
                 }
                 Err(Blocked::Pinned { .. }) => self.0.skip(),
@@ -54,6 +45,24 @@ impl Lender {
             }
         }
         false
+    }
+
+    /// Sends the next message into the next slot, which at most copies are under way from.
+    pub(crate) fn send_over_copies(&mut self) {
+        let index = self.0.begin_over_copies().unwrap();
+        self.fill(index);
+    }
+
+    fn fill(&mut self, index: u64) {
+        let bytes = [message(self.0.number()); 2];
+        let (memory, src) = (self.0.memory(), bytes.as_ptr().cast());
+        match memory.copying() {
+            // SAFETY: a message is readable for its size; the slot is this end's.
+            Copying::Racing => unsafe { memory.store_racing(index, src, MESSAGE_BYTES) },
+            // SAFETY: as above.
+            Copying::Exclusive => unsafe { memory.store_exclusive(index, src, MESSAGE_BYTES) },
+        }
+        self.0.commit(MESSAGE_BYTES as u64);
     }
 
     /// Messages sent so far, by all owners.
@@ -163,9 +172,19 @@ impl Borrower {
 
     /// As an observer: without a pin.
     pub(crate) fn peek(&mut self, latest: bool) -> bool {
+        self.copy_out(lane::Copying { latest, sized: false, pin: None })
+    }
+
+    /// Copies under the pin for that, whether writers can spare the slot or not.
+    pub(crate) fn copy_under_pin(&mut self, latest: bool) -> bool {
+        let pin = Some((self.me, super::PINS - 1));
+        self.copy_out(lane::Copying { latest, sized: false, pin })
+    }
+
+    fn copy_out(&mut self, copying: lane::Copying) -> bool {
         let mut bytes = [0_u64; 2];
         // SAFETY: a message is writable for its size.
-        let seen = unsafe { self.reader.peek(bytes.as_mut_ptr().cast(), MESSAGE_BYTES, latest) };
+        let seen = unsafe { self.reader.copy(bytes.as_mut_ptr().cast(), MESSAGE_BYTES, copying) };
         if let Ok(Pinned { number, .. }) = seen {
             self.received += 1;
             assert_eq!(bytes, [message(number - 1); 2], "torn, or not of its number");
@@ -204,13 +223,12 @@ impl Handed {
 fn check(lane: &LoomLane, pinned: Pinned) {
     let mut bytes = [0_u64; 2];
     let dst = bytes.as_mut_ptr().cast();
-    // SAFETY: a message is writable for its size; the slot is pinned.
-    unsafe {
-        match lane.copying() {
-            Copying::Racing => lane.load_racing(pinned.index, dst, MESSAGE_BYTES),
-            Copying::Exclusive => lane.load_exclusive(pinned.index, dst, MESSAGE_BYTES),
-        }
-    };
+    match lane.copying() {
+        // SAFETY: a message is writable for its size; the slot is pinned.
+        Copying::Racing => unsafe { lane.load_racing(pinned.index, dst, MESSAGE_BYTES) },
+        // SAFETY: as above.
+        Copying::Exclusive => unsafe { lane.load_exclusive(pinned.index, dst, MESSAGE_BYTES) },
+    }
     assert_eq!(bytes, [message(pinned.number - 1); 2], "not the message that was pinned");
     assert_eq!(pinned.bytes, MESSAGE_BYTES as u64, "not its length");
 }

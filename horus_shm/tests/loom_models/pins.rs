@@ -172,6 +172,27 @@ pub(crate) fn an_observer_sees_whole_messages() {
     }
 }
 
+/// Nor is a reader whose copy is not spared, as every slot was pinned.
+pub(crate) fn a_copy_that_is_not_spared_is_whole_or_none() {
+    for latest in [false, true] {
+        explore(3, move || {
+            let lane = LoomLane::pinnable((1, 0), 1, Copying::Racing, DEAD);
+            let mut lender = Lender::first(&lane);
+            let mut borrower = Borrower::join(&lane, 0);
+            assert!(lender.send());
+            let reading = thread::spawn(move || {
+                borrower.copy_under_pin(latest);
+                borrower.copy_under_pin(latest);
+                borrower
+            });
+            lender.send_over_copies();
+            let mut borrower = reading.join().unwrap();
+            borrower.copy_under_pin(latest);
+            borrower.finish(2);
+        });
+    }
+}
+
 /// A pin that another thread gave back is not taken away from its next message.
 pub(crate) fn a_pin_given_back_elsewhere_can_be_used_again() {
     explore(3, || {

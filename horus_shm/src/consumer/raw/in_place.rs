@@ -1,8 +1,7 @@
 //! Reading where the messages lie: copies under a pin, and messages that are borrowed.
 
 use super::{Arrival, RawConsumer};
-use crate::lane::{InPlace, Polled, let_go, take_pin, unpin};
-use crate::memory::LaneMemory;
+use crate::lane::{Copying, Polled, let_go, take_pin};
 use crate::place::{COPY_PIN, Place};
 use crate::sample::{BorrowError, RawSample};
 use crate::sync::Word;
@@ -41,8 +40,8 @@ impl RawConsumer {
         Err(nothing)
     }
 
-    /// Copies the next message of a lane, or its newest one, into `dst`, under a pin: nobody writes
-    /// what is being copied.
+    /// Copies the next message of a lane, or its newest one, into `dst`, under a pin: writers
+    /// spare what is being copied for as long as they have another slot.
     ///
     /// # Safety
     ///
@@ -54,26 +53,12 @@ impl RawConsumer {
         bytes: usize,
         latest: bool,
     ) -> Result<Arrival, Polled> {
-        let reader = &mut self.lanes[lane].reader;
-        let Some(place) = &self.place else {
-            // SAFETY: the caller's contract.
-            let seen = unsafe { reader.peek(dst, bytes, latest) }?;
-            return Ok(Arrival { number: seen.number, bytes: seen.bytes as usize });
-        };
-        let pinned = if latest {
-            reader.hold_latest(place.index(), COPY_PIN)?
-        } else {
-            reader.hold(place.index(), COPY_PIN)?
-        };
-        // WHY: of a message that is always of one size all is copied, whatever a damaged length
-        // says: the caller takes every byte for written.
+        let pin = self.place.as_ref().map(|place| (place.index(), COPY_PIN));
         let sized = self.segment.shape().request().sized;
-        let bytes = if sized { bytes.min(pinned.bytes as usize) } else { bytes };
-        let memory = reader.memory();
-        // SAFETY: the caller's contract; the pin keeps the writer out of the slot.
-        unsafe { memory.load_exclusive(pinned.index, dst, bytes) };
-        unpin(memory.pin(place.index(), COPY_PIN));
-        Ok(Arrival { number: pinned.number, bytes })
+        let reader = &mut self.lanes[lane].reader;
+        // SAFETY: the caller's contract.
+        let copied = unsafe { reader.copy(dst, bytes, Copying { latest, sized, pin }) }?;
+        Ok(Arrival { number: copied.number, bytes: copied.bytes as usize })
     }
 
     /// Sets pins aside so that `messages` can be borrowed at a time.
