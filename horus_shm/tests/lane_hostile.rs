@@ -435,7 +435,9 @@ fn receive_somehow(consumer: &mut RawConsumer, held: &mut Vec<RawSample>, choice
         16 => {
             let watch = consumer.watch();
             let look = || watch.has_message().then_some(());
-            expect_in_time(|patience| Watch::wait_any(&[watch.clone()], patience, look));
+            expect_in_time(|patience| {
+                Watch::wait_any(std::slice::from_ref(&watch), patience, look)
+            });
         }
         17..40 => {
             if held.len() == HELD_MAX {
