@@ -317,6 +317,13 @@ impl Sweep {
         }
     }
 
+    /// See [`POINTS_MAX`].
+    fn points_max(self) -> u64 {
+        let is_long = self.kind.is_pinnable() || self.call.waits();
+        // WHY: those rows are many, and a debug build is for a quick look.
+        if cfg!(debug_assertions) && is_long { POINTS_MAX / 3 } else { POINTS_MAX }
+    }
+
     /// What a victim waits for.
     fn relieve<M: Tagged>(self, survivors: &mut Survivors<M>) {
         match self.call {
@@ -363,8 +370,9 @@ impl Sweep {
         });
         let way = Way { first, rest };
         let all = 0..=way.instructions();
-        let spare = POINTS_MAX.saturating_sub(points.len() as u64).max(POINTS_MAX / 4);
-        let stride = if *all.end() < POINTS_MAX { 1 } else { all.end().div_ceil(spare) };
+        let points_max = self.points_max();
+        let spare = points_max.saturating_sub(points.len() as u64).max(points_max / 4);
+        let stride = if *all.end() < points_max { 1 } else { all.end().div_ceil(spare) };
         points.extend(all.clone().step_by(stride as usize).chain([*all.end()]));
         points.retain(|point| all.contains(point));
         (way, points.into_iter().collect())

@@ -507,7 +507,7 @@ fn borrow_and_die(dir: &std::path::Path) -> bool {
     while held.len() < 5 {
         held.extend(consumer.borrow().unwrap());
     }
-    // SAFETY: the calls take no pointer.
+    // SAFETY: the call takes no pointer.
     unsafe { libc::raise(libc::SIGKILL) };
     unreachable!();
 }

@@ -66,7 +66,8 @@ impl Kind {
         matches!(self, Self::Spsc | Self::Mpsc | Self::Reliable | Self::PinnableReliable)
     }
 
-    const fn is_pinnable(self) -> bool {
+    /// Messages can be lent and borrowed.
+    pub const fn is_pinnable(self) -> bool {
         matches!(self, Self::Pinnable | Self::PinnableReliable)
     }
 
