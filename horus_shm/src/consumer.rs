@@ -114,10 +114,10 @@ impl<T: Pod> Consumer<T> {
             }
         }
         if let Some((lane, arrival)) = of_best {
-            if self.raw.was_disturbed() {
+            self.raw.take(lane, arrival);
+            if self.raw.confirmed() != Polled::Message {
                 return None;
             }
-            self.raw.take(lane, arrival);
         } else {
             // WHY: as after an empty look of `RawConsumer::recv`.
             std::hint::spin_loop();

@@ -263,7 +263,7 @@ impl RawConsumer {
 
     /// A message was copied out: stands by it, unless it came out of zeros that nobody shares.
     #[inline(always)]
-    fn confirmed(&mut self) -> Polled {
+    pub(super) fn confirmed(&mut self) -> Polled {
         if self.was_disturbed() {
             self.received -= 1;
             return Polled::Empty;
