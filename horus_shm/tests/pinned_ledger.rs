@@ -33,6 +33,8 @@ const SLOWNESS: [u32; 3] = [2, 10, 50];
 const PAUSES: u32 = 4;
 /// Longest that a message is held, in messages of its reader.
 const HOLD_MAX: u64 = 64;
+/// Waits of 20 ms in vain, after which a reader gives up.
+const IDLE_MAX: u32 = 1500;
 const JOINS: u64 = 5000;
 const SENDERS: [u32; 2] = [1, 2];
 
@@ -94,6 +96,15 @@ fn stream_of(segment: &Arc<Segment>, sender: u32, count: u32) {
         };
         *loan = message;
         loan.publish().unwrap();
+    }
+}
+
+/// A flag that is raised when this is dropped.
+struct Raised<'a>(&'a AtomicBool);
+
+impl Drop for Raised<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -207,14 +218,18 @@ impl Holder {
 
     /// Reads until nothing is left of `total` messages.
     fn read_all(&mut self, total: u64) {
+        let mut idle = 0;
         loop {
             if self.step() {
+                idle = 0;
                 continue;
             }
             let stats = self.consumer.stats();
             if stats.sent == total && stats.waiting == 0 {
                 return;
             }
+            idle += 1;
+            assert!(idle < IDLE_MAX, "nothing comes any more: {stats:?} of {total}");
             let patience = Patience::of(Duration::from_millis(20));
             if let Some(message) = self.consumer.recv_until(patience) {
                 self.account.take(&message);
@@ -282,10 +297,11 @@ fn threads(reliability: Reliability, each: u32) {
                 holder.end()
             })
         });
+        // WHY: a panic here must not leave the others at work for ever.
+        let _over = Raised(&is_over);
         let readers: Vec<_> = readers.collect();
         let outlived: Vec<_> =
             readers.into_iter().flat_map(|reader| reader.join().unwrap()).collect();
-        is_over.store(true, Ordering::Relaxed);
         outlived
     });
     // A later publisher in the same lanes does not touch what outlived its consumer.
@@ -424,9 +440,8 @@ fn the_first_number_promised_is_exact_in_the_middle_of_skips() {
                 progress.lock().unwrap().1 = u64::from(number) + 1;
             }
         });
-        let outcome = (0..joins).try_for_each(|_| expect_promise(&segment, &progress));
-        is_over.store(true, Ordering::Relaxed);
-        outcome.unwrap();
+        let _over = Raised(&is_over);
+        (0..joins).try_for_each(|_| expect_promise(&segment, &progress)).unwrap();
     });
     let messages = progress.lock().unwrap().0;
     let skips = expect_few_skips(&segment, messages);
