@@ -2,10 +2,13 @@
 
 CARGO ?= cargo
 
-# Where a benchmark run is kept: benchmarks/record/<cpu>/<date>/<benchmark>.json.
+# Where a run is kept: benchmarks/record/<cpu>/<date>/, <benchmark>.json and torture.txt.
 CPU := $(shell sed -n 's/(R)//g; s/(TM)//g; s/^model name[^:]*: *//p' /proc/cpuinfo | \
 	head -n 1 | tr -d '\n' | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-')
 RECORD ?= benchmarks/record/$(or $(CPU),unknown-cpu)/$(shell date +%Y-%m-%d)
+
+# `make bench BENCH="--features iceoryx2"` measures iceoryx2 as well, for comparison.
+BENCH ?=
 
 .PHONY: help demo test torture lint bench readme tools lint-tools
 
@@ -18,8 +21,8 @@ demo: tools ## runs the robot of examples/robot: five processes, one of which is
 test: tools ## runs all tests
 	$(CARGO) test --workspace --locked
 
-torture: tools ## runs all tests optimised, and the long versions of those that have one
-	HORUS_TORTURE=1 $(CARGO) test --workspace --locked --release
+torture: tools ## runs the long versions of all tests, then sanitizers; records what was reached
+	CARGO="$(CARGO)" .ci/torture "$(RECORD)"
 
 lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny, dependencies
 	$(CARGO) fmt --all --check
@@ -30,9 +33,9 @@ lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny
 
 bench: tools ## measures everything and records it in benchmarks/record
 	mkdir -p "$(RECORD)"
-	$(CARGO) build --release --locked -p horus_benchmarks
-	for benchmark in raw_baselines all_paths_latency; do \
-		$(CARGO) run --release --locked -p horus_benchmarks --bin $$benchmark -- \
+	$(CARGO) build --release --locked -p horus_benchmarks $(BENCH)
+	for benchmark in raw_baselines all_paths_latency wakeup_benchmark; do \
+		$(CARGO) run --release --locked -p horus_benchmarks $(BENCH) --bin $$benchmark -- \
 			--json "$(RECORD)/$$benchmark.json" || exit 1; \
 	done
 

@@ -21,9 +21,15 @@ enum Goal {
     NsMax(f64),
     /// At least this many messages a second.
     RateMin(f64),
+    /// At most this multiple of another row of the same run.
+    TimesRowMax(&'static str, f64),
 }
 
-const GOALS: [(&str, Goal); 11] = [
+/// Group of the settings with the ratios of rows to other rows: by row, then by the other one,
+/// median and 95 % interval.
+pub const RATIOS: &str = "ratio_to";
+
+const GOALS: [(&str, Goal); 13] = [
     ("one_way/same_thread/spsc_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/fanout_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/topic/16B", Goal::NsMax(10.0)),
@@ -35,6 +41,8 @@ const GOALS: [(&str, Goal); 11] = [
     ("one_way/cross_process/topic/1480B", Goal::RatioMax(4.0)),
     ("throughput/cross_process/spsc_shm/16B", Goal::RateMin(60e6)),
     ("throughput/cross_process/spsc_shm/304B", Goal::RateMin(20e6)),
+    ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/futex", 1.25)),
+    ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/iceoryx2", 1.0)),
 ];
 
 /// A table of the goals whose rows were measured; `None` if none was.
@@ -43,7 +51,11 @@ pub fn verdict(report: &Report) -> Option<String> {
     table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header(["id", "goal", "measured", "verdict", "floor ns (min/p50/max)", "by state"]);
     for (id, goal) in GOALS {
-        let Some([wanted, measured, word]) = report.row(id).and_then(|row| judge(goal, row)) else {
+        let judged = report.row(id).and_then(|row| match goal {
+            Goal::TimesRowMax(other, max) => judge_ratio(report, id, other, max),
+            goal => judge(goal, row),
+        });
+        let Some([wanted, measured, word]) = judged else {
             continue;
         };
         let (floor, states) = (floor(report, id), states(report, id));
@@ -58,10 +70,9 @@ fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
     Some(match goal {
         Goal::RatioMax(max) => {
             let (ratio, [low, high]) = (row.floor_ratio?, row.floor_ratio_ci?);
-            let open = low <= max && max < high;
-            let word = if open { "within the interval".to_owned() } else { word(ratio <= max) };
-            [format!("<= {max:.2} x floor"), format!("{ratio:.2} [{low:.2}, {high:.2}]"), word]
+            within([ratio, low, high], max, "floor")
         }
+        Goal::TimesRowMax(..) => return None,
         Goal::NsMax(max) => {
             let p50 = row.ns?.p50;
             [format!("< {max:.0} ns"), format!("{p50:.2} ns"), word(p50 < max)]
@@ -72,6 +83,22 @@ fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
             [format!(">= {}", millions(min)), millions(rate), word(rate >= min)]
         }
     })
+}
+
+/// A ratio with its interval against the most that it may be of `what`.
+fn within([ratio, low, high]: [f64; 3], max: f64, what: &str) -> [String; 3] {
+    let word = match ratio <= max {
+        _ if low <= max && max < high => "within the interval",
+        true => "met",
+        false => "missed",
+    };
+    let measured = format!("{ratio:.2} [{low:.2}, {high:.2}]");
+    [format!("<= {max:.2} x {what}"), measured, word.to_owned()]
+}
+
+fn judge_ratio(report: &Report, id: &str, other: &str, max: f64) -> Option<[String; 3]> {
+    let note = report.settings.get(RATIOS)?.get(id)?.get(other)?.clone();
+    Some(within(serde_json::from_value(note).ok()?, max, other))
 }
 
 fn floor(report: &Report, id: &str) -> String {
@@ -101,6 +128,14 @@ fn states(report: &Report, id: &str) -> String {
 mod tests {
     use super::*;
     use crate::stats::{Ratio, Samples};
+
+    #[test]
+    fn a_ratio_to_another_row_is_judged_by_its_interval() {
+        let word = |figures| within(figures, 1.25, "wakeup/futex")[2].clone();
+        assert_eq!(word([1.1, 1.0, 1.2]), "met");
+        assert_eq!(word([1.4, 1.3, 1.5]), "missed");
+        assert_eq!(word([1.2, 1.1, 1.3]), "within the interval");
+    }
 
     #[test]
     fn a_goal_is_met_or_missed_or_within_the_interval() {

@@ -41,4 +41,5 @@ pub mod stream;
 pub mod table;
 pub mod tsc;
 pub mod wait;
+pub mod wakeup;
 pub mod workload;

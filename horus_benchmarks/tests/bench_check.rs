@@ -38,6 +38,19 @@ const STREAMS: [&str; 5] = ["spsc_shm", "mpsc_shm", "fanout_shm", "topic", "topi
 /// Where nothing is ever overwritten unread.
 const LOSSLESS: [&str; 3] = ["/spsc_shm/", "/mpsc_shm/", "/topic_reliable/"];
 
+const WAKEUP_BENCHMARK: &str = env!("CARGO_BIN_EXE_wakeup_benchmark");
+
+/// Without optional features.
+const WAKEUPS: [&str; 5] = [
+    "wakeup/futex",
+    "wakeup/pipe",
+    "wakeup/topic/16B",
+    "wakeup/topic_fence/16B",
+    "wakeup/wait_set/16B",
+];
+
+const AWAKE: [&str; 2] = ["send_to_the_awake/topic/16B", "send_to_the_awake/topic_fence/16B"];
+
 const ROUNDS: u64 = 2;
 const SAMPLES: u64 = 100;
 
@@ -254,4 +267,27 @@ fn a_filter_selects_paths() {
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0]["id"], filter[1]);
     assert_eq!(rows[0]["sent"].as_u64().unwrap() % SAMPLES, 0);
+}
+
+#[test]
+fn wakeups_are_of_every_way_and_compared_with_the_futex() {
+    let directory = tempfile::tempdir().unwrap();
+    let (output, json) = run_to_json(WAKEUP_BENCHMARK, &directory.path().join("out.json"), &[]);
+    let report: Report = serde_json::from_value(json.clone()).unwrap();
+    for id in WAKEUPS.iter().chain(&AWAKE) {
+        let row = report.row(id).unwrap_or_else(|| panic!("no {id}"));
+        assert_row_is_sound(row);
+        assert_eq!(row.lost, 0, "{id}");
+        assert!(!report.basis(id).is_empty(), "{id} does not say how");
+    }
+    for id in WAKEUPS {
+        let row = report.row(id).unwrap();
+        assert_eq!(row.sent, ROUNDS * SAMPLES, "{id}");
+        assert!(row.send_ns.is_some_and(|send| 0.0 < send.p50 && send.p50 <= send.p99), "{id}");
+        let ratios = json["settings"]["ratio_to"][id].as_object().unwrap();
+        assert_eq!(ratios.contains_key(WAKEUPS[0]), id != WAKEUPS[0], "{id}");
+        assert!(ratios.len() >= WAKEUPS.len() - 1 && !ratios.contains_key(id), "{id}");
+    }
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("x wakeup/futex"), "{table}");
 }

@@ -1,6 +1,6 @@
 //! What can go wrong with a topic.
 
-pub use horus_shm::{BorrowError, LoanError, OpenError, SendError};
+pub use horus_shm::{BorrowError, LoanError, OpenError, RecvError, SendError};
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
 use crate::message::{SchemaDifference, first_difference};
@@ -53,6 +53,52 @@ impl TopicError {
     }
 }
 
+/// Why no message was received in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecvTimeoutError {
+    /// None came. Transient: try again.
+    #[error("no message came in time")]
+    Timeout,
+    /// The handle was inherited through `fork`. Permanent: open a new one in the child.
+    #[error("the handle belongs to the parent process: open a new one after fork")]
+    Forked,
+    /// The topic's memory is gone: its file was truncated under us. Permanent: open it again.
+    #[error("the topic's file was truncated: drop all of its handles and open it again")]
+    RegionLost,
+}
+
+impl From<RecvError> for RecvTimeoutError {
+    fn from(error: RecvError) -> Self {
+        match error {
+            RecvError::RegionLost => Self::RegionLost,
+            _ => Self::Forked,
+        }
+    }
+}
+
+/// A wait set takes no more entries of the kind that was to be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a wait set holds at most {limit} {kind}: divide them among several sets and threads")]
+pub struct WaitSetFull {
+    /// Of what it has too many.
+    pub kind: &'static str,
+    /// How many it can hold.
+    pub limit: usize,
+}
+
+/// Why a wait set does not wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// Nothing is in the set, so nothing would end the wait.
+    #[error("the set is empty, so nothing would end the wait: add a subscriber or an interval")]
+    Empty,
+    /// A subscriber was inherited through `fork`. Permanent: open new ones in the child.
+    #[error("the set belongs to the parent process: make a new one after fork")]
+    Forked,
+}
+
 /// What [`Qos`](crate::topic::Qos) calls a field of the transport.
 fn setting(field: &'static str) -> &'static str {
     match field {
@@ -80,6 +126,18 @@ pub enum Error {
     /// A message could not be borrowed.
     #[error(transparent)]
     Borrow(#[from] BorrowError),
+    /// Nothing will be received any more.
+    #[error(transparent)]
+    Recv(#[from] RecvError),
+    /// No message was received in time.
+    #[error(transparent)]
+    RecvTimeout(#[from] RecvTimeoutError),
+    /// A wait set is full.
+    #[error(transparent)]
+    WaitSetFull(#[from] WaitSetFull),
+    /// A wait set does not wait.
+    #[error(transparent)]
+    Wait(#[from] WaitError),
     /// A namespace could not be opened.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),

@@ -7,23 +7,31 @@
 //! A *topic* is a named stream of one message type between any number of processes: a
 //! [`Publisher`](topic::Publisher), a [`Subscriber`](topic::Subscriber), or both in one
 //! [`Topic`](topic::Topic).
+//!
+//! A *channel* carries messages of any type between the threads of one process: see [`channel`].
 
 // WHY: `message!` holds the one exception, an `unsafe impl` that its own compile-time checks prove.
 #![deny(unsafe_code)]
 
+pub mod channel;
 mod error;
 pub mod introspect;
 pub mod message;
 pub mod namespace;
 pub mod topic;
 
-pub use error::{BorrowError, Error, LoanError, OpenError, Result, SendError, TopicError};
+pub use error::{
+    BorrowError, Error, LoanError, OpenError, RecvError, RecvTimeoutError, Result, SendError,
+    TopicError, WaitError, WaitSetFull,
+};
 
 /// What a robot program needs, in one `use`.
 pub mod prelude {
     pub use crate::message::{
         CmdVel, Imu, JointCommand, LaserScan, Message, Odometry, Pose2D, Twist,
     };
-    pub use crate::topic::{Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic};
-    pub use crate::{Error, Result, SendError, TopicError, message};
+    pub use crate::topic::{
+        Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic, WaitSet,
+    };
+    pub use crate::{Error, RecvError, RecvTimeoutError, Result, SendError, TopicError, message};
 }

@@ -1,10 +1,13 @@
 //! The canonical text, its hash, and the comparison of two texts.
 
+mod noise;
+
 use horus_core::message::{
     CmdVel, Imu, JointCommand, LaserScan, Message, Odometry, ParsedSchema, Pose2D,
     SCHEMA_TEXT_BYTES_MAX, Schema, SchemaDifference, SchemaTextError, Twist, first_difference,
     fnv1a_128,
 };
+use noise::Rng;
 
 /// What peers in other languages and recorded files hold: a change here breaks all of them.
 const GOLDEN: &[(Schema, u128, u128, &str)] = &[
@@ -138,19 +141,6 @@ fn rendered(schema: &ParsedSchema) -> String {
         text += "\n";
     }
     text
-}
-
-/// SplitMix64.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound as u64) as usize
-    }
 }
 
 /// Damages `text` in one place, in ways that leave it nearly canonical.

@@ -3,7 +3,7 @@
 mod private;
 
 use horus_core::message::{CmdVel, JointCommand, Message};
-use horus_core::topic::{Backend, Publisher, Qos, Stats, Subscriber, Topic};
+use horus_core::topic::{Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic};
 use horus_shm::OpenError;
 use private::Private;
 
@@ -135,18 +135,32 @@ fn one_subscriber_too_many_is_told_the_limit() {
 #[test]
 fn one_reliable_subscriber_too_many_is_told_the_limit() {
     let private = Private::new();
-    let qos = Qos::reliable().capacity(8).reliable_subscribers_max(2);
-    let one: Subscriber<CmdVel> = private.subscriber("t", qos);
-    let _other: Subscriber<CmdVel> = private.subscriber("t", qos);
-    let refused = private.builder::<CmdVel>("t").subscriber().unwrap_err();
-    let limit = refused.as_open_error();
-    assert!(
-        matches!(limit, Some(OpenError::TooManyReliableSubscribers { limit: 2, .. })),
-        "{refused}"
-    );
-    assert_eq!(one.subscriber_count(), 2, "the refused one gave its place back");
-    drop(one);
+    let qos = Qos::reliable().capacity(8);
+    let mut subscribers: Vec<Subscriber<CmdVel>> =
+        (0..16).map(|_| private.subscriber("t", qos)).collect();
+    for refused in [
+        private.builder::<CmdVel>("t").subscriber().unwrap_err(),
+        subscribers[0].try_clone().unwrap_err(),
+        private.builder::<CmdVel>("t").topic().unwrap_err(),
+    ] {
+        let limit = refused.as_open_error();
+        assert!(
+            matches!(limit, Some(OpenError::TooManyReliableSubscribers { limit: 16, .. })),
+            "{refused}"
+        );
+        assert!(refused.to_string().starts_with("topic 't': all 16 places of reliable readers"));
+    }
+    assert_eq!(subscribers[0].subscriber_count(), 16, "the refused ones gave their places back");
+    assert_eq!(subscribers[0].publisher_count(), 0, "the refused handle left nothing behind");
+    // Who keeps no writer back finds a place.
+    private.subscriber::<CmdVel>("t", Qos::new().reliability(Reliability::BestEffort));
+    subscribers.pop();
     private.subscriber::<CmdVel>("t", qos);
+    // The creator may set the limit.
+    let _two = [(); 2]
+        .map(|()| private.subscriber::<CmdVel>("few", Qos::reliable().reliable_subscribers_max(2)));
+    let refused = private.builder::<CmdVel>("few").subscriber().unwrap_err();
+    assert!(refused.to_string().starts_with("topic 'few': all 2 places of reliable readers"));
 }
 
 #[test]

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_core::SendError;
 use horus_core::message::{CmdVel, Pose2D};
 use horus_core::topic::{OnStalled, Publisher, Qos, Reliability, Subscriber, Topic};
+use horus_core::{RecvError, SendError};
 use horus_shm::{NameError, OpenError};
 use private::Private;
 
@@ -199,6 +199,30 @@ fn a_full_reliable_topic_gives_the_message_back() {
     assert_eq!(numbers(&mut subscriber), [2, 3, 4, 5]);
     drop(subscriber);
     send_all(&mut publisher, 6..=20);
+}
+
+#[test]
+fn a_topic_whose_file_is_truncated_says_so_and_is_opened_anew() {
+    let private = Private::new();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    send_all(&mut publisher, 1..=3);
+    assert_eq!(subscriber.check(), Ok(()));
+    let file = private.namespace().topics_path().join("t");
+    std::fs::File::options().write(true).truncate(true).open(file).unwrap();
+    let error = publisher.send_timeout(numbered(4), Duration::from_secs(60)).unwrap_err();
+    assert!(matches!(error, SendError::RegionLost(_)) && !error.is_full());
+    assert_eq!(error.into_inner(), numbered(4));
+    assert!(subscriber.recv().is_none());
+    assert_eq!(subscriber.check(), Err(RecvError::RegionLost));
+    let error = publisher.try_clone().unwrap_err();
+    assert!(matches!(error.as_open_error(), Some(OpenError::RegionLost { .. })), "{error}");
+
+    drop((publisher, subscriber));
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    send_all(&mut publisher, 1..=3);
+    assert_eq!(numbers(&mut subscriber), [1, 2, 3]);
 }
 
 #[test]

@@ -87,7 +87,8 @@ fn a_small_message_is_lent_where_the_topic_was_made_for_it() {
     assert!(matches!(topic.loan(), Err(LoanError::NotPinnable { .. })));
     assert!(matches!(topic.borrow(), Err(BorrowError::NotPinnable { .. })));
     let qos = Qos::new().pinnable(true);
-    let mut topic = Topic::<CmdVel>::builder("lent").namespace(&namespace).qos(qos).topic().unwrap();
+    let mut topic =
+        Topic::<CmdVel>::builder("lent").namespace(&namespace).qos(qos).topic().unwrap();
     let mut command = topic.loan().unwrap();
     *command = CmdVel::new(0.5, 0.1);
     command.publish().unwrap();

@@ -1,5 +1,6 @@
 //! The consuming end of a ring, as the user of a message type sees it.
 
+mod alarm;
 mod raw;
 mod watch;
 
@@ -8,10 +9,11 @@ use std::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
+pub use alarm::Alarm;
 pub use raw::{RawConsumer, ReadStats, Reading};
 pub use watch::Watch;
 
-use crate::error::OpenError;
+use crate::error::{OpenError, RecvError};
 use crate::lane::Polled;
 use crate::wait::Patience;
 
@@ -42,7 +44,8 @@ impl<T: Pod> Consumer<T> {
     ///
     /// Wait-free: bounded work, no allocation, no system call, but for the first message of a
     /// publisher that came later, whose lane is mapped then. An empty look pauses the CPU briefly,
-    /// so a loop around it needs no spin hint of its own. `None` in a forked child.
+    /// so a loop around it needs no spin hint of its own. `None` for good in a forked child, and if
+    /// the ring's file was truncated: [`Self::check`] tells.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         let mut message = MaybeUninit::<T>::uninit();
@@ -87,7 +90,7 @@ impl<T: Pod> Consumer<T> {
     /// good as the publishers' clocks agree. Never blocks.
     #[inline]
     pub fn latest_by_key(&mut self, key: impl Fn(&T) -> u64) -> Option<T> {
-        if self.raw.is_forked() {
+        if self.raw.is_disturbed() {
             return None;
         }
         self.raw.look_for_lanes();
@@ -111,6 +114,9 @@ impl<T: Pod> Consumer<T> {
             }
         }
         if let Some((lane, arrival)) = of_best {
+            if self.raw.was_disturbed() {
+                return None;
+            }
             self.raw.take(lane, arrival);
         } else {
             // WHY: as after an empty look of `RawConsumer::recv`.
@@ -123,6 +129,16 @@ impl<T: Pod> Consumer<T> {
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.latest_by_key(|_| 0)
+    }
+
+    /// Whether this end can still receive. About a nanosecond.
+    ///
+    /// # Errors
+    ///
+    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    #[inline]
+    pub fn check(&self) -> Result<(), RecvError> {
+        self.raw.check()
     }
 
     /// The ledger since this reader joined. Costs a look at every lane's head.

@@ -1,4 +1,4 @@
-//! What can go wrong when a topic or a ring is opened.
+//! What can go wrong when a topic or a ring is opened, and what a reader may find out later.
 
 use std::io;
 use std::path::PathBuf;
@@ -181,6 +181,15 @@ pub enum OpenError {
     /// This handle was inherited through `fork`; open a new one in the child.
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked,
+    /// The topic's file was truncated while this process used it.
+    #[error(
+        "{} was truncated while in use: drop all of its handles and open it again",
+        path.display()
+    )]
+    RegionLost {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The system refused.
     #[error("{operation} {}: {source}", path.display())]
     Io {
@@ -191,4 +200,16 @@ pub enum OpenError {
         /// The system's answer.
         source: io::Error,
     },
+}
+
+/// Why a handle receives nothing any more. Permanent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecvError {
+    /// The handle was inherited through `fork`.
+    #[error("the handle belongs to the parent process: open a new one after fork")]
+    Forked,
+    /// The topic's memory is gone: its file was truncated under us.
+    #[error("the topic's file was truncated: drop all of its handles and open it again")]
+    RegionLost,
 }

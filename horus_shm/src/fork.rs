@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::fault;
 use crate::sys::lock::{LockRange, unlock};
 
 /// Lock descriptors that one process can have: one for each open namespace.
@@ -163,6 +164,7 @@ extern "C" fn after_fork_in_parent() {
 extern "C" fn after_fork() {
     // Relaxed, all of it: nobody else is here.
     EPOCH.fetch_add(1, Ordering::Relaxed);
+    fault::disturb();
     FORKS_ENDED.store(FORKS_BEGUN.load(Ordering::Relaxed), Ordering::Relaxed);
     for place in &LOCK_FDS {
         let fd = place.swap(NO_FD, Ordering::Relaxed);

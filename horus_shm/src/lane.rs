@@ -14,7 +14,9 @@ use crate::layout::{POSITION_MAX, SKIP, published, writing};
 use crate::memory::LaneMemory;
 use crate::sync::{Word, edge};
 
-pub use in_place::{Blocked, Copying, InPlace, Pinned, count, let_go, number_at, take_pin, unpin};
+pub use in_place::{
+    Blocked, Copying, InPlace, Pinned, count, count_all, let_go, number_at, take_pin, unpin,
+};
 
 /// A reader that was lapped this often within one call gives up until the next call.
 pub const RESYNC_MAX: u32 = 3;
@@ -156,7 +158,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
                 least = least.min(cursor - 1);
             }
         }
-        self.limit = least.saturating_add(self.memory.capacity());
+        self.limit = least.saturating_add(self.memory.room());
         self.pos < self.limit
     }
 

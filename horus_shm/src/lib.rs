@@ -30,11 +30,14 @@
 mod consumer;
 mod contract;
 pub mod copy;
+pub mod ends;
 mod error;
+mod fault;
 mod figures;
 mod fork;
 pub mod gate;
 pub mod header;
+pub mod heap;
 pub mod lane;
 pub mod layout;
 mod liveness;
@@ -57,13 +60,14 @@ pub mod sync;
 mod sys;
 pub mod takeover;
 pub mod telemetry;
+pub mod ticket;
 pub mod wait;
 
 pub use bytemuck::{Pod, Zeroable, bytes_of};
 
-pub use consumer::{Consumer, RawConsumer, ReadStats, Reading, Watch};
+pub use consumer::{Alarm, Consumer, RawConsumer, ReadStats, Reading, Watch};
 pub use contract::{Contract, PINNABLE_BYTES, Reliability, Request, TypeInfo, WakeEdge};
-pub use error::OpenError;
+pub use error::{OpenError, RecvError};
 pub use figures::{LaneFigures, Participant, ReaderFigures};
 pub use fork::fork_epoch;
 pub use liveness::{Owner, ProcessInfo, Registry, RegistryError, RegistryFault};

@@ -29,8 +29,18 @@ pub enum LoanError {
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked,
     /// The ring's memory is gone: its file was truncated under us. Permanent: open it again.
-    #[error("the ring's file was truncated: open it again")]
+    #[error("the ring's file was truncated: drop all of its handles and open it again")]
     RegionLost,
+}
+
+impl From<SendError<()>> for LoanError {
+    fn from(error: SendError<()>) -> Self {
+        match error {
+            SendError::Full(()) => Self::Full,
+            SendError::Forked(()) => Self::Forked,
+            SendError::RegionLost(()) => Self::RegionLost,
+        }
+    }
 }
 
 /// A slot on loan, whatever its message is. Dropped, it is as if it had not been asked for.

@@ -23,6 +23,11 @@ pub trait LaneMemory {
     /// Slots: a power of two.
     fn capacity(&self) -> u64;
 
+    /// How far a writer may be ahead of a gate: the slots, or fewer.
+    fn room(&self) -> u64 {
+        self.capacity()
+    }
+
     /// Cache lines of a slot; decides how far ahead a writer asks for them.
     fn slot_lines(&self) -> u64 {
         1

@@ -22,7 +22,7 @@ use crate::sys::{self, OpenMode, Stat, lock};
 /// Looks at a name that others create and remove all the time before giving up.
 const ATTEMPTS_MAX: u32 = 1000;
 /// Looks at a file that cannot be used before believing that who has it open uses it.
-const IN_USE_ATTEMPTS_MAX: u32 = 100;
+const IN_USE_ATTEMPTS_MAX: u32 = 30;
 /// Pause while somebody else is in the middle of removing a file.
 const RETIRING_PAUSE: Duration = Duration::from_millis(1);
 
@@ -148,7 +148,7 @@ pub(crate) fn reserve(
     path: impl Fn() -> PathBuf,
 ) -> Result<(), OpenError> {
     let needed_bytes = range.end - range.start;
-    sys::fallocate(fd, range.start, needed_bytes).map_err(|source| match source.kind() {
+    sys::reserve(fd, range.start, needed_bytes).map_err(|source| match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => OpenError::NoSpace {
             path: path(),
             needed_bytes,
@@ -195,12 +195,18 @@ impl Place<'_> {
         }
         self.check_kind(&stat)?;
         let id = FileId::of(&stat);
+        // WHY before the table: a lost segment's last handle may go meanwhile, and the drop of the
+        // segment, which then falls to this one, locks the table itself.
+        let _lost;
         // WHY: held until the file is entered, so that two threads of this process end on one
         // segment, and a segment in its drop is either still counted or already gone.
         let mut table = table();
-        if let Some(segment) = table.get(&id).and_then(|attended| attended.segment.upgrade()) {
+        match table.get(&id).and_then(|attended| attended.segment.upgrade()) {
+            // WHY: its memory is not the file's; whether the file is of use again is seen below.
+            Some(segment) if segment.is_lost() => _lost = segment,
             // WHY: attended by this process, so nobody can have retired it under its lock.
-            return Ok(Look::Found(segment));
+            Some(segment) => return Ok(Look::Found(segment)),
+            None => {}
         }
         let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
         sys::read_at(fd.as_fd(), &mut bytes, 0).map_err(self.io("reading the header of"))?;

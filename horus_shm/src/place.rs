@@ -1,7 +1,7 @@
 //! A reader's place: its block in the file, with its bit among the sleepers.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use crate::error::OpenError;
 use crate::lane::unpin;
@@ -10,6 +10,7 @@ use crate::owner;
 use crate::region::Access;
 use crate::segment::Segment;
 use crate::sync::{self, Word, edge};
+use crate::wait::{Event, Order, Sleeper};
 
 /// The place of one announced reader; given back on drop. Kept by the reader and by every message
 /// that it has borrowed.
@@ -18,6 +19,8 @@ pub(crate) struct Place {
     index: u32,
     /// A bit a pin that holds a borrowed message.
     held: AtomicU64,
+    /// Threads of this process that sleep here.
+    sleepers: Mutex<u32>,
     segment: Arc<Segment>,
 }
 
@@ -41,8 +44,8 @@ impl Place {
         let owners = blocks.iter().map(|block| &block.owner);
         let claimed = owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner));
         let (index, _) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
-        let (held, segment) = (AtomicU64::new(0), Arc::clone(segment));
-        let this = Self { index, held, segment };
+        let (held, sleepers) = (AtomicU64::new(0), Mutex::new(0));
+        let this = Self { index, held, sleepers, segment: Arc::clone(segment) };
         clear(&this.segment, index);
         if let Ok(block) = this.segment.reader_block(index, Access::Write) {
             let counters = [&block.received, &block.lost, &block.skipped, &block.busy];
@@ -113,6 +116,15 @@ impl Place {
     /// Which place it is.
     pub(crate) const fn index(&self) -> u32 {
         self.index
+    }
+
+    /// Where its reader sleeps; nowhere, if this is a copy in a forked child.
+    pub(crate) fn event(&self) -> Option<Event<'_>> {
+        let order = Order::of_waiter(self.segment.contract().wake_edge);
+        let block = self.segment.wait_block(Access::Write);
+        let block = block.ok().filter(|_| !self.segment.is_forked())?;
+        let event = Event::of_messages(block, Sleeper::Bit(self.index), order);
+        Some(event.shared(&self.sleepers))
     }
 }
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use bytemuck::Pod;
 
 use crate::contract::Reliability;
-use crate::error::OpenError;
-use crate::fork::fork_epoch;
+use crate::error::{OpenError, RecvError};
+use crate::fault;
 use crate::gate;
 use crate::lane::{Blocked, LaneWriter, NoRoom};
 use crate::layout::WaitBlock;
@@ -23,7 +23,9 @@ use crate::segment::Segment;
 use crate::sync::{Word, edge};
 use crate::takeover::{end_session, take_over};
 use crate::telemetry;
-use crate::wait::{Event, Order, Patience, Sleeper, has_sleepers, wait_until, wake};
+use crate::wait::{
+    Event, Order, POLL, Patience, SLICE, Sleeper, has_sleepers, wait_in_slices, wake,
+};
 
 /// A full producer asks at most this often whether the reader it waits for is alive.
 const PROBE_PERIOD: Duration = Duration::from_millis(1);
@@ -53,7 +55,7 @@ pub enum SendError<T> {
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked(T),
     /// The ring's memory is gone: its file was truncated under us. Permanent: open it again.
-    #[error("the ring's file was truncated: open it again")]
+    #[error("the ring's file was truncated: drop all of its handles and open it again")]
     RegionLost(T),
 }
 
@@ -104,7 +106,8 @@ struct Refused {
 #[derive(Debug)]
 pub struct RawProducer {
     writer: LaneWriter<RawLane>,
-    epoch: u64,
+    /// Disturbances that did not concern this end.
+    seen: u64,
     lane: u32,
     me: u64,
     on_stalled: OnStalled,
@@ -125,12 +128,10 @@ impl RawProducer {
     ///
     /// # Errors
     ///
-    /// [`OpenError::TooManyPublishers`], [`OpenError::NoSpace`], [`OpenError::Forked`] or
-    /// [`OpenError::Io`].
+    /// [`OpenError::TooManyPublishers`], [`OpenError::NoSpace`], [`OpenError::Forked`],
+    /// [`OpenError::RegionLost`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, on_stalled: OnStalled) -> Result<Self, OpenError> {
-        if segment.is_forked() {
-            return Err(OpenError::Forked);
-        }
+        let seen = segment.expect_usable()?;
         let contract = segment.contract();
         let (gated_only, limit) = (contract.gated_only, contract.shape.request().lane_limit);
         let gated = gated_only || contract.reliability == Reliability::Reliable;
@@ -161,11 +162,14 @@ impl RawProducer {
         if in_place {
             writer = writer.numbering();
         }
-        let (epoch, refused, fruitless) = (fork_epoch(), None, 0);
+        let (refused, fruitless) = (None, 0);
         #[rustfmt::skip]
-        return Ok(Self {
-            writer, epoch, lane, me, on_stalled, refused, wait, order, fruitless, in_place, segment,
-        });
+        let this = Self {
+            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, segment,
+        };
+        // WHY: a lane of zeros was never claimed; the drop of this end knows what to do with it.
+        this.segment.expect_usable()?;
+        Ok(this)
     }
 
     /// Reserves and maps the lane, and tells readers that it is there.
@@ -183,18 +187,18 @@ impl RawProducer {
     ///
     /// # Errors
     ///
-    /// [`SendError::Full`] or [`SendError::Forked`].
+    /// [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
     ///
     /// # Safety
     ///
     /// `src` is readable for `bytes` bytes, which are at most the payload of the ring.
     #[inline(always)]
     pub unsafe fn send(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
-        if fork_epoch() != self.epoch {
-            return Err(SendError::Forked(()));
+        if fault::disturbances() != self.seen {
+            self.look_around()?;
         }
         // SAFETY: the caller's contract; this end owns the lane.
-        match unsafe { self.write(src, bytes) } {
+        let sent = match unsafe { self.write(src, bytes) } {
             Ok(()) => {
                 self.tell();
                 Ok(())
@@ -203,7 +207,29 @@ impl RawProducer {
                 // SAFETY: the caller's contract.
                 unsafe { this.write(src, bytes) }.map(|()| this.tell())
             }),
+        };
+        self.confirm()?;
+        sent
+    }
+
+    /// After shared memory was touched: what was written may have gone into zeros that nobody
+    /// shares.
+    #[inline(always)]
+    fn confirm(&mut self) -> Result<(), SendError<()>> {
+        if fault::disturbances_after() != self.seen {
+            self.look_around()?;
         }
+        Ok(())
+    }
+
+    /// Finds out whether a disturbance concerns this end.
+    #[cold]
+    fn look_around(&mut self) -> Result<(), SendError<()>> {
+        self.seen = self.segment.look_around().map_err(|error| match error {
+            RecvError::Forked => SendError::Forked(()),
+            RecvError::RegionLost => SendError::RegionLost(()),
+        })?;
+        Ok(())
     }
 
     /// Copies a message into the next slot and publishes it.
@@ -280,32 +306,25 @@ impl RawProducer {
     ///
     /// [`LoanError`].
     pub fn loan(&mut self) -> Result<RawLoan<'_>, LoanError> {
-        if fork_epoch() != self.epoch {
-            return Err(LoanError::Forked);
-        }
+        self.confirm()?;
         if !self.in_place {
             return Err(LoanError::NotPinnable { path: self.segment.path() });
         }
         let index = match self.begin() {
             Ok(index) => index,
-            Err(NoRoom) => self.when_full(Self::begin).map_err(|error| match error {
-                SendError::Full(()) => LoanError::Full,
-                SendError::Forked(()) => LoanError::Forked,
-                SendError::RegionLost(()) => LoanError::RegionLost,
-            })?,
+            Err(NoRoom) => self.when_full(Self::begin)?,
         };
+        self.confirm()?;
         let address = self.writer.memory().slot(index);
         Ok(RawLoan::new(self, address))
     }
 
     /// Publishes a loan of `bytes` bytes.
     pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
-        if fork_epoch() != self.epoch {
-            return Err(SendError::Forked(()));
-        }
+        self.confirm()?;
         self.commit(bytes);
         self.tell();
-        Ok(())
+        self.confirm()
     }
 
     /// Wakes the readers that sleep: a load of a line that rarely changes if none does.
@@ -360,7 +379,7 @@ impl RawProducer {
             Err(SendError::Full(())) => {}
             outcome => return outcome,
         }
-        let segment = Arc::clone(&self.segment);
+        let (segment, on_stalled) = (Arc::clone(&self.segment), self.on_stalled);
         let event = segment.wait_block(Access::Write).ok().map(|block| {
             let order = Order::of_waiter(segment.contract().wake_edge);
             Event::of_room(block, Sleeper::Bit(self.lane), order)
@@ -374,7 +393,12 @@ impl RawProducer {
             let outcome = unsafe { self.send(src, bytes) };
             (!matches!(outcome, Err(SendError::Full(())))).then_some(outcome)
         };
-        wait_until(events, patience, look).unwrap_or(Err(SendError::Full(())))
+        // WHY: a reader is only given up by a send, so one must come by when it is time.
+        let slice = match on_stalled {
+            OnStalled::Detach { after } => after.clamp(POLL, SLICE),
+            OnStalled::Full => SLICE,
+        };
+        wait_in_slices(events, patience, slice, look).unwrap_or(Err(SendError::Full(())))
     }
 
     /// Looks after the reader that holds this lane back, and tries again if that made room.
@@ -453,7 +477,7 @@ impl RawProducer {
 impl Drop for RawProducer {
     fn drop(&mut self) {
         // A forked child owns nothing here.
-        if fork_epoch() != self.epoch {
+        if self.segment.is_forked() {
             return;
         }
         // SAFETY: as in `readers`.
@@ -494,7 +518,8 @@ impl<T: Pod> Producer<T> {
     /// # Errors
     ///
     /// [`SendError::Full`] if a reliable reader is a whole lane behind; [`SendError::Forked`] in a
-    /// forked child. The message comes back.
+    /// forked child; [`SendError::RegionLost`] if the ring's file was truncated (the message may
+    /// have been delivered before). The message comes back.
     #[inline(always)]
     pub fn send(&mut self, message: T) -> Result<(), SendError<T>> {
         self.send_ref(&message).map_err(|error| error.with(message))

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use memmap2::{MmapOptions, MmapRaw};
 
+use crate::fault::Watch;
 use crate::layout::SEPARATION_BYTES;
 
 /// May the region be written?
@@ -27,7 +28,8 @@ pub(crate) struct Region {
 #[derive(Debug)]
 enum Kind {
     Heap(Layout),
-    Mapped(#[expect(dead_code, reason = "held for its drop, which unmaps")] MmapRaw),
+    /// Dropped in this order: what is unmapped must not be watched any more.
+    Mapped(Watch, #[expect(dead_code, reason = "held for its drop, which unmaps")] MmapRaw),
 }
 
 // SAFETY: a region is an address; those who use it answer for their accesses.
@@ -66,13 +68,23 @@ impl Region {
             Access::Read => options.map_raw_read_only(file.as_raw_fd())?,
             Access::Write => options.map_raw(file.as_raw_fd())?,
         };
-        Ok(Self { address: map.as_mut_ptr(), kind: Kind::Mapped(map) })
+        let address = map.as_mut_ptr();
+        let watch = Watch::new(address, bytes, access);
+        Ok(Self { address, kind: Kind::Mapped(watch, map) })
     }
 
     /// First byte.
     #[must_use]
     pub(crate) const fn address(&self) -> *mut u8 {
         self.address
+    }
+
+    /// True once its file was found not to hold it any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        match &self.kind {
+            Kind::Heap(_) => false,
+            Kind::Mapped(watch, _) => watch.is_lost(),
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use crate::contract::{Contract, Request};
-use crate::error::OpenError;
+use crate::error::{OpenError, RecvError};
+use crate::fault;
 use crate::fork::fork_epoch;
 use crate::layout::{ControlBlock, GateBlock, LaneBlock, ReaderBlock, WaitBlock};
 use crate::liveness::Owner;
@@ -69,6 +70,12 @@ pub(crate) struct TopicFile {
 struct Maps {
     read: OnceLock<Region>,
     write: OnceLock<Region>,
+}
+
+impl Maps {
+    fn is_lost(&self) -> bool {
+        [&self.read, &self.write].iter().any(|map| map.get().is_some_and(Region::is_lost))
+    }
 }
 
 impl TopicFile {
@@ -203,6 +210,35 @@ impl Segment {
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.epoch != fork_epoch()
+    }
+
+    /// True once this process found that the topic's file does not hold its memory any more:
+    /// somebody truncated it. Nothing can be sent or received here again.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        let Backing::File(file) = &self.backing else { return false };
+        let areas = [&file.lane_area, &file.reader_area];
+        areas.into_iter().chain(&file.lanes).any(Maps::is_lost)
+    }
+
+    /// What the disturbances so far mean for this segment's ends: nothing, then their count, or
+    /// the end.
+    #[cold]
+    pub(crate) fn look_around(&self) -> Result<u64, RecvError> {
+        // WHY: counted before the look, so that a loss after it is news again.
+        let seen = fault::disturbances_now();
+        if self.is_forked() {
+            return Err(RecvError::Forked);
+        }
+        if self.is_lost() { Err(RecvError::RegionLost) } else { Ok(seen) }
+    }
+
+    /// [`Self::look_around`] for who opens an end.
+    pub(crate) fn expect_usable(&self) -> Result<u64, OpenError> {
+        self.look_around().map_err(|error| match error {
+            RecvError::Forked => OpenError::Forked,
+            RecvError::RegionLost => OpenError::RegionLost { path: self.path() },
+        })
     }
 
     /// The owner word of this process.

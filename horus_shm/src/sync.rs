@@ -144,6 +144,29 @@ pub mod edge {
 
     /// The edges of lane discovery, where the other side of the pair is a system call.
     pub const DISCOVERY: [Edge; 2] = [READY_PUBLISH, READY_SEE];
+
+    /// ORDERING(ticket): Release store of the stamp that says a value is there. Pairs with
+    /// [`TICKET_SEE`]: whoever sees the stamp sees the value.
+    pub const TICKET_PUBLISH: Edge = Edge::new("ticket/publish", Ordering::Release);
+    /// ORDERING(ticket): Acquire load of a stamp by the receiver. Pairs with [`TICKET_PUBLISH`].
+    pub const TICKET_SEE: Edge = Edge::new("ticket/see", Ordering::Acquire);
+
+    /// ORDERING(room): Release store of the stamp that says a slot is free. Pairs with
+    /// [`ROOM_SEE`]: values were moved out before others are moved in.
+    pub const ROOM_FREE: Edge = Edge::new("room/free", Ordering::Release);
+    /// ORDERING(room): Acquire load of a stamp by a sender. Pairs with [`ROOM_FREE`].
+    pub const ROOM_SEE: Edge = Edge::new("room/see", Ordering::Acquire);
+
+    /// ORDERING(ends): Release decrement of the senders by one that leaves. Pairs with
+    /// [`ENDS_SEE`]: whoever sees that nobody is left sees all that was sent.
+    pub const ENDS_LEAVE: Edge = Edge::new("ends/leave", Ordering::Release);
+    /// ORDERING(ends): Acquire load of the senders by a receiver that found nothing. Pairs with
+    /// [`ENDS_LEAVE`].
+    pub const ENDS_SEE: Edge = Edge::new("ends/see", Ordering::Acquire);
+
+    /// The edges of channels between threads: the ticket ring, and who is at the ends.
+    pub const CHANNELS: [Edge; 6] =
+        [TICKET_PUBLISH, TICKET_SEE, ROOM_FREE, ROOM_SEE, ENDS_LEAVE, ENDS_SEE];
 }
 
 /// A shared 64-bit word: a core atomic in real memory, a loom atomic in a model.
@@ -168,6 +191,10 @@ pub trait Word {
     fn count(&self);
     /// Counts one less, relaxed and in one step.
     fn uncount(&self);
+    /// Counts one less, at the edge's ordering and in one step.
+    fn count_down(&self, edge: Edge);
+    /// Replaces `old` by `new`, relaxed. True if it did.
+    fn replace(&self, old: u64, new: u64) -> bool;
     /// Replaces `old` by `new` at the edge's ordering; relaxed on failure. True if it did.
     fn claim(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
@@ -219,20 +246,30 @@ impl Word for AtomicU64 {
         self.fetch_sub(1, Ordering::Relaxed);
     }
 
+    fn count_down(&self, edge: Edge) {
+        self.fetch_sub(1, edge.ordering);
+    }
+
+    #[inline]
+    fn replace(&self, old: u64, new: u64) -> bool {
+        self.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
     #[inline]
     fn claim(&self, old: u64, new: u64, edge: Edge) -> bool {
         self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed).is_ok()
     }
 }
 
+/// Keeps the compiler from moving accesses across, where a barrier that another process makes has
+/// the CPU follow.
+#[inline(always)]
+pub(crate) fn compiler_fence(edge: Edge) {
+    atomic::compiler_fence(edge.ordering);
+}
+
 /// The fence of real memory.
 #[inline(always)]
 pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
-}
-
-/// The same for the compiler alone.
-#[inline(always)]
-pub(crate) fn compiler_fence(edge: Edge) {
-    atomic::compiler_fence(edge.ordering);
 }

@@ -11,6 +11,7 @@ use libc::{c_char, c_int, mode_t, off_t, ssize_t};
 
 pub(crate) mod futex;
 pub(crate) mod lock;
+pub(crate) mod signal;
 
 // Presence bytes lie beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);
@@ -259,19 +260,50 @@ fn check_size_limit(end_bytes: u64) -> io::Result<()> {
     if end_bytes > limit { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
 }
 
+/// [`fallocate`] for a range within the file, which stays as long as it is: one that somebody
+/// truncated must not come back as zeros.
+pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
+    let reserved = in_pieces(offset, len_bytes, |at, len| {
+        // SAFETY: the call takes no pointer.
+        match unsafe { libc::fallocate(fd.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, at, len) } {
+            0 => 0,
+            _ => io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+        }
+    });
+    match reserved {
+        // Not every file system can; the library call then writes to every block.
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+            fallocate(fd, offset, len_bytes)
+        }
+        outcome => outcome,
+    }
+}
+
 /// Reserves the bytes of a range, so that touching them later cannot fail; `ENOSPC` if it cannot.
+/// Grows the file if it ends before.
 pub(crate) fn fallocate(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
+    in_pieces(offset, len_bytes, |at, len| {
+        // This call returns its error and leaves `errno` alone.
+        // SAFETY: the call takes no pointer.
+        unsafe { libc::posix_fallocate(fd.as_raw_fd(), at, len) }
+    })
+}
+
+/// Has `reserve` reserve a range; it returns 0 or an error number.
+fn in_pieces(
+    offset: u64,
+    len_bytes: u64,
+    reserve: impl Fn(off_t, off_t) -> c_int,
+) -> io::Result<()> {
     let end = to_off(offset.saturating_add(len_bytes))?;
     let (mut at, mut piece) = (to_off(offset)?, to_off(len_bytes)?);
     while at < end {
         let len = piece.min(end - at);
-        // SAFETY: the call takes no pointer.
-        match unsafe { libc::posix_fallocate(fd.as_raw_fd(), at, len) } {
+        match reserve(at, len) {
             0 => at += len,
             // WHY: a kernel may give back on a signal all that it had reserved (tmpfs did so for
             // years). Under a timer that is faster than the whole, only pieces ever get done.
             libc::EINTR => piece = (piece / 2).max(RESERVED_BYTES_MIN),
-            // This call returns its error and leaves `errno` alone.
             error => return Err(io::Error::from_raw_os_error(error)),
         }
     }
@@ -335,6 +367,16 @@ pub(crate) fn free_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let raw = unsafe { raw.assume_init_ref() };
     #[expect(clippy::unnecessary_cast, reason = "the fields' widths differ between targets")]
     Ok((raw.f_bavail as u64).saturating_mul(raw.f_frsize as u64))
+}
+
+/// Has all signals that can be kept from it go to other threads than the calling one.
+pub(crate) fn block_signals() {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `all` is valid for the write.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    let (all, former) = (all.as_ptr(), std::ptr::null_mut());
+    // SAFETY: the set was filled, and the former one is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all, former) };
 }
 
 /// 128 bits from the kernel's random number generator.

@@ -39,7 +39,8 @@ pub fn end_session<W: Word>(block: &LaneBlock<W>) {
 /// The head of a lane, and the position where the session of its live owner began: none if there
 /// is no live owner, or one that is still taking over.
 ///
-/// The head comes first, so that one of a later session is never paired with an earlier start.
+/// The head comes first, so that one of a later session is never paired with an earlier start. If
+/// it is not of that session, the start may lie past it: see [`pass_over`].
 pub fn session<W: Word>(block: &LaneBlock<W>, is_dead: impl Fn(u64) -> bool) -> (u64, Option<u64>) {
     // ORDERING(head): pairs with the stores in `take_over` and `LaneWriter::write`.
     let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
@@ -52,7 +53,19 @@ pub fn session<W: Word>(block: &LaneBlock<W>, is_dead: impl Fn(u64) -> bool) -> 
         return (head, None);
     }
     // Relaxed: ordered by the load of the epoch's owner, and by that of the head.
-    (head, Some(block.epoch_start.get().min(head)))
+    (head, Some(block.epoch_start.get()))
+}
+
+/// Steps from `head`, which [`session`] found of no live session, over what is published from it
+/// on: a publisher that died may have published a message that its head does not know of.
+///
+/// If a successor sends meanwhile, its first messages may be passed over too: a joiner that
+/// looks while they are being sent has no claim to them. Bounded by the capacity.
+pub fn pass_over<M: LaneMemory>(memory: &M, head: u64) -> u64 {
+    let mask = memory.capacity() - 1;
+    // Relaxed: nothing is read here. Who goes on past a stamp reads the next one by itself.
+    let is_published = |&pos: &u64| memory.stamp(pos & mask).get() & !SKIP == published(pos);
+    head + (head..head + memory.capacity()).take_while(is_published).count() as u64
 }
 
 /// Steps from the head over what is published; `None` if head and stamps contradict each other.

@@ -10,6 +10,7 @@
 
 mod event;
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::sync::{Edge, Word, edge};
@@ -62,12 +63,25 @@ impl Patience {
         self
     }
 
-    /// The next sleep, or `None` if the deadline has come.
-    fn slice(&self) -> Option<Duration> {
-        let Some(deadline) = self.deadline else { return Some(SLICE) };
+    /// The next sleep, `longest` at most, or `None` if the deadline has come.
+    fn slice(&self, longest: Duration) -> Option<Duration> {
+        let Some(deadline) = self.deadline else { return Some(longest) };
         let left = deadline.saturating_duration_since(Instant::now());
-        (!left.is_zero()).then_some(left.min(SLICE))
+        (!left.is_zero()).then_some(left.min(longest))
     }
+}
+
+thread_local! {
+    static OVERSLEPT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Sleeps of this thread that ended by their time, with nobody waking it.
+///
+/// For tests and tools that look for lost wakes: a message that was sent before such a sleep ended
+/// should have ended it.
+#[must_use]
+pub fn overslept() -> u64 {
+    OVERSLEPT.get()
 }
 
 /// How a sleeper announces itself.
@@ -99,8 +113,25 @@ pub trait Eventcount {
     /// Orders the announcements at `events` before the last look; false if that is not to be had.
     fn fence_of_waiter(events: &[&Self], edge: Edge) -> bool;
 
+    /// Makes this one known at `waiters`.
+    fn announce(&self) {
+        match self.sleeper() {
+            Sleeper::Bit(bit) => self.waiters().raise(1 << bit),
+            Sleeper::Counted => self.waiters().count(),
+        }
+    }
+
+    /// Takes [`Self::announce`] back.
+    fn withdraw(&self) {
+        match self.sleeper() {
+            Sleeper::Bit(bit) => self.waiters().lower(1 << bit),
+            Sleeper::Counted => self.waiters().uncount(),
+        }
+    }
+
     /// Sleeps while each `wake` is as it was `seen`, for `timeout` at most; may return early.
-    fn sleep(events: &[&Self], seen: &[u32], timeout: Duration);
+    /// False if nothing but the end of that time ended it.
+    fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) -> bool;
 
     /// Wakes all sleepers; returns how many there were.
     fn rouse(&self) -> u32;
@@ -140,7 +171,9 @@ pub fn sleep_once<E: Eventcount, R>(
     let found = look();
     if found.is_none() {
         let timeout = if ordered { timeout } else { timeout.min(POLL) };
-        E::sleep(events, &seen[..events.len()], timeout);
+        if !E::sleep(events, &seen[..events.len()], timeout) {
+            OVERSLEPT.set(OVERSLEPT.get() + 1);
+        }
     }
     drop(announced);
     found
@@ -148,17 +181,27 @@ pub fn sleep_once<E: Eventcount, R>(
 
 /// Looks until there is something, or until the patience ends: spins, then sleeps at `events`.
 ///
-/// `look` is called at least once. At most [`EVENTS_MAX`] events; further ones are only looked
-/// after once a [`SLICE`].
+/// `look` is called at least once. With more than [`EVENTS_MAX`] events it is called every
+/// millisecond for the sake of those past the limit.
 pub fn wait_until<E: Eventcount, R>(
     events: &[&E],
     patience: Patience,
+    look: impl FnMut() -> Option<R>,
+) -> Option<R> {
+    let slice = if events.len() > EVENTS_MAX { POLL } else { SLICE };
+    wait_in_slices(&events[..events.len().min(EVENTS_MAX)], patience, slice, look)
+}
+
+/// [`wait_until`] with sleeps of `slice` at most, for who waits for what nobody wakes it for.
+pub(crate) fn wait_in_slices<E: Eventcount, R>(
+    events: &[&E],
+    patience: Patience,
+    slice: Duration,
     mut look: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    let events = &events[..events.len().min(EVENTS_MAX)];
     let mut found = spin(patience, &mut look);
     while found.is_none() {
-        let timeout = patience.slice()?;
+        let timeout = patience.slice(slice)?;
         found = sleep_once(events, timeout, &mut look).or_else(&mut look);
     }
     found
@@ -190,23 +233,13 @@ struct Announced<'a, E: Eventcount>(&'a [&'a E]);
 
 impl<'a, E: Eventcount> Announced<'a, E> {
     fn at(events: &'a [&'a E]) -> Self {
-        for event in events {
-            match event.sleeper() {
-                Sleeper::Bit(bit) => event.waiters().raise(1 << bit),
-                Sleeper::Counted => event.waiters().count(),
-            }
-        }
+        events.iter().for_each(|event| event.announce());
         Self(events)
     }
 }
 
 impl<E: Eventcount> Drop for Announced<'_, E> {
     fn drop(&mut self) {
-        for event in self.0 {
-            match event.sleeper() {
-                Sleeper::Bit(bit) => event.waiters().lower(1 << bit),
-                Sleeper::Counted => event.waiters().uncount(),
-            }
-        }
+        self.0.iter().for_each(|event| event.withdraw());
     }
 }

@@ -10,11 +10,11 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Child, fork, role, say};
+use common::{Child, fate, fork, role, say};
 use horus_shm::wait::Patience;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
-    Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
+    Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
 };
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 
@@ -178,6 +178,32 @@ fn reliable<const WORDS: usize>(place: Place<'_>) -> Ring {
     })
 }
 
+/// A topic on which both ends have slept before: for a message, and for room.
+fn slept(place: Place<'_>, wake_edge: WakeEdge) -> Ring {
+    let mut request = Request::new(TypeInfo::opaque::<[u64; 1]>());
+    (request.capacity, request.reliability) = (Some(CAPACITY), Some(Reliability::Reliable));
+    request.wake_edge = Some(wake_edge);
+    let segment = match place {
+        Some(namespace) => {
+            let name = TopicName::new(&format!("slept/{wake_edge:?}")).unwrap();
+            Segment::create(namespace, &name, &request).unwrap()
+        }
+        None => Segment::heap(&request).unwrap(),
+    };
+    let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+    let mut consumer = Consumer::new(raw);
+    let raw = RawProducer::new(segment, OnStalled::Full).unwrap();
+    let mut producer = Producer::<[u64; 1]>::new(raw);
+    let briefly = || Patience::of(Duration::from_millis(1)).spinning(Duration::ZERO);
+    assert_eq!(consumer.recv_until(briefly()), None);
+    while producer.send_until(briefly(), &message(0)).is_ok() {}
+    while consumer.recv().is_some() {}
+    ring(&format!("a topic of {wake_edge:?} that was slept at,"), 8, move |number| {
+        producer.send(message(number)).unwrap();
+        check::<1>(consumer.recv(), number);
+    })
+}
+
 /// Messages are lent and borrowed, or copied; if the reader `holds`, senders step over some.
 ///
 /// WHY apart: a sender asks the kernel whether the reader of a slot that it steps over lives.
@@ -215,6 +241,8 @@ fn pinnable<const WORDS: usize>(place: Place<'_>, holds: bool) -> Ring {
 
 fn rings(place: Place<'_>) -> Vec<Ring> {
     let mut rings = Vec::new();
+    rings.push(slept(place, WakeEdge::Membarrier));
+    rings.push(slept(place, WakeEdge::Fence));
     macro_rules! sizes {
         ($($words:literal)*) => {$(
             rings.push(spsc::<$words>(place));
@@ -264,18 +292,6 @@ fn child_role() {
         Some("confined and disobedient") => say(fate(fork(|| confined(true)))),
         Some("faults") => faults(),
         _ => {}
-    }
-}
-
-/// How a forked child ended.
-fn fate(child: i32) -> String {
-    let mut status = 0;
-    // SAFETY: `status` is valid for the write.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    if libc::WIFSIGNALED(status) {
-        format!("killed by signal {}", libc::WTERMSIG(status))
-    } else {
-        format!("exited with {}", libc::WEXITSTATUS(status))
     }
 }
 
@@ -388,7 +404,7 @@ fn send_and_recv_fault_on_no_page_after_one_lap() {
     let dir = shm_dir();
     let mut child = Child::spawn("faults", dir.path());
     assert_eq!(child.listen(), "true", "a fault is not counted");
-    for _ in 0..36 {
+    for _ in 0..38 {
         let said = child.listen();
         assert!(said.starts_with("0 in "), "page faults: {said}");
     }

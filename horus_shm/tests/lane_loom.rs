@@ -13,6 +13,25 @@ use std::io::Write as _;
 
 use horus_shm::sync::edge;
 
+/// What the memory of the models is made of.
+mod checker {
+    pub(crate) use std::rc::Rc as Shared;
+
+    pub(crate) use loom::{cell, sync, thread};
+
+    /// Whoever is dead runs on, without a store.
+    pub(crate) fn perish() {}
+
+    /// Explores every execution with at most `preemptions` involuntary switches, or as many as
+    /// `LOOM_MAX_PREEMPTIONS` says.
+    pub(crate) fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+        builder.max_branches = 20_000;
+        builder.check(execution);
+    }
+}
+
 use loom_memory::mutation::{Model, Mutant, Site, killer};
 
 macro_rules! models {
@@ -62,6 +81,7 @@ models! {
         a_lane_has_one_owner,
         a_lane_handed_on_continues_its_positions,
         a_dead_session_is_no_history,
+        what_a_dead_publisher_left_is_got_by_asking,
         an_ended_session_is_no_history;
     pins:
         a_pinned_message_stays,
@@ -82,6 +102,12 @@ models! {
         no_wake_is_lost,
         no_wake_is_lost_in_a_stream,
         every_sleeper_is_woken;
+    channel:
+        a_ticket_is_received_once,
+        a_ticket_ring_holds_its_capacity,
+        a_deserted_ring_is_empty,
+        a_deserted_lane_is_empty,
+        a_channel_with_a_new_sender_is_not_deserted;
 }
 
 fn check(name: &str) {
@@ -114,7 +140,7 @@ fn all_are_killed(title: &str, mutants: impl Iterator<Item = Mutant>) {
 /// Without any one of the orderings, some model fails.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
-    let edges = edge::ALL.into_iter().chain(edge::DISCOVERY);
+    let edges = edge::ALL.into_iter().chain(edge::DISCOVERY).chain(edge::CHANNELS);
     all_are_killed("weakened to relaxed", edges.map(|edge| Mutant::Edge(edge.label)));
 }
 
@@ -127,11 +153,12 @@ fn every_use_of_an_edge_is_needed() {
     all_are_killed("weakened on one line", uses.into_iter().map(Mutant::Site));
 }
 
-/// Without the locks and looks of presence, or the end of a session, some model fails.
+/// Without the locks and looks of presence, or those of a session, some model fails.
 #[test]
 fn every_step_is_needed() {
     let presence = ["presence/share", "presence/exclude", "presence/release"];
     let looks = ["presence/look", "presence/linked"];
-    let steps = presence.into_iter().chain(looks).chain(["session/end"]);
+    let sessions = ["session/end", "session/pass over", "session/least"];
+    let steps = presence.into_iter().chain(looks).chain(sessions);
     all_are_killed("left out", steps.map(Mutant::Flaw));
 }

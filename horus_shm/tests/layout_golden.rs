@@ -7,16 +7,18 @@
 mod spawn;
 
 use std::fs::File;
+use std::mem::offset_of;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use horus_shm::layout::{HEADER_BYTES, LAYOUT_VERSION, SCHEMA_OFFSET};
+use horus_shm::layout::{HEADER_BYTES, LAYOUT_VERSION, LaneBlock, ReaderBlock, SCHEMA_OFFSET};
 use horus_shm::shape::{Shape, ShapeRequest};
 use horus_shm::{
-    Access, Consumer, OnStalled, Producer, RawConsumer, RawProducer, Reading, Reliability, Request,
-    RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
+    Access, Consumer, FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, Reading,
+    Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
 };
 use spawn::{namespace, shm_dir};
 
@@ -65,7 +67,22 @@ fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
     for word in bytes[HEADER_BYTES..].chunks_exact_mut(8).filter(|word| *word == me) {
         word.fill(0xaa);
     }
+    mask_times(segment, &mut bytes);
     bytes
+}
+
+/// Masks when the first message was sent and how long it took, which the first reader counted.
+fn mask_times(segment: &Segment, bytes: &mut [u8]) {
+    let lane = segment.shape().lane_area().start as usize + segment.shape().lane_block_offset(0);
+    let sample = &mut bytes[lane + offset_of!(LaneBlock<AtomicU64>, sample)..][..8];
+    assert!(sample[..3] == [0; 3] && *sample != [0; 8], "not the time of position 0: {sample:?}");
+    sample.fill(0xcc);
+    let area = segment.shape().reader_area().start as usize;
+    let reader = area + segment.shape().reader_block_offset(0);
+    let latency = &mut bytes[reader + offset_of!(ReaderBlock<AtomicU64>, latency)..][..64];
+    let counted = latency.chunks(2).filter(|count| *count == [1, 0]).count();
+    assert_eq!(counted, 1, "a histogram of one sample: {latency:?}");
+    latency.fill(0);
 }
 
 /// The checksum by its definition: CRC-32 of the header up to itself, then of the schema text.
@@ -158,13 +175,35 @@ fn a_slot_its_lane_block_and_its_cursor_say_what_was_sent_and_received() {
     assert_eq!(word(shape.lane_area().start), 1, "ready bits");
     let lane = shape.lane_area().start + 128;
     let words: Vec<_> = (0..16).map(|index| word(lane + index * 8)).collect();
-    let owner = masked_owner;
-    assert_eq!(words, [owner, 1, 0, 1, 0, 0, owner, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+    let (owner, masked_time) = (masked_owner, u64::from_le_bytes([0xcc; 8]));
+    assert_eq!(words, [owner, 1, 0, 1, 0, 0, owner, 0, 3, 0, masked_time, 0, 0, 0, 0, 0]);
     let reader = shape.reader_area().start + 256;
     assert_eq!(word(reader), owner);
+    assert_eq!(word(reader + 64), 1, "received");
     assert_eq!(word(reader + 256), owner, "owner of the gate");
     assert_eq!(word(reader + 256 + 128), 2, "cursor: position 1 is next");
     assert_eq!(segment.lane_block(0, Access::Read).unwrap().owner.load(Relaxed), me);
+}
+
+#[test]
+fn a_pinnable_topic_has_the_golden_bytes() {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let options = RingOptions {
+        type_info: Some(type_info()),
+        producers: Some(1),
+        consumers: Some(2),
+        pinnable: Some(true),
+        ..RingOptions::capacity(4)
+    };
+    let ring = FanoutShm::create(&namespace, "golden/pinnable", &options).unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    send_three(&mut producer, &mut consumer);
+    let _held = consumer.borrow().unwrap().unwrap();
+    // The second message is held: the sixth position is stepped over.
+    (4..=6).for_each(|number| producer.send(message(number)).unwrap());
+    let file = masked_file(ring.segment(), "golden/pinnable");
+    assert_golden(&file, include_str!("golden/pinnable.hex"));
 }
 
 /// Parts of a file: lane area, reader area, first gate in it, distance of gates, first two lanes,

@@ -3,13 +3,13 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod common;
+mod crew;
 mod spawn;
 mod stream;
 mod tracer;
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -20,13 +20,13 @@ use horus_shm::{
 };
 
 use common::{Child, eventually, role, say};
+use crew::{KINDS, accuse, expect_no_accusation, soon};
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir, topic_files};
 use stream::{Account, Tagged};
 use tracer::ends::{CAPACITY, Kind, PLACES, Receiver, Ring, Sender};
 
 type Message = [u64; 128];
 
-const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
 /// The parent's own messages; children have greater numbers.
 const PARENT: u32 = 1;
 const ECHOES: u32 = 500;
@@ -36,8 +36,6 @@ const KILL_ROUNDS: u32 = 40;
 const CRASHES: u32 = 200;
 const RACERS: u32 = 8;
 const RACES: u64 = 50;
-/// Longest wait for a peer.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// `$HORUS_TORTURE` set: five times as much.
 fn torture(rounds: u32) -> u32 {
@@ -67,37 +65,9 @@ fn ring(kind: Kind, namespace: &Arc<Namespace>, name: &str) -> Ring<Message> {
     Ring::open(kind, namespace, name)
 }
 
-/// Waits for a message by looking for it again and again.
-#[track_caller]
-fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(start.elapsed() < PATIENCE, "nothing came");
-        std::thread::yield_now();
-    }
-}
-
 #[track_caller]
 fn send_soon(sender: &mut Sender<Message>, message: &Message) {
     soon(|| sender.send(message).then_some(()));
-}
-
-/// Makes the next fault known to the parent, whatever happens to this process.
-fn accuse(fault: &str) {
-    let dir = std::env::var("HORUS_SHM_DIR").unwrap();
-    std::fs::write(format!("{dir}/fault-{}", std::process::id()), fault).unwrap();
-}
-
-fn expect_no_accusation(dir: &Path) {
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.file_name().unwrap().to_string_lossy().starts_with("fault") {
-            panic!("a child says: {}", std::fs::read_to_string(path).unwrap());
-        }
-    }
 }
 
 // ---- exchange
@@ -391,6 +361,29 @@ fn a_killed_reader_leaves_its_place_to_the_next() {
         let second = ring.receiver().unwrap();
         assert!(ring.receiver().is_err());
         drop((first, second));
+    }
+}
+
+/// It died between the two stores, the stamp's and the head's.
+#[test]
+fn a_message_that_a_dead_sender_did_not_put_under_its_head_is_no_newcomers() {
+    for kind in KINDS {
+        let dir = shm_dir();
+        let namespace = namespace(dir.path());
+        let ring = Ring::<Message>::create(kind, &namespace, "topic");
+        let mut child = Child::spawn(&format!("send {kind:?} 2 3"), dir.path());
+        let block = ring.segment().unwrap().lane_block(0, Access::Write).unwrap();
+        eventually("all are sent", || block.head.load(Relaxed) == 3);
+        child.kill();
+        block.head.store(2, Relaxed);
+        let mut receiver = ring.receiver().unwrap();
+        assert!(receiver.recv().is_none() && receiver.latest().is_none(), "{kind:?}");
+        let mut sender = ring.sender().unwrap();
+        for number in 0..20 {
+            send_soon(&mut sender, &Message::new(PARENT, number));
+            let received = receiver.recv().and_then(|message| message.tag());
+            assert_eq!(received, Some((PARENT, number)), "{kind:?}");
+        }
     }
 }
 

@@ -1,46 +1,324 @@
 //! Waiting for messages and for room: blocks without burning, wakes at once, loses no wake.
 
+mod common;
+mod sleeper;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_shm::wait::Patience;
-use horus_shm::{FanoutShm, RingOptions, SpscShm};
+use horus_shm::wait::{Patience, SLICE, overslept};
+use horus_shm::{
+    FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, Reading, RingOptions, Segment,
+    SpscShm, WakeEdge, Watch,
+};
+
+use common::{eventually, fork, join_fork};
+use sleeper::{
+    GUARD, Message, Receiver, Sender, asleep, consumer, now_ns, producer, reliable, request,
+    room_waiters, topic, waiters, wakes,
+};
+
+const EDGES: [WakeEdge; 2] = [WakeEdge::Membarrier, WakeEdge::Fence];
+
+fn topic_on_heap(edge: WakeEdge) -> Arc<Segment> {
+    topic(None, "topic", &request(edge))
+}
+
+/// What a thread is waiting for that sleeps, and when that was there.
+struct Awaited {
+    begin_ns: u64,
+    slices: u64,
+}
+
+impl Awaited {
+    /// Runs `wait` and notes how it slept.
+    fn of<R>(wait: impl FnOnce() -> R) -> (R, Self) {
+        let (begin_ns, before) = (now_ns(), overslept());
+        let found = wait();
+        (found, Self { begin_ns, slices: overslept() - before })
+    }
+
+    /// Fails if it was there before the last of the slices was over, and did not end it.
+    #[track_caller]
+    fn expect_woken(&self, done_ns: u64) {
+        let expired_ns = self.begin_ns + self.slices * SLICE.as_nanos() as u64;
+        assert!(self.slices == 0 || done_ns >= expired_ns, "a wake was lost: {}", self.slices);
+    }
+}
 
 #[test]
-fn a_sleeping_consumer_is_woken_by_a_message() {
+fn a_sleeping_consumer_is_woken_by_each_message() {
+    const LAST: u64 = 1000;
     let ring = FanoutShm::<u64>::heap(&RingOptions::capacity(8)).unwrap();
     let (mut consumer, mut producer) = (ring.consumer().unwrap(), ring.producer().unwrap());
-    let reading = std::thread::spawn(move || {
-        let patience = Patience::endless().spinning(Duration::ZERO);
-        (0..1000).map(|_| consumer.recv_until(patience).unwrap()).collect::<Vec<_>>()
+    let reading = thread::spawn(move || {
+        let mut got = Vec::new();
+        // A lapped consumer goes on behind what it lost, so the last one always comes.
+        while got.last() != Some(&LAST) {
+            got.push(consumer.recv_until(asleep()).unwrap());
+        }
+        (got, consumer.stats().lost)
     });
-    for number in 0..1000 {
+    for number in 0..=LAST {
         producer.send(number).unwrap();
-        std::thread::yield_now();
+        thread::yield_now();
     }
-    assert!(reading.join().unwrap().windows(2).all(|pair| pair[0] < pair[1]));
+    let (got, lost) = reading.join().unwrap();
+    assert!(got.is_sorted_by(|a, b| a < b));
+    assert_eq!(got.len() as u64 + lost, LAST + 1);
 }
 
 #[test]
 fn an_impatient_consumer_goes_without() {
     let ring = FanoutShm::<u64>::heap(&RingOptions::capacity(8)).unwrap();
     let mut consumer = ring.consumer().unwrap();
-    let begin = Instant::now();
-    let timeout = Duration::from_millis(20);
-    assert_eq!(consumer.recv_until(Patience::of(timeout)), None);
-    assert!(begin.elapsed() >= timeout);
+    let (begin, timeout) = (Instant::now(), Duration::from_millis(20));
+    for spin in [Duration::ZERO, Patience::SPIN, Duration::MAX] {
+        assert_eq!(consumer.recv_until(Patience::of(timeout).spinning(spin)), None);
+    }
+    assert!(begin.elapsed() >= 3 * timeout);
+    assert_eq!(consumer.recv_until(Patience::of(Duration::ZERO)), None);
 }
 
 #[test]
 fn a_sleeping_producer_is_woken_by_room() {
+    for edge in EDGES {
+        let segment = topic(None, "topic", &reliable(edge, 2));
+        let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
+        let sending = thread::spawn(move || {
+            (0..1000).for_each(|n| writer.send_until(asleep(), &[0, n, 0]).unwrap());
+        });
+        for number in 0..1000 {
+            assert_eq!(reader.recv_until(asleep()), Some([0, number, 0]), "{edge:?}");
+        }
+        sending.join().unwrap();
+    }
     let ring = SpscShm::<u64>::heap(&RingOptions::capacity(2)).unwrap();
     let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
-    let sending = std::thread::spawn(move || {
-        let patience = Patience::endless().spinning(Duration::ZERO);
-        (0..1000).for_each(|number| producer.send_until(patience, &number).unwrap());
+    let sending = thread::spawn(move || {
+        (0..1000).for_each(|number| producer.send_until(asleep(), &number).unwrap());
     });
-    let patience = Patience::endless().spinning(Duration::ZERO);
     for number in 0..1000 {
-        assert_eq!(consumer.recv_until(patience), Some(number));
+        assert_eq!(consumer.recv_until(asleep()), Some(number));
     }
     sending.join().unwrap();
+}
+
+#[test]
+fn a_producer_that_waits_gives_a_stalled_reader_up_in_time() {
+    let segment = topic(None, "topic", &reliable(WakeEdge::Fence, 2));
+    let _stalled = consumer(&segment);
+    let after = OnStalled::Detach { after: Duration::from_millis(5) };
+    let raw = RawProducer::new(Arc::clone(&segment), after).unwrap();
+    let mut producer = Producer::<Message>::new(raw);
+    let sends = || (0..4).for_each(|n| producer.send_until(asleep(), &[0, n, 0]).unwrap());
+    let ((), awaited) = Awaited::of(sends);
+    assert!(awaited.slices > 0, "it had to sleep");
+    assert!(now_ns() - awaited.begin_ns < GUARD.as_nanos() as u64 / 2, "not before the very end");
+    assert_eq!(room_waiters(&segment), 0);
+}
+
+#[test]
+fn nobody_is_announced_who_does_not_wait() {
+    for edge in EDGES {
+        let segment = topic_on_heap(edge);
+        let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
+        assert_eq!(reader.recv_until(Patience::of(Duration::from_millis(1))), None);
+        assert_eq!(waiters(&segment), 0);
+        for number in 0..100 {
+            writer.send([0, number, 0]).unwrap();
+        }
+        assert_eq!(wakes(&segment), 0, "a send called the kernel for nobody");
+    }
+}
+
+/// Waits at `watch` in a thread of its own until there is a message; how that went.
+fn wait_at(watch: Watch) -> thread::JoinHandle<Awaited> {
+    thread::spawn(move || {
+        let look = || watch.has_message().then_some(());
+        let wait = || Watch::wait_any(std::slice::from_ref(&watch), asleep(), look);
+        let (found, awaited) = Awaited::of(wait);
+        assert_eq!(found, Some(()));
+        awaited
+    })
+}
+
+#[test]
+fn who_stops_waiting_does_not_take_the_bit_of_another_sleeper_of_the_same_reader() {
+    for edge in EDGES {
+        let segment = topic_on_heap(edge);
+        let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
+        let watching = wait_at(reader.raw().watch());
+        eventually("the watch sleeps", || waiters(&segment) == 1);
+        assert_eq!(reader.recv_until(Patience::of(Duration::from_millis(1))), None);
+        assert_eq!(waiters(&segment), 1, "{edge:?}: the other one still sleeps");
+        writer.send([0; 3]).unwrap();
+        let done_ns = now_ns();
+        watching.join().unwrap().expect_woken(done_ns);
+        assert_eq!(waiters(&segment), 0);
+    }
+}
+
+#[test]
+fn a_watch_of_a_reader_that_left_does_not_touch_the_next_one_in_its_place() {
+    let mut one_place = request(WakeEdge::Membarrier);
+    one_place.reader_limit = Some(1);
+    let segment = topic(None, "topic", &one_place);
+    let gone = consumer(&segment);
+    let watch = gone.raw().watch();
+    assert!(!watch.is_closed());
+    drop(gone);
+    assert!(watch.is_closed());
+    let (next, mut writer) = (consumer(&segment), producer(&segment));
+    let watching = wait_at(next.raw().watch());
+    eventually("the next one sleeps", || waiters(&segment) == 1);
+    let patience = Patience::of(Duration::from_millis(1));
+    assert_eq!(Watch::wait_any(std::slice::from_ref(&watch), patience, || None::<()>), None);
+    assert_eq!(waiters(&segment), 1);
+    writer.send([0; 3]).unwrap();
+    let done_ns = now_ns();
+    watching.join().unwrap().expect_woken(done_ns);
+    assert!(!watch.has_message() || watch.is_closed(), "it says what it said last");
+}
+
+#[test]
+fn a_place_is_free_once_its_reader_is_gone_and_nobody_sleeps_there() {
+    let mut one_place = request(WakeEdge::Fence);
+    one_place.reader_limit = Some(1);
+    let segment = topic(None, "topic", &one_place);
+    for _ in 0..3 {
+        let reader = consumer(&segment);
+        let watch = reader.raw().watch();
+        let sleeping = thread::spawn(move || {
+            let look = || watch.is_closed().then_some(());
+            let wait = || Watch::wait_any(std::slice::from_ref(&watch), asleep(), look);
+            let (found, awaited) = Awaited::of(wait);
+            assert_eq!(found, Some(()));
+            awaited
+        });
+        eventually("it sleeps", || waiters(&segment) == 1);
+        drop(reader);
+        let done_ns = now_ns();
+        sleeping.join().unwrap().expect_woken(done_ns);
+    }
+}
+
+#[test]
+fn a_watch_sees_what_is_unread_and_counts_what_arrives() {
+    let segment = topic_on_heap(WakeEdge::Membarrier);
+    let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
+    let watch = reader.raw().watch();
+    assert!(!watch.has_message() && watch.arrivals() == 0);
+    writer.send([0; 3]).unwrap();
+    writer.send([1; 3]).unwrap();
+    assert!(watch.has_message() && watch.arrivals() == 2);
+    assert_eq!(reader.recv(), Some([0; 3]));
+    assert!(watch.has_message());
+    assert_eq!(reader.recv(), Some([1; 3]));
+    assert!(!watch.has_message() && watch.arrivals() == 2);
+    writer.send([2; 3]).unwrap();
+    reader.ignore(writer.raw().lane());
+    assert!(!watch.has_message());
+}
+
+#[test]
+fn more_watches_than_the_kernel_takes_at_once_all_wake() {
+    let segments: Vec<_> = (0..130).map(|_| topic_on_heap(WakeEdge::Fence)).collect();
+    let mut readers: Vec<_> = segments.iter().map(consumer).collect();
+    let watches: Vec<_> = readers.iter().map(|reader| reader.raw().watch()).collect();
+    for late in [0, 127, 128, 129] {
+        let mut writer = producer(&segments[late]);
+        let sending = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(2));
+            writer.send([7; 3]).unwrap();
+        });
+        let look = || watches.iter().position(Watch::has_message);
+        assert_eq!(Watch::wait_any(&watches, asleep(), look), Some(late));
+        sending.join().unwrap();
+        assert_eq!(readers[late].recv(), Some([7; 3]));
+    }
+}
+
+#[test]
+fn an_observer_looks_again_and_again() {
+    let segment = topic_on_heap(WakeEdge::Membarrier);
+    let mut observer = RawConsumer::new(Arc::clone(&segment), Reading::Observer)
+        .map(horus_shm::Consumer::<Message>::new)
+        .unwrap();
+    let (reader, mut writer) = (consumer(&segment), producer(&segment));
+    let watches = [observer.raw().watch(), reader.raw().watch()];
+    let sending = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(5));
+        writer.send([7; 3]).unwrap();
+    });
+    let look = || watches[0].has_message().then_some(());
+    assert_eq!(Watch::wait_any(&watches, asleep(), look), Some(()));
+    assert_eq!(observer.recv_until(asleep()), Some([7; 3]));
+    sending.join().unwrap();
+    assert_eq!(waiters(&segment), 0);
+}
+
+static INTERRUPTIONS: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn interrupt(_signal: i32) {
+    INTERRUPTIONS.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn signals_end_no_wait() {
+    // SAFETY: all zeros is an action without flags, so no call is restarted.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = interrupt as extern "C" fn(i32) as libc::sighandler_t;
+    // SAFETY: the action is readable, and its handler only counts.
+    let set = unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) };
+    assert_eq!(set, 0);
+    let segment = topic_on_heap(WakeEdge::Membarrier);
+    let (mut receiver, mut sender) = (Receiver::new(consumer(&segment)), Sender::new(&segment, 0));
+    let (tell, told) = std::sync::mpsc::channel();
+    let receiving = thread::spawn(move || {
+        // SAFETY: takes nothing and cannot fail.
+        tell.send(unsafe { libc::pthread_self() }).unwrap();
+        let numbers = [receiver.receive()[1], receiver.receive()[1]];
+        (numbers, receiver.lost_wakes)
+    });
+    let thread = told.recv().unwrap();
+    for _ in 0..200 {
+        eventually("it sleeps", || waiters(&segment) == 1);
+        // SAFETY: the thread was not joined yet.
+        assert_eq!(unsafe { libc::pthread_kill(thread, libc::SIGUSR1) }, 0);
+        thread::yield_now();
+    }
+    eventually("signals arrive", || INTERRUPTIONS.load(Ordering::Relaxed) > 0);
+    assert!(!receiving.is_finished());
+    sender.send();
+    eventually("it sleeps again", || waiters(&segment) == 1);
+    sender.send();
+    assert_eq!(receiving.join().unwrap(), ([0, 1], 0));
+}
+
+#[test]
+fn a_fork_takes_no_sleeper_along() {
+    let segment = topic_on_heap(WakeEdge::Membarrier);
+    let (reader, mut writer) = (consumer(&segment), producer(&segment));
+    let watch = reader.raw().watch();
+    let watching = wait_at(reader.raw().watch());
+    eventually("it sleeps", || waiters(&segment) == 1);
+    let mut copy = Some(reader);
+    let pid = fork(|| {
+        let mut reader = copy.take().unwrap();
+        let patience = Patience::of(Duration::from_millis(1));
+        let nothing = reader.recv_until(patience).is_none() && watch.is_forked();
+        let found = Watch::wait_any(std::slice::from_ref(&watch), patience, || {
+            watch.has_message().then_some(())
+        });
+        drop(reader);
+        nothing && found.is_some()
+    });
+    assert!(join_fork(pid));
+    assert_eq!(waiters(&segment), 1, "the child's copies announce and withdraw nothing");
+    writer.send([0; 3]).unwrap();
+    let done_ns = now_ns();
+    watching.join().unwrap().expect_woken(done_ns);
 }

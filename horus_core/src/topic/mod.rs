@@ -5,7 +5,10 @@ mod backend;
 mod builder;
 mod publisher;
 mod qos;
+#[cfg(feature = "async")]
+mod recv_future;
 mod subscriber;
+mod wait_set;
 
 use std::borrow::Borrow;
 use std::time::Duration;
@@ -15,9 +18,12 @@ pub use builder::TopicBuilder;
 pub use horus_shm::{Loan, OnStalled, Reliability, Sample, WakeEdge};
 pub use publisher::Publisher;
 pub use qos::Qos;
-pub use subscriber::{Stats, Subscriber};
+#[cfg(feature = "async")]
+pub use recv_future::RecvFuture;
+pub use subscriber::{Iter, Stats, Subscriber, TryIter};
+pub use wait_set::{Key, Ready, Reason, WaitSet};
 
-use crate::error::{BorrowError, LoanError, SendError, TopicError};
+use crate::error::{BorrowError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError};
 use crate::message::Message;
 
 /// Both ends of a topic in one handle: publishes, and receives its own messages too.
@@ -123,10 +129,59 @@ impl<T: Message> Topic<T> {
         self.subscriber.recv()
     }
 
+    /// [`Subscriber::recv_timeout`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        self.subscriber.recv_timeout(timeout)
+    }
+
+    /// [`Subscriber::recv_blocking`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
+        self.subscriber.recv_blocking()
+    }
+
+    /// [`Subscriber::recv_async`].
+    #[cfg(feature = "async")]
+    pub const fn recv_async(&mut self) -> RecvFuture<'_, T> {
+        self.subscriber.recv_async()
+    }
+
+    /// [`Subscriber::set_spin`].
+    pub const fn set_spin(&mut self, spin: Duration) {
+        self.subscriber.set_spin(spin);
+    }
+
+    /// [`Subscriber::iter`].
+    pub const fn iter(&mut self) -> Iter<'_, T> {
+        self.subscriber.iter()
+    }
+
+    /// [`Subscriber::try_iter`].
+    pub const fn try_iter(&mut self) -> TryIter<'_, T> {
+        self.subscriber.try_iter()
+    }
+
     /// [`Subscriber::latest`].
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.subscriber.latest()
+    }
+
+    /// [`Subscriber::check`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn check(&self) -> Result<(), RecvError> {
+        self.subscriber.check()
     }
 
     /// [`Subscriber::lost`].

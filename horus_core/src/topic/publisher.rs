@@ -2,18 +2,14 @@
 
 use std::borrow::Borrow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use horus_shm::wait::Patience;
 use horus_shm::{Loan, Producer, RawProducer};
 
 use super::{Backend, Qos, Topic};
 use crate::error::{LoanError, SendError, TopicError};
 use crate::message::Message;
-
-/// Looks for room before [`Publisher::send_timeout`] begins to sleep.
-const SPINS_BEFORE_SLEEP: u32 = 100;
-/// First and longest sleep between two looks.
-const SLEEP: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
 
 /// Publishes messages of type `T`. `Send`, not `Sync`: one thread at a time; for another thread
 /// [`Publisher::try_clone`] claims another lane.
@@ -55,7 +51,8 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     ///
     /// [`SendError::Full`] on a reliable topic whose slowest subscriber is a whole lane behind;
-    /// [`SendError::Forked`] in a forked child. The message comes back.
+    /// [`SendError::Forked`] in a forked child; [`SendError::RegionLost`] if somebody truncated the
+    /// topic's file (the message may have been delivered before). The message comes back.
     #[inline(always)]
     pub fn send(&mut self, message: impl Borrow<T>) -> Result<(), SendError<T>> {
         let message = message.borrow();
@@ -76,9 +73,9 @@ impl<T: Message> Publisher<T> {
         self.producer.loan()
     }
 
-    /// [`Self::send`], trying again for up to `timeout` while the topic is full.
+    /// [`Self::send`], but waits for room for up to `timeout` while the topic is full.
     ///
-    /// Blocks: spins briefly, then sleeps between looks.
+    /// Blocks: spins briefly, then sleeps until a subscriber has read on.
     ///
     /// # Errors
     ///
@@ -89,21 +86,8 @@ impl<T: Message> Publisher<T> {
         timeout: Duration,
     ) -> Result<(), SendError<T>> {
         let message = message.borrow();
-        let start = Instant::now();
-        let mut sleep = SLEEP.0;
-        for look in 0_u64.. {
-            match self.send(message) {
-                Err(error) if error.is_full() && start.elapsed() < timeout => {}
-                outcome => return outcome,
-            }
-            if look < u64::from(SPINS_BEFORE_SLEEP) {
-                std::hint::spin_loop();
-            } else {
-                std::thread::sleep(sleep.min(timeout.saturating_sub(start.elapsed())));
-                sleep = (sleep * 2).min(SLEEP.1);
-            }
-        }
-        unreachable!("2^64 looks take longer than any timeout")
+        let sent = self.producer.send_until(Patience::of(timeout), message);
+        sent.map_err(|error| error.with(*message))
     }
 
     /// One more publisher of the same topic, with a lane of its own: for another thread.

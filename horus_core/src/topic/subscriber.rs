@@ -1,11 +1,13 @@
 //! The subscribing end of a topic.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use horus_shm::{Consumer, RawConsumer, Sample};
+use horus_shm::wait::Patience;
+use horus_shm::{Consumer, RawConsumer, Sample, Watch};
 
 use super::{Backend, Publisher, Qos, Topic};
-use crate::error::{BorrowError, TopicError};
+use crate::error::{BorrowError, RecvError, RecvTimeoutError, TopicError};
 use crate::message::{FieldKind, Message, Primitive};
 
 /// The ledger of a subscriber since it joined, in messages:
@@ -18,6 +20,10 @@ pub type Stats = horus_shm::ReadStats;
 pub struct Subscriber<T> {
     name: Arc<str>,
     consumer: Consumer<T>,
+    /// How long to look before a sleep.
+    spin: Duration,
+    #[cfg(feature = "async")]
+    pub(super) alarm: Option<horus_shm::Alarm>,
 }
 
 impl<T: Message> Subscriber<T> {
@@ -51,12 +57,19 @@ impl<T: Message> Subscriber<T> {
     }
 
     pub(super) fn from_raw(name: &str, raw: RawConsumer) -> Self {
-        Self { name: name.into(), consumer: Consumer::new(raw) }
+        Self {
+            name: name.into(),
+            consumer: Consumer::new(raw),
+            spin: Patience::SPIN,
+            #[cfg(feature = "async")]
+            alarm: None,
+        }
     }
 
     /// The next message, oldest first, or `None` if there is none right now. Never blocks.
     ///
-    /// Each publisher's messages come in order. `None` for good in a forked child.
+    /// Each publisher's messages come in order. `None` for good in a forked child, and if somebody
+    /// truncated the topic's file: [`Self::check`] tells.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         self.consumer.recv()
@@ -91,6 +104,74 @@ impl<T: Message> Subscriber<T> {
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.consumer.latest_by_key(|message| published_ns(message))
+    }
+
+    /// Whether this subscriber can still receive: for when nothing comes. About a nanosecond.
+    ///
+    /// # Errors
+    ///
+    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    #[inline]
+    pub fn check(&self) -> Result<(), RecvError> {
+        self.consumer.check()
+    }
+
+    /// The next message; waits for it for up to `timeout`.
+    ///
+    /// Blocks: looks for [`Self::set_spin`], then sleeps until it is woken, in slices of 50 ms.
+    /// With a `timeout` of zero it is [`Self::recv`].
+    ///
+    /// # Errors
+    ///
+    /// [`RecvTimeoutError::Timeout`] if none came; the other variants if none ever will.
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        let received = self.recv_until(Patience::of(timeout));
+        received.ok_or_else(|| match self.check() {
+            Ok(()) => RecvTimeoutError::Timeout,
+            Err(error) => error.into(),
+        })
+    }
+
+    /// The next message; waits for it for as long as it takes.
+    ///
+    /// Blocks, as [`Self::recv_timeout`]: also while there is no publisher at all.
+    ///
+    /// # Errors
+    ///
+    /// Why there will be none: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
+        loop {
+            if let Some(message) = self.recv_until(Patience::endless()) {
+                return Ok(message);
+            }
+            self.check()?;
+        }
+    }
+
+    fn recv_until(&mut self, patience: Patience) -> Option<T> {
+        self.consumer.recv_until(patience.spinning(self.spin))
+    }
+
+    /// How long the calls that wait look for a message before they sleep. Default 10 µs, about
+    /// what a sleep and a wake cost; zero sleeps at once, more burns the CPU for a faster answer.
+    pub const fn set_spin(&mut self, spin: Duration) {
+        self.spin = spin;
+    }
+
+    /// The messages as they come, by [`Self::recv_blocking`]: ends only when none can come any
+    /// more.
+    pub const fn iter(&mut self) -> Iter<'_, T> {
+        Iter { subscriber: self }
+    }
+
+    /// The messages that are there, by [`Self::recv`]: ends when there is none right now.
+    pub const fn try_iter(&mut self) -> TryIter<'_, T> {
+        TryIter { subscriber: self }
+    }
+
+    /// What a wait set looks at.
+    pub(super) fn watch(&self) -> Watch {
+        self.consumer.raw().watch()
     }
 
     /// Messages overwritten before this subscriber came to them.
@@ -160,6 +241,44 @@ impl<T: Message> Subscriber<T> {
 
     pub(super) fn ignore(&mut self, publisher: &Publisher<T>) {
         self.consumer.ignore(publisher.raw().lane());
+    }
+}
+
+impl<'a, T: Message> IntoIterator for &'a mut Subscriber<T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+/// The messages of a subscriber as they come; see [`Subscriber::iter`].
+#[derive(Debug)]
+pub struct Iter<'a, T> {
+    subscriber: &'a mut Subscriber<T>,
+}
+
+impl<T: Message> Iterator for Iter<'_, T> {
+    type Item = T;
+
+    /// Blocks until there is a message.
+    fn next(&mut self) -> Option<T> {
+        self.subscriber.recv_blocking().ok()
+    }
+}
+
+/// The messages that a subscriber has not received yet; see [`Subscriber::try_iter`].
+#[derive(Debug)]
+pub struct TryIter<'a, T> {
+    subscriber: &'a mut Subscriber<T>,
+}
+
+impl<T: Message> Iterator for TryIter<'_, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.subscriber.recv()
     }
 }
 

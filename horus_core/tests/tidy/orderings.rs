@@ -15,12 +15,15 @@ pub(crate) const DOCS: &str = "docs/memory-ordering.md";
 const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 
 /// Files of `horus_shm` that name orderings beside [`EDGES`], and why.
-const ORDERING_PLACES: [&str; 3] = [
+const ORDERING_PLACES: [&str; 5] = [
     EDGES,
     // Words of a payload: always relaxed, of any address.
     "horus_shm/src/copy.rs",
     // Statics of this process that `fork` handlers touch: not memory that a model replaces.
     "horus_shm/src/fork.rs",
+    // Statics of this process that a signal handler touches.
+    "horus_shm/src/fault.rs",
+    "horus_shm/src/sys/signal.rs",
 ];
 
 /// An ordering with a name: `SLOT_SEE` is the half `see` of the label `slot`.

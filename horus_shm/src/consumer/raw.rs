@@ -8,10 +8,10 @@ mod waits;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::watch::Progress;
+use super::watch::{self, Progress};
 use crate::contract::Reliability;
-use crate::error::OpenError;
-use crate::fork::fork_epoch;
+use crate::error::{OpenError, RecvError};
+use crate::fault;
 use crate::gate;
 use crate::lane::{LaneReader, Polled};
 use crate::memory::RawLane;
@@ -74,7 +74,8 @@ pub struct RawConsumer {
     /// The ready bits that were looked at.
     known: u64,
     ready: *const AtomicU64,
-    epoch: u64,
+    /// Disturbances that did not concern this end.
+    seen: u64,
     /// By lane: where this reader starts.
     starts: Box<[Start]>,
     /// Lanes that have a reader, or are not to have one.
@@ -103,11 +104,10 @@ impl RawConsumer {
     /// # Errors
     ///
     /// [`OpenError::IncompatibleQos`], [`OpenError::GatedOnly`], [`OpenError::TooManySubscribers`],
-    /// [`OpenError::TooManyReliableSubscribers`], [`OpenError::Forked`] or [`OpenError::Io`].
+    /// [`OpenError::TooManyReliableSubscribers`], [`OpenError::Forked`],
+    /// [`OpenError::RegionLost`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, reading: Reading) -> Result<Self, OpenError> {
-        if segment.is_forked() {
-            return Err(OpenError::Forked);
-        }
+        let seen = segment.expect_usable()?;
         let contract = segment.contract();
         let gatable = contract.gated_only || contract.reliability == Reliability::Reliable;
         // WHY: without the odd stamp, only a gate keeps a copy from being torn: no keep-last
@@ -132,7 +132,7 @@ impl RawConsumer {
             chance: 0,
             known: 0,
             ready,
-            epoch: fork_epoch(),
+            seen,
             starts: vec![Start::default(); lanes].into(),
             mapped: 0,
             ignored: 0,
@@ -150,6 +150,7 @@ impl RawConsumer {
         let starts = this.starts.iter().map(|start| start.position);
         this.progress = Arc::new(Progress::new(starts));
         this.look_for_lanes();
+        this.segment.expect_usable()?;
         Ok(this)
     }
 
@@ -160,7 +161,7 @@ impl RawConsumer {
     /// `dst` is writable for `bytes` bytes, which are at most the payload of the ring.
     #[inline(always)]
     pub unsafe fn recv(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        if fork_epoch() != self.epoch {
+        if self.is_disturbed() {
             return Polled::Empty;
         }
         self.look_for_lanes();
@@ -168,7 +169,7 @@ impl RawConsumer {
         let polled = unsafe { self.poll(dst, bytes) };
         if polled == Polled::Message {
             self.burst += 1;
-            return polled;
+            return self.confirmed();
         }
         if self.burst < BURST_MIN {
             self.burst = 0;
@@ -204,43 +205,35 @@ impl RawConsumer {
     /// As [`Self::recv`].
     #[inline(always)]
     unsafe fn poll(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        let found = if self.in_place {
+        if self.in_place {
             // SAFETY: the caller's contract.
-            self.turn(|this, lane| Ok((unsafe { this.copy_of(lane, dst, bytes, false) }?, ())))
-        } else {
-            self.turn(|this, lane| {
-                let reader = &mut this.lanes[lane].reader;
-                // SAFETY: the caller's contract.
-                match unsafe { reader.read(dst, bytes) } {
-                    Polled::Message => Ok((Arrival { number: reader.position(), bytes }, ())),
-                    polled => Err(polled),
-                }
-            })
-        };
-        found.err().unwrap_or(Polled::Message)
-    }
-
-    /// Tries each lane once, in turn, and takes what comes.
-    #[inline(always)]
-    fn turn<R>(
-        &mut self,
-        mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), Polled>,
-    ) -> Result<R, Polled> {
+            return unsafe { self.poll_in_place(dst, bytes) };
+        }
         let mut nothing = Polled::Empty;
         for _ in 0..self.lanes.len() {
-            let lane = self.next;
-            self.next = if lane + 1 == self.lanes.len() { 0 } else { lane + 1 };
-            match attempt(self, lane) {
-                Ok((arrival, found)) => {
-                    self.take(lane, arrival);
-                    return Ok(found);
+            let lane = self.next_lane();
+            let reader = &mut self.lanes[lane].reader;
+            // SAFETY: the caller's contract.
+            match unsafe { reader.read(dst, bytes) } {
+                Polled::Message => {
+                    let number = reader.position();
+                    self.take(lane, Arrival { number, bytes });
+                    return Polled::Message;
                 }
-                Err(Polled::Busy) => nothing = Polled::Busy,
-                Err(_) => {}
+                Polled::Busy => nothing = Polled::Busy,
+                Polled::Empty => {}
             }
             self.note(lane);
         }
-        Err(nothing)
+        nothing
+    }
+
+    /// The lane whose turn it is.
+    #[inline(always)]
+    fn next_lane(&mut self) -> usize {
+        let lane = self.next;
+        self.next = if lane + 1 == self.lanes.len() { 0 } else { lane + 1 };
+        lane
     }
 
     /// At the end of a burst: gives the writers a moment, then looks once more.
@@ -259,8 +252,58 @@ impl RawConsumer {
         }
         // SAFETY: the caller's contract.
         let polled = unsafe { self.poll(dst, bytes) };
-        self.burst = if polled == Polled::Message { BURST_MIN } else { 0 };
-        polled
+        if polled != Polled::Message {
+            self.burst = 0;
+            self.count_losses();
+            return polled;
+        }
+        self.burst = BURST_MIN;
+        self.confirmed()
+    }
+
+    /// A message was copied out: stands by it, unless it came out of zeros that nobody shares.
+    #[inline(always)]
+    fn confirmed(&mut self) -> Polled {
+        if self.was_disturbed() {
+            self.received -= 1;
+            return Polled::Empty;
+        }
+        Polled::Message
+    }
+
+    /// True if this end is a forked copy, or its memory is lost: it is to touch nothing.
+    #[inline(always)]
+    pub(super) fn is_disturbed(&mut self) -> bool {
+        fault::disturbances() != self.seen && self.look_around()
+    }
+
+    /// [`Self::is_disturbed`] after this thread touched shared memory, whose content then is junk.
+    #[inline(always)]
+    pub(super) fn was_disturbed(&mut self) -> bool {
+        fault::disturbances_after() != self.seen && self.look_around()
+    }
+
+    /// Finds out whether a disturbance concerns this end.
+    #[cold]
+    fn look_around(&mut self) -> bool {
+        match self.segment.look_around() {
+            Ok(seen) => self.seen = seen,
+            Err(_) => return true,
+        }
+        false
+    }
+
+    /// Whether this end can still receive. About a nanosecond.
+    ///
+    /// # Errors
+    ///
+    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    #[inline]
+    pub fn check(&self) -> Result<(), RecvError> {
+        if fault::disturbances() == self.seen {
+            return Ok(());
+        }
+        self.segment.look_around().map(drop)
     }
 
     /// Copies the newest message of lane `lane` (by discovery) into `dst`, passing over the rest.
@@ -323,7 +366,7 @@ impl RawConsumer {
     /// True once this handle is a copy in a forked child: it receives nothing any more.
     #[must_use]
     pub fn is_forked(&self) -> bool {
-        fork_epoch() != self.epoch
+        self.segment.is_forked()
     }
 
     /// How often a publisher stopped waiting for this reader (reliable topics).
@@ -352,6 +395,7 @@ impl Drop for RawConsumer {
         if self.is_forked() {
             return;
         }
+        watch::close(&self.progress, self.place.as_deref());
         let me = self.segment.me();
         if let Some(gate) = self.gate
             && let (Ok(block), Ok(cursors)) = (

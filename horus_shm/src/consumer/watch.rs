@@ -1,14 +1,16 @@
 //! A watch on a consumer that somebody else holds: is there a message for it, and how to sleep
 //! until there is.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 
+use super::alarm;
 use crate::layout::POSITION_MAX;
+use crate::place::Place;
 use crate::region::Access;
 use crate::segment::Segment;
-use crate::sync::Word;
-use crate::wait::{Event, Order, Patience, Sleeper, wait_until};
+use crate::sync::{Word, edge};
+use crate::wait::{EVENTS_MAX, Event, Eventcount, POLL, Patience, SLICE, wait_in_slices, wake};
 
 /// How far a consumer is, for those who wait on its behalf.
 #[derive(Debug)]
@@ -17,12 +19,17 @@ pub(crate) struct Progress {
     positions: Box<[AtomicU64]>,
     /// A bit a lane that is not read at all.
     ignored: AtomicU64,
+    /// Not 0 once the consumer is gone.
+    closed: AtomicU64,
+    /// Not 0 once a task waited for the consumer.
+    alarmed: AtomicU64,
 }
 
 impl Progress {
     pub(crate) fn new(starts: impl IntoIterator<Item = u64>) -> Self {
         let positions = starts.into_iter().map(AtomicU64::new).collect();
-        Self { positions, ignored: AtomicU64::new(0) }
+        let (ignored, closed, alarmed) = Default::default();
+        Self { positions, ignored, closed, alarmed }
     }
 
     /// Relaxed, all of it: a watch that is late is looked at again after the next message.
@@ -36,68 +43,135 @@ impl Progress {
     pub(crate) fn set_ignored(&self, lanes: u64) {
         self.ignored.set(lanes);
     }
+
+    /// From now on the end of the consumer also concerns the alarms.
+    pub(super) fn set_alarmed(&self) {
+        self.alarmed.set(1);
+    }
+}
+
+/// Tells the watches of a consumer, and whoever sleeps by them, that it is gone.
+#[cold]
+pub(super) fn close(progress: &Arc<Progress>, place: Option<&Place>) {
+    // Relaxed: the fence below orders it before the look at the sleepers.
+    progress.closed.set(1);
+    if let Some(event) = place.and_then(Place::event) {
+        // ORDERING(wake): pairs with the fence in `sleep_once`.
+        crate::sync::fence(edge::WAKE_LOOK);
+        // Relaxed: as in `wait::has_sleepers`.
+        if event.waiters().get() != 0 {
+            wake(&event);
+        }
+    }
+    if progress.alarmed.get() != 0 {
+        alarm::forget(progress);
+    }
 }
 
 /// Waits for the messages of a [`RawConsumer`](crate::RawConsumer) without holding it.
 ///
-/// `Send` and `Sync`; any number of threads may wait at one. Once the consumer is gone nothing
-/// moves any more, and a watch says for good what it said last.
+/// `Send` and `Sync`; any number of threads may wait at one. Keeps the topic open in this process,
+/// but not the consumer's place.
 #[derive(Debug, Clone)]
 pub struct Watch {
     segment: Arc<Segment>,
     progress: Arc<Progress>,
-    /// The consumer's place, which is the bit that it sleeps under.
-    place: Option<u32>,
+    /// The consumer's place, under whose bit everybody sleeps who waits on its behalf.
+    place: Option<Weak<Place>>,
 }
 
 impl Watch {
-    pub(crate) const fn new(
-        segment: Arc<Segment>,
-        progress: Arc<Progress>,
-        place: Option<u32>,
+    pub(super) fn new(
+        segment: &Arc<Segment>,
+        progress: &Arc<Progress>,
+        place: Option<&Arc<Place>>,
     ) -> Self {
-        Self { segment, progress, place }
+        let (segment, progress) = (Arc::clone(segment), Arc::clone(progress));
+        Self { segment, progress, place: place.map(Arc::downgrade) }
     }
 
     /// True if a publisher says that it published something which the consumer has not read yet.
     ///
     /// A look at the head of each lane: a few nanoseconds for each that has changed. May say true
-    /// for messages that are not for the consumer (skips), or for none in a damaged file. True
-    /// in a forked child: whoever asks the consumer then learns why nothing comes.
+    /// for messages that are not for the consumer (skips), or for none in a damaged file. True in a
+    /// forked child and for a truncated file: who asks the consumer then learns why nothing comes.
+    /// A message whose publisher was killed before it could say so shows when the next one comes.
     #[must_use]
     pub fn has_message(&self) -> bool {
-        if self.segment.is_forked() {
-            return true;
-        }
-        // Relaxed, all of it: nothing is read by it, and a sleeper has a fence before.
+        self.segment.look_around().is_err()
+            || self.lanes().any(|(head, position)| head > position && head <= POSITION_MAX)
+    }
+
+    /// True once the consumer is gone: there will be no message any more.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        // Relaxed: as in `has_message`.
+        self.progress.closed.get() != 0
+    }
+
+    /// True in a forked child, whose copy of the consumer receives nothing.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.segment.is_forked()
+    }
+
+    /// A figure that changes with every message that is published, read or not.
+    #[must_use]
+    pub fn arrivals(&self) -> u64 {
+        self.lanes().fold(0, |sum, (head, _)| sum.wrapping_add(head))
+    }
+
+    /// Head, and position of the consumer, of each lane that it reads.
+    ///
+    /// Relaxed, all of it: nothing is read by it, and a sleeper has a fence before.
+    fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
         let ignored = self.progress.ignored.get();
-        self.progress.positions.iter().enumerate().any(|(lane, position)| {
+        let lanes = self.progress.positions.iter().enumerate();
+        lanes.filter(move |(lane, _)| ignored & 1 << lane == 0).map(|(lane, position)| {
             let block = self.segment.lane_block(lane as u32, Access::Read);
-            let head = block.map_or(0, |block| block.head.get());
-            ignored & 1 << lane == 0 && head > position.get() && head <= POSITION_MAX
+            (block.map_or(0, |block| block.head.get()), position.get())
         })
     }
 
     /// Looks until there is something, or until the patience ends, and sleeps between two looks
-    /// until one of `watches` gets a message.
+    /// until one of `watches` gets a message or loses its consumer.
     ///
-    /// Blocks; wakes at least every 50 ms to look, and every millisecond if one of the watches is
-    /// that of an observer, which cannot be woken, or if the kernel lacks `futex_waitv` (Linux
-    /// before 5.16) and there are several. At most 128 watches; others are looked after once a
-    /// slice.
+    /// Blocks; wakes at least every 50 ms to look. Every millisecond if one of the watches is that
+    /// of an observer, which cannot be woken; if there are more than 128; or if there are several
+    /// and the kernel lacks `futex_waitv` (Linux before 5.16).
     pub fn wait_any<R>(
         watches: &[Self],
         patience: Patience,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        let events: Option<Vec<_>> = watches.iter().map(Self::event).collect();
-        let events = events.unwrap_or_default();
-        let events: Vec<_> = events.iter().collect();
-        wait_until(&events, patience, look)
+        Self::wait_any_or(None, watches, patience, look)
     }
 
-    fn event(&self) -> Option<Event<'_>> {
-        event_of(&self.segment, self.place)
+    /// [`Self::wait_any`] that also sleeps at `own`.
+    pub(super) fn wait_any_or<R>(
+        own: Option<Event<'_>>,
+        watches: &[Self],
+        patience: Patience,
+        look: impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        // WHY kept: the bit that this thread sleeps under must not become another reader's.
+        let places: Vec<_> = watches.iter().map(Self::place).collect();
+        let theirs = places.iter().flatten().filter_map(|place| place.event());
+        let events: Vec<_> = own.into_iter().chain(theirs).take(EVENTS_MAX).collect();
+        let open = watches.iter().filter(|watch| !watch.is_closed()).count();
+        let all = open + usize::from(own.is_some());
+        let slice = if events.len() < all { POLL } else { SLICE };
+        let events: Vec<_> = events.iter().collect();
+        wait_in_slices(&events, patience, slice, look)
+    }
+
+    fn place(&self) -> Option<Arc<Place>> {
+        self.place.as_ref()?.upgrade()
+    }
+
+    /// Whose messages these are.
+    pub(super) const fn progress(&self) -> &Arc<Progress> {
+        &self.progress
     }
 
     /// The topic.
@@ -105,11 +179,4 @@ impl Watch {
     pub const fn segment(&self) -> &Arc<Segment> {
         &self.segment
     }
-}
-
-/// Where the reader in `place` sleeps; nowhere, if it has no place or is a copy in a child.
-pub(crate) fn event_of(segment: &Segment, place: Option<u32>) -> Option<Event<'_>> {
-    let order = Order::of_waiter(segment.contract().wake_edge);
-    let block = segment.wait_block(Access::Write).ok().filter(|_| !segment.is_forked())?;
-    Some(Event::of_messages(block, Sleeper::Bit(place?), order))
 }

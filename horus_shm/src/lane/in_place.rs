@@ -161,6 +161,22 @@ pub fn count<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     (position.saturating_sub(skips.count), position)
 }
 
+/// [`count`] of a lane without a live session, of which `memory` maps the slots: a publisher that
+/// died may have published a message that its head does not know of.
+pub fn count_all<M: InPlace>(memory: &M) -> (u64, u64) {
+    let (mut number, start) = count(memory.block());
+    let mask = memory.capacity() - 1;
+    for pos in start..start + memory.capacity() {
+        // Relaxed: nothing is read here.
+        let stamp = memory.stamp(pos & mask).get();
+        if stamp & !SKIP != published(pos) {
+            return (number, pos);
+        }
+        number += u64::from(stamp & SKIP == 0);
+    }
+    (number, start + memory.capacity())
+}
+
 /// Number of the message at `position`, at or before the head, if no position was stepped over
 /// from there on.
 pub fn number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {

@@ -1,15 +1,15 @@
 //! Eventcounts in real memory: those of a topic file, and those between threads of a process.
 
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::{Eventcount, Patience, Sleeper, has_sleepers, wait_until, wake};
+use super::{Eventcount, POLL, Patience, Sleeper, has_sleepers, wait_until, wake};
 use crate::contract::WakeEdge;
 use crate::fork::ForkLocal;
 use crate::layout::WaitBlock;
-use crate::sync::{self, Edge, edge};
-use crate::sys::futex::{self, Scope, WAITV_MAX, Waiter};
+use crate::sync::{self, Edge, Word, edge};
+use crate::sys::futex::{self, Scope, Slept, WAITV_MAX, Waiter};
 
 /// Who pays for the store-load order: both sides a fence, or the waiter a barrier for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,11 +68,20 @@ pub(crate) struct Event<'a> {
     wake: &'a AtomicU64,
     waiters: &'a AtomicU64,
     sleeper: Sleeper,
+    /// How many threads of this process sleep under the bit, if several may.
+    sharers: Option<&'a Mutex<u32>>,
     order: Order,
     scope: Scope,
 }
 
 impl<'a> Event<'a> {
+    /// The same for a bit that several threads of this process sleep under, of which there are
+    /// `sharers` at the moment: it stays until the last one has taken its announcement back.
+    pub(crate) const fn shared(mut self, sharers: &'a Mutex<u32>) -> Self {
+        self.sharers = Some(sharers);
+        self
+    }
+
     /// Where the readers of a topic sleep.
     #[inline(always)]
     pub(crate) const fn of_messages(
@@ -81,7 +90,7 @@ impl<'a> Event<'a> {
         order: Order,
     ) -> Self {
         let (wake, waiters) = (&block.wake, &block.waiters);
-        Self { wake, waiters, sleeper, order, scope: Scope::Machine }
+        Self { wake, waiters, sleeper, sharers: None, order, scope: Scope::Machine }
     }
 
     /// Where the publishers of a reliable topic sleep until there is room.
@@ -92,7 +101,7 @@ impl<'a> Event<'a> {
         order: Order,
     ) -> Self {
         let (wake, waiters) = (&block.room, &block.room_waiters);
-        Self { wake, waiters, sleeper, order, scope: Scope::Machine }
+        Self { wake, waiters, sleeper, sharers: None, order, scope: Scope::Machine }
     }
 }
 
@@ -113,11 +122,39 @@ impl Eventcount for Event<'_> {
         self.sleeper
     }
 
+    fn announce(&self) {
+        match (self.sleeper, self.sharers) {
+            (Sleeper::Bit(bit), Some(sharers)) => {
+                let mut sharers = sharers.lock().unwrap_or_else(PoisonError::into_inner);
+                *sharers += 1;
+                self.waiters.raise(1 << bit);
+            }
+            (Sleeper::Bit(bit), None) => self.waiters.raise(1 << bit),
+            (Sleeper::Counted, _) => self.waiters.count(),
+        }
+    }
+
+    fn withdraw(&self) {
+        match (self.sleeper, self.sharers) {
+            (Sleeper::Bit(bit), Some(sharers)) => {
+                // WHY a lock: between counting down and clearing the bit another one could
+                // announce itself, and would sleep without a bit.
+                let mut sharers = sharers.lock().unwrap_or_else(PoisonError::into_inner);
+                *sharers -= 1;
+                if *sharers == 0 {
+                    self.waiters.lower(1 << bit);
+                }
+            }
+            (Sleeper::Bit(bit), None) => self.waiters.lower(1 << bit),
+            (Sleeper::Counted, _) => self.waiters.uncount(),
+        }
+    }
+
     #[inline(always)]
     fn fence_of_sender(&self, edge: Edge) {
         match self.order {
             Order::Fences => sync::fence(edge),
-            // WHY: the waiter's barrier makes the CPU follow.
+            // WHY: for the compiler alone; the waiter's barrier makes the CPU follow.
             Order::Barrier => sync::compiler_fence(edge),
         }
     }
@@ -130,9 +167,15 @@ impl Eventcount for Event<'_> {
         made(Scope::Machine) && made(Scope::Process)
     }
 
-    fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) {
-        let ([event], [seen]) = (events, seen) else { return sleep_at_any(events, seen, timeout) };
-        futex::wait(event.wake, *seen, timeout, event.scope);
+    fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) -> bool {
+        let slept = match (events, seen) {
+            ([event], [seen]) => futex::wait(event.wake, *seen, timeout, event.scope),
+            _ => sleep_at_any(events, seen, timeout),
+        };
+        if slept == Slept::Unable {
+            std::thread::sleep(timeout.min(POLL));
+        }
+        slept == Slept::Woken
     }
 
     fn rouse(&self) -> u32 {
@@ -140,17 +183,16 @@ impl Eventcount for Event<'_> {
     }
 }
 
-fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) {
+fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Slept {
+    if events.is_empty() {
+        return Slept::Unable;
+    }
     let mut waiters = [Waiter::NONE; WAITV_MAX];
     for (waiter, (event, &seen)) in waiters.iter_mut().zip(events.iter().zip(seen)) {
         *waiter = Waiter::new(event.wake, seen, event.scope);
     }
-    let waiters = &waiters[..events.len()];
     // SAFETY: the words are borrowed for the call.
-    let can = !waiters.is_empty() && unsafe { futex::wait_any(waiters, timeout) };
-    if !can {
-        std::thread::sleep(timeout.min(super::POLL));
-    }
+    unsafe { futex::wait_any(&waiters[..events.len()], timeout) }
 }
 
 /// Sleepers of one kind among the threads of this process, and who wakes them.
@@ -187,11 +229,12 @@ impl EventCount {
         Self { wake: AtomicU64::new(0), waiters: AtomicU64::new(0), order }
     }
 
+    /// As its sleepers and wakers see it.
     #[inline(always)]
-    fn event(&self) -> Event<'_> {
+    pub(crate) fn event(&self) -> Event<'_> {
         let Self { wake, waiters, order } = self;
         let (sleeper, scope) = (Sleeper::Counted, Scope::Process);
-        Event { wake, waiters, sleeper, order: *order, scope }
+        Event { wake, waiters, sleeper, sharers: None, order: *order, scope }
     }
 
     /// Wakes all who sleep. To be called after what they wait for has been stored.

@@ -19,6 +19,9 @@ const ROLE_VARIABLE: &str = "HORUS_TEST_ROLE";
 /// Longest wait for something that has to happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Longest time without any progress, in what may take long.
+const LONG_PATIENCE: Duration = Duration::from_secs(60);
+
 /// The role that this process plays, if it is a child.
 pub fn role() -> Option<String> {
     env::var(ROLE_VARIABLE).ok()
@@ -36,6 +39,20 @@ pub fn say(line: impl std::fmt::Display) {
     io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush()).unwrap();
 }
 
+/// Prints the figures of a property, also of a test that passes.
+pub fn show(line: impl std::fmt::Display) {
+    // One write, so that lines of parallel tests do not mix. Where to is not this test's affair.
+    let _ = io::stdout().lock().write_all(format!("| {line}\n").as_bytes());
+}
+
+/// Prints what a property reached, as `RESULT <id>: <figures>`, past the capture of the harness:
+/// `grep ^RESULT` finds all of them in a log.
+pub fn result(id: &str, figures: impl std::fmt::Display) {
+    let line = format!("RESULT {id}: {figures}\n");
+    // WHY: the harness may be in the middle of a line of its own, which has to end first.
+    io::stdout().lock().write_all(format!("\n{line}").as_bytes()).unwrap();
+}
+
 /// Blocks until the parent ends, or lets go of the child.
 pub fn park() {
     let _ = io::stdin().read_to_end(&mut Vec::new());
@@ -51,6 +68,41 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Gives up on a peer that does nothing any more.
+pub struct Guard {
+    last: u64,
+    since: Instant,
+}
+
+impl Guard {
+    pub fn new() -> Self {
+        Self { last: u64::MAX, since: Instant::now() }
+    }
+
+    /// How long `progress` has been what it is; panics if that is too long.
+    #[track_caller]
+    pub fn stuck(&mut self, progress: u64) -> Duration {
+        if progress != self.last {
+            (self.last, self.since) = (progress, Instant::now());
+        }
+        assert!(self.since.elapsed() < LONG_PATIENCE, "nothing moves, at {progress}");
+        self.since.elapsed()
+    }
+}
+
+/// This binary once more, to play `role`.
+fn command(role: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
+    command.env(ROLE_VARIABLE, role).env_remove("HORUS_NAMESPACE");
+    command
+}
+
+/// Has a child play `role` to its end, whatever that is, with `dir` as its `$HORUS_SHM_DIR`.
+pub fn outcome(role: &str, dir: &Path) -> process::Output {
+    command(role).env("HORUS_SHM_DIR", dir).stdin(Stdio::null()).output().unwrap()
+}
+
 /// A process that plays a role; killed when dropped.
 pub struct Child {
     process: process::Child,
@@ -61,11 +113,8 @@ pub struct Child {
 impl Child {
     /// Starts a child in `role`, with `dir` as its `$HORUS_SHM_DIR`.
     pub fn spawn(role: &str, dir: &Path) -> Self {
-        let mut process = Command::new(env::current_exe().unwrap())
-            .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
-            .env(ROLE_VARIABLE, role)
+        let mut process = command(role)
             .env("HORUS_SHM_DIR", dir)
-            .env_remove("HORUS_NAMESPACE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -116,6 +165,11 @@ impl Child {
         let _ = self.process.wait();
     }
 
+    /// Lets a parked child go on.
+    pub fn let_go(&mut self) {
+        drop(self.stdin.take());
+    }
+
     /// Lets a parked child go and expects it to end well.
     pub fn finish(mut self) {
         assert!(self.wait().success());
@@ -148,4 +202,16 @@ pub fn join_fork(pid: i32) -> bool {
     // SAFETY: `status` is valid for the write.
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
     status == 0
+}
+
+/// Waits for a forked child, and returns how it ended.
+pub fn fate(pid: i32) -> String {
+    let mut status = 0;
+    // SAFETY: `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    if libc::WIFSIGNALED(status) {
+        format!("killed by signal {}", libc::WTERMSIG(status))
+    } else {
+        format!("exited with {}", libc::WEXITSTATUS(status))
+    }
 }

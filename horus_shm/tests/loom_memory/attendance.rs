@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use horus_shm::presence::{self, Attach, Attendance};
-use loom::sync::Mutex;
-use loom::sync::atomic::AtomicBool;
+
+use crate::checker::sync::Mutex;
+use crate::checker::sync::atomic::AtomicBool;
+use crate::checker::thread;
 
 use super::mutation::flawed;
 
@@ -104,7 +106,7 @@ impl Process {
                     presence::retire(&file).unwrap();
                 }
                 Attach::Gone => {}
-                Attach::Retiring => loom::thread::yield_now(),
+                Attach::Retiring => thread::yield_now(),
             }
         }
         None
@@ -140,6 +142,12 @@ impl Process {
 }
 
 impl OpenFile {
+    /// Which of the files it is.
+    #[allow(dead_code, reason = "the loom models know one lane only")]
+    pub(crate) fn index(&self) -> usize {
+        self.file
+    }
+
     /// True while the name leads here, as seen by an onlooker.
     pub(crate) fn has_the_name(&self) -> bool {
         self.kernel.tables.lock().unwrap().linked == Some(self.file)

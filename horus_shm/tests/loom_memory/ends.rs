@@ -42,8 +42,17 @@ impl Producer {
 
     /// Claims a lane that is free, or whose owner `dead` says is dead, and takes it over.
     pub(crate) fn claim(lane: &LoomLane, me: u64, dead: u64) -> Option<Self> {
+        Self::claim_from(lane, me, |owner| owner == dead)
+    }
+
+    /// As [`Self::claim`], by a registry of the dead.
+    pub(crate) fn claim_from(
+        lane: &LoomLane,
+        me: u64,
+        is_dead: impl Fn(u64) -> bool,
+    ) -> Option<Self> {
         let owners = [&lane.block().owner];
-        owner::claim_first(owners.into_iter(), me, |owner| owner == dead)?;
+        owner::claim_first(owners.into_iter(), me, is_dead)?;
         Some(Self::from(lane, me, takeover::take_over(lane, me)))
     }
 
@@ -116,8 +125,16 @@ impl Consumer {
 
     /// Behind the gate that it claims, free or of `dead`; as a `RawConsumer` without history.
     pub(crate) fn adopt(lane: &LoomLane, me: u64, dead: u64) -> Option<Self> {
-        let (gate, predecessor) =
-            owner::claim_first(lane.gate_owners(), me, |owner| owner == dead)?;
+        Self::adopt_from(lane, me, |owner| owner == dead)
+    }
+
+    /// As [`Self::adopt`], by a registry of the dead.
+    pub(crate) fn adopt_from(
+        lane: &LoomLane,
+        me: u64,
+        is_dead: impl Fn(u64) -> bool,
+    ) -> Option<Self> {
+        let (gate, predecessor) = owner::claim_first(lane.gate_owners(), me, is_dead)?;
         let adopted = predecessor != 0 && lane.copying() == Copying::Exclusive;
         let resumed = if adopted { gate::resume(lane, gate) } else { None };
         let start = resumed.unwrap_or_else(|| gate::join(lane, gate, u64::MAX));
@@ -126,15 +143,19 @@ impl Consumer {
 
     /// With the history that it asks for, behind `gate` or [`UNGATED`]; as a `RawConsumer`.
     pub(crate) fn late(lane: &LoomLane, gate: u32, asked: History) -> Self {
-        let (head, session) = takeover::session(lane.block(), |owner| owner == asked.dead);
-        let floor = if asked.persists { Some(0) } else { session };
+        let (mut head, session) = takeover::session(lane.block(), |owner| owner == asked.dead);
+        if session.is_none_or(|start| start > head) && !flawed("session/pass over") {
+            head = takeover::pass_over(lane, head);
+        }
+        let floor = if asked.persists { Some(0) } else { session.map(|start| start.min(head)) };
         let history = asked.messages.min(lane.capacity() * 7 / 8);
         let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
         if gate == UNGATED {
             return Self::ungated(lane, back_to.unwrap_or(head));
         }
+        let least = if flawed("session/least") { 0 } else { back_to.unwrap_or(head) };
         let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
-        Self::gated(lane, gate, gate::join(lane, gate, back_to))
+        Self::gated(lane, gate, gate::join(lane, gate, back_to).max(least))
     }
 
     pub(crate) fn poll(&mut self) -> Polled {

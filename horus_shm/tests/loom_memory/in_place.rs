@@ -1,7 +1,5 @@
 //! The ends of a modelled lane whose messages are written and read in place.
 
-use std::rc::Rc;
-
 use horus_shm::lane::{
     self, Blocked, InPlace, LaneReader, LaneWriter, Pinned, Polled, UNGATED, count, let_go,
     take_pin, unpin,
@@ -11,6 +9,7 @@ use horus_shm::sync::Word;
 use horus_shm::{owner, takeover};
 
 use super::{Copying, LoomLane, LoomWord, MESSAGE_BYTES};
+use crate::checker::Shared;
 
 /// What the message of number `number`, from 0 on, says.
 const fn message(number: u64) -> u64 {
@@ -77,7 +76,7 @@ pub(crate) struct Borrower {
     lane: LoomLane,
     reader: LaneReader<LoomLane>,
     me: u32,
-    held: Rc<LoomWord>,
+    held: Shared<LoomWord>,
     promised: u64,
     received: u64,
 }
@@ -89,7 +88,7 @@ impl Borrower {
         let (promised, position) = count(lane.block());
         let reader = LaneReader::new(lane.clone(), position, UNGATED, false);
         let reader = reader.numbering(Some(promised));
-        let held = Rc::new(LoomWord::new(0));
+        let held = Shared::new(LoomWord::new(0));
         Self { lane: lane.clone(), reader, me, held, promised, received: 0 }
     }
 
@@ -138,7 +137,13 @@ impl Borrower {
 
     /// What a message that is borrowed needs in order to be given back by another thread.
     pub(crate) fn hand_over(&self, (pin, pinned): (u32, Pinned)) -> Handed {
-        Handed { lane: self.lane.clone(), held: Rc::clone(&self.held), me: self.me, pin, pinned }
+        Handed {
+            lane: self.lane.clone(),
+            held: Shared::clone(&self.held),
+            me: self.me,
+            pin,
+            pinned,
+        }
     }
 
     /// Borrows under pin 0, if it is free.
@@ -200,7 +205,7 @@ impl Borrower {
 /// A message that is borrowed, in another thread.
 pub(crate) struct Handed {
     lane: LoomLane,
-    held: Rc<LoomWord>,
+    held: Shared<LoomWord>,
     me: u32,
     pin: u32,
     pinned: Pinned,

@@ -1,17 +1,18 @@
-//! The memory of the models: one lane whose words, payloads and fences are loom's.
+//! The memory of the models: one lane whose words, payloads and fences are the checker's.
 //!
-//! The lane algorithms run on it unchanged. A message is `[u64; 2]` with the same value twice, so
-//! that a torn one shows. A racing payload is two relaxed words, an exclusive one two plain cells
-//! in which loom itself reports a race.
+//! The checker is loom in `lane_loom.rs` and shuttle in `lane_shuttle.rs`. The lane algorithms run
+//! on it unchanged. A message is `[u64; 2]` with the same value twice, so that a torn one shows. A
+//! racing payload is two relaxed words, an exclusive one two plain cells in which the checker
+//! reports a race.
 
 pub(crate) mod attendance;
 pub(crate) mod ends;
 pub(crate) mod in_place;
 pub(crate) mod mutation;
 pub(crate) mod sleepers;
+pub(crate) mod tickets;
 
 use std::cell::Cell;
-use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use horus_shm::gate;
@@ -19,9 +20,11 @@ use horus_shm::lane::InPlace;
 use horus_shm::layout::{GateBlock, LaneBlock};
 use horus_shm::memory::LaneMemory;
 use horus_shm::sync::{Edge, Word};
-use loom::cell::UnsafeCell;
-use loom::sync::atomic::{self, AtomicU64};
-use loom::thread::{self, ThreadId};
+
+use crate::checker::Shared;
+use crate::checker::cell::UnsafeCell;
+use crate::checker::sync::atomic::{self, AtomicU64};
+use crate::checker::thread::{self, ThreadId};
 
 thread_local! {
     /// The model thread that is going to die, and the stores it has left. All threads of a model
@@ -55,8 +58,12 @@ fn may_store() -> bool {
         return false;
     }
     let Some(left) = stores_left() else { return true };
-    DYING.set(Some((thread::current().id(), left.saturating_sub(1))));
-    left > 0
+    if left == 0 {
+        crate::checker::perish();
+        return false;
+    }
+    DYING.set(Some((thread::current().id(), left - 1)));
+    true
 }
 
 /// A shared word. Made by `default`, it is one that the models have no use for.
@@ -138,6 +145,19 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
+    fn count_down(&self, edge: Edge) {
+        let ordering = mutation::ordering(edge);
+        if may_store() {
+            self.atomic().fetch_sub(1, ordering);
+        }
+    }
+
+    fn replace(&self, old: u64, new: u64) -> bool {
+        let relaxed = Ordering::Relaxed;
+        may_store() && self.atomic().compare_exchange(old, new, relaxed, relaxed).is_ok()
+    }
+
+    #[track_caller]
     fn claim(&self, old: u64, new: u64, edge: Edge) -> bool {
         let ordering = mutation::ordering(edge);
         may_store() && self.atomic().compare_exchange(old, new, ordering, Ordering::Relaxed).is_ok()
@@ -188,7 +208,7 @@ struct Parts {
 
 /// One process's view of a lane; a clone is another's.
 #[derive(Debug, Clone)]
-pub(crate) struct LoomLane(Rc<Parts>);
+pub(crate) struct LoomLane(Shared<Parts>);
 
 impl LoomLane {
     /// A lane never written, owned by `owner`, with free gates.
@@ -228,7 +248,7 @@ impl LoomLane {
         let slots = (0..capacity).map(slot).collect();
         let gates = (0..gates).map(gate).collect();
         let pins = (0..readers).map(|_| std::array::from_fn(word)).collect();
-        Self(Rc::new(Parts { block, slots, gates, copying, pinners: word(0), pins }))
+        Self(Shared::new(Parts { block, slots, gates, copying, pinners: word(0), pins }))
     }
 
     pub(crate) fn copying(&self) -> Copying {
@@ -313,7 +333,7 @@ impl LaneMemory for LoomLane {
         let message = unsafe { src.cast::<[u64; 2]>().read_unaligned() };
         for (cell, value) in cells.iter().zip(message) {
             if may_store() {
-                // SAFETY: the cell is alive, and loom fails the model if anybody else is in it.
+                // SAFETY: the cell is alive, and the checker fails if anybody else is in it.
                 cell.with_mut(|word| unsafe { word.write(value) });
             }
         }
@@ -324,7 +344,7 @@ impl LaneMemory for LoomLane {
         let Payload::Exclusive(cells) = &self.0.slots[index as usize].payload else {
             panic!("an exclusive load on an open lane");
         };
-        // SAFETY: the cell is alive, and loom fails the model if a writer is in it.
+        // SAFETY: the cell is alive, and the checker fails the model if a writer is in it.
         let message = cells.each_ref().map(|cell| cell.with(|word| unsafe { word.read() }));
         // SAFETY: the caller's contract; a message is two words.
         unsafe { dst.cast::<[u64; 2]>().write_unaligned(message) };

@@ -81,13 +81,9 @@ fn weakened(site: Site) -> bool {
     false
 }
 
-/// Explores `execution` with at most `preemptions` involuntary switches, or as many as
-/// `LOOM_MAX_PREEMPTIONS` says.
+/// Explores `execution`, with loom with at most `preemptions` involuntary switches.
 pub(crate) fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
-    builder.max_branches = 20_000;
-    builder.check(move || {
+    crate::checker::explore(preemptions, move || {
         ITERATIONS.set(ITERATIONS.get() + 1);
         super::spare_all();
         execution();

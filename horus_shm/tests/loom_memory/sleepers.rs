@@ -1,14 +1,14 @@
 //! An eventcount of the models: loom's words, and a futex made of a lock and a condition.
 
-use std::rc::Rc;
 use std::time::Duration;
 
 use horus_shm::sync::Edge;
 use horus_shm::wait::{Eventcount, Sleeper};
-use loom::sync::atomic::{self, Ordering};
-use loom::sync::{Condvar, Mutex};
 
 use super::{LoomWord, mutation};
+use crate::checker::Shared;
+use crate::checker::sync::atomic::{self, Ordering};
+use crate::checker::sync::{Condvar, Mutex};
 
 #[derive(Debug)]
 struct Parts {
@@ -22,7 +22,7 @@ struct Parts {
 /// One sleeper's view of an eventcount, or a waker's.
 #[derive(Debug, Clone)]
 pub(crate) struct LoomEvent {
-    parts: Rc<Parts>,
+    parts: Shared<Parts>,
     sleeper: Sleeper,
 }
 
@@ -34,12 +34,12 @@ impl LoomEvent {
             bucket: Mutex::new(()),
             asleep: Condvar::new(),
         };
-        Self { parts: Rc::new(parts), sleeper: Sleeper::Counted }
+        Self { parts: Shared::new(parts), sleeper: Sleeper::Counted }
     }
 
     /// The same eventcount for another sleeper.
     pub(crate) fn seen_by(&self, sleeper: Sleeper) -> Self {
-        Self { parts: Rc::clone(&self.parts), sleeper }
+        Self { parts: Shared::clone(&self.parts), sleeper }
     }
 }
 
@@ -70,12 +70,13 @@ impl Eventcount for LoomEvent {
     }
 
     /// For ever: a wake that was lost shows as a deadlock.
-    fn sleep(events: &[&Self], seen: &[u32], _timeout: Duration) {
+    fn sleep(events: &[&Self], seen: &[u32], _timeout: Duration) -> bool {
         let ([event], [seen]) = (events, seen) else { panic!("the models sleep at one event") };
         let bucket = event.parts.bucket.lock().unwrap();
         if horus_shm::sync::Word::get(&event.parts.wake) as u32 == *seen {
             drop(event.parts.asleep.wait(bucket).unwrap());
         }
+        true
     }
 
     fn rouse(&self) -> u32 {

@@ -1,5 +1,6 @@
 //! The models: each states one property, and explores the real algorithms for it.
 
+pub(crate) mod channel;
 pub(crate) mod gate;
 pub(crate) mod lane;
 pub(crate) mod pins;

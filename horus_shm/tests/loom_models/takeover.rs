@@ -140,13 +140,18 @@ pub(crate) fn a_lane_handed_on_continues_its_positions() {
     });
 }
 
-/// Whoever joins after a publisher died gets nothing that this one sent, whoever takes its lane.
+/// Whoever joins after a publisher died gets nothing that this one sent, whoever takes its lane:
+/// not even the message that was published, but not yet under the head.
 pub(crate) fn a_dead_session_is_no_history() {
-    for gate in [UNGATED, 0] {
+    for (gate, died_at, history) in
+        [(UNGATED, 5, 2), (0, 5, 2), (UNGATED, 4, 2), (0, 4, 2), (UNGATED, 4, 0), (0, 4, 0)]
+    {
         explore(3, move || {
             let lane = LoomLane::new(4, 1, Copying::Racing, 1);
-            Producer::first(&lane, 1).send_all(2);
-            let asked = History::of_the_living(2, 1);
+            let mut victim = Producer::first(&lane, 1);
+            victim.send_all(1);
+            killed_after(died_at, || victim.send()).unwrap();
+            let asked = History::of_the_living(history, 1);
             let theirs = lane.clone();
             let joining = thread::spawn(move || Consumer::late(&theirs, gate, asked).polls(1));
             let mut successor = Producer::claim(&lane, 2, 1).unwrap();
@@ -156,9 +161,33 @@ pub(crate) fn a_dead_session_is_no_history() {
             assert!(start >= 2, "position {start} is of a dead session");
             assert_eq!(consumer.finish(3), messages(2, start..3));
             let mut consumer = Consumer::late(&lane, UNGATED, asked);
-            assert_eq!(consumer.finish(3), messages(2, 2..3));
+            assert_eq!(consumer.finish(3), messages(2, 3 - history.min(1)..3));
         });
     }
+}
+
+/// Nor does anybody who joins before the lane has a successor; and asked for, it is all there.
+pub(crate) fn what_a_dead_publisher_left_is_got_by_asking() {
+    explore(0, || {
+        for (died_at, gate) in [(3, UNGATED), (4, UNGATED), (5, UNGATED), (4, 0), (5, 0)] {
+            let lane = LoomLane::new(4, 1, Copying::Racing, 1);
+            let mut victim = Producer::first(&lane, 1);
+            victim.send_all(1);
+            killed_after(died_at, || victim.send()).unwrap();
+            let published = 1 + u64::from(died_at >= 4);
+            for history in 0..=2 {
+                let living = Consumer::late(&lane, gate, History::of_the_living(history, 1));
+                assert_eq!(living.start, published, "of a dead session");
+                let all = History { dead: 1, ..History::of_all(history) };
+                let asked = Consumer::late(&lane, gate, all);
+                assert_eq!(
+                    asked.start,
+                    published - history.min(published),
+                    "{died_at} {gate} {history}"
+                );
+            }
+        }
+    });
 }
 
 /// A publisher that leaves and comes back sends in another session: who saw the lane free between

@@ -69,6 +69,11 @@ impl Account {
         stream.count += 1;
     }
 
+    /// Numbers that never came, as far as later ones tell; the first number of a sender is 0.
+    pub fn missing(&self) -> u64 {
+        self.streams.values().map(|stream| u64::from(stream.first)).sum::<u64>() + self.gaps
+    }
+
     pub fn of(&self, sender: u32) -> Option<Stream> {
         self.streams.get(&sender).copied()
     }

@@ -52,6 +52,8 @@ pub enum Stop {
     SystemCall,
     /// It ended with [`EXIT_CODE`].
     End,
+    /// It touched memory that its file does not hold.
+    Fault,
 }
 
 /// A child with a traced thread; killed when dropped.
@@ -82,6 +84,21 @@ impl Victim {
     pub fn run_to_mark(&mut self) {
         self.request(libc::PTRACE_CONT, 0);
         assert_eq!(self.wait(), Stop::Mark);
+    }
+
+    /// [`Self::run_to_mark`], leaving the victim's faults to itself; returns how many there were.
+    pub fn run_to_mark_through_faults(&mut self) -> u64 {
+        let (mut faults, mut signal) = (0, 0);
+        loop {
+            self.request(libc::PTRACE_CONT, signal);
+            match self.wait() {
+                Stop::Fault => (faults, signal) = (faults + 1, libc::SIGBUS),
+                stop => {
+                    assert_eq!(stop, Stop::Mark);
+                    return faults;
+                }
+            }
+        }
     }
 
     /// Runs at most `count` instructions; returns how many there were before the next mark.
@@ -167,6 +184,7 @@ impl Victim {
             SYSTEM_CALL_STOP => Stop::SystemCall,
             libc::SIGTRAP if self.trap_code() == SI_KERNEL => Stop::Mark,
             libc::SIGTRAP => Stop::Step,
+            libc::SIGBUS => Stop::Fault,
             signal => panic!("the victim got signal {signal}"),
         }
     }

@@ -1,13 +1,45 @@
 //! Reading where the messages lie: copies under a pin, and messages that are borrowed.
 
 use super::{Arrival, RawConsumer};
-use crate::fork::fork_epoch;
 use crate::lane::{Copying, Polled, let_go, take_pin};
 use crate::place::{COPY_PIN, Place};
 use crate::sample::{BorrowError, RawSample};
 use crate::sync::Word;
 
 impl RawConsumer {
+    /// [`Self::recv`] without the rest of it: looks into each lane once, in turn.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    pub(super) unsafe fn poll_in_place(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        // SAFETY: the caller's contract.
+        let attempt = |this: &mut Self, lane| unsafe { this.copy_of(lane, dst, bytes, false) };
+        let found = self.turn(|this, lane| Ok((attempt(this, lane)?, ())));
+        found.err().unwrap_or(Polled::Message)
+    }
+
+    /// Tries each lane once, in turn, and takes what comes.
+    fn turn<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), Polled>,
+    ) -> Result<R, Polled> {
+        let mut nothing = Polled::Empty;
+        for _ in 0..self.lanes.len() {
+            let lane = self.next_lane();
+            match attempt(self, lane) {
+                Ok((arrival, found)) => {
+                    self.take(lane, arrival);
+                    return Ok(found);
+                }
+                Err(Polled::Busy) => nothing = Polled::Busy,
+                Err(_) => {}
+            }
+            self.note(lane);
+        }
+        Err(nothing)
+    }
+
     /// Copies the next message of a lane, or its newest one, into `dst`, under a pin: writers
     /// spare what is being copied for as long as they have another slot.
     ///
@@ -53,7 +85,7 @@ impl RawConsumer {
     ///
     /// [`BorrowError`]; nothing is lost by it.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
-        if fork_epoch() != self.epoch {
+        if self.is_disturbed() {
             return Ok(None);
         }
         let pin = self.free_pin()?;
@@ -68,19 +100,17 @@ impl RawConsumer {
             let arrival = Arrival { number: pinned.number, bytes };
             Ok((arrival, (reader.memory().slot(pinned.index).cast_const(), arrival)))
         });
-        match found {
-            Ok((address, Arrival { number, bytes })) => {
-                // SAFETY: the slot lies in the segment, has room for the payload, and is pinned.
-                Ok(Some(unsafe { RawSample::new(address, (bytes, number), pin, place) }))
-            }
-            Err(_) => {
-                if let Some(word) = place.pin(pin) {
-                    let_go(place.held(), word, pin);
-                }
-                self.pause();
-                Ok(None)
-            }
+        if let Ok((address, Arrival { number, bytes })) = found
+            && !self.was_disturbed()
+        {
+            // SAFETY: the slot lies in the segment, has room for the payload, and is pinned.
+            return Ok(Some(unsafe { RawSample::new(address, (bytes, number), pin, place) }));
         }
+        if let Some(word) = place.pin(pin) {
+            let_go(place.held(), word, pin);
+        }
+        self.pause();
+        Ok(None)
     }
 
     /// Takes a pin for a message to be borrowed; sets one more aside if there is none.

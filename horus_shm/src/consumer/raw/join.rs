@@ -56,8 +56,14 @@ impl RawConsumer {
     fn start(&self, lane: u32, adopted: bool) -> Result<Start, OpenError> {
         let contract = self.segment.contract();
         let block = self.segment.lane_block(lane, Access::Read)?;
-        let (head, session) = takeover::session(block, |owner| self.segment.is_dead(owner));
-        let floor = if contract.persists { Some(0) } else { session };
+        let (mut head, session) = takeover::session(block, |owner| self.segment.is_dead(owner));
+        let mut ended = None;
+        if session.is_none_or(|start| start > head) && self.is_ready(lane) {
+            let memory = self.map(lane)?;
+            head = takeover::pass_over(&memory, head);
+            ended = Some(memory);
+        }
+        let floor = if contract.persists { Some(0) } else { session.map(|start| start.min(head)) };
         // WHY: as far back as a lapped reader would go, no further.
         let history = u64::from(contract.history).min(contract.shape.capacity() * 7 / 8);
         let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
@@ -66,8 +72,11 @@ impl RawConsumer {
             Some(gate) => {
                 let memory = self.bare_lane(lane)?;
                 let resumed = if adopted { gate::resume(&memory, gate) } else { None };
+                // WHY: the head that the gate joins at may still be before what was passed over.
+                // Its cursor then is too low until the first message, and that does no harm.
+                let least = back_to.unwrap_or(head);
                 let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
-                resumed.unwrap_or_else(|| gate::join(&memory, gate, back_to))
+                resumed.unwrap_or_else(|| gate::join(&memory, gate, back_to).max(least))
             }
         };
         if !self.in_place {
@@ -77,12 +86,16 @@ impl RawConsumer {
             // If there are skips in between, nobody knows how many before it looks.
             return Ok(Start { position, number: lane::number_at(block, position) });
         }
-        self.start_numbered(lane)
+        self.start_numbered(lane, ended.as_ref())
     }
 
-    /// Starts behind the last message of a pinnable lane, where its number is known.
-    fn start_numbered(&self, lane: u32) -> Result<Start, OpenError> {
-        let (number, position) = lane::count(self.segment.lane_block(lane, Access::Read)?);
+    /// Starts behind the last message of a pinnable lane, where its number is known; `ended` is the
+    /// lane if its session has.
+    fn start_numbered(&self, lane: u32, ended: Option<&RawLane>) -> Result<Start, OpenError> {
+        let (number, position) = match ended {
+            Some(memory) => lane::count_all(memory),
+            None => lane::count(self.segment.lane_block(lane, Access::Read)?),
+        };
         if let Some(gate) = self.gate {
             // WHY: the gate holds the writer from a position before this one on already.
             let cursors = self.segment.cursors(gate, Access::Write)?;
@@ -90,6 +103,20 @@ impl RawConsumer {
             Word::store(&cursors[lane as usize], position + 1, edge::CURSOR_ADVANCE);
         }
         Ok(Start { position, number: Some(number) })
+    }
+
+    fn is_ready(&self, lane: u32) -> bool {
+        // ORDERING(ready): pairs with the bits set in `RawProducer::open_lane`.
+        Word::load(self.ready(), edge::READY_SEE) & 1 << lane != 0
+    }
+
+    /// Maps a lane that is ready.
+    fn map(&self, lane: u32) -> Result<RawLane, OpenError> {
+        let area = if self.reading == Reading::Observer { Access::Read } else { Access::Write };
+        // WHY: a bit that lies would have this process read a hole, and on a full file system
+        // that is fatal. Reserving what is reserved costs one system call.
+        self.segment.reserve_lane(lane)?;
+        self.segment.lane(lane, Access::Read, area)
     }
 
     /// Block and cursors of a lane, without its slots.
@@ -123,12 +150,7 @@ impl RawConsumer {
             if ready & bit == 0 || self.mapped & bit != 0 {
                 continue;
             }
-            let area = if self.reading == Reading::Observer { Access::Read } else { Access::Write };
-            // WHY: a bit that lies would have this process read a hole, and on a full file system
-            // that is fatal. Reserving what is reserved costs one system call.
-            let reserved = self.segment.reserve_lane(lane);
-            let raw = reserved.and_then(|()| self.segment.lane(lane, Access::Read, area));
-            let Ok(raw) = raw else {
+            let Ok(raw) = self.map(lane) else {
                 complete = false;
                 continue;
             };
@@ -197,7 +219,7 @@ impl RawConsumer {
             None => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
         };
         let plain = Start { position, number: Some(position) };
-        let start = if self.in_place { self.start_numbered(lane)? } else { plain };
+        let start = if self.in_place { self.start_numbered(lane, None)? } else { plain };
         self.starts[lane as usize] = start;
         self.progress.set(lane, start.position);
         self.ignored &= !bit;

@@ -1,10 +1,9 @@
 //! Waiting for messages, and telling those who wait for room.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::{Followed, RawConsumer};
-use crate::consumer::watch::{Watch, event_of};
+use crate::consumer::watch::Watch;
 use crate::error::OpenError;
 use crate::lane::Polled;
 use crate::layout::WaitBlock;
@@ -72,8 +71,8 @@ impl RawConsumer {
     ///
     /// As [`Self::recv`].
     pub unsafe fn recv_until(&mut self, patience: Patience, dst: *mut u8, bytes: usize) -> Polled {
-        let segment = Arc::clone(&self.segment);
-        let event = event_of(&segment, self.place.as_ref().map(|place| place.index()));
+        let place = self.place.clone();
+        let event = place.as_ref().and_then(|place| place.event());
         let events: &[&Event<'_>] = match &event {
             Some(event) => &[event],
             None => &[],
@@ -81,7 +80,7 @@ impl RawConsumer {
         let look = || {
             // SAFETY: the caller's contract.
             let polled = unsafe { self.recv(dst, bytes) };
-            (polled == Polled::Message || self.is_forked()).then_some(polled)
+            (polled == Polled::Message || self.check().is_err()).then_some(polled)
         };
         wait_until(events, patience, look).unwrap_or(Polled::Empty)
     }
@@ -89,7 +88,6 @@ impl RawConsumer {
     /// A watch on this consumer, for whoever waits on its behalf.
     #[must_use]
     pub fn watch(&self) -> Watch {
-        let place = self.place.as_ref().map(|place| place.index());
-        Watch::new(Arc::clone(&self.segment), Arc::clone(&self.progress), place)
+        Watch::new(&self.segment, &self.progress, self.place.as_ref())
     }
 }

@@ -1,0 +1,195 @@
+//! One sender, one receiver, on one thread.
+//!
+//! A queue without atomics, for parts of a program that run one after the other. Only the calls
+//! that do not block: on one thread nobody could end a wait.
+//!
+//! ```
+//! let (mut tx, mut rx) = horus_core::channel::direct::channel(64);
+//! tx.try_send("hello").unwrap();
+//! assert_eq!(rx.try_recv(), Ok("hello"));
+//! ```
+//!
+//! The ends stay on the thread that made them:
+//!
+//! ```compile_fail,E0277
+//! let (mut tx, rx) = horus_core::channel::direct::channel(64);
+//! std::thread::spawn(move || tx.try_send(1));
+//! ```
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::rc::Rc;
+
+use super::error::{TryRecvError, TrySendError};
+
+/// What both ends hold; while one of them does so alone, the channel is disconnected.
+#[derive(Debug)]
+struct Queue<T> {
+    // WHY never borrowed while a message is dropped: its drop may use the channel.
+    messages: RefCell<VecDeque<T>>,
+    capacity: usize,
+}
+
+/// The sending end.
+pub struct Sender<T>(Rc<Queue<T>>);
+
+/// The receiving end. What was not received is dropped with it.
+pub struct Receiver<T>(Rc<Queue<T>>);
+
+/// A channel for `capacity` messages.
+///
+/// # Panics
+///
+/// If `capacity` is 0, or beyond all memory.
+///
+/// ```
+/// let (mut tx, mut rx) = horus_core::channel::direct::channel(2);
+/// tx.try_send(1).unwrap();
+/// assert_eq!(rx.try_recv(), Ok(1));
+/// ```
+#[must_use]
+pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    assert!(capacity > 0, "a channel holds at least one message");
+    let messages = RefCell::new(VecDeque::with_capacity(capacity));
+    let queue = Rc::new(Queue { messages, capacity });
+    (Sender(Rc::clone(&queue)), Receiver(queue))
+}
+
+impl<T> Sender<T> {
+    /// Sends `message`: a few moves, no allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`TrySendError::Full`] if as many messages as fit are on their way, and
+    /// [`TrySendError::Disconnected`] if there is no receiver. The message comes back.
+    ///
+    /// ```
+    /// use horus_core::channel::{TrySendError, direct};
+    ///
+    /// let (mut tx, rx) = direct::channel(1);
+    /// assert_eq!(tx.try_send("one"), Ok(()));
+    /// assert_eq!(tx.try_send("two"), Err(TrySendError::Full("two")));
+    /// drop(rx);
+    /// assert_eq!(tx.try_send("three"), Err(TrySendError::Disconnected("three")));
+    /// ```
+    #[inline]
+    pub fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>> {
+        if Rc::strong_count(&self.0) == 1 {
+            return Err(TrySendError::Disconnected(message));
+        }
+        let mut messages = self.0.messages.borrow_mut();
+        if messages.len() == self.0.capacity {
+            return Err(TrySendError::Full(message));
+        }
+        messages.push_back(message);
+        Ok(())
+    }
+
+    /// Messages that were not received.
+    ///
+    /// ```
+    /// let (mut tx, rx) = horus_core::channel::direct::channel(4);
+    /// assert!(tx.is_empty());
+    /// tx.try_send('a').unwrap();
+    /// assert_eq!((tx.len(), rx.len(), tx.capacity()), (1, 1, 4));
+    /// ```
+    pub fn len(&self) -> usize {
+        self.0.messages.borrow().len()
+    }
+
+    /// True if everything was received.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many messages can be on their way at once.
+    pub fn capacity(&self) -> usize {
+        self.0.capacity
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Receives a message: a few moves.
+    ///
+    /// # Errors
+    ///
+    /// [`TryRecvError::Empty`] if there is none at the moment, and [`TryRecvError::Disconnected`]
+    /// if there is none and no sender either.
+    ///
+    /// ```
+    /// use horus_core::channel::{TryRecvError, direct};
+    ///
+    /// let (mut tx, mut rx) = direct::channel(8);
+    /// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+    /// tx.try_send(1).unwrap();
+    /// drop(tx);
+    /// assert_eq!(rx.try_recv(), Ok(1));
+    /// assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
+    /// ```
+    #[inline]
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        let message = self.0.messages.borrow_mut().pop_front();
+        message.ok_or_else(|| match Rc::strong_count(&self.0) {
+            1 => TryRecvError::Disconnected,
+            _ => TryRecvError::Empty,
+        })
+    }
+
+    /// Receives what is there.
+    ///
+    /// ```
+    /// let (mut tx, mut rx) = horus_core::channel::direct::channel(8);
+    /// (1..=5).for_each(|n| tx.try_send(n).unwrap());
+    /// assert_eq!(rx.try_iter().sum::<u32>(), 15);
+    /// ```
+    pub const fn try_iter(&mut self) -> TryIter<'_, T> {
+        TryIter(self)
+    }
+
+    /// Messages that were not received.
+    pub fn len(&self) -> usize {
+        self.0.messages.borrow().len()
+    }
+
+    /// True if everything was received.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many messages can be on their way at once.
+    pub fn capacity(&self) -> usize {
+        self.0.capacity
+    }
+}
+
+/// The iterator of [`Receiver::try_iter`]: ends when there is no message at the moment.
+#[derive(Debug)]
+pub struct TryIter<'a, T>(&'a mut Receiver<T>);
+
+impl<T> Iterator for TryIter<'_, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.0.try_recv().ok()
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        let unreceived = self.0.messages.take();
+        drop(unreceived);
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").field("len", &self.len()).finish_non_exhaustive()
+    }
+}

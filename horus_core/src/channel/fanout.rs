@@ -1,0 +1,166 @@
+//! Up to 64 senders, up to 64 receivers, and every receiver gets every message.
+//!
+//! Each sender has a lane of its own with room for `capacity` messages, and shares nothing with
+//! the other senders: none can hold up another. Receivers look into the lanes in turn, so what one
+//! sender sends arrives in order, and what two of them send in any. The slowest receiver holds up
+//! those senders that it does not keep up with (`Full`); one that leaves does so no more. Senders
+//! are disconnected while there is no receiver at all, until one of them makes one by
+//! [`Sender::subscribe`].
+//!
+//! A message stays in its slot, and is dropped when the slot is written again or with the channel:
+//! up to `capacity` messages a lane (rounded up to a power of two) outlive their last receipt. Send
+//! an `Arc` of what is large.
+//!
+//! ```
+//! let (mut one, mut rx) = horus_core::channel::fanout::channel(64);
+//! let mut two = one.try_clone()?;
+//! let mut other = rx.try_clone()?;
+//! one.try_send("from one").unwrap();
+//! two.try_send("from two").unwrap();
+//! for rx in [&mut rx, &mut other] {
+//!     let mut both: Vec<_> = rx.try_iter().collect();
+//!     both.sort();
+//!     assert_eq!(both, ["from one", "from two"]);
+//! }
+//! # Ok::<(), horus_core::channel::JoinError>(())
+//! ```
+
+use horus_shm::heap::{FanReader, LANES_MAX, Lanes, Share, ValueWriter};
+
+use super::JoinError;
+use super::ends::{self, Kind, sealed};
+
+/// Senders of one channel, at most.
+pub const SENDERS_MAX: usize = LANES_MAX;
+/// Receivers of one channel, at most.
+pub const RECEIVERS_MAX: usize = LANES_MAX;
+
+/// The kind of this channel.
+#[derive(Debug)]
+pub enum Fanout {}
+
+/// A sending end.
+pub type Sender<T> = ends::Sender<T, Fanout>;
+
+/// A receiving end.
+pub type Receiver<T> = ends::Receiver<T, Fanout>;
+
+/// A channel for `capacity` messages of each sender, with its first sender and receiver.
+///
+/// # Panics
+///
+/// If `capacity` is 0, or beyond all memory.
+///
+/// ```
+/// let (mut tx, mut rx) = horus_core::channel::fanout::channel(2);
+/// tx.try_send(1).unwrap();
+/// assert_eq!(rx.try_recv(), Ok(1));
+/// ```
+#[must_use]
+pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    let lanes = Lanes::new(SENDERS_MAX, RECEIVERS_MAX, capacity);
+    let writer = lanes.writer().expect("the lanes are new");
+    let reader = lanes.fan_reader().expect("the gates are new");
+    ends::pair(writer, reader)
+}
+
+const TOO_MANY_SENDERS: JoinError = JoinError::TooManySenders { limit: SENDERS_MAX };
+const TOO_MANY_RECEIVERS: JoinError = JoinError::TooManyReceivers { limit: RECEIVERS_MAX };
+
+impl<T: Clone> Sender<T> {
+    /// Another sender, with a lane of its own: one that a sender left, or new memory.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError::TooManySenders`] if there are [`SENDERS_MAX`] already.
+    ///
+    /// ```
+    /// let (mut tx, mut rx) = horus_core::channel::fanout::channel(1);
+    /// let mut other = tx.try_clone()?;
+    /// tx.try_send(1).unwrap();
+    /// other.try_send(2).unwrap();
+    /// assert_eq!(rx.try_iter().sum::<u32>(), 3);
+    /// # Ok::<(), horus_core::channel::JoinError>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, JoinError> {
+        let writer = self.writer.lanes().writer().ok_or(TOO_MANY_SENDERS)?;
+        Ok(Self { writer, spin: self.spin, seat: self.seat.another() })
+    }
+
+    /// Another receiver, for what is sent from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError::TooManyReceivers`] if there are [`RECEIVERS_MAX`] already.
+    ///
+    /// ```
+    /// let (mut tx, rx) = horus_core::channel::fanout::channel(64);
+    /// drop(rx);
+    /// assert!(tx.try_send(1).is_err());
+    /// let mut rx = tx.subscribe()?;
+    /// tx.try_send(2).unwrap();
+    /// assert_eq!(rx.try_recv(), Ok(2));
+    /// # Ok::<(), horus_core::channel::JoinError>(())
+    /// ```
+    pub fn subscribe(&self) -> Result<Receiver<T>, JoinError> {
+        let reader = self.writer.lanes().fan_reader().ok_or(TOO_MANY_RECEIVERS)?;
+        Ok(ends::Receiver { reader, spin: self.spin, seat: self.seat.receiver() })
+    }
+}
+
+impl<T: Clone> Receiver<T> {
+    /// Another receiver, for what is sent from now on: not for what this one has yet to receive.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError::TooManyReceivers`] if there are [`RECEIVERS_MAX`] already.
+    ///
+    /// ```
+    /// let (mut tx, mut rx) = horus_core::channel::fanout::channel(64);
+    /// tx.try_send(1).unwrap();
+    /// let mut other = rx.try_clone()?;
+    /// tx.try_send(2).unwrap();
+    /// assert!(rx.try_iter().eq([1, 2]));
+    /// assert!(other.try_iter().eq([2]));
+    /// # Ok::<(), horus_core::channel::JoinError>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, JoinError> {
+        let reader = self.reader.lanes().fan_reader().ok_or(TOO_MANY_RECEIVERS)?;
+        Ok(Self { reader, spin: self.spin, seat: self.seat.another() })
+    }
+}
+
+impl sealed::Sealed for Fanout {}
+
+impl<T: Clone> Kind<T> for Fanout {
+    type Writer = ValueWriter<T, Share>;
+    type Reader = FanReader<T, Share>;
+
+    #[inline(always)]
+    fn push(writer: &mut Self::Writer, message: T) -> Result<(), T> {
+        writer.push(message)
+    }
+
+    #[inline(always)]
+    fn pop(reader: &mut Self::Reader) -> Option<T> {
+        reader.pop()
+    }
+
+    fn unreceived(writer: &Self::Writer) -> usize {
+        writer.waiting()
+    }
+
+    fn waiting(reader: &Self::Reader) -> usize {
+        reader.waiting()
+    }
+
+    fn room(writer: &Self::Writer) -> usize {
+        writer.lanes().capacity()
+    }
+
+    fn capacity(reader: &Self::Reader) -> usize {
+        reader.lanes().capacity()
+    }
+
+    fn clear(_: &mut Self::Reader) {}
+}

@@ -1,0 +1,91 @@
+//! A receiver as an iterator: blocking, not blocking, or by value.
+
+use std::fmt;
+use std::iter::FusedIterator;
+
+use super::ends::{Kind, Receiver};
+
+/// The iterator of [`Receiver::iter`]: blocks until there is a message, ends with the last sender.
+pub struct Iter<'a, T, K: Kind<T>>(&'a mut Receiver<T, K>);
+
+/// The iterator of [`Receiver::try_iter`]: ends when there is no message at the moment.
+pub struct TryIter<'a, T, K: Kind<T>>(&'a mut Receiver<T, K>);
+
+/// A receiver as an iterator: blocks until there is a message, ends with the last sender.
+pub struct IntoIter<T, K: Kind<T>>(Receiver<T, K>);
+
+impl<'a, T, K: Kind<T>> Iter<'a, T, K> {
+    pub(super) const fn new(receiver: &'a mut Receiver<T, K>) -> Self {
+        Self(receiver)
+    }
+}
+
+impl<'a, T, K: Kind<T>> TryIter<'a, T, K> {
+    pub(super) const fn new(receiver: &'a mut Receiver<T, K>) -> Self {
+        Self(receiver)
+    }
+}
+
+impl<T, K: Kind<T>> Iterator for Iter<'_, T, K> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+
+impl<T, K: Kind<T>> Iterator for TryIter<'_, T, K> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.0.try_recv().ok()
+    }
+}
+
+impl<T, K: Kind<T>> Iterator for IntoIter<T, K> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+
+// WHY: without senders a channel stays empty, as only a sender makes another one.
+impl<T, K: Kind<T>> FusedIterator for Iter<'_, T, K> {}
+impl<T, K: Kind<T>> FusedIterator for IntoIter<T, K> {}
+
+impl<'a, T, K: Kind<T>> IntoIterator for &'a mut Receiver<T, K> {
+    type Item = T;
+    type IntoIter = Iter<'a, T, K>;
+
+    fn into_iter(self) -> Iter<'a, T, K> {
+        self.iter()
+    }
+}
+
+impl<T, K: Kind<T>> IntoIterator for Receiver<T, K> {
+    type Item = T;
+    type IntoIter = IntoIter<T, K>;
+
+    fn into_iter(self) -> IntoIter<T, K> {
+        IntoIter(self)
+    }
+}
+
+impl<T, K: Kind<T>> fmt::Debug for Iter<'_, T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Iter").field(&self.0).finish()
+    }
+}
+
+impl<T, K: Kind<T>> fmt::Debug for TryIter<'_, T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TryIter").field(&self.0).finish()
+    }
+}
+
+impl<T, K: Kind<T>> fmt::Debug for IntoIter<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("IntoIter").field(&self.0).finish()
+    }
+}

@@ -1,0 +1,49 @@
+//! Channels: messages of any type between parts of one process.
+//!
+//! | module | senders | receivers | who gets a message | capacity |
+//! |---|---|---|---|---|
+//! | [`direct`] | 1 | 1, on the same thread | the receiver | of the channel |
+//! | [`spsc`] | 1 | 1 | the receiver | of the channel |
+//! | [`mpsc`] | any number | 1 | the receiver | of the channel |
+//! | [`spmc`] | 1 | up to 64 | every receiver, a clone | of the channel |
+//! | [`fanout`] | up to 64 | up to 64 | every receiver, a clone | of each sender |
+//!
+//! All are bounded and lose nothing: a send into a full channel is refused, and the message comes
+//! back, or it blocks. What one sender sends arrives in order. Every message is dropped exactly
+//! once. No call locks or allocates once an end was made, and none makes a system call unless it
+//! blocks or somebody sleeps who has to be woken.
+//!
+//! A channel is *disconnected* for its senders when the last receiver is gone, and for a receiver
+//! when the last sender is gone and everything was received. That is for good, unless a sender can
+//! make a new receiver by `subscribe`.
+//!
+//! Between processes there are [topics](crate::topic).
+//!
+//! ```
+//! use horus_core::channel::spsc;
+//!
+//! let (mut tx, mut rx) = spsc::channel(16);
+//! let planner = std::thread::spawn(move || {
+//!     for goal in ["dock", "charge"] {
+//!         tx.send(String::from(goal)).unwrap();
+//!     }
+//! });
+//! assert_eq!(rx.iter().collect::<Vec<_>>(), ["dock", "charge"]);
+//! planner.join().unwrap();
+//! ```
+
+pub mod direct;
+mod ends;
+mod error;
+pub mod fanout;
+mod hub;
+mod iter;
+pub mod mpsc;
+pub mod spmc;
+pub mod spsc;
+
+pub use ends::{Receiver, Sender};
+pub use error::{
+    JoinError, RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
+};
+pub use iter::{IntoIter, Iter, TryIter};

@@ -1,0 +1,151 @@
+//! One sender, up to 64 receivers, and every receiver gets every message.
+//!
+//! Each receiver gets a clone of what was sent since it joined, in order. The slowest one holds the
+//! sender up (`Full`); one that leaves does so no more. The sender is disconnected while there is
+//! no receiver at all, until it makes one by [`Sender::subscribe`].
+//!
+//! A message stays in its slot, and is dropped when the slot is written again or with the channel:
+//! up to `capacity` messages (rounded up to a power of two) outlive their last receipt. Send an
+//! `Arc` of what is large.
+//!
+//! ```
+//! let (mut tx, mut one) = horus_core::channel::spmc::channel(64);
+//! let mut two = tx.subscribe()?;
+//! tx.try_send("hello").unwrap();
+//! assert_eq!([one.recv(), two.recv()], [Ok("hello"), Ok("hello")]);
+//! # Ok::<(), horus_core::channel::JoinError>(())
+//! ```
+//!
+//! There is one sender:
+//!
+//! ```compile_fail,E0599
+//! let (tx, rx) = horus_core::channel::spmc::channel::<u32>(64);
+//! let another = tx.try_clone();
+//! ```
+//!
+//! Several receivers look at one message at once, so it has to be `Sync`:
+//!
+//! ```compile_fail,E0277
+//! let (mut tx, rx) = horus_core::channel::spmc::channel(64);
+//! tx.try_send(std::cell::Cell::new(1)).unwrap();
+//! std::thread::spawn(move || rx);
+//! ```
+
+use horus_shm::heap::{LANES_MAX, LaneEnd, Lanes, Share, ValueWriter};
+
+use super::JoinError;
+use super::ends::{self, Kind, sealed};
+
+/// Receivers of one channel, at most.
+pub const RECEIVERS_MAX: usize = LANES_MAX;
+
+/// The kind of this channel.
+#[derive(Debug)]
+pub enum Spmc {}
+
+/// The sending end.
+pub type Sender<T> = ends::Sender<T, Spmc>;
+
+/// A receiving end.
+pub type Receiver<T> = ends::Receiver<T, Spmc>;
+
+/// A channel for `capacity` messages, with its first receiver.
+///
+/// # Panics
+///
+/// If `capacity` is 0, or beyond all memory.
+///
+/// ```
+/// let (mut tx, mut rx) = horus_core::channel::spmc::channel(2);
+/// tx.try_send(1).unwrap();
+/// assert_eq!(rx.try_recv(), Ok(1));
+/// ```
+#[must_use]
+pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    let lanes = Lanes::new(1, RECEIVERS_MAX, capacity);
+    let writer = lanes.writer().expect("the lane is new");
+    let reader = lanes.reader().expect("the gates are new");
+    ends::pair(writer, reader)
+}
+
+const TOO_MANY: JoinError = JoinError::TooManyReceivers { limit: RECEIVERS_MAX };
+
+impl<T: Clone> Sender<T> {
+    /// Another receiver, for what is sent from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError::TooManyReceivers`] if there are [`RECEIVERS_MAX`] already.
+    ///
+    /// ```
+    /// let (mut tx, rx) = horus_core::channel::spmc::channel(64);
+    /// tx.try_send(1).unwrap();
+    /// drop(rx);
+    /// assert!(tx.try_send(2).is_err());
+    /// let mut rx = tx.subscribe()?;
+    /// tx.try_send(3).unwrap();
+    /// assert_eq!(rx.try_recv(), Ok(3));
+    /// # Ok::<(), horus_core::channel::JoinError>(())
+    /// ```
+    pub fn subscribe(&self) -> Result<Receiver<T>, JoinError> {
+        let reader = self.writer.lanes().reader().ok_or(TOO_MANY)?;
+        Ok(ends::Receiver { reader, spin: self.spin, seat: self.seat.receiver() })
+    }
+}
+
+impl<T: Clone> Receiver<T> {
+    /// Another receiver, for what is sent from now on: not for what this one has yet to receive.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError::TooManyReceivers`] if there are [`RECEIVERS_MAX`] already.
+    ///
+    /// ```
+    /// let (mut tx, mut rx) = horus_core::channel::spmc::channel(64);
+    /// tx.try_send(1).unwrap();
+    /// let mut other = rx.try_clone()?;
+    /// tx.try_send(2).unwrap();
+    /// assert!(rx.try_iter().eq([1, 2]));
+    /// assert!(other.try_iter().eq([2]));
+    /// # Ok::<(), horus_core::channel::JoinError>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, JoinError> {
+        let reader = self.reader.lanes().reader().ok_or(TOO_MANY)?;
+        Ok(Self { reader, spin: self.spin, seat: self.seat.another() })
+    }
+}
+
+impl sealed::Sealed for Spmc {}
+
+impl<T: Clone> Kind<T> for Spmc {
+    type Writer = ValueWriter<T, Share>;
+    type Reader = LaneEnd<T, Share>;
+
+    #[inline(always)]
+    fn push(writer: &mut Self::Writer, message: T) -> Result<(), T> {
+        writer.push(message)
+    }
+
+    #[inline(always)]
+    fn pop(reader: &mut Self::Reader) -> Option<T> {
+        reader.pop()
+    }
+
+    fn unreceived(writer: &Self::Writer) -> usize {
+        writer.waiting()
+    }
+
+    fn waiting(reader: &Self::Reader) -> usize {
+        reader.waiting()
+    }
+
+    fn room(writer: &Self::Writer) -> usize {
+        writer.lanes().capacity()
+    }
+
+    fn capacity(reader: &Self::Reader) -> usize {
+        reader.lanes().capacity()
+    }
+
+    fn clear(_: &mut Self::Reader) {}
+}

@@ -1,0 +1,101 @@
+//! One sender, one receiver.
+//!
+//! Both sides are wait-free, and share nothing but the slot that goes over and, once a lap, the
+//! receiver's position.
+//!
+//! ```
+//! let (mut tx, mut rx) = horus_core::channel::spsc::channel(64);
+//! std::thread::spawn(move || (0..1000).for_each(|n| tx.send(n).unwrap()));
+//! assert!(rx.iter().eq(0..1000));
+//! ```
+//!
+//! There is one of each end:
+//!
+//! ```compile_fail,E0599
+//! let (tx, rx) = horus_core::channel::spsc::channel::<u32>(64);
+//! let another = tx.clone();
+//! ```
+//!
+//! ```compile_fail,E0599
+//! let (tx, rx) = horus_core::channel::spsc::channel::<u32>(64);
+//! let another = rx.clone();
+//! ```
+//!
+//! What may not go to another thread may not be sent there:
+//!
+//! ```compile_fail,E0277
+//! let (mut tx, rx) = horus_core::channel::spsc::channel(64);
+//! tx.try_send(std::rc::Rc::new(1)).unwrap();
+//! std::thread::spawn(move || rx);
+//! ```
+
+use horus_shm::heap::{LaneEnd, Lanes, Move, ValueWriter};
+
+use super::ends::{self, Kind, sealed};
+
+/// The kind of this channel.
+#[derive(Debug)]
+pub enum Spsc {}
+
+/// The sending end.
+pub type Sender<T> = ends::Sender<T, Spsc>;
+
+/// The receiving end. What was not received is dropped with it, but for what the sender sends at
+/// that very moment: that is dropped with the sender.
+pub type Receiver<T> = ends::Receiver<T, Spsc>;
+
+/// A channel for `capacity` messages.
+///
+/// # Panics
+///
+/// If `capacity` is 0, or beyond all memory.
+///
+/// ```
+/// let (mut tx, mut rx) = horus_core::channel::spsc::channel(2);
+/// tx.try_send(1).unwrap();
+/// assert_eq!(rx.try_recv(), Ok(1));
+/// ```
+#[must_use]
+pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    let lanes = Lanes::new(1, 1, capacity);
+    let writer = lanes.writer().expect("the lane is new");
+    let reader = lanes.reader().expect("the gate is new");
+    ends::pair(writer, reader)
+}
+
+impl sealed::Sealed for Spsc {}
+
+impl<T> Kind<T> for Spsc {
+    type Writer = ValueWriter<T, Move>;
+    type Reader = LaneEnd<T, Move>;
+
+    #[inline(always)]
+    fn push(writer: &mut Self::Writer, message: T) -> Result<(), T> {
+        writer.push(message)
+    }
+
+    #[inline(always)]
+    fn pop(reader: &mut Self::Reader) -> Option<T> {
+        reader.pop()
+    }
+
+    fn unreceived(writer: &Self::Writer) -> usize {
+        writer.waiting()
+    }
+
+    fn waiting(reader: &Self::Reader) -> usize {
+        reader.waiting()
+    }
+
+    fn room(writer: &Self::Writer) -> usize {
+        writer.lanes().capacity()
+    }
+
+    fn capacity(reader: &Self::Reader) -> usize {
+        reader.lanes().capacity()
+    }
+
+    fn clear(reader: &mut Self::Reader) {
+        while reader.pop().is_some() {}
+    }
+}

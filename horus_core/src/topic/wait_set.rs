@@ -1,0 +1,373 @@
+//! Wait sets: one thread waits for many topics, deadlines and timers.
+
+use std::time::{Duration, Instant};
+
+use horus_shm::Watch;
+use horus_shm::wait::{EVENTS_MAX, Patience};
+
+use super::Subscriber;
+use crate::error::{WaitError, WaitSetFull};
+use crate::message::Message;
+
+/// Timers of one set, at most.
+const INTERVALS_MAX: usize = 1024;
+
+/// What was added to a [`WaitSet`], for telling which of it is ready. Never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(u64);
+
+/// Why a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The subscriber has messages that it has not received. It may turn out that they are not
+    /// for it; then its `recv` says `None`.
+    Message,
+    /// No message was published on the topic for as long as was allowed.
+    DeadlineMissed {
+        /// How long there has been none.
+        silent: Duration,
+    },
+    /// It is time.
+    Timer {
+        /// Periods that were over before this one and were not reported.
+        missed: u64,
+    },
+    /// The subscriber was dropped. It is no longer in the set.
+    Closed,
+}
+
+/// Something that is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    /// Which.
+    pub key: Key,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Waits for messages on many topics, for topics that stay silent, and for time to pass.
+///
+/// A set holds no subscribers, it only watches them: they are used as ever between two waits. It
+/// is level-triggered. A topic with unread messages is ready at once, again and again, until they
+/// have been received.
+///
+/// ```
+/// # fn main() -> horus_core::Result<()> {
+/// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+/// # // SAFETY: this program has one thread.
+/// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
+/// use std::time::Duration;
+///
+/// use horus_core::prelude::*;
+/// use horus_core::topic::Reason;
+///
+/// let mut commands: Subscriber<CmdVel> = Subscriber::new("cmd_vel")?;
+/// let mut imu: Subscriber<Imu> = Subscriber::new("imu")?;
+/// let mut set = WaitSet::new();
+/// let on_command = set.add(&commands)?;
+/// let on_imu = set.add_with_deadline(&imu, Duration::from_millis(20))?;
+/// let on_tick = set.add_interval(Duration::from_millis(10))?;
+///
+/// # let mut publisher: Publisher<CmdVel> = Publisher::new("cmd_vel")?;
+/// # publisher.send(CmdVel::new(0.5, 0.1))?;
+/// let mut commanded = 0;
+/// while commanded == 0 {
+///     for ready in set.wait_blocking()? {
+///         match ready.reason {
+///             Reason::Message if ready.key == on_command => {
+///                 commanded += commands.try_iter().count();
+///             }
+///             Reason::Message if ready.key == on_imu => drop(imu.latest()),
+///             Reason::DeadlineMissed { silent } => eprintln!("no imu for {silent:?}"),
+///             Reason::Timer { missed } if ready.key == on_tick => assert_eq!(missed, 0),
+///             _ => {}
+///         }
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct WaitSet {
+    /// One for each of `topics`.
+    watches: Vec<Watch>,
+    topics: Vec<Watched>,
+    intervals: Vec<Interval>,
+    ready: Vec<Ready>,
+    last_key: u64,
+    spin: Duration,
+}
+
+/// A topic of the set.
+#[derive(Debug)]
+struct Watched {
+    key: Key,
+    deadline: Option<Deadline>,
+}
+
+/// How long a topic may stay silent.
+#[derive(Debug)]
+struct Deadline {
+    allowed: Duration,
+    /// The watch's figure when it was last looked at.
+    arrivals: u64,
+    /// When that changed.
+    heard: Instant,
+    due: Instant,
+}
+
+impl Deadline {
+    /// Notes what arrived; if nothing did for too long, for how long.
+    fn look(&mut self, watch: &Watch, now: Instant) -> Option<Duration> {
+        let arrivals = watch.arrivals();
+        if arrivals != self.arrivals {
+            (self.arrivals, self.heard) = (arrivals, now);
+            self.due = later(now, self.allowed);
+        }
+        if now < self.due {
+            return None;
+        }
+        self.due = advance(self.due, self.allowed, now).0;
+        Some(now - self.heard)
+    }
+}
+
+#[derive(Debug)]
+struct Interval {
+    key: Key,
+    period: Duration,
+    due: Instant,
+}
+
+impl WaitSet {
+    /// A set of nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            watches: Vec::new(),
+            topics: Vec::new(),
+            intervals: Vec::new(),
+            ready: Vec::new(),
+            last_key: 0,
+            spin: Patience::SPIN,
+        }
+    }
+
+    /// Adds a topic: ready when `subscriber` has something to receive.
+    ///
+    /// # Errors
+    ///
+    /// [`WaitSetFull`] with 128 topics.
+    pub fn add<T: Message>(&mut self, subscriber: &Subscriber<T>) -> Result<Key, WaitSetFull> {
+        self.add_watch(subscriber.watch(), None)
+    }
+
+    /// [`Self::add`], and also ready whenever no message was published for `allowed`.
+    ///
+    /// Counted from now on, or from the wait in which the last message was noticed. Reported once
+    /// for every `allowed` that passes in silence.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::add`].
+    ///
+    /// # Panics
+    ///
+    /// If `allowed` is zero.
+    pub fn add_with_deadline<T: Message>(
+        &mut self,
+        subscriber: &Subscriber<T>,
+        allowed: Duration,
+    ) -> Result<Key, WaitSetFull> {
+        assert!(!allowed.is_zero(), "a deadline of zero is always missed");
+        let (watch, now) = (subscriber.watch(), Instant::now());
+        let (arrivals, due) = (watch.arrivals(), later(now, allowed));
+        self.add_watch(watch, Some(Deadline { allowed, arrivals, heard: now, due }))
+    }
+
+    fn add_watch(&mut self, watch: Watch, deadline: Option<Deadline>) -> Result<Key, WaitSetFull> {
+        if self.watches.len() == EVENTS_MAX {
+            return Err(WaitSetFull { kind: "topics", limit: EVENTS_MAX });
+        }
+        let key = self.next_key();
+        self.watches.push(watch);
+        self.topics.push(Watched { key, deadline });
+        Ok(key)
+    }
+
+    /// Adds a timer: ready every `period` from now on.
+    ///
+    /// Its phase stays, however late a wait is; periods that were missed by it are counted.
+    ///
+    /// # Errors
+    ///
+    /// [`WaitSetFull`] with 1024 timers.
+    ///
+    /// # Panics
+    ///
+    /// If `period` is zero.
+    pub fn add_interval(&mut self, period: Duration) -> Result<Key, WaitSetFull> {
+        assert!(!period.is_zero(), "a period of zero never passes");
+        if self.intervals.len() == INTERVALS_MAX {
+            return Err(WaitSetFull { kind: "intervals", limit: INTERVALS_MAX });
+        }
+        let (key, due) = (self.next_key(), later(Instant::now(), period));
+        self.intervals.push(Interval { key, period, due });
+        Ok(key)
+    }
+
+    fn next_key(&mut self) -> Key {
+        self.last_key += 1;
+        Key(self.last_key)
+    }
+
+    /// Takes a topic or a timer out of the set; false if it was not in it.
+    pub fn remove(&mut self, key: Key) -> bool {
+        let before = self.len();
+        self.intervals.retain(|interval| interval.key != key);
+        if let Some(at) = self.topics.iter().position(|topic| topic.key == key) {
+            self.topics.remove(at);
+            self.watches.remove(at);
+        }
+        self.len() < before
+    }
+
+    /// Topics and timers in the set.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.topics.len() + self.intervals.len()
+    }
+
+    /// True if nothing is in the set.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How long a wait looks before it sleeps; see [`Subscriber::set_spin`].
+    pub const fn set_spin(&mut self, spin: Duration) {
+        self.spin = spin;
+    }
+
+    /// Waits until something is ready, for up to `timeout`, and says what is: all of it, topics
+    /// first, in the order in which they were added. Nothing if the time was over.
+    ///
+    /// Blocks, asleep but for a short spin at first, in slices of 50 ms. Looks every millisecond
+    /// if one of the subscribers is an observer or the kernel has no `futex_waitv` (Linux before
+    /// 5.16).
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError::Forked`].
+    pub fn wait(&mut self, timeout: Duration) -> Result<&[Ready], WaitError> {
+        self.wait_until(Instant::now().checked_add(timeout))
+    }
+
+    /// [`Self::wait`] without a timeout: never says that nothing is ready.
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError::Empty`] or [`WaitError::Forked`].
+    pub fn wait_blocking(&mut self) -> Result<&[Ready], WaitError> {
+        if self.is_empty() {
+            return Err(WaitError::Empty);
+        }
+        self.wait_until(None)
+    }
+
+    fn wait_until(&mut self, end: Option<Instant>) -> Result<&[Ready], WaitError> {
+        loop {
+            if self.watches.iter().any(Watch::is_forked) {
+                return Err(WaitError::Forked);
+            }
+            let now = Instant::now();
+            self.collect(now);
+            if !self.ready.is_empty() || end.is_some_and(|end| end <= now) {
+                return Ok(&self.ready);
+            }
+            let deadline = self.next_due().into_iter().chain(end).min();
+            let is_due = |watch: &Watch| watch.has_message() || watch.is_closed();
+            let look = || self.watches.iter().any(is_due).then_some(());
+            Watch::wait_any(&self.watches, Patience { deadline, spin: self.spin }, look);
+        }
+    }
+
+    /// Notes everything that is ready, and takes those out of the set that are closed.
+    fn collect(&mut self, now: Instant) {
+        let Self { watches, topics, intervals, ready, .. } = self;
+        ready.clear();
+        for (watch, topic) in watches.iter().zip(topics.iter_mut()) {
+            let mut add = |reason| ready.push(Ready { key: topic.key, reason });
+            if watch.is_closed() {
+                add(Reason::Closed);
+                continue;
+            }
+            if watch.has_message() {
+                add(Reason::Message);
+            }
+            let deadline = topic.deadline.as_mut();
+            if let Some(silent) = deadline.and_then(|deadline| deadline.look(watch, now)) {
+                add(Reason::DeadlineMissed { silent });
+            }
+        }
+        for interval in intervals.iter_mut().filter(|interval| interval.due <= now) {
+            let missed;
+            (interval.due, missed) = advance(interval.due, interval.period, now);
+            ready.push(Ready { key: interval.key, reason: Reason::Timer { missed } });
+        }
+        for closed in ready.iter().filter(|ready| ready.reason == Reason::Closed) {
+            let at = topics.iter().position(|topic| topic.key == closed.key);
+            at.into_iter().for_each(|at| drop((topics.remove(at), watches.remove(at))));
+        }
+    }
+
+    /// When the next timer fires or the next deadline is missed.
+    fn next_due(&self) -> Option<Instant> {
+        let deadlines = self.topics.iter().filter_map(|topic| Some(topic.deadline.as_ref()?.due));
+        self.intervals.iter().map(|interval| interval.due).chain(deadlines).min()
+    }
+}
+
+impl Default for WaitSet {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// `from` plus `duration`, or as late as can be said.
+fn later(from: Instant, duration: Duration) -> Instant {
+    /// A hundred years, which every clock can say.
+    const FAR: Duration = Duration::from_secs(100 * 365 * 86_400);
+    from + duration.min(FAR)
+}
+
+/// The first time after `now` that is a whole number of periods after `due`, which has come; and
+/// how many periods lie between the two.
+fn advance(due: Instant, period: Duration, now: Instant) -> (Instant, u64) {
+    let (late, period_ns) = ((now - due).as_nanos(), period.as_nanos());
+    let missed = u64::try_from(late / period_ns).unwrap_or(u64::MAX);
+    let rest = Duration::from_nanos(u64::try_from(late % period_ns).unwrap_or(0));
+    (later(now, period.saturating_sub(rest)), missed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_timer_keeps_its_phase_and_counts_what_it_missed() {
+        let (start, ms) = (Instant::now(), Duration::from_millis);
+        for (late_ms, missed, next_ms) in [(0, 0, 10), (9, 0, 10), (10, 1, 20), (57, 5, 60)] {
+            let (due, skipped) = advance(start, ms(10), start + ms(late_ms));
+            assert_eq!((due - start, skipped), (ms(next_ms), missed), "{late_ms} ms late");
+        }
+    }
+
+    #[test]
+    fn a_period_beyond_the_clock_is_far_away() {
+        let start = Instant::now();
+        assert!(later(start, Duration::MAX) > start + Duration::from_secs(86_400));
+        assert_eq!(advance(start, Duration::MAX, start).1, 0);
+    }
+}

@@ -1,0 +1,42 @@
+//! Deterministic noise for tests, and how much of it a run wants.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+/// SplitMix64.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound as u64) as usize
+    }
+}
+
+/// Says which case failed.
+pub struct Case(pub u64);
+
+impl Drop for Case {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("replay with HORUS_TEST_SEED={}", self.0);
+        }
+    }
+}
+
+/// The seeds of `cases` cases, or the one of `HORUS_TEST_SEED`.
+pub fn seeds(cases: u64) -> std::ops::Range<u64> {
+    let seed = std::env::var("HORUS_TEST_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+    seed.map_or(0..cases, |seed| seed..seed + 1)
+}
+
+/// How much a run does: `usual`, or `torture` where the environment asks for it.
+pub fn rounds(usual: u64, torture: u64) -> u64 {
+    if std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1") {
+        torture
+    } else {
+        usual
+    }
+}

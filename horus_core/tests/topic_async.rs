@@ -1,0 +1,337 @@
+//! Receiving in tasks: any executor, one thread, nothing lost by giving up.
+
+#![cfg(feature = "async")]
+
+mod private;
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+use horus_core::RecvError;
+use horus_core::message::CmdVel;
+use horus_core::topic::{Publisher, Qos, Subscriber};
+use private::Private;
+
+/// Hang guard.
+const GUARD: Duration = Duration::from_secs(60);
+const THREAD: &str = "horus-alarms";
+
+/// Held by each test. WHY: they count the threads of the process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn numbered(number: u64) -> CmdVel {
+    CmdVel { timestamp_ns: number, ..CmdVel::default() }
+}
+
+fn ends(private: &Private, topic: &str) -> (Publisher<CmdVel>, Subscriber<CmdVel>) {
+    (private.publisher(topic, Qos::new()), private.subscriber(topic, Qos::new()))
+}
+
+/// How many threads of this process the library has started.
+fn library_threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    names.filter(|name| name.trim_end() == THREAD).count()
+}
+
+#[track_caller]
+fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < GUARD, "{what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Wakes a thread, and counts how often it was asked to.
+struct Unpark {
+    thread: Thread,
+    wakes: AtomicU64,
+}
+
+impl Unpark {
+    fn here() -> Arc<Self> {
+        Arc::new(Self { thread: thread::current(), wakes: AtomicU64::new(0) })
+    }
+
+    fn wakes(&self) -> u64 {
+        self.wakes.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.wakes.fetch_add(1, Ordering::Relaxed);
+        self.thread.unpark();
+    }
+}
+
+/// The smallest executor there is. It polls only when it was woken.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let unpark = Unpark::here();
+    let waker = Waker::from(Arc::clone(&unpark));
+    let begin = Instant::now();
+    for polls in 1.. {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        while unpark.wakes() < polls {
+            assert!(begin.elapsed() < GUARD, "never woken");
+            thread::park_timeout(Duration::from_millis(100));
+        }
+    }
+    unreachable!()
+}
+
+fn poll_once<F: Future>(future: Pin<&mut F>, unpark: &Arc<Unpark>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(&Waker::from(Arc::clone(unpark))))
+}
+
+#[test]
+fn no_thread_is_started_before_a_task_has_to_wait_and_none_stays_afterwards() {
+    let _alone = alone();
+    eventually("earlier tests leave no thread", || library_threads() == 0);
+    let private = Private::new();
+    let (mut publisher, mut subscriber) = ends(&private, "t");
+    publisher.send(numbered(1)).unwrap();
+    assert_eq!(block_on(subscriber.recv_async()), Ok(numbered(1)));
+    drop(subscriber.recv_async());
+    assert_eq!(library_threads(), 0, "nobody had to wait");
+    let sending = thread::spawn(move || {
+        eventually("a thread for the task", || library_threads() == 1);
+        publisher.send(numbered(2)).unwrap();
+    });
+    assert_eq!(block_on(subscriber.recv_async()), Ok(numbered(2)));
+    sending.join().unwrap();
+    assert!(library_threads() <= 1);
+    eventually("the thread ends when no task waits", || library_threads() == 0);
+}
+
+#[test]
+fn a_task_gets_every_message_of_a_stream_by_either_executor() {
+    const MESSAGES: u64 = 2000;
+    let _alone = alone();
+    for executor in ["own", "pollster"] {
+        let private = Private::new();
+        let qos = Qos::reliable().capacity(16);
+        let mut publisher = private.publisher("t", qos);
+        let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
+        let sending = thread::spawn(move || {
+            for number in 0..MESSAGES {
+                publisher.send_timeout(numbered(number), GUARD).unwrap();
+                if number % 100 == 0 {
+                    // Now and then the task has to sleep.
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        let receive = async {
+            for number in 0..MESSAGES {
+                let next = poll_fn(|context| Pin::new(&mut subscriber).poll_next(context));
+                assert_eq!(next.await, Some(numbered(number)));
+            }
+        };
+        match executor {
+            "own" => block_on(receive),
+            _ => pollster::block_on(receive),
+        }
+        sending.join().unwrap();
+        assert!(library_threads() <= 1);
+    }
+}
+
+#[test]
+fn a_future_that_is_dropped_takes_no_message_along() {
+    let _alone = alone();
+    let private = Private::new();
+    let (mut publisher, mut subscriber) = ends(&private, "t");
+    let unpark = Unpark::here();
+    for number in 0..100 {
+        {
+            let mut future = pin!(subscriber.recv_async());
+            assert_eq!(poll_once(future.as_mut(), &unpark), Poll::Pending);
+            if number % 2 == 0 {
+                publisher.send(numbered(number)).unwrap();
+            }
+        }
+        if number % 2 == 1 {
+            publisher.send(numbered(number)).unwrap();
+        }
+        assert_eq!(pollster::block_on(subscriber.recv_async()), Ok(numbered(number)));
+    }
+    assert_eq!((subscriber.lost(), subscriber.recv()), (0, None));
+}
+
+#[test]
+fn a_cancelled_task_is_not_woken() {
+    let _alone = alone();
+    let private = Private::new();
+    let (mut publisher, mut subscriber) = ends(&private, "t");
+    let (_, mut other) = ends(&private, "t");
+    let unpark = Unpark::here();
+    {
+        let mut future = pin!(subscriber.recv_async());
+        assert_eq!(poll_once(future.as_mut(), &unpark), Poll::Pending);
+    }
+    // By the time this one is woken, the other one would have been as well.
+    let sending = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(5));
+        publisher.send(numbered(1)).unwrap();
+    });
+    assert_eq!(block_on(other.recv_async()), Ok(numbered(1)));
+    sending.join().unwrap();
+    assert_eq!(unpark.wakes(), 0);
+}
+
+#[test]
+fn the_latest_waker_is_the_one_that_is_called() {
+    let _alone = alone();
+    let private = Private::new();
+    let (mut publisher, mut subscriber) = ends(&private, "t");
+    let (first, second) = (Unpark::here(), Unpark::here());
+    let mut future = pin!(subscriber.recv_async());
+    assert_eq!(poll_once(future.as_mut(), &first), Poll::Pending);
+    assert_eq!(poll_once(future.as_mut(), &second), Poll::Pending);
+    publisher.send(numbered(1)).unwrap();
+    eventually("woken", || second.wakes() == 1);
+    assert_eq!(first.wakes(), 0);
+    assert_eq!(poll_once(future.as_mut(), &second), Poll::Ready(Ok(numbered(1))));
+}
+
+#[test]
+fn more_topics_than_the_kernel_takes_at_once_wake_their_tasks() {
+    const TOPICS: usize = 150;
+    let _alone = alone();
+    let private = Private::new();
+    let qos = Qos::new().capacity(16);
+    let mut subscribers: Vec<Subscriber<CmdVel>> =
+        (0..TOPICS).map(|index| private.subscriber(&format!("t{index}"), qos)).collect();
+    let tasks: Vec<_> = subscribers.iter().map(|_| Unpark::here()).collect();
+    for (subscriber, task) in subscribers.iter_mut().zip(&tasks) {
+        let waker = Waker::from(Arc::clone(task));
+        assert!(subscriber.poll_recv(&mut Context::from_waker(&waker)).is_pending());
+    }
+    // WHY: a thread gives itself its name, soon after it was started.
+    eventually("one thread for all", || library_threads() == 1);
+    for index in (0..TOPICS).rev() {
+        let mut publisher = private.publisher(&format!("t{index}"), qos);
+        publisher.send(numbered(index as u64)).unwrap();
+        eventually("woken", || tasks[index].wakes() == 1);
+        assert_eq!(subscribers[index].recv(), Some(numbered(index as u64)));
+    }
+    assert!(tasks.iter().all(|task| task.wakes() == 1), "nobody is woken for another");
+}
+
+#[test]
+fn a_waker_that_panics_harms_no_other_task() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("on purpose");
+        }
+    }
+    let _alone = alone();
+    let private = Private::new();
+    let (mut publisher, mut subscriber) = ends(&private, "t");
+    let mut other: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let waker = Waker::from(Arc::new(Panics));
+    assert!(subscriber.poll_recv(&mut Context::from_waker(&waker)).is_pending());
+    publisher.send(numbered(1)).unwrap();
+    assert_eq!(block_on(other.recv_async()), Ok(numbered(1)));
+    let sending = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(5));
+        publisher.send(numbered(2)).unwrap();
+    });
+    assert_eq!(block_on(other.recv_async()), Ok(numbered(2)));
+    sending.join().unwrap();
+    assert_eq!(library_threads(), 1);
+}
+
+#[test]
+fn nothing_of_a_topic_is_left_when_its_last_handle_is_dropped_while_a_task_waits() {
+    let _alone = alone();
+    let private = Private::new();
+    let file = private.namespace().topics_path().join("t");
+    for _ in 0..200 {
+        let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+        let unpark = Unpark::here();
+        let waker = Waker::from(Arc::clone(&unpark));
+        assert!(subscriber.poll_recv(&mut Context::from_waker(&waker)).is_pending());
+        assert!(file.exists());
+        drop(subscriber);
+        assert!(!file.exists(), "the library's thread still has a share in it");
+    }
+}
+
+#[test]
+fn a_subscriber_can_be_dropped_by_the_task_that_is_woken() {
+    struct Drops(Mutex<Option<Subscriber<CmdVel>>>, AtomicU64);
+    impl Wake for Drops {
+        fn wake(self: Arc<Self>) {
+            // Takes place in the library's thread.
+            drop(self.0.lock().unwrap().take());
+            self.1.store(1, Ordering::Relaxed);
+        }
+    }
+    let _alone = alone();
+    let private = Private::new();
+    let (mut publisher, subscriber) = ends(&private, "t");
+    let drops = Arc::new(Drops(Mutex::new(Some(subscriber)), AtomicU64::new(0)));
+    let waker = Waker::from(Arc::clone(&drops));
+    let mut place = drops.0.lock().unwrap();
+    assert!(place.as_mut().unwrap().poll_recv(&mut Context::from_waker(&waker)).is_pending());
+    drop(place);
+    publisher.send(numbered(1)).unwrap();
+    eventually("woken", || drops.1.load(Ordering::Relaxed) == 1);
+    let mut other: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    publisher.send(numbered(2)).unwrap();
+    assert_eq!(block_on(other.recv_async()), Ok(numbered(2)));
+}
+
+#[test]
+fn a_forked_child_has_a_thread_of_its_own() {
+    let _alone = alone();
+    let private = Private::new();
+    let (_publisher, mut subscriber) = ends(&private, "t");
+    let unpark = Unpark::here();
+    let waker = Waker::from(Arc::clone(&unpark));
+    assert!(subscriber.poll_recv(&mut Context::from_waker(&waker)).is_pending());
+    eventually("a thread for the task", || library_threads() == 1);
+    // SAFETY: the child is a copy whose other threads are gone; it takes no lock of theirs.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let child = || {
+            let inherited = block_on(subscriber.recv_async()) == Err(RecvError::Forked);
+            drop(subscriber);
+            let private = Private::new();
+            let (mut publisher, mut own) = ends(&private, "t");
+            let none = library_threads() == 0;
+            let sending = thread::spawn(move || {
+                eventually("a thread for the task", || library_threads() == 1);
+                publisher.send(numbered(3)).unwrap();
+                publisher
+            });
+            let got = block_on(own.recv_async()) == Ok(numbered(3));
+            inherited && none && got && sending.join().is_ok()
+        };
+        let is_well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
+        // SAFETY: ends the child without running what the parent registered.
+        unsafe { libc::_exit(i32::from(!is_well.unwrap_or(false))) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!(status, 0);
+    assert_eq!(library_threads(), 1, "the parent's goes on");
+}

@@ -1,0 +1,312 @@
+//! Waiting at topics: blocking receives, iterators and wait sets.
+
+mod private;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::message::CmdVel;
+use horus_core::topic::{Qos, Ready, Reason, Subscriber, WaitSet};
+use horus_core::{RecvError, RecvTimeoutError, SendError, WaitError};
+use private::Private;
+
+/// Hang guard of a wait.
+const GUARD: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(5);
+
+/// A message that says its number.
+fn numbered(number: u64) -> CmdVel {
+    CmdVel { timestamp_ns: number, ..CmdVel::default() }
+}
+
+fn subscriber(private: &Private, topic: &str) -> Subscriber<CmdVel> {
+    private.subscriber(topic, Qos::new())
+}
+
+/// Runs `child` in a forked child, and returns its answer.
+fn fork(child: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child is a copy whose other threads are gone; `child` takes no lock of theirs.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let is_well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
+        // SAFETY: ends the child without running what the parent registered.
+        unsafe { libc::_exit(i32::from(!is_well.unwrap_or(false))) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    status == 0
+}
+
+#[test]
+fn a_receive_waits_for_the_message_and_no_longer_than_it_was_told() {
+    let private = Private::new();
+    let mut subscriber = subscriber(&private, "t");
+    let begin = Instant::now();
+    for spin in [Duration::ZERO, Duration::from_micros(10), GUARD] {
+        subscriber.set_spin(spin);
+        assert_eq!(subscriber.recv_timeout(SHORT), Err(RecvTimeoutError::Timeout));
+    }
+    assert!(begin.elapsed() >= 3 * SHORT);
+    let mut publisher = private.publisher("t", Qos::new());
+    let sending = thread::spawn(move || {
+        for number in 1..=3 {
+            thread::sleep(SHORT);
+            publisher.send(numbered(number)).unwrap();
+        }
+    });
+    assert_eq!(subscriber.recv_timeout(GUARD), Ok(numbered(1)));
+    subscriber.set_spin(Duration::ZERO);
+    assert_eq!(subscriber.recv_blocking(), Ok(numbered(2)));
+    assert_eq!(subscriber.recv_blocking(), Ok(numbered(3)));
+    sending.join().unwrap();
+    assert_eq!(subscriber.recv_timeout(Duration::ZERO), Err(RecvTimeoutError::Timeout));
+}
+
+#[test]
+fn iterators_give_what_is_there_or_wait_for_it() {
+    let private = Private::new();
+    let mut subscriber = subscriber(&private, "t");
+    let mut publisher = private.publisher("t", Qos::new());
+    (1..=3).for_each(|number| publisher.send(numbered(number)).unwrap());
+    let numbers = |message: CmdVel| message.timestamp_ns;
+    assert_eq!(subscriber.try_iter().map(numbers).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(subscriber.try_iter().count(), 0);
+    let sending = thread::spawn(move || {
+        (4..=9).for_each(|number| publisher.send(numbered(number)).unwrap());
+    });
+    assert_eq!(subscriber.iter().take(2).map(numbers).collect::<Vec<_>>(), [4, 5]);
+    let mut got = Vec::new();
+    for message in &mut subscriber {
+        got.push(message.timestamp_ns);
+        if message.timestamp_ns == 9 {
+            break;
+        }
+    }
+    assert_eq!(got, [6, 7, 8, 9]);
+    sending.join().unwrap();
+}
+
+#[test]
+fn both_ends_in_one_handle_wait_too() {
+    let private = Private::new();
+    let mut topic = private.builder::<CmdVel>("t").topic().unwrap();
+    topic.set_spin(Duration::ZERO);
+    topic.send(numbered(1)).unwrap();
+    topic.send(numbered(2)).unwrap();
+    assert_eq!(topic.recv_timeout(GUARD), Ok(numbered(1)));
+    assert_eq!(topic.recv_blocking(), Ok(numbered(2)));
+    assert_eq!(topic.recv_timeout(SHORT), Err(RecvTimeoutError::Timeout));
+    topic.send(numbered(3)).unwrap();
+    assert_eq!(topic.iter().next(), Some(numbered(3)));
+    assert_eq!((topic.try_iter().next(), topic.check()), (None, Ok(())));
+}
+
+#[test]
+fn a_send_waits_for_room_and_gives_the_message_back_without() {
+    let private = Private::new();
+    let qos = Qos::reliable().capacity(2);
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
+    let mut publisher = private.publisher("t", qos);
+    (1..=2).for_each(|number| publisher.send(numbered(number)).unwrap());
+    let refused = publisher.send_timeout(numbered(3), SHORT);
+    assert_eq!(refused.map_err(SendError::into_inner), Err(numbered(3)));
+    let sending = thread::spawn(move || publisher.send_timeout(numbered(3), GUARD).unwrap());
+    thread::sleep(SHORT);
+    let got: Vec<_> = subscriber.iter().take(3).map(|message| message.timestamp_ns).collect();
+    assert_eq!(got, [1, 2, 3]);
+    sending.join().unwrap();
+}
+
+#[test]
+fn a_forked_child_waits_for_nothing() {
+    let private = Private::new();
+    let mut subscriber = subscriber(&private, "t");
+    let mut set = WaitSet::new();
+    set.add(&subscriber).unwrap();
+    let is_told = fork(|| {
+        subscriber.recv_timeout(GUARD) == Err(RecvTimeoutError::Forked)
+            && subscriber.recv_blocking() == Err(RecvError::Forked)
+            && subscriber.iter().next().is_none()
+            && set.wait_blocking() == Err(WaitError::Forked)
+            && set.wait(GUARD) == Err(WaitError::Forked)
+    });
+    assert!(is_told);
+}
+
+#[test]
+fn a_set_says_which_topics_have_messages_until_they_are_read() {
+    let private = Private::new();
+    let mut subscribers = ["a", "b", "c"].map(|topic| subscriber(&private, topic));
+    let mut set = WaitSet::new();
+    let keys = [0, 1, 2].map(|index| set.add(&subscribers[index]).unwrap());
+    let ready = |index: usize| Ready { key: keys[index], reason: Reason::Message };
+    assert_eq!(set.wait(SHORT), Ok(&[][..]));
+    let mut a = private.publisher("a", Qos::new());
+    let mut c = private.publisher("c", Qos::new());
+    a.send(numbered(1)).unwrap();
+    c.send(numbered(2)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(set.wait(GUARD), Ok(&[ready(0), ready(2)][..]));
+    }
+    assert_eq!(subscribers[0].recv(), Some(numbered(1)));
+    assert_eq!(set.wait_blocking(), Ok(&[ready(2)][..]));
+    assert_eq!(subscribers[2].latest(), Some(numbered(2)));
+    assert_eq!(set.wait(Duration::ZERO), Ok(&[][..]));
+    assert!(set.remove(keys[0]) && !set.remove(keys[0]));
+    a.send(numbered(3)).unwrap();
+    assert_eq!(set.wait(Duration::ZERO), Ok(&[][..]));
+    assert_eq!(set.len(), 2);
+}
+
+#[test]
+fn a_sleeping_set_is_woken_by_any_of_its_topics() {
+    let private = Private::new();
+    let mut subscribers = ["a", "b", "c"].map(|topic| subscriber(&private, topic));
+    let mut set = WaitSet::new();
+    set.set_spin(Duration::ZERO);
+    let keys = [0, 1, 2].map(|index| set.add(&subscribers[index]).unwrap());
+    let mut publishers = ["a", "b", "c"].map(|topic| private.publisher(topic, Qos::new()));
+    let sending = thread::spawn(move || {
+        for number in 0..30 {
+            thread::sleep(Duration::from_millis(1));
+            publishers[number % 3].send(numbered(number as u64)).unwrap();
+        }
+    });
+    let mut got = Vec::new();
+    while got.len() < 30 {
+        for ready in set.wait_blocking().unwrap() {
+            assert_eq!(ready.reason, Reason::Message);
+            let index = keys.iter().position(|key| *key == ready.key).unwrap();
+            got.extend(subscribers[index].try_iter().map(|message| message.timestamp_ns));
+        }
+    }
+    got.sort_unstable();
+    assert!(got.into_iter().eq(0..30));
+    sending.join().unwrap();
+}
+
+#[test]
+fn timers_fire_in_phase_and_count_what_they_missed() {
+    let period = Duration::from_millis(10);
+    let mut set = WaitSet::new();
+    let before = Instant::now();
+    let key = set.add_interval(period).unwrap();
+    let mut periods = 0;
+    for late in [0, 0, 35] {
+        thread::sleep(Duration::from_millis(late));
+        let ready = set.wait_blocking().unwrap();
+        let [Ready { key: fired, reason: Reason::Timer { missed } }] = *ready else {
+            panic!("{ready:?}")
+        };
+        assert_eq!(fired, key);
+        periods += 1 + missed;
+        // It was time, by every reckoning of when the timer was made; and no period is reported
+        // twice, which would run ahead of the clock.
+        assert!(before + period * periods as u32 <= Instant::now());
+        assert!(missed >= late / 10 - u64::from(late > 0), "{missed} missed in {late} ms");
+    }
+}
+
+#[test]
+fn a_topic_that_stays_silent_misses_its_deadline_and_one_that_speaks_does_not() {
+    let private = Private::new();
+    let subscribers = ["quiet", "lively"].map(|topic| subscriber(&private, topic));
+    let mut lively = private.publisher("lively", Qos::new().capacity(1024));
+    let allowed = Duration::from_millis(20);
+    let mut set = WaitSet::new();
+    let begin = Instant::now();
+    let quiet = set.add_with_deadline(&subscribers[0], allowed).unwrap();
+    set.add_with_deadline(&subscribers[1], GUARD).unwrap();
+    let mut missed = 0;
+    while missed < 3 {
+        lively.send(numbered(missed)).unwrap();
+        // Unread messages make no topic silent, and keep the set from sleeping.
+        for ready in set.wait_blocking().unwrap() {
+            if let Reason::DeadlineMissed { silent } = ready.reason {
+                assert_eq!(ready.key, quiet);
+                missed += 1;
+                assert!(silent >= allowed * missed as u32 && silent <= begin.elapsed());
+            }
+        }
+    }
+    assert!(begin.elapsed() >= 3 * allowed);
+}
+
+#[test]
+fn a_message_puts_the_deadline_off() {
+    let private = Private::new();
+    let mut subscriber = subscriber(&private, "t");
+    let mut publisher = private.publisher("t", Qos::new());
+    let allowed = Duration::from_millis(50);
+    let mut set = WaitSet::new();
+    let key = set.add_with_deadline(&subscriber, allowed).unwrap();
+    thread::sleep(allowed / 2);
+    let sent = Instant::now();
+    publisher.send(numbered(1)).unwrap();
+    let ready = set.wait_blocking().unwrap();
+    assert!(ready.contains(&Ready { key, reason: Reason::Message }), "{ready:?}");
+    assert!(subscriber.recv().is_some());
+    let ready = set.wait_blocking().unwrap();
+    let [Ready { reason: Reason::DeadlineMissed { silent }, .. }] = *ready else {
+        panic!("{ready:?}")
+    };
+    assert!(silent >= allowed && sent.elapsed() >= allowed);
+}
+
+#[test]
+fn a_subscriber_that_is_dropped_leaves_the_set_and_says_so_once() {
+    let private = Private::new();
+    let (gone, stays) = (subscriber(&private, "gone"), subscriber(&private, "stays"));
+    let mut set = WaitSet::new();
+    set.set_spin(Duration::ZERO);
+    let key = set.add(&gone).unwrap();
+    set.add(&stays).unwrap();
+    let dropping = thread::spawn(move || {
+        thread::sleep(SHORT);
+        drop(gone);
+    });
+    assert_eq!(set.wait_blocking(), Ok(&[Ready { key, reason: Reason::Closed }][..]));
+    dropping.join().unwrap();
+    assert_eq!((set.len(), set.wait(SHORT)), (1, Ok(&[][..])));
+    assert_eq!(private.topic_files(), ["stays"], "the set does not keep the topic");
+    drop(stays);
+    assert!(matches!(set.wait_blocking(), Ok([Ready { reason: Reason::Closed, .. }])));
+    assert_eq!(set.wait_blocking(), Err(WaitError::Empty));
+    assert_eq!(set.wait(SHORT), Ok(&[][..]), "with a timeout it is a sleep");
+}
+
+#[test]
+fn a_set_is_full_with_128_topics() {
+    let private = Private::new();
+    let mut subscribers: Vec<_> =
+        (0..129).map(|index| subscriber(&private, &format!("t{index}"))).collect();
+    let mut set = WaitSet::new();
+    let keys: Vec<_> = subscribers[..128].iter().map(|one| set.add(one).unwrap()).collect();
+    let full = set.add(&subscribers[128]).unwrap_err();
+    assert_eq!((full.limit, set.len()), (128, 128));
+    assert!(full.to_string().contains("at most 128 topics"), "{full}");
+    let mut publisher = private.publisher("t127", Qos::new());
+    publisher.send(numbered(1)).unwrap();
+    assert_eq!(set.wait(GUARD), Ok(&[Ready { key: keys[127], reason: Reason::Message }][..]));
+    assert!(subscribers[127].recv().is_some());
+    assert!(set.remove(keys[0]));
+    set.add(&subscribers[128]).unwrap();
+}
+
+#[test]
+fn an_observer_in_a_set_is_looked_after() {
+    let private = Private::new();
+    let mut publisher = private.publisher("t", Qos::new());
+    let mut observer = private.builder::<CmdVel>("t").observer().unwrap();
+    let mut set = WaitSet::new();
+    let key = set.add(&observer).unwrap();
+    let sending = thread::spawn(move || {
+        thread::sleep(SHORT);
+        publisher.send(numbered(1)).unwrap();
+        publisher
+    });
+    assert_eq!(set.wait_blocking(), Ok(&[Ready { key, reason: Reason::Message }][..]));
+    assert_eq!(observer.recv_timeout(GUARD), Ok(numbered(1)));
+    drop(sending.join().unwrap());
+}

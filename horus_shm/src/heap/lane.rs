@@ -1,0 +1,238 @@
+//! A lane on the heap whose slots hold values of any type, as the lane algorithms see it.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::{needs_drop, size_of};
+use core::ptr;
+use core::sync::atomic::AtomicU64;
+
+use super::slot::{CACHE_LINE_BYTES, Slot};
+use crate::copy;
+use crate::layout::LaneBlock;
+use crate::memory::LaneMemory;
+use crate::sync::{self, Edge, Word};
+
+/// Lines of one slot that are asked for ahead, at most.
+const PREFETCH_LINES_MAX: usize = 64;
+
+/// How readers get a value out of its slot.
+pub trait Handling<T>: sealed::Handling {
+    /// Whether the value stays behind, to be dropped when the slot is written again.
+    const KEEPS: bool;
+
+    /// Writes the value at `slot` to `dst`.
+    ///
+    /// # Safety
+    ///
+    /// * `slot` holds a value, which nobody writes meanwhile; `dst` is writable.
+    /// * Unless the value stays behind, the caller is the only reader, and comes once.
+    unsafe fn load(slot: *const T, dst: *mut T);
+}
+
+/// One reader takes the value.
+#[derive(Debug)]
+pub enum Move {}
+
+/// Every reader gets a clone, and the value stays until its slot is written again.
+#[derive(Debug)]
+pub enum Share {}
+
+impl<T> Handling<T> for Move {
+    const KEEPS: bool = false;
+
+    #[inline(always)]
+    unsafe fn load(slot: *const T, dst: *mut T) {
+        // SAFETY: the caller's contract.
+        unsafe { ptr::copy_nonoverlapping(slot, dst, 1) };
+    }
+}
+
+impl<T: Clone> Handling<T> for Share {
+    const KEEPS: bool = true;
+
+    #[inline(always)]
+    unsafe fn load(slot: *const T, dst: *mut T) {
+        // SAFETY: there is a value and nobody writes it; other readers share it as this one does.
+        let value = unsafe { &*slot };
+        // WHY: a panic in `clone` leaves `dst` unwritten and the reader's position where it was.
+        let value = value.clone();
+        // SAFETY: the caller's contract.
+        unsafe { dst.write(value) };
+    }
+}
+
+mod sealed {
+    pub trait Handling {}
+
+    impl Handling for super::Move {}
+    impl Handling for super::Share {}
+}
+
+/// Addresses of one lane of values. A copy is the same lane; who owns the memory is kept beside it.
+pub(super) struct ValueLane<T, H> {
+    slots: *const Slot<T>,
+    capacity: u64,
+    room: u64,
+    block: *const LaneBlock<AtomicU64>,
+    cursors: *const AtomicU64,
+    /// Distance of two gates, in words.
+    gate_words: usize,
+    gate_limit: u32,
+    handling: PhantomData<H>,
+}
+
+/// Where [`ValueLane::new`] finds the parts of a lane.
+pub(super) struct ValueLaneParts<'a, T> {
+    /// Empty for a lane of which only block and cursors are used.
+    pub(super) slots: &'a [Slot<T>],
+    pub(super) room: u64,
+    pub(super) block: &'a LaneBlock<AtomicU64>,
+    /// The cursors from this lane's one in the first gate on.
+    pub(super) cursors: &'a [AtomicU64],
+    pub(super) gate_words: usize,
+    pub(super) gate_limit: u32,
+}
+
+impl<T, H: Handling<T>> ValueLane<T, H> {
+    /// A lane made of `parts`.
+    ///
+    /// # Safety
+    ///
+    /// For as long as the value or a copy of it is used:
+    /// * the parts stay where they are, and all access to the slots is by lane algorithms with
+    ///   one writer and readers that are all gated (at most one of them unless `H` is [`Share`]);
+    /// * slots are used only if there are any.
+    pub(super) unsafe fn new(parts: ValueLaneParts<'_, T>) -> Self {
+        let ValueLaneParts { slots, room, block, cursors, gate_words, gate_limit } = parts;
+        debug_assert!(slots.is_empty() || slots.len().is_power_of_two());
+        debug_assert!(cursors.len() > gate_words * (gate_limit as usize - 1));
+        Self {
+            slots: slots.as_ptr(),
+            capacity: slots.len() as u64,
+            room,
+            block,
+            cursors: cursors.as_ptr(),
+            gate_words,
+            gate_limit,
+            handling: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn slot(&self, index: u64) -> &Slot<T> {
+        debug_assert!(index < self.capacity);
+        // SAFETY: `index` is below the number of slots.
+        let slot = unsafe { self.slots.add(index as usize) };
+        // SAFETY: the slot is alive by the contract of `new`, and shared by nature.
+        unsafe { &*slot }
+    }
+}
+
+impl<T, H> Copy for ValueLane<T, H> {}
+
+impl<T, H> Clone for ValueLane<T, H> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, H> fmt::Debug for ValueLane<T, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ValueLane").field("room", &self.room).finish_non_exhaustive()
+    }
+}
+
+// SAFETY: values move from the writer's thread to the reader's; the words are atomic.
+unsafe impl<T: Send> Send for ValueLane<T, Move> {}
+// SAFETY: as above; besides, several readers look at one value at once.
+unsafe impl<T: Send + Sync> Send for ValueLane<T, Share> {}
+
+impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
+    type Word = AtomicU64;
+
+    #[inline(always)]
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    #[inline(always)]
+    fn room(&self) -> u64 {
+        self.room
+    }
+
+    fn slot_lines(&self) -> u64 {
+        (size_of::<Slot<T>>() / CACHE_LINE_BYTES) as u64
+    }
+
+    #[inline(always)]
+    fn block(&self) -> &LaneBlock<AtomicU64> {
+        // SAFETY: alive by the contract of `new`; it holds nothing but atomics.
+        unsafe { &*self.block }
+    }
+
+    #[inline(always)]
+    fn stamp(&self, index: u64) -> &AtomicU64 {
+        &self.slot(index).stamp
+    }
+
+    #[inline(always)]
+    fn gate_limit(&self) -> u32 {
+        self.gate_limit
+    }
+
+    #[inline(always)]
+    fn cursor(&self, gate: u32) -> &AtomicU64 {
+        debug_assert!(gate < self.gate_limit);
+        // SAFETY: `gate` is below the limit, so the word is one of the cursors.
+        let cursor = unsafe { self.cursors.add(gate as usize * self.gate_words) };
+        // SAFETY: alive by the contract of `new`.
+        unsafe { &*cursor }
+    }
+
+    unsafe fn store_racing(&self, _: u64, _: *const u8, _: usize) {
+        unreachable!("all readers of values are gated");
+    }
+
+    unsafe fn load_racing(&self, _: u64, _: *mut u8, _: usize) {
+        unreachable!("all readers of values are gated");
+    }
+
+    /// Moves a `T` in. What the slot held before was passed by all readers, and is dropped.
+    ///
+    /// If that panics the new value is in the slot but not published: the next one replaces it.
+    #[inline(always)]
+    unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
+        debug_assert_eq!(bytes, size_of::<T>());
+        let slot = self.slot(index);
+        // Relaxed: only the writers of this lane store it, one after the other.
+        let keeps = const { H::KEEPS && needs_drop::<T>() } && slot.stamp.get() != 0;
+        // SAFETY: a slot that keeps values holds one from its first stamp on, and no gate is in
+        // it. It is overwritten below before anything can panic.
+        let old = keeps.then(|| unsafe { slot.value().read() });
+        // SAFETY: `src` is a `T` that the caller gives away, and no gate is in the slot.
+        unsafe { ptr::copy_nonoverlapping(src.cast::<T>(), slot.value(), 1) };
+        drop(old);
+    }
+
+    #[inline(always)]
+    unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize) {
+        debug_assert_eq!(bytes, size_of::<T>());
+        // SAFETY: the stamp said that there is a value, and the caller's gate keeps the writer out.
+        unsafe { H::load(self.slot(index).value(), dst.cast()) };
+    }
+
+    #[inline(always)]
+    fn fence(&self, edge: Edge) {
+        sync::fence(edge);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, index: u64) {
+        let slot = ptr::from_ref(self.slot(index)).cast::<u8>();
+        let lines = (size_of::<Slot<T>>() / CACHE_LINE_BYTES).min(PREFETCH_LINES_MAX);
+        for line in 0..lines {
+            copy::prefetch_for_write(slot.wrapping_add(line * CACHE_LINE_BYTES).cast_mut());
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The memory of a channel made of lanes: who owns it, who claims which part, and its end.
+
+use core::fmt;
+use core::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+use super::lane::{Handling, Move, Share, ValueLane, ValueLaneParts};
+use super::reader::{FanReader, LaneEnd};
+use super::slot::{Slot, Slots};
+use super::writer::ValueWriter;
+use crate::gate;
+use crate::lane::LaneReader;
+use crate::layout::{ControlBlock, GateBlock, LaneBlock, SEPARATION_BYTES};
+use crate::owner;
+use crate::sync::{Word, edge};
+
+/// Lanes, and gates, of one channel at most: one bit each in a mask.
+pub const LANES_MAX: usize = 64;
+
+/// The owner word of whatever is claimed: threads die together, so it matters only that it is.
+const CLAIMED: u64 = 1;
+
+const WORDS_PER_LINE: usize = SEPARATION_BYTES / size_of::<AtomicU64>();
+
+/// A part of a gate's cursors that no other gate's lie near.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+struct Cursors([AtomicU64; WORDS_PER_LINE]);
+
+/// Lanes of values of type `T`, and gates for their readers.
+///
+/// Ends keep it alive; the last one drops what was not taken.
+pub struct Lanes<T, H: Handling<T>> {
+    control: ControlBlock<AtomicU64>,
+    blocks: Box<[LaneBlock<AtomicU64>]>,
+    gates: Box<[GateBlock<AtomicU64>]>,
+    /// By gate, then by lane.
+    cursors: Box<[Cursors]>,
+    /// By lane: its slots, once it was claimed.
+    slots: Box<[OnceLock<Slots<T>>]>,
+    capacity: u64,
+    handling: core::marker::PhantomData<H>,
+}
+
+// SAFETY: slots are reached through the lane algorithms only, which hand each value from one
+// thread to another; everything else is atomic.
+unsafe impl<T: Send> Sync for Lanes<T, Move> {}
+// SAFETY: as above; besides, several readers look at one value at once.
+unsafe impl<T: Clone + Send + Sync> Sync for Lanes<T, Share> {}
+
+impl<T, H: Handling<T>> Lanes<T, H> {
+    /// At most `lane_limit` lanes of `capacity` values each, and `gate_limit` gates. Nothing is
+    /// claimed, and no lane has memory yet.
+    ///
+    /// # Panics
+    ///
+    /// If a limit is 0 or above [`LANES_MAX`], if there is more than one gate but values are
+    /// moved out, or if `capacity` is 0 or beyond all memory.
+    #[must_use]
+    pub fn new(lane_limit: usize, gate_limit: usize, capacity: usize) -> Arc<Self> {
+        let limits = 1..=LANES_MAX;
+        assert!(limits.contains(&lane_limit) && limits.contains(&gate_limit));
+        assert!(H::KEEPS || gate_limit == 1, "a value is moved out once");
+        assert!(capacity > 0, "a channel holds at least one message");
+        let gate_lines = lane_limit.div_ceil(WORDS_PER_LINE);
+        Arc::new(Self {
+            control: ControlBlock::default(),
+            blocks: (0..lane_limit).map(|_| LaneBlock::default()).collect(),
+            gates: (0..gate_limit).map(|_| GateBlock::default()).collect(),
+            cursors: (0..gate_limit * gate_lines).map(|_| Cursors::default()).collect(),
+            slots: (0..lane_limit).map(|_| OnceLock::new()).collect(),
+            capacity: capacity as u64,
+            handling: core::marker::PhantomData,
+        })
+    }
+
+    /// Claims a lane that nobody writes, behind what its last writer left. `None` if all are
+    /// taken.
+    #[must_use]
+    pub fn writer(self: &Arc<Self>) -> Option<ValueWriter<T, H>> {
+        let owners = self.blocks.iter().map(|block| &block.owner);
+        let (lane, _) = owner::claim_first(owners, CLAIMED, |_| false)?;
+        self.slots[lane as usize].get_or_init(|| Slots::new(self.capacity, |_| 0));
+        // ORDERING(ready): pairs with the load in `ready`.
+        self.control.ready.set_bits(1 << lane, edge::READY_PUBLISH);
+        Some(ValueWriter::new(Arc::clone(self), lane))
+    }
+
+    /// Claims a gate of the first lane, from the present head on. `None` if all are taken.
+    ///
+    /// # Panics
+    ///
+    /// If nobody ever claimed the first lane.
+    #[must_use]
+    pub fn reader(self: &Arc<Self>) -> Option<LaneEnd<T, H>> {
+        let gate = self.claim_gate()?;
+        Some(LaneEnd::new(Arc::clone(self), gate))
+    }
+
+    /// Claims a gate of all lanes, those that nobody writes yet included, from the present heads
+    /// on. `None` if all are taken.
+    #[must_use]
+    pub fn fan_reader(self: &Arc<Self>) -> Option<FanReader<T, H>> {
+        let gate = self.claim_gate()?;
+        Some(FanReader::new(Arc::clone(self), gate))
+    }
+
+    fn claim_gate(&self) -> Option<u32> {
+        let owners = self.gates.iter().map(|gate| &gate.owner);
+        let (gate, _) = owner::claim_first(owners, CLAIMED, |_| false)?;
+        for lane in 0..self.blocks.len() as u32 {
+            gate::join(&self.lane(lane, &[]), gate, u64::MAX);
+        }
+        Some(gate)
+    }
+
+    /// The reader of `lane` behind `gate`, from the position on that its cursor says.
+    ///
+    /// # Safety
+    ///
+    /// `gate` was claimed by the caller, who has no other reader of this lane behind it.
+    pub(super) unsafe fn lane_reader(&self, lane: u32, gate: u32) -> LaneReader<ValueLane<T, H>> {
+        let memory = self.claimed_lane(lane);
+        // Relaxed: the caller's own.
+        let start = self.cursor(lane, gate).get() - 1;
+        LaneReader::new(memory, start, gate, true)
+    }
+
+    /// Lane `lane`, which was claimed before.
+    pub(super) fn claimed_lane(&self, lane: u32) -> ValueLane<T, H> {
+        let slots = self.slots[lane as usize].get().expect("a claimed lane has slots");
+        self.lane(lane, slots)
+    }
+
+    /// Lane `lane` with these slots of its own, or with none.
+    fn lane(&self, lane: u32, slots: &[Slot<T>]) -> ValueLane<T, H> {
+        let cursors = self.cursors.as_ptr().cast::<AtomicU64>();
+        let words = self.cursors.len() * WORDS_PER_LINE;
+        // SAFETY: `Cursors` is nothing but words, one after the other.
+        let cursors = unsafe { core::slice::from_raw_parts(cursors, words) };
+        let parts = ValueLaneParts {
+            slots,
+            room: self.capacity,
+            block: &self.blocks[lane as usize],
+            cursors: &cursors[lane as usize..],
+            gate_words: words / self.gates.len(),
+            gate_limit: self.gates.len() as u32,
+        };
+        // SAFETY: the parts are in boxes that this value keeps, and whoever gets the lane keeps
+        // this value. Lanes have one writer, who claimed it, and readers behind claimed gates, of
+        // which there is one unless values stay behind.
+        unsafe { ValueLane::new(parts) }
+    }
+
+    fn cursor(&self, lane: u32, gate: u32) -> &AtomicU64 {
+        let lines = self.cursors.len() / self.gates.len();
+        let line = gate as usize * lines + lane as usize / WORDS_PER_LINE;
+        &self.cursors[line].0[lane as usize % WORDS_PER_LINE]
+    }
+
+    /// Bit i: lane i was claimed at some time, and has slots.
+    #[inline(always)]
+    pub(super) fn ready(&self) -> u64 {
+        // ORDERING(ready): pairs with the bit set in `writer`.
+        Word::load(&self.control.ready, edge::READY_SEE)
+    }
+
+    /// Values of `lane` that the reader behind `gate` has not passed.
+    pub(super) fn waiting(&self, lane: u32, gate: u32) -> u64 {
+        // Relaxed: figures.
+        let head = self.blocks[lane as usize].head.get();
+        (head + 1).saturating_sub(self.cursor(lane, gate).get())
+    }
+
+    /// Lanes that there can be.
+    pub(super) const fn lane_limit(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Values of one lane.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// Gives a lane back.
+    pub(super) fn release_lane(&self, lane: u32) {
+        owner::release(&self.blocks[lane as usize].owner);
+    }
+
+    /// Gives a gate back, unless its cursor says what is left to be dropped.
+    pub(super) fn release_gate(&self, gate: u32) {
+        if H::KEEPS {
+            let cursors = (0..self.blocks.len() as u32).map(|lane| self.cursor(lane, gate));
+            gate::free(&self.gates[gate as usize], cursors, CLAIMED, CLAIMED);
+        }
+    }
+}
+
+impl<T, H: Handling<T>> Drop for Lanes<T, H> {
+    fn drop(&mut self) {
+        for lane in 0..self.blocks.len() {
+            // Relaxed: the last owner of an `Arc` comes after all others.
+            let head = self.blocks[lane].head.get();
+            let unread = self.cursor(lane as u32, 0).get().saturating_sub(1);
+            let Some(slots) = self.slots[lane].get_mut() else { continue };
+            let kept = head.saturating_sub(slots.len() as u64);
+            let start = if H::KEEPS { kept } else { unread };
+            // SAFETY: every position below the head was filled. Where values are moved out, it
+            // was by the reader, up to its cursor; where they stay, those of the last lap are
+            // there (or what replaced one of them in a write that panicked).
+            unsafe { slots.leave(start..head) };
+        }
+    }
+}
+
+impl<T, H: Handling<T>> fmt::Debug for Lanes<T, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lanes").field("capacity", &self.capacity).finish_non_exhaustive()
+    }
+}
+
+const _: () = assert!(size_of::<Cursors>() == SEPARATION_BYTES);

@@ -1,0 +1,161 @@
+//! The memory of a ticket ring, for values of any type.
+
+use core::fmt;
+use core::sync::atomic::AtomicU64;
+use std::sync::Arc;
+
+use super::slot::Slots;
+use crate::sync::Word;
+use crate::ticket::{self, TicketMemory};
+
+/// A word that no other lies near.
+#[repr(align(128))]
+struct Apart(AtomicU64);
+
+/// A bounded ring of values that any number of threads fill and one empties.
+struct Ring<T> {
+    tail: Apart,
+    head: Apart,
+    slots: Slots<T>,
+    capacity: u64,
+}
+
+// SAFETY: the ring's stamps hand each value from one thread to another; all else is atomic.
+unsafe impl<T: Send> Sync for Ring<T> {}
+
+impl<T> TicketMemory for Ring<T> {
+    type Word = AtomicU64;
+    type Value = T;
+
+    #[inline(always)]
+    fn slots(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    #[inline(always)]
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    #[inline(always)]
+    fn tail(&self) -> &AtomicU64 {
+        &self.tail.0
+    }
+
+    #[inline(always)]
+    fn head(&self) -> &AtomicU64 {
+        &self.head.0
+    }
+
+    #[inline(always)]
+    fn stamp(&self, index: u64) -> &AtomicU64 {
+        &self.slots[index as usize].stamp
+    }
+
+    #[inline(always)]
+    unsafe fn put(&self, index: u64, value: T) {
+        // SAFETY: the caller's contract: the slot is empty and nobody else is in it.
+        unsafe { self.slots[index as usize].value().write(value) };
+    }
+
+    #[inline(always)]
+    unsafe fn take(&self, index: u64) -> T {
+        // SAFETY: the caller's contract: there is a value and nobody else is in the slot.
+        unsafe { self.slots[index as usize].value().read() }
+    }
+}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        // Relaxed: the last owner of an `Arc` comes after all others.
+        let left = self.head.0.get()..self.tail.0.get();
+        // SAFETY: no sender is left, so every position that was drawn is filled; those below the
+        // head were moved out.
+        unsafe { self.slots.leave(left) };
+    }
+}
+
+/// The sending end of a ring of values. A clone sends into the same ring.
+pub struct TicketWriter<T>(Arc<Ring<T>>);
+
+/// The receiving end of a ring of values.
+pub struct TicketReader<T>(Arc<Ring<T>>);
+
+/// A ring of `capacity` values.
+///
+/// # Panics
+///
+/// If `capacity` is 0 or beyond all memory.
+#[must_use]
+pub fn tickets<T>(capacity: usize) -> (TicketWriter<T>, TicketReader<T>) {
+    assert!(capacity > 0, "a channel holds at least one message");
+    let capacity = capacity as u64;
+    let slots = Slots::new(capacity, |index| ticket::first_stamp(index, capacity));
+    let [tail, head] = [0, 0].map(|pos| Apart(AtomicU64::new(pos)));
+    let ring = Arc::new(Ring { tail, head, slots, capacity });
+    (TicketWriter(Arc::clone(&ring)), TicketReader(ring))
+}
+
+impl<T> TicketWriter<T> {
+    /// Moves `value` into the ring. Lock-free.
+    ///
+    /// # Errors
+    ///
+    /// The value, if the ring is full.
+    #[inline]
+    pub fn push(&self, value: T) -> Result<(), T> {
+        // SAFETY: the ring was made by `tickets` and is only used by `push` and `pop`.
+        unsafe { ticket::push(&*self.0, value) }
+    }
+
+    /// Values that were not received yet.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        ticket::waiting(&*self.0) as usize
+    }
+
+    /// Values that fit.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.0.capacity as usize
+    }
+}
+
+impl<T> Clone for TicketWriter<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> TicketReader<T> {
+    /// The next value, if there is one and its sender has finished. Wait-free.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        // SAFETY: as in `push`, and this is the only reader, borrowed exclusively.
+        unsafe { ticket::pop(&*self.0) }
+    }
+
+    /// Values that were not received yet.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        ticket::waiting(&*self.0) as usize
+    }
+
+    /// Values that fit.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.0.capacity as usize
+    }
+}
+
+impl<T> fmt::Debug for TicketWriter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TicketWriter").field("waiting", &self.waiting()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for TicketReader<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TicketReader").field("waiting", &self.waiting()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,71 @@
+//! The writing end of a lane of values.
+
+use core::fmt;
+use core::mem::{ManuallyDrop, size_of};
+use std::sync::Arc;
+
+use super::lane::{Handling, ValueLane};
+use super::lanes::Lanes;
+use crate::lane::{LaneWriter, NoRoom};
+use crate::memory::LaneMemory;
+use crate::sync::Word;
+
+/// Writes values into a lane of its own; gives the lane back on drop.
+pub struct ValueWriter<T, H: Handling<T>> {
+    writer: LaneWriter<ValueLane<T, H>>,
+    lane: u32,
+    lanes: Arc<Lanes<T, H>>,
+}
+
+impl<T, H: Handling<T>> ValueWriter<T, H> {
+    /// The writer of `lane`, which the caller claimed.
+    pub(super) fn new(lanes: Arc<Lanes<T, H>>, lane: u32) -> Self {
+        let memory = lanes.claimed_lane(lane);
+        // Relaxed: the claim ordered it behind the last writer.
+        let pos = memory.block().head.get();
+        Self { writer: LaneWriter::new(memory, pos, true, true), lane, lanes }
+    }
+
+    /// Moves `value` into the next slot. Wait-free, but for the drop of a value that was kept in
+    /// that slot.
+    ///
+    /// # Errors
+    ///
+    /// The value, if a gate is `capacity` values behind.
+    #[inline]
+    pub fn push(&mut self, value: T) -> Result<(), T> {
+        let value = ManuallyDrop::new(value);
+        let src = (&raw const value).cast();
+        // SAFETY: `value` is a `T` that is given away, and this is the lane's only writer.
+        match unsafe { self.writer.write(src, size_of::<T>()) } {
+            Ok(()) => Ok(()),
+            Err(NoRoom) => Err(ManuallyDrop::into_inner(value)),
+        }
+    }
+
+    /// Values that the slowest reader has not passed.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        let pos = self.writer.position();
+        let slowest = self.writer.slowest_gate();
+        slowest.map_or(0, |(_, cursor)| (pos + 1).saturating_sub(cursor)) as usize
+    }
+
+    /// The memory.
+    #[must_use]
+    pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
+        &self.lanes
+    }
+}
+
+impl<T, H: Handling<T>> Drop for ValueWriter<T, H> {
+    fn drop(&mut self) {
+        self.lanes.release_lane(self.lane);
+    }
+}
+
+impl<T, H: Handling<T>> fmt::Debug for ValueWriter<T, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ValueWriter").field("lane", &self.lane).finish_non_exhaustive()
+    }
+}

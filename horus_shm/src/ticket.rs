@@ -1,0 +1,150 @@
+//! The ticket ring: many senders that share one order, one receiver, all in one process.
+//!
+//! After Dmitry Vyukov's bounded queue. A sender draws a ticket, the position that it writes, by
+//! an exchange on the tail, and then fills the slot of that position; the stamp of the slot says
+//! whose turn it is. A sender that is stopped between the two holds up the receiver and, once the
+//! ring is full, the other senders: fine among threads, which live and die together, and the
+//! reason why rings between processes are made of lanes instead.
+
+use crate::sync::{Word, edge};
+
+/// Failed exchanges after which a sender pauses no longer still than after the last one.
+const BACKOFF_STEPS_MAX: u32 = 6;
+
+/// The memory that a ticket ring runs on.
+pub trait TicketMemory {
+    /// The shared words.
+    type Word: Word;
+    /// What is sent.
+    type Value;
+
+    /// Slots: a power of two.
+    fn slots(&self) -> u64;
+
+    /// Values that are on their way at once, at most: at least 1, at most the slots.
+    fn capacity(&self) -> u64;
+
+    /// The next position to be drawn.
+    fn tail(&self) -> &Self::Word;
+
+    /// The next position to be received; only the receiver stores it.
+    fn head(&self) -> &Self::Word;
+
+    /// The stamp of slot `index`, which is below the number of slots.
+    fn stamp(&self, index: u64) -> &Self::Word;
+
+    /// Moves `value` into slot `index`.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the number of slots, the slot is empty, and nobody else is in it.
+    unsafe fn put(&self, index: u64, value: Self::Value);
+
+    /// Moves the value of slot `index` out.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the number of slots, the slot holds a value, and nobody else is in it.
+    unsafe fn take(&self, index: u64) -> Self::Value;
+}
+
+/// The stamp of a slot that waits for position `pos`.
+const fn free(pos: u64) -> u64 {
+    pos * 2
+}
+
+/// The stamp of a slot that holds position `pos`.
+const fn filled(pos: u64) -> u64 {
+    pos * 2 + 1
+}
+
+/// The stamp that slot `index` of a new ring of this `capacity` begins with: the first lap is free
+/// as far as the capacity goes.
+#[must_use]
+pub const fn first_stamp(index: u64, capacity: u64) -> u64 {
+    if index < capacity { free(index) } else { 0 }
+}
+
+/// Moves `value` into the next free slot. Lock-free: it tries again only if another sender was
+/// faster.
+///
+/// # Errors
+///
+/// The value, if the ring is full.
+///
+/// # Safety
+///
+/// `memory` began with tail and head 0, empty slots and [`first_stamp`] in each, and since then
+/// nobody has stored to it but this function and [`pop`].
+#[inline]
+pub unsafe fn push<M: TicketMemory>(memory: &M, value: M::Value) -> Result<(), M::Value> {
+    let mask = memory.slots() - 1;
+    let mut failures = 0;
+    // Relaxed: a guess; the stamp and the exchange decide.
+    let mut pos = memory.tail().get();
+    loop {
+        let index = pos & mask;
+        let stamp = memory.stamp(index);
+        // ORDERING(room): pairs with the store in `pop`.
+        let found = stamp.load(edge::ROOM_SEE);
+        // Relaxed: the stamps order everything; the exchange only picks one sender.
+        if found == free(pos) && memory.tail().replace(pos, pos + 1) {
+            // SAFETY: the slot is free and the exchange gave this position to nobody else.
+            unsafe { memory.put(index, value) };
+            // ORDERING(ticket): pairs with the load in `pop`.
+            stamp.store(filled(pos), edge::TICKET_PUBLISH);
+            return Ok(());
+        }
+        let before = pos;
+        // Relaxed: as above.
+        pos = memory.tail().get();
+        if pos == before && found < free(pos) {
+            return Err(value);
+        }
+        back_off(&mut failures);
+    }
+}
+
+/// Pauses, the longer the more often others were faster.
+#[cold]
+fn back_off(failures: &mut u32) {
+    for _ in 0..1_u32 << *failures {
+        core::hint::spin_loop();
+    }
+    *failures = (*failures + 1).min(BACKOFF_STEPS_MAX);
+}
+
+/// Moves the next value out. Wait-free.
+///
+/// `None` if there is none, or if the sender whose turn it is has not finished.
+///
+/// # Safety
+///
+/// As [`push`], and the caller is the only receiver.
+#[inline]
+pub unsafe fn pop<M: TicketMemory>(memory: &M) -> Option<M::Value> {
+    let mask = memory.slots() - 1;
+    // Relaxed: only this receiver stores it.
+    let pos = memory.head().get();
+    // ORDERING(ticket): pairs with the store in `push`.
+    if memory.stamp(pos & mask).load(edge::TICKET_SEE) != filled(pos) {
+        return None;
+    }
+    // SAFETY: the stamp says that the slot holds this position; it is freed below.
+    let value = unsafe { memory.take(pos & mask) };
+    // Relaxed: a figure to all others.
+    memory.head().set(pos + 1);
+    // WHY: not always this slot: with fewer values than slots, one further back has its turn.
+    let next = pos + memory.capacity();
+    // ORDERING(room): pairs with the load in `push`.
+    memory.stamp(next & mask).store(free(next), edge::ROOM_FREE);
+    Some(value)
+}
+
+/// Values on their way: drawn and not yet received.
+#[must_use]
+pub fn waiting<M: TicketMemory>(memory: &M) -> u64 {
+    // Relaxed: figures. WHY this order: the head never passes a tail that is read after it.
+    let head = memory.head().get();
+    memory.tail().get().saturating_sub(head).min(memory.capacity())
+}

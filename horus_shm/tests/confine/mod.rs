@@ -1,0 +1,29 @@
+//! Kernels that lack a system call, or refuse it: seccomp filters.
+
+#![allow(unreachable_pub, reason = "a module that tests share")]
+
+/// From now on `call` fails with `error` in this thread, and in those that it starts.
+pub fn refuse(call: i64, error: i32) {
+    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let unless_this = libc::sock_filter {
+        code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
+        jt: 0,
+        jf: 1,
+        k: call as u32,
+    };
+    // The number of the call is the first word of what a filter sees.
+    let mut filter = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
+        unless_this,
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | error as u32),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: takes integers.
+    let unprivileged = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    assert_eq!(unprivileged, 0);
+    let (mode, program) = (libc::SECCOMP_MODE_FILTER, &raw const program);
+    // SAFETY: the program and its instructions are readable for the call.
+    let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, program) };
+    assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+}

@@ -1,0 +1,262 @@
+//! Crash loops: one end dies and comes again, thousands of times, and the other end's process has
+//! as many places, files, descriptors and mappings as before.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+mod crew;
+mod hostile;
+mod spawn;
+mod stream;
+mod tracer;
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use horus_shm::{Access, Segment, sweep};
+
+use common::show;
+use crew::logbook::stamp;
+use crew::mate::{Sink, Source};
+use crew::{Crew, Job, Member, alone, soon};
+use hostile::rounds;
+use tracer::ends::{CAPACITY, Kind};
+
+type Message = [u64; 8];
+
+/// The survivor's chair, and so its id.
+const SURVIVOR: u32 = 1;
+/// What the survivor may grow by, for the test's own account of some thousand senders.
+const GROWTH_MAX: u64 = 1 << 20;
+/// Rounds before the figures have to stay what they are.
+const WARM_UP: u64 = 5;
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    if let Some(role) = common::role() {
+        crew::mate::play(&role);
+    }
+}
+
+/// What a leak would make grow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Holdings {
+    /// Lanes that were ever claimed.
+    lanes: u64,
+    /// Owner words that are not 0.
+    lane_owners: usize,
+    gate_owners: usize,
+    reader_owners: usize,
+    files: Vec<String>,
+    descriptors: usize,
+    mappings: usize,
+    /// Entry of the registry that the last to come was given.
+    entry: u64,
+}
+
+impl Holdings {
+    fn of(crew: &Crew<Message>, owner: u64) -> Self {
+        let segment = crew.ring.segment().unwrap();
+        let request = *segment.shape().request();
+        let owned = |word: &AtomicU64| word.load(Relaxed) != 0;
+        let lane = |&lane: &u32| owned(&segment.lane_block(lane, Access::Read).unwrap().owner);
+        let gate = |&gate: &u32| owned(&segment.gate_block(gate, Access::Read).unwrap().owner);
+        let reader = |&at: &u32| owned(&segment.reader_block(at, Access::Read).unwrap().owner);
+        Self {
+            lanes: segment.control(Access::Read).unwrap().ready.load(Relaxed),
+            lane_owners: (0..request.lane_limit).filter(lane).count(),
+            gate_owners: (0..request.gate_limit).filter(gate).count(),
+            reader_owners: (0..request.reader_limit).filter(reader).count(),
+            files: files(crew.namespace.path()),
+            descriptors: spawn::open_descriptors(crew.dir.path()),
+            mappings: mappings(crew.dir.path()),
+            entry: owner >> 48,
+        }
+    }
+}
+
+/// All files of a namespace.
+fn files(path: &Path) -> Vec<String> {
+    let entries = |path: &Path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let all = entries(path).chain(entries(&path.join("topics")));
+    let mut names: Vec<_> = all.map(|path| path.display().to_string()).collect();
+    names.sort();
+    names
+}
+
+/// Mappings that this process has of files in `dir`, named or not.
+fn mappings(dir: &Path) -> usize {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter(|line| line.contains(dir.to_str().unwrap())).count()
+}
+
+/// Memory of this process that is resident, in bytes.
+fn resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+/// Figures of all rounds so far: the first ones may differ, the rest may not.
+struct Watch {
+    round: u64,
+    before: Option<(Holdings, u64)>,
+}
+
+impl Watch {
+    fn new() -> Self {
+        Self { round: 0, before: None }
+    }
+
+    fn look(&mut self, crew: &Crew<Message>, owner: u64) {
+        self.round += 1;
+        if self.round < WARM_UP {
+            return;
+        }
+        let now = Holdings::of(crew, owner);
+        let before = self.before.get_or_insert_with(|| (now.clone(), resident_bytes()));
+        assert_eq!(before.0, now, "round {}", self.round);
+    }
+
+    /// Prints the figures; returns by how much this process grew.
+    fn show(&self, what: &str) {
+        let (holdings, resident) = self.before.as_ref().unwrap();
+        let growth = resident_bytes().saturating_sub(*resident);
+        let Holdings { lanes, lane_owners, gate_owners, reader_owners, .. } = holdings;
+        show(format_args!(
+            "crash_loop {what}: {} deaths; constant: lanes {lanes:#b}, owners of {lane_owners} \
+             lanes, {gate_owners} gates, {reader_owners} reader places, {} files, {} descriptors, \
+             {} mappings, registry entry {}; the survivor grew by {} KiB",
+            self.round,
+            holdings.files.len(),
+            holdings.descriptors,
+            holdings.mappings,
+            holdings.entry,
+            growth >> 10,
+        ));
+        assert!(growth < GROWTH_MAX, "{growth} bytes more are resident");
+    }
+}
+
+/// A crew of one child at a time and this process.
+fn crew(kind: Kind, deaths: u64) -> Crew<Message> {
+    let crew = Crew::new(kind, deaths as usize + 2);
+    // So that pages of the logbook are resident already.
+    assert_eq!(crew.book.senders().count(), 0);
+    crew
+}
+
+/// Starts the next child, and waits until it has its end.
+fn next(crew: &mut Crew<Message>, job: Job, mut meanwhile: impl FnMut()) -> (Member, u64) {
+    let mut child = crew.hire(job, 0, false);
+    child.child.let_go();
+    let owner = soon(|| {
+        meanwhile();
+        crew.expect_no_fault();
+        Some(crew.entry(child.id).owner.get()).filter(|&owner| owner != 0)
+    });
+    (child, owner)
+}
+
+/// The epoch of the lane that the victims have, one after the other.
+fn epoch(segment: &Segment) -> u64 {
+    segment.lane_block(0, Access::Read).unwrap().epoch.load(Relaxed)
+}
+
+fn kill_producers(kind: Kind) {
+    let _alone = alone();
+    let deaths = rounds(100, 2000);
+    let mut crew = crew(kind, deaths);
+    let mut sink = Sink::new(&crew.book, SURVIVOR, kind, crew.ring.receiver().unwrap()).complete();
+    let (mut watch, mut owners) = (Watch::new(), (0, 0));
+    crew.stream();
+    for death in 1..=deaths {
+        let (mut child, owner) = next(&mut crew, Job::Produce, || ());
+        owners = (owners.1, owner);
+        assert!(owners.0 < owners.1, "the generation of an entry goes up: {owners:x?}");
+        soon(|| {
+            sink.step();
+            crew.expect_no_fault();
+            (crew.entry(SURVIVOR).seen[0].get() >= stamp(child.id, 2 * CAPACITY)).then_some(())
+        });
+        assert_eq!(epoch(crew.ring.segment().unwrap()), death);
+        child.child.kill();
+        watch.look(&crew, owner);
+    }
+    // Puts the head right if the last victim did not come to it.
+    drop(crew.ring.sender().unwrap());
+    let stats = sink.settle().unwrap();
+    assert!(deaths * 2 * CAPACITY <= stats.received + stats.lost);
+    watch.show(&format!("{kind:?} producer"));
+    show(format_args!("crash_loop {kind:?} producer: to the survivor {stats:?}"));
+    assert_empty_handed(crew, sink);
+}
+
+fn kill_consumers(kind: Kind) {
+    let _alone = alone();
+    let deaths = rounds(100, 2000);
+    let mut crew = crew(kind, deaths);
+    let mut source = Source::new(&crew.book, SURVIVOR, crew.ring.sender().unwrap());
+    let (mut watch, mut owners, mut received) = (Watch::new(), (0, 0), 0);
+    crew.stream();
+    for _ in 1..=deaths {
+        let (mut child, owner) = next(&mut crew, Job::Consume, || _ = source.step());
+        owners = (owners.1, owner);
+        assert!(owners.0 < owners.1, "the generation of an entry goes up: {owners:x?}");
+        let from = crew.entry(SURVIVOR).confirmed.get();
+        soon(|| {
+            source.step();
+            crew.expect_no_fault();
+            let seen = crew.entry(child.id).seen[1].get();
+            (seen >= stamp(SURVIVOR, from + 2 * CAPACITY)).then_some(())
+        });
+        child.child.kill();
+        let sent = crew.entry(SURVIVOR).confirmed.get();
+        let got = crew.entry(child.id).seen[1].get() - stamp(SURVIVOR, 0) + 1;
+        received += crew.entry(child.id).received.get();
+        assert!(got <= sent + 1);
+        assert!(!kind.is_gated() || sent <= got + 1 + CAPACITY, "{sent} overran {got}");
+        watch.look(&crew, owner);
+        // Nobody is left to wait for.
+        (0..=CAPACITY).for_each(|_| soon(|| source.step().then_some(())));
+    }
+    assert_eq!(epoch(crew.ring.segment().unwrap()), 1, "the survivor's session goes on");
+    watch.show(&format!("{kind:?} consumer"));
+    let sent = crew.entry(SURVIVOR).confirmed.get();
+    show(format_args!("crash_loop {kind:?} consumer: sent {sent}, the dead had {received}"));
+    assert_empty_handed(crew, source);
+}
+
+/// When the survivor leaves too, nothing is left, and nothing was to be swept.
+fn assert_empty_handed(crew: Crew<Message>, end: impl Sized) {
+    drop(end);
+    let Crew { ring, namespace, dir, .. } = crew;
+    drop(ring);
+    let report = sweep(&namespace).unwrap();
+    assert!(report.removed.is_empty() && report.foreign.is_empty(), "{report:?}");
+    assert_eq!(spawn::topic_files(&namespace), [""; 0]);
+    drop(dir);
+}
+
+#[test]
+fn a_best_effort_consumer_outlives_a_producer_that_crashes_again_and_again() {
+    kill_producers(Kind::Fanout);
+}
+
+#[test]
+fn a_reliable_consumer_outlives_a_producer_that_crashes_again_and_again() {
+    kill_producers(Kind::Reliable);
+}
+
+#[test]
+fn a_best_effort_producer_outlives_a_consumer_that_crashes_again_and_again() {
+    kill_consumers(Kind::Fanout);
+}
+
+#[test]
+fn a_reliable_producer_outlives_a_consumer_that_crashes_again_and_again() {
+    kill_consumers(Kind::Reliable);
+}

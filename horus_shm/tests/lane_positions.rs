@@ -1,0 +1,245 @@
+//! Positions: a lane behaves the same wherever its numbers are, up to the largest one; and what
+//! becomes of a lane that is found past what takeovers believe.
+//!
+//! No lane gets that far by itself: 2⁶⁰ messages take 36 years at one a nanosecond.
+
+mod hostile;
+mod spawn;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use horus_shm::gate;
+use horus_shm::lane::{LaneReader, LaneWriter, Polled, UNGATED};
+use horus_shm::layout::{LaneBlock, POSITION_MAX, published};
+use horus_shm::memory::{LaneMemory, RawLane, RawLaneParts};
+use horus_shm::takeover::take_over;
+
+use hostile::{Rng, rounds};
+
+const SLOTS: u64 = 8;
+/// A gate's cursors lie this far apart.
+const GATE_BYTES: usize = 128;
+const GATES: u32 = 2;
+const STEPS: u64 = 200;
+/// No script sends more than this.
+const SENT_MAX: u64 = STEPS * 2 * SLOTS;
+/// Where a takeover stops to believe what it finds.
+const BELIEVED_MAX: u64 = POSITION_MAX / 2;
+const ME: u64 = 7;
+
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Slot([u8; 64]);
+
+/// A lane on the heap whose last lap ended at some position.
+struct Memory {
+    slots: Vec<Slot>,
+    block: Box<LaneBlock<AtomicU64>>,
+    cursors: Vec<[AtomicU64; GATE_BYTES / 8]>,
+}
+
+impl Memory {
+    /// As if position `head` were the next to be written. (At 0, none was.)
+    fn at(head: u64) -> Self {
+        let mut slots = vec![Slot([0; 64]); SLOTS as usize];
+        for pos in head.saturating_sub(SLOTS)..head {
+            slots[(pos % SLOTS) as usize].0[56..].copy_from_slice(&published(pos).to_le_bytes());
+        }
+        let memory = Self {
+            slots,
+            block: Box::default(),
+            cursors: (0..GATES).map(|_| Default::default()).collect(),
+        };
+        memory.block.head.store(head, Ordering::Relaxed);
+        memory
+    }
+
+    fn lane(&mut self) -> RawLane {
+        let parts = RawLaneParts {
+            slots: self.slots.as_mut_ptr().cast(),
+            stride: size_of::<Slot>(),
+            capacity: SLOTS,
+            block: &raw const *self.block,
+            cursors: self.cursors.as_ptr().cast(),
+            gate_bytes: GATE_BYTES,
+            gate_limit: GATES,
+            // No reader of these lanes waits or pins.
+            lane: 0,
+            wait: std::ptr::null(),
+            readers: std::ptr::null(),
+            reader_limit: 1,
+        };
+        // SAFETY: all parts are there, aligned, and outlive the lane in each of these tests.
+        unsafe { RawLane::new(parts) }
+    }
+}
+
+fn send(writer: &mut LaneWriter<RawLane>, message: u64) -> bool {
+    // SAFETY: eight bytes of a `u64`; the lane has one writer.
+    unsafe { writer.write((&raw const message).cast(), 8) }.is_ok()
+}
+
+fn recv(reader: &mut LaneReader<RawLane>, latest: bool) -> (Polled, Option<u64>) {
+    let mut message = 0_u64;
+    let dst = (&raw mut message).cast();
+    let polled = if latest {
+        // SAFETY: eight bytes of a `u64`.
+        unsafe { reader.read_latest(dst, 8) }
+    } else {
+        // SAFETY: eight bytes of a `u64`.
+        unsafe { reader.read(dst, 8) }
+    };
+    (polled, (polled == Polled::Message).then_some(message))
+}
+
+/// All that one step tells, positions counted from the start of the script.
+type Event = (Polled, Option<u64>, [u64; 6]);
+
+/// Sends, receives, hands the lane on, and lets readers come and go, by the dice of `seed`, in a
+/// lane that begins at `start`.
+fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
+    let (mut rng, mut memory) = (Rng(seed), Memory::at(start));
+    let lane = memory.lane();
+    let gated = kind != Script::Open;
+    let exclusive = kind == Script::Exclusive;
+    let mut writer = LaneWriter::new(lane, start, gated, exclusive);
+    let gates = if gated { [0, 1] } else { [UNGATED; 2] };
+    let reader = |gate| {
+        let head = lane.block().head.load(Ordering::Relaxed);
+        let first = if gate == UNGATED { head } else { gate::join(&lane, gate, u64::MAX) };
+        LaneReader::new(lane, first, gate, exclusive)
+    };
+    let mut readers = gates.map(reader);
+    let (mut number, mut events) = (0, Vec::new());
+    for _ in 0..STEPS {
+        let (mut polled, mut message) = (Polled::Empty, None);
+        let index = rng.below(2) as usize;
+        match rng.below(100) {
+            0..45 => number += u64::from(send(&mut writer, number)),
+            45..50 => {
+                for _ in 0..rng.below(2 * SLOTS) {
+                    number += u64::from(send(&mut writer, number));
+                }
+            }
+            50..88 => (polled, message) = recv(&mut readers[index], false),
+            88..94 => (polled, message) = recv(&mut readers[index], true),
+            94..97 => readers[index] = reader(gates[index]),
+            _ if start < BELIEVED_MAX - SENT_MAX => {
+                writer = LaneWriter::new(lane, take_over(&lane, ME), gated, exclusive);
+            }
+            _ => {}
+        }
+        let reader = &readers[index];
+        let (at, sent) = (reader.position() - start, writer.position() - start);
+        let counts = [at, sent, reader.lost(), reader.skipped(), reader.busy(), reader.waiting()];
+        events.push((polled, message, counts));
+    }
+    assert!(number < SENT_MAX);
+    assert_eq!(lane.block().corrupt_resync.load(Ordering::Relaxed), 0, "a lane disbelieved");
+    events
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Script {
+    Open,
+    Gated,
+    Exclusive,
+}
+
+/// The same script, here and far away, has the same events.
+fn behaves_the_same(near: u64, starts: &[u64]) {
+    for kind in [Script::Open, Script::Gated, Script::Exclusive] {
+        for seed in 0..rounds(100, 10_000) {
+            let wanted = script(near, seed, kind);
+            for &start in starts {
+                let found = script(start, seed, kind);
+                let differs = wanted.iter().zip(&found).position(|(one, other)| one != other);
+                assert_eq!(differs, None, "{kind:?}, seed {seed}, from {start:#x}, at this step");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lane_behaves_the_same_where_numbers_turn_over() {
+    let bits = [16, 31, 32, 33, 48, 52, 53, 59];
+    behaves_the_same(1 << 10, &bits.map(|bits| (1 << bits) - 10));
+    behaves_the_same(1 << 10, &[BELIEVED_MAX - SENT_MAX - 10]);
+}
+
+/// Without takeovers: those end at half of it.
+#[test]
+fn a_session_behaves_the_same_up_to_the_largest_position() {
+    let near = BELIEVED_MAX - SENT_MAX;
+    behaves_the_same(near, &[BELIEVED_MAX - 10, BELIEVED_MAX, POSITION_MAX - SENT_MAX]);
+}
+
+/// Who keeps up notices nothing: stamps have room for twice as many positions.
+#[test]
+fn a_reader_that_keeps_up_gets_every_message_past_the_largest_position() {
+    let start = POSITION_MAX - 10;
+    let mut memory = Memory::at(start);
+    let lane = memory.lane();
+    let mut writer = LaneWriter::new(lane, start, false, false);
+    let mut reader = LaneReader::new(lane, start, UNGATED, false);
+    for number in 0..1000 {
+        assert!(send(&mut writer, number));
+        assert_eq!(recv(&mut reader, false), (Polled::Message, Some(number)));
+    }
+    assert_eq!((reader.lost(), reader.skipped()), (0, 0));
+}
+
+/// The head is damage there, so a lapped reader feels its way from slot to slot. It loses more than
+/// it has to, and counts it.
+#[test]
+fn a_lapped_reader_past_the_largest_position_keeps_an_exact_ledger() {
+    let start = POSITION_MAX + 1;
+    let mut memory = Memory::at(start);
+    let lane = memory.lane();
+    let mut writer = LaneWriter::new(lane, start, false, false);
+    let mut reader = LaneReader::new(lane, start, UNGATED, false);
+    let (mut received, mut last) = (0, None);
+    let sent = 10 * SLOTS;
+    (0..sent).for_each(|number| assert!(send(&mut writer, number)));
+    for _ in 0..sent {
+        if let (_, Some(number)) = recv(&mut reader, false) {
+            assert!(last < Some(number), "{number} after {last:?}");
+            (received, last) = (received + 1, Some(number));
+        }
+    }
+    assert_eq!(last, Some(sent - 1));
+    assert_eq!(received + reader.lost(), sent);
+    assert!(received > 0 && reader.busy() > 0);
+}
+
+/// What a takeover finds past half of the largest position it takes for damage: the lane begins
+/// anew, behind the newest stamp that may be believed, and says so. New readers work; one that
+/// has been past that position waits for it to come again.
+#[test]
+fn a_takeover_past_what_is_believed_begins_anew_and_says_so() {
+    // The head, and where a lane goes on whose last lap ended there.
+    let believed = [
+        (BELIEVED_MAX, BELIEVED_MAX, 0),
+        (BELIEVED_MAX + 1, BELIEVED_MAX, 1),
+        (BELIEVED_MAX + SLOTS - 1, BELIEVED_MAX, 1),
+        (BELIEVED_MAX + SLOTS, 0, 1),
+        (POSITION_MAX, 0, 1),
+        (POSITION_MAX + 1, 0, 1),
+    ];
+    for (head, wanted, resyncs) in believed {
+        let mut memory = Memory::at(head);
+        let lane = memory.lane();
+        let mut ahead = LaneReader::new(lane, head, UNGATED, false);
+        let found = take_over(&lane, ME);
+        let counted = lane.block().corrupt_resync.load(Ordering::Relaxed);
+        assert_eq!((found, counted), (wanted, resyncs), "from {head:#x}");
+        let mut writer = LaneWriter::new(lane, found, false, false);
+        let mut reader = LaneReader::new(lane, found, UNGATED, false);
+        for number in 0..3 * SLOTS {
+            assert!(send(&mut writer, number));
+            assert_eq!(recv(&mut reader, false), (Polled::Message, Some(number)), "{head:#x}");
+            let passed = found + number >= head;
+            assert_eq!(recv(&mut ahead, false).0 == Polled::Message, passed, "{head:#x}");
+        }
+    }
+}

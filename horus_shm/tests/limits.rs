@@ -1,0 +1,246 @@
+//! The limits of a topic: whoever comes within them is served, the next is told which one it met,
+//! and is served when somebody left or died.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+mod spawn;
+
+use std::sync::Arc;
+
+use horus_shm::{
+    Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer, Reading,
+    Reliability, Request, Segment, TopicName, TypeInfo,
+};
+use tempfile::TempDir;
+
+use common::{Child, park, say, show};
+
+/// Processes over which the ends are spread, this one among them.
+const PROCESSES: u32 = 4;
+
+/// The three kinds of places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Publisher,
+    Subscriber,
+    Reliable,
+}
+
+impl End {
+    const ALL: [Self; 3] = [Self::Publisher, Self::Subscriber, Self::Reliable];
+
+    fn parse(name: &str) -> Self {
+        Self::ALL.into_iter().find(|end| format!("{end:?}") == name).unwrap()
+    }
+
+    /// Places of a topic on which nothing was set.
+    const fn limit(self) -> u32 {
+        match self {
+            Self::Publisher | Self::Reliable => 16,
+            Self::Subscriber => 64,
+        }
+    }
+
+    /// What one who finds no place is told.
+    const fn refusal(self) -> &'static str {
+        match self {
+            Self::Publisher => "all 16 places of publishers are taken",
+            Self::Subscriber => "all 64 places of readers are taken",
+            Self::Reliable => "all 16 places of reliable readers are taken",
+        }
+    }
+
+    fn open(self, segment: &Arc<Segment>) -> Result<Open, OpenError> {
+        let segment = Arc::clone(segment);
+        let reader = |reading| RawConsumer::new(segment.clone(), reading).map(Consumer::new);
+        Ok(match self {
+            Self::Publisher => {
+                let raw = RawProducer::new(segment, OnStalled::Full)?;
+                Open::Producer(Producer::new(raw))
+            }
+            Self::Subscriber => Open::Consumer(reader(Reading::KeepLast)?),
+            Self::Reliable => Open::Consumer(reader(Reading::Gated)?),
+        })
+    }
+
+    fn opens(self, segment: &Arc<Segment>, count: u32) -> Vec<Open> {
+        (0..count).map(|_| self.open(segment).unwrap()).collect()
+    }
+
+    /// One more finds no place, is told the limit, and leaves nothing behind.
+    #[track_caller]
+    fn expect_full(self, segment: &Arc<Segment>) {
+        let counts = || (segment.publisher_count(), segment.subscriber_count());
+        let before = counts();
+        let refused = self.open(segment).err().unwrap_or_else(|| panic!("{self:?}: served"));
+        assert!(refused.to_string().starts_with(self.refusal()), "{self:?}: {refused}");
+        assert!(refused.to_string().contains("allow more where the topic is created"));
+        let kind_and_limit = match refused {
+            OpenError::TooManyPublishers { limit } => (Self::Publisher, limit),
+            OpenError::TooManySubscribers { limit } => (Self::Subscriber, limit),
+            OpenError::TooManyReliableSubscribers { limit } => (Self::Reliable, limit),
+            other => panic!("{other}"),
+        };
+        assert_eq!(kind_and_limit, (self, self.limit()));
+        assert_eq!(counts(), before, "{self:?}");
+    }
+}
+
+enum Open {
+    Producer(Producer<u64>),
+    Consumer(Consumer<u64>),
+}
+
+fn topic(namespace: &Arc<Namespace>) -> Arc<Segment> {
+    let mut request = Request::new(TypeInfo::opaque::<u64>());
+    request.reliability = Some(Reliability::Reliable);
+    request.capacity = Some(1024);
+    Segment::open_or_create(namespace, &TopicName::new("topic").unwrap(), &request).unwrap()
+}
+
+/// Every one of `ends` is served: what a publisher sends comes, what is sent to a reader it gets.
+fn expect_served(segment: &Arc<Segment>, ends: &mut [Open]) {
+    for (number, end) in ends.iter_mut().enumerate() {
+        let message = number as u64;
+        match end {
+            Open::Producer(producer) => {
+                let raw = RawConsumer::new(Arc::clone(segment), Reading::KeepLast).unwrap();
+                let mut consumer = Consumer::new(raw);
+                producer.send(message).unwrap();
+                assert_eq!(consumer.recv(), Some(message));
+            }
+            Open::Consumer(consumer) => {
+                let raw = RawProducer::new(Arc::clone(segment), OnStalled::Full).unwrap();
+                let mut producer = Producer::new(raw);
+                while consumer.recv().is_some() {}
+                producer.send(message).unwrap();
+                assert_eq!(consumer.recv(), Some(message));
+            }
+        }
+    }
+}
+
+/// Not a property: the part that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    let Some(role) = common::role() else { return };
+    spawn::die_with_parent();
+    let (end, count) = role.split_once(' ').unwrap();
+    let segment = topic(&spawn::inherited_namespace());
+    let mut ends = End::parse(end).opens(&segment, count.parse().unwrap());
+    expect_served(&segment, &mut ends);
+    say("here");
+    park();
+}
+
+/// A topic that children share with this process, all of its places of one kind taken.
+struct Crowd {
+    end: End,
+    segment: Arc<Segment>,
+    mine: Vec<Open>,
+    children: Vec<Child>,
+    dir: TempDir,
+}
+
+impl Crowd {
+    fn new(end: End) -> Self {
+        let dir = spawn::shm_dir();
+        let segment = topic(&spawn::namespace(dir.path()));
+        let share = end.limit() / PROCESSES;
+        let children = (1..PROCESSES).map(|_| Self::child(end, &dir)).collect();
+        let mine = end.opens(&segment, share);
+        Self { end, segment, mine, children, dir }
+    }
+
+    fn child(end: End, dir: &TempDir) -> Child {
+        let mut child = Child::spawn(&format!("{end:?} {}", end.limit() / PROCESSES), dir.path());
+        assert_eq!(child.listen(), "here");
+        child
+    }
+
+    /// As many are served as one process left behind, and no more.
+    fn expect_room_for_one_process(&mut self) {
+        let share = self.end.limit() / PROCESSES;
+        let mut ends = self.end.opens(&self.segment, share);
+        self.end.expect_full(&self.segment);
+        self.take_what_is_there();
+        expect_served(&self.segment, &mut ends);
+    }
+
+    /// So that none of this process's gates is in the way of what is sent to others.
+    fn take_what_is_there(&mut self) {
+        for end in &mut self.mine {
+            if let Open::Consumer(consumer) = end {
+                while consumer.recv().is_some() {}
+            }
+        }
+    }
+}
+
+#[test]
+fn one_process_may_take_every_place_and_is_told_when_there_is_none_left() {
+    for end in End::ALL {
+        let dir = spawn::shm_dir();
+        let segment = topic(&spawn::namespace(dir.path()));
+        let mut ends = end.opens(&segment, end.limit() - 1);
+        // The last place, again and again.
+        for _ in 0..3 {
+            ends.push(end.open(&segment).unwrap());
+            end.expect_full(&segment);
+            end.expect_full(&segment);
+            ends.pop();
+        }
+        ends.push(end.open(&segment).unwrap());
+        end.expect_full(&segment);
+        expect_served(&segment, &mut ends);
+        // Whichever leaves, not only the last.
+        for at in [0, ends.len() / 2] {
+            drop(ends.remove(at));
+            ends.push(end.open(&segment).unwrap());
+            end.expect_full(&segment);
+        }
+        expect_served(&segment, &mut ends);
+        show(format_args!("limits: {} {end:?} in one process, and none more", ends.len()));
+    }
+}
+
+#[test]
+fn several_processes_share_the_places_and_each_is_told_when_there_is_none_left() {
+    for end in End::ALL {
+        let mut crowd = Crowd::new(end);
+        end.expect_full(&crowd.segment);
+        // One leaves, and its places are free.
+        crowd.children.pop().unwrap().finish();
+        crowd.expect_room_for_one_process();
+        // Others take them.
+        crowd.children.push(Crowd::child(end, &crowd.dir));
+        end.expect_full(&crowd.segment);
+        let processes = crowd.children.len() + 1;
+        show(format_args!(
+            "limits: {} {end:?} in {processes} processes, and none more",
+            end.limit(),
+        ));
+    }
+}
+
+#[test]
+fn the_places_of_a_killed_process_are_free_for_the_next() {
+    for end in End::ALL {
+        let mut crowd = Crowd::new(end);
+        end.expect_full(&crowd.segment);
+        for _ in 0..3 {
+            crowd.children.pop().unwrap().kill();
+            crowd.expect_room_for_one_process();
+            crowd.children.push(Crowd::child(end, &crowd.dir));
+            end.expect_full(&crowd.segment);
+        }
+        // All but this process at once.
+        crowd.children.clear();
+        let others = end.limit() - crowd.mine.len() as u32;
+        let mut ends = end.opens(&crowd.segment, others);
+        end.expect_full(&crowd.segment);
+        crowd.take_what_is_there();
+        expect_served(&crowd.segment, &mut ends);
+    }
+}

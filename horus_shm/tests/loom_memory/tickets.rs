@@ -1,0 +1,83 @@
+//! The memory of a modelled ticket ring: loom's words, and plain cells in which loom itself
+//! reports a race.
+
+use horus_shm::ticket::{self, TicketMemory};
+
+use super::LoomWord;
+use crate::checker::Shared;
+use crate::checker::cell::UnsafeCell;
+
+#[derive(Debug)]
+struct Slot {
+    stamp: LoomWord,
+    value: UnsafeCell<u64>,
+}
+
+#[derive(Debug)]
+struct Parts {
+    tail: LoomWord,
+    head: LoomWord,
+    slots: Box<[Slot]>,
+    capacity: u64,
+}
+
+/// One thread's view of a ticket ring; a clone is another's.
+#[derive(Debug, Clone)]
+pub(crate) struct LoomTickets(Shared<Parts>);
+
+impl LoomTickets {
+    pub(crate) fn new(slots: u64, capacity: u64) -> Self {
+        let slot = |index| Slot {
+            stamp: LoomWord::new(ticket::first_stamp(index, capacity)),
+            value: UnsafeCell::new(0),
+        };
+        let [tail, head] = [0, 0].map(LoomWord::new);
+        Self(Shared::new(Parts { tail, head, slots: (0..slots).map(slot).collect(), capacity }))
+    }
+
+    pub(crate) fn push(&self, value: u64) -> Result<(), u64> {
+        // SAFETY: made by `new`, and only used by this and `pop`.
+        unsafe { ticket::push(self, value) }
+    }
+
+    /// To be called by one thread of a model only.
+    pub(crate) fn pop(&self) -> Option<u64> {
+        // SAFETY: as above, and each model has one receiver.
+        unsafe { ticket::pop(self) }
+    }
+}
+
+impl TicketMemory for LoomTickets {
+    type Word = LoomWord;
+    type Value = u64;
+
+    fn slots(&self) -> u64 {
+        self.0.slots.len() as u64
+    }
+
+    fn capacity(&self) -> u64 {
+        self.0.capacity
+    }
+
+    fn tail(&self) -> &LoomWord {
+        &self.0.tail
+    }
+
+    fn head(&self) -> &LoomWord {
+        &self.0.head
+    }
+
+    fn stamp(&self, index: u64) -> &LoomWord {
+        &self.0.slots[index as usize].stamp
+    }
+
+    unsafe fn put(&self, index: u64, value: u64) {
+        // SAFETY: the cell is alive, and loom fails the model if anybody else is in it.
+        self.0.slots[index as usize].value.with_mut(|cell| unsafe { cell.write(value) });
+    }
+
+    unsafe fn take(&self, index: u64) -> u64 {
+        // SAFETY: the cell is alive, and loom fails the model if a sender is in it.
+        self.0.slots[index as usize].value.with(|cell| unsafe { cell.read() })
+    }
+}

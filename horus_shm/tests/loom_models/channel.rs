@@ -1,0 +1,143 @@
+//! Channels between threads: the ticket ring, and what is received before a channel ends.
+
+use std::rc::Rc;
+
+use horus_shm::ends::{Deserted, Ends};
+use horus_shm::lane::Polled;
+use loom::thread;
+
+use crate::loom_memory::ends::{Consumer, Producer, messages};
+use crate::loom_memory::mutation::explore;
+use crate::loom_memory::tickets::LoomTickets;
+use crate::loom_memory::{Copying, LoomLane, LoomWord};
+
+/// Slots and capacity: as many values as slots, and fewer.
+const RINGS: [(u64, u64); 3] = [(1, 1), (2, 1), (2, 2)];
+
+/// As `try_recv` of a channel: what there is, and whether there can be more.
+fn receive<R>(
+    ends: &Ends<LoomWord>,
+    mut look: impl FnMut() -> Option<R>,
+) -> Result<Option<R>, Deserted> {
+    let found = look();
+    if found.is_some() { Ok(found) } else { ends.look_again(look) }
+}
+
+fn ends(senders: u64) -> Rc<Ends<LoomWord>> {
+    Rc::new(Ends::new(LoomWord::new(senders), LoomWord::new(1)))
+}
+
+/// Every value that was taken in comes out once, whole, and in the order of its sender.
+pub(crate) fn a_ticket_is_received_once() {
+    for (slots, capacity) in RINGS {
+        explore(2, move || {
+            let ring = LoomTickets::new(slots, capacity);
+            let sending = [10, 20].map(|first| {
+                let ring = ring.clone();
+                thread::spawn(move || {
+                    let values = [first, first + 1];
+                    values.into_iter().filter(|&value| ring.push(value).is_ok()).collect::<Vec<_>>()
+                })
+            });
+            let mut received: Vec<_> = (0..2).filter_map(|_| ring.pop()).collect();
+            let sent = sending.map(|sending| sending.join().unwrap());
+            received.extend(std::iter::from_fn(|| ring.pop()));
+            for (sent, first) in sent.iter().zip([10, 20]) {
+                let theirs = received.iter().filter(|&&value| value / 10 * 10 == first);
+                assert_eq!(&theirs.copied().collect::<Vec<_>>(), sent);
+            }
+            assert_eq!(received.len(), sent.iter().map(Vec::len).sum());
+        });
+    }
+}
+
+/// A full ring refuses, and takes as many again as were received.
+pub(crate) fn a_ticket_ring_holds_its_capacity() {
+    for (slots, capacity) in RINGS {
+        explore(3, move || {
+            let ring = LoomTickets::new(slots, capacity);
+            for value in 0..capacity {
+                assert_eq!(ring.push(value), Ok(()));
+            }
+            let theirs = ring.clone();
+            let sending = thread::spawn(move || (0..2).filter(|_| theirs.push(9).is_ok()).count());
+            let early = (0..2).filter_map(|_| ring.pop()).count();
+            let sent = capacity as usize + sending.join().unwrap();
+            assert!(sent <= capacity as usize + early, "more than fits");
+            let late = std::iter::from_fn(|| ring.pop()).count();
+            assert_eq!(early + late, sent);
+            for value in 0..capacity {
+                assert_eq!(ring.push(value), Ok(()));
+            }
+            assert_eq!(ring.push(9), Err(9));
+        });
+    }
+}
+
+/// Who finds that the last sender of a ring left has received all that was sent.
+pub(crate) fn a_deserted_ring_is_empty() {
+    explore(2, || {
+        let (ring, ends) = (LoomTickets::new(2, 2), ends(2));
+        let sending = [1, 2].map(|value| {
+            let (ring, ends) = (ring.clone(), Rc::clone(&ends));
+            thread::spawn(move || {
+                ring.push(value).unwrap();
+                ends.remove_sender();
+            })
+        });
+        let mut received = 0;
+        for _ in 0..3 {
+            match receive(&ends, || ring.pop()) {
+                Ok(found) => received += found.map_or(0, |_| 1),
+                Err(Deserted) => assert_eq!(received, 2),
+            }
+        }
+        sending.into_iter().for_each(|sending| sending.join().unwrap());
+        received += std::iter::from_fn(|| ring.pop()).count();
+        assert_eq!(received, 2);
+    });
+}
+
+/// Who finds that the sender of a lane left has received all that was sent.
+pub(crate) fn a_deserted_lane_is_empty() {
+    explore(3, || {
+        let (lane, ends) = (LoomLane::new(2, 1, Copying::Exclusive, 1), ends(1));
+        let mut consumer = Consumer::join(&lane, 0);
+        let mut producer = Producer::first(&lane, 1);
+        let theirs = Rc::clone(&ends);
+        let sending = thread::spawn(move || {
+            producer.send_all(2);
+            theirs.remove_sender();
+        });
+        for _ in 0..3 {
+            let look = || (consumer.poll() == Polled::Message).then_some(());
+            if receive(&ends, look) == Err(Deserted) {
+                assert_eq!(consumer.delivered, messages(1, 0..2));
+            }
+        }
+        sending.join().unwrap();
+        consumer.finish(2);
+    });
+}
+
+/// A sender that is made by another one keeps the channel alive when that one leaves.
+pub(crate) fn a_channel_with_a_new_sender_is_not_deserted() {
+    explore(3, || {
+        let (ring, ends) = (LoomTickets::new(1, 1), ends(1));
+        let (theirs, seat) = (ring.clone(), Rc::clone(&ends));
+        let sending = thread::spawn(move || {
+            seat.add_sender();
+            seat.remove_sender();
+            theirs.push(1).unwrap();
+            seat.remove_sender();
+        });
+        let mut received = 0;
+        for _ in 0..2 {
+            match receive(&ends, || ring.pop()) {
+                Ok(found) => received += found.map_or(0, |_| 1),
+                Err(Deserted) => assert_eq!(received, 1),
+            }
+        }
+        sending.join().unwrap();
+    });
+}

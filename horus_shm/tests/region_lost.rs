@@ -1,0 +1,517 @@
+//! Lost regions: topic files that are truncated, unlinked or replaced while they are used.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+mod hostile;
+mod spawn;
+mod stream;
+mod tracer;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+use horus_shm::{
+    FanoutShm, Namespace, OpenError, RecvError, RingOptions, Segment, SendError, TopicName,
+};
+use tempfile::TempDir;
+
+use common::{Child, eventually, fork, join_fork, role, say};
+use hostile::{Rng, rounds};
+use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir, topic_files};
+use stream::{Account, Tagged};
+use tracer::ends::{Kind, Receiver, Ring, Sender};
+
+/// Longer than a page, so that a cut can fall into one.
+type Message = [u64; 600];
+
+const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
+const SENDER: u32 = 1;
+/// Calls that have to say the same once a region is lost.
+const CALLS_AFTER: u32 = 20;
+
+/// What happens to the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blow {
+    Empty,
+    Half,
+    BeforeLane,
+    InLane,
+    /// And once its users are seen to go on, truncated.
+    Unlink,
+    /// As [`Self::Unlink`].
+    Replace,
+}
+
+impl Blow {
+    const ALL: [Self; 6] =
+        [Self::Empty, Self::Half, Self::BeforeLane, Self::InLane, Self::Unlink, Self::Replace];
+
+    /// The length that the file is cut to.
+    fn cut(self, segment: &Segment) -> u64 {
+        let shape = segment.shape();
+        match self {
+            Self::Empty | Self::Unlink | Self::Replace => 0,
+            Self::Half => shape.file_bytes() / 2,
+            Self::BeforeLane => shape.lane(0).start,
+            Self::InLane => shape.lane(0).start + 8192,
+        }
+    }
+}
+
+/// The plan of round `round`: the ring, and what happens to it.
+fn plan(round: u64) -> (Kind, Blow) {
+    let blows = Blow::ALL.len() as u64;
+    let kinds = KINDS.len() as u64;
+    (KINDS[(round % kinds) as usize], Blow::ALL[(round / kinds % blows) as usize])
+}
+
+/// Whether the peer has the receiving end.
+fn peer_receives(round: u64) -> bool {
+    round.is_multiple_of(2)
+}
+
+fn topic(round: u64) -> String {
+    format!("round-{round}")
+}
+
+/// Not a property: the part that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    if role().as_deref() == Some("peer") {
+        die_with_parent();
+        peer(&inherited_namespace());
+    }
+}
+
+/// The other end of every round's ring, until that is lost.
+fn peer(namespace: &Arc<Namespace>) {
+    for round in 0..rounds(60, 1000) {
+        let path = namespace.topics_path().join(topic(round));
+        eventually("the ring is there", || path.exists());
+        let ring = Ring::open(plan(round).0, namespace, &topic(round));
+        let flow = Flow::default();
+        let first = || say("flows");
+        let heard = if peer_receives(round) {
+            Some(receive_until_lost(ring.receiver().unwrap(), &flow, first))
+        } else {
+            send_until_lost(ring.sender().unwrap(), &flow, first);
+            None
+        };
+        drop(ring);
+        if let Some(account) = heard {
+            expect_sound(&account, plan(round).0);
+        }
+        say(format_args!("lost after {}", flow.count()));
+    }
+    common::park();
+}
+
+/// How far an end has come.
+#[derive(Debug, Default, Clone)]
+struct Flow(Arc<AtomicU64>);
+
+impl Flow {
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Sends until the region is lost, and some more; the end goes with it.
+fn send_until_lost(sender: Sender<Message>, flow: &Flow, first: impl Fn()) {
+    let Sender::Lane(mut producer) = sender else { unreachable!() };
+    let mut number = 0;
+    loop {
+        match producer.send_ref(&Message::new(SENDER, number)) {
+            Ok(()) => {
+                number += 1;
+                flow.add();
+                if number == 1 {
+                    first();
+                }
+            }
+            Err(SendError::Full(())) => thread::yield_now(),
+            Err(SendError::RegionLost(())) => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    for _ in 0..CALLS_AFTER {
+        let answer = producer.send_ref(&Message::new(SENDER, number));
+        assert_eq!(answer, Err(SendError::RegionLost(())), "lost is for good");
+    }
+}
+
+/// Receives until the region is lost, and some more; the end goes with it.
+fn receive_until_lost(receiver: Receiver<Message>, flow: &Flow, first: impl Fn()) -> Account {
+    let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
+    let mut account = Account::default();
+    loop {
+        // Both calls, in turn.
+        let latest = account.received % 4 == 3;
+        let received = if latest { consumer.latest() } else { consumer.recv() };
+        if let Some(message) = received {
+            account.take(&message);
+            flow.add();
+            if account.received == 1 {
+                first();
+            }
+        } else if let Err(error) = consumer.check() {
+            assert_eq!(error, RecvError::RegionLost);
+            break;
+        }
+        if received.is_none() {
+            thread::yield_now();
+        }
+    }
+    for _ in 0..CALLS_AFTER {
+        assert!(consumer.recv().is_none() && consumer.latest().is_none());
+        assert_eq!(consumer.check(), Err(RecvError::RegionLost), "lost is for good");
+    }
+    assert_eq!(consumer.stats().received, account.received);
+    account
+}
+
+#[track_caller]
+fn expect_sound(account: &Account, kind: Kind) {
+    assert!(account.faults.is_empty(), "{kind:?}: {}", account.faults[0]);
+}
+
+/// Two topics of this process with all of their ends in it, which carry messages all the time.
+struct Neighbours {
+    stop: Arc<AtomicBool>,
+    threads: Vec<(JoinHandle<u32>, JoinHandle<Account>)>,
+}
+
+impl Neighbours {
+    fn new(namespace: &Arc<Namespace>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let threads = [(Kind::Spsc, "neighbour-1"), (Kind::Reliable, "neighbour-2")];
+        let threads = threads.map(|(kind, name)| Self::run(kind, namespace, name, &stop)).into();
+        Self { stop, threads }
+    }
+
+    fn run(
+        kind: Kind,
+        namespace: &Arc<Namespace>,
+        name: &str,
+        stop: &Arc<AtomicBool>,
+    ) -> (JoinHandle<u32>, JoinHandle<Account>) {
+        let ring = Ring::<[u64; 8]>::create(kind, namespace, name);
+        let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+        let (stop, end) = (Arc::clone(stop), Arc::new(AtomicU32::new(u32::MAX)));
+        let ended = Arc::clone(&end);
+        let sending = thread::spawn(move || {
+            let mut number = 0;
+            while !stop.load(Ordering::Relaxed) {
+                number += u32::from(sender.send(&Tagged::new(SENDER, number)));
+                thread::yield_now();
+            }
+            end.store(number, Ordering::Relaxed);
+            number
+        });
+        let receiving = thread::spawn(move || {
+            let mut account = Account::default();
+            while account.received < u64::from(ended.load(Ordering::Relaxed)) {
+                match receiver.recv() {
+                    Some(message) => account.take(&message),
+                    None => thread::yield_now(),
+                }
+            }
+            account.expect_sound(receiver.stats().unwrap()).unwrap();
+            account
+        });
+        (sending, receiving)
+    }
+
+    /// How many messages passed; nothing was lost.
+    fn finish(self) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut messages = 0;
+        for (sending, receiving) in self.threads {
+            let (sent, account) = (sending.join().unwrap(), receiving.join().unwrap());
+            account.expect_all(SENDER, 0, sent).unwrap();
+            messages += u64::from(sent);
+        }
+        messages
+    }
+}
+
+/// A namespace of its own, and one ring in it after the other.
+struct Scene {
+    namespace: Arc<Namespace>,
+    rng: Rng,
+    dir: TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let dir = shm_dir();
+        Self { namespace: namespace(dir.path()), rng: Rng(7), dir }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.namespace.topics_path().join(name)
+    }
+
+    /// Waits for a moment that nobody chose.
+    fn hesitate(&mut self) {
+        for _ in 0..self.rng.below(20_000) {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Does to the ring's file what `blow` says, while its ends run, until it is truncated.
+    fn strike(&mut self, ring: &Ring<Message>, name: &str, blow: Blow, flow: &Flow) {
+        let segment = ring.segment().unwrap();
+        let path = self.path(name);
+        let fd = segment.fd().unwrap().try_clone_to_owned().unwrap();
+        self.hesitate();
+        match blow {
+            Blow::Unlink => {
+                fs::remove_file(&path).unwrap();
+                let gone = Segment::inspect(&self.namespace, &TopicName::new(name).unwrap());
+                assert!(matches!(gone, Err(OpenError::NotFound { .. })), "{gone:?}");
+                self.expect_usable(name);
+            }
+            Blow::Replace => {
+                let planted = self.namespace.path().join("planted");
+                fs::write(&planted, [0x5a; 20_000]).unwrap();
+                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+                fs::set_permissions(&planted, mode).unwrap();
+                fs::rename(&planted, &path).unwrap();
+                let other = Segment::inspect(&self.namespace, &TopicName::new(name).unwrap());
+                assert!(matches!(other, Err(OpenError::NotATopic { .. })), "{other:?}");
+            }
+            _ => {}
+        }
+        if matches!(blow, Blow::Unlink | Blow::Replace) {
+            let before = flow.count();
+            eventually("the ends go on among themselves", || flow.count() > before + 10);
+        }
+        File::from(fd).set_len(blow.cut(segment)).unwrap();
+    }
+
+    /// The lost ring says so to whoever wants another end, and its file to whoever opens it.
+    fn expect_lost(&self, ring: &Ring<Message>, name: &str, blow: Blow) {
+        assert!(ring.segment().unwrap().is_lost());
+        let sender = ring.sender().map(drop);
+        assert!(matches!(sender, Err(OpenError::RegionLost { .. })), "{sender:?}");
+        let receiver = ring.receiver().map(drop);
+        assert!(matches!(receiver, Err(OpenError::RegionLost { .. })), "{receiver:?}");
+        if !matches!(blow, Blow::Unlink | Blow::Replace) {
+            let again = Segment::inspect(&self.namespace, &TopicName::new(name).unwrap());
+            let is_right = match again {
+                Err(OpenError::Damaged { .. }) => blow != Blow::Empty,
+                Err(OpenError::NotATopic { .. }) => blow == Blow::Empty,
+                _ => false,
+            };
+            assert!(is_right, "{blow:?}: {again:?}");
+        }
+    }
+
+    /// Whatever happened to the ring, all of its users are gone, and it can be made anew.
+    fn expect_reborn(&self, name: &str, blow: Blow) {
+        let files = topic_files(&self.namespace);
+        if blow == Blow::Replace {
+            assert_eq!(fs::read(self.path(name)).unwrap(), [0x5a; 20_000], "it was nobody's");
+            fs::remove_file(self.path(name)).unwrap();
+        } else {
+            assert!(!files.iter().any(|file| file == name), "{files:?}");
+        }
+        self.expect_usable(name);
+    }
+
+    /// A new ring of this name carries messages, and goes with its ends.
+    fn expect_usable(&self, name: &str) {
+        let ring = Ring::<Message>::create(Kind::Spsc, &self.namespace, name);
+        let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+        for number in 0..20 {
+            assert!(sender.send(&Message::new(SENDER, number)));
+            assert_eq!(receiver.recv().and_then(|message| message.tag()), Some((SENDER, number)));
+        }
+    }
+}
+
+fn report(what: &str, rounds: u64, messages: u64, beside: u64) {
+    let line = format!(
+        "\n{what}: {rounds} rounds, {messages} messages through rings that were lost, \
+         {beside} beside them without a loss\n"
+    );
+    // WHY: not `print!`, which is only seen when a test fails: the figures are a result.
+    std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
+}
+
+/// One end here, the other one in another process; each finds out by itself.
+#[test]
+fn a_file_struck_between_processes_is_region_lost_in_both() {
+    let mut scene = Scene::new();
+    let neighbours = Neighbours::new(&scene.namespace);
+    let mut peer = Child::spawn("peer", scene.dir.path());
+    let (rounds, mut messages) = (rounds(60, 1000), 0);
+    for round in 0..rounds {
+        let ((kind, blow), name) = (plan(round), topic(round));
+        let ring = Ring::<Message>::create(kind, &scene.namespace, &name);
+        let flow = Flow::default();
+        let theirs = flow.clone();
+        let running = if peer_receives(round) {
+            let sender = ring.sender().unwrap();
+            thread::spawn(move || {
+                send_until_lost(sender, &theirs, || ());
+                Account::default()
+            })
+        } else {
+            let receiver = ring.receiver().unwrap();
+            thread::spawn(move || receive_until_lost(receiver, &theirs, || ()))
+        };
+        assert_eq!(peer.listen(), "flows", "round {round}: {kind:?}, {blow:?}");
+        scene.strike(&ring, &name, blow, &flow);
+        let said = peer.listen();
+        let theirs = said.strip_prefix("lost after ").unwrap_or_else(|| panic!("{said}"));
+        let account = running.join().unwrap();
+        expect_sound(&account, kind);
+        messages += flow.count().max(theirs.parse().unwrap());
+        scene.expect_lost(&ring, &name, blow);
+        drop(ring);
+        scene.expect_reborn(&name, blow);
+    }
+    peer.finish();
+    report("struck between processes", rounds, messages, neighbours.finish());
+}
+
+/// All ends in this process: whoever touches the hole tells the others.
+#[test]
+fn a_file_struck_between_threads_is_region_lost_in_both() {
+    let mut scene = Scene::new();
+    let neighbours = Neighbours::new(&scene.namespace);
+    let (rounds, mut messages) = (rounds(60, 1000), 0);
+    for round in 0..rounds {
+        let ((kind, blow), name) = (plan(round), topic(round));
+        let ring = Ring::<Message>::create(kind, &scene.namespace, &name);
+        let (receiver, sender) = (ring.receiver().unwrap(), ring.sender().unwrap());
+        let (sent, received) = (Flow::default(), Flow::default());
+        let (to_send, to_receive) = (sent.clone(), received.clone());
+        let sending = thread::spawn(move || send_until_lost(sender, &to_send, || ()));
+        let receiving = thread::spawn(move || receive_until_lost(receiver, &to_receive, || ()));
+        eventually("messages flow", || received.count() > 0);
+        scene.strike(&ring, &name, blow, &received);
+        sending.join().unwrap();
+        expect_sound(&receiving.join().unwrap(), kind);
+        messages += sent.count();
+        scene.expect_lost(&ring, &name, blow);
+        drop(ring);
+        scene.expect_reborn(&name, blow);
+    }
+    report("struck between threads", rounds, messages, neighbours.finish());
+}
+
+/// Ends that wait, for room or for a message, when it happens between two of their calls.
+#[test]
+fn an_end_that_waits_finds_out_in_its_next_call() {
+    let scene = Scene::new();
+    for kind in KINDS {
+        let ring = Ring::<Message>::create(kind, &scene.namespace, "topic");
+        let receiver = ring.receiver().unwrap();
+        let Sender::Lane(mut producer) = ring.sender().unwrap() else { unreachable!() };
+        let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
+        let message = Message::new(SENDER, 0);
+        for _ in 0..100 {
+            let answer = producer.send_ref(&message);
+            assert_eq!(answer.is_err_and(|e| e.is_full()), kind.is_gated() && answer.is_err());
+        }
+        while consumer.recv().is_some() {}
+        let full = kind.is_gated() && {
+            while producer.send_ref(&message).is_ok() {}
+            true
+        };
+        OpenOptions::new().write(true).truncate(true).open(scene.path("topic")).unwrap();
+        assert_eq!(consumer.check(), Ok(()), "nobody touched it yet");
+        if full {
+            assert_eq!(producer.send_ref(&message), Err(SendError::RegionLost(())), "{kind:?}");
+        } else {
+            assert!(consumer.recv().is_none(), "{kind:?}");
+        }
+        assert_eq!(consumer.check(), Err(RecvError::RegionLost), "{kind:?}");
+        assert_eq!(producer.send_ref(&message), Err(SendError::RegionLost(())), "{kind:?}");
+        assert!(consumer.recv().is_none() && consumer.latest().is_none(), "{kind:?}");
+        drop((ring, producer, consumer));
+        assert_eq!(topic_files(&scene.namespace), [""; 0], "{kind:?}");
+    }
+}
+
+/// A reader that has met no publisher has only the blocks to touch.
+#[test]
+fn a_reader_without_a_publisher_finds_out_in_its_next_call() {
+    let scene = Scene::new();
+    for kind in KINDS {
+        let ring = Ring::<Message>::create(kind, &scene.namespace, "topic");
+        let Receiver::Lanes(mut consumer) = ring.receiver().unwrap() else { unreachable!() };
+        File::from(ring.segment().unwrap().fd().unwrap().as_fd().try_clone_to_owned().unwrap())
+            .set_len(0)
+            .unwrap();
+        assert!(consumer.recv().is_none());
+        assert_eq!(consumer.check(), Err(RecvError::RegionLost), "{kind:?}");
+    }
+}
+
+/// The file of a lost segment may come to be of use again, for whoever opens it anew.
+#[test]
+fn a_file_that_is_made_whole_again_is_opened_anew() {
+    let scene = Scene::new();
+    let options = RingOptions { producers: Some(2), ..RingOptions::capacity(8) };
+    let lost = FanoutShm::<u64>::create(&scene.namespace, "topic", &options).unwrap();
+    let (mut producer, consumer) = (lost.producer().unwrap(), lost.consumer().unwrap());
+    let whole = lost.segment().shape().file_bytes();
+    let file = OpenOptions::new().write(true).open(scene.path("topic")).unwrap();
+    file.set_len(Blow::BeforeLane.cut(lost.segment())).unwrap();
+    assert_eq!(producer.send(1), Err(SendError::RegionLost(1)));
+    file.set_len(whole).unwrap();
+    assert_eq!(producer.send(2), Err(SendError::RegionLost(2)), "lost is for good");
+
+    let options = RingOptions::default();
+    let anew = FanoutShm::<u64>::open(&scene.namespace, "topic", &options).unwrap();
+    let (mut sender, mut receiver) = (anew.producer().unwrap(), anew.consumer().unwrap());
+    drop((producer, consumer, lost));
+    assert_eq!(topic_files(&scene.namespace), ["topic"], "it is in use");
+    let same = FanoutShm::<u64>::open(&scene.namespace, "topic", &options).unwrap();
+    assert!(Arc::ptr_eq(same.segment(), anew.segment()));
+    for number in 0..100 {
+        sender.send(number).unwrap();
+        assert_eq!(receiver.recv(), Some(number));
+    }
+    drop((sender, receiver, anew, same));
+    assert_eq!(topic_files(&scene.namespace), [""; 0]);
+}
+
+#[test]
+fn a_forked_child_outlives_a_loss_too() {
+    let scene = Scene::new();
+    let ring = Ring::<Message>::create(Kind::Fanout, &scene.namespace, "parent");
+    let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+    let pid = fork(|| {
+        die_with_parent();
+        let namespace = namespace(scene.dir.path());
+        let ring = FanoutShm::<u64>::create(&namespace, "child", &RingOptions::default()).unwrap();
+        let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+        producer.send(1).unwrap();
+        let path = namespace.topics_path().join("child");
+        OpenOptions::new().write(true).truncate(true).open(path).unwrap();
+        producer.send(2) == Err(SendError::RegionLost(2))
+            && consumer.recv().is_none()
+            && consumer.check() == Err(RecvError::RegionLost)
+    });
+    assert!(join_fork(pid));
+    for number in 0..20 {
+        let message = Message::new(SENDER, number);
+        assert!(sender.send(&message));
+        assert_eq!(receiver.recv(), Some(message));
+    }
+}

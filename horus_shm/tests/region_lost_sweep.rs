@@ -1,0 +1,191 @@
+//! Cut sweep: a topic file is truncated after some instruction of a call, and the call says so.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+mod hostile;
+mod spawn;
+mod stream;
+mod tracer;
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use horus_shm::{OpenError, RecvError, Segment, SendError};
+
+use common::{role, say};
+use hostile::{Rng, rounds};
+use spawn::{inherited_namespace, namespace, shm_dir};
+use stream::Tagged;
+use tracer::ends::{Kind, Receiver, Ring, Sender};
+use tracer::{Victim, be_traced, mark};
+
+type Message = [u64; 38];
+
+const KINDS: [Kind; 3] = [Kind::Spsc, Kind::Fanout, Kind::Reliable];
+const TOPIC: &str = "topic";
+const SENDER: u32 = 1;
+/// The message that the call sends or receives.
+const NUMBER: u32 = 1;
+
+/// The call that is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Send,
+    Recv,
+    Latest,
+    OpenSender,
+    OpenReceiver,
+}
+
+impl Call {
+    const ALL: [Self; 5] =
+        [Self::Send, Self::Recv, Self::Latest, Self::OpenSender, Self::OpenReceiver];
+}
+
+/// Not a property: the part that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    let Some(role) = role() else { return };
+    let is_role = |&(kind, call): &(Kind, Call)| role == format!("{kind:?} {call:?}");
+    let all = KINDS.into_iter().flat_map(|kind| Call::ALL.map(|call| (kind, call)));
+    let (kind, call) = { all }.find(is_role).unwrap();
+    be_traced();
+    let namespace = inherited_namespace();
+    mark();
+    loop {
+        let ring = Ring::<Message>::create(kind, &namespace, TOPIC);
+        say(live(&ring, call));
+    }
+}
+
+/// The call in a ring of its own, from mark to mark, and what came of it.
+fn live(ring: &Ring<Message>, call: Call) -> String {
+    let segment = ring.segment().unwrap();
+    if call == Call::OpenSender {
+        let _receiver = ring.receiver().unwrap();
+        mark();
+        let sender = ring.sender();
+        mark();
+        return opened(sender, segment);
+    }
+    if call == Call::OpenReceiver {
+        let _sender = ring.sender().unwrap();
+        mark();
+        let receiver = ring.receiver();
+        mark();
+        return opened(receiver, segment);
+    }
+    let receiver = ring.receiver().unwrap();
+    let Sender::Lane(mut producer) = ring.sender().unwrap() else { unreachable!() };
+    let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
+    producer.send_ref(&Message::new(SENDER, 0)).unwrap();
+    assert!(consumer.recv().is_some());
+    let message = Message::new(SENDER, NUMBER);
+    if call == Call::Send {
+        mark();
+        let sent = producer.send_ref(&message);
+        mark();
+        let lost = segment.is_lost();
+        let again = producer.send_ref(&message);
+        return match (sent, lost) {
+            _ if again != Err(SendError::RegionLost(())) => format!("went on: {again:?}"),
+            (Ok(()), false) => "done".into(),
+            (Err(SendError::RegionLost(())), true) => "lost".into(),
+            other => format!("answered {other:?}"),
+        };
+    }
+    producer.send_ref(&message).unwrap();
+    mark();
+    let received = if call == Call::Recv { consumer.recv() } else { consumer.latest() };
+    mark();
+    let (lost, check) = (segment.is_lost(), consumer.check());
+    let again = (consumer.recv(), consumer.check());
+    match (received, lost, check) {
+        _ if again != (None, Err(RecvError::RegionLost)) => format!("went on: {:?}", again.1),
+        (Some(got), false, Ok(())) if got == message => "done".into(),
+        (None, true, Err(RecvError::RegionLost)) => "lost".into(),
+        (got, ..) => format!("{:?}, lost: {lost}, check: {check:?}", got.map(|got| got.tag())),
+    }
+}
+
+fn opened<T>(end: Result<T, OpenError>, segment: &Segment) -> String {
+    match (end, segment.is_lost()) {
+        (Ok(_), false) => "done".into(),
+        (Err(OpenError::RegionLost { .. }), true) => "lost".into(),
+        (Ok(_), true) => "opened what is lost".into(),
+        (Err(error), lost) => format!("{error}, lost: {lost}"),
+    }
+}
+
+/// A sweep's figures.
+#[derive(Debug, Default)]
+struct Swept {
+    instructions: u64,
+    points: u64,
+    done: u64,
+    lost: u64,
+    faults: u64,
+}
+
+/// Cuts the file after some `points` of the instructions of `call`, all of them if there are less.
+fn sweep(kind: Kind, call: Call, points: u64) -> Swept {
+    let dir = shm_dir();
+    let path = namespace(dir.path()).topics_path().join(TOPIC);
+    // WHY anew: each round's file goes with its ring.
+    let cut = || OpenOptions::new().write(true).truncate(true).open(&path).map(drop).unwrap();
+    let mut victim = Victim::spawn(&format!("{kind:?} {call:?}"), dir.path());
+    victim.run_to_mark();
+    let instructions = victim.step(u64::MAX);
+    cut();
+    victim.run_to_mark_through_faults();
+    assert_eq!(victim.listen(), "done", "{kind:?} {call:?}: not cut");
+    let (stride, mut rng) = ((instructions / points).max(1), Rng(points));
+    let mut swept = Swept { instructions, ..Swept::default() };
+    for point in (0..instructions).step_by(stride as usize) {
+        let at = point + rng.below(stride);
+        let is_over = victim.step(at) < at;
+        cut();
+        if !is_over {
+            swept.faults += victim.run_to_mark_through_faults();
+        }
+        victim.run_to_mark_through_faults();
+        match victim.listen().as_str() {
+            "done" => swept.done += 1,
+            "lost" => swept.lost += 1,
+            said => panic!("{kind:?} {call:?}, cut after {at} of {instructions}: {said}"),
+        }
+        swept.points += 1;
+    }
+    swept
+}
+
+fn report(kind: Kind, call: Call, swept: &Swept) {
+    let Swept { instructions, points, done, lost, faults } = swept;
+    let line = format!(
+        "\n{kind:?} {call:?}: cut after {points} of {instructions} instructions: \
+         {done} done, {lost} lost, {faults} faults\n"
+    );
+    // WHY: not `print!`, which is only seen when a test fails: the figures are a result.
+    std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_send_or_recv_whose_file_is_cut_under_it_is_done_or_says_so() {
+    for kind in KINDS {
+        for call in [Call::Send, Call::Recv, Call::Latest] {
+            let swept = sweep(kind, call, rounds(24, 500));
+            assert!(swept.done > 0 && swept.lost > 0, "{kind:?} {call:?}: {swept:?}");
+            report(kind, call, &swept);
+        }
+    }
+}
+
+/// Some ten thousand instructions each, most of them far from the file.
+#[test]
+fn an_end_whose_file_is_cut_while_it_opens_is_opened_or_says_so() {
+    for call in [Call::OpenSender, Call::OpenReceiver] {
+        let swept = sweep(Kind::Fanout, call, rounds(4, 100));
+        report(Kind::Fanout, call, &swept);
+    }
+}
