@@ -6,7 +6,6 @@ mod hostile;
 mod spawn;
 mod stream;
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -19,7 +18,7 @@ use horus_shm::{
     Reading, Reliability, Request, Sample, Segment, TopicName, TypeInfo,
 };
 
-use common::{Child, eventually, role, say};
+use common::{Child, eventually, result, role, say};
 use hostile::{Rng, rounds};
 use stream::{Account, Tagged};
 
@@ -37,11 +36,6 @@ const HOLD_MAX: u64 = 64;
 const IDLE_MAX: u32 = 1500;
 const JOINS: u64 = 5000;
 const SENDERS: [u32; 2] = [1, 2];
-
-fn report(line: std::fmt::Arguments<'_>) {
-    // WHY: not `print!`, which is only seen when a test fails: the figures are a result.
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
-}
 
 fn request(reliability: Reliability) -> Request {
     let mut request = Request::new(TypeInfo::opaque::<Message>());
@@ -291,9 +285,10 @@ fn threads(reliability: Reliability, each: u32) {
                 holder.read_all(2 * u64::from(each));
                 let told = holder.expect_exact(2 * u64::from(each));
                 let (slowness, refused) = (holder.slowness, holder.refused);
-                report(format_args!(
-                    "{reliability}, {slowness} × slower: {told}, {refused} unpinned"
-                ));
+                result(
+                    "pinned-ledger",
+                    format_args!("{reliability}, {slowness} × slower: {told}, {refused} unpinned"),
+                );
                 holder.end()
             })
         });
@@ -310,9 +305,10 @@ fn threads(reliability: Reliability, each: u32) {
     outlived.iter().for_each(Held::expect_intact);
     let messages = 2 * u64::from(each);
     let skips = expect_few_skips(&segment, messages);
-    report(format_args!(
-        "{reliability}: {messages} messages in threads, {skips} positions skipped"
-    ));
+    result(
+        "pinned-ledger",
+        format_args!("{reliability}: {messages} messages in threads, {skips} positions skipped"),
+    );
 }
 
 /// Joins again and again, reads a little, and checks its account, with history.
@@ -355,9 +351,12 @@ fn processes(reliability: Reliability, each: u32) {
     let mut senders: Vec<_> = SENDERS.iter().map(|&id| spawn("send", id)).collect();
     holder.read_all(2 * u64::from(each));
     let told = holder.expect_exact(2 * u64::from(each));
-    report(format_args!("{reliability}, across processes: {told}"));
+    result("pinned-ledger", format_args!("{reliability}, across processes: {told}"));
     for reader in &mut readers {
-        report(format_args!("{reliability}, across processes: {}", reader.listen()));
+        result(
+            "pinned-ledger",
+            format_args!("{reliability}, across processes: {}", reader.listen()),
+        );
     }
     for sender in &mut senders {
         assert_eq!(sender.listen(), format!("sent {each}"));
@@ -445,7 +444,10 @@ fn the_first_number_promised_is_exact_in_the_middle_of_skips() {
     });
     let messages = progress.lock().unwrap().0;
     let skips = expect_few_skips(&segment, messages);
-    report(format_args!("{joins} joins among {messages} messages and {skips} skips: all exact"));
+    result(
+        "pinned-ledger",
+        format_args!("{joins} joins among {messages} messages and {skips} skips: all exact"),
+    );
     drop(held);
 }
 
@@ -510,7 +512,10 @@ fn readers_that_die_with_borrowed_messages_leave_nothing_behind() {
         expect_vacant(&segment, cycle);
     }
     assert_eq!(refused, 0);
-    report(format_args!("{cycles} readers borrowed and died: no place, pin or bit is left"));
+    result(
+        "pinned-ledger",
+        format_args!("{cycles} readers borrowed and died: no place, pin or bit is left"),
+    );
 }
 
 /// In a forked child: opens the topic anew, borrows all it can, and is killed.
