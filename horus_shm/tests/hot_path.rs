@@ -1,6 +1,7 @@
 //! The hot path: no allocation, no system call and no page fault after the first message.
 
 mod common;
+mod confine;
 mod spawn;
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -295,34 +296,6 @@ fn child_role() {
     }
 }
 
-/// From here on any system call of this thread but `read`, `write` and `exit` is death.
-///
-/// WHY not the strict mode that does just that: it forbids reading the time stamp counter as well,
-/// by which the C library tells the time without a system call.
-fn confine() {
-    const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-    const JUMP_IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
-    let step = |code: u32, jt, k| libc::sock_filter { code: code as u16, jt, jf: 0, k };
-    let mut filter = [
-        // The number of the call is the first field of its description.
-        step(LOAD, 0, 0),
-        step(JUMP_IF_EQUAL, 3, libc::SYS_read as u32),
-        step(JUMP_IF_EQUAL, 2, libc::SYS_write as u32),
-        step(JUMP_IF_EQUAL, 1, libc::SYS_exit as u32),
-        step(RETURN, 0, libc::SECCOMP_RET_KILL_PROCESS),
-        step(RETURN, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: takes integers.
-    let error = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
-    assert_eq!(error, 0);
-    let mode = libc::SECCOMP_MODE_FILTER;
-    // SAFETY: the program is valid for the call; this process has one thread.
-    let error = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program) };
-    assert_eq!(error, 0, "this kernel has no filters");
-}
-
 /// Runs every ring where any system call but `read`, `write` and `exit` is death. The only thread
 /// of a process, as the confinement and the way out are a thread's.
 fn confined(disobeys: bool) -> bool {
@@ -332,7 +305,7 @@ fn confined(disobeys: bool) -> bool {
     for ring in &mut rings {
         (ring.run)(1);
     }
-    confine();
+    confine::allow_only(&[libc::SYS_read, libc::SYS_write, libc::SYS_exit]);
     for ring in &mut rings {
         (ring.run)(MESSAGES);
     }

@@ -1,6 +1,7 @@
 //! A ring whose shared words somebody scribbles on while its ends are at work: messages may be
 //! anything, but every call comes back, nobody panics, and whoever comes after finds it usable.
 
+mod common;
 mod hostile;
 mod spawn;
 
@@ -633,9 +634,12 @@ fn expect_all_survive(storm: Storm, storms: u64, rounds: u64) {
     let faults = kinds.iter().map(|kind| expect_survival(kind, storm, storms, rounds));
     let faults: String = faults.filter_map(Result::err).collect();
     let overrun_us = OVERRUN_US.swap(0, Ordering::Relaxed);
-    println!(
-        "{rounds} rounds a kind, {} kinds, deadlines passed by {overrun_us} µs at most",
-        kinds.len()
+    let kinds = kinds.len();
+    common::result(
+        "hostile-lanes",
+        format_args!(
+            "{rounds} rounds of {kinds} kinds, deadlines passed by {overrun_us} µs at most"
+        ),
     );
     assert!(faults.is_empty(), "{faults}");
 }

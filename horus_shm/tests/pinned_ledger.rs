@@ -6,7 +6,6 @@ mod hostile;
 mod spawn;
 mod stream;
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -19,7 +18,7 @@ use horus_shm::{
     Reading, Reliability, Request, Sample, Segment, TopicName, TypeInfo,
 };
 
-use common::{Child, eventually, role, say};
+use common::{Child, eventually, result, role, say};
 use hostile::{Rng, rounds};
 use stream::{Account, Tagged};
 
@@ -33,13 +32,10 @@ const SLOWNESS: [u32; 3] = [2, 10, 50];
 const PAUSES: u32 = 4;
 /// Longest that a message is held, in messages of its reader.
 const HOLD_MAX: u64 = 64;
+/// Waits of 20 ms in vain, after which a reader gives up.
+const IDLE_MAX: u32 = 1500;
 const JOINS: u64 = 5000;
 const SENDERS: [u32; 2] = [1, 2];
-
-fn report(line: std::fmt::Arguments<'_>) {
-    // WHY: not `print!`, which is only seen when a test fails: the figures are a result.
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
-}
 
 fn request(reliability: Reliability) -> Request {
     let mut request = Request::new(TypeInfo::opaque::<Message>());
@@ -94,6 +90,15 @@ fn stream_of(segment: &Arc<Segment>, sender: u32, count: u32) {
         };
         *loan = message;
         loan.publish().unwrap();
+    }
+}
+
+/// A flag that is raised when this is dropped.
+struct Raised<'a>(&'a AtomicBool);
+
+impl Drop for Raised<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -207,14 +212,18 @@ impl Holder {
 
     /// Reads until nothing is left of `total` messages.
     fn read_all(&mut self, total: u64) {
+        let mut idle = 0;
         loop {
             if self.step() {
+                idle = 0;
                 continue;
             }
             let stats = self.consumer.stats();
             if stats.sent == total && stats.waiting == 0 {
                 return;
             }
+            idle += 1;
+            assert!(idle < IDLE_MAX, "nothing comes any more: {stats:?} of {total}");
             let patience = Patience::of(Duration::from_millis(20));
             if let Some(message) = self.consumer.recv_until(patience) {
                 self.account.take(&message);
@@ -276,16 +285,18 @@ fn threads(reliability: Reliability, each: u32) {
                 holder.read_all(2 * u64::from(each));
                 let told = holder.expect_exact(2 * u64::from(each));
                 let (slowness, refused) = (holder.slowness, holder.refused);
-                report(format_args!(
-                    "{reliability}, {slowness} × slower: {told}, {refused} unpinned"
-                ));
+                result(
+                    "pinned-ledger",
+                    format_args!("{reliability}, {slowness} × slower: {told}, {refused} unpinned"),
+                );
                 holder.end()
             })
         });
+        // WHY: a panic here must not leave the others at work for ever.
+        let _over = Raised(&is_over);
         let readers: Vec<_> = readers.collect();
         let outlived: Vec<_> =
             readers.into_iter().flat_map(|reader| reader.join().unwrap()).collect();
-        is_over.store(true, Ordering::Relaxed);
         outlived
     });
     // A later publisher in the same lanes does not touch what outlived its consumer.
@@ -294,9 +305,10 @@ fn threads(reliability: Reliability, each: u32) {
     outlived.iter().for_each(Held::expect_intact);
     let messages = 2 * u64::from(each);
     let skips = expect_few_skips(&segment, messages);
-    report(format_args!(
-        "{reliability}: {messages} messages in threads, {skips} positions skipped"
-    ));
+    result(
+        "pinned-ledger",
+        format_args!("{reliability}: {messages} messages in threads, {skips} positions skipped"),
+    );
 }
 
 /// Joins again and again, reads a little, and checks its account, with history.
@@ -339,9 +351,12 @@ fn processes(reliability: Reliability, each: u32) {
     let mut senders: Vec<_> = SENDERS.iter().map(|&id| spawn("send", id)).collect();
     holder.read_all(2 * u64::from(each));
     let told = holder.expect_exact(2 * u64::from(each));
-    report(format_args!("{reliability}, across processes: {told}"));
+    result("pinned-ledger", format_args!("{reliability}, across processes: {told}"));
     for reader in &mut readers {
-        report(format_args!("{reliability}, across processes: {}", reader.listen()));
+        result(
+            "pinned-ledger",
+            format_args!("{reliability}, across processes: {}", reader.listen()),
+        );
     }
     for sender in &mut senders {
         assert_eq!(sender.listen(), format!("sent {each}"));
@@ -424,13 +439,15 @@ fn the_first_number_promised_is_exact_in_the_middle_of_skips() {
                 progress.lock().unwrap().1 = u64::from(number) + 1;
             }
         });
-        let outcome = (0..joins).try_for_each(|_| expect_promise(&segment, &progress));
-        is_over.store(true, Ordering::Relaxed);
-        outcome.unwrap();
+        let _over = Raised(&is_over);
+        (0..joins).try_for_each(|_| expect_promise(&segment, &progress)).unwrap();
     });
     let messages = progress.lock().unwrap().0;
     let skips = expect_few_skips(&segment, messages);
-    report(format_args!("{joins} joins among {messages} messages and {skips} skips: all exact"));
+    result(
+        "pinned-ledger",
+        format_args!("{joins} joins among {messages} messages and {skips} skips: all exact"),
+    );
     drop(held);
 }
 
@@ -495,7 +512,10 @@ fn readers_that_die_with_borrowed_messages_leave_nothing_behind() {
         expect_vacant(&segment, cycle);
     }
     assert_eq!(refused, 0);
-    report(format_args!("{cycles} readers borrowed and died: no place, pin or bit is left"));
+    result(
+        "pinned-ledger",
+        format_args!("{cycles} readers borrowed and died: no place, pin or bit is left"),
+    );
 }
 
 /// In a forked child: opens the topic anew, borrows all it can, and is killed.

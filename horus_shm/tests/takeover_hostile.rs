@@ -1,6 +1,7 @@
 //! Takeover of a lane whose head and stamps are anything at all: bounded, without a panic, and a
 //! lane that works afterwards.
 
+mod common;
 mod hostile;
 mod spawn;
 
@@ -503,7 +504,10 @@ fn those_who_lend_and_borrow_on_any_lane_do_bounded_work_without_a_panic() {
         });
     }
     faults.expect_none();
-    println!("{cases} lanes of 32 loans and borrows between scribbles");
+    common::result(
+        "hostile-pins",
+        format_args!("{cases} lanes of 32 loans and borrows between scribbles"),
+    );
 }
 
 /// Whatever was in the lane: once nobody scribbles any more, what is lent arrives, and is counted.
