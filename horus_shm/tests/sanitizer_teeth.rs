@@ -215,7 +215,7 @@ mod thread {
     }
 
     /// Streams through the lane from thread to thread. Each slot is written again after it was
-    /// read, so what arrives is whole either way; but nothing says to the language that it is after.
+    /// read, so what arrives is whole either way; but nothing tells the language that it is after.
     pub(crate) fn stream<const WORDS: bool>() {
         let lane = Lane::<WORDS>::default();
         let mut reader = LaneReader::new(lane.clone(), 0, UNGATED, false);
