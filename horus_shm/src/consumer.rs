@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use bytemuck::Pod;
 
 pub use alarm::Alarm;
-pub use raw::{RawConsumer, ReadStats, Reading};
+pub use raw::{Key, RawConsumer, ReadStats, Reading};
 pub use watch::Watch;
 
 use crate::error::{OpenError, RecvError};
@@ -90,39 +90,15 @@ impl<T: Pod> Consumer<T> {
     /// good as the publishers' clocks agree. Never blocks.
     #[inline]
     pub fn latest_by_key(&mut self, key: impl Fn(&T) -> u64) -> Option<T> {
-        if self.raw.is_disturbed() {
-            return None;
-        }
-        self.raw.look_for_lanes();
-        let mut best: Option<T> = None;
-        let mut of_best = None;
-        for lane in 0..self.raw.lane_count() {
+        self.raw.latest_among(|raw, lane, _| {
             let mut message = MaybeUninit::<T>::uninit();
             let dst = message.as_mut_ptr().cast();
             // SAFETY: room for a `T`, as in `recv`.
-            let found = unsafe { self.raw.latest_of(lane, dst, size_of::<T>()) };
-            let Some(arrival) = found else { continue };
+            let arrival = unsafe { raw.latest_of(lane, dst, size_of::<T>()) }?;
             // SAFETY: all bytes were written, and any bytes are a `T`.
             let message = unsafe { message.assume_init() };
-            if best.as_ref().is_some_and(|best| key(best) > key(&message)) {
-                self.raw.pass_over(lane);
-                continue;
-            }
-            best = Some(message);
-            if let Some((passed, _)) = of_best.replace((lane, arrival)) {
-                self.raw.pass_over(passed);
-            }
-        }
-        if let Some((lane, arrival)) = of_best {
-            self.raw.take(lane, arrival);
-            if self.raw.confirmed() != Polled::Message {
-                return None;
-            }
-        } else {
-            // WHY: as after an empty look of `RawConsumer::recv`.
-            std::hint::spin_loop();
-        }
-        best
+            Some((arrival, key(&message), message))
+        })
     }
 
     /// [`Self::latest_by_key`] for a ring with one publisher at a time.

@@ -116,6 +116,9 @@ pub struct Request {
     pub wake_edge: Option<WakeEdge>,
     /// Messages can be written and read where they lie. Default for those of 4 KiB and more.
     pub pinnable: Option<bool>,
+    /// Bytes of the longest message, where messages have lengths of their own; to a reader any is
+    /// good, to a publisher one that is as long or longer. Default that of the type.
+    pub max_message_bytes: Option<u64>,
     /// Not a wish but a kind of ring: gated-only files and others do not mix.
     pub gated_only: bool,
 }
@@ -136,6 +139,7 @@ impl Request {
             persists: None,
             wake_edge: None,
             pinnable: None,
+            max_message_bytes: None,
             gated_only: false,
         }
     }
@@ -146,7 +150,7 @@ impl Request {
     ///
     /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`] if no file can be made like that.
     pub fn contract(&self) -> Result<Contract, OpenError> {
-        let info = &self.type_info;
+        let info = &self.created_type();
         for (field, bytes, max) in [
             ("type name", info.name.len(), TYPE_NAME_BYTES_MAX),
             ("schema text", info.schema.len(), SCHEMA_BYTES_MAX),
@@ -184,6 +188,15 @@ impl Request {
             gated_only: self.gated_only,
             wake_edge: self.wake_edge.unwrap_or_default(),
         })
+    }
+
+    /// The type of a new file's messages.
+    fn created_type(&self) -> TypeInfo {
+        let mut info = self.type_info.clone();
+        if info.sized {
+            info.bytes = self.max_message_bytes.unwrap_or(info.bytes);
+        }
+        info
     }
 
     /// Whether the slots of a new file can be pinned.
@@ -227,8 +240,9 @@ impl Request {
             Some(c) if self.reader && c <= shape.capacity => {}
             capacity => same.check("capacity", &shape.capacity, capacity.as_ref())?,
         }
-        if wanted.sized && !self.reader && wanted.bytes > found.bytes {
-            same.check("max_message_bytes", &found.bytes, Some(&wanted.bytes))?;
+        match self.max_message_bytes {
+            Some(bytes) if !wanted.sized || self.reader || bytes <= found.bytes => {}
+            bytes => same.check("max_message_bytes", &found.bytes, bytes.as_ref())?,
         }
         same.check("pinnable", &shape.pinnable, self.pinnable.as_ref())?;
         same.check("lane_limit", &shape.lane_limit, self.lane_limit.as_ref())?;

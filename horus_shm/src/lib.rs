@@ -65,7 +65,7 @@ pub mod wait;
 
 pub use bytemuck::{Pod, Zeroable, bytes_of};
 
-pub use consumer::{Alarm, Consumer, RawConsumer, ReadStats, Reading, Watch};
+pub use consumer::{Alarm, Consumer, Key, RawConsumer, ReadStats, Reading, Watch};
 pub use contract::{Contract, PINNABLE_BYTES, Reliability, Request, TypeInfo, WakeEdge};
 pub use error::{OpenError, RecvError};
 pub use figures::{LaneFigures, Participant, ReaderFigures};

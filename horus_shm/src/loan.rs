@@ -31,6 +31,17 @@ pub enum LoanError {
     /// The ring's memory is gone: its file was truncated under us. Permanent: open it again.
     #[error("the ring's file was truncated: drop all of its handles and open it again")]
     RegionLost,
+    /// Messages of the topic cannot be that long. Permanent.
+    #[error(
+        "a message of {bytes} bytes, and the topic was created for {max} at most: create it with a \
+         larger max_message_bytes"
+    )]
+    TooLong {
+        /// Of the message that was to be written.
+        bytes: u64,
+        /// Of the topic's longest message.
+        max: u64,
+    },
 }
 
 impl From<SendError<()>> for LoanError {

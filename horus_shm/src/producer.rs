@@ -306,6 +306,31 @@ impl RawProducer {
     ///
     /// [`LoanError`].
     pub fn loan(&mut self) -> Result<RawLoan<'_>, LoanError> {
+        let address = self.take_slot()?;
+        Ok(RawLoan::new(self, address))
+    }
+
+    /// [`Self::loan`], but waits for room until the patience ends. Blocks as [`Self::send_until`].
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`]; [`LoanError::Full`] only after that.
+    pub fn loan_until(&mut self, patience: Patience) -> Result<RawLoan<'_>, LoanError> {
+        let address = match self.take_slot() {
+            Err(LoanError::Full) => {
+                let look = |this: &mut Self| match this.take_slot() {
+                    Err(LoanError::Full) => None,
+                    outcome => Some(outcome),
+                };
+                self.wait_for_room(patience, look).unwrap_or(Err(LoanError::Full))?
+            }
+            outcome => outcome?,
+        };
+        Ok(RawLoan::new(self, address))
+    }
+
+    /// Takes the next slot, to be filled. Taking it again gives the same one.
+    fn take_slot(&mut self) -> Result<*mut u8, LoanError> {
         self.confirm()?;
         if !self.in_place {
             return Err(LoanError::NotPinnable { path: self.segment.path() });
@@ -315,8 +340,7 @@ impl RawProducer {
             Err(NoRoom) => self.when_full(Self::begin)?,
         };
         self.confirm()?;
-        let address = self.writer.memory().slot(index);
-        Ok(RawLoan::new(self, address))
+        Ok(self.writer.memory().slot(index))
     }
 
     /// Publishes a loan of `bytes` bytes.
@@ -379,6 +403,20 @@ impl RawProducer {
             Err(SendError::Full(())) => {}
             outcome => return outcome,
         }
+        let look = |this: &mut Self| {
+            // SAFETY: the caller's contract.
+            let outcome = unsafe { this.send(src, bytes) };
+            (!matches!(outcome, Err(SendError::Full(())))).then_some(outcome)
+        };
+        self.wait_for_room(patience, look).unwrap_or(Err(SendError::Full(())))
+    }
+
+    /// Looks until something comes of it or the patience ends, asleep until there may be room.
+    fn wait_for_room<R>(
+        &mut self,
+        patience: Patience,
+        mut look: impl FnMut(&mut Self) -> Option<R>,
+    ) -> Option<R> {
         let (segment, on_stalled) = (Arc::clone(&self.segment), self.on_stalled);
         let event = segment.wait_block(Access::Write).ok().map(|block| {
             let order = Order::of_waiter(segment.contract().wake_edge);
@@ -388,17 +426,12 @@ impl RawProducer {
             Some(event) => &[event],
             None => &[],
         };
-        let look = || {
-            // SAFETY: the caller's contract.
-            let outcome = unsafe { self.send(src, bytes) };
-            (!matches!(outcome, Err(SendError::Full(())))).then_some(outcome)
-        };
         // WHY: a reader is only given up by a send, so one must come by when it is time.
         let slice = match on_stalled {
             OnStalled::Detach { after } => after.clamp(POLL, SLICE),
             OnStalled::Full => SLICE,
         };
-        wait_in_slices(events, patience, slice, look).unwrap_or(Err(SendError::Full(())))
+        wait_in_slices(events, patience, slice, || look(self))
     }
 
     /// Looks after the reader that holds this lane back, and tries again if that made room.

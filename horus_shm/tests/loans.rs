@@ -5,6 +5,7 @@ mod common;
 mod spawn;
 
 use common::Child;
+use horus_shm::wait::Patience;
 use horus_shm::{
     Access, BorrowError, FanoutShm, LoanError, Namespace, OpenError, PodShm, RawConsumer,
     RawProducer, Reading, Request, RingOptions, Sample, Segment, TopicName, TypeInfo,
@@ -212,9 +213,58 @@ fn sized_files_agree_on_the_longest_message() {
     let namespace = spawn::namespace(dir.path());
     let name = TopicName::new("text").unwrap();
     let _first = Segment::create(&namespace, &name, &Request::new(sized(1000))).unwrap();
-    assert!(Segment::open(&namespace, &name, &Request::new(sized(500))).is_ok());
-    let longer = Segment::open(&namespace, &name, &Request::new(sized(2000))).unwrap_err();
+    let open = |bytes: Option<u64>, reader| {
+        let mut request = Request::new(sized(2000));
+        (request.max_message_bytes, request.reader) = (bytes, reader);
+        Segment::open(&namespace, &name, &request)
+    };
+    for (bytes, reader) in [(Some(500), false), (Some(1000), false), (None, false)] {
+        assert!(open(bytes, reader).is_ok());
+    }
+    assert!(open(Some(2000), true).is_ok());
+    let longer = open(Some(2000), false).unwrap_err();
     assert!(matches!(longer, OpenError::QosMismatch { field: "max_message_bytes", .. }));
+}
+
+/// The safe calls do the same as those with pointers, and cut what the buffer has no room for.
+#[test]
+fn messages_are_copied_to_buffers_of_any_length() {
+    let segment = Segment::heap(&Request::new(sized(5000))).unwrap();
+    let mut producers =
+        [0, 1].map(|_| RawProducer::new(Arc::clone(&segment), Default::default()).unwrap());
+    let mut consumer = RawConsumer::new(segment, Reading::KeepLast).unwrap();
+    let mut send = |producer: usize, message: &[u8]| {
+        let mut loan = producers[producer].loan_until(Patience::endless()).unwrap();
+        loan.bytes_mut()[..message.len()].copy_from_slice(message);
+        loan.publish(message.len()).unwrap();
+    };
+    assert_eq!(consumer.max_bytes(), 5000);
+    let (mut buffer, mut spare) = ([0; 8], [0; 8]);
+    send(0, b"robots");
+    assert_eq!(consumer.recv_bytes(&mut buffer), Some(6));
+    assert_eq!(&buffer[..6], b"robots");
+    send(0, b"and animals");
+    assert_eq!(consumer.recv_bytes_until(Patience::endless(), &mut buffer), Some(8));
+    assert_eq!(&buffer, b"and anim");
+    assert_eq!(consumer.recv_bytes(&mut []), None);
+
+    let key = |message: &[u8]| u64::from(message[0]);
+    for number in [1, 2, 9] {
+        send(0, &[number; 3]);
+    }
+    for number in [3, 4] {
+        send(1, &[number; 5]);
+    }
+    let (newest, bytes) = consumer.latest_bytes([&mut buffer, &mut spare], &key).unwrap();
+    assert_eq!([&buffer, &spare][newest][..bytes], [9; 3]);
+    assert!(consumer.latest_bytes([&mut buffer, &mut spare], &key).is_none());
+    send(0, &[5; 7]);
+    send(1, &[6; 4999]);
+    let newest = consumer.borrow_latest(&key).unwrap().unwrap();
+    assert_eq!(newest.bytes(), [6; 4999]);
+    assert!(consumer.borrow_latest(&key).unwrap().is_none());
+    let stats = consumer.stats();
+    assert_eq!((stats.received, stats.skipped, stats.sent), (4, 5, 9), "{stats:?}");
 }
 
 #[test]

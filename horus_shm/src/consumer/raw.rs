@@ -1,5 +1,6 @@
 //! The consuming end whatever its messages are: a cursor in every lane.
 
+mod bytes;
 mod in_place;
 mod join;
 mod ledger;
@@ -20,6 +21,7 @@ use crate::region::Access;
 use crate::segment::Segment;
 use crate::sync::Word;
 
+pub use bytes::Key;
 pub use ledger::ReadStats;
 
 use join::Start;
@@ -263,7 +265,7 @@ impl RawConsumer {
 
     /// A message was copied out: stands by it, unless it came out of zeros that nobody shares.
     #[inline(always)]
-    pub(super) fn confirmed(&mut self) -> Polled {
+    fn confirmed(&mut self) -> Polled {
         if self.was_disturbed() {
             self.received -= 1;
             return Polled::Empty;
@@ -273,13 +275,13 @@ impl RawConsumer {
 
     /// True if this end is a forked copy, or its memory is lost: it is to touch nothing.
     #[inline(always)]
-    pub(super) fn is_disturbed(&mut self) -> bool {
+    fn is_disturbed(&mut self) -> bool {
         fault::disturbances() != self.seen && self.look_around()
     }
 
     /// [`Self::is_disturbed`] after this thread touched shared memory, whose content then is junk.
     #[inline(always)]
-    pub(super) fn was_disturbed(&mut self) -> bool {
+    fn was_disturbed(&mut self) -> bool {
         fault::disturbances_after() != self.seen && self.look_around()
     }
 
@@ -331,9 +333,41 @@ impl RawConsumer {
         found
     }
 
+    /// Takes the newest message of all lanes, which `read` finds in one, given the best so far,
+    /// with what tells which is newer. The others are passed over.
+    #[inline(always)]
+    pub(super) fn latest_among<M>(
+        &mut self,
+        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(Arrival, u64, M)>,
+    ) -> Option<M> {
+        if self.is_disturbed() {
+            return None;
+        }
+        self.look_for_lanes();
+        let (mut best, mut of_best) = (None, None);
+        for lane in 0..self.lanes.len() {
+            let Some((arrival, key, message)) = read(self, lane, best.as_ref()) else { continue };
+            if of_best.is_some_and(|(_, _, best)| best > key) {
+                self.pass_over(lane);
+                continue;
+            }
+            best = Some(message);
+            if let Some((passed, ..)) = of_best.replace((lane, arrival, key)) {
+                self.pass_over(passed);
+            }
+        }
+        let Some((lane, arrival, _)) = of_best else {
+            // WHY: as after an empty look of `recv`.
+            std::hint::spin_loop();
+            return None;
+        };
+        self.take(lane, arrival);
+        best.filter(|_| self.confirmed() == Polled::Message)
+    }
+
     /// Counts what was just read of a lane as received.
     #[inline(always)]
-    pub(super) fn take(&mut self, lane: usize, arrival: Arrival) {
+    fn take(&mut self, lane: usize, arrival: Arrival) {
         self.received += 1;
         self.last = arrival;
         self.count(lane);
@@ -341,7 +375,7 @@ impl RawConsumer {
     }
 
     /// Counts what [`Self::latest_of`] just read of a lane as passed over.
-    pub(super) fn pass_over(&mut self, lane: usize) {
+    fn pass_over(&mut self, lane: usize) {
         self.lanes[lane].reader.count_skipped();
     }
 
@@ -356,11 +390,6 @@ impl RawConsumer {
     #[must_use]
     pub const fn message_bytes(&self) -> usize {
         self.last.bytes
-    }
-
-    /// Lanes that are mapped.
-    pub(super) fn lane_count(&self) -> usize {
-        self.lanes.len()
     }
 
     /// True once this handle is a copy in a forked child: it receives nothing any more.

@@ -1,7 +1,9 @@
 //! Reading where the messages lie: copies under a pin, and messages that are borrowed.
 
+use std::sync::Arc;
+
 use super::{Arrival, RawConsumer};
-use crate::lane::{Copying, Polled, let_go, take_pin};
+use crate::lane::{Copying, Pinned, Polled, let_go, take_pin};
 use crate::place::{COPY_PIN, Place};
 use crate::sample::{BorrowError, RawSample};
 use crate::sync::Word;
@@ -88,40 +90,83 @@ impl RawConsumer {
         if self.is_disturbed() {
             return Ok(None);
         }
-        let pin = self.free_pin()?;
-        let Some(place) = self.place.clone() else { return Err(BorrowError::Observer) };
+        let (place, pin) = self.free_pin()?;
         self.look_for_lanes();
-        let request = *self.segment.shape().request();
         let found = self.turn(|this, lane| {
-            let reader = &mut this.lanes[lane].reader;
-            let pinned = reader.hold(place.index(), pin)?;
-            let length = if request.sized { pinned.bytes } else { request.payload_bytes };
-            let bytes = length.min(request.payload_bytes) as usize;
-            let arrival = Arrival { number: pinned.number, bytes };
-            Ok((arrival, (reader.memory().slot(pinned.index).cast_const(), arrival)))
+            let pinned = this.lanes[lane].reader.hold(place.index(), pin)?;
+            let arrival = this.arrival_of(pinned);
+            Ok((arrival, (lane, pinned.index, arrival)))
         });
-        if let Ok((address, Arrival { number, bytes })) = found
+        if let Ok((lane, index, arrival)) = found
             && !self.was_disturbed()
         {
-            // SAFETY: the slot lies in the segment, has room for the payload, and is pinned.
-            return Ok(Some(unsafe { RawSample::new(address, (bytes, number), pin, place) }));
+            return Ok(Some(self.sample(lane, index, arrival, (place, pin))));
         }
-        if let Some(word) = place.pin(pin) {
-            let_go(place.held(), word, pin);
-        }
+        give_back(&place, pin);
         self.pause();
         Ok(None)
     }
 
-    /// Takes a pin for a message to be borrowed; sets one more aside if there is none.
-    fn free_pin(&mut self) -> Result<u32, BorrowError> {
-        let Some(place) = self.place.clone() else {
-            return Err(BorrowError::Observer);
+    /// The newest message of a lane where it lies; the ones before it count as passed over.
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`].
+    pub(super) fn hold_latest_of(
+        &mut self,
+        lane: usize,
+    ) -> Result<Option<(Arrival, RawSample)>, BorrowError> {
+        let (place, pin) = self.free_pin()?;
+        let pinned = self.lanes[lane].reader.hold_latest(place.index(), pin);
+        self.note(lane);
+        let Ok(pinned) = pinned else {
+            give_back(&place, pin);
+            return Ok(None);
         };
-        if let Some(pin) = take_pin(place.held(), place.pin_limit()) {
-            return Ok(pin);
+        let arrival = self.arrival_of(pinned);
+        Ok(Some((arrival, self.sample(lane, pinned.index, arrival, (place, pin)))))
+    }
+
+    fn arrival_of(&self, pinned: Pinned) -> Arrival {
+        let request = self.segment.shape().request();
+        let length = if request.sized { pinned.bytes } else { request.payload_bytes };
+        Arrival { number: pinned.number, bytes: length.min(request.payload_bytes) as usize }
+    }
+
+    /// The message in a slot of a lane that a pin of this reader holds.
+    fn sample(
+        &self,
+        lane: usize,
+        index: u64,
+        Arrival { number, bytes }: Arrival,
+        (place, pin): (Arc<Place>, u32),
+    ) -> RawSample {
+        let address = self.lanes[lane].reader.memory().slot(index).cast_const();
+        // SAFETY: the slot lies in the segment, has room for the payload, and is pinned.
+        unsafe { RawSample::new(address, (bytes, number), pin, place) }
+    }
+
+    /// Takes a pin for a message to be borrowed; sets one more aside if there is none.
+    fn free_pin(&mut self) -> Result<(Arc<Place>, u32), BorrowError> {
+        if !self.in_place {
+            return Err(BorrowError::NotPinnable { path: self.segment.path() });
         }
-        self.reserve_borrows(place.pin_limit() + 1)?;
-        take_pin(place.held(), place.pin_limit()).ok_or_else(|| self.no_pins(&place))
+        let place = self.place.clone().ok_or(BorrowError::Observer)?;
+        let pin = match take_pin(place.held(), place.pin_limit()) {
+            Some(pin) => pin,
+            None => {
+                self.reserve_borrows(place.pin_limit() + 1)?;
+                let pin = take_pin(place.held(), place.pin_limit());
+                pin.ok_or_else(|| self.no_pins(&place))?
+            }
+        };
+        Ok((place, pin))
+    }
+}
+
+/// Takes a pin back that holds nothing.
+fn give_back(place: &Place, pin: u32) {
+    if let Some(word) = place.pin(pin) {
+        let_go(place.held(), word, pin);
     }
 }
