@@ -1,6 +1,8 @@
 //! What can go wrong with a topic.
 
-pub use horus_shm::{BorrowError, LoanError, OpenError, RecvError, SendError};
+pub use horus_shm::{BorrowError, LoanError, OpenError, RecvError};
+use std::fmt;
+
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
 use crate::message::{SchemaDifference, first_difference};
@@ -49,6 +51,140 @@ impl TopicError {
         match self {
             Self::Open { cause, .. } => Some(cause),
             Self::SchemaMismatch { .. } => None,
+        }
+    }
+}
+
+/// Why a message was not sent; what was given to the call comes back.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError<T> {
+    /// A reliable reader is a whole lane behind. Transient: try again when it has read.
+    #[error("a reliable reader is a whole lane behind: try again, or detach stalled readers")]
+    Full(T),
+    /// The handle was inherited through `fork`. Permanent: open a new one in the child.
+    #[error("the handle belongs to the parent process: open a new one after fork")]
+    Forked(T),
+    /// The topic's memory is gone: its file was truncated under us. Permanent: open it again.
+    #[error("the topic's file was truncated: drop all of its handles and open it again")]
+    RegionLost(T),
+    /// Messages of the topic cannot be that long. Permanent.
+    #[error(
+        "a message of {bytes} bytes, and the topic was created for {max} at most: create it with a \
+         larger max_message_bytes"
+    )]
+    TooLong {
+        /// What was to be sent.
+        message: T,
+        /// Its bytes.
+        bytes: u64,
+        /// Bytes of the longest message of the topic.
+        max: u64,
+    },
+    /// It cannot be written in the form that the topic carries. Permanent.
+    #[error("the message cannot be encoded: {reason}")]
+    Unencodable {
+        /// What was to be sent.
+        message: T,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl<T> SendError<T> {
+    /// The message that was not sent.
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Full(message)
+            | Self::Forked(message)
+            | Self::RegionLost(message)
+            | Self::TooLong { message, .. }
+            | Self::Unencodable { message, .. } => message,
+        }
+    }
+
+    /// True if trying again later is useful.
+    pub const fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+
+    /// The same refusal of another message.
+    #[cold]
+    pub fn with<U>(self, message: U) -> SendError<U> {
+        match self {
+            Self::Full(_) => SendError::Full(message),
+            Self::Forked(_) => SendError::Forked(message),
+            Self::RegionLost(_) => SendError::RegionLost(message),
+            Self::TooLong { bytes, max, .. } => SendError::TooLong { message, bytes, max },
+            Self::Unencodable { reason, .. } => SendError::Unencodable { message, reason },
+        }
+    }
+}
+
+// WHY: messages need not be `Debug`, and can be large.
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(_) => f.write_str("Full(..)"),
+            Self::Forked(_) => f.write_str("Forked(..)"),
+            Self::RegionLost(_) => f.write_str("RegionLost(..)"),
+            Self::TooLong { bytes, max, .. } => {
+                write!(f, "TooLong {{ bytes: {bytes}, max: {max}, .. }}")
+            }
+            Self::Unencodable { reason, .. } => {
+                write!(f, "Unencodable {{ reason: {reason:?}, .. }}")
+            }
+        }
+    }
+}
+
+impl From<horus_shm::SendError<()>> for SendError<()> {
+    fn from(error: horus_shm::SendError<()>) -> Self {
+        match error {
+            horus_shm::SendError::Forked(()) => Self::Forked(()),
+            horus_shm::SendError::RegionLost(()) => Self::RegionLost(()),
+            _ => Self::Full(()),
+        }
+    }
+}
+
+impl From<LoanError> for SendError<()> {
+    fn from(error: LoanError) -> Self {
+        match error {
+            LoanError::Full => Self::Full(()),
+            LoanError::Forked => Self::Forked(()),
+            LoanError::RegionLost => Self::RegionLost(()),
+            LoanError::TooLong { bytes, max } => Self::TooLong { message: (), bytes, max },
+            error => Self::Unencodable { message: (), reason: error.to_string() },
+        }
+    }
+}
+
+/// Why a message cannot be written to a slot.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The slot is too short.
+    #[error("the message has {bytes} bytes, and there is room for fewer")]
+    TooLong {
+        /// Bytes of the message.
+        bytes: u64,
+    },
+    /// The message has no such form.
+    #[error("{reason}")]
+    Unencodable {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl EncodeError {
+    /// What the sender of the message is told, where a slot has `max` bytes.
+    pub(crate) fn refuses(self, max: usize) -> SendError<()> {
+        let message = ();
+        match self {
+            Self::TooLong { bytes } => SendError::TooLong { message, bytes, max: max as u64 },
+            Self::Unencodable { reason } => SendError::Unencodable { message, reason },
         }
     }
 }

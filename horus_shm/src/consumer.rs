@@ -4,6 +4,7 @@ mod alarm;
 mod raw;
 mod watch;
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
@@ -18,11 +19,17 @@ use crate::lane::Polled;
 use crate::wait::Patience;
 
 /// The consuming end of a ring of `T`. `Send`, not `Sync`: one thread at a time.
-#[derive(Debug)]
 pub struct Consumer<T> {
     raw: RawConsumer,
     // A cell-like marker keeps the end from being shared between threads.
     marker: PhantomData<(fn() -> T, std::cell::Cell<()>)>,
+}
+
+// WHY: messages need not be `Debug`.
+impl<T> fmt::Debug for Consumer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.raw.fmt(f)
+    }
 }
 
 impl<T: Pod> Consumer<T> {

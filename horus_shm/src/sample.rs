@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::consumer::Consumer;
+use crate::consumer::{Consumer, Key};
 use crate::lane::let_go;
 use crate::place::Place;
 
@@ -144,6 +144,17 @@ impl<T: Pod> Consumer<T> {
     /// [`BorrowError`]; nothing is lost by it.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         let raw = self.raw_mut().borrow()?;
+        Ok(raw.map(|raw| Sample { raw, marker: PhantomData }))
+    }
+
+    /// [`Self::borrow`] of the newest message that was not received yet; older ones are passed
+    /// over. Of those of several publishers the one with the greatest `key` wins.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn borrow_latest(&mut self, key: Key<'_>) -> Result<Option<Sample<T>>, BorrowError> {
+        let raw = self.raw_mut().borrow_latest(key)?;
         Ok(raw.map(|raw| Sample { raw, marker: PhantomData }))
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! [`message!`]: crate::message!
 
+mod buffer;
 mod control;
+mod framed;
 mod geometry;
 mod navigation;
 mod schema;
@@ -10,12 +12,16 @@ mod sensor;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub use buffer::Buffer;
 pub use bytemuck::{Pod, Zeroable};
 pub use control::{CmdVel, JOINTS_MAX, JointCommand};
+pub use framed::{
+    Framed, FramedLoan, FramedSample, Header, HeaderError, LoanedData, SampleData, ViewError,
+};
 pub use geometry::{Pose2D, Twist};
 pub use navigation::Odometry;
 pub use schema::{
-    ARRAY_NESTING_MAX, FieldShape, ParsedField, ParsedSchema, SCHEMA_TEXT_BYTES_MAX,
+    ARRAY_NESTING_MAX, FieldShape, ParsedField, ParsedSchema, ParsedTail, SCHEMA_TEXT_BYTES_MAX,
     SchemaDifference, SchemaTextError, first_difference, fnv1a_128,
 };
 pub use sensor::{Imu, LASER_RANGES_MAX, LaserScan};
@@ -50,6 +56,17 @@ pub struct Schema {
     pub align: usize,
     /// The fields, without gaps between them.
     pub fields: &'static [Field],
+    /// What follows the fields in a message with a length of its own.
+    pub tail: Option<Tail>,
+}
+
+/// The data at the end of a message: as many numbers as it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// What they are called.
+    pub name: &'static str,
+    /// The type of one of them.
+    pub primitive: Primitive,
 }
 
 /// One field of a [`Schema`].

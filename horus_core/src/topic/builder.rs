@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use horus_shm::{
     Namespace, OpenError, RawConsumer, RawProducer, Reading, Reliability, Segment, TopicName,
-    TypeInfo,
 };
 
-use super::{Publisher, Qos, Subscriber, Topic};
+use super::encoded::Encoded;
+use super::{Payload, Publisher, Qos, Subscriber, Topic};
 use crate::error::TopicError;
-use crate::message::Message;
 
 /// Everything that can be set about a topic, then one of its ends.
 ///
@@ -32,12 +31,19 @@ pub struct TopicBuilder<T> {
     name: String,
     namespace: Option<Arc<Namespace>>,
     qos: Qos,
+    max_message_bytes: Option<u64>,
     marker: PhantomData<fn(T) -> T>,
 }
 
-impl<T: Message> TopicBuilder<T> {
+impl<T: Payload> TopicBuilder<T> {
     pub(crate) fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), namespace: None, qos: Qos::new(), marker: PhantomData }
+        Self {
+            name: name.to_owned(),
+            namespace: None,
+            qos: Qos::new(),
+            max_message_bytes: None,
+            marker: PhantomData,
+        }
     }
 
     /// Quality of service; everything left open otherwise.
@@ -84,7 +90,7 @@ impl<T: Message> TopicBuilder<T> {
     ///
     /// [`TopicError`].
     pub fn observer(self) -> Result<Subscriber<T>, TopicError> {
-        let request = Qos::new().request(type_info::<T>(), true);
+        let request = Qos::new().request(T::type_info(), true);
         let segment = self
             .open_namespace()
             .and_then(|namespace| Segment::open(&namespace, &TopicName::new(&self.name)?, &request))
@@ -111,7 +117,8 @@ impl<T: Message> TopicBuilder<T> {
     }
 
     fn segment(&self, reader: bool) -> Result<Arc<Segment>, TopicError> {
-        let request = self.qos.request(type_info::<T>(), reader);
+        let mut request = self.qos.request(T::type_info(), reader);
+        request.max_message_bytes = self.max_message_bytes;
         let open = || {
             let name = TopicName::new(&self.name)?;
             Segment::open_or_create(&self.open_namespace()?, &name, &request)
@@ -143,14 +150,11 @@ impl<T: Message> TopicBuilder<T> {
     }
 }
 
-/// What the transport compares and stores about a message.
-fn type_info<T: Message>() -> TypeInfo {
-    TypeInfo {
-        name: T::SCHEMA.name.into(),
-        schema: T::SCHEMA.text().into(),
-        hash: T::HASH.to_be_bytes(),
-        bytes: T::SCHEMA.size as u64,
-        align: T::SCHEMA.align as u32,
-        sized: false,
+impl<T: Payload + Encoded> TopicBuilder<T> {
+    /// Bytes of the longest message, up to 64 MiB less a few: what a slot has room for if this
+    /// creates the topic, and what a publisher wants at least if it is there.
+    pub fn max_message_bytes(mut self, bytes: u64) -> Self {
+        self.max_message_bytes = Some(bytes);
+        self
     }
 }

@@ -3,28 +3,37 @@
 
 mod backend;
 mod builder;
+mod encoded;
+mod payload;
 mod publisher;
 mod qos;
 #[cfg(feature = "async")]
 mod recv_future;
+mod stats;
 mod subscriber;
 mod wait_set;
 
-use std::borrow::Borrow;
 use std::time::Duration;
 
 pub use backend::Backend;
 pub use builder::TopicBuilder;
+pub use encoded::Encoded;
+pub(crate) use encoded::encoded_payload;
+#[doc(hidden)]
+pub use encoded::{Decoder, Encoder};
 pub use horus_shm::{Loan, OnStalled, Reliability, Sample, WakeEdge};
+pub use payload::Payload;
+pub(crate) use payload::published_ns;
 pub use publisher::Publisher;
 pub use qos::Qos;
 #[cfg(feature = "async")]
 pub use recv_future::RecvFuture;
-pub use subscriber::{Iter, Stats, Subscriber, TryIter};
+pub use stats::Stats;
+pub use subscriber::{Iter, Subscriber, TryIter};
 pub use wait_set::{Key, Ready, Reason, WaitSet};
 
 use crate::error::{BorrowError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError};
-use crate::message::Message;
+use crate::message::{Framed, FramedLoan, FramedSample, Header, Message};
 
 /// Both ends of a topic in one handle: publishes, and receives its own messages too.
 ///
@@ -42,12 +51,12 @@ use crate::message::Message;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Topic<T> {
+pub struct Topic<T: Payload> {
     publisher: Publisher<T>,
     subscriber: Subscriber<T>,
 }
 
-impl<T: Message> Topic<T> {
+impl<T: Payload> Topic<T> {
     /// Opens the topic `name`, creating it if it is not there.
     ///
     /// # Errors
@@ -88,7 +97,7 @@ impl<T: Message> Topic<T> {
     ///
     /// As there.
     #[inline(always)]
-    pub fn send(&mut self, message: impl Borrow<T>) -> Result<(), SendError<T>> {
+    pub fn send<M: std::borrow::Borrow<T>>(&mut self, message: M) -> Result<(), SendError<M>> {
         self.publisher.send(message)
     }
 
@@ -97,30 +106,12 @@ impl<T: Message> Topic<T> {
     /// # Errors
     ///
     /// As there.
-    pub fn send_timeout(
+    pub fn send_timeout<M: std::borrow::Borrow<T>>(
         &mut self,
-        message: impl Borrow<T>,
+        message: M,
         timeout: Duration,
-    ) -> Result<(), SendError<T>> {
+    ) -> Result<(), SendError<M>> {
         self.publisher.send_timeout(message, timeout)
-    }
-
-    /// [`Publisher::loan`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
-        self.publisher.loan()
-    }
-
-    /// [`Subscriber::borrow`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
-        Subscriber::borrow(&mut self.subscriber)
     }
 
     /// [`Subscriber::recv`].
@@ -218,5 +209,63 @@ impl<T: Message> Topic<T> {
     pub fn split(mut self) -> (Publisher<T>, Subscriber<T>) {
         self.subscriber.heed(&self.publisher);
         (self.publisher, self.subscriber)
+    }
+}
+
+impl<T: Message> Topic<T> {
+    /// [`Publisher::loan`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
+        self.publisher.loan()
+    }
+
+    /// [`Subscriber::borrow`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
+        self.subscriber.borrow()
+    }
+
+    /// [`Subscriber::borrow_latest`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn borrow_latest(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
+        self.subscriber.borrow_latest()
+    }
+}
+
+impl<H: Header> Topic<Framed<H>> {
+    /// [`Publisher::loan`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn loan(&mut self, header: H) -> Result<FramedLoan<'_, H>, LoanError> {
+        self.publisher.loan(header)
+    }
+
+    /// [`Subscriber::borrow`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn borrow(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
+        self.subscriber.borrow()
+    }
+
+    /// [`Subscriber::borrow_latest`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn borrow_latest(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
+        self.subscriber.borrow_latest()
     }
 }

@@ -1,26 +1,31 @@
 //! The publishing end of a topic.
 
 use std::borrow::Borrow;
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::wait::Patience;
-use horus_shm::{Loan, Producer, RawProducer};
+use horus_shm::{Loan, RawProducer};
 
-use super::{Backend, Qos, Topic};
+use super::payload::Outbox;
+use super::{Backend, Payload, Qos, Topic};
 use crate::error::{LoanError, SendError, TopicError};
-use crate::message::Message;
+use crate::message::{Framed, FramedLoan, Header, Message};
 
 /// Publishes messages of type `T`. `Send`, not `Sync`: one thread at a time; for another thread
 /// [`Publisher::try_clone`] claims another lane.
 #[derive(Debug)]
-pub struct Publisher<T> {
+pub struct Publisher<T: Payload> {
     name: Arc<str>,
-    producer: Producer<T>,
+    outbox: T::Outbox,
+    // A cell-like marker keeps the end from being shared between threads.
+    marker: PhantomData<Cell<()>>,
     qos_on_stalled: horus_shm::OnStalled,
 }
 
-impl<T: Message> Publisher<T> {
+impl<T: Payload> Publisher<T> {
     /// Opens the topic `name` to publish on it, creating it if it is not there.
     ///
     /// # Errors
@@ -40,37 +45,25 @@ impl<T: Message> Publisher<T> {
     }
 
     pub(super) fn from_raw(name: &str, raw: RawProducer, on_stalled: horus_shm::OnStalled) -> Self {
-        Self { name: name.into(), producer: Producer::new(raw), qos_on_stalled: on_stalled }
+        let outbox = T::Outbox::new(raw);
+        Self { name: name.into(), outbox, marker: PhantomData, qos_on_stalled: on_stalled }
     }
 
     /// Publishes `message`, given by value or by reference. Never blocks.
     ///
-    /// Copies it into shared memory once: no allocation, no system call. Subscribers in other
-    /// processes see it one cache-line transfer later.
+    /// Copies or encodes it into shared memory once: no system call, and no allocation of its own.
+    /// Subscribers in other processes see it one cache-line transfer later.
     ///
     /// # Errors
     ///
     /// [`SendError::Full`] on a reliable topic whose slowest subscriber is a whole lane behind;
     /// [`SendError::Forked`] in a forked child; [`SendError::RegionLost`] if somebody truncated the
-    /// topic's file (the message may have been delivered before). The message comes back.
+    /// topic's file (the message may have been delivered before); [`SendError::TooLong`] and
+    /// [`SendError::Unencodable`] for messages with lengths of their own. What was given comes
+    /// back.
     #[inline(always)]
-    pub fn send(&mut self, message: impl Borrow<T>) -> Result<(), SendError<T>> {
-        let message = message.borrow();
-        self.producer.send_ref(message).map_err(|error| error.with(*message))
-    }
-
-    /// Lends the next slot in shared memory: fill it in place, then [`Loan::publish`]. Subscribers
-    /// that [`borrow`](super::Subscriber::borrow) read it there: a frame is never copied.
-    ///
-    /// Never blocks. Needs a pinnable topic: one with messages of 4 KiB and more, or created with
-    /// [`Qos::pinnable`]. The loan begins as whatever the slot held before, and is forgotten if it
-    /// is dropped.
-    ///
-    /// # Errors
-    ///
-    /// [`LoanError`].
-    pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
-        self.producer.loan()
+    pub fn send<M: Borrow<T>>(&mut self, message: M) -> Result<(), SendError<M>> {
+        self.outbox.send(message.borrow()).map_err(|error| error.with(message))
     }
 
     /// [`Self::send`], but waits for room for up to `timeout` while the topic is full.
@@ -80,14 +73,13 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     ///
     /// As [`Self::send`]; [`SendError::Full`] only after the timeout.
-    pub fn send_timeout(
+    pub fn send_timeout<M: Borrow<T>>(
         &mut self,
-        message: impl Borrow<T>,
+        message: M,
         timeout: Duration,
-    ) -> Result<(), SendError<T>> {
-        let message = message.borrow();
-        let sent = self.producer.send_until(Patience::of(timeout), message);
-        sent.map_err(|error| error.with(*message))
+    ) -> Result<(), SendError<M>> {
+        let sent = self.outbox.send_until(Patience::of(timeout), message.borrow());
+        sent.map_err(|error| error.with(message))
     }
 
     /// One more publisher of the same topic, with a lane of its own: for another thread.
@@ -96,7 +88,7 @@ impl<T: Message> Publisher<T> {
     ///
     /// [`TopicError`]: no lane is free.
     pub fn try_clone(&self) -> Result<Self, TopicError> {
-        let raw = RawProducer::new(Arc::clone(self.producer.raw().segment()), self.qos_on_stalled);
+        let raw = RawProducer::new(Arc::clone(self.raw().segment()), self.qos_on_stalled);
         let raw = raw.map_err(|error| TopicError::new(&self.name, error))?;
         Ok(Self::from_raw(&self.name, raw, self.qos_on_stalled))
     }
@@ -110,29 +102,72 @@ impl<T: Message> Publisher<T> {
     /// Messages that this publisher's lane has carried since the topic was created, earlier owners
     /// of the lane included: the sequence number of the last message sent.
     #[must_use]
-    pub const fn sequence(&self) -> u64 {
-        self.producer.position()
+    pub fn sequence(&self) -> u64 {
+        self.raw().position()
+    }
+
+    /// Bytes of the longest message that the topic can carry.
+    #[must_use]
+    pub fn max_message_bytes(&self) -> u64 {
+        self.raw().segment().shape().request().payload_bytes
     }
 
     /// Live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.producer.raw().segment().publisher_count()
+        self.raw().segment().publisher_count()
     }
 
     /// Live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.producer.raw().segment().subscriber_count()
+        self.raw().segment().subscriber_count()
     }
 
     /// What kind of ring the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(self.producer.raw().segment())
+        Backend::of(self.raw().segment())
     }
 
-    pub(super) const fn raw(&self) -> &RawProducer {
-        self.producer.raw()
+    pub(super) fn raw(&self) -> &RawProducer {
+        self.outbox.raw()
+    }
+}
+
+impl<T: Message> Publisher<T> {
+    /// Lends the next slot in shared memory: fill it in place, then [`Loan::publish`]. Subscribers
+    /// that [`borrow`](super::Subscriber::borrow) read it there: a frame is never copied.
+    ///
+    /// Never blocks. Needs a pinnable topic: one with messages of 4 KiB and more, or created with
+    /// [`Qos::pinnable`]. The loan begins as whatever the slot held before, and is forgotten if it
+    /// is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
+        self.outbox.loan()
+    }
+}
+
+impl<H: Header> Publisher<Framed<H>> {
+    /// Lends the next slot in shared memory for a message with this header: fill in its data where
+    /// they lie, then [`FramedLoan::publish`]. Subscribers that
+    /// [`borrow`](super::Subscriber::borrow) read them there: an image is never copied.
+    ///
+    /// Never blocks; costs the same whatever the size. The data begin as whatever the slot held
+    /// before, and the loan is forgotten if it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`]; [`LoanError::TooLong`] if the topic was created for shorter messages.
+    pub fn loan(&mut self, header: H) -> Result<FramedLoan<'_, H>, LoanError> {
+        let bytes = header.message_bytes();
+        let loan = self.outbox.raw_mut().loan()?;
+        match loan.capacity_bytes() as u64 {
+            max if bytes > max => Err(LoanError::TooLong { bytes, max }),
+            _ => Ok(FramedLoan::on_loan(header, loan)),
+        }
     }
 }

@@ -6,18 +6,17 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use horus_shm::Alarm;
 
-use super::Subscriber;
+use super::{Payload, Subscriber};
 use crate::error::RecvError;
-use crate::message::Message;
 
 /// The next message of a subscriber; see [`Subscriber::recv_async`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are awaited"]
-pub struct RecvFuture<'a, T: Message> {
+pub struct RecvFuture<'a, T: Payload> {
     subscriber: &'a mut Subscriber<T>,
 }
 
-impl<T: Message> Future for RecvFuture<'_, T> {
+impl<T: Payload> Future for RecvFuture<'_, T> {
     type Output = Result<T, RecvError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -25,13 +24,13 @@ impl<T: Message> Future for RecvFuture<'_, T> {
     }
 }
 
-impl<T: Message> Drop for RecvFuture<'_, T> {
+impl<T: Payload> Drop for RecvFuture<'_, T> {
     fn drop(&mut self) {
         self.subscriber.cancel_alarm();
     }
 }
 
-impl<T: Message> Subscriber<T> {
+impl<T: Payload> Subscriber<T> {
     /// The next message, for a task of any executor, which sleeps until it comes.
     ///
     /// Dropping the future loses nothing: the message is only taken when the future is ready. The
@@ -77,7 +76,7 @@ impl<T: Message> Subscriber<T> {
 }
 
 /// All messages as they come; ends only when none can come any more.
-impl<T: Message> Stream for Subscriber<T> {
+impl<T: Payload> Stream for Subscriber<T> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {

@@ -1,32 +1,33 @@
 //! The subscribing end of a topic.
 
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::wait::Patience;
-use horus_shm::{Consumer, RawConsumer, Sample, Watch};
+use horus_shm::{RawConsumer, RawSample, Sample, Watch};
 
-use super::{Backend, Publisher, Qos, Topic};
+use super::payload::{Inbox, published_ns};
+use super::{Backend, Payload, Publisher, Qos, Stats, Topic};
 use crate::error::{BorrowError, RecvError, RecvTimeoutError, TopicError};
-use crate::message::{FieldKind, Message, Primitive};
-
-/// The ledger of a subscriber since it joined, in messages:
-/// `sent == received + lost + skipped + waiting`, exactly, whenever the publishers rest.
-pub type Stats = horus_shm::ReadStats;
+use crate::message::{Framed, FramedSample, Header, Message};
 
 /// Receives messages of type `T`. `Send`, not `Sync`: one thread at a time; for another thread
 /// [`Subscriber::try_clone`] makes another cursor, which gets every message too.
 #[derive(Debug)]
-pub struct Subscriber<T> {
+pub struct Subscriber<T: Payload> {
     name: Arc<str>,
-    consumer: Consumer<T>,
+    inbox: T::Inbox,
+    // A cell-like marker keeps the end from being shared between threads.
+    marker: PhantomData<Cell<()>>,
     /// How long to look before a sleep.
     spin: Duration,
     #[cfg(feature = "async")]
     pub(super) alarm: Option<horus_shm::Alarm>,
 }
 
-impl<T: Message> Subscriber<T> {
+impl<T: Payload> Subscriber<T> {
     /// Opens the topic `name` to receive from it, creating it if it is not there.
     ///
     /// Gets what is published from now on, by publishers that are there and by later ones.
@@ -59,7 +60,8 @@ impl<T: Message> Subscriber<T> {
     pub(super) fn from_raw(name: &str, raw: RawConsumer) -> Self {
         Self {
             name: name.into(),
-            consumer: Consumer::new(raw),
+            inbox: T::Inbox::new(raw),
+            marker: PhantomData,
             spin: Patience::SPIN,
             #[cfg(feature = "async")]
             alarm: None,
@@ -72,28 +74,7 @@ impl<T: Message> Subscriber<T> {
     /// truncated the topic's file: [`Self::check`] tells.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
-        self.consumer.recv()
-    }
-
-    /// [`Self::recv`] into memory that is already there: one copy less of a large message.
-    ///
-    /// True if a message arrived. Else `message` holds unspecified values.
-    #[inline(always)]
-    pub fn recv_into(&mut self, message: &mut T) -> bool {
-        self.consumer.recv_into(message)
-    }
-
-    /// The next message where it lies in shared memory, or `None` if there is none right now.
-    ///
-    /// Never blocks and copies nothing. While the sample lives its publisher steps over the slot,
-    /// so keep few: a subscriber can hold seven at a time, and all subscribers together half of
-    /// the topic's capacity. Needs a pinnable topic, see [`Publisher::loan`].
-    ///
-    /// # Errors
-    ///
-    /// [`BorrowError`]; nothing is lost by it.
-    pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
-        self.consumer.borrow()
+        self.inbox.recv()
     }
 
     /// The newest message not received yet; older ones are passed over and counted as skipped.
@@ -103,7 +84,7 @@ impl<T: Message> Subscriber<T> {
     /// any of them: approximate, as good as their clocks agree.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
-        self.consumer.latest_by_key(|message| published_ns(message))
+        self.inbox.latest()
     }
 
     /// Whether this subscriber can still receive: for when nothing comes. About a nanosecond.
@@ -113,7 +94,7 @@ impl<T: Message> Subscriber<T> {
     /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
-        self.consumer.check()
+        self.raw().check()
     }
 
     /// The next message; waits for it for up to `timeout`.
@@ -149,7 +130,7 @@ impl<T: Message> Subscriber<T> {
     }
 
     fn recv_until(&mut self, patience: Patience) -> Option<T> {
-        self.consumer.recv_until(patience.spinning(self.spin))
+        self.inbox.recv_until(patience.spinning(self.spin))
     }
 
     /// How long the calls that wait look for a message before they sleep. Default 10 µs, about
@@ -171,31 +152,31 @@ impl<T: Message> Subscriber<T> {
 
     /// What a wait set looks at.
     pub(super) fn watch(&self) -> Watch {
-        self.consumer.raw().watch()
+        self.raw().watch()
     }
 
     /// Messages overwritten before this subscriber came to them.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.consumer.stats().lost
+        self.raw().stats().lost
     }
 
     /// Number of the last message received, as its publisher counts; 0 before the first.
     #[must_use]
     pub fn sequence(&self) -> u64 {
-        self.consumer.raw().sequence()
+        self.raw().sequence()
     }
 
     /// The ledger since this subscriber joined.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.consumer.stats()
+        Stats::new(self.raw().stats(), self.inbox.malformed())
     }
 
     /// How often a publisher stopped waiting for this reliable subscriber.
     #[must_use]
     pub fn detached(&self) -> u64 {
-        self.consumer.raw().detached()
+        self.raw().detached()
     }
 
     /// One more subscriber of the same topic, from now on: for another thread.
@@ -204,7 +185,7 @@ impl<T: Message> Subscriber<T> {
     ///
     /// [`TopicError`]: no place is free.
     pub fn try_clone(&self) -> Result<Self, TopicError> {
-        let raw = self.consumer.raw();
+        let raw = self.raw();
         let raw = RawConsumer::new(Arc::clone(raw.segment()), raw.reading());
         Ok(Self::from_raw(&self.name, raw.map_err(|error| TopicError::new(&self.name, error))?))
     }
@@ -218,33 +199,108 @@ impl<T: Message> Subscriber<T> {
     /// Live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.consumer.raw().segment().publisher_count()
+        self.raw().segment().publisher_count()
     }
 
     /// Live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.consumer.raw().segment().subscriber_count()
+        self.raw().segment().subscriber_count()
     }
 
     /// What kind of ring the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(self.consumer.raw().segment())
+        Backend::of(self.raw().segment())
     }
 
     pub(super) fn heed(&mut self, publisher: &Publisher<T>) {
         // What would have to be mapped is mapped, so this cannot fail; the lane was read before.
-        let heeded = self.consumer.heed(publisher.raw().lane());
+        let heeded = self.inbox.heed(publisher.raw().lane());
         debug_assert!(heeded.is_ok(), "{heeded:?}");
     }
 
     pub(super) fn ignore(&mut self, publisher: &Publisher<T>) {
-        self.consumer.ignore(publisher.raw().lane());
+        self.inbox.ignore(publisher.raw().lane());
+    }
+
+    fn raw(&self) -> &RawConsumer {
+        self.inbox.raw()
     }
 }
 
-impl<'a, T: Message> IntoIterator for &'a mut Subscriber<T> {
+impl<T: Message> Subscriber<T> {
+    /// [`Self::recv`] into memory that is already there: one copy less of a large message.
+    ///
+    /// True if a message arrived. Else `message` holds unspecified values.
+    #[inline(always)]
+    pub fn recv_into(&mut self, message: &mut T) -> bool {
+        self.inbox.recv_into(message)
+    }
+
+    /// The next message where it lies in shared memory, or `None` if there is none right now.
+    ///
+    /// Never blocks and copies nothing. While the sample lives its publisher steps over the slot,
+    /// so keep few: a subscriber can hold seven at a time, and all subscribers together half of
+    /// the topic's capacity. Needs a pinnable topic, see [`Publisher::loan`].
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`]; nothing is lost by it.
+    pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
+        self.inbox.borrow()
+    }
+
+    /// [`Self::borrow`] of the newest message, as [`Self::latest`]; older ones are passed over.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn borrow_latest(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
+        self.inbox.borrow_latest(&published_ns::<T>)
+    }
+}
+
+impl<H: Header> Subscriber<Framed<H>> {
+    /// The next message where it lies in shared memory, or `None` if there is none right now.
+    ///
+    /// Never blocks, copies nothing but the header, and costs the same whatever the size. While
+    /// the message lives its publisher steps over the slot, so keep few: a subscriber can hold
+    /// seven at a time, and all subscribers together half of the topic's capacity.
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`]; nothing is lost by it.
+    pub fn borrow(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
+        self.borrow_with(RawConsumer::borrow)
+    }
+
+    /// [`Self::borrow`] of the newest message, as [`Self::latest`]; older ones are passed over.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn borrow_latest(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
+        self.borrow_with(|raw| raw.borrow_latest(&published_ns::<H>))
+    }
+
+    fn borrow_with(
+        &mut self,
+        mut borrow: impl FnMut(&mut RawConsumer) -> Result<Option<RawSample>, BorrowError>,
+    ) -> Result<Option<FramedSample<H>>, BorrowError> {
+        let (raw, malformed) = self.inbox.parts_mut();
+        for _ in 0..super::encoded::MALFORMED_MAX {
+            let Some(sample) = borrow(raw)? else { return Ok(None) };
+            match FramedSample::in_place(sample) {
+                Some(sample) => return Ok(Some(sample)),
+                None => *malformed += 1,
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl<'a, T: Payload> IntoIterator for &'a mut Subscriber<T> {
     type Item = T;
     type IntoIter = Iter<'a, T>;
 
@@ -255,11 +311,11 @@ impl<'a, T: Message> IntoIterator for &'a mut Subscriber<T> {
 
 /// The messages of a subscriber as they come; see [`Subscriber::iter`].
 #[derive(Debug)]
-pub struct Iter<'a, T> {
+pub struct Iter<'a, T: Payload> {
     subscriber: &'a mut Subscriber<T>,
 }
 
-impl<T: Message> Iterator for Iter<'_, T> {
+impl<T: Payload> Iterator for Iter<'_, T> {
     type Item = T;
 
     /// Blocks until there is a message.
@@ -270,25 +326,14 @@ impl<T: Message> Iterator for Iter<'_, T> {
 
 /// The messages that a subscriber has not received yet; see [`Subscriber::try_iter`].
 #[derive(Debug)]
-pub struct TryIter<'a, T> {
+pub struct TryIter<'a, T: Payload> {
     subscriber: &'a mut Subscriber<T>,
 }
 
-impl<T: Message> Iterator for TryIter<'_, T> {
+impl<T: Payload> Iterator for TryIter<'_, T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
         self.subscriber.recv()
     }
-}
-
-/// The message's `timestamp_ns`, if it has such a field; 0 otherwise.
-fn published_ns<T: Message>(message: &T) -> u64 {
-    let is_time = |field: &&crate::message::Field| {
-        let u64_kind = matches!(field.kind, FieldKind::Primitive(Primitive::U64));
-        field.name == "timestamp_ns" && u64_kind && field.count == 1
-    };
-    let Some(field) = T::SCHEMA.fields.iter().find(is_time) else { return 0 };
-    let bytes = &horus_shm::bytes_of(message)[field.offset..field.offset + 8];
-    u64::from_ne_bytes(bytes.try_into().expect("eight bytes were taken"))
 }

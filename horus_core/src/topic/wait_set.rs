@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use horus_shm::Watch;
 use horus_shm::wait::{EVENTS_MAX, Patience};
 
-use super::Subscriber;
+use super::{Payload, Subscriber};
 use crate::error::{WaitError, WaitSetFull};
-use crate::message::Message;
 
 /// Timers of one set, at most.
 const INTERVALS_MAX: usize = 1024;
@@ -159,7 +158,7 @@ impl WaitSet {
     /// # Errors
     ///
     /// [`WaitSetFull`] with 128 topics.
-    pub fn add<T: Message>(&mut self, subscriber: &Subscriber<T>) -> Result<Key, WaitSetFull> {
+    pub fn add<T: Payload>(&mut self, subscriber: &Subscriber<T>) -> Result<Key, WaitSetFull> {
         self.add_watch(subscriber.watch(), None)
     }
 
@@ -175,7 +174,7 @@ impl WaitSet {
     /// # Panics
     ///
     /// If `allowed` is zero.
-    pub fn add_with_deadline<T: Message>(
+    pub fn add_with_deadline<T: Payload>(
         &mut self,
         subscriber: &Subscriber<T>,
         allowed: Duration,

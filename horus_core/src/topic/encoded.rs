@@ -1,0 +1,170 @@
+//! Messages that have a length of their own: written into a slot and read from a copy of one.
+
+use horus_shm::wait::Patience;
+use horus_shm::{OpenError, RawConsumer, RawProducer, TypeInfo};
+
+use super::SendError;
+use super::payload::{Inbox, Outbox};
+use crate::error::EncodeError;
+use crate::message::Buffer;
+
+/// Messages in a row that a receive finds unreadable before it says that there is none.
+pub(super) const MALFORMED_MAX: u32 = 16;
+
+/// A message with a length of its own.
+pub trait Encoded: Sized + Send + 'static {
+    /// What the two ends of a topic compare; `bytes` is the default of the longest message.
+    fn type_info() -> TypeInfo;
+
+    /// Writes the message to the beginning of `slot` and returns its length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError`]; the slot may hold anything then.
+    fn encode(&self, slot: &mut [u8]) -> Result<usize, EncodeError>;
+
+    /// Reads the message in the first `bytes` bytes of `buffer`, which may be taken; `None` if
+    /// there is no message in them.
+    fn decode(buffer: &mut Buffer, bytes: usize) -> Option<Self>;
+
+    /// What tells which of two messages is newer: the greater.
+    fn published_ns(_bytes: &[u8]) -> u64 {
+        0
+    }
+}
+
+/// Makes a type that is [`Encoded`] a [`Payload`](super::Payload).
+macro_rules! encoded_payload {
+    ([$($generics:tt)*] $type:ty) => {
+        impl<$($generics)*> $crate::topic::Payload for $type {
+            type Outbox = $crate::topic::Encoder;
+            type Inbox = $crate::topic::Decoder;
+
+            fn type_info() -> ::horus_shm::TypeInfo {
+                <Self as $crate::topic::Encoded>::type_info()
+            }
+        }
+    };
+}
+pub(crate) use encoded_payload;
+
+/// Encodes messages into the slots of a lane.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Encoder(RawProducer);
+
+impl Encoder {
+    /// What lies under the messages.
+    pub(super) const fn raw_mut(&mut self) -> &mut RawProducer {
+        &mut self.0
+    }
+
+    fn publish<T: Encoded>(
+        &mut self,
+        patience: Option<Patience>,
+        message: &T,
+    ) -> Result<(), SendError<()>> {
+        let mut loan = match patience {
+            Some(patience) => self.0.loan_until(patience)?,
+            None => self.0.loan()?,
+        };
+        let max = loan.capacity_bytes();
+        let bytes = message.encode(loan.bytes_mut()).map_err(|error| error.refuses(max))?;
+        Ok(loan.publish(bytes)?)
+    }
+}
+
+impl<T: Encoded> Outbox<T> for Encoder {
+    fn new(raw: RawProducer) -> Self {
+        Self(raw)
+    }
+
+    fn raw(&self) -> &RawProducer {
+        &self.0
+    }
+
+    fn send(&mut self, message: &T) -> Result<(), SendError<()>> {
+        self.publish(None, message)
+    }
+
+    fn send_until(&mut self, patience: Patience, message: &T) -> Result<(), SendError<()>> {
+        self.publish(Some(patience), message)
+    }
+}
+
+/// Copies messages out of slots, then decodes them.
+///
+/// WHY a copy: a message that changes while it is decoded could be anything, and whoever may write
+/// the topic may change it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Decoder {
+    raw: RawConsumer,
+    buffers: [Buffer; 2],
+    malformed: u64,
+}
+
+impl Decoder {
+    /// What lies under the messages, and the count of those that could not be read.
+    pub(super) const fn parts_mut(&mut self) -> (&mut RawConsumer, &mut u64) {
+        (&mut self.raw, &mut self.malformed)
+    }
+
+    /// Receives with `recv` until a message can be read.
+    fn receive<T: Encoded>(
+        &mut self,
+        mut recv: impl FnMut(&mut RawConsumer, &mut [u8]) -> Option<usize>,
+    ) -> Option<T> {
+        for _ in 0..MALFORMED_MAX {
+            let buffer = &mut self.buffers[0];
+            buffer.make_room(self.raw.max_bytes());
+            let bytes = recv(&mut self.raw, buffer.as_mut())?;
+            match T::decode(buffer, bytes) {
+                Some(message) => return Some(message),
+                None => self.malformed += 1,
+            }
+        }
+        None
+    }
+}
+
+impl<T: Encoded> Inbox<T> for Decoder {
+    fn new(raw: RawConsumer) -> Self {
+        Self { raw, buffers: Default::default(), malformed: 0 }
+    }
+
+    fn raw(&self) -> &RawConsumer {
+        &self.raw
+    }
+
+    fn ignore(&mut self, lane: u32) {
+        self.raw.ignore(lane);
+    }
+
+    fn heed(&mut self, lane: u32) -> Result<(), OpenError> {
+        self.raw.heed(lane)
+    }
+
+    fn recv(&mut self) -> Option<T> {
+        self.receive(RawConsumer::recv_bytes)
+    }
+
+    fn recv_until(&mut self, patience: Patience) -> Option<T> {
+        self.receive(|raw, buffer| raw.recv_bytes_until(patience, buffer))
+    }
+
+    fn latest(&mut self) -> Option<T> {
+        let [first, second] = &mut self.buffers;
+        first.make_room(self.raw.max_bytes());
+        second.make_room(self.raw.max_bytes());
+        let buffers = [first.as_mut(), second.as_mut()];
+        let (newest, bytes) = self.raw.latest_bytes(buffers, &T::published_ns)?;
+        let message = T::decode(&mut self.buffers[newest], bytes);
+        self.malformed += u64::from(message.is_none());
+        message
+    }
+
+    fn malformed(&self) -> u64 {
+        self.malformed
+    }
+}

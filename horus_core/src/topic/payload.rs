@@ -1,0 +1,136 @@
+//! What a topic can carry, and how it goes into a slot and comes out again.
+
+use std::fmt::Debug;
+
+use horus_shm::wait::Patience;
+use horus_shm::{Consumer, OpenError, Producer, RawConsumer, RawProducer, TypeInfo};
+
+use super::SendError;
+use crate::message::{FieldKind, Message, Primitive};
+
+/// What a topic can carry: every [`Message`], which is copied as it is, and what has a length of
+/// its own: [`Framed`](crate::message::Framed) messages such as images, [`Value`](crate::Value),
+/// and [`Serde`](crate::message::Serde).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be carried by a topic",
+    label = "neither plain data of a fixed size nor something that is encoded",
+    note = "declare plain data as `horus_core::message! {{ pub struct Name {{ pub field: f64 }} }}`",
+    note = "carry anything that implements serde's traits as `Serde<{Self}>`",
+    note = "carry any mixture of values as `Value`, and plain bytes as `Bytes`"
+)]
+pub trait Payload: Sized + 'static {
+    /// The end that publishes it.
+    #[doc(hidden)]
+    type Outbox: Outbox<Self>;
+    /// The end that receives it.
+    #[doc(hidden)]
+    type Inbox: Inbox<Self>;
+
+    /// What the two ends of a topic compare, and the topic stores for tools.
+    fn type_info() -> TypeInfo;
+}
+
+/// Puts messages into the slots of a lane.
+#[doc(hidden)]
+pub trait Outbox<T>: Debug + Send + Unpin {
+    fn new(raw: RawProducer) -> Self;
+    fn raw(&self) -> &RawProducer;
+    fn send(&mut self, message: &T) -> Result<(), SendError<()>>;
+    fn send_until(&mut self, patience: Patience, message: &T) -> Result<(), SendError<()>>;
+}
+
+/// Takes messages out of the slots of all lanes.
+#[doc(hidden)]
+pub trait Inbox<T>: Debug + Send + Unpin {
+    fn new(raw: RawConsumer) -> Self;
+    fn raw(&self) -> &RawConsumer;
+    fn ignore(&mut self, lane: u32);
+    fn heed(&mut self, lane: u32) -> Result<(), OpenError>;
+    fn recv(&mut self) -> Option<T>;
+    fn recv_until(&mut self, patience: Patience) -> Option<T>;
+    fn latest(&mut self) -> Option<T>;
+    /// Messages that were received and could not be read.
+    fn malformed(&self) -> u64;
+}
+
+impl<T: Message> Payload for T {
+    type Outbox = Producer<T>;
+    type Inbox = Consumer<T>;
+
+    fn type_info() -> TypeInfo {
+        TypeInfo {
+            name: T::SCHEMA.name.into(),
+            schema: T::SCHEMA.text().into(),
+            hash: T::HASH.to_be_bytes(),
+            bytes: T::SCHEMA.size as u64,
+            align: T::SCHEMA.align as u32,
+            sized: false,
+        }
+    }
+}
+
+impl<T: Message> Outbox<T> for Producer<T> {
+    fn new(raw: RawProducer) -> Self {
+        Self::new(raw)
+    }
+
+    fn raw(&self) -> &RawProducer {
+        self.raw()
+    }
+
+    #[inline(always)]
+    fn send(&mut self, message: &T) -> Result<(), SendError<()>> {
+        self.send_ref(message).map_err(SendError::from)
+    }
+
+    fn send_until(&mut self, patience: Patience, message: &T) -> Result<(), SendError<()>> {
+        self.send_until(patience, message).map_err(SendError::from)
+    }
+}
+
+impl<T: Message> Inbox<T> for Consumer<T> {
+    fn new(raw: RawConsumer) -> Self {
+        Self::new(raw)
+    }
+
+    fn raw(&self) -> &RawConsumer {
+        self.raw()
+    }
+
+    fn ignore(&mut self, lane: u32) {
+        self.ignore(lane);
+    }
+
+    fn heed(&mut self, lane: u32) -> Result<(), OpenError> {
+        self.heed(lane)
+    }
+
+    #[inline(always)]
+    fn recv(&mut self) -> Option<T> {
+        self.recv()
+    }
+
+    fn recv_until(&mut self, patience: Patience) -> Option<T> {
+        self.recv_until(patience)
+    }
+
+    #[inline]
+    fn latest(&mut self) -> Option<T> {
+        self.latest_by_key(|message| published_ns::<T>(bytemuck::bytes_of(message)))
+    }
+
+    fn malformed(&self) -> u64 {
+        0
+    }
+}
+
+/// The `timestamp_ns` of a message's bytes, if it has such a field; 0 otherwise.
+pub(crate) fn published_ns<T: Message>(bytes: &[u8]) -> u64 {
+    let is_time = |field: &&crate::message::Field| {
+        let u64_kind = matches!(field.kind, FieldKind::Primitive(Primitive::U64));
+        field.name == "timestamp_ns" && u64_kind && field.count == 1
+    };
+    let Some(field) = T::SCHEMA.fields.iter().find(is_time) else { return 0 };
+    let time = bytes.get(field.offset..field.offset + 8);
+    time.and_then(|time| time.try_into().ok()).map_or(0, u64::from_ne_bytes)
+}
