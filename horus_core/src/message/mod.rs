@@ -3,6 +3,7 @@
 //! [`message!`]: crate::message!
 
 mod control;
+mod dtype;
 mod geometry;
 mod navigation;
 mod schema;
@@ -12,6 +13,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use bytemuck::{Pod, Zeroable};
 pub use control::{CmdVel, JOINTS_MAX, JointCommand};
+pub use dtype::{DType, Element};
+pub(crate) use dtype::{bf16_to_f32, f16_to_f32};
 pub use geometry::{Pose2D, Twist};
 pub use navigation::Odometry;
 pub use schema::{
