@@ -29,11 +29,17 @@ mod convert;
 mod error;
 mod msgpack;
 mod path;
+#[cfg(feature = "serde")]
+mod serde_codec;
+#[cfg(feature = "serde")]
+mod serde_impl;
 mod text;
 mod typed;
 
 pub use error::{DecodeError, EncodeError};
 pub use msgpack::{DECODED_BYTES_PER_BYTE, DEPTH_MAX, TYPED_ARRAY_EXT};
+#[cfg(feature = "serde")]
+pub use serde_codec::{decode_serde, encode_serde};
 pub use typed::{TYPED_DIMENSIONS_MAX, TypedArray, TypedArrayError};
 
 /// One dynamic value.

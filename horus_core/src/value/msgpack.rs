@@ -365,3 +365,32 @@ fn read_value(reader: &mut Reader<'_>, depth: usize) -> Result<Value, DecodeErro
         Token::Ext(number, bytes) => Value::Ext(number, bytes.to_vec()),
     })
 }
+
+/// Whether `bytes` are the MessagePack of exactly one value, nested no deeper than [`DEPTH_MAX`].
+/// Looks at no byte of strings and extensions, allocates nothing.
+#[cfg(feature = "serde")]
+pub(super) fn check(bytes: &[u8]) -> Result<(), DecodeError> {
+    let mut reader = Reader::new(bytes);
+    // Values that are due in the arrays and maps around the next one.
+    let mut due = [0; DEPTH_MAX];
+    let mut depth = 0;
+    loop {
+        let at = reader.at;
+        let inside = match reader.token()? {
+            Token::Array(count) => Some(count),
+            Token::Map(count) => Some(2 * count),
+            _ => None,
+        };
+        if let Some(inside) = inside {
+            *due.get_mut(depth).ok_or(DecodeError::TooDeep { at })? = inside;
+            depth += 1;
+        }
+        while depth > 0 && due[depth - 1] == 0 {
+            depth -= 1;
+        }
+        match depth {
+            0 => return reader.finish(),
+            _ => due[depth - 1] -= 1,
+        }
+    }
+}
