@@ -19,6 +19,7 @@ pub mod introspect;
 pub mod message;
 pub mod namespace;
 pub mod topic;
+pub mod value;
 
 pub use error::{
     BorrowError, Error, LoanError, OpenError, RecvError, RecvTimeoutError, Result, SendError,

@@ -4,6 +4,7 @@
 
 mod buffer;
 mod control;
+mod dtype;
 mod framed;
 mod geometry;
 mod navigation;
@@ -15,6 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub use buffer::Buffer;
 pub use bytemuck::{Pod, Zeroable};
 pub use control::{CmdVel, JOINTS_MAX, JointCommand};
+pub use dtype::{DType, Element};
+pub(crate) use dtype::{bf16_to_f32, f16_to_f32};
 pub use framed::{
     Framed, FramedLoan, FramedSample, Header, HeaderError, LoanedData, SampleData, ViewError,
 };

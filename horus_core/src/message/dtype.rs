@@ -1,0 +1,221 @@
+//! The types that the elements of typed arrays, tensors and images have.
+
+use std::fmt;
+
+use super::Primitive;
+
+/// The type of one element of a typed array or tensor, little-endian in memory.
+///
+/// Its [`code`](Self::code) is part of the format of messages: a code is never used again for
+/// something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum DType {
+    /// 8 bits, unsigned.
+    U8 = 1,
+    /// 8 bits, two's complement.
+    I8 = 2,
+    /// 16 bits, unsigned.
+    U16 = 3,
+    /// 16 bits, two's complement.
+    I16 = 4,
+    /// 32 bits, unsigned.
+    U32 = 5,
+    /// 32 bits, two's complement.
+    I32 = 6,
+    /// 64 bits, unsigned.
+    U64 = 7,
+    /// 64 bits, two's complement.
+    I64 = 8,
+    /// IEEE 754 half precision.
+    F16 = 9,
+    /// The upper half of an IEEE 754 single: 8 bits of exponent, 7 of mantissa.
+    BF16 = 10,
+    /// IEEE 754 single precision.
+    F32 = 11,
+    /// IEEE 754 double precision.
+    F64 = 12,
+    /// One byte: 0 is false, every other value is true.
+    Bool = 13,
+}
+
+impl DType {
+    /// Every type, in order of the codes.
+    pub const ALL: &[Self] = &[
+        Self::U8,
+        Self::I8,
+        Self::U16,
+        Self::I16,
+        Self::U32,
+        Self::I32,
+        Self::U64,
+        Self::I64,
+        Self::F16,
+        Self::BF16,
+        Self::F32,
+        Self::F64,
+        Self::Bool,
+    ];
+
+    /// The code in messages.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The type of a code, or `None` if this version knows none.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.iter().copied().find(|dtype| dtype.code() == code)
+    }
+
+    /// Size of one element in bytes: 1, 2, 4 or 8.
+    #[must_use]
+    pub const fn size(self) -> usize {
+        match self {
+            Self::U8 | Self::I8 | Self::Bool => 1,
+            Self::U16 | Self::I16 | Self::F16 | Self::BF16 => 2,
+            Self::U32 | Self::I32 | Self::F32 => 4,
+            Self::U64 | Self::I64 | Self::F64 => 8,
+        }
+    }
+
+    /// The name, as `f32`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::U8 => "u8",
+            Self::I8 => "i8",
+            Self::U16 => "u16",
+            Self::I16 => "i16",
+            Self::U32 => "u32",
+            Self::I32 => "i32",
+            Self::U64 => "u64",
+            Self::I64 => "i64",
+            Self::F16 => "f16",
+            Self::BF16 => "bf16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::Bool => "bool",
+        }
+    }
+
+    /// What numpy calls it, as `<f4`.
+    ///
+    /// Plain numpy has no type for [`BF16`](Self::BF16); that one is `<u2`, its bits.
+    #[must_use]
+    pub const fn numpy(self) -> &'static str {
+        match self {
+            Self::U8 => "|u1",
+            Self::I8 => "|i1",
+            Self::U16 | Self::BF16 => "<u2",
+            Self::I16 => "<i2",
+            Self::U32 => "<u4",
+            Self::I32 => "<i4",
+            Self::U64 => "<u8",
+            Self::I64 => "<i8",
+            Self::F16 => "<f2",
+            Self::F32 => "<f4",
+            Self::F64 => "<f8",
+            Self::Bool => "|b1",
+        }
+    }
+
+    /// `DLDataTypeCode` and bits of the element, as `DLDataType` in `dlpack.h` has them.
+    #[must_use]
+    pub const fn dlpack(self) -> (u8, u8) {
+        let bits = match self.size() {
+            1 => 8,
+            2 => 16,
+            4 => 32,
+            _ => 64,
+        };
+        let code = match self {
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 => 0,
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => 1,
+            Self::F16 | Self::F32 | Self::F64 => 2,
+            Self::BF16 => 4,
+            Self::Bool => 6,
+        };
+        (code, bits)
+    }
+
+    /// The type of a number in a message, or `None` if it is none of these.
+    #[must_use]
+    pub fn of_primitive(primitive: Primitive) -> Option<Self> {
+        Self::ALL.iter().copied().find(|dtype| dtype.name() == primitive.name())
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Implemented for the Rust types that are elements of typed arrays.
+pub trait Element: bytemuck::Pod + sealed::Sealed {
+    /// The type in messages.
+    const DTYPE: DType;
+
+    /// The element whose little-endian bytes these are.
+    ///
+    /// # Panics
+    ///
+    /// If they are not as many as the element has.
+    #[doc(hidden)]
+    #[must_use]
+    fn from_bytes_le(bytes: &[u8]) -> Self;
+
+    /// Appends the little-endian bytes.
+    #[doc(hidden)]
+    fn append_bytes_le(self, out: &mut Vec<u8>);
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! elements {
+    ($($type:ident $dtype:ident),+) => {$(
+        impl sealed::Sealed for $type {}
+
+        impl Element for $type {
+            const DTYPE: DType = DType::$dtype;
+
+            fn from_bytes_le(bytes: &[u8]) -> Self {
+                let bytes = bytes.try_into().expect("as many bytes as the element has");
+                Self::from_le_bytes(bytes)
+            }
+
+            fn append_bytes_le(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+        }
+    )+};
+}
+
+elements! {
+    u8 U8, i8 I8, u16 U16, i16 I16, u32 U32, i32 I32, u64 U64, i64 I64, f32 F32, f64 F64
+}
+
+/// The value of a half-precision number, exactly.
+#[must_use]
+pub(crate) fn f16_to_f32(bits: u16) -> f32 {
+    let sign = u32::from(bits >> 15) << 31;
+    let exponent = u32::from(bits >> 10) & 0x1f;
+    let mantissa = u32::from(bits) & 0x3ff;
+    match exponent {
+        // WHY: of 0 and the subnormals, the mantissa counts units of 2^-24.
+        0 => f32::from_bits(sign | (mantissa as f32 * 2_f32.powi(-24)).to_bits()),
+        0x1f => f32::from_bits(sign | 0x7f80_0000 | mantissa << 13),
+        _ => f32::from_bits(sign | (exponent + 112) << 23 | mantissa << 13),
+    }
+}
+
+/// The value of a bfloat16 number, exactly.
+#[must_use]
+pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
+}

@@ -1,0 +1,237 @@
+//! Dynamic values: data whose type is known when the program runs, and their MessagePack.
+//!
+//! A [`Value`] is what JSON has, and also integers of 64 bits, bytes, maps with any keys, and
+//! typed arrays, which are numpy's. [`encode`](Value::encode) writes it as MessagePack into any
+//! memory, [`decode`](Value::decode) reads it back from bytes of any origin.
+//!
+//! ```
+//! use horus_core::value::{TypedArray, Value};
+//!
+//! let state = Value::from([
+//!     ("name", Value::from("left_arm")),
+//!     ("joints", TypedArray::from_slice(&[0.1_f32, -0.5]).into()),
+//!     ("limits", Value::from([("max", Value::from(2.5)), ("on", true.into())])),
+//! ]);
+//! assert_eq!(state.get("name").and_then(Value::as_str), Some("left_arm"));
+//! assert_eq!(state.get_path("limits.max").and_then(Value::as_f64), Some(2.5));
+//!
+//! let mut slot = [0; 256];
+//! let bytes = state.encode(&mut slot)?;
+//! assert_eq!(Value::decode(&slot[..bytes])?, state);
+//! assert_eq!(
+//!     state.to_string(),
+//!     r#"{"name": "left_arm", "joints": f32[0.1, -0.5], "limits": {"max": 2.5, "on": true}}"#,
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod convert;
+mod error;
+mod msgpack;
+mod path;
+#[cfg(feature = "serde")]
+mod serde_codec;
+#[cfg(feature = "serde")]
+mod serde_impl;
+mod text;
+mod typed;
+
+pub use error::{DecodeError, EncodeError};
+pub use msgpack::{DECODED_BYTES_PER_BYTE, DEPTH_MAX, TYPED_ARRAY_EXT};
+#[cfg(feature = "serde")]
+pub use serde_codec::{decode_serde, encode_serde};
+pub use typed::{TYPED_DIMENSIONS_MAX, TypedArray, TypedArrayError};
+
+/// One dynamic value.
+///
+/// Two integers are equal if the numbers are, in whichever variant they are; floats are compared as
+/// IEEE 754 does, and an integer never equals a float. Maps are equal if the same pairs stand in
+/// the same order.
+#[derive(Debug, Clone, Default)]
+pub enum Value {
+    /// Nothing: `None` in Python, `null` in JSON.
+    #[default]
+    Nil,
+    /// A truth value.
+    Bool(bool),
+    /// An integer that fits in 64 bits with a sign.
+    Int(i64),
+    /// An integer above [`i64::MAX`]. Smaller ones are decoded and converted as [`Int`](Self::Int).
+    UInt(u64),
+    /// A number in double precision. Singles are widened when they are decoded.
+    Float(f64),
+    /// Text.
+    String(String),
+    /// Any bytes.
+    Bytes(Vec<u8>),
+    /// Values in a row.
+    Array(Vec<Value>),
+    /// Pairs of key and value in their order. Of several equal keys the last one counts.
+    Map(Vec<(Value, Value)>),
+    /// Numbers of one type, with a shape.
+    // WHY: boxed, so that a value has 32 bytes and not 64.
+    Typed(Box<TypedArray>),
+    /// An extension of MessagePack that this library has no meaning for, kept as it came.
+    Ext(i8, Vec<u8>),
+}
+
+const _: () = assert!(size_of::<Value>() == 32);
+
+impl Value {
+    /// Whether it is nothing.
+    #[must_use]
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Self::Nil)
+    }
+
+    /// The truth value.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(truth) => Some(*truth),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it fits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Self::Int(number) => Some(*number),
+            Self::UInt(number) => i64::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is not negative.
+    #[must_use]
+    pub fn as_u64(&self) -> Option<u64> {
+        match self {
+            Self::Int(number) => u64::try_from(*number).ok(),
+            Self::UInt(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The number: a float, or an integer rounded to the nearest float.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Int(number) => Some(*number as f64),
+            Self::UInt(number) => Some(*number as f64),
+            Self::Float(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The values in a row.
+    #[must_use]
+    pub fn as_array(&self) -> Option<&[Value]> {
+        match self {
+            Self::Array(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// The pairs of key and value.
+    #[must_use]
+    pub fn as_map(&self) -> Option<&[(Value, Value)]> {
+        match self {
+            Self::Map(pairs) => Some(pairs),
+            _ => None,
+        }
+    }
+
+    /// The numbers of one type.
+    #[must_use]
+    pub fn as_typed(&self) -> Option<&TypedArray> {
+        match self {
+            Self::Typed(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// What a map holds under this text. Looks at every key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        let mut pairs = self.as_map()?.iter().rev();
+        pairs.find(|(found, _)| found.as_str() == Some(key)).map(|(_, value)| value)
+    }
+
+    /// Like [`get`](Self::get), to change it.
+    #[must_use]
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
+        let Self::Map(pairs) = self else { return None };
+        let mut pairs = pairs.iter_mut().rev();
+        pairs.find(|(found, _)| found.as_str() == Some(key)).map(|(_, value)| value)
+    }
+
+    /// What is found along a path such as `legs[2].feet[1].x`: keys of maps, joined by dots, and
+    /// indices into arrays. The empty path is the value itself.
+    ///
+    /// Elements of a typed array are not values; see [`TypedArray::get`].
+    #[must_use]
+    pub fn get_path(&self, path: &str) -> Option<&Value> {
+        path::steps(path).try_fold(self, |value, step| match step? {
+            path::Step::Name(name) => value.get(name),
+            path::Step::Index(index) => value.as_array()?.get(index),
+        })
+    }
+
+    /// What kind of value it is, for messages to people: `integer`, `map`, …
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Nil => "nil",
+            Self::Bool(_) => "boolean",
+            Self::Int(_) | Self::UInt(_) => "integer",
+            Self::Float(_) => "float",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::Array(_) => "array",
+            Self::Map(_) => "map",
+            Self::Typed(_) => "typed array",
+            Self::Ext(..) => "extension",
+        }
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Nil, Self::Nil) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Float(a), Self::Float(b)) => a == b,
+            (Self::String(a), Self::String(b)) => a == b,
+            (Self::Bytes(a), Self::Bytes(b)) => a == b,
+            (Self::Array(a), Self::Array(b)) => a == b,
+            (Self::Map(a), Self::Map(b)) => a == b,
+            (Self::Typed(a), Self::Typed(b)) => a == b,
+            (Self::Ext(a, a_bytes), Self::Ext(b, b_bytes)) => a == b && a_bytes == b_bytes,
+            (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::UInt(a), Self::UInt(b)) => a == b,
+            (Self::Int(a), Self::UInt(b)) | (Self::UInt(b), Self::Int(a)) => {
+                u64::try_from(*a) == Ok(*b)
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Paths such as `legs[2].feet[1].x`: names joined by dots, and indices.
+
+/// One step of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step<'a> {
+    /// A name.
+    Name(&'a str),
+    /// An index.
+    Index(usize),
+}
+
+/// The steps of `path`; the first wrong one is `None`, and the last. The empty path has no steps.
+pub(crate) fn steps(path: &str) -> Steps<'_> {
+    Steps { rest: path, begins: true, ended: path.is_empty() }
+}
+
+/// See [`steps`].
+#[derive(Debug, Clone)]
+pub(crate) struct Steps<'a> {
+    rest: &'a str,
+    begins: bool,
+    ended: bool,
+}
+
+impl<'a> Steps<'a> {
+    fn step(&mut self) -> Option<Step<'a>> {
+        let begins = std::mem::take(&mut self.begins);
+        if let Some(inside) = self.rest.strip_prefix('[') {
+            let (digits, rest) = inside.split_once(']')?;
+            self.rest = rest;
+            // WHY: `parse` alone would also take `+1`.
+            let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+            return all_digits.then(|| digits.parse().ok()).flatten().map(Step::Index);
+        }
+        let rest = if begins { self.rest } else { self.rest.strip_prefix('.')? };
+        let end = rest.find(['.', '[']).unwrap_or(rest.len());
+        let (name, rest) = rest.split_at(end);
+        self.rest = rest;
+        (!name.is_empty()).then_some(Step::Name(name))
+    }
+}
+
+impl<'a> Iterator for Steps<'a> {
+    type Item = Option<Step<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let step = self.step();
+        self.ended = step.is_none() || self.rest.is_empty();
+        Some(step)
+    }
+}

@@ -1,0 +1,261 @@
+//! MessagePack: values to bytes and back, and bytes of any origin to a value or an error.
+
+mod heap;
+mod noise;
+mod values;
+
+use heap::peak;
+use horus_core::message::DType;
+use horus_core::value::{
+    DECODED_BYTES_PER_BYTE, DEPTH_MAX, DecodeError, EncodeError, TYPED_ARRAY_EXT, TypedArray,
+    TypedArrayError, Value,
+};
+use noise::{Case, Rng, seeds};
+
+fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.chunks(2).map(byte).collect()
+}
+
+/// Values and the bytes that Python's `msgpack.packb` makes of the same (`ExtType` for the typed
+/// arrays), which programs in other languages and recorded files hold.
+fn golden() -> Vec<(Value, &'static str)> {
+    let matrix = TypedArray::from_slice(&[1_u16, 2, 3, 4]).with_shape(&[2, 2]).unwrap();
+    let state = Value::from([
+        ("name", Value::from("left_arm")),
+        ("gain", Value::from(0.5)),
+        ("ids", Value::from([1, -1, 300])),
+        ("raw", Value::from(b"\x00\xff")),
+        ("next", Value::Nil),
+        ("on", Value::from(true)),
+    ]);
+    vec![
+        (Value::Nil, "c0"),
+        (false.into(), "c2"),
+        (true.into(), "c3"),
+        (0.into(), "00"),
+        (127.into(), "7f"),
+        (128.into(), "cc 80"),
+        (255.into(), "cc ff"),
+        (256.into(), "cd 0100"),
+        (65_535.into(), "cd ffff"),
+        (65_536.into(), "ce 00010000"),
+        (u32::MAX.into(), "ce ffffffff"),
+        ((1_u64 << 32).into(), "cf 0000000100000000"),
+        (i64::MAX.into(), "cf 7fffffffffffffff"),
+        (u64::MAX.into(), "cf ffffffffffffffff"),
+        ((-1).into(), "ff"),
+        ((-32).into(), "e0"),
+        ((-33).into(), "d0 df"),
+        ((-128).into(), "d0 80"),
+        ((-129).into(), "d1 ff7f"),
+        ((-32_768).into(), "d1 8000"),
+        ((-32_769).into(), "d2 ffff7fff"),
+        (i32::MIN.into(), "d2 80000000"),
+        ((i64::from(i32::MIN) - 1).into(), "d3 ffffffff7fffffff"),
+        (i64::MIN.into(), "d3 8000000000000000"),
+        (1.5.into(), "cb 3ff8000000000000"),
+        ("".into(), "a0"),
+        ("ß".into(), "a2 c39f"),
+        (Vec::<u8>::new().into(), "c4 00"),
+        (vec![1_u8, 2].into(), "c4 02 0102"),
+        (Value::Array(Vec::new()), "90"),
+        (Value::Map(Vec::new()), "80"),
+        (Value::Ext(5, vec![7]), "d4 05 07"),
+        (Value::Ext(-1, vec![0; 8]), "d7 ff 0000000000000000"),
+        (Value::Ext(5, Vec::new()), "c7 00 05"),
+        (
+            TypedArray::from_slice(&[1.0_f32, -2.0]).into(),
+            "c7 0e 48 0b 01 02000000 0000803f 000000c0",
+        ),
+        (matrix.into(), "c7 12 48 03 02 02000000 02000000 0100 0200 0300 0400"),
+        (TypedArray::from_slice::<u8>(&[]).into(), "c7 06 48 01 01 00000000"),
+        (
+            state,
+            "86 a46e616d65 a86c6566745f61726d a46761696e cb3fe0000000000000 a3696473 93 01 ff \
+             cd012c a3726177 c40200ff a46e657874 c0 a26f6e c3",
+        ),
+    ]
+}
+
+#[test]
+fn values_have_the_golden_bytes() {
+    for (value, bytes) in golden() {
+        let bytes = hex(bytes);
+        assert_eq!(value.to_msgpack().unwrap(), bytes, "{value}");
+        assert_eq!(Value::decode(&bytes).unwrap(), value);
+    }
+}
+
+#[test]
+fn lengths_change_their_encoding_where_the_format_says() {
+    let text = |count| Value::String("a".repeat(count));
+    let array = |count| Value::Array(vec![Value::Nil; count]);
+    let map = |count| Value::Map(vec![(Value::Nil, Value::Nil); count]);
+    let ext = |count| Value::Ext(1, vec![0; count]);
+    let rows = [
+        (text(31), 1 + 31),
+        (text(32), 2 + 32),
+        (text(255), 2 + 255),
+        (text(256), 3 + 256),
+        (text(65_535), 3 + 65_535),
+        (text(65_536), 5 + 65_536),
+        (Value::Bytes(vec![0; 255]), 2 + 255),
+        (Value::Bytes(vec![0; 256]), 3 + 256),
+        (Value::Bytes(vec![0; 65_536]), 5 + 65_536),
+        (array(15), 1 + 15),
+        (array(16), 3 + 16),
+        (array(65_535), 3 + 65_535),
+        (array(65_536), 5 + 65_536),
+        (map(15), 1 + 30),
+        (map(16), 3 + 32),
+        (map(65_536), 5 + 2 * 65_536),
+        (ext(2), 2 + 2),
+        (ext(4), 2 + 4),
+        (ext(16), 2 + 16),
+        (ext(17), 3 + 17),
+        (ext(256), 4 + 256),
+        (ext(65_536), 6 + 65_536),
+    ];
+    for (value, bytes) in rows {
+        let encoded = value.to_msgpack().unwrap();
+        assert_eq!(encoded.len(), bytes, "{}", value.kind());
+        assert_eq!(Value::decode(&encoded).unwrap(), value);
+    }
+}
+
+#[test]
+fn what_is_encoded_is_decoded_bit_for_bit() {
+    for seed in seeds(3000) {
+        let _case = Case(seed);
+        let rng = &mut Rng(seed);
+        let value = values::value(rng, 5);
+        let bytes = value.to_msgpack().unwrap();
+        let decoded = Value::decode(&bytes).unwrap();
+        // WHY: bytes, not values, since a NaN does not equal itself.
+        assert_eq!(decoded.to_msgpack().unwrap(), bytes);
+        assert_eq!(decoded.to_string(), value.to_string());
+    }
+}
+
+#[test]
+fn encoding_into_too_little_room_says_how_much_is_needed() {
+    for seed in seeds(300) {
+        let _case = Case(seed);
+        let rng = &mut Rng(seed);
+        let value = values::value(rng, 3);
+        let bytes = value.to_msgpack().unwrap();
+        let room = rng.below(bytes.len());
+        let error = value.encode(&mut vec![0; room]).unwrap_err();
+        assert_eq!(error, EncodeError::TooSmall { needed: bytes.len(), room });
+        let mut slot = vec![0xee; bytes.len() + 3];
+        assert_eq!(value.encode(&mut slot), Ok(bytes.len()));
+        assert_eq!(slot[..bytes.len()], bytes);
+        assert_eq!(slot[bytes.len()..], [0xee; 3], "what lies behind is left alone");
+    }
+}
+
+#[test]
+fn encoding_into_a_slot_allocates_nothing() {
+    let value = values::value(&mut Rng(3), 5);
+    let mut slot = vec![0; value.encoded_bytes().unwrap()];
+    let (written, bytes) = peak(|| value.encode(&mut slot));
+    assert_eq!((written, bytes), (Ok(slot.len()), 0));
+}
+
+#[test]
+fn every_part_of_an_encoding_is_an_error_and_so_is_a_byte_more() {
+    for seed in seeds(300) {
+        let _case = Case(seed);
+        let mut bytes = values::value(&mut Rng(seed), 3).to_msgpack().unwrap();
+        for end in 0..bytes.len() {
+            let error = Value::decode(&bytes[..end]).unwrap_err();
+            assert!(matches!(error, DecodeError::Truncated { .. }), "{error}");
+        }
+        let at = bytes.len();
+        bytes.push(0xc0);
+        assert_eq!(Value::decode(&bytes), Err(DecodeError::Trailing { at, left: 1 }));
+    }
+}
+
+#[test]
+fn errors_name_the_place() {
+    let typed = |at, problem| DecodeError::TypedArray { at, problem };
+    let rows = [
+        ("", DecodeError::Truncated { at: 0, wanted: 1, left: 0 }),
+        ("92 01 c1", DecodeError::Reserved { at: 2 }),
+        ("91 a3 61 ff 62", DecodeError::Utf8 { at: 3 }),
+        ("92 01", DecodeError::Truncated { at: 1, wanted: 2, left: 1 }),
+        ("df ffffffff 00", DecodeError::Truncated { at: 5, wanted: 8_589_934_590, left: 1 }),
+        ("c6 00000004 00", DecodeError::Truncated { at: 5, wanted: 4, left: 1 }),
+        ("91 d5 48 01 00", typed(1, TypedArrayError::Size { found: 0 })),
+        ("d5 48 00 00", typed(0, TypedArrayError::DType { code: 0 })),
+        ("d5 48 01 21", typed(0, TypedArrayError::Dimensions { found: 33 })),
+        ("d5 48 01 01", typed(0, TypedArrayError::Header { found: 2 })),
+        ("d4 48 01", typed(0, TypedArrayError::Header { found: 1 })),
+        // 2^32 times 2^32 elements of 8 bytes: more than any memory has.
+        ("c7 0e 48 07 03 00000080 00000080 00000080", typed(0, TypedArrayError::Size { found: 0 })),
+    ];
+    for (bytes, error) in rows {
+        assert_eq!(Value::decode(&hex(bytes)), Err(error), "{bytes}");
+    }
+    assert_eq!(
+        DecodeError::Truncated { at: 1, wanted: 2, left: 1 }.to_string(),
+        "at byte 1: at least 2 more bytes are due, 1 are left"
+    );
+}
+
+fn nested(depth: usize) -> Value {
+    (1..depth).fold(Value::Array(Vec::new()), |inner, _| Value::Array(vec![inner]))
+}
+
+#[test]
+fn nesting_is_bounded_for_both_ends() {
+    let deepest = nested(DEPTH_MAX);
+    assert_eq!(Value::decode(&deepest.to_msgpack().unwrap()), Ok(deepest));
+    assert_eq!(nested(DEPTH_MAX + 1).to_msgpack(), Err(EncodeError::TooDeep));
+    let bytes = [vec![0x91; DEPTH_MAX + 1], vec![0xc0]].concat();
+    assert_eq!(Value::decode(&bytes), Err(DecodeError::TooDeep { at: DEPTH_MAX }));
+    let bytes = [0x81, 0xc0].repeat(1_000_000);
+    assert!(Value::decode(&bytes).is_err());
+}
+
+/// The worst that bytes can ask for: claims in claims, and values that take a single byte.
+#[test]
+fn memory_is_bounded_by_the_length_of_the_input() {
+    let claims = [0xdd, 0x00, 0x00, 0x40, 0x00].repeat(6000);
+    let pairs = [0xdf, 0x00, 0x00, 0x20, 0x00].repeat(6000);
+    let nils = [&[0xdc, 0xff, 0xff][..], &[0xc0; 65_535]].concat();
+    let ones = [&[0xdc, 0x40, 0x00][..], &[0xa1, b'a'].repeat(0x4000)].concat();
+    let empty = [&[0xdc, 0xff, 0xff][..], &[0x90; 65_535]].concat();
+    let scalar = [0xd5 + 1, 0x48, DType::U16.code(), 0, 1, 2];
+    let scalars = [&[0xdc, 0x40, 0x00][..], &scalar.repeat(0x4000)].concat();
+    let mut worst: f64 = 0.0;
+    for bytes in [claims, pairs, nils, ones, empty, scalars] {
+        let (decoded, heap) = peak(|| Value::decode(&bytes));
+        worst = worst.max(heap as f64 / bytes.len() as f64);
+        assert!(heap <= DECODED_BYTES_PER_BYTE * bytes.len(), "{heap} for {}", bytes.len());
+        drop(decoded);
+    }
+    println!("RESULT value_decode_heap: {worst:.2} bytes of heap for each byte at worst");
+    assert!(worst > 31.0, "the bound is sharp");
+}
+
+#[test]
+fn the_same_number_in_another_encoding_is_the_same_value() {
+    for bytes in ["05", "cc 05", "cd 0005", "ce 00000005", "cf 0000000000000005", "d0 05"] {
+        assert_eq!(Value::decode(&hex(bytes)), Ok(5.into()), "{bytes}");
+    }
+    for bytes in ["d1 0005", "d2 00000005", "d3 0000000000000005"] {
+        assert_eq!(Value::decode(&hex(bytes)), Ok(5.into()), "{bytes}");
+    }
+    assert_eq!(Value::decode(&hex("ca 3fc00000")), Ok(1.5.into()));
+    assert_eq!(Value::UInt(5).to_msgpack(), Value::Int(5).to_msgpack());
+}
+
+#[test]
+fn the_extension_of_typed_arrays_is_no_other_extension() {
+    let value = Value::Ext(TYPED_ARRAY_EXT, vec![1, 0, 7]);
+    assert_eq!(value.to_msgpack(), Err(EncodeError::ReservedExt));
+}
