@@ -163,7 +163,7 @@ impl From<LoanError> for SendError<()> {
 /// Why a message cannot be written to a slot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum EncodeError {
+pub enum WriteError {
     /// The slot is too short.
     #[error("the message has {bytes} bytes, and there is room for fewer")]
     TooLong {
@@ -178,7 +178,7 @@ pub enum EncodeError {
     },
 }
 
-impl EncodeError {
+impl WriteError {
     /// What the sender of the message is told, where a slot has `max` bytes.
     pub(crate) fn refuses(self, max: usize) -> SendError<()> {
         let message = ();

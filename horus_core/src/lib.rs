@@ -23,7 +23,7 @@ pub mod value;
 
 pub use error::{
     BorrowError, Error, LoanError, OpenError, RecvError, RecvTimeoutError, Result, SendError,
-    TopicError, WaitError, WaitSetFull,
+    TopicError, WaitError, WaitSetFull, WriteError,
 };
 
 /// What a robot program needs, in one `use`.
@@ -34,5 +34,8 @@ pub mod prelude {
     pub use crate::topic::{
         Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic, WaitSet,
     };
+    #[cfg(feature = "serde")]
+    pub use crate::value::Serde;
+    pub use crate::value::Value;
     pub use crate::{Error, RecvError, RecvTimeoutError, Result, SendError, TopicError, message};
 }

@@ -1,12 +1,42 @@
 //! Messages that end in as many data as they need: images, point clouds, tensors.
 
+mod audio_frame;
+mod buffer;
+mod bytes;
+mod compressed_image;
+mod depth_image;
+mod encoding;
+mod grid;
+mod image;
+mod point_cloud;
+mod raster;
+mod segmentation_mask;
+mod tensor;
+
 use std::fmt;
 use std::ops::Deref;
 
 use horus_shm::{RawLoan, RawSample, TypeInfo};
 
-use super::{Buffer, Message, Schema, Tail};
-use crate::error::{EncodeError, SendError};
+pub use audio_frame::{AudioFrame, AudioFrameHeader};
+pub use buffer::Buffer;
+pub use bytes::{Bytes, BytesHeader};
+pub use compressed_image::{CompressedImage, CompressedImageHeader};
+pub use depth_image::{DepthImage, DepthImageHeader};
+pub use encoding::Encoding;
+pub use grid::{
+    CostMap, CostMapHeader, Grid, MapMetaData, OccupancyGrid, OccupancyGridHeader,
+};
+pub use image::{Image, ImageHeader};
+pub use point_cloud::{
+    FieldView, POINT_FIELDS_MAX, PointCloud, PointCloudHeader, PointField,
+};
+pub use raster::Raster;
+pub use segmentation_mask::{SegmentationMask, SegmentationMaskHeader};
+pub use tensor::{TENSOR_DIMENSIONS_MAX, Tensor, TensorError, TensorHeader};
+
+use super::{Message, Schema, Tail};
+use crate::error::{SendError, WriteError};
 use crate::topic::{Encoded, encoded_payload, published_ns};
 
 /// The fixed part of a message whose data follow it: what they are, and how many.
@@ -215,7 +245,7 @@ impl<'a, H: Header> FramedLoan<'a, H> {
             bytes if bytes <= lent => Ok(bytes),
             wanted => Err(HeaderError::Length { message: H::NAME, found: lent, wanted }),
         });
-        let bytes = found.map_err(|error| EncodeError::from(error).refuses(0))?;
+        let bytes = found.map_err(|error| WriteError::from(error).refuses(0))?;
         loan.bytes_mut()[..start].copy_from_slice(bytemuck::bytes_of(&header));
         Ok(loan.publish(start + bytes)?)
     }
@@ -263,7 +293,7 @@ impl<H: Header> Encoded for Framed<H> {
         }
     }
 
-    fn encode(&self, slot: &mut [u8]) -> Result<usize, EncodeError> {
+    fn encode(&self, slot: &mut [u8]) -> Result<usize, WriteError> {
         match checked_data_bytes(&self.header)? {
             bytes if bytes == self.data().len() => {}
             wanted => {
@@ -273,7 +303,7 @@ impl<H: Header> Encoded for Framed<H> {
         }
         let start = size_of::<H>();
         let bytes = start + self.data().len();
-        let slot = slot.get_mut(..bytes).ok_or(EncodeError::TooLong { bytes: bytes as u64 })?;
+        let slot = slot.get_mut(..bytes).ok_or(WriteError::TooLong { bytes: bytes as u64 })?;
         slot[..start].copy_from_slice(bytemuck::bytes_of(&self.header));
         slot[start..].copy_from_slice(self.data());
         Ok(bytes)
@@ -339,7 +369,7 @@ pub enum HeaderError {
     },
 }
 
-impl From<HeaderError> for EncodeError {
+impl From<HeaderError> for WriteError {
     fn from(error: HeaderError) -> Self {
         Self::Unencodable { reason: error.to_string() }
     }

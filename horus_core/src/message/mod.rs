@@ -2,7 +2,6 @@
 //!
 //! [`message!`]: crate::message!
 
-mod buffer;
 mod control;
 mod dtype;
 mod framed;
@@ -13,13 +12,13 @@ mod sensor;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use buffer::Buffer;
 pub use bytemuck::{Pod, Zeroable};
 pub use control::{CmdVel, JOINTS_MAX, JointCommand};
 pub use dtype::{DType, Element};
 pub(crate) use dtype::{bf16_to_f32, f16_to_f32};
 pub use framed::{
-    Framed, FramedLoan, FramedSample, Header, HeaderError, LoanedData, SampleData, ViewError,
+    Buffer, Framed, FramedLoan, FramedSample, Header, HeaderError, LoanedData, SampleData,
+    ViewError,
 };
 pub use geometry::{Pose2D, Twist};
 pub use navigation::Odometry;

@@ -405,7 +405,7 @@ fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
         }
         fields.push(field);
     }
-    if fields.is_empty() {
+    if fields.is_empty() && tail.is_none() {
         return Err(error(5, "`field <path> <type> <offset> <count>`"));
     }
     Ok(ParsedSchema { name: name.to_owned(), size, align, fields, tail })

@@ -5,7 +5,7 @@ use horus_shm::{OpenError, RawConsumer, RawProducer, TypeInfo};
 
 use super::SendError;
 use super::payload::{Inbox, Outbox};
-use crate::error::EncodeError;
+use crate::error::WriteError;
 use crate::message::Buffer;
 
 /// Messages in a row that a receive finds unreadable before it says that there is none.
@@ -20,8 +20,8 @@ pub trait Encoded: Sized + Send + 'static {
     ///
     /// # Errors
     ///
-    /// [`EncodeError`]; the slot may hold anything then.
-    fn encode(&self, slot: &mut [u8]) -> Result<usize, EncodeError>;
+    /// [`WriteError`]; the slot may hold anything then.
+    fn encode(&self, slot: &mut [u8]) -> Result<usize, WriteError>;
 
     /// Reads the message in the first `bytes` bytes of `buffer`, which may be taken; `None` if
     /// there is no message in them.

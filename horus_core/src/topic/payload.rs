@@ -9,8 +9,9 @@ use super::SendError;
 use crate::message::{FieldKind, Message, Primitive};
 
 /// What a topic can carry: every [`Message`], which is copied as it is, and what has a length of
-/// its own: [`Framed`](crate::message::Framed) messages such as images, [`Value`](crate::Value),
-/// and [`Serde`](crate::message::Serde).
+/// its own: [`Framed`](crate::message::Framed) messages such as images,
+/// [`Value`](crate::value::Value)s, and any type of `serde` as
+/// [`Serde`](crate::value::Serde).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be carried by a topic",
     label = "neither plain data of a fixed size nor something that is encoded",

@@ -29,6 +29,7 @@ mod convert;
 mod error;
 mod msgpack;
 mod path;
+mod payload;
 #[cfg(feature = "serde")]
 mod serde_codec;
 #[cfg(feature = "serde")]
@@ -38,6 +39,9 @@ mod typed;
 
 pub use error::{DecodeError, EncodeError};
 pub use msgpack::{DECODED_BYTES_PER_BYTE, DEPTH_MAX, TYPED_ARRAY_EXT};
+pub use payload::MSGPACK_SCHEMA;
+#[cfg(feature = "serde")]
+pub use payload::Serde;
 #[cfg(feature = "serde")]
 pub use serde_codec::{decode_serde, encode_serde};
 pub use typed::{TYPED_DIMENSIONS_MAX, TypedArray, TypedArrayError};

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use horus_core::message::Message;
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
-use horus_core::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder};
+use horus_core::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder};
+use horus_shm::{OnStalled, RawProducer, Request, Segment, TopicName};
 use tempfile::TempDir;
 
 pub struct Private {
@@ -34,16 +34,23 @@ impl Private {
         &self.namespace
     }
 
-    pub fn builder<T: Message>(&self, topic: &str) -> TopicBuilder<T> {
+    pub fn builder<T: Payload>(&self, topic: &str) -> TopicBuilder<T> {
         Topic::builder(topic).namespace(&self.namespace)
     }
 
-    pub fn publisher<T: Message>(&self, topic: &str, qos: Qos) -> Publisher<T> {
+    pub fn publisher<T: Payload>(&self, topic: &str, qos: Qos) -> Publisher<T> {
         self.builder(topic).qos(qos).publisher().unwrap()
     }
 
-    pub fn subscriber<T: Message>(&self, topic: &str, qos: Qos) -> Subscriber<T> {
+    pub fn subscriber<T: Payload>(&self, topic: &str, qos: Qos) -> Subscriber<T> {
         self.builder(topic).qos(qos).subscriber().unwrap()
+    }
+
+    /// A publisher that can write any bytes into a topic of `T` that is there.
+    pub fn raw_producer<T: Payload>(&self, topic: &str) -> RawProducer {
+        let (name, request) = (TopicName::new(topic).unwrap(), Request::new(T::type_info()));
+        let segment = Segment::open(&self.namespace, &name, &request).unwrap();
+        RawProducer::new(segment, OnStalled::Full).unwrap()
     }
 
     /// The files that topics have at the moment.

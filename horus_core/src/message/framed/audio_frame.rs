@@ -1,0 +1,80 @@
+//! Sound, a piece at a time.
+
+use super::{Framed, Header};
+use crate::message::{DType, FrameId, Primitive, Tail, timestamp_now_ns};
+
+crate::message! {
+    /// The fixed part of an [`AudioFrame`].
+    #[derive(Default)]
+    pub struct AudioFrameHeader {
+        /// When the first sample was taken, CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Samples of each channel: count.
+        pub samples: u64,
+        /// Samples of each channel in a second: hertz.
+        pub sample_rate: u32,
+        /// Channels: count.
+        pub channels: u16,
+        /// Type of a sample, the code of a [`DType`]: no unit.
+        pub dtype: u8,
+        /// 0: no unit.
+        pub _reserved0: u8,
+        /// The frame of the microphone: no unit.
+        pub frame_id: FrameId,
+        /// 0: no unit.
+        pub _reserved1: u64,
+    }
+}
+layout! {
+    AudioFrameHeader = 64 {
+        timestamp_ns: 0, samples: 8, sample_rate: 16, channels: 20, dtype: 22, _reserved0: 23,
+        frame_id: 24, _reserved1: 56,
+    }
+}
+
+/// Some samples of each channel, not compressed, the channels of a sample side by side.
+///
+/// ```
+/// use horus_core::message::{AudioFrame, AudioFrameHeader, DType};
+///
+/// let header = AudioFrameHeader::new(DType::I16, 2, 48_000, 480);
+/// let mut frame = AudioFrame::zeroed(header)?;
+/// frame.data_as_mut::<[i16; 2]>()?[0] = [1000, -1000];
+/// assert_eq!((frame.data().len(), frame.seconds()), (1920, 0.01));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type AudioFrame<D = super::Buffer> = Framed<AudioFrameHeader, D>;
+
+impl AudioFrameHeader {
+    /// The header of so many samples of each channel at a rate in hertz, stamped with the current
+    /// time.
+    #[must_use]
+    pub fn new(dtype: DType, channels: u16, sample_rate: u32, samples: u64) -> Self {
+        let (timestamp_ns, dtype) = (timestamp_now_ns(), dtype.code());
+        Self { timestamp_ns, samples, sample_rate, channels, dtype, ..Self::default() }
+    }
+
+    /// How long it sounds, in seconds; 0 without a rate.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        match self.sample_rate {
+            0 => 0.0,
+            rate => self.samples as f64 / f64::from(rate),
+        }
+    }
+}
+
+impl Header for AudioFrameHeader {
+    const NAME: &str = "AudioFrame";
+    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
+
+    fn data_bytes(&self) -> u64 {
+        let size = DType::from_code(self.dtype).map_or(0, DType::size) as u64;
+        self.samples.saturating_mul(u64::from(self.channels) * size)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        DType::from_code(self.dtype).map(|_| ()).ok_or(format!("samples of type {}", self.dtype))
+    }
+}

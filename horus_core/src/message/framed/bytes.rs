@@ -1,0 +1,55 @@
+//! Plain bytes, with a name for what they are.
+
+use super::{Framed, Header};
+use crate::message::{Primitive, Tail, Text, timestamp_now_ns};
+
+crate::message! {
+    /// The fixed part of [`Bytes`].
+    #[derive(Default)]
+    pub struct BytesHeader {
+        /// When they were made, CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Length of the data that follow: bytes.
+        pub bytes: u64,
+        /// What the data are, best as a media type such as `application/cbor`: no unit.
+        pub format: Text<48>,
+    }
+}
+layout! { BytesHeader = 64 { timestamp_ns: 0, bytes: 8, format: 16 } }
+
+/// Bytes of any number and meaning.
+///
+/// ```
+/// use horus_core::message::{Bytes, BytesHeader, Text};
+///
+/// let header = BytesHeader::new(3).of_format(Text::literal("text/plain"));
+/// let bytes = Bytes::new(header, b"abc")?;
+/// assert_eq!((bytes.data(), bytes.format.as_str()), (&b"abc"[..], "text/plain"));
+/// # Ok::<(), horus_core::message::HeaderError>(())
+/// ```
+pub type Bytes<D = super::Buffer> = Framed<BytesHeader, D>;
+
+impl BytesHeader {
+    /// The header of so many bytes, stamped with the current time.
+    #[must_use]
+    pub fn new(bytes: u64) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), bytes, format: Text::EMPTY }
+    }
+
+    /// Says what the data are.
+    #[must_use]
+    pub const fn of_format(mut self, format: Text<48>) -> Self {
+        self.format = format;
+        self
+    }
+}
+
+impl Header for BytesHeader {
+    const NAME: &str = "Bytes";
+    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
+
+    fn data_bytes(&self) -> u64 {
+        self.bytes
+    }
+}

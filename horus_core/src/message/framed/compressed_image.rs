@@ -1,0 +1,67 @@
+//! Images as a codec left them.
+
+use super::{Framed, Header};
+use crate::message::{FrameId, Primitive, Tail, Text, timestamp_now_ns};
+
+crate::message! {
+    /// The fixed part of a [`CompressedImage`].
+    #[derive(Default)]
+    pub struct CompressedImageHeader {
+        /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Length of the compressed data that follow: bytes.
+        pub bytes: u64,
+        /// The codec, as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`: no
+        /// unit.
+        pub format: Text<64>,
+        /// The optical frame of the camera (z forward, x right, y down): no unit.
+        pub frame_id: FrameId,
+        /// Zeros: no unit.
+        pub _reserved: [u8; 16],
+    }
+}
+layout! {
+    CompressedImageHeader = 128 {
+        timestamp_ns: 0, bytes: 8, format: 16, frame_id: 80, _reserved: 112,
+    }
+}
+
+/// An image as a codec left it, as `sensor_msgs/CompressedImage`.
+///
+/// Whoever does not know the length before the codec is done lends a slot for the longest one, and
+/// then writes the true length into the header: the message is published that short.
+///
+/// ```no_run
+/// use horus_core::message::{CompressedImage, CompressedImageHeader, Text};
+/// use horus_core::prelude::*;
+///
+/// # fn compress(_: &mut [u8]) -> usize { 0 }
+/// # fn main() -> horus_core::Result<()> {
+/// let mut camera: Publisher<CompressedImage> = Publisher::new("camera/jpeg")?;
+/// let header = CompressedImageHeader::new(Text::literal("jpeg"), 500_000);
+/// let mut image = camera.loan(header)?;
+/// let bytes = compress(image.data_mut());
+/// image.header_mut().bytes = bytes as u64;
+/// image.publish()?;
+/// # Ok(())
+/// # }
+/// ```
+pub type CompressedImage<D = super::Buffer> = Framed<CompressedImageHeader, D>;
+
+impl CompressedImageHeader {
+    /// The header of so many bytes that this codec made, stamped with the current time.
+    #[must_use]
+    pub fn new(format: Text<64>, bytes: u64) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), bytes, format, ..Self::default() }
+    }
+}
+
+impl Header for CompressedImageHeader {
+    const NAME: &str = "CompressedImage";
+    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
+
+    fn data_bytes(&self) -> u64 {
+        self.bytes
+    }
+}

@@ -1,0 +1,147 @@
+//! Depth images: how far away what a pixel shows is.
+
+use super::{Encoding, Framed, Header, Raster};
+use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
+
+crate::message! {
+    /// The fixed part of a [`DepthImage`].
+    #[derive(Default)]
+    pub struct DepthImageHeader {
+        /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Rows: count.
+        pub height: u32,
+        /// Columns: count.
+        pub width: u32,
+        /// From one row to the next: bytes.
+        pub step: u32,
+        /// What a depth of 1 in the data is, 0.001 for millimetres: metres.
+        pub unit: f32,
+        /// Smaller depths are not valid: metres.
+        pub range_min: f32,
+        /// Larger depths are not valid: metres.
+        pub range_max: f32,
+        /// `16UC1` or `32FC1` (REP-118), in the byte order of the machine: no unit.
+        pub encoding: Text<16>,
+        /// The optical frame of the camera (z forward, x right, y down): no unit.
+        pub frame_id: FrameId,
+        /// Zeros: no unit.
+        pub _reserved: [u8; 48],
+    }
+}
+layout! {
+    DepthImageHeader = 128 {
+        timestamp_ns: 0, height: 8, width: 12, step: 16, unit: 20, range_min: 24, range_max: 28,
+        encoding: 32, frame_id: 48, _reserved: 80,
+    }
+}
+
+/// Depths along the optical axis, as the images that REP-118 describes: whole numbers of which 0
+/// means that nothing was measured, or floats of which NaN does.
+///
+/// ```
+/// use horus_core::message::{DepthImage, DepthImageHeader};
+///
+/// let mut depth = DepthImage::zeroed(DepthImageHeader::millimetres(2, 1))?;
+/// depth.data_as_mut::<u16>()?[1] = 1500;
+/// assert_eq!((depth.metres(0, 0), depth.metres(1, 0)), (None, Some(1.5)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type DepthImage<D = super::Buffer> = Framed<DepthImageHeader, D>;
+
+impl DepthImageHeader {
+    /// The header of an image of 16-bit millimetres without padding, stamped with the current time.
+    #[must_use]
+    pub fn millimetres(width: u32, height: u32) -> Self {
+        Self::of(Encoding::TYPE_16UC1, 0.001, width, height)
+    }
+
+    /// The header of an image of 32-bit floats in metres without padding, stamped with the current
+    /// time.
+    #[must_use]
+    pub fn metres(width: u32, height: u32) -> Self {
+        Self::of(Encoding::TYPE_32FC1, 1.0, width, height)
+    }
+
+    fn of(encoding: Encoding, unit: f32, width: u32, height: u32) -> Self {
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            height,
+            width,
+            step: width.saturating_mul(encoding.pixel_bytes() as u32),
+            unit,
+            range_max: f32::INFINITY,
+            encoding: encoding.text(),
+            ..Self::default()
+        }
+    }
+
+    /// Sets what the camera can measure, in metres.
+    #[must_use]
+    pub const fn with_range(mut self, min: f32, max: f32) -> Self {
+        (self.range_min, self.range_max) = (min, max);
+        self
+    }
+
+    /// Sets the frame of the camera.
+    #[must_use]
+    pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
+        self.frame_id = frame_id;
+        self
+    }
+
+    fn dtype(&self) -> Option<DType> {
+        let encoding = Encoding::from_name(self.encoding.as_str())?;
+        let known = [Encoding::TYPE_16UC1, Encoding::MONO16, Encoding::TYPE_32FC1];
+        known.contains(&encoding).then(|| encoding.dtype())
+    }
+}
+
+impl<D: AsRef<[u8]>> Framed<DepthImageHeader, D> {
+    /// The depth of a pixel in metres; `None` outside the image, and where nothing valid was
+    /// measured.
+    pub fn metres(&self, x: u32, y: u32) -> Option<f32> {
+        let pixel = self.pixel(x, y)?;
+        let raw = match self.dtype()? {
+            DType::U16 => f32::from(u16::from_ne_bytes(pixel.try_into().ok()?)),
+            _ => f32::from_ne_bytes(pixel.try_into().ok()?),
+        };
+        let depth = raw * self.unit;
+        let is_valid = raw > 0.0 && (self.range_min..=self.range_max).contains(&depth);
+        (is_valid && depth.is_finite()).then_some(depth)
+    }
+}
+
+impl Header for DepthImageHeader {
+    const NAME: &str = "DepthImage";
+    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const MAX_MESSAGE_BYTES: u64 = 2 * 1024 * 1024;
+
+    fn data_bytes(&self) -> u64 {
+        self.rows_bytes()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let encoding = self.encoding.as_str();
+        self.dtype().ok_or(format!("its encoding is '{encoding}', not 16UC1 or 32FC1"))?;
+        self.check_rows()
+    }
+}
+
+impl Raster for DepthImageHeader {
+    fn width(&self) -> u32 {
+        self.width
+    }
+
+    fn height(&self) -> u32 {
+        self.height
+    }
+
+    fn step(&self) -> u32 {
+        self.step
+    }
+
+    fn pixel_bytes(&self) -> Option<usize> {
+        self.dtype().map(DType::size)
+    }
+}

@@ -1,0 +1,98 @@
+//! How the pixels of an image are stored, by the names that ROS has for it.
+
+use std::fmt;
+
+use crate::message::{DType, Text};
+
+/// How a pixel is stored: so many channels of one type, side by side.
+///
+/// The names are those of `sensor_msgs/image_encodings.hpp`. Formats whose channels lie in planes
+/// of their own (`nv21`, `nv24`) are none of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Encoding {
+    name: &'static str,
+    dtype: DType,
+    channels: u8,
+}
+
+macro_rules! encodings {
+    ($($constant:ident $name:literal $dtype:ident $channels:literal),+ $(,)?) => {
+        impl Encoding {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                pub const $constant: Self =
+                    Self { name: $name, dtype: DType::$dtype, channels: $channels };
+            )+
+
+            /// Every encoding.
+            pub const ALL: &[Self] = &[$(Self::$constant),+];
+        }
+    };
+}
+
+encodings! {
+    RGB8 "rgb8" U8 3, RGBA8 "rgba8" U8 4, RGB16 "rgb16" U16 3, RGBA16 "rgba16" U16 4,
+    BGR8 "bgr8" U8 3, BGRA8 "bgra8" U8 4, BGR16 "bgr16" U16 3, BGRA16 "bgra16" U16 4,
+    MONO8 "mono8" U8 1, MONO16 "mono16" U16 1,
+    BAYER_RGGB8 "bayer_rggb8" U8 1, BAYER_BGGR8 "bayer_bggr8" U8 1,
+    BAYER_GBRG8 "bayer_gbrg8" U8 1, BAYER_GRBG8 "bayer_grbg8" U8 1,
+    BAYER_RGGB16 "bayer_rggb16" U16 1, BAYER_BGGR16 "bayer_bggr16" U16 1,
+    BAYER_GBRG16 "bayer_gbrg16" U16 1, BAYER_GRBG16 "bayer_grbg16" U16 1,
+    YUV422 "yuv422" U8 2, UYVY "uyvy" U8 2, YUV422_YUY2 "yuv422_yuy2" U8 2, YUYV "yuyv" U8 2,
+    TYPE_8UC1 "8UC1" U8 1, TYPE_8UC2 "8UC2" U8 2, TYPE_8UC3 "8UC3" U8 3, TYPE_8UC4 "8UC4" U8 4,
+    TYPE_8SC1 "8SC1" I8 1, TYPE_8SC2 "8SC2" I8 2, TYPE_8SC3 "8SC3" I8 3, TYPE_8SC4 "8SC4" I8 4,
+    TYPE_16UC1 "16UC1" U16 1, TYPE_16UC2 "16UC2" U16 2,
+    TYPE_16UC3 "16UC3" U16 3, TYPE_16UC4 "16UC4" U16 4,
+    TYPE_16SC1 "16SC1" I16 1, TYPE_16SC2 "16SC2" I16 2,
+    TYPE_16SC3 "16SC3" I16 3, TYPE_16SC4 "16SC4" I16 4,
+    TYPE_32SC1 "32SC1" I32 1, TYPE_32SC2 "32SC2" I32 2,
+    TYPE_32SC3 "32SC3" I32 3, TYPE_32SC4 "32SC4" I32 4,
+    TYPE_32FC1 "32FC1" F32 1, TYPE_32FC2 "32FC2" F32 2,
+    TYPE_32FC3 "32FC3" F32 3, TYPE_32FC4 "32FC4" F32 4,
+    TYPE_64FC1 "64FC1" F64 1, TYPE_64FC2 "64FC2" F64 2,
+    TYPE_64FC3 "64FC3" F64 3, TYPE_64FC4 "64FC4" F64 4,
+}
+
+impl Encoding {
+    /// The encoding of this name, or `None` if it is none of these.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|encoding| encoding.name == name)
+    }
+
+    /// The name in a message.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// The name as a field of a message.
+    #[must_use]
+    pub const fn text(self) -> Text<16> {
+        Text::literal(self.name)
+    }
+
+    /// The type of one channel.
+    #[must_use]
+    pub const fn dtype(self) -> DType {
+        self.dtype
+    }
+
+    /// Channels of a pixel.
+    #[must_use]
+    pub const fn channels(self) -> usize {
+        self.channels as usize
+    }
+
+    /// Bytes of a pixel.
+    #[must_use]
+    pub const fn pixel_bytes(self) -> usize {
+        self.dtype.size() * self.channels as usize
+    }
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}

@@ -1,0 +1,265 @@
+//! Maps made of square cells.
+
+use super::{Framed, Header};
+use crate::message::{FrameId, Primitive, Tail, Text, timestamp_now_ns};
+
+crate::message! {
+    /// Size and place of a map, as `nav_msgs/MapMetaData`.
+    pub struct MapMetaData {
+        /// When the map was made, CLOCK_REALTIME: nanoseconds.
+        pub map_load_time_ns: u64,
+        /// Side of a cell: metres.
+        pub resolution: f32,
+        /// Cells along x: count.
+        pub width: u32,
+        /// Cells along y: count.
+        pub height: u32,
+        /// 0: no unit.
+        pub _reserved: u32,
+        /// Position of the outer corner of cell (0, 0) in the map's frame, x, y, z: metres.
+        pub origin_position: [f64; 3],
+        /// Rotation of the grid in the map's frame, a unit quaternion x, y, z, w: no unit.
+        pub origin_orientation: [f64; 4],
+    }
+}
+layout! {
+    MapMetaData = 80 {
+        map_load_time_ns: 0, resolution: 8, width: 12, height: 16, _reserved: 20,
+        origin_position: 24, origin_orientation: 48,
+    }
+}
+
+impl MapMetaData {
+    /// A map of so many cells with sides of `resolution` metres, whose corner is at x, y in
+    /// metres, not rotated.
+    #[must_use]
+    pub fn new(width: u32, height: u32, resolution: f32, [x, y]: [f64; 2]) -> Self {
+        Self { resolution, width, height, origin_position: [x, y, 0.0], ..Self::default() }
+    }
+
+    /// Cosine and sine of the rotation about z, whatever a peer wrote; of none if that is none.
+    fn heading(&self) -> (f64, f64) {
+        let [x, y, z, w] = self.origin_orientation;
+        // The first column of the quaternion's matrix, which holds for any length but 0.
+        let (cos, sin) = (w * w + x * x - y * y - z * z, 2.0 * (x * y + w * z));
+        let length = cos.hypot(sin);
+        if length > 0.0 && length.is_finite() { (cos / length, sin / length) } else { (1.0, 0.0) }
+    }
+}
+
+impl Default for MapMetaData {
+    /// No cells, at the origin, not rotated.
+    fn default() -> Self {
+        Self {
+            map_load_time_ns: 0,
+            resolution: 0.0,
+            width: 0,
+            height: 0,
+            _reserved: 0,
+            origin_position: [0.0; 3],
+            origin_orientation: [0.0, 0.0, 0.0, 1.0],
+        }
+    }
+}
+
+crate::message! {
+    /// The fixed part of an [`OccupancyGrid`].
+    #[derive(Default)]
+    pub struct OccupancyGridHeader {
+        /// When the content held, CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// The frame of the map: no unit.
+        pub frame_id: FrameId,
+        /// Size and place.
+        pub info: MapMetaData,
+        /// 0: no unit.
+        pub _reserved: u64,
+    }
+}
+layout! { OccupancyGridHeader = 128 { timestamp_ns: 0, frame_id: 8, info: 40, _reserved: 120 } }
+
+crate::message! {
+    /// The fixed part of a [`CostMap`].
+    #[derive(Default)]
+    pub struct CostMapHeader {
+        /// When the content held, CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// The frame of the map: no unit.
+        pub frame_id: FrameId,
+        /// Size and place.
+        pub info: MapMetaData,
+        /// Which layer of the costs it is, as `master`: no unit.
+        pub layer: Text<32>,
+        /// Zeros: no unit.
+        pub _reserved: [u8; 40],
+    }
+}
+layout! {
+    CostMapHeader = 192 { timestamp_ns: 0, frame_id: 8, info: 40, layer: 120, _reserved: 152 }
+}
+
+/// How likely cells are occupied, as `nav_msgs/OccupancyGrid`: a byte each, 0 to 100 in percent,
+/// −1 if unknown. Cell (0, 0) comes first, then along x.
+///
+/// ```
+/// use horus_core::message::{MapMetaData, OccupancyGrid, OccupancyGridHeader};
+///
+/// let info = MapMetaData::new(200, 100, 0.05, [-5.0, -2.5]);
+/// let mut map = OccupancyGrid::zeroed(OccupancyGridHeader::new(info))?;
+/// let (x, y) = map.cell_at(0.0, 0.0).unwrap();
+/// *map.cell_mut(x, y).unwrap() = OccupancyGridHeader::OCCUPIED;
+/// assert_eq!((x, y, map.cell(100, 50)), (100, 50, Some(100)));
+/// assert_eq!(map.cell_at(5.1, 0.0), None);
+/// # Ok::<(), horus_core::message::HeaderError>(())
+/// ```
+pub type OccupancyGrid<D = super::Buffer> = Framed<OccupancyGridHeader, D>;
+
+/// What it costs a robot to be in a cell, as `nav2_msgs/Costmap`: a byte each, 0 to 252, with
+/// constants of [`CostMapHeader`] for the rest. Cell (0, 0) comes first, then along x.
+pub type CostMap<D = super::Buffer> = Framed<CostMapHeader, D>;
+
+/// The fixed part of a map of cells.
+pub trait Grid: Header {
+    /// What a cell is.
+    type Cell: bytemuck::Pod;
+
+    /// Size and place.
+    fn info(&self) -> &MapMetaData;
+}
+
+impl OccupancyGridHeader {
+    /// Of a cell that is free.
+    pub const FREE: i8 = 0;
+    /// Of a cell that is occupied.
+    pub const OCCUPIED: i8 = 100;
+    /// Of a cell of which nothing is known.
+    pub const UNKNOWN: i8 = -1;
+
+    /// The header of a map in the frame `map`, stamped with the current time.
+    #[must_use]
+    pub fn new(info: MapMetaData) -> Self {
+        let (timestamp_ns, frame_id) = (timestamp_now_ns(), FrameId::literal("map"));
+        Self { timestamp_ns, frame_id, info, _reserved: 0 }
+    }
+
+    /// Sets the frame of the map.
+    #[must_use]
+    pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
+        self.frame_id = frame_id;
+        self
+    }
+}
+
+impl CostMapHeader {
+    /// Of a cell that costs nothing.
+    pub const FREE_SPACE: u8 = 0;
+    /// Of a cell in which a round robot's centre would mean a collision.
+    pub const INSCRIBED_INFLATED_OBSTACLE: u8 = 253;
+    /// Of a cell with an obstacle.
+    pub const LETHAL_OBSTACLE: u8 = 254;
+    /// Of a cell of which nothing is known.
+    pub const NO_INFORMATION: u8 = 255;
+
+    /// The header of a map of the layer `master` in the frame `map`, stamped with the current time.
+    #[must_use]
+    pub fn new(info: MapMetaData) -> Self {
+        let (timestamp_ns, frame_id) = (timestamp_now_ns(), FrameId::literal("map"));
+        Self { timestamp_ns, frame_id, info, layer: Text::literal("master"), _reserved: [0; 40] }
+    }
+
+    /// Sets the frame of the map.
+    #[must_use]
+    pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
+        self.frame_id = frame_id;
+        self
+    }
+}
+
+impl Header for OccupancyGridHeader {
+    const NAME: &str = "OccupancyGrid";
+    const TAIL: Tail = Tail { name: "data", primitive: Primitive::I8 };
+    const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
+
+    fn data_bytes(&self) -> u64 {
+        u64::from(self.info.width) * u64::from(self.info.height)
+    }
+}
+
+impl Grid for OccupancyGridHeader {
+    type Cell = i8;
+
+    fn info(&self) -> &MapMetaData {
+        &self.info
+    }
+}
+
+impl Header for CostMapHeader {
+    const NAME: &str = "CostMap";
+    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
+
+    fn data_bytes(&self) -> u64 {
+        u64::from(self.info.width) * u64::from(self.info.height)
+    }
+}
+
+impl Grid for CostMapHeader {
+    type Cell = u8;
+
+    fn info(&self) -> &MapMetaData {
+        &self.info
+    }
+}
+
+impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
+    /// The cells: along x, then along y.
+    pub fn cells(&self) -> &[H::Cell] {
+        self.data_as().unwrap_or_default()
+    }
+
+    /// A cell; `None` outside the map.
+    pub fn cell(&self, x: u32, y: u32) -> Option<H::Cell> {
+        self.cells().get(self.index(x, y)?).copied()
+    }
+
+    /// The cell that holds a point of the map's frame, in metres; `None` outside the map.
+    pub fn cell_at(&self, x: f64, y: f64) -> Option<(u32, u32)> {
+        let info = self.info();
+        let (dx, dy) = (x - info.origin_position[0], y - info.origin_position[1]);
+        let (cos, sin) = info.heading();
+        let side = f64::from(info.resolution);
+        let place = [(cos * dx + sin * dy) / side, (cos * dy - sin * dx) / side];
+        let [x, y] = place.map(|place| (place >= 0.0).then_some(place as u64));
+        let (x, y) = (u32::try_from(x?).ok()?, u32::try_from(y?).ok()?);
+        self.index(x, y).map(|_| (x, y))
+    }
+
+    /// The centre of a cell in the map's frame, in metres; also of cells outside the map.
+    pub fn centre_of(&self, x: u32, y: u32) -> [f64; 2] {
+        let info = self.info();
+        let side = f64::from(info.resolution);
+        let [dx, dy] = [x, y].map(|cell| (f64::from(cell) + 0.5) * side);
+        let (cos, sin) = info.heading();
+        let [x, y, _] = info.origin_position;
+        [x + cos * dx - sin * dy, y + sin * dx + cos * dy]
+    }
+
+    fn index(&self, x: u32, y: u32) -> Option<usize> {
+        let info = self.info();
+        (x < info.width && y < info.height)
+            .then(|| y as usize * info.width as usize + x as usize)
+    }
+}
+
+impl<H: Grid, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
+    /// The cells, to be written.
+    pub fn cells_mut(&mut self) -> &mut [H::Cell] {
+        self.data_as_mut().unwrap_or_default()
+    }
+
+    /// A cell, to be written; `None` outside the map.
+    pub fn cell_mut(&mut self, x: u32, y: u32) -> Option<&mut H::Cell> {
+        let index = self.index(x, y)?;
+        self.cells_mut().get_mut(index)
+    }
+}

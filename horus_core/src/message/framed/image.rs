@@ -1,0 +1,130 @@
+//! Images: rows of pixels.
+
+use super::{Encoding, Framed, Header, Raster};
+use crate::message::{FrameId, Primitive, Tail, Text, timestamp_now_ns};
+
+crate::message! {
+    /// The fixed part of an [`Image`].
+    #[derive(Default)]
+    pub struct ImageHeader {
+        /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Rows: count.
+        pub height: u32,
+        /// Columns: count.
+        pub width: u32,
+        /// From one row to the next: bytes.
+        pub step: u32,
+        /// 1 if channels of several bytes have the highest one first, else 0: no unit.
+        pub is_bigendian: u8,
+        /// Zeros: no unit.
+        pub _reserved0: [u8; 3],
+        /// How a pixel is stored, by ROS's names, see [`Encoding`]: no unit.
+        pub encoding: Text<16>,
+        /// The optical frame of the camera (z forward, x right, y down): no unit.
+        pub frame_id: FrameId,
+        /// Zeros: no unit.
+        pub _reserved1: [u8; 56],
+    }
+}
+layout! {
+    ImageHeader = 128 {
+        timestamp_ns: 0, height: 8, width: 12, step: 16, is_bigendian: 20, _reserved0: 21,
+        encoding: 24, frame_id: 40, _reserved1: 72,
+    }
+}
+
+/// An image that is not compressed, as `sensor_msgs/Image`: the top row first, the left pixel
+/// first.
+///
+/// ```
+/// # fn main() -> horus_core::Result<()> {
+/// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+/// # // SAFETY: this program has one thread.
+/// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
+/// use horus_core::message::{Encoding, Image, ImageHeader};
+/// use horus_core::prelude::*;
+///
+/// let mut camera: Publisher<Image> = Publisher::new("camera/rgb")?;
+/// let mut viewer: Subscriber<Image> = Subscriber::new("camera/rgb")?;
+///
+/// // Written in shared memory …
+/// let mut image = camera.loan(ImageHeader::new(640, 480, Encoding::RGB8))?;
+/// image.data_mut().fill(0);
+/// image.pixel_mut(320, 240).unwrap().copy_from_slice(&[255, 0, 0]);
+/// image.publish()?;
+///
+/// // … and read there.
+/// let image = viewer.borrow()?.expect("an image was published");
+/// assert_eq!((image.width, image.height), (640, 480));
+/// assert_eq!(image.pixel(320, 240), Some(&[255, 0, 0][..]));
+/// # Ok(())
+/// # }
+/// ```
+pub type Image<D = super::Buffer> = Framed<ImageHeader, D>;
+
+impl ImageHeader {
+    /// The header of an image of so many columns and rows, without padding, stamped with the
+    /// current time. `step` saturates.
+    #[must_use]
+    pub fn new(width: u32, height: u32, encoding: Encoding) -> Self {
+        let step = width.saturating_mul(encoding.pixel_bytes() as u32);
+        Self { encoding: encoding.text(), ..Self::default() }.sized(width, height, step)
+    }
+
+    /// Sets the frame of the camera.
+    #[must_use]
+    pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
+        self.frame_id = frame_id;
+        self
+    }
+
+    /// Puts rows so many bytes apart.
+    #[must_use]
+    pub const fn with_step(mut self, step: u32) -> Self {
+        self.step = step;
+        self
+    }
+
+    fn sized(self, width: u32, height: u32, step: u32) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), width, height, step, ..self }
+    }
+
+    /// How a pixel is stored, if this program knows the name.
+    #[must_use]
+    pub fn encoding(&self) -> Option<Encoding> {
+        Encoding::from_name(self.encoding.as_str())
+    }
+}
+
+impl Header for ImageHeader {
+    const NAME: &str = "Image";
+    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
+
+    fn data_bytes(&self) -> u64 {
+        self.rows_bytes()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.check_rows()
+    }
+}
+
+impl Raster for ImageHeader {
+    fn width(&self) -> u32 {
+        self.width
+    }
+
+    fn height(&self) -> u32 {
+        self.height
+    }
+
+    fn step(&self) -> u32 {
+        self.step
+    }
+
+    fn pixel_bytes(&self) -> Option<usize> {
+        self.encoding().map(Encoding::pixel_bytes)
+    }
+}

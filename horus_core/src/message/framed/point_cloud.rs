@@ -1,0 +1,227 @@
+//! Point clouds: points with named numbers.
+
+use super::{Framed, Header};
+use crate::message::{
+    DType, Element, FrameId, Primitive, Tail, Text, Zeroable, timestamp_now_ns,
+};
+
+/// The most fields of a point.
+pub const POINT_FIELDS_MAX: usize = 16;
+
+crate::message! {
+    /// One number, or array of numbers, in each point, as `sensor_msgs/PointField`.
+    #[derive(Default)]
+    pub struct PointField {
+        /// `x`, `y`, `z`, `rgb`, `intensity`, `ring`, …: no unit.
+        pub name: Text<16>,
+        /// From the start of a point: bytes.
+        pub offset: u32,
+        /// Numbers side by side: count.
+        pub count: u32,
+        /// Type of one number, the code of a [`DType`]: no unit.
+        pub dtype: u8,
+        /// Zeros: no unit.
+        pub _reserved: [u8; 7],
+    }
+}
+layout! { PointField = 32 { name: 0, offset: 16, count: 20, dtype: 24, _reserved: 25 } }
+
+crate::message! {
+    /// The fixed part of a [`PointCloud`].
+    pub struct PointCloudHeader {
+        /// When it was measured, CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// The frame of the points: no unit.
+        pub frame_id: FrameId,
+        /// Rows of an organised cloud, else 1: count.
+        pub height: u32,
+        /// Points in a row, all points of a cloud that is not organised: count.
+        pub width: u32,
+        /// From one point to the next: bytes.
+        pub point_step: u32,
+        /// From one row to the next: bytes.
+        pub row_step: u32,
+        /// How many of `fields` there are, from the first: count.
+        pub field_count: u32,
+        /// 1 if numbers have the highest byte first, else 0: no unit.
+        pub is_bigendian: u8,
+        /// 1 if all points are valid, 0 if some have a NaN as a coordinate: no unit.
+        pub is_dense: u8,
+        /// Zeros: no unit.
+        pub _reserved: [u8; 2],
+        /// What a point consists of: no unit.
+        pub fields: [PointField; POINT_FIELDS_MAX],
+    }
+}
+layout! {
+    PointCloudHeader = 576 {
+        timestamp_ns: 0, frame_id: 8, height: 40, width: 44, point_step: 48, row_step: 52,
+        field_count: 56, is_bigendian: 60, is_dense: 61, _reserved: 62, fields: 64,
+    }
+}
+
+/// Points, each of which has the fields that the header describes, as `sensor_msgs/PointCloud2`.
+///
+/// ```
+/// use horus_core::message::{PointCloud, PointCloudHeader};
+///
+/// let mut cloud = PointCloud::zeroed(PointCloudHeader::xyz(2))?;
+/// cloud.data_as_mut::<[f32; 3]>()?[1] = [1.0, 2.0, 3.0];
+/// let z = cloud.field("z").unwrap();
+/// assert_eq!((z.get::<f32>(1), z.get::<f32>(2)), (Some(3.0), None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type PointCloud<D = super::Buffer> = Framed<PointCloudHeader, D>;
+
+impl PointCloudHeader {
+    /// A cloud of so many points with three 32-bit coordinates, 12 bytes each, stamped with the
+    /// current time.
+    #[must_use]
+    pub fn xyz(points: u32) -> Self {
+        const FIELDS: [&str; 3] = ["x", "y", "z"];
+        FIELDS.iter().fold(Self::empty(points), |cloud, name| cloud.and(name, DType::F32))
+    }
+
+    /// [`Self::xyz`] and a 32-bit `intensity`, 16 bytes each.
+    #[must_use]
+    pub fn xyzi(points: u32) -> Self {
+        Self::xyz(points).and("intensity", DType::F32)
+    }
+
+    /// A cloud of so many points without fields: add them by [`Self::and`].
+    #[must_use]
+    pub fn empty(points: u32) -> Self {
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            height: 1,
+            width: points,
+            is_dense: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a number to each point, behind those that it has, aligned to its size.
+    ///
+    /// What does not fit (a name of more than 16 bytes, a field too many) makes a header that
+    /// [`Header::check`] refuses.
+    #[must_use]
+    pub fn and(mut self, name: &str, dtype: DType) -> Self {
+        let index = self.field_count as usize;
+        self.field_count += 1;
+        let offset = self.point_step.next_multiple_of(dtype.size() as u32);
+        if let (Some(field), Ok(name)) = (self.fields.get_mut(index), Text::new(name)) {
+            let dtype = dtype.code();
+            *field = PointField { name, offset, count: 1, dtype, ..PointField::default() };
+        }
+        self.with_point_step(offset + dtype.size() as u32)
+    }
+
+    /// Puts points so many bytes apart, with rows that have no padding.
+    #[must_use]
+    pub const fn with_point_step(mut self, bytes: u32) -> Self {
+        self.point_step = bytes;
+        self.row_step = bytes.saturating_mul(self.width);
+        self
+    }
+
+    /// Sets the frame of the points.
+    #[must_use]
+    pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
+        self.frame_id = frame_id;
+        self
+    }
+
+    /// What a point consists of: the first `field_count` fields, or all if a peer claims more.
+    #[must_use]
+    pub fn point_fields(&self) -> &[PointField] {
+        &self.fields[..POINT_FIELDS_MAX.min(self.field_count as usize)]
+    }
+
+    /// Points, in all rows.
+    #[must_use]
+    pub const fn points(&self) -> u64 {
+        self.width as u64 * self.height as u64
+    }
+
+    fn check_field(&self, field: &PointField) -> Result<(), String> {
+        let name = field.name;
+        let dtype = DType::from_code(field.dtype);
+        let size = dtype.ok_or(format!("field '{name}' is of type {}", field.dtype))?.size() as u64;
+        let end = u64::from(field.offset) + u64::from(field.count) * size;
+        if name.is_empty() || field.count == 0 || end > u64::from(self.point_step) {
+            let step = self.point_step;
+            return Err(format!("field '{name}' ends at byte {end} of points {step} bytes apart"));
+        }
+        Ok(())
+    }
+}
+
+impl Default for PointCloudHeader {
+    /// No points and no fields.
+    fn default() -> Self {
+        Self::zeroed()
+    }
+}
+
+impl Header for PointCloudHeader {
+    const NAME: &str = "PointCloud";
+    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const MAX_MESSAGE_BYTES: u64 = 2 * 1024 * 1024;
+
+    fn data_bytes(&self) -> u64 {
+        u64::from(self.row_step) * u64::from(self.height)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.field_count as usize > POINT_FIELDS_MAX {
+            return Err(format!("{} fields, at most {POINT_FIELDS_MAX}", self.field_count));
+        }
+        self.point_fields().iter().try_for_each(|field| self.check_field(field))?;
+        let row = u64::from(self.point_step) * u64::from(self.width);
+        if row > u64::from(self.row_step) && self.height > 0 {
+            let step = self.row_step;
+            return Err(format!("rows are {step} bytes apart, and their points need {row}"));
+        }
+        Ok(())
+    }
+}
+
+impl<D: AsRef<[u8]>> Framed<PointCloudHeader, D> {
+    /// The field of this name in all points.
+    pub fn field(&self, name: &str) -> Option<FieldView<'_>> {
+        let field = self.point_fields().iter().find(|field| field.name == *name)?;
+        Some(FieldView { cloud: self.header(), data: self.data(), field })
+    }
+}
+
+/// One field of all points of a cloud.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldView<'a> {
+    cloud: &'a PointCloudHeader,
+    data: &'a [u8],
+    field: &'a PointField,
+}
+
+impl FieldView<'_> {
+    /// The field's number (the first, if there are several) in point `index`, row after row;
+    /// `None` if there is no such point, or the field is of another type.
+    #[must_use]
+    pub fn get<T: Element>(&self, index: usize) -> Option<T> {
+        if self.field.dtype != T::DTYPE.code() || self.cloud.is_bigendian != 0 {
+            return None;
+        }
+        let (width, step) = (self.cloud.width as usize, self.cloud.point_step as usize);
+        let (row, column) = (index.checked_div(width)?, index.checked_rem(width)?);
+        if row >= self.cloud.height as usize {
+            return None;
+        }
+        let start = row * self.cloud.row_step as usize + column * step;
+        let bytes = self.data.get(start + self.field.offset as usize..)?.get(..size_of::<T>())?;
+        Some(bytemuck::pod_read_unaligned(bytes))
+    }
+
+    /// The field's number in every point, as [`get`](Self::get) gives it.
+    pub fn iter<T: Element>(&self) -> impl Iterator<Item = T> {
+        (0..).map_while(|index| self.get(index))
+    }
+}

@@ -1,0 +1,91 @@
+//! Rows of pixels or cells: what images, depth images and masks have in common.
+
+use super::{Framed, Header};
+
+/// The fixed part of a message whose data are rows of the same length, the top one first.
+pub trait Raster: Header {
+    /// Pixels in a row.
+    fn width(&self) -> u32;
+
+    /// Rows.
+    fn height(&self) -> u32;
+
+    /// Bytes from one row to the next.
+    fn step(&self) -> u32;
+
+    /// Bytes of a pixel, if this program knows.
+    fn pixel_bytes(&self) -> Option<usize>;
+
+    /// Bytes of all rows.
+    fn rows_bytes(&self) -> u64 {
+        u64::from(self.step()) * u64::from(self.height())
+    }
+
+    /// Whether a row has room for its pixels.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong.
+    fn check_rows(&self) -> Result<(), String> {
+        let Some(pixel) = self.pixel_bytes() else { return Ok(()) };
+        let (width, step) = (self.width(), self.step());
+        match u64::from(width) * pixel as u64 {
+            row if row > u64::from(step) && self.height() > 0 => {
+                Err(format!("rows are {step} bytes apart, and {width} pixels need {row}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
+    /// The pixels of row `y`, counted from the top, without the padding behind them; all of the
+    /// row where the size of a pixel is not known. `None` below the last one.
+    pub fn row(&self, y: u32) -> Option<&[u8]> {
+        let (start, bytes) = self.row_span(y)?;
+        self.data().get(start..start + bytes)
+    }
+
+    /// The rows, as [`row`](Self::row) gives them.
+    pub fn rows(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.height()).map_while(|y| self.row(y))
+    }
+
+    /// The bytes of the pixel in column `x` of row `y`; `None` outside, and where the size of a
+    /// pixel is not known.
+    pub fn pixel(&self, x: u32, y: u32) -> Option<&[u8]> {
+        let (start, bytes) = self.pixel_span(x)?;
+        self.row(y)?.get(start..start + bytes)
+    }
+
+    /// Whether no padding follows the rows.
+    pub fn is_contiguous(&self) -> bool {
+        let row = self.row_span(0).map_or(0, |(_, bytes)| bytes);
+        row == self.step() as usize || self.height() < 2
+    }
+
+    fn row_span(&self, y: u32) -> Option<(usize, usize)> {
+        let step = self.step() as usize;
+        let row = self.pixel_bytes().map_or(step, |pixel| pixel * self.width() as usize);
+        (y < self.height()).then(|| (step * y as usize, row))
+    }
+
+    fn pixel_span(&self, x: u32) -> Option<(usize, usize)> {
+        let pixel = self.pixel_bytes()?;
+        (x < self.width()).then(|| (pixel * x as usize, pixel))
+    }
+}
+
+impl<H: Raster, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
+    /// The pixels of row `y`, to be written.
+    pub fn row_mut(&mut self, y: u32) -> Option<&mut [u8]> {
+        let (start, bytes) = self.row_span(y)?;
+        self.data_mut().get_mut(start..start + bytes)
+    }
+
+    /// The bytes of a pixel, to be written.
+    pub fn pixel_mut(&mut self, x: u32, y: u32) -> Option<&mut [u8]> {
+        let (start, bytes) = self.pixel_span(x)?;
+        self.row_mut(y)?.get_mut(start..start + bytes)
+    }
+}

@@ -1,0 +1,90 @@
+//! Segmentation masks: what each pixel belongs to.
+
+use super::{Framed, Header, Raster};
+use crate::message::{FrameId, Primitive, Tail, timestamp_now_ns};
+
+crate::message! {
+    /// The fixed part of a [`SegmentationMask`].
+    #[derive(Default)]
+    pub struct SegmentationMaskHeader {
+        /// When the image was taken that this is about, CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Rows: count.
+        pub height: u32,
+        /// Columns: count.
+        pub width: u32,
+        /// From one row to the next: bytes.
+        pub step: u32,
+        /// Classes, 0 up to one less than this: count.
+        pub class_count: u32,
+        /// The optical frame of the camera (z forward, x right, y down): no unit.
+        pub frame_id: FrameId,
+        /// Zeros: no unit.
+        pub _reserved: u64,
+    }
+}
+layout! {
+    SegmentationMaskHeader = 64 {
+        timestamp_ns: 0, height: 8, width: 12, step: 16, class_count: 20, frame_id: 24,
+        _reserved: 56,
+    }
+}
+
+/// For each pixel of an image the number of its class, a byte, as the `mono8` images that
+/// segmentation nodes of ROS publish. 0 is the background by custom.
+pub type SegmentationMask<D = super::Buffer> = Framed<SegmentationMaskHeader, D>;
+
+impl SegmentationMaskHeader {
+    /// The header of a mask without padding, stamped with the current time.
+    #[must_use]
+    pub fn new(width: u32, height: u32, class_count: u32) -> Self {
+        let timestamp_ns = timestamp_now_ns();
+        Self { timestamp_ns, height, width, step: width, class_count, ..Self::default() }
+    }
+
+    /// Sets the frame of the camera.
+    #[must_use]
+    pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
+        self.frame_id = frame_id;
+        self
+    }
+}
+
+impl<D: AsRef<[u8]>> Framed<SegmentationMaskHeader, D> {
+    /// The class of a pixel; `None` outside the mask.
+    pub fn class(&self, x: u32, y: u32) -> Option<u8> {
+        self.pixel(x, y).map(|pixel| pixel[0])
+    }
+}
+
+impl Header for SegmentationMaskHeader {
+    const NAME: &str = "SegmentationMask";
+    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
+
+    fn data_bytes(&self) -> u64 {
+        self.rows_bytes()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.check_rows()
+    }
+}
+
+impl Raster for SegmentationMaskHeader {
+    fn width(&self) -> u32 {
+        self.width
+    }
+
+    fn height(&self) -> u32 {
+        self.height
+    }
+
+    fn step(&self) -> u32 {
+        self.step
+    }
+
+    fn pixel_bytes(&self) -> Option<usize> {
+        Some(1)
+    }
+}

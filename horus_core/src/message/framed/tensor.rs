@@ -1,0 +1,273 @@
+//! Tensors: numbers of one type in any number of dimensions.
+
+use super::{Framed, Header};
+use crate::message::{
+    DType, Element, Primitive, Tail, Text, ViewError, Zeroable, timestamp_now_ns,
+};
+
+/// The most dimensions of a [`Tensor`].
+pub const TENSOR_DIMENSIONS_MAX: usize = 8;
+
+crate::message! {
+    /// The fixed part of a [`Tensor`].
+    pub struct TensorHeader {
+        /// When the data were measured or computed, CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Type of one element, the code of a [`DType`]: no unit.
+        pub dtype: u8,
+        /// How many of `shape` and `strides` there are, from the first: count.
+        pub dimensions: u8,
+        /// Zeros: no unit.
+        pub _reserved0: [u8; 6],
+        /// Elements along each dimension, the outermost first: count.
+        pub shape: [u64; TENSOR_DIMENSIONS_MAX],
+        /// From one element to the next along each dimension, as in DLPack: elements.
+        pub strides: [u64; TENSOR_DIMENSIONS_MAX],
+        /// What it is, as `images` or `logits`: no unit.
+        pub name: Text<32>,
+        /// Zeros: no unit.
+        pub _reserved1: [u8; 16],
+    }
+}
+layout! {
+    TensorHeader = 192 {
+        timestamp_ns: 0, dtype: 8, dimensions: 9, _reserved0: 10, shape: 16, strides: 80,
+        name: 144, _reserved1: 176,
+    }
+}
+
+/// Numbers of one type in up to eight dimensions, with strides, as `DLTensor` has them.
+///
+/// ```
+/// use horus_core::message::{DType, Tensor, TensorHeader};
+///
+/// let mut tensor = Tensor::zeroed(TensorHeader::new(DType::F32, &[2, 3])?)?;
+/// tensor.as_mut_slice::<f32>()?[5] = 1.5;
+/// assert_eq!(tensor.at::<f32>(&[1, 2]), Some(1.5));
+/// assert_eq!(tensor.at::<f32>(&[2, 0]), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type Tensor<D = super::Buffer> = Framed<TensorHeader, D>;
+
+/// Why there is no such tensor, or no such view of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TensorError {
+    /// Too many dimensions.
+    #[error("{found} dimensions, at most {TENSOR_DIMENSIONS_MAX} are allowed")]
+    Dimensions {
+        /// How many.
+        found: usize,
+    },
+    /// More elements than 64 bits can count, or another number of them.
+    #[error("the shape {shape:?} does not have as many elements as there are, or too many")]
+    Elements {
+        /// The shape.
+        shape: Vec<usize>,
+    },
+    /// The elements are of another type.
+    #[error("the elements are {found}, not {wanted}")]
+    Type {
+        /// What they are.
+        found: String,
+        /// What was asked for.
+        wanted: DType,
+    },
+    /// The elements do not lie side by side in row-major order.
+    #[error("the tensor is strided: use `at`, or a copy in row-major order")]
+    Strided,
+    /// The bytes cannot be seen as that.
+    #[error(transparent)]
+    View(#[from] ViewError),
+}
+
+impl TensorHeader {
+    /// The header of a tensor in row-major order, stamped with the current time. A shape without
+    /// dimensions is that of a single number.
+    ///
+    /// # Errors
+    ///
+    /// [`TensorError::Dimensions`] or [`TensorError::Elements`].
+    pub fn new(dtype: DType, shape: &[usize]) -> Result<Self, TensorError> {
+        let mut header = Self::zeroed();
+        (header.timestamp_ns, header.dtype) = (timestamp_now_ns(), dtype.code());
+        header.reshaped(shape)
+    }
+
+    /// Says what the tensor is.
+    #[must_use]
+    pub const fn called(mut self, name: Text<32>) -> Self {
+        self.name = name;
+        self
+    }
+
+    fn reshaped(mut self, shape: &[usize]) -> Result<Self, TensorError> {
+        if shape.len() > TENSOR_DIMENSIONS_MAX {
+            return Err(TensorError::Dimensions { found: shape.len() });
+        }
+        (self.dimensions, self.shape, self.strides) = (shape.len() as u8, [0; 8], [0; 8]);
+        let mut stride = 1_u64;
+        for (dimension, &count) in shape.iter().enumerate().rev() {
+            (self.shape[dimension], self.strides[dimension]) = (count as u64, stride);
+            let next = stride.checked_mul(count as u64);
+            stride = next.ok_or_else(|| TensorError::Elements { shape: shape.to_vec() })?;
+        }
+        Ok(self)
+    }
+
+    /// Elements along each dimension, the outermost first.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape[..self.rank()]
+    }
+
+    /// From one element to the next along each dimension, in elements.
+    #[must_use]
+    pub fn strides(&self) -> &[u64] {
+        &self.strides[..self.rank()]
+    }
+
+    /// The type of the elements, if this program knows it.
+    #[must_use]
+    pub fn element_type(&self) -> Option<DType> {
+        DType::from_code(self.dtype)
+    }
+
+    /// Number of elements; saturates.
+    #[must_use]
+    pub fn elements(&self) -> u64 {
+        self.shape().iter().fold(1, |product: u64, count| product.saturating_mul(*count))
+    }
+
+    /// Whether the elements lie side by side in row-major order.
+    #[must_use]
+    pub fn is_contiguous(&self) -> bool {
+        let mut stride = 1_u64;
+        self.shape().iter().zip(self.strides()).rev().all(|(&count, &found)| {
+            let fits = count <= 1 || found == stride;
+            stride = stride.saturating_mul(count);
+            fits
+        })
+    }
+
+    /// How many dimensions there are, or all if a peer claims more.
+    const fn rank(&self) -> usize {
+        match self.dimensions as usize {
+            found if found < TENSOR_DIMENSIONS_MAX => found,
+            _ => TENSOR_DIMENSIONS_MAX,
+        }
+    }
+
+    /// Elements from the first to behind the last one, in memory; saturates.
+    fn extent(&self) -> u64 {
+        if self.elements() == 0 {
+            return 0;
+        }
+        let last = |(count, stride): (&u64, &u64)| (count - 1).saturating_mul(*stride);
+        let offsets = self.shape().iter().zip(self.strides()).map(last);
+        offsets.fold(1, u64::saturating_add)
+    }
+
+    /// Where the element at `index` is, in elements from the first.
+    fn offset(&self, index: &[usize]) -> Option<u64> {
+        if index.len() != self.rank() {
+            return None;
+        }
+        let places = index.iter().zip(self.shape().iter().zip(self.strides()));
+        places.fold(Some(0_u64), |offset, (&index, (&count, &stride))| {
+            let index = u64::try_from(index).ok().filter(|index| *index < count)?;
+            offset?.checked_add(index.checked_mul(stride)?)
+        })
+    }
+
+    fn expect<T: Element>(&self) -> Result<(), TensorError> {
+        if self.dtype == T::DTYPE.code() {
+            return Ok(());
+        }
+        let found = self.element_type().map_or(format!("of type {}", self.dtype), |t| t.to_string());
+        Err(TensorError::Type { found, wanted: T::DTYPE })
+    }
+}
+
+impl Default for TensorHeader {
+    /// An empty tensor of bytes.
+    fn default() -> Self {
+        let mut header = Self::zeroed();
+        (header.dtype, header.dimensions, header.strides[0]) = (DType::U8.code(), 1, 1);
+        header
+    }
+}
+
+impl Header for TensorHeader {
+    const NAME: &str = "Tensor";
+    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
+
+    fn data_bytes(&self) -> u64 {
+        let size = self.element_type().map_or(0, DType::size) as u64;
+        self.extent().saturating_mul(size)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if usize::from(self.dimensions) > TENSOR_DIMENSIONS_MAX {
+            return Err(TensorError::Dimensions { found: self.dimensions.into() }.to_string());
+        }
+        self.element_type().map(|_| ()).ok_or(format!("its elements are of type {}", self.dtype))
+    }
+}
+
+impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
+    /// The element at `index`, an index for each dimension; `None` if there is no such element, or
+    /// the elements are of another type.
+    pub fn at<T: Element>(&self, index: &[usize]) -> Option<T> {
+        self.expect::<T>().ok()?;
+        let start = usize::try_from(self.offset(index)?).ok()?.checked_mul(size_of::<T>())?;
+        let bytes = self.data().get(start..)?.get(..size_of::<T>())?;
+        Some(bytemuck::pod_read_unaligned(bytes))
+    }
+
+    /// All elements in row-major order, where they lie.
+    ///
+    /// # Errors
+    ///
+    /// [`TensorError::Type`] or [`TensorError::Strided`].
+    pub fn as_slice<T: Element>(&self) -> Result<&[T], TensorError> {
+        self.expect::<T>()?;
+        if !self.is_contiguous() {
+            return Err(TensorError::Strided);
+        }
+        Ok(self.data_as()?)
+    }
+}
+
+impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<TensorHeader, D> {
+    /// [`Self::as_slice`], to be written.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
+        self.expect::<T>()?;
+        if !self.is_contiguous() {
+            return Err(TensorError::Strided);
+        }
+        Ok(self.data_as_mut()?)
+    }
+
+    /// Gives the same elements another shape, in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// [`TensorError::Strided`], [`TensorError::Dimensions`] or [`TensorError::Elements`].
+    pub fn reshape(&mut self, shape: &[usize]) -> Result<(), TensorError> {
+        if !self.is_contiguous() {
+            return Err(TensorError::Strided);
+        }
+        let reshaped = self.header().reshaped(shape)?;
+        if reshaped.elements() != self.elements() {
+            return Err(TensorError::Elements { shape: shape.to_vec() });
+        }
+        *self.header_mut() = reshaped;
+        Ok(())
+    }
+}
