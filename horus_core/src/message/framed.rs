@@ -24,13 +24,9 @@ pub use bytes::{Bytes, BytesHeader};
 pub use compressed_image::{CompressedImage, CompressedImageHeader};
 pub use depth_image::{DepthImage, DepthImageHeader};
 pub use encoding::Encoding;
-pub use grid::{
-    CostMap, CostMapHeader, Grid, MapMetaData, OccupancyGrid, OccupancyGridHeader,
-};
+pub use grid::{CostMap, CostMapHeader, Grid, MapMetaData, OccupancyGrid, OccupancyGridHeader};
 pub use image::{Image, ImageHeader};
-pub use point_cloud::{
-    FieldView, POINT_FIELDS_MAX, PointCloud, PointCloudHeader, PointField,
-};
+pub use point_cloud::{FieldView, POINT_FIELDS_MAX, PointCloud, PointCloudHeader, PointField};
 pub use raster::Raster;
 pub use segmentation_mask::{SegmentationMask, SegmentationMaskHeader};
 pub use tensor::{TENSOR_DIMENSIONS_MAX, Tensor, TensorError, TensorHeader};

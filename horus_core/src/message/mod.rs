@@ -2,31 +2,59 @@
 //!
 //! [`message!`]: crate::message!
 
+#[macro_use]
+mod layout;
+#[macro_use]
+mod standard;
+
 mod control;
+mod diagnostics;
+mod doc;
 mod dtype;
 mod framed;
 mod geometry;
+mod input;
 mod navigation;
+mod perception;
 mod schema;
 mod sensor;
+mod text;
+mod time;
+mod transform;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+macro_rules! export {
+    ($($domain:ident $title:literal { $($name:ident),+ $(,)? })+) => {
+        $(pub use $domain::{$($name),+};)+
+    };
+}
+standard_messages!(export);
+
 pub use bytemuck::{Pod, Zeroable};
-pub use control::{CmdVel, JOINTS_MAX, JointCommand};
+pub use control::JOINTS_MAX;
+pub use diagnostics::DIAGNOSTIC_VALUES_MAX;
 pub use dtype::{DType, Element};
 pub(crate) use dtype::{bf16_to_f32, f16_to_f32};
 pub use framed::{
-    Buffer, Framed, FramedLoan, FramedSample, Header, HeaderError, LoanedData, SampleData,
-    ViewError,
+    AudioFrame, AudioFrameHeader, Buffer, Bytes, BytesHeader, CompressedImage,
+    CompressedImageHeader, CostMap, CostMapHeader, DepthImage, DepthImageHeader, Encoding,
+    FieldView, Framed, FramedLoan, FramedSample, Grid, Header, HeaderError, Image, ImageHeader,
+    LoanedData, MapMetaData, OccupancyGrid, OccupancyGridHeader, POINT_FIELDS_MAX, PointCloud,
+    PointCloudHeader, PointField, Raster, SampleData, SegmentationMask, SegmentationMaskHeader,
+    TENSOR_DIMENSIONS_MAX, Tensor, TensorError, TensorHeader, ViewError,
 };
-pub use geometry::{Pose2D, Twist};
-pub use navigation::Odometry;
+pub use geometry::{FRAME_ID_BYTES, FrameId};
+pub use input::{JOYSTICK_AXES_MAX, JOYSTICK_BUTTONS_MAX};
+pub use navigation::NAV_PATH_WAYPOINTS_MAX;
+pub use perception::DISTORTION_MAX;
 pub use schema::{
     ARRAY_NESTING_MAX, FieldShape, ParsedField, ParsedSchema, ParsedTail, SCHEMA_TEXT_BYTES_MAX,
     SchemaDifference, SchemaTextError, first_difference, fnv1a_128,
 };
-pub use sensor::{Imu, LASER_RANGES_MAX, LaserScan};
+pub use sensor::{BATTERY_CELLS_MAX, LASER_RANGES_MAX, TAXELS_MAX};
+pub use standard::{Domain, STANDARD, STANDARD_DOMAINS};
+pub use text::{Text, TextTooLong};
 
 /// Plain data of a fixed size that may cross a process boundary, with a table of its fields.
 ///
@@ -60,6 +88,18 @@ pub struct Schema {
     pub fields: &'static [Field],
     /// What follows the fields in a message with a length of its own.
     pub tail: Option<Tail>,
+    /// The doc comment of the struct, line by line as it was written; in neither text nor hash.
+    pub doc: &'static str,
+}
+
+impl Schema {
+    /// The same with `doc`.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_doc(mut self, doc: &'static str) -> Self {
+        self.doc = doc;
+        self
+    }
 }
 
 /// The data at the end of a message: as many numbers as it needs.
@@ -82,14 +122,16 @@ pub struct Field {
     pub offset: usize,
     /// Number of elements: 1, or all elements of an array of any number of dimensions.
     pub count: usize,
+    /// The doc comment, line by line as it was written; in neither text nor hash.
+    pub doc: &'static str,
 }
 
 impl Field {
     /// The table entry of a field of type `T`; `name` may be a raw identifier.
     #[doc(hidden)]
     #[must_use]
-    pub const fn of<T: FieldType>(name: &'static str, offset: usize) -> Self {
-        Self { name: schema::bare_name(name), kind: T::KIND, offset, count: T::COUNT }
+    pub const fn of<T: FieldType>(name: &'static str, offset: usize, doc: &'static str) -> Self {
+        Self { name: schema::bare_name(name), kind: T::KIND, offset, count: T::COUNT, doc }
     }
 }
 
@@ -98,6 +140,8 @@ impl Field {
 pub enum FieldKind {
     /// A number.
     Primitive(Primitive),
+    /// A [`Text`] of this many bytes: in a schema text `char` with that count.
+    Text(usize),
     /// Another message, in place.
     Message(&'static Schema),
 }
@@ -108,6 +152,7 @@ impl FieldKind {
     pub const fn size(self) -> usize {
         match self {
             Self::Primitive(primitive) => primitive.size(),
+            Self::Text(bytes) => bytes,
             Self::Message(schema) => schema.size,
         }
     }
@@ -115,6 +160,7 @@ impl FieldKind {
     const fn align(self) -> usize {
         match self {
             Self::Primitive(primitive) => primitive.size(),
+            Self::Text(_) => 1,
             Self::Message(schema) => schema.align,
         }
     }
@@ -122,12 +168,13 @@ impl FieldKind {
 
 /// Implemented for what may be a field of a message; only `message!` adds to it.
 ///
-/// These are the integers and floats of a fixed width, other messages, and arrays of those.
+/// These are the integers and floats of a fixed width, [`Text`], other messages, and arrays of
+/// those.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a message",
     label = "not plain data of a fixed size in every language",
-    note = "fields are u8 to u64, i8 to i64, f32, f64, `message!` structs, and arrays of these",
-    note = "write a flag as `u8`, a length as `u32` or `u64`, text as `[u8; N]`"
+    note = "fields are u8 to u64, i8 to i64, f32, f64, `Text<N>`, `message!` structs, and arrays",
+    note = "write a flag or an enumeration as `u8`, a length as `u32` or `u64`, text as `Text<N>`"
 )]
 pub trait FieldType: Pod {
     /// The type of one element.
@@ -145,24 +192,28 @@ impl<T: FieldType, const N: usize> FieldType for [T; N] {
 
 macro_rules! primitives {
     ($($variant:ident $type:ident $doc:literal),+) => {
-        /// The number types that mean the same in Rust, C++ and Python.
+        /// The types that mean the same in Rust, C++ and Python.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Primitive { $(#[doc = $doc] $variant),+ }
+        pub enum Primitive {
+            $(#[doc = $doc] $variant,)+
+            /// A byte of a [`Text`]: UTF-8, filled up with NUL.
+            Char,
+        }
 
         impl Primitive {
             /// Every primitive.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
+            pub const ALL: &[Self] = &[$(Self::$variant,)+ Self::Char];
 
             /// The name in a schema text, as `u16`.
             #[must_use]
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => stringify!($type)),+ }
+                match self { $(Self::$variant => stringify!($type),)+ Self::Char => "char" }
             }
 
             /// Size in bytes, which is also its alignment.
             #[must_use]
             pub const fn size(self) -> usize {
-                match self { $(Self::$variant => size_of::<$type>()),+ }
+                match self { $(Self::$variant => size_of::<$type>(),)+ Self::Char => 1 }
             }
         }
 
@@ -190,6 +241,11 @@ pub fn timestamp_now_ns() -> u64 {
     u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// A count as a peer wrote it, as one that the array of `max` elements has.
+fn clamped(count: u32, max: usize) -> usize {
+    usize::try_from(count).map_or(max, |count| count.min(max))
+}
+
 /// The only value that has the type of a field: how `message!` checks that its table is true.
 #[doc(hidden)]
 pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
@@ -200,22 +256,26 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 ///
 /// The struct is `Clone`, `Copy`, `Debug`, `PartialEq`, [`Pod`](crate::message::Pod),
 /// [`Zeroable`](crate::message::Zeroable) and [`Message`](crate::message::Message). Fields are
-/// numbers of a fixed width, other messages, and arrays of these.
+/// numbers of a fixed width, [`Text`](crate::message::Text), other messages, and arrays of these.
+/// Doc comments are in the table too: end that of a field with its unit.
 ///
 /// ```
-/// use horus_core::message::Message;
+/// use horus_core::message::{Message, Text};
 ///
 /// horus_core::message! {
 ///     /// Charge of the battery.
 ///     pub struct Battery {
-///         /// CLOCK_REALTIME, nanoseconds.
+///         /// When it was measured, by CLOCK_REALTIME: nanoseconds.
 ///         pub timestamp_ns: u64,
-///         /// Volts, per cell.
+///         /// Of each cell: volts.
 ///         pub cells: [f32; 4],
+///         /// Printed on it: text.
+///         pub serial_number: Text<16>,
 ///     }
 /// }
 ///
-/// assert_eq!(Battery::SCHEMA.size, 24);
+/// assert_eq!(Battery::SCHEMA.size, 40);
+/// assert_eq!(Battery::SCHEMA.fields[1].unit(), "volts");
 /// assert_eq!(Battery::HASH, Battery::SCHEMA.hash());
 /// ```
 ///
@@ -253,6 +313,9 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// horus_core::message! { pub struct Size { pub length: usize } }
 /// ```
 /// ```compile_fail,E0277
+/// horus_core::message! { pub struct Letter { pub key: char } }
+/// ```
+/// ```compile_fail,E0277
 /// horus_core::message! { pub struct Wide { pub id: u128 } }
 /// ```
 /// ```compile_fail,E0277
@@ -286,14 +349,17 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// ```
 #[macro_export]
 macro_rules! message {
-    ($(#[$attribute:meta])* $visibility:vis struct $name:ident {
-        $($(#[$field_attribute:meta])* $field_visibility:vis $field:ident: $type:ty),+ $(,)?
+    ($(#[$($attribute:tt)*])* $visibility:vis struct $name:ident {
+        $(
+            $(#[$($field_attribute:tt)*])*
+            $field_visibility:vis $field:ident: $type:ty
+        ),+ $(,)?
     }) => {
-        $(#[$attribute])*
+        $(#[$($attribute)*])*
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[repr(C)]
         $visibility struct $name {
-            $($(#[$field_attribute])* $field_visibility $field: $type),+
+            $($(#[$($field_attribute)*])* $field_visibility $field: $type),+
         }
 
         impl $crate::message::Message for $name {
@@ -304,8 +370,10 @@ macro_rules! message {
                 &[$($crate::message::Field::of::<$type>(
                     ::core::stringify!($field),
                     ::core::mem::offset_of!($name, $field),
+                    ::core::concat!($($crate::attribute_doc!($($field_attribute)*),)* ""),
                 )),+],
-            );
+            )
+            .with_doc(::core::concat!($($crate::attribute_doc!($($attribute)*),)* ""));
         }
 
         impl $crate::message::FieldType for $name {
@@ -350,12 +418,24 @@ macro_rules! message {
             unsafe impl $crate::message::Pod for $name {}
         };
     };
-    ($(#[$attribute:meta])* $visibility:vis struct $name:ident {}) => {
+    ($(#[$($attribute:tt)*])* $visibility:vis struct $name:ident {}) => {
         ::core::compile_error!(::core::concat!(
             "message `", ::core::stringify!($name), "` has no fields"
         ));
     };
     ($($other:tt)*) => {
         ::core::compile_error!("`message!` takes one struct with named fields and no generics");
+    };
+}
+
+/// The line that an attribute adds to the documentation: "" unless it is a doc comment.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! attribute_doc {
+    (doc = $line:expr) => {
+        ::core::concat!($line, "\n")
+    };
+    ($($other:tt)*) => {
+        ""
     };
 }

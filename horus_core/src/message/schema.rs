@@ -15,9 +15,10 @@
 //!
 //! * Fields are in order of their offsets. A message inside a message does not appear by its name:
 //!   its fields do, with a dotted path (`pose.x`) and offsets from the start of the whole.
-//! * `<type>` is one of `u8 u16 u32 u64 i8 i16 i32 i64 f32 f64`; `<count>` is 1, or all elements of
-//!   an array of any number of dimensions, row-major.
-//! * An array of messages adds `<count>*<stride>` to each of its fields, outermost array first, and
+//! * `<type>` is one of `u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 char`; `<count>` is 1, or all elements
+//!   of an array of any number of dimensions, row-major. Of `char`, the bytes of a text, it is the
+//!   length of one text.
+//! * An array of messages or texts adds `<count>*<stride>` to each of its fields, outermost array first, and
 //!   `<offset>` is that in its first element. An array of one is no array.
 //!
 //! * The last line is there only if messages have lengths of their own: numbers of that type follow
@@ -70,7 +71,7 @@ impl Schema {
         align: usize,
         fields: &'static [Field],
     ) -> Self {
-        let schema = Self { name: bare_name(name), size, align, fields, tail: None };
+        let schema = Self { name: bare_name(name), size, align, fields, tail: None, doc: "" };
         assert!(is_identifier(schema.name), "a message's name must be ASCII");
         let mut index = 0;
         while index < fields.len() {
@@ -185,17 +186,14 @@ impl<'a> Writer<'a> {
             let field = &schema.fields[index];
             match field.kind {
                 FieldKind::Primitive(primitive) => {
-                    self.text("field ");
-                    self.path(around);
-                    self.text(field.name);
-                    self.byte(b' ');
-                    self.text(primitive.name());
-                    self.byte(b' ');
-                    self.number(offset + field.offset);
-                    self.byte(b' ');
-                    self.number(field.count);
-                    let arrays = self.arrays(around);
-                    assert!(arrays <= ARRAY_NESTING_MAX, "too many arrays of messages nested");
+                    self.place(&Outer { field, around }, primitive, offset, field.count);
+                    self.arrays(around);
+                    self.byte(b'\n');
+                }
+                FieldKind::Text(bytes) => {
+                    let text = Outer { field, around };
+                    self.place(&text, Primitive::Char, offset, bytes);
+                    self.arrays(Some(&text));
                     self.byte(b'\n');
                 }
                 FieldKind::Message(inner) => {
@@ -206,6 +204,19 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// The line of a field, up to its count.
+    const fn place(&mut self, this: &Outer<'_>, kind: Primitive, offset: usize, count: usize) {
+        self.text("field ");
+        self.path(this.around);
+        self.text(this.field.name);
+        self.byte(b' ');
+        self.text(kind.name());
+        self.byte(b' ');
+        self.number(offset + this.field.offset);
+        self.byte(b' ');
+        self.number(count);
+    }
+
     const fn path(&mut self, outer: Option<&Outer<'_>>) {
         if let Some(outer) = outer {
             self.path(outer.around);
@@ -214,12 +225,14 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// The arrays around a number; returns how many.
     const fn arrays(&mut self, outer: Option<&Outer<'_>>) -> usize {
         let Some(outer) = outer else { return 0 };
         let outside = self.arrays(outer.around);
         if outer.field.count == 1 {
             return outside;
         }
+        assert!(outside < ARRAY_NESTING_MAX, "too many arrays of messages nested");
         self.byte(b' ');
         self.number(outer.field.count);
         self.byte(b'*');

@@ -26,7 +26,7 @@ crate::message! {
         /// The optical frame of the camera (z forward, x right, y down): no unit.
         pub frame_id: FrameId,
         /// Zeros: no unit.
-        pub _reserved: [u8; 48],
+        pub _reserved: [u64; 6],
     }
 }
 layout! {

@@ -91,7 +91,7 @@ crate::message! {
         /// Which layer of the costs it is, as `master`: no unit.
         pub layer: Text<32>,
         /// Zeros: no unit.
-        pub _reserved: [u8; 40],
+        pub _reserved: [u64; 5],
     }
 }
 layout! {
@@ -164,7 +164,7 @@ impl CostMapHeader {
     #[must_use]
     pub fn new(info: MapMetaData) -> Self {
         let (timestamp_ns, frame_id) = (timestamp_now_ns(), FrameId::literal("map"));
-        Self { timestamp_ns, frame_id, info, layer: Text::literal("master"), _reserved: [0; 40] }
+        Self { timestamp_ns, frame_id, info, layer: Text::literal("master"), _reserved: [0; 5] }
     }
 
     /// Sets the frame of the map.
@@ -246,8 +246,7 @@ impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
 
     fn index(&self, x: u32, y: u32) -> Option<usize> {
         let info = self.info();
-        (x < info.width && y < info.height)
-            .then(|| y as usize * info.width as usize + x as usize)
+        (x < info.width && y < info.height).then(|| y as usize * info.width as usize + x as usize)
     }
 }
 

@@ -24,7 +24,7 @@ crate::message! {
         /// The optical frame of the camera (z forward, x right, y down): no unit.
         pub frame_id: FrameId,
         /// Zeros: no unit.
-        pub _reserved1: [u8; 56],
+        pub _reserved1: [u64; 7],
     }
 }
 layout! {

@@ -1,9 +1,7 @@
 //! Point clouds: points with named numbers.
 
 use super::{Framed, Header};
-use crate::message::{
-    DType, Element, FrameId, Primitive, Tail, Text, Zeroable, timestamp_now_ns,
-};
+use crate::message::{DType, Element, FrameId, Primitive, Tail, Text, Zeroable, timestamp_now_ns};
 
 /// The most fields of a point.
 pub const POINT_FIELDS_MAX: usize = 16;

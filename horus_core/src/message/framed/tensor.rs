@@ -173,10 +173,10 @@ impl TensorHeader {
         if index.len() != self.rank() {
             return None;
         }
-        let places = index.iter().zip(self.shape().iter().zip(self.strides()));
-        places.fold(Some(0_u64), |offset, (&index, (&count, &stride))| {
+        let mut places = index.iter().zip(self.shape().iter().zip(self.strides()));
+        places.try_fold(0_u64, |offset, (&index, (&count, &stride))| {
             let index = u64::try_from(index).ok().filter(|index| *index < count)?;
-            offset?.checked_add(index.checked_mul(stride)?)
+            offset.checked_add(index.checked_mul(stride)?)
         })
     }
 
@@ -184,7 +184,8 @@ impl TensorHeader {
         if self.dtype == T::DTYPE.code() {
             return Ok(());
         }
-        let found = self.element_type().map_or(format!("of type {}", self.dtype), |t| t.to_string());
+        let found =
+            self.element_type().map_or(format!("of type {}", self.dtype), |t| t.to_string());
         Err(TensorError::Type { found, wanted: T::DTYPE })
     }
 }
