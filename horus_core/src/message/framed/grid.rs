@@ -104,12 +104,12 @@ layout! {
 /// ```
 /// use horus_core::message::{MapMetaData, OccupancyGrid, OccupancyGridHeader};
 ///
-/// let info = MapMetaData::new(200, 100, 0.05, [-5.0, -2.5]);
+/// let info = MapMetaData::new(200, 100, 0.25, [-25.0, -12.5]);
 /// let mut map = OccupancyGrid::zeroed(OccupancyGridHeader::new(info))?;
 /// let (x, y) = map.cell_at(0.0, 0.0).unwrap();
 /// *map.cell_mut(x, y).unwrap() = OccupancyGridHeader::OCCUPIED;
 /// assert_eq!((x, y, map.cell(100, 50)), (100, 50, Some(100)));
-/// assert_eq!(map.cell_at(5.1, 0.0), None);
+/// assert_eq!(map.cell_at(25.1, 0.0), None);
 /// # Ok::<(), horus_core::message::HeaderError>(())
 /// ```
 pub type OccupancyGrid<D = super::Buffer> = Framed<OccupancyGridHeader, D>;
