@@ -60,7 +60,7 @@ use crate::topic::{Encoded, encoded_payload, published_ns};
 ///     }
 /// }
 /// ```
-pub trait Header: Message {
+pub trait Header: Message + fmt::Debug + PartialEq {
     /// Name of the whole message, as `Image`.
     const NAME: &'static str;
     /// What the data are.
