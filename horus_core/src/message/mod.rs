@@ -10,6 +10,7 @@ mod standard;
 mod control;
 mod diagnostics;
 mod doc;
+pub mod export;
 mod geometry;
 mod input;
 mod navigation;
