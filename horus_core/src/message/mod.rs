@@ -11,6 +11,7 @@ mod control;
 mod diagnostics;
 mod doc;
 mod dtype;
+pub mod export;
 mod framed;
 mod geometry;
 mod input;

@@ -15,11 +15,11 @@
 //!
 //! * Fields are in order of their offsets. A message inside a message does not appear by its name:
 //!   its fields do, with a dotted path (`pose.x`) and offsets from the start of the whole.
-//! * `<type>` is one of `u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 char`; `<count>` is 1, or all elements
-//!   of an array of any number of dimensions, row-major. Of `char`, the bytes of a text, it is the
-//!   length of one text.
-//! * An array of messages or texts adds `<count>*<stride>` to each of its fields, outermost array first, and
-//!   `<offset>` is that in its first element. An array of one is no array.
+//! * `<type>` is one of `u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 char`; `<count>` is 1, or all
+//!   elements of an array of any number of dimensions, row-major. Of `char`, the bytes of a text,
+//!   it is the length of one text.
+//! * An array of messages or texts adds `<count>*<stride>` to each of its fields, outermost array
+//!   first, and `<offset>` is that in its first element. An array of one is no array.
 //!
 //! * The last line is there only if messages have lengths of their own: numbers of that type follow
 //!   the first `<size>` bytes, up to the end of the message.

@@ -1,0 +1,107 @@
+//! The messages as C++ structs that prove their own layout.
+
+use std::fmt::Write;
+
+use super::super::{Field, FieldKind, Primitive, Schema};
+use super::{lengths, relinked};
+
+const HEAD: &str = "\
+// @generated from the table of fields in horus_core/src/message/. C++17.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace horus {
+
+/// 128 bits, as in the file of a topic.
+struct SchemaHash {
+    std::uint64_t high;
+    std::uint64_t low;
+};
+
+static_assert(sizeof(float) == 4 && std::numeric_limits<float>::is_iec559, \"float is not f32\");
+static_assert(sizeof(double) == 8 && std::numeric_limits<double>::is_iec559, \"double is not f64\");
+";
+
+/// A C++17 header with a struct for each message, in the namespace `horus`.
+///
+/// It states size, alignment and all offsets in `static_assert`s, and the hash of the schema in a
+/// member `schema_hash`.
+#[must_use]
+pub fn cpp(messages: &[&Schema]) -> String {
+    let mut out = String::from(HEAD);
+    for schema in messages {
+        message(&mut out, schema);
+    }
+    out + "\n}  // namespace horus\n"
+}
+
+fn message(out: &mut String, schema: &Schema) {
+    let Schema { name, size, align, .. } = schema;
+    out.push('\n');
+    comment(out, "", &schema.doc_text());
+    push(out, format_args!("struct alignas({align}) {name} {{\n"));
+    for field in schema.fields {
+        comment(out, "    ", &field.doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
+        let shape: String = lengths(field).iter().map(|length| format!("[{length}]")).collect();
+        push(out, format_args!("    {} {}{shape};\n", kind(field), field.name));
+    }
+    let hash = schema.hash();
+    let (high, low) = ((hash >> 64) as u64, hash as u64);
+    out.push_str("    /// Of the canonical schema text.\n");
+    push(
+        out,
+        format_args!(
+            "    static constexpr SchemaHash schema_hash{{0x{high:016x}u, 0x{low:016x}u}};\n}};\n"
+        ),
+    );
+    push(out, format_args!("static_assert(sizeof({name}) == {size}, \"size of {name}\");\n"));
+    push(
+        out,
+        format_args!("static_assert(alignof({name}) == {align}, \"alignment of {name}\");\n"),
+    );
+    push(
+        out,
+        format_args!(
+            "static_assert(std::is_trivially_copyable_v<{name}> && \
+             std::is_standard_layout_v<{name}>);\n"
+        ),
+    );
+    for Field { name: field, offset, .. } in schema.fields {
+        push(out, format_args!("static_assert(offsetof({name}, {field}) == {offset});\n"));
+    }
+}
+
+const fn kind(field: &Field) -> &'static str {
+    match field.kind {
+        FieldKind::Message(schema) => schema.name,
+        FieldKind::Text(_) => "char",
+        FieldKind::Primitive(primitive) => match primitive {
+            Primitive::U8 => "std::uint8_t",
+            Primitive::U16 => "std::uint16_t",
+            Primitive::U32 => "std::uint32_t",
+            Primitive::U64 => "std::uint64_t",
+            Primitive::I8 => "std::int8_t",
+            Primitive::I16 => "std::int16_t",
+            Primitive::I32 => "std::int32_t",
+            Primitive::I64 => "std::int64_t",
+            Primitive::F32 => "float",
+            Primitive::F64 => "double",
+            Primitive::Char => "char",
+        },
+    }
+}
+
+fn comment(out: &mut String, indent: &str, text: &str) {
+    for line in relinked(text, |name| format!("`{name}`")).trim_end().lines() {
+        push(out, format_args!("{}\n", format!("{indent}/// {line}").trim_end()));
+    }
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = out.write_fmt(text);
+}

@@ -1,0 +1,72 @@
+//! The document of all messages.
+
+use std::fmt::Write;
+
+use super::super::{Domain, Field, FieldKind, Schema};
+use super::{element, lengths, relinked};
+
+const HEAD: &str = "\
+<!-- @generated from the doc comments in horus_core/src/message/ by the test `message_export`. -->
+
+# Messages
+
+What the standard messages hold, byte by byte. They are plain data, the same in Rust, C++ and Python, little-endian.
+Names, units and axes follow ROS 2 and REP-103; where ROS has the type, the message says which. Offsets and sizes
+are in bytes.
+
+* `char[N]` is UTF-8 filled up with NUL; if all bytes are used, there is no NUL.
+* A list is an array of a fixed length and a count of the elements that are used, from the first. A count may be
+  larger than the array, if another program made a mistake: then the array is all that there is.
+* Fields called `_reserved` are 0. They are where a compiler would put padding.
+* Covariances are row-major. All zeros means unknown; −1 as the first element, not provided.
+";
+
+/// A document: a list of the messages, and for each of them its comment and a table of its fields.
+#[must_use]
+pub fn markdown(domains: &[Domain]) -> String {
+    let mut out = String::from(HEAD);
+    let names: Vec<_> = domains.iter().flat_map(|domain| domain.messages).collect();
+    let link = |name: &str| {
+        if names.iter().any(|schema| schema.name == name) {
+            format!("[`{name}`](#{})", name.to_lowercase())
+        } else {
+            format!("`{name}`")
+        }
+    };
+    for domain in domains {
+        let links: Vec<_> = domain.messages.iter().map(|schema| link(schema.name)).collect();
+        push(&mut out, format_args!("\n**{}**: {}\n", domain.title, links.join(", ")));
+    }
+    for domain in domains {
+        push(&mut out, format_args!("\n## {}\n", domain.title));
+        for schema in domain.messages {
+            message(&mut out, schema, link);
+        }
+    }
+    out
+}
+
+fn message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> String + Copy) {
+    let doc = relinked(&schema.doc_text(), link);
+    let (name, size) = (schema.name, schema.size);
+    push(out, format_args!("\n### {name}\n\n{}\n\n", doc.trim_end()));
+    push(out, format_args!("{size} bytes, alignment {}.\n\n", schema.align));
+    out.push_str("| offset | field | type | unit | meaning |\n|---:|---|---|---|---|\n");
+    for field in schema.fields {
+        let Field { name, offset, .. } = field;
+        let shape: String = lengths(field).iter().map(|length| format!("[{length}]")).collect();
+        let kind = match field.kind {
+            FieldKind::Message(inner) => link(inner.name) + &shape,
+            FieldKind::Primitive(_) | FieldKind::Text(_) => {
+                format!("`{}{shape}`", element(field))
+            }
+        };
+        let (unit, meaning) = (field.unit(), relinked(&field.meaning(), link));
+        push(out, format_args!("| {offset} | `{name}` | {kind} | {unit} | {meaning} |\n"));
+    }
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = out.write_fmt(text);
+}

@@ -1,0 +1,65 @@
+//! The table of fields in other languages: a document, C++ and numpy.
+//!
+//! Pure functions from schemas to text. Messages inside others have to come before those, as they do
+//! in [`STANDARD`](super::STANDARD). Linear in the text; for tools and builds, not for robots at
+//! work.
+
+mod cpp;
+mod markdown;
+mod numpy;
+
+use std::fmt::Write;
+
+use super::{Field, FieldKind, Schema};
+
+pub use cpp::cpp;
+pub use markdown::markdown;
+pub use numpy::numpy;
+
+/// One line for each message, `<name> <size> <hash in 32 hexadecimal digits>`: what changes if a
+/// message does.
+#[must_use]
+pub fn hashes(messages: &[&Schema]) -> String {
+    let mut text = String::new();
+    for schema in messages {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{} {} {:032x}", schema.name, schema.size, schema.hash());
+    }
+    text
+}
+
+/// The lengths of the arrays that a field consists of, outermost first: `[16, 32]` for 16 texts of
+/// 32 bytes.
+fn lengths(field: &Field) -> Vec<usize> {
+    let array = (field.count > 1).then_some(field.count);
+    let text = match field.kind {
+        FieldKind::Text(bytes) => Some(bytes),
+        FieldKind::Primitive(_) | FieldKind::Message(_) => None,
+    };
+    array.into_iter().chain(text).collect()
+}
+
+/// The type of one element, by its name in a schema text or its own.
+fn element(field: &Field) -> &'static str {
+    match field.kind {
+        FieldKind::Primitive(primitive) => primitive.name(),
+        FieldKind::Text(_) => "char",
+        FieldKind::Message(schema) => schema.name,
+    }
+}
+
+/// The text with links of rustdoc to items replaced by what `link` makes of their names.
+fn relinked(text: &str, link: impl Fn(&str) -> String) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("[`") {
+        let Some((name, after)) = after.split_once("`]") else { break };
+        out.push_str(before);
+        out.push_str(&link(name));
+        rest = match after.strip_prefix('(').and_then(|target| target.split_once(')')) {
+            Some((_, after)) => after,
+            None => after,
+        };
+    }
+    out + rest
+}

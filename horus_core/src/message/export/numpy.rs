@@ -1,0 +1,78 @@
+//! The messages as layouts for numpy, in a Python module that does without numpy until asked.
+
+use std::fmt::Write;
+
+use super::super::{Field, FieldKind, Primitive, Schema};
+
+const HEAD: &str = "\
+# @generated from the table of fields in horus_core/src/message/.
+\"\"\"Layouts of the standard messages: what numpy needs to read and write them in place.\"\"\"
+
+";
+
+const TAIL: &str = r#"
+
+def dtype(name):
+    """The numpy dtype of the message called `name`."""
+    import numpy
+
+    layout = LAYOUTS[name]
+    formats = [
+        (dtype(kind) if kind in LAYOUTS else kind, shape) for kind, shape in layout["formats"]
+    ]
+    return numpy.dtype({**layout, "formats": formats})
+"#;
+
+/// A Python module: `LAYOUTS`, a dictionary from names to `names`, `formats`, `offsets` and
+/// `itemsize` as `numpy.dtype` takes them, `HASHES`, and `dtype(name)`.
+///
+/// A format is a pair of type and shape; the type of a message inside another is its name.
+#[must_use]
+pub fn numpy(messages: &[&Schema]) -> String {
+    let mut out = String::from(HEAD);
+    out.push_str("LAYOUTS = {\n");
+    for schema in messages {
+        layout(&mut out, schema);
+    }
+    out.push_str("}\n\nHASHES = {\n");
+    for schema in messages {
+        push(&mut out, format_args!("    \"{}\": 0x{:032x},\n", schema.name, schema.hash()));
+    }
+    out + "}\n" + TAIL
+}
+
+fn layout(out: &mut String, schema: &Schema) {
+    let row =
+        |of: &dyn Fn(&Field) -> String| schema.fields.iter().map(of).collect::<Vec<_>>().join(", ");
+    let names = row(&|field| format!("\"{}\"", field.name));
+    let formats = row(&|field| {
+        let shape = if field.count > 1 { format!("({},)", field.count) } else { "()".to_owned() };
+        format!("(\"{}\", {shape})", kind(field))
+    });
+    let offsets = row(&|field| field.offset.to_string());
+    push(out, format_args!("    \"{}\": {{\n", schema.name));
+    push(out, format_args!("        \"names\": [{names}],\n"));
+    push(out, format_args!("        \"formats\": [{formats}],\n"));
+    push(out, format_args!("        \"offsets\": [{offsets}],\n"));
+    push(out, format_args!("        \"itemsize\": {},\n    }},\n", schema.size));
+}
+
+fn kind(field: &Field) -> String {
+    let primitive = match field.kind {
+        FieldKind::Message(schema) => return schema.name.to_owned(),
+        FieldKind::Text(bytes) => return format!("S{bytes}"),
+        FieldKind::Primitive(primitive) => primitive,
+    };
+    let letter = match primitive {
+        Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64 => 'u',
+        Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64 => 'i',
+        Primitive::F32 | Primitive::F64 => 'f',
+        Primitive::Char => 'S',
+    };
+    format!("<{letter}{}", primitive.size())
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = out.write_fmt(text);
+}

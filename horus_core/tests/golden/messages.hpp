@@ -1,0 +1,1741 @@
+// @generated from the table of fields in horus_core/src/message/. C++17.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace horus {
+
+/// 128 bits, as in the file of a topic.
+struct SchemaHash {
+    std::uint64_t high;
+    std::uint64_t low;
+};
+
+static_assert(sizeof(float) == 4 && std::numeric_limits<float>::is_iec559, "float is not f32");
+static_assert(sizeof(double) == 8 && std::numeric_limits<double>::is_iec559, "double is not f64");
+
+/// A point in space, as `geometry_msgs/Point`. Without a time: for use inside other messages,
+/// and for computing.
+struct alignas(8) Point3 {
+    /// Metres.
+    double x;
+    /// Metres.
+    double y;
+    /// Metres.
+    double z;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x7682045822f34049u, 0x9ea8671d740c5cd7u};
+};
+static_assert(sizeof(Point3) == 24, "size of Point3");
+static_assert(alignof(Point3) == 8, "alignment of Point3");
+static_assert(std::is_trivially_copyable_v<Point3> && std::is_standard_layout_v<Point3>);
+static_assert(offsetof(Point3, x) == 0);
+static_assert(offsetof(Point3, y) == 8);
+static_assert(offsetof(Point3, z) == 16);
+
+/// A direction with a length, as `geometry_msgs/Vector3`. Without a time: for use inside other
+/// messages, and for computing.
+struct alignas(8) Vector3 {
+    /// Along x: of its use.
+    double x;
+    /// Along y: of its use.
+    double y;
+    /// Along z: of its use.
+    double z;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x70ab4246b67c63afu, 0x3f456aacae8ecbd6u};
+};
+static_assert(sizeof(Vector3) == 24, "size of Vector3");
+static_assert(alignof(Vector3) == 8, "alignment of Vector3");
+static_assert(std::is_trivially_copyable_v<Vector3> && std::is_standard_layout_v<Vector3>);
+static_assert(offsetof(Vector3, x) == 0);
+static_assert(offsetof(Vector3, y) == 8);
+static_assert(offsetof(Vector3, z) == 16);
+
+/// A rotation in space as a unit quaternion, as `geometry_msgs/Quaternion`. Without a time: for
+/// use inside other messages, and for computing.
+struct alignas(8) Quaternion {
+    /// sin(half the angle) times the axis along x: no unit.
+    double x;
+    /// sin(half the angle) times the axis along y: no unit.
+    double y;
+    /// sin(half the angle) times the axis along z: no unit.
+    double z;
+    /// cos(half the angle): no unit.
+    double w;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xf280916dd2e78ee0u, 0x446e784fbb8121a9u};
+};
+static_assert(sizeof(Quaternion) == 32, "size of Quaternion");
+static_assert(alignof(Quaternion) == 8, "alignment of Quaternion");
+static_assert(std::is_trivially_copyable_v<Quaternion> && std::is_standard_layout_v<Quaternion>);
+static_assert(offsetof(Quaternion, x) == 0);
+static_assert(offsetof(Quaternion, y) == 8);
+static_assert(offsetof(Quaternion, z) == 16);
+static_assert(offsetof(Quaternion, w) == 24);
+
+/// Where one frame is in another, as `geometry_msgs/Transform`: takes what is given in the
+/// child's frame to the parent's, by rotating and then translating. Without names and time: for
+/// computing; `TransformStamped` is what is sent.
+struct alignas(8) Transform {
+    /// The child's origin in the parent's frame, x, y, z: metres.
+    double translation[3];
+    /// Unit quaternion x, y, z, w: no unit.
+    double rotation[4];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x85d626f2d893ce6du, 0xadb2d92a2a065682u};
+};
+static_assert(sizeof(Transform) == 56, "size of Transform");
+static_assert(alignof(Transform) == 8, "alignment of Transform");
+static_assert(std::is_trivially_copyable_v<Transform> && std::is_standard_layout_v<Transform>);
+static_assert(offsetof(Transform, translation) == 0);
+static_assert(offsetof(Transform, rotation) == 24);
+
+/// Position and heading in the plane, as `geometry_msgs/Pose2D`.
+struct alignas(8) Pose2D {
+    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Metres.
+    double x;
+    /// Metres.
+    double y;
+    /// Heading from the x axis, counter-clockwise: radians.
+    double theta;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x5bc725ec9dd69896u, 0x22d3af54adcb3030u};
+};
+static_assert(sizeof(Pose2D) == 32, "size of Pose2D");
+static_assert(alignof(Pose2D) == 8, "alignment of Pose2D");
+static_assert(std::is_trivially_copyable_v<Pose2D> && std::is_standard_layout_v<Pose2D>);
+static_assert(offsetof(Pose2D, timestamp_ns) == 0);
+static_assert(offsetof(Pose2D, x) == 8);
+static_assert(offsetof(Pose2D, y) == 16);
+static_assert(offsetof(Pose2D, theta) == 24);
+
+/// Position and orientation in space, as `geometry_msgs/Pose` with a time. One cache line.
+struct alignas(8) Pose3D {
+    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// x, y, z: metres.
+    double position[3];
+    /// Unit quaternion x, y, z, w: no unit.
+    double orientation[4];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x2de247eef6942b85u, 0xe02a56b0c739b8e4u};
+};
+static_assert(sizeof(Pose3D) == 64, "size of Pose3D");
+static_assert(alignof(Pose3D) == 8, "alignment of Pose3D");
+static_assert(std::is_trivially_copyable_v<Pose3D> && std::is_standard_layout_v<Pose3D>);
+static_assert(offsetof(Pose3D, timestamp_ns) == 0);
+static_assert(offsetof(Pose3D, position) == 8);
+static_assert(offsetof(Pose3D, orientation) == 32);
+
+/// Position and orientation in a named frame, as `geometry_msgs/PoseStamped`.
+struct alignas(8) PoseStamped {
+    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame it is given in: text.
+    char frame_id[32];
+    /// x, y, z: metres.
+    double position[3];
+    /// Unit quaternion x, y, z, w: no unit.
+    double orientation[4];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x46dea6ebfacb4167u, 0xb04599cf1f80e2bfu};
+};
+static_assert(sizeof(PoseStamped) == 96, "size of PoseStamped");
+static_assert(alignof(PoseStamped) == 8, "alignment of PoseStamped");
+static_assert(std::is_trivially_copyable_v<PoseStamped> && std::is_standard_layout_v<PoseStamped>);
+static_assert(offsetof(PoseStamped, timestamp_ns) == 0);
+static_assert(offsetof(PoseStamped, frame_id) == 8);
+static_assert(offsetof(PoseStamped, position) == 40);
+static_assert(offsetof(PoseStamped, orientation) == 64);
+
+/// An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time.
+///
+/// The covariance is row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
+/// unknown.
+struct alignas(8) PoseWithCovariance {
+    /// When the pose held, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// x, y, z: metres.
+    double position[3];
+    /// Unit quaternion x, y, z, w: no unit.
+    double orientation[4];
+    /// Of position, of both, of rotation: m², m·rad, rad².
+    double covariance[36];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x63d01107de6d3857u, 0x370142cc11540372u};
+};
+static_assert(sizeof(PoseWithCovariance) == 352, "size of PoseWithCovariance");
+static_assert(alignof(PoseWithCovariance) == 8, "alignment of PoseWithCovariance");
+static_assert(std::is_trivially_copyable_v<PoseWithCovariance> && std::is_standard_layout_v<PoseWithCovariance>);
+static_assert(offsetof(PoseWithCovariance, timestamp_ns) == 0);
+static_assert(offsetof(PoseWithCovariance, position) == 8);
+static_assert(offsetof(PoseWithCovariance, orientation) == 32);
+static_assert(offsetof(PoseWithCovariance, covariance) == 64);
+
+/// Velocity of a body in space, as `geometry_msgs/TwistStamped`.
+struct alignas(8) Twist {
+    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Along x, y, z: metres per second.
+    double linear[3];
+    /// About x, y, z: radians per second.
+    double angular[3];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x259e73172a7989bbu, 0x412055e9b1a6866bu};
+};
+static_assert(sizeof(Twist) == 56, "size of Twist");
+static_assert(alignof(Twist) == 8, "alignment of Twist");
+static_assert(std::is_trivially_copyable_v<Twist> && std::is_standard_layout_v<Twist>);
+static_assert(offsetof(Twist, timestamp_ns) == 0);
+static_assert(offsetof(Twist, linear) == 8);
+static_assert(offsetof(Twist, angular) == 32);
+
+/// An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time.
+///
+/// The covariance is row-major 6 × 6 over (velocity along x, y, z, and about x, y, z); all
+/// zeros means unknown.
+struct alignas(8) TwistWithCovariance {
+    /// When the velocity held, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Along x, y, z: metres per second.
+    double linear[3];
+    /// About x, y, z: radians per second.
+    double angular[3];
+    /// Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+    double covariance[36];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xf088a2d640c0e1f6u, 0xb43628b0f1496e85u};
+};
+static_assert(sizeof(TwistWithCovariance) == 344, "size of TwistWithCovariance");
+static_assert(alignof(TwistWithCovariance) == 8, "alignment of TwistWithCovariance");
+static_assert(std::is_trivially_copyable_v<TwistWithCovariance> && std::is_standard_layout_v<TwistWithCovariance>);
+static_assert(offsetof(TwistWithCovariance, timestamp_ns) == 0);
+static_assert(offsetof(TwistWithCovariance, linear) == 8);
+static_assert(offsetof(TwistWithCovariance, angular) == 32);
+static_assert(offsetof(TwistWithCovariance, covariance) == 56);
+
+/// Acceleration of a body in space, as `geometry_msgs/AccelStamped`.
+struct alignas(8) Accel {
+    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Along x, y, z: m/s².
+    double linear[3];
+    /// About x, y, z: rad/s².
+    double angular[3];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x044a25e6df18e5fau, 0xab2cfa0889ca6b58u};
+};
+static_assert(sizeof(Accel) == 56, "size of Accel");
+static_assert(alignof(Accel) == 8, "alignment of Accel");
+static_assert(std::is_trivially_copyable_v<Accel> && std::is_standard_layout_v<Accel>);
+static_assert(offsetof(Accel, timestamp_ns) == 0);
+static_assert(offsetof(Accel, linear) == 8);
+static_assert(offsetof(Accel, angular) == 32);
+
+/// Where the frame `child_frame_id` is in the frame `frame_id`, as
+/// `geometry_msgs/TransformStamped`: takes what is given in the child's frame to the parent's.
+struct alignas(8) TransformStamped {
+    /// When it held, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The parent, as `odom`: text.
+    char frame_id[32];
+    /// The child, as `base_link`: text.
+    char child_frame_id[32];
+    /// The child's origin in the parent's frame, x, y, z: metres.
+    double translation[3];
+    /// Unit quaternion x, y, z, w: no unit.
+    double rotation[4];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x3b5a63b80b73ea93u, 0xef668925dd31bd67u};
+};
+static_assert(sizeof(TransformStamped) == 128, "size of TransformStamped");
+static_assert(alignof(TransformStamped) == 8, "alignment of TransformStamped");
+static_assert(std::is_trivially_copyable_v<TransformStamped> && std::is_standard_layout_v<TransformStamped>);
+static_assert(offsetof(TransformStamped, timestamp_ns) == 0);
+static_assert(offsetof(TransformStamped, frame_id) == 8);
+static_assert(offsetof(TransformStamped, child_frame_id) == 40);
+static_assert(offsetof(TransformStamped, translation) == 72);
+static_assert(offsetof(TransformStamped, rotation) == 96);
+
+/// Force and torque on a body, as `geometry_msgs/Wrench` with a time.
+struct alignas(8) Wrench {
+    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Along x, y, z: newtons.
+    double force[3];
+    /// About x, y, z: N·m.
+    double torque[3];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x0ea493aea20ddad5u, 0x55863e42f86a347du};
+};
+static_assert(sizeof(Wrench) == 56, "size of Wrench");
+static_assert(alignof(Wrench) == 8, "alignment of Wrench");
+static_assert(std::is_trivially_copyable_v<Wrench> && std::is_standard_layout_v<Wrench>);
+static_assert(offsetof(Wrench, timestamp_ns) == 0);
+static_assert(offsetof(Wrench, force) == 8);
+static_assert(offsetof(Wrench, torque) == 32);
+
+/// Force and torque in a named frame and about its origin, as `geometry_msgs/WrenchStamped`.
+struct alignas(8) WrenchStamped {
+    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame it is given in: text.
+    char frame_id[32];
+    /// Along x, y, z: newtons.
+    double force[3];
+    /// About x, y, z: N·m.
+    double torque[3];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x2d792e3487889692u, 0xf543f4b9d055cffbu};
+};
+static_assert(sizeof(WrenchStamped) == 88, "size of WrenchStamped");
+static_assert(alignof(WrenchStamped) == 8, "alignment of WrenchStamped");
+static_assert(std::is_trivially_copyable_v<WrenchStamped> && std::is_standard_layout_v<WrenchStamped>);
+static_assert(offsetof(WrenchStamped, timestamp_ns) == 0);
+static_assert(offsetof(WrenchStamped, frame_id) == 8);
+static_assert(offsetof(WrenchStamped, force) == 40);
+static_assert(offsetof(WrenchStamped, torque) == 64);
+
+/// One sample of an inertial measurement unit, as `sensor_msgs/Imu`.
+///
+/// Covariances are row-major 3 × 3 over x, y, z. All zeros means unknown; −1 as the first
+/// element means that the unit does not provide this quantity.
+struct alignas(8) Imu {
+    /// When it was sampled, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Unit quaternion x, y, z, w: no unit.
+    double orientation[4];
+    /// Of rotations about x, y, z: rad².
+    double orientation_covariance[9];
+    /// About x, y, z: radians per second.
+    double angular_velocity[3];
+    /// Of `angular_velocity`: rad²/s².
+    double angular_velocity_covariance[9];
+    /// Along x, y, z, with gravity, as accelerometers report it: m/s².
+    double linear_acceleration[3];
+    /// Of `linear_acceleration`: m²/s⁴.
+    double linear_acceleration_covariance[9];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x1fb88ec2e68fac71u, 0x66c0f92fed9c36a9u};
+};
+static_assert(sizeof(Imu) == 304, "size of Imu");
+static_assert(alignof(Imu) == 8, "alignment of Imu");
+static_assert(std::is_trivially_copyable_v<Imu> && std::is_standard_layout_v<Imu>);
+static_assert(offsetof(Imu, timestamp_ns) == 0);
+static_assert(offsetof(Imu, orientation) == 8);
+static_assert(offsetof(Imu, orientation_covariance) == 40);
+static_assert(offsetof(Imu, angular_velocity) == 112);
+static_assert(offsetof(Imu, angular_velocity_covariance) == 136);
+static_assert(offsetof(Imu, linear_acceleration) == 208);
+static_assert(offsetof(Imu, linear_acceleration_covariance) == 232);
+
+/// One sweep of a planar range finder, as `sensor_msgs/LaserScan` without intensities.
+///
+/// Angles are about z, counter-clockwise, 0 along x. After REP-117 a range of +∞ means that
+/// nothing was seen, −∞ that something is too close, NaN that the measurement failed.
+struct alignas(8) LaserScan {
+    /// When the first ray was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Of the first ray: radians.
+    float angle_min;
+    /// Of the last ray: radians.
+    float angle_max;
+    /// From one ray to the next: radians.
+    float angle_increment;
+    /// From one ray to the next: seconds.
+    float time_increment;
+    /// From one sweep to the next: seconds.
+    float scan_time;
+    /// Shorter ranges are not valid: metres.
+    float range_min;
+    /// Longer ranges are not valid: metres.
+    float range_max;
+    /// How many of `ranges` were measured, from the first: count.
+    std::uint32_t count;
+    /// Distances in order of their angles: metres.
+    float ranges[360];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x4f3cd10ce037e0f6u, 0xdc4d80863d0bb59du};
+};
+static_assert(sizeof(LaserScan) == 1480, "size of LaserScan");
+static_assert(alignof(LaserScan) == 8, "alignment of LaserScan");
+static_assert(std::is_trivially_copyable_v<LaserScan> && std::is_standard_layout_v<LaserScan>);
+static_assert(offsetof(LaserScan, timestamp_ns) == 0);
+static_assert(offsetof(LaserScan, angle_min) == 8);
+static_assert(offsetof(LaserScan, angle_max) == 12);
+static_assert(offsetof(LaserScan, angle_increment) == 16);
+static_assert(offsetof(LaserScan, time_increment) == 20);
+static_assert(offsetof(LaserScan, scan_time) == 24);
+static_assert(offsetof(LaserScan, range_min) == 28);
+static_assert(offsetof(LaserScan, range_max) == 32);
+static_assert(offsetof(LaserScan, count) == 36);
+static_assert(offsetof(LaserScan, ranges) == 40);
+
+/// The distance to the nearest thing in a cone, as `sensor_msgs/Range`.
+///
+/// After REP-117 a range of +∞ means that nothing was seen, −∞ that something is too close, NaN
+/// that the measurement failed.
+struct alignas(8) RangeSensor {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// One of the constants of this type, as `ULTRASOUND`: no unit.
+    std::uint8_t radiation_type;
+    /// 0: no unit.
+    std::uint8_t _reserved[3];
+    /// Angle at the tip of the cone: radians.
+    float field_of_view;
+    /// Shorter ranges are not valid: metres.
+    float min_range;
+    /// Longer ranges are not valid: metres.
+    float max_range;
+    /// Distance: metres.
+    float range;
+    /// Of `range`, 0 if unknown: m².
+    float variance;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x325fde923d06ce57u, 0xf2f48663061bec3bu};
+};
+static_assert(sizeof(RangeSensor) == 32, "size of RangeSensor");
+static_assert(alignof(RangeSensor) == 8, "alignment of RangeSensor");
+static_assert(std::is_trivially_copyable_v<RangeSensor> && std::is_standard_layout_v<RangeSensor>);
+static_assert(offsetof(RangeSensor, timestamp_ns) == 0);
+static_assert(offsetof(RangeSensor, radiation_type) == 8);
+static_assert(offsetof(RangeSensor, _reserved) == 9);
+static_assert(offsetof(RangeSensor, field_of_view) == 12);
+static_assert(offsetof(RangeSensor, min_range) == 16);
+static_assert(offsetof(RangeSensor, max_range) == 20);
+static_assert(offsetof(RangeSensor, range) == 24);
+static_assert(offsetof(RangeSensor, variance) == 28);
+
+/// Measured state of up to 16 joints, as `sensor_msgs/JointState`.
+///
+/// Element *i* of every array belongs to joint *i*. The units are those of a revolute joint;
+/// for a prismatic one read metres for radians, newtons for newton-metres. The names are in
+/// each message, as in ROS: who reads it then needs no other topic, and no order is agreed on.
+struct alignas(8) JointState {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// How many joints there are, from the first: count.
+    std::uint32_t count;
+    /// 0: no unit.
+    std::uint32_t _reserved;
+    /// Of the joints, as `left_wrist_roll`: text.
+    char name[16][32];
+    /// Radians.
+    double position[16];
+    /// Radians per second.
+    double velocity[16];
+    /// Torque: N·m.
+    double effort[16];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xd1df00e2b659293eu, 0xf133648ec5e6d7aau};
+};
+static_assert(sizeof(JointState) == 912, "size of JointState");
+static_assert(alignof(JointState) == 8, "alignment of JointState");
+static_assert(std::is_trivially_copyable_v<JointState> && std::is_standard_layout_v<JointState>);
+static_assert(offsetof(JointState, timestamp_ns) == 0);
+static_assert(offsetof(JointState, count) == 8);
+static_assert(offsetof(JointState, _reserved) == 12);
+static_assert(offsetof(JointState, name) == 16);
+static_assert(offsetof(JointState, position) == 528);
+static_assert(offsetof(JointState, velocity) == 656);
+static_assert(offsetof(JointState, effort) == 784);
+
+/// State of a battery, as `sensor_msgs/BatteryState`. NaN is what is not measured.
+struct alignas(8) BatteryState {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Volts.
+    float voltage;
+    /// Degrees Celsius.
+    float temperature;
+    /// Negative when discharging: amperes.
+    float current;
+    /// Left now: ampere-hours.
+    float charge;
+    /// When full, as it is by now: ampere-hours.
+    float capacity;
+    /// When full, as it was new: ampere-hours.
+    float design_capacity;
+    /// Charge, 0 to 1: no unit.
+    float percentage;
+    /// One of the `STATUS_` constants: no unit.
+    std::uint8_t power_supply_status;
+    /// One of the `HEALTH_` constants: no unit.
+    std::uint8_t power_supply_health;
+    /// One of the `TECHNOLOGY_` constants: no unit.
+    std::uint8_t power_supply_technology;
+    /// 0, or 1 if there is a battery: no unit.
+    std::uint8_t present;
+    /// How many cells are measured, from the first: count.
+    std::uint32_t cell_count;
+    /// 0: no unit.
+    std::uint32_t _reserved;
+    /// Volts.
+    float cell_voltage[16];
+    /// Degrees Celsius.
+    float cell_temperature[16];
+    /// Where it is, as the name of its slot: text.
+    char location[32];
+    /// As printed on it: text.
+    char serial_number[32];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x97538250c5975e30u, 0xb3b5595802941285u};
+};
+static_assert(sizeof(BatteryState) == 240, "size of BatteryState");
+static_assert(alignof(BatteryState) == 8, "alignment of BatteryState");
+static_assert(std::is_trivially_copyable_v<BatteryState> && std::is_standard_layout_v<BatteryState>);
+static_assert(offsetof(BatteryState, timestamp_ns) == 0);
+static_assert(offsetof(BatteryState, voltage) == 8);
+static_assert(offsetof(BatteryState, temperature) == 12);
+static_assert(offsetof(BatteryState, current) == 16);
+static_assert(offsetof(BatteryState, charge) == 20);
+static_assert(offsetof(BatteryState, capacity) == 24);
+static_assert(offsetof(BatteryState, design_capacity) == 28);
+static_assert(offsetof(BatteryState, percentage) == 32);
+static_assert(offsetof(BatteryState, power_supply_status) == 36);
+static_assert(offsetof(BatteryState, power_supply_health) == 37);
+static_assert(offsetof(BatteryState, power_supply_technology) == 38);
+static_assert(offsetof(BatteryState, present) == 39);
+static_assert(offsetof(BatteryState, cell_count) == 40);
+static_assert(offsetof(BatteryState, _reserved) == 44);
+static_assert(offsetof(BatteryState, cell_voltage) == 48);
+static_assert(offsetof(BatteryState, cell_temperature) == 112);
+static_assert(offsetof(BatteryState, location) == 176);
+static_assert(offsetof(BatteryState, serial_number) == 208);
+
+/// A fix of a satellite navigation receiver by WGS 84, as `sensor_msgs/NavSatFix`.
+///
+/// The covariance is row-major 3 × 3 over east, north, up. `position_covariance_type`, in ROS
+/// the last field, stands where there would be padding.
+struct alignas(8) NavSatFix {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// One of the `STATUS_` constants: no unit.
+    std::int8_t status;
+    /// One of the `COVARIANCE_` constants: no unit.
+    std::uint8_t position_covariance_type;
+    /// The `SERVICE_` constants of what is received, added: no unit.
+    std::uint16_t service;
+    /// 0: no unit.
+    std::uint32_t _reserved;
+    /// North is positive: degrees.
+    double latitude;
+    /// East is positive: degrees.
+    double longitude;
+    /// Above the ellipsoid, NaN if unknown: metres.
+    double altitude;
+    /// Of the position to the east, north and up: m².
+    double position_covariance[9];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xc4eca8ee794611c1u, 0xd55f5d92543a73bcu};
+};
+static_assert(sizeof(NavSatFix) == 112, "size of NavSatFix");
+static_assert(alignof(NavSatFix) == 8, "alignment of NavSatFix");
+static_assert(std::is_trivially_copyable_v<NavSatFix> && std::is_standard_layout_v<NavSatFix>);
+static_assert(offsetof(NavSatFix, timestamp_ns) == 0);
+static_assert(offsetof(NavSatFix, status) == 8);
+static_assert(offsetof(NavSatFix, position_covariance_type) == 9);
+static_assert(offsetof(NavSatFix, service) == 10);
+static_assert(offsetof(NavSatFix, _reserved) == 12);
+static_assert(offsetof(NavSatFix, latitude) == 16);
+static_assert(offsetof(NavSatFix, longitude) == 24);
+static_assert(offsetof(NavSatFix, altitude) == 32);
+static_assert(offsetof(NavSatFix, position_covariance) == 40);
+
+/// The magnetic field at a sensor, as `sensor_msgs/MagneticField`.
+///
+/// The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
+struct alignas(8) MagneticField {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Along x, y, z, NaN for an axis that is not measured: tesla.
+    double magnetic_field[3];
+    /// Of `magnetic_field`: T².
+    double magnetic_field_covariance[9];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xa5d4fcc4439e9988u, 0x7b5e97e7d63273f9u};
+};
+static_assert(sizeof(MagneticField) == 104, "size of MagneticField");
+static_assert(alignof(MagneticField) == 8, "alignment of MagneticField");
+static_assert(std::is_trivially_copyable_v<MagneticField> && std::is_standard_layout_v<MagneticField>);
+static_assert(offsetof(MagneticField, timestamp_ns) == 0);
+static_assert(offsetof(MagneticField, magnetic_field) == 8);
+static_assert(offsetof(MagneticField, magnetic_field_covariance) == 32);
+
+/// A temperature, as `sensor_msgs/Temperature`.
+struct alignas(8) Temperature {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Degrees Celsius.
+    double temperature;
+    /// Of `temperature`, 0 if unknown: °C².
+    double variance;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x4a7c7b9e30c2faf9u, 0x1d33ce2fe3bd6099u};
+};
+static_assert(sizeof(Temperature) == 24, "size of Temperature");
+static_assert(alignof(Temperature) == 8, "alignment of Temperature");
+static_assert(std::is_trivially_copyable_v<Temperature> && std::is_standard_layout_v<Temperature>);
+static_assert(offsetof(Temperature, timestamp_ns) == 0);
+static_assert(offsetof(Temperature, temperature) == 8);
+static_assert(offsetof(Temperature, variance) == 16);
+
+/// The pressure of air or water, not of a tank or a tyre, as `sensor_msgs/FluidPressure`.
+struct alignas(8) FluidPressure {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Absolute: pascals.
+    double fluid_pressure;
+    /// Of `fluid_pressure`, 0 if unknown: Pa².
+    double variance;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x8c2d6372538032d1u, 0xafcfe31a943dbe08u};
+};
+static_assert(sizeof(FluidPressure) == 24, "size of FluidPressure");
+static_assert(alignof(FluidPressure) == 8, "alignment of FluidPressure");
+static_assert(std::is_trivially_copyable_v<FluidPressure> && std::is_standard_layout_v<FluidPressure>);
+static_assert(offsetof(FluidPressure, timestamp_ns) == 0);
+static_assert(offsetof(FluidPressure, fluid_pressure) == 8);
+static_assert(offsetof(FluidPressure, variance) == 16);
+
+/// How bright it is, as `sensor_msgs/Illuminance`.
+struct alignas(8) Illuminance {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Lux.
+    double illuminance;
+    /// Of `illuminance`, 0 if unknown: lx².
+    double variance;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xeaebb1676530b1f3u, 0x717e492802310d4fu};
+};
+static_assert(sizeof(Illuminance) == 24, "size of Illuminance");
+static_assert(alignof(Illuminance) == 8, "alignment of Illuminance");
+static_assert(std::is_trivially_copyable_v<Illuminance> && std::is_standard_layout_v<Illuminance>);
+static_assert(offsetof(Illuminance, timestamp_ns) == 0);
+static_assert(offsetof(Illuminance, illuminance) == 8);
+static_assert(offsetof(Illuminance, variance) == 16);
+
+/// Pressure on the taxels of a tactile sensor, row by row, and the force that they add up to.
+/// No ROS type.
+struct alignas(8) TactileArray {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of the pad: x along its rows, z out of it: text.
+    char frame_id[32];
+    /// How many rows there are, along y: count.
+    std::uint32_t rows;
+    /// How many taxels a row has, along x: count.
+    std::uint32_t columns;
+    /// From one taxel to the next: metres.
+    float spacing;
+    /// On the whole pad along x, y, z, NaN if not measured: newtons.
+    float force[3];
+    /// Row-major, `rows` times `columns` of them: pascals.
+    float pressure[256];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x74503478e562bb2cu, 0xb0b9edebff8729c1u};
+};
+static_assert(sizeof(TactileArray) == 1088, "size of TactileArray");
+static_assert(alignof(TactileArray) == 8, "alignment of TactileArray");
+static_assert(std::is_trivially_copyable_v<TactileArray> && std::is_standard_layout_v<TactileArray>);
+static_assert(offsetof(TactileArray, timestamp_ns) == 0);
+static_assert(offsetof(TactileArray, frame_id) == 8);
+static_assert(offsetof(TactileArray, rows) == 40);
+static_assert(offsetof(TactileArray, columns) == 44);
+static_assert(offsetof(TactileArray, spacing) == 48);
+static_assert(offsetof(TactileArray, force) == 52);
+static_assert(offsetof(TactileArray, pressure) == 64);
+
+/// Velocity command of a robot that moves in the plane: `linear.x` and `angular.z` of
+/// `geometry_msgs/Twist`, in single precision.
+struct alignas(8) CmdVel {
+    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Forward: metres per second.
+    float linear;
+    /// Counter-clockwise: radians per second.
+    float angular;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xa6d74e5d663f338cu, 0xb818bd1ad89988b3u};
+};
+static_assert(sizeof(CmdVel) == 16, "size of CmdVel");
+static_assert(alignof(CmdVel) == 8, "alignment of CmdVel");
+static_assert(std::is_trivially_copyable_v<CmdVel> && std::is_standard_layout_v<CmdVel>);
+static_assert(offsetof(CmdVel, timestamp_ns) == 0);
+static_assert(offsetof(CmdVel, linear) == 8);
+static_assert(offsetof(CmdVel, angular) == 12);
+
+/// Set-points of up to 16 joints, with the names of `trajectory_msgs/JointTrajectoryPoint`.
+///
+/// Element *i* of every array belongs to joint *i*; `mode` says which of them count. The units
+/// are those of a revolute joint; for a prismatic one read metres for radians, newtons for
+/// newton-metres.
+struct alignas(8) JointCommand {
+    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// How many joints are commanded, from the first: count.
+    std::uint32_t count;
+    /// 0: no unit.
+    std::uint32_t _reserved;
+    /// One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit.
+    std::uint8_t mode[16];
+    /// Radians.
+    double position[16];
+    /// Radians per second.
+    double velocity[16];
+    /// Feed-forward: rad/s².
+    double acceleration[16];
+    /// Torque, or feed-forward torque: N·m.
+    double effort[16];
+    /// Gain of the position error, often called kp: N·m/rad.
+    double stiffness[16];
+    /// Gain of the velocity error, often called kd: N·m·s/rad.
+    double damping[16];
+    /// The drive limits the total torque to ± this; 0 leaves the limit to the drive: N·m.
+    double effort_max[16];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x4a6514cb5ec896b3u, 0xd11cf45b15dc1b6eu};
+};
+static_assert(sizeof(JointCommand) == 928, "size of JointCommand");
+static_assert(alignof(JointCommand) == 8, "alignment of JointCommand");
+static_assert(std::is_trivially_copyable_v<JointCommand> && std::is_standard_layout_v<JointCommand>);
+static_assert(offsetof(JointCommand, timestamp_ns) == 0);
+static_assert(offsetof(JointCommand, count) == 8);
+static_assert(offsetof(JointCommand, _reserved) == 12);
+static_assert(offsetof(JointCommand, mode) == 16);
+static_assert(offsetof(JointCommand, position) == 32);
+static_assert(offsetof(JointCommand, velocity) == 160);
+static_assert(offsetof(JointCommand, acceleration) == 288);
+static_assert(offsetof(JointCommand, effort) == 416);
+static_assert(offsetof(JointCommand, stiffness) == 544);
+static_assert(offsetof(JointCommand, damping) == 672);
+static_assert(offsetof(JointCommand, effort_max) == 800);
+
+/// Set-point of one motor. No ROS type: the fields and modes of `JointCommand` for a single
+/// joint, and the duty cycle of drives without a sensor.
+struct alignas(8) MotorCommand {
+    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Which motor, as its node on the bus: no unit.
+    std::uint32_t motor_id;
+    /// One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit.
+    std::uint8_t mode;
+    /// 0, or 1 to power the drive: no unit.
+    std::uint8_t enable;
+    /// 0: no unit.
+    std::uint16_t _reserved;
+    /// Radians.
+    double position;
+    /// Radians per second.
+    double velocity;
+    /// Torque, or feed-forward torque: N·m.
+    double effort;
+    /// Share of the supply voltage, −1 to 1: no unit.
+    double duty_cycle;
+    /// The drive turns no faster; 0 leaves the limit to the drive: radians per second.
+    double velocity_max;
+    /// The drive accelerates no harder; 0 leaves the limit to the drive: rad/s².
+    double acceleration_max;
+    /// The drive pushes no harder; 0 leaves the limit to the drive: N·m.
+    double effort_max;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xa04b60fcf5273d0eu, 0x29bac585269bb339u};
+};
+static_assert(sizeof(MotorCommand) == 72, "size of MotorCommand");
+static_assert(alignof(MotorCommand) == 8, "alignment of MotorCommand");
+static_assert(std::is_trivially_copyable_v<MotorCommand> && std::is_standard_layout_v<MotorCommand>);
+static_assert(offsetof(MotorCommand, timestamp_ns) == 0);
+static_assert(offsetof(MotorCommand, motor_id) == 8);
+static_assert(offsetof(MotorCommand, mode) == 12);
+static_assert(offsetof(MotorCommand, enable) == 13);
+static_assert(offsetof(MotorCommand, _reserved) == 14);
+static_assert(offsetof(MotorCommand, position) == 16);
+static_assert(offsetof(MotorCommand, velocity) == 24);
+static_assert(offsetof(MotorCommand, effort) == 32);
+static_assert(offsetof(MotorCommand, duty_cycle) == 40);
+static_assert(offsetof(MotorCommand, velocity_max) == 48);
+static_assert(offsetof(MotorCommand, acceleration_max) == 56);
+static_assert(offsetof(MotorCommand, effort_max) == 64);
+
+/// Set-point of a hobby servo. No ROS type.
+struct alignas(8) ServoCommand {
+    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Which servo, as its channel: no unit.
+    std::uint32_t servo_id;
+    /// 0 to let it go limp, 1 to hold: no unit.
+    std::uint8_t enable;
+    /// 0: no unit.
+    std::uint8_t _reserved[3];
+    /// From the middle: radians.
+    float position;
+    /// 0 for as fast as it can: radians per second.
+    float velocity_max;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xdb11875bb4b6c919u, 0xb08d3cdbfed4a928u};
+};
+static_assert(sizeof(ServoCommand) == 24, "size of ServoCommand");
+static_assert(alignof(ServoCommand) == 8, "alignment of ServoCommand");
+static_assert(std::is_trivially_copyable_v<ServoCommand> && std::is_standard_layout_v<ServoCommand>);
+static_assert(offsetof(ServoCommand, timestamp_ns) == 0);
+static_assert(offsetof(ServoCommand, servo_id) == 8);
+static_assert(offsetof(ServoCommand, enable) == 12);
+static_assert(offsetof(ServoCommand, _reserved) == 13);
+static_assert(offsetof(ServoCommand, position) == 16);
+static_assert(offsetof(ServoCommand, velocity_max) == 20);
+
+/// Wheel speeds of a robot with two driven wheels. No ROS type: what
+/// `diff_drive_controller` of `ros2_control` sends to its wheels.
+struct alignas(8) DifferentialDriveCommand {
+    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Left wheel, forward: radians per second.
+    double left;
+    /// Right wheel, forward: radians per second.
+    double right;
+    /// The wheels accelerate no harder; 0 leaves the limit to the drive: rad/s².
+    double acceleration_max;
+    /// 0, or 1 to power the drives: no unit.
+    std::uint8_t enable;
+    /// 0: no unit.
+    std::uint8_t _reserved[7];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x7e02422c1990f17fu, 0x933923d380b38cc4u};
+};
+static_assert(sizeof(DifferentialDriveCommand) == 40, "size of DifferentialDriveCommand");
+static_assert(alignof(DifferentialDriveCommand) == 8, "alignment of DifferentialDriveCommand");
+static_assert(std::is_trivially_copyable_v<DifferentialDriveCommand> && std::is_standard_layout_v<DifferentialDriveCommand>);
+static_assert(offsetof(DifferentialDriveCommand, timestamp_ns) == 0);
+static_assert(offsetof(DifferentialDriveCommand, left) == 8);
+static_assert(offsetof(DifferentialDriveCommand, right) == 16);
+static_assert(offsetof(DifferentialDriveCommand, acceleration_max) == 24);
+static_assert(offsetof(DifferentialDriveCommand, enable) == 32);
+static_assert(offsetof(DifferentialDriveCommand, _reserved) == 33);
+
+/// Gains and limits of a PID controller, with the names of the parameters of
+/// `control_toolbox::Pid` of `ros2_control`.
+///
+/// `output = p·e + i·∫e dt + d·de/dt`; the units are those of the controller it is for.
+struct alignas(8) PidConfig {
+    /// When it was set, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Which controller: no unit.
+    std::uint32_t controller_id;
+    /// 1 to stop integrating while the output is limited: no unit.
+    std::uint8_t antiwindup;
+    /// 0: no unit.
+    std::uint8_t _reserved[3];
+    /// Proportional gain: of its use.
+    double p;
+    /// Integral gain: of its use.
+    double i;
+    /// Derivative gain: of its use.
+    double d;
+    /// Most that the integral part adds to the output; 0 with `i_clamp_min` 0 is no limit: of
+    /// its use.
+    double i_clamp_max;
+    /// Least that the integral part adds to the output: of its use.
+    double i_clamp_min;
+    /// Most that comes out; 0 with `output_min` 0 is no limit: of its use.
+    double output_max;
+    /// Least that comes out: of its use.
+    double output_min;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x7fb28a54ab07a62du, 0x5466d09861639a28u};
+};
+static_assert(sizeof(PidConfig) == 72, "size of PidConfig");
+static_assert(alignof(PidConfig) == 8, "alignment of PidConfig");
+static_assert(std::is_trivially_copyable_v<PidConfig> && std::is_standard_layout_v<PidConfig>);
+static_assert(offsetof(PidConfig, timestamp_ns) == 0);
+static_assert(offsetof(PidConfig, controller_id) == 8);
+static_assert(offsetof(PidConfig, antiwindup) == 12);
+static_assert(offsetof(PidConfig, _reserved) == 13);
+static_assert(offsetof(PidConfig, p) == 16);
+static_assert(offsetof(PidConfig, i) == 24);
+static_assert(offsetof(PidConfig, d) == 32);
+static_assert(offsetof(PidConfig, i_clamp_max) == 40);
+static_assert(offsetof(PidConfig, i_clamp_min) == 48);
+static_assert(offsetof(PidConfig, output_max) == 56);
+static_assert(offsetof(PidConfig, output_min) == 64);
+
+/// Where a body is to be and how it is to move there at one time of a trajectory, as
+/// `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body. For joints: `JointCommand`.
+struct alignas(8) TrajectoryPoint {
+    /// When the trajectory begins, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// x, y, z: metres.
+    double position[3];
+    /// Unit quaternion x, y, z, w: no unit.
+    double orientation[4];
+    /// Along x, y, z: metres per second.
+    double linear_velocity[3];
+    /// About x, y, z: radians per second.
+    double angular_velocity[3];
+    /// Along x, y, z: m/s².
+    double linear_acceleration[3];
+    /// About x, y, z: rad/s².
+    double angular_acceleration[3];
+    /// When to be there, from `timestamp_ns`: nanoseconds.
+    std::uint64_t time_from_start_ns;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x3f0a0ccc1cfad4acu, 0x533754a0243dcef2u};
+};
+static_assert(sizeof(TrajectoryPoint) == 168, "size of TrajectoryPoint");
+static_assert(alignof(TrajectoryPoint) == 8, "alignment of TrajectoryPoint");
+static_assert(std::is_trivially_copyable_v<TrajectoryPoint> && std::is_standard_layout_v<TrajectoryPoint>);
+static_assert(offsetof(TrajectoryPoint, timestamp_ns) == 0);
+static_assert(offsetof(TrajectoryPoint, position) == 8);
+static_assert(offsetof(TrajectoryPoint, orientation) == 32);
+static_assert(offsetof(TrajectoryPoint, linear_velocity) == 64);
+static_assert(offsetof(TrajectoryPoint, angular_velocity) == 88);
+static_assert(offsetof(TrajectoryPoint, linear_acceleration) == 112);
+static_assert(offsetof(TrajectoryPoint, angular_acceleration) == 136);
+static_assert(offsetof(TrajectoryPoint, time_from_start_ns) == 160);
+
+/// Force to apply along some axes of a frame, while the others keep their position: hybrid
+/// force and position control after Raibert and Craig (1981). No ROS type; force and torque
+/// as in `geometry_msgs/WrenchStamped`.
+struct alignas(8) ForceCommand {
+    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of the task: text.
+    char frame_id[32];
+    /// To apply to the surroundings along x, y, z: newtons.
+    double force[3];
+    /// To apply to the surroundings about x, y, z: N·m.
+    double torque[3];
+    /// Along x, y, z and about x, y, z, 1 to follow the force, 0 to keep the position: no unit.
+    std::uint8_t force_controlled[6];
+    /// 0: no unit.
+    std::uint8_t _reserved[2];
+    /// How fast to go where nothing resists; 0 leaves the limit to the controller: metres per
+    /// second.
+    double linear_velocity_max;
+    /// How fast to turn where nothing resists; 0 leaves the limit to the controller: radians
+    /// per second.
+    double angular_velocity_max;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xa160b5d5f02c365bu, 0x2c210aef51f681bdu};
+};
+static_assert(sizeof(ForceCommand) == 112, "size of ForceCommand");
+static_assert(alignof(ForceCommand) == 8, "alignment of ForceCommand");
+static_assert(std::is_trivially_copyable_v<ForceCommand> && std::is_standard_layout_v<ForceCommand>);
+static_assert(offsetof(ForceCommand, timestamp_ns) == 0);
+static_assert(offsetof(ForceCommand, frame_id) == 8);
+static_assert(offsetof(ForceCommand, force) == 40);
+static_assert(offsetof(ForceCommand, torque) == 64);
+static_assert(offsetof(ForceCommand, force_controlled) == 88);
+static_assert(offsetof(ForceCommand, _reserved) == 94);
+static_assert(offsetof(ForceCommand, linear_velocity_max) == 96);
+static_assert(offsetof(ForceCommand, angular_velocity_max) == 104);
+
+/// How a tool gives way: a spring, a damper and a mass along and about each axis of a frame.
+/// No ROS type; Hogan's impedance control (1985).
+///
+/// `force = stiffness · offset + damping · velocity + mass · acceleration`
+struct alignas(8) ImpedanceParameters {
+    /// When it was set, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of the axes, as the tool's: text.
+    char frame_id[32];
+    /// Along x, y, z: N/m.
+    double linear_stiffness[3];
+    /// About x, y, z: N·m/rad.
+    double angular_stiffness[3];
+    /// Along x, y, z: N·s/m.
+    double linear_damping[3];
+    /// About x, y, z: N·m·s/rad.
+    double angular_damping[3];
+    /// Along x, y, z; 0 leaves the tool's own: kilograms.
+    double mass[3];
+    /// About x, y, z; 0 leaves the tool's own: kg·m².
+    double inertia[3];
+    /// Never push harder; 0 leaves the limit to the controller: newtons.
+    double force_max;
+    /// Never turn harder; 0 leaves the limit to the controller: N·m.
+    double torque_max;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x959370426970db0bu, 0xd7fd2c6bb64d8a08u};
+};
+static_assert(sizeof(ImpedanceParameters) == 200, "size of ImpedanceParameters");
+static_assert(alignof(ImpedanceParameters) == 8, "alignment of ImpedanceParameters");
+static_assert(std::is_trivially_copyable_v<ImpedanceParameters> && std::is_standard_layout_v<ImpedanceParameters>);
+static_assert(offsetof(ImpedanceParameters, timestamp_ns) == 0);
+static_assert(offsetof(ImpedanceParameters, frame_id) == 8);
+static_assert(offsetof(ImpedanceParameters, linear_stiffness) == 40);
+static_assert(offsetof(ImpedanceParameters, angular_stiffness) == 64);
+static_assert(offsetof(ImpedanceParameters, linear_damping) == 88);
+static_assert(offsetof(ImpedanceParameters, angular_damping) == 112);
+static_assert(offsetof(ImpedanceParameters, mass) == 136);
+static_assert(offsetof(ImpedanceParameters, inertia) == 160);
+static_assert(offsetof(ImpedanceParameters, force_max) == 184);
+static_assert(offsetof(ImpedanceParameters, torque_max) == 192);
+
+/// Estimated pose and velocity of a body, as `nav_msgs/Odometry`.
+///
+/// The pose is in the `odom` frame, the velocity in the body's own frame (REP-105).
+/// Covariances are row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
+/// unknown.
+struct alignas(8) Odometry {
+    /// When the pose held, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// x, y, z: metres.
+    double position[3];
+    /// Unit quaternion x, y, z, w: no unit.
+    double orientation[4];
+    /// Of position, of both, of rotation: m², m·rad, rad².
+    double pose_covariance[36];
+    /// Along x, y, z of the body: metres per second.
+    double linear[3];
+    /// About x, y, z of the body: radians per second.
+    double angular[3];
+    /// Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+    double twist_covariance[36];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xfd74e7f9cdc87358u, 0x01436083d0c5dfdcu};
+};
+static_assert(sizeof(Odometry) == 688, "size of Odometry");
+static_assert(alignof(Odometry) == 8, "alignment of Odometry");
+static_assert(std::is_trivially_copyable_v<Odometry> && std::is_standard_layout_v<Odometry>);
+static_assert(offsetof(Odometry, timestamp_ns) == 0);
+static_assert(offsetof(Odometry, position) == 8);
+static_assert(offsetof(Odometry, orientation) == 32);
+static_assert(offsetof(Odometry, pose_covariance) == 64);
+static_assert(offsetof(Odometry, linear) == 352);
+static_assert(offsetof(Odometry, angular) == 376);
+static_assert(offsetof(Odometry, twist_covariance) == 400);
+
+/// Where to drive, as the goal of `nav2_msgs/action/NavigateToPose`, with its tolerances.
+struct alignas(8) NavGoal {
+    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Chosen by who commands, and given back in `GoalResult`: no unit.
+    std::uint64_t goal_id;
+    /// The frame of the pose, as `map`: text.
+    char frame_id[32];
+    /// x, y, z: metres.
+    double position[3];
+    /// Unit quaternion x, y, z, w: no unit.
+    double orientation[4];
+    /// Near enough; 0 leaves it to the navigation: metres.
+    double position_tolerance;
+    /// Turned well enough; 0 leaves it to the navigation: radians.
+    double yaw_tolerance;
+    /// To give up after; 0 is never: nanoseconds.
+    std::uint64_t timeout_ns;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x6c45dc12d5918786u, 0x1d8bfac2804436c4u};
+};
+static_assert(sizeof(NavGoal) == 128, "size of NavGoal");
+static_assert(alignof(NavGoal) == 8, "alignment of NavGoal");
+static_assert(std::is_trivially_copyable_v<NavGoal> && std::is_standard_layout_v<NavGoal>);
+static_assert(offsetof(NavGoal, timestamp_ns) == 0);
+static_assert(offsetof(NavGoal, goal_id) == 8);
+static_assert(offsetof(NavGoal, frame_id) == 16);
+static_assert(offsetof(NavGoal, position) == 48);
+static_assert(offsetof(NavGoal, orientation) == 72);
+static_assert(offsetof(NavGoal, position_tolerance) == 104);
+static_assert(offsetof(NavGoal, yaw_tolerance) == 112);
+static_assert(offsetof(NavGoal, timeout_ns) == 120);
+
+/// What became of a `NavGoal`, while it is followed and afterwards: the status of
+/// `action_msgs/GoalStatus` with the result and feedback of `nav2_msgs/action/NavigateToPose`.
+struct alignas(8) GoalResult {
+    /// When it was known, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// That of the goal: no unit.
+    std::uint64_t goal_id;
+    /// One of the `STATUS_` constants; any other number means `STATUS_UNKNOWN`: no unit.
+    std::uint8_t status;
+    /// 0: no unit.
+    std::uint8_t _reserved;
+    /// 0, or why it failed, by the numbers of the navigation in use: no unit.
+    std::uint16_t error_code;
+    /// How often the robot had to free itself: count.
+    std::uint32_t recoveries;
+    /// Along the path: metres.
+    double distance_remaining;
+    /// Since the goal was accepted: nanoseconds.
+    std::uint64_t navigation_time_ns;
+    /// Why it failed, for a person: text.
+    char error_message[64];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x1d836da77540b80eu, 0x9b8a39538c5eb659u};
+};
+static_assert(sizeof(GoalResult) == 104, "size of GoalResult");
+static_assert(alignof(GoalResult) == 8, "alignment of GoalResult");
+static_assert(std::is_trivially_copyable_v<GoalResult> && std::is_standard_layout_v<GoalResult>);
+static_assert(offsetof(GoalResult, timestamp_ns) == 0);
+static_assert(offsetof(GoalResult, goal_id) == 8);
+static_assert(offsetof(GoalResult, status) == 16);
+static_assert(offsetof(GoalResult, _reserved) == 17);
+static_assert(offsetof(GoalResult, error_code) == 18);
+static_assert(offsetof(GoalResult, recoveries) == 20);
+static_assert(offsetof(GoalResult, distance_remaining) == 24);
+static_assert(offsetof(GoalResult, navigation_time_ns) == 32);
+static_assert(offsetof(GoalResult, error_message) == 40);
+
+/// One pose of a path and how fast to pass it; a pose of `nav_msgs/Path` with a speed. Without
+/// a time: for use inside `NavPath`. One cache line.
+struct alignas(8) Waypoint {
+    /// x, y, z: metres.
+    double position[3];
+    /// Unit quaternion x, y, z, w: no unit.
+    double orientation[4];
+    /// How fast to pass; 0 is to stop there: metres per second.
+    double speed;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x2c20bd97b93a50d9u, 0x74d100a14662026fu};
+};
+static_assert(sizeof(Waypoint) == 64, "size of Waypoint");
+static_assert(alignof(Waypoint) == 8, "alignment of Waypoint");
+static_assert(std::is_trivially_copyable_v<Waypoint> && std::is_standard_layout_v<Waypoint>);
+static_assert(offsetof(Waypoint, position) == 0);
+static_assert(offsetof(Waypoint, orientation) == 24);
+static_assert(offsetof(Waypoint, speed) == 56);
+
+/// The way to go, as `nav_msgs/Path`.
+struct alignas(8) NavPath {
+    /// When it was planned, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of all waypoints, as `map`: text.
+    char frame_id[32];
+    /// How many of `waypoints` there are, from the first: count.
+    std::uint32_t count;
+    /// 0: no unit.
+    std::uint32_t _reserved;
+    /// In the order in which they are passed.
+    Waypoint waypoints[256];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x87271f2d00ec0f01u, 0x0ad8b5a04459bf7cu};
+};
+static_assert(sizeof(NavPath) == 16432, "size of NavPath");
+static_assert(alignof(NavPath) == 8, "alignment of NavPath");
+static_assert(std::is_trivially_copyable_v<NavPath> && std::is_standard_layout_v<NavPath>);
+static_assert(offsetof(NavPath, timestamp_ns) == 0);
+static_assert(offsetof(NavPath, frame_id) == 8);
+static_assert(offsetof(NavPath, count) == 40);
+static_assert(offsetof(NavPath, _reserved) == 44);
+static_assert(offsetof(NavPath, waypoints) == 48);
+
+/// A rectangle in an image, as `vision_msgs/BoundingBox2D`. Without a time: for use inside
+/// other messages.
+struct alignas(8) BoundingBox2D {
+    /// x, y from the top left corner of the image: pixels.
+    double center[2];
+    /// Rotation about the centre, from x to y: radians.
+    double theta;
+    /// Along its own x: pixels.
+    double size_x;
+    /// Along its own y: pixels.
+    double size_y;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xdaa80f496d84563au, 0xf989ca6da0c56c15u};
+};
+static_assert(sizeof(BoundingBox2D) == 40, "size of BoundingBox2D");
+static_assert(alignof(BoundingBox2D) == 8, "alignment of BoundingBox2D");
+static_assert(std::is_trivially_copyable_v<BoundingBox2D> && std::is_standard_layout_v<BoundingBox2D>);
+static_assert(offsetof(BoundingBox2D, center) == 0);
+static_assert(offsetof(BoundingBox2D, theta) == 16);
+static_assert(offsetof(BoundingBox2D, size_x) == 24);
+static_assert(offsetof(BoundingBox2D, size_y) == 32);
+
+/// A box in space, as `vision_msgs/BoundingBox3D`. Without a time: for use inside other
+/// messages.
+struct alignas(8) BoundingBox3D {
+    /// x, y, z of the centre: metres.
+    double center[3];
+    /// Unit quaternion x, y, z, w: no unit.
+    double orientation[4];
+    /// Along its own x, y, z: metres.
+    double size[3];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x6b1bd15d8fcc6373u, 0x46cc96c9f9129046u};
+};
+static_assert(sizeof(BoundingBox3D) == 80, "size of BoundingBox3D");
+static_assert(alignof(BoundingBox3D) == 8, "alignment of BoundingBox3D");
+static_assert(std::is_trivially_copyable_v<BoundingBox3D> && std::is_standard_layout_v<BoundingBox3D>);
+static_assert(offsetof(BoundingBox3D, center) == 0);
+static_assert(offsetof(BoundingBox3D, orientation) == 24);
+static_assert(offsetof(BoundingBox3D, size) == 56);
+
+/// Something that was recognised in an image, as `vision_msgs/Detection2D` with its best
+/// hypothesis. Those of one image have the same time.
+struct alignas(8) Detection {
+    /// When the image was taken, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of the camera: text.
+    char frame_id[32];
+    /// What it is, as `person`: text.
+    char class_id[32];
+    /// How sure that is, 0 to 1: no unit.
+    double score;
+    /// Where in the image it is.
+    BoundingBox2D bbox;
+    /// The same for the same thing in several images, if it is tracked: text.
+    char id[32];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x3e41dad6e778b0bbu, 0x38c1f4e3d92535a1u};
+};
+static_assert(sizeof(Detection) == 152, "size of Detection");
+static_assert(alignof(Detection) == 8, "alignment of Detection");
+static_assert(std::is_trivially_copyable_v<Detection> && std::is_standard_layout_v<Detection>);
+static_assert(offsetof(Detection, timestamp_ns) == 0);
+static_assert(offsetof(Detection, frame_id) == 8);
+static_assert(offsetof(Detection, class_id) == 40);
+static_assert(offsetof(Detection, score) == 72);
+static_assert(offsetof(Detection, bbox) == 80);
+static_assert(offsetof(Detection, id) == 120);
+
+/// Something that was recognised in space, as `vision_msgs/Detection3D` with its best
+/// hypothesis. Those of one measurement have the same time.
+struct alignas(8) Detection3D {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of the box: text.
+    char frame_id[32];
+    /// What it is, as `person`: text.
+    char class_id[32];
+    /// How sure that is, 0 to 1: no unit.
+    double score;
+    /// Where it is.
+    BoundingBox3D bbox;
+    /// The same for the same thing in several measurements, if it is tracked: text.
+    char id[32];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xe9df06dd51f762dbu, 0xe353ad7a258fcef1u};
+};
+static_assert(sizeof(Detection3D) == 192, "size of Detection3D");
+static_assert(alignof(Detection3D) == 8, "alignment of Detection3D");
+static_assert(std::is_trivially_copyable_v<Detection3D> && std::is_standard_layout_v<Detection3D>);
+static_assert(offsetof(Detection3D, timestamp_ns) == 0);
+static_assert(offsetof(Detection3D, frame_id) == 8);
+static_assert(offsetof(Detection3D, class_id) == 40);
+static_assert(offsetof(Detection3D, score) == 72);
+static_assert(offsetof(Detection3D, bbox) == 80);
+static_assert(offsetof(Detection3D, id) == 160);
+
+/// Something that is followed from one measurement to the next. No ROS type; the box is that of
+/// `vision_msgs/Detection3D`.
+struct alignas(8) TrackedObject {
+    /// When the pose held, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of box and velocities: text.
+    char frame_id[32];
+    /// The same for the same thing, never used again: no unit.
+    std::uint64_t track_id;
+    /// What it is, as `person`: text.
+    char class_id[32];
+    /// How sure that is, 0 to 1: no unit.
+    double score;
+    /// Where it is.
+    BoundingBox3D bbox;
+    /// Along x, y, z: metres per second.
+    double linear_velocity[3];
+    /// About x, y, z: radians per second.
+    double angular_velocity[3];
+    /// For how long it has been followed: nanoseconds.
+    std::uint64_t age_ns;
+    /// How often it was not seen since it was last seen: count.
+    std::uint32_t missed;
+    /// One of the `STATE_` constants: no unit.
+    std::uint8_t state;
+    /// 0: no unit.
+    std::uint8_t _reserved[3];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x7b237fa28b88d4a2u, 0x6f4c57a88617572du};
+};
+static_assert(sizeof(TrackedObject) == 232, "size of TrackedObject");
+static_assert(alignof(TrackedObject) == 8, "alignment of TrackedObject");
+static_assert(std::is_trivially_copyable_v<TrackedObject> && std::is_standard_layout_v<TrackedObject>);
+static_assert(offsetof(TrackedObject, timestamp_ns) == 0);
+static_assert(offsetof(TrackedObject, frame_id) == 8);
+static_assert(offsetof(TrackedObject, track_id) == 40);
+static_assert(offsetof(TrackedObject, class_id) == 48);
+static_assert(offsetof(TrackedObject, score) == 80);
+static_assert(offsetof(TrackedObject, bbox) == 88);
+static_assert(offsetof(TrackedObject, linear_velocity) == 168);
+static_assert(offsetof(TrackedObject, angular_velocity) == 192);
+static_assert(offsetof(TrackedObject, age_ns) == 216);
+static_assert(offsetof(TrackedObject, missed) == 224);
+static_assert(offsetof(TrackedObject, state) == 228);
+static_assert(offsetof(TrackedObject, _reserved) == 229);
+
+/// A place that is recognised again, as a corner or a fiducial marker. No ROS type.
+///
+/// The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
+struct alignas(8) Landmark {
+    /// When it was seen, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of the position: text.
+    char frame_id[32];
+    /// Which one it is, as the number of the marker: no unit.
+    std::uint32_t landmark_id;
+    /// One of the `KIND_` constants: no unit.
+    std::uint8_t kind;
+    /// 0: no unit.
+    std::uint8_t _reserved[3];
+    /// x, y, z: metres.
+    double position[3];
+    /// Unit quaternion x, y, z, w, the identity for a point: no unit.
+    double orientation[4];
+    /// Of `position`: m².
+    double position_covariance[9];
+    /// How sure it is that one, 0 to 1: no unit.
+    double score;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x9e84ee6e81a7dc46u, 0xd61deec9cc971ec0u};
+};
+static_assert(sizeof(Landmark) == 184, "size of Landmark");
+static_assert(alignof(Landmark) == 8, "alignment of Landmark");
+static_assert(std::is_trivially_copyable_v<Landmark> && std::is_standard_layout_v<Landmark>);
+static_assert(offsetof(Landmark, timestamp_ns) == 0);
+static_assert(offsetof(Landmark, frame_id) == 8);
+static_assert(offsetof(Landmark, landmark_id) == 40);
+static_assert(offsetof(Landmark, kind) == 44);
+static_assert(offsetof(Landmark, _reserved) == 45);
+static_assert(offsetof(Landmark, position) == 48);
+static_assert(offsetof(Landmark, orientation) == 72);
+static_assert(offsetof(Landmark, position_covariance) == 104);
+static_assert(offsetof(Landmark, score) == 176);
+
+/// A flat piece of the surroundings, as a floor or a table. No ROS type; `coef` as in
+/// `shape_msgs/Plane`.
+struct alignas(8) PlaneDetection {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of plane and centre: text.
+    char frame_id[32];
+    /// a, b, c, d of `a·x + b·y + c·z + d = 0`, where (a, b, c) is a unit vector and d in
+    /// metres: no unit.
+    double coef[4];
+    /// x, y, z of the middle of the piece: metres.
+    double center[3];
+    /// Longest extent of the piece, and that across: metres.
+    double size[2];
+    /// How many points it was fitted to: count.
+    std::uint32_t inlier_count;
+    /// 0: no unit.
+    std::uint32_t _reserved;
+    /// Root mean square distance of those from the plane: metres.
+    double residual;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xe8755ffe6d4b9674u, 0xd65f7d3c6a41c3a4u};
+};
+static_assert(sizeof(PlaneDetection) == 128, "size of PlaneDetection");
+static_assert(alignof(PlaneDetection) == 8, "alignment of PlaneDetection");
+static_assert(std::is_trivially_copyable_v<PlaneDetection> && std::is_standard_layout_v<PlaneDetection>);
+static_assert(offsetof(PlaneDetection, timestamp_ns) == 0);
+static_assert(offsetof(PlaneDetection, frame_id) == 8);
+static_assert(offsetof(PlaneDetection, coef) == 40);
+static_assert(offsetof(PlaneDetection, center) == 72);
+static_assert(offsetof(PlaneDetection, size) == 96);
+static_assert(offsetof(PlaneDetection, inlier_count) == 112);
+static_assert(offsetof(PlaneDetection, _reserved) == 116);
+static_assert(offsetof(PlaneDetection, residual) == 120);
+
+/// A part of an image, as `sensor_msgs/RegionOfInterest`. Without a time: for use inside other
+/// messages. All zeros is the whole image.
+struct alignas(4) RegionOfInterest {
+    /// Of its left edge: pixels.
+    std::uint32_t x_offset;
+    /// Of its top edge: pixels.
+    std::uint32_t y_offset;
+    /// Pixels.
+    std::uint32_t height;
+    /// Pixels.
+    std::uint32_t width;
+    /// 1 if it is to be cut out of the rectified image: no unit.
+    std::uint8_t do_rectify;
+    /// 0: no unit.
+    std::uint8_t _reserved[7];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xe32ae37d0766003cu, 0x8513f38d6954b335u};
+};
+static_assert(sizeof(RegionOfInterest) == 24, "size of RegionOfInterest");
+static_assert(alignof(RegionOfInterest) == 4, "alignment of RegionOfInterest");
+static_assert(std::is_trivially_copyable_v<RegionOfInterest> && std::is_standard_layout_v<RegionOfInterest>);
+static_assert(offsetof(RegionOfInterest, x_offset) == 0);
+static_assert(offsetof(RegionOfInterest, y_offset) == 4);
+static_assert(offsetof(RegionOfInterest, height) == 8);
+static_assert(offsetof(RegionOfInterest, width) == 12);
+static_assert(offsetof(RegionOfInterest, do_rectify) == 16);
+static_assert(offsetof(RegionOfInterest, _reserved) == 17);
+
+/// Calibration of a camera, as `sensor_msgs/CameraInfo`; the meaning of its fields is in
+/// `image_pipeline`'s documents, and matrices are row-major.
+struct alignas(8) CameraInfo {
+    /// When the image was taken, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The optical frame: z forward, x right, y down: text.
+    char frame_id[32];
+    /// Of the image that was calibrated: pixels.
+    std::uint32_t height;
+    /// Of the image that was calibrated: pixels.
+    std::uint32_t width;
+    /// As `plumb_bob` or `rational_polynomial`: text.
+    char distortion_model[32];
+    /// How many coefficients the model has, from the first of `d`: count.
+    std::uint32_t d_count;
+    /// 0: no unit.
+    std::uint32_t _reserved;
+    /// Coefficients of the distortion model: no unit.
+    double d[14];
+    /// Intrinsic matrix of the raw image, 3 × 3, fx 0 cx 0 fy cy 0 0 1: pixels.
+    double k[9];
+    /// Rotation that rectifies, 3 × 3: no unit.
+    double r[9];
+    /// Projection of the rectified image, 3 × 4: pixels.
+    double p[12];
+    /// Columns of the sensor in one of the image, 0 as 1: count.
+    std::uint32_t binning_x;
+    /// Rows of the sensor in one of the image, 0 as 1: count.
+    std::uint32_t binning_y;
+    /// The part of the sensor that was read, before binning.
+    RegionOfInterest roi;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x1a0c86a55ece8ee4u, 0xba0651a853759885u};
+};
+static_assert(sizeof(CameraInfo) == 472, "size of CameraInfo");
+static_assert(alignof(CameraInfo) == 8, "alignment of CameraInfo");
+static_assert(std::is_trivially_copyable_v<CameraInfo> && std::is_standard_layout_v<CameraInfo>);
+static_assert(offsetof(CameraInfo, timestamp_ns) == 0);
+static_assert(offsetof(CameraInfo, frame_id) == 8);
+static_assert(offsetof(CameraInfo, height) == 40);
+static_assert(offsetof(CameraInfo, width) == 44);
+static_assert(offsetof(CameraInfo, distortion_model) == 48);
+static_assert(offsetof(CameraInfo, d_count) == 80);
+static_assert(offsetof(CameraInfo, _reserved) == 84);
+static_assert(offsetof(CameraInfo, d) == 88);
+static_assert(offsetof(CameraInfo, k) == 200);
+static_assert(offsetof(CameraInfo, r) == 272);
+static_assert(offsetof(CameraInfo, p) == 344);
+static_assert(offsetof(CameraInfo, binning_x) == 440);
+static_assert(offsetof(CameraInfo, binning_y) == 444);
+static_assert(offsetof(CameraInfo, roi) == 448);
+
+/// A sign of life. No ROS type.
+struct alignas(8) Heartbeat {
+    /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Who lives: text.
+    char source[32];
+    /// One more each time: count.
+    std::uint64_t sequence;
+    /// When the next one is due, from this one: nanoseconds.
+    std::uint64_t period_ns;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x26633e60a4f4b2d9u, 0x9e23d192b3b5da7au};
+};
+static_assert(sizeof(Heartbeat) == 56, "size of Heartbeat");
+static_assert(alignof(Heartbeat) == 8, "alignment of Heartbeat");
+static_assert(std::is_trivially_copyable_v<Heartbeat> && std::is_standard_layout_v<Heartbeat>);
+static_assert(offsetof(Heartbeat, timestamp_ns) == 0);
+static_assert(offsetof(Heartbeat, source) == 8);
+static_assert(offsetof(Heartbeat, sequence) == 40);
+static_assert(offsetof(Heartbeat, period_ns) == 48);
+
+/// A sign of life of a node, and how it keeps its time. No ROS type; the states are those of
+/// `lifecycle_msgs/State`.
+struct alignas(8) NodeHeartbeat {
+    /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Of the node: text.
+    char name[32];
+    /// How often it ticked: count.
+    std::uint64_t tick_count;
+    /// From one tick to the next, 0 without a fixed one: nanoseconds.
+    std::uint64_t period_ns;
+    /// What the last tick took: nanoseconds.
+    std::uint64_t tick_duration_ns;
+    /// What the longest tick took: nanoseconds.
+    std::uint64_t tick_duration_max_ns;
+    /// How often a tick ended too late: count.
+    std::uint64_t missed_deadlines;
+    /// Since its start: nanoseconds.
+    std::uint64_t uptime_ns;
+    /// Of the process, in its own namespace: no unit.
+    std::uint32_t process_id;
+    /// One of the `STATE_` constants: no unit.
+    std::uint8_t state;
+    /// One of the constants of `DiagnosticStatus`, as `OK`: no unit.
+    std::uint8_t level;
+    /// 0: no unit.
+    std::uint16_t _reserved;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xa55142ea1c420ecau, 0x4226d798d2c1eb35u};
+};
+static_assert(sizeof(NodeHeartbeat) == 96, "size of NodeHeartbeat");
+static_assert(alignof(NodeHeartbeat) == 8, "alignment of NodeHeartbeat");
+static_assert(std::is_trivially_copyable_v<NodeHeartbeat> && std::is_standard_layout_v<NodeHeartbeat>);
+static_assert(offsetof(NodeHeartbeat, timestamp_ns) == 0);
+static_assert(offsetof(NodeHeartbeat, name) == 8);
+static_assert(offsetof(NodeHeartbeat, tick_count) == 40);
+static_assert(offsetof(NodeHeartbeat, period_ns) == 48);
+static_assert(offsetof(NodeHeartbeat, tick_duration_ns) == 56);
+static_assert(offsetof(NodeHeartbeat, tick_duration_max_ns) == 64);
+static_assert(offsetof(NodeHeartbeat, missed_deadlines) == 72);
+static_assert(offsetof(NodeHeartbeat, uptime_ns) == 80);
+static_assert(offsetof(NodeHeartbeat, process_id) == 88);
+static_assert(offsetof(NodeHeartbeat, state) == 92);
+static_assert(offsetof(NodeHeartbeat, level) == 93);
+static_assert(offsetof(NodeHeartbeat, _reserved) == 94);
+
+/// One thing that is known of a part, as `diagnostic_msgs/KeyValue`. Without a time: for use
+/// inside `DiagnosticStatus`.
+struct alignas(1) DiagnosticValue {
+    /// What it is: text.
+    char key[32];
+    /// How it is, with its unit: text.
+    char value[64];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xdfc88fc18827760eu, 0x9e4c898d7919a3c7u};
+};
+static_assert(sizeof(DiagnosticValue) == 96, "size of DiagnosticValue");
+static_assert(alignof(DiagnosticValue) == 1, "alignment of DiagnosticValue");
+static_assert(std::is_trivially_copyable_v<DiagnosticValue> && std::is_standard_layout_v<DiagnosticValue>);
+static_assert(offsetof(DiagnosticValue, key) == 0);
+static_assert(offsetof(DiagnosticValue, value) == 32);
+
+/// How a part of the robot is, as `diagnostic_msgs/DiagnosticStatus`.
+struct alignas(8) DiagnosticStatus {
+    /// When it was so, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// `OK`, `WARN`, `ERROR` or `STALE`; any other number means `ERROR`: no unit.
+    std::uint8_t level;
+    /// 0: no unit.
+    std::uint8_t _reserved[3];
+    /// How many of `values` there are, from the first: count.
+    std::uint32_t count;
+    /// Which part, as `base: left motor`: text.
+    char name[64];
+    /// How it is, for a person: text.
+    char message[128];
+    /// Which one of its kind: text.
+    char hardware_id[32];
+    /// What else is known of it.
+    DiagnosticValue values[16];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x057fe8783c522fe9u, 0x7a832fdccbe59e67u};
+};
+static_assert(sizeof(DiagnosticStatus) == 1776, "size of DiagnosticStatus");
+static_assert(alignof(DiagnosticStatus) == 8, "alignment of DiagnosticStatus");
+static_assert(std::is_trivially_copyable_v<DiagnosticStatus> && std::is_standard_layout_v<DiagnosticStatus>);
+static_assert(offsetof(DiagnosticStatus, timestamp_ns) == 0);
+static_assert(offsetof(DiagnosticStatus, level) == 8);
+static_assert(offsetof(DiagnosticStatus, _reserved) == 9);
+static_assert(offsetof(DiagnosticStatus, count) == 12);
+static_assert(offsetof(DiagnosticStatus, name) == 16);
+static_assert(offsetof(DiagnosticStatus, message) == 80);
+static_assert(offsetof(DiagnosticStatus, hardware_id) == 208);
+static_assert(offsetof(DiagnosticStatus, values) == 240);
+
+/// Whether everything has to stand still. No ROS type.
+///
+/// Anything but 0 in `engaged` means that it has to, so that no damaged message releases it.
+struct alignas(8) EmergencyStop {
+    /// When it was engaged or released, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// 0 if released: no unit.
+    std::uint8_t engaged;
+    /// 0: no unit.
+    std::uint8_t _reserved[7];
+    /// Who engaged or released it: text.
+    char source[32];
+    /// Why, for a person: text.
+    char reason[64];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xbd885f54117f0403u, 0x58ef7d2f311ba594u};
+};
+static_assert(sizeof(EmergencyStop) == 112, "size of EmergencyStop");
+static_assert(alignof(EmergencyStop) == 8, "alignment of EmergencyStop");
+static_assert(std::is_trivially_copyable_v<EmergencyStop> && std::is_standard_layout_v<EmergencyStop>);
+static_assert(offsetof(EmergencyStop, timestamp_ns) == 0);
+static_assert(offsetof(EmergencyStop, engaged) == 8);
+static_assert(offsetof(EmergencyStop, _reserved) == 9);
+static_assert(offsetof(EmergencyStop, source) == 16);
+static_assert(offsetof(EmergencyStop, reason) == 48);
+
+/// What the safety functions allow at the moment. No ROS type; the modes after ISO 10218.
+///
+/// All zeros allows nothing.
+struct alignas(8) SafetyStatus {
+    /// When it was so, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// One of the `MODE_` constants; any other number means `MODE_FAULT`: no unit.
+    std::uint8_t mode;
+    /// 1 if the drives are powered: no unit.
+    std::uint8_t enabled;
+    /// 1 if all watchdogs were served in time: no unit.
+    std::uint8_t watchdog_ok;
+    /// 1 if positions, speeds and forces are within their limits: no unit.
+    std::uint8_t limits_ok;
+    /// 0, or what is wrong, by the numbers of the safety controller: no unit.
+    std::uint32_t fault_code;
+    /// No part may move faster; +∞ without a limit: metres per second.
+    double speed_max;
+    /// Why, for a person: text.
+    char message[64];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xc6c0baf4f0fc739bu, 0x9268d6a1b8270a6bu};
+};
+static_assert(sizeof(SafetyStatus) == 88, "size of SafetyStatus");
+static_assert(alignof(SafetyStatus) == 8, "alignment of SafetyStatus");
+static_assert(std::is_trivially_copyable_v<SafetyStatus> && std::is_standard_layout_v<SafetyStatus>);
+static_assert(offsetof(SafetyStatus, timestamp_ns) == 0);
+static_assert(offsetof(SafetyStatus, mode) == 8);
+static_assert(offsetof(SafetyStatus, enabled) == 9);
+static_assert(offsetof(SafetyStatus, watchdog_ok) == 10);
+static_assert(offsetof(SafetyStatus, limits_ok) == 11);
+static_assert(offsetof(SafetyStatus, fault_code) == 12);
+static_assert(offsetof(SafetyStatus, speed_max) == 16);
+static_assert(offsetof(SafetyStatus, message) == 24);
+
+/// What a computer is busy with. No ROS type.
+struct alignas(8) ResourceUsage {
+    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The computer or the process: text.
+    char source[32];
+    /// Processors in use, 0 to their number: no unit.
+    float cpu_load;
+    /// NaN if not measured: degrees Celsius.
+    float cpu_temperature;
+    /// Memory in use: bytes.
+    std::uint64_t memory_used_bytes;
+    /// Memory that there is: bytes.
+    std::uint64_t memory_total_bytes;
+    /// Disk in use: bytes.
+    std::uint64_t disk_used_bytes;
+    /// Disk that there is: bytes.
+    std::uint64_t disk_total_bytes;
+    /// Since its start: bytes.
+    std::uint64_t network_received_bytes;
+    /// Since its start: bytes.
+    std::uint64_t network_sent_bytes;
+    /// Since its start: nanoseconds.
+    std::uint64_t uptime_ns;
+    /// Threads that there are: count.
+    std::uint32_t thread_count;
+    /// Processors that there are: count.
+    std::uint32_t cpu_count;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xd042a0a078883fcbu, 0x5c02531e42d4e6c8u};
+};
+static_assert(sizeof(ResourceUsage) == 112, "size of ResourceUsage");
+static_assert(alignof(ResourceUsage) == 8, "alignment of ResourceUsage");
+static_assert(std::is_trivially_copyable_v<ResourceUsage> && std::is_standard_layout_v<ResourceUsage>);
+static_assert(offsetof(ResourceUsage, timestamp_ns) == 0);
+static_assert(offsetof(ResourceUsage, source) == 8);
+static_assert(offsetof(ResourceUsage, cpu_load) == 40);
+static_assert(offsetof(ResourceUsage, cpu_temperature) == 44);
+static_assert(offsetof(ResourceUsage, memory_used_bytes) == 48);
+static_assert(offsetof(ResourceUsage, memory_total_bytes) == 56);
+static_assert(offsetof(ResourceUsage, disk_used_bytes) == 64);
+static_assert(offsetof(ResourceUsage, disk_total_bytes) == 72);
+static_assert(offsetof(ResourceUsage, network_received_bytes) == 80);
+static_assert(offsetof(ResourceUsage, network_sent_bytes) == 88);
+static_assert(offsetof(ResourceUsage, uptime_ns) == 96);
+static_assert(offsetof(ResourceUsage, thread_count) == 104);
+static_assert(offsetof(ResourceUsage, cpu_count) == 108);
+
+/// The time by which a simulation or a recording runs, as `rosgraph_msgs/Clock`.
+struct alignas(8) Clock {
+    /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// What the clock shows: nanoseconds.
+    std::uint64_t clock_ns;
+    /// How fast it is meant to run, 1 as real time, 0 while it stands: no unit.
+    double rate;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xcd96f703159eb346u, 0x946c0e3ee5e2cfcbu};
+};
+static_assert(sizeof(Clock) == 24, "size of Clock");
+static_assert(alignof(Clock) == 8, "alignment of Clock");
+static_assert(std::is_trivially_copyable_v<Clock> && std::is_standard_layout_v<Clock>);
+static_assert(offsetof(Clock, timestamp_ns) == 0);
+static_assert(offsetof(Clock, clock_ns) == 8);
+static_assert(offsetof(Clock, rate) == 16);
+
+/// What another clock showed at a time of this one, as `sensor_msgs/TimeReference`.
+struct alignas(8) TimeReference {
+    /// When it was read, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// What the other clock showed: nanoseconds.
+    std::uint64_t time_ref_ns;
+    /// Which clock, as `gps`: text.
+    char source[32];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xfe87fa87ea763168u, 0x5a2baa29aaebdbc1u};
+};
+static_assert(sizeof(TimeReference) == 48, "size of TimeReference");
+static_assert(alignof(TimeReference) == 8, "alignment of TimeReference");
+static_assert(std::is_trivially_copyable_v<TimeReference> && std::is_standard_layout_v<TimeReference>);
+static_assert(offsetof(TimeReference, timestamp_ns) == 0);
+static_assert(offsetof(TimeReference, time_ref_ns) == 8);
+static_assert(offsetof(TimeReference, source) == 16);
+
+/// State of a joystick or gamepad, as `sensor_msgs/Joy`.
+struct alignas(8) JoystickInput {
+    /// When it was read, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Which one, as `/dev/input/js0`: text.
+    char device[32];
+    /// How many axes it has, from the first: count.
+    std::uint32_t axis_count;
+    /// How many buttons it has, from the first: count.
+    std::uint32_t button_count;
+    /// −1 to 1: no unit.
+    float axes[16];
+    /// 1 while pressed, else 0: no unit.
+    std::uint8_t buttons[32];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x4164a31930fa5e47u, 0x134a57bcbd3c1d08u};
+};
+static_assert(sizeof(JoystickInput) == 144, "size of JoystickInput");
+static_assert(alignof(JoystickInput) == 8, "alignment of JoystickInput");
+static_assert(std::is_trivially_copyable_v<JoystickInput> && std::is_standard_layout_v<JoystickInput>);
+static_assert(offsetof(JoystickInput, timestamp_ns) == 0);
+static_assert(offsetof(JoystickInput, device) == 8);
+static_assert(offsetof(JoystickInput, axis_count) == 40);
+static_assert(offsetof(JoystickInput, button_count) == 44);
+static_assert(offsetof(JoystickInput, axes) == 48);
+static_assert(offsetof(JoystickInput, buttons) == 112);
+
+/// A key that was pressed or released. No ROS type; keys have the numbers of the USB HID usage
+/// tables, page 7, which do not depend on the layout of the keyboard.
+struct alignas(8) KeyboardInput {
+    /// When it happened, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Which key, as 4 for the one that types an A in the United States: no unit.
+    std::uint16_t key;
+    /// The `MODIFIER_` constants of the keys that are held, added: no unit.
+    std::uint16_t modifiers;
+    /// One of the `ACTION_` constants: no unit.
+    std::uint8_t action;
+    /// 0: no unit.
+    std::uint8_t _reserved[3];
+    /// What it types by the layout in use, if anything: text.
+    char text[8];
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x0179e3d391d7165eu, 0x46ee9aadce974f28u};
+};
+static_assert(sizeof(KeyboardInput) == 24, "size of KeyboardInput");
+static_assert(alignof(KeyboardInput) == 8, "alignment of KeyboardInput");
+static_assert(std::is_trivially_copyable_v<KeyboardInput> && std::is_standard_layout_v<KeyboardInput>);
+static_assert(offsetof(KeyboardInput, timestamp_ns) == 0);
+static_assert(offsetof(KeyboardInput, key) == 8);
+static_assert(offsetof(KeyboardInput, modifiers) == 10);
+static_assert(offsetof(KeyboardInput, action) == 12);
+static_assert(offsetof(KeyboardInput, _reserved) == 13);
+static_assert(offsetof(KeyboardInput, text) == 16);
+
+}  // namespace horus

@@ -1,0 +1,131 @@
+//! What is generated from the table of fields: the document, C++, Python, and the hashes.
+//!
+//! Golden files are rewritten with `HORUS_WRITE_GOLDEN=1`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use horus_core::message::{STANDARD, STANDARD_DOMAINS, export};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn golden(name: &str) -> PathBuf {
+    root().join("tests/golden").join(name)
+}
+
+/// Holds the file to `text`, or rewrites it if the environment asks for it.
+fn check_file(path: &Path, text: &str) {
+    if std::env::var_os("HORUS_WRITE_GOLDEN").is_some_and(|value| value == "1") {
+        fs::write(path, text).unwrap();
+    }
+    let stored = fs::read_to_string(path).unwrap_or_default();
+    let differing = stored.lines().zip(text.lines()).position(|(stored, text)| stored != text);
+    let line = differing.unwrap_or_else(|| stored.lines().count().min(text.lines().count()));
+    assert!(
+        stored == text,
+        "{} is not what is generated, from line {}:\n  there:     {:?}\n  generated: {:?}\nIf the \
+         change is meant, run HORUS_WRITE_GOLDEN=1 cargo test -p horus_core --test message_export",
+        path.display(),
+        line + 1,
+        stored.lines().nth(line),
+        text.lines().nth(line),
+    );
+}
+
+#[test]
+fn the_document_is_what_is_generated() {
+    let path = root().parent().unwrap().join("docs/messages.md");
+    check_file(&path, &export::markdown(STANDARD_DOMAINS));
+}
+
+#[test]
+fn no_message_changes_by_accident() {
+    check_file(&golden("schemas.txt"), &export::hashes(STANDARD));
+}
+
+#[test]
+fn the_header_compiles_and_its_assertions_hold() {
+    let header = export::cpp(STANDARD);
+    check_file(&golden("messages.hpp"), &header);
+    let source = "#include \"messages.hpp\"\nint main() { return 0; }\n";
+    compile(source).expect("the header does not compile");
+}
+
+#[test]
+fn the_header_s_assertions_can_fail() {
+    let moved = "#include \"messages.hpp\"\nstatic_assert(offsetof(horus::Imu, orientation) == 9);";
+    let errors = compile(moved).expect_err("a wrong offset compiles");
+    assert!(errors.contains("static assertion failed"), "{errors}");
+}
+
+/// Checks a C++ source beside the golden files.
+fn compile(source: &str) -> Result<(), String> {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("main.cpp");
+    fs::write(&file, source).unwrap();
+    let mut compiler = Command::new("c++");
+    compiler.args("-std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I".split(' '));
+    let output = compiler
+        .arg(root().join("tests/golden"))
+        .arg(&file)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output()
+        .expect("this test needs a C++ compiler as `c++`; install g++ or clang");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(()) } else { Err(errors) }
+}
+
+/// Lays out every message by `ctypes` and, if it is there, by numpy.
+const CHECK_PY: &str = r#"
+import ctypes, sys
+sys.dont_write_bytecode = True
+import messages
+NUMBERS = {f"<{letter}{size}": getattr(ctypes, f"c_{name}") for letter, size, name in [
+    ("u", 1, "uint8"), ("u", 2, "uint16"), ("u", 4, "uint32"), ("u", 8, "uint64"),
+    ("i", 1, "int8"), ("i", 2, "int16"), ("i", 4, "int32"), ("i", 8, "int64"),
+    ("f", 4, "float"), ("f", 8, "double")]}
+structs = {}
+for name, layout in messages.LAYOUTS.items():
+    fields = []
+    for field, (kind, shape) in zip(layout["names"], layout["formats"], strict=True):
+        if kind in structs: one = structs[kind]
+        elif kind[0] == "S": one = ctypes.c_char * int(kind[1:])
+        else: one = NUMBERS[kind]
+        for length in reversed(shape): one = one * length
+        fields.append((field, one))
+    structs[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
+    assert ctypes.sizeof(structs[name]) == layout["itemsize"], name
+    for field, offset in zip(layout["names"], layout["offsets"], strict=True):
+        assert getattr(structs[name], field).offset == offset, (name, field)
+assert structs.keys() == messages.HASHES.keys()
+print("CTYPES", len(structs))
+try:
+    import numpy
+except ImportError:
+    print("SKIP numpy: not installed")
+else:
+    for name, layout in messages.LAYOUTS.items():
+        dtype = messages.dtype(name)
+        assert dtype.itemsize == layout["itemsize"], name
+        assert [dtype.fields[field][1] for field in dtype.names] == layout["offsets"], name
+        used = sum(dtype.fields[field][0].itemsize for field in dtype.names)
+        assert used == dtype.itemsize, name
+    print("NUMPY", len(messages.LAYOUTS))
+"#;
+
+#[test]
+fn the_python_module_lays_messages_out_alike() {
+    check_file(&golden("messages.py"), &export::numpy(STANDARD));
+    let mut python = Command::new("python3");
+    python.args(["-c", CHECK_PY]).env("PYTHONPATH", root().join("tests/golden"));
+    let output = python.stdin(Stdio::null()).output().expect("this test needs `python3`");
+    let (said, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    println!("{said}");
+    assert!(output.status.success(), "{errors}");
+    assert!(said.contains(&format!("CTYPES {}\n", STANDARD.len())), "{said}");
+}
