@@ -3,9 +3,9 @@
 mod noise;
 
 use horus_core::message::{
-    CmdVel, Imu, JointCommand, LaserScan, Message, Odometry, ParsedSchema, Pose2D,
-    SCHEMA_TEXT_BYTES_MAX, Schema, SchemaDifference, SchemaTextError, Twist, first_difference,
-    fnv1a_128,
+    CmdVel, Imu, JointCommand, LaserScan, Message, Odometry, ParsedSchema, Pose2D, Primitive,
+    SCHEMA_TEXT_BYTES_MAX, Schema, SchemaDifference, SchemaTextError, Tail, Twist,
+    first_difference, fnv1a_128,
 };
 use noise::Rng;
 
@@ -129,7 +129,7 @@ const ROBOT_TEXT: &str = "horus schema 1\nmessage Robot\nsize 488\nalign 8\n\
 
 /// The format once more, the other way round: what a parsed schema was read from.
 fn rendered(schema: &ParsedSchema) -> String {
-    let ParsedSchema { name, size, align, fields } = schema;
+    let ParsedSchema { name, size, align, fields, tail } = schema;
     let mut text = format!("horus schema 1\nmessage {name}\nsize {size}\nalign {align}\n");
     for field in fields {
         let shape = &field.shape;
@@ -140,8 +140,20 @@ fn rendered(schema: &ParsedSchema) -> String {
         }
         text += "\n";
     }
+    if let Some(tail) = tail {
+        text += &format!("tail {} {}\n", tail.name, tail.primitive.name());
+    }
     text
 }
+
+/// A message that ends in as many samples as it needs.
+const WAVE: Schema =
+    Point::SCHEMA.framed("Wave", Tail { name: "samples", primitive: Primitive::I16 });
+
+const WAVE_TEXT: &str = "horus schema 1\nmessage Wave\nsize 8\nalign 4\n\
+    field x f32 0 1\n\
+    field y f32 4 1\n\
+    tail samples i16\n";
 
 /// Damages `text` in one place, in ways that leave it nearly canonical.
 fn mutate(rng: &mut Rng, text: &mut Vec<u8>) {
@@ -207,8 +219,31 @@ fn nested_messages_are_flattened() {
 }
 
 #[test]
+fn a_tail_is_the_last_line() {
+    assert_eq!(WAVE.text(), WAVE_TEXT);
+    assert_eq!(WAVE.hash(), fnv1a_128(WAVE_TEXT.as_bytes()));
+    for (from, to) in [
+        ("tail samples i16\n", "tail samples i16"),
+        ("tail samples i16\n", "tail samples i16\nfield z u8 7 1\n"),
+        ("tail samples i16\n", "tail samples i16\ntail more i16\n"),
+        ("tail samples", "tail x"),
+        ("tail samples", "tail 1"),
+        ("tail samples i16", "tail samples i16 4"),
+        ("size 8", "size 9"),
+    ] {
+        let broken = WAVE_TEXT.replace(from, to);
+        assert!(Schema::parse(&broken).is_err(), "{broken}");
+    }
+    let other = WAVE_TEXT.replace("i16", "u16");
+    assert_eq!(
+        first_difference(WAVE_TEXT, &other).to_string(),
+        "after the fields: 'samples' of i16 here, 'samples' of u16 in the topic"
+    );
+}
+
+#[test]
 fn parse_reads_back_every_text() {
-    for text in GOLDEN.iter().map(|row| row.3).chain([ROBOT_TEXT]) {
+    for text in GOLDEN.iter().map(|row| row.3).chain([ROBOT_TEXT, WAVE_TEXT]) {
         assert_eq!(rendered(&Schema::parse(text).unwrap()), text);
         assert_eq!(first_difference(text, text), SchemaDifference::None);
     }
@@ -310,8 +345,8 @@ fn hostile_texts_never_panic_and_never_pass_for_another() {
     let mut accepted = 0;
     for seed in 0..rounds {
         let mut rng = Rng(seed);
-        let sources = [GOLDEN[rng.below(GOLDEN.len())].3, ROBOT_TEXT];
-        let here = sources[rng.below(2)];
+        let sources = [GOLDEN[rng.below(GOLDEN.len())].3, ROBOT_TEXT, WAVE_TEXT];
+        let here = sources[rng.below(3)];
         let mut bytes = here.as_bytes().to_vec();
         for _ in 0..=rng.below(3) {
             mutate(&mut rng, &mut bytes);

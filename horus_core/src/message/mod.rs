@@ -5,6 +5,7 @@
 mod control;
 mod dtype;
 mod geometry;
+mod layout;
 mod navigation;
 mod schema;
 mod sensor;
@@ -14,11 +15,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub use bytemuck::{Pod, Zeroable};
 pub use control::{CmdVel, JOINTS_MAX, JointCommand};
 pub use dtype::{DType, Element};
-pub(crate) use dtype::{bf16_to_f32, f16_to_f32};
+pub(crate) use dtype::{bf16_to_f32, f16_to_f32, f32_to_f64, f64_to_f32};
 pub use geometry::{Pose2D, Twist};
+pub use layout::{DESCRIBED_BYTES_PER_BYTE, FieldError, Layout, LayoutError};
 pub use navigation::Odometry;
 pub use schema::{
-    ARRAY_NESTING_MAX, FieldShape, ParsedField, ParsedSchema, SCHEMA_TEXT_BYTES_MAX,
+    ARRAY_NESTING_MAX, FieldShape, ParsedField, ParsedSchema, ParsedTail, SCHEMA_TEXT_BYTES_MAX,
     SchemaDifference, SchemaTextError, first_difference, fnv1a_128,
 };
 pub use sensor::{Imu, LASER_RANGES_MAX, LaserScan};
@@ -53,6 +55,17 @@ pub struct Schema {
     pub align: usize,
     /// The fields, without gaps between them.
     pub fields: &'static [Field],
+    /// What follows the fields in a message with a length of its own.
+    pub tail: Option<Tail>,
+}
+
+/// The data at the end of a message: as many numbers as it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// What they are called.
+    pub name: &'static str,
+    /// The type of one of them.
+    pub primitive: Primitive,
 }
 
 /// One field of a [`Schema`].

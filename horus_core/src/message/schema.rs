@@ -10,6 +10,7 @@
 //! size <bytes>
 //! align <bytes>
 //! field <path> <type> <offset> <count>[ <count>*<stride>]…
+//! tail <name> <type>
 //! ```
 //!
 //! * Fields are in order of their offsets. A message inside a message does not appear by its name:
@@ -19,11 +20,14 @@
 //! * An array of messages adds `<count>*<stride>` to each of its fields, outermost array first, and
 //!   `<offset>` is that in its first element. An array of one is no array.
 //!
+//! * The last line is there only if messages have lengths of their own: numbers of that type follow
+//!   the first `<size>` bytes, up to the end of the message.
+//!
 //! The hash is FNV-1a of these bytes with 128 bits: one loop in any language.
 
 use std::fmt;
 
-use super::{Field, FieldKind, Primitive, Schema};
+use super::{Field, FieldKind, Primitive, Schema, Tail};
 
 /// The longest canonical text a message may have; longer is a compile error.
 pub const SCHEMA_TEXT_BYTES_MAX: usize = 15 * 1024;
@@ -66,7 +70,7 @@ impl Schema {
         align: usize,
         fields: &'static [Field],
     ) -> Self {
-        let schema = Self { name: bare_name(name), size, align, fields };
+        let schema = Self { name: bare_name(name), size, align, fields, tail: None };
         assert!(is_identifier(schema.name), "a message's name must be ASCII");
         let mut index = 0;
         while index < fields.len() {
@@ -84,6 +88,24 @@ impl Schema {
             "the schema text of this message is longer than 15 KiB: it has too many fields"
         );
         schema
+    }
+
+    /// The message `name`, which begins with what this describes and ends in `tail`.
+    ///
+    /// # Panics
+    ///
+    /// If the names are none or the tail would be misaligned; in a `const`, a compile error.
+    #[must_use]
+    pub const fn framed(self, name: &'static str, tail: Tail) -> Self {
+        assert!(is_identifier(name), "a message's name must be ASCII");
+        assert!(is_identifier(tail.name), "a field's name must be ASCII");
+        assert!(
+            self.size.is_multiple_of(tail.primitive.size()),
+            "the size of the header is no multiple of that of the data's elements"
+        );
+        let framed = Self { name, tail: Some(tail), ..self };
+        assert!(framed.text_bytes() <= SCHEMA_TEXT_BYTES_MAX, "the header has too many fields");
+        framed
     }
 
     /// The canonical text, as this module's first lines define it.
@@ -148,6 +170,13 @@ impl<'a> Writer<'a> {
         self.number(schema.align);
         self.byte(b'\n');
         self.fields(schema, 0, None);
+        if let Some(tail) = schema.tail {
+            self.text("tail ");
+            self.text(tail.name);
+            self.byte(b' ');
+            self.text(tail.primitive.name());
+            self.byte(b'\n');
+        }
     }
 
     const fn fields(&mut self, schema: &Schema, offset: usize, around: Option<&Outer<'_>>) {
@@ -254,6 +283,17 @@ pub struct ParsedSchema {
     pub align: usize,
     /// Every number in the message, in order of offsets.
     pub fields: Vec<ParsedField>,
+    /// What follows the first `size` bytes, up to the end of the message.
+    pub tail: Option<ParsedTail>,
+}
+
+/// The numbers at the end of a message with a length of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParsedTail {
+    /// What they are called, unlike any field.
+    pub name: String,
+    /// The type of one of them.
+    pub primitive: Primitive,
 }
 
 /// One number, or array of numbers, in a [`ParsedSchema`].
@@ -339,7 +379,19 @@ fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
 
     let mut fields: Vec<ParsedField> = Vec::new();
     let mut paths = std::collections::BTreeSet::new();
+    let mut tail = None;
     for (line, number) in lines.zip(5..) {
+        if tail.is_some() {
+            return Err(error(number, "the end, after a tail"));
+        }
+        if let Some(last) = line.and_then(|line| line.strip_prefix("tail ")) {
+            tail = parse_tail(last).filter(|tail| size.is_multiple_of(tail.primitive.size()));
+            let tail = tail.as_ref().ok_or(error(number, "`tail <name> <type>`"))?;
+            if !paths.insert(tail.name.clone()) {
+                return Err(error(number, "a tail of another name than the fields"));
+            }
+            continue;
+        }
         let field = line.and_then(parse_field);
         let field = field.ok_or(error(number, "`field <path> <type> <offset> <count>`"))?;
         if field.shape.end().is_none_or(|end| end > size) {
@@ -356,7 +408,13 @@ fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
     if fields.is_empty() {
         return Err(error(5, "`field <path> <type> <offset> <count>`"));
     }
-    Ok(ParsedSchema { name: name.to_owned(), size, align, fields })
+    Ok(ParsedSchema { name: name.to_owned(), size, align, fields, tail })
+}
+
+fn parse_tail(line: &str) -> Option<ParsedTail> {
+    let (name, kind) = line.split_once(' ')?;
+    let primitive = *Primitive::ALL.iter().find(|primitive| primitive.name() == kind)?;
+    is_identifier(name).then(|| ParsedTail { name: name.to_owned(), primitive })
 }
 
 fn parse_field(line: &str) -> Option<ParsedField> {
@@ -446,6 +504,14 @@ pub enum SchemaDifference {
         /// Bytes in the topic.
         in_topic: usize,
     },
+    /// The same fields, followed by something else.
+    #[error("after the fields: {here} here, {in_topic} in the topic")]
+    Tail {
+        /// What follows in this program.
+        here: String,
+        /// What follows in the topic.
+        in_topic: String,
+    },
     /// The same fields with another alignment.
     #[error("alignment: {here} bytes here, {in_topic} in the topic")]
     Align {
@@ -491,6 +557,13 @@ pub fn first_difference(here: &str, in_topic: &str) -> SchemaDifference {
     }
     if here.align != in_topic.align {
         return SchemaDifference::Align { here: here.align, in_topic: in_topic.align };
+    }
+    if here.tail != in_topic.tail {
+        let [here, in_topic] = [here.tail, in_topic.tail].map(|tail| match tail {
+            Some(tail) => format!("'{}' of {}", tail.name, tail.primitive.name()),
+            None => "nothing".to_owned(),
+        });
+        return SchemaDifference::Tail { here, in_topic };
     }
     SchemaDifference::None
 }

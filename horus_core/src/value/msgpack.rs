@@ -15,6 +15,7 @@ use std::io;
 use rmp::{Marker, encode};
 
 use super::{DecodeError, EncodeError, TypedArray, Value};
+use crate::message::f32_to_f64;
 
 /// The extension of MessagePack that holds a typed array.
 pub const TYPED_ARRAY_EXT: i8 = 72;
@@ -297,7 +298,7 @@ impl<'a> Reader<'a> {
             Marker::I16 => Token::Int(i16::from_be_bytes(self.number()?).into()),
             Marker::I32 => Token::Int(i32::from_be_bytes(self.number()?).into()),
             Marker::I64 => Token::Int(i64::from_be_bytes(self.number()?)),
-            Marker::F32 => Token::Float(f32::from_be_bytes(self.number()?).into()),
+            Marker::F32 => Token::Float(f32_to_f64(f32::from_be_bytes(self.number()?))),
             Marker::F64 => Token::Float(f64::from_be_bytes(self.number()?)),
             marker => self.sized(marker)?,
         })
