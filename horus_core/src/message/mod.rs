@@ -3,9 +3,9 @@
 //! [`message!`]: crate::message!
 
 mod control;
+mod describe;
 mod dtype;
 mod geometry;
-mod layout;
 mod navigation;
 mod schema;
 mod sensor;
@@ -14,10 +14,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use bytemuck::{Pod, Zeroable};
 pub use control::{CmdVel, JOINTS_MAX, JointCommand};
+pub use describe::{DESCRIBED_BYTES_PER_BYTE, FieldError, Layout, LayoutError};
 pub use dtype::{DType, Element};
 pub(crate) use dtype::{bf16_to_f32, f16_to_f32, f32_to_f64, f64_to_f32};
 pub use geometry::{Pose2D, Twist};
-pub use layout::{DESCRIBED_BYTES_PER_BYTE, FieldError, Layout, LayoutError};
 pub use navigation::Odometry;
 pub use schema::{
     ARRAY_NESTING_MAX, FieldShape, ParsedField, ParsedSchema, ParsedTail, SCHEMA_TEXT_BYTES_MAX,
