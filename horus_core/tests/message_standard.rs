@@ -87,7 +87,7 @@ fn round_trips<M: Message + Default + Debug>(private: &Private) {
         let _case = Case(seed);
         let mut rng = Rng(seed);
         let message = if seed == 0 { M::default() } else { random::<M>(&mut rng) };
-        publisher.send(&message).unwrap();
+        publisher.send(message).unwrap();
         let received = subscriber.recv().unwrap_or_else(|| panic!("{topic} did not arrive"));
         assert!(bytemuck::bytes_of(&received) == bytemuck::bytes_of(&message), "{topic}");
         let _ = format!("{received:?}");

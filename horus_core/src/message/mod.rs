@@ -1,4 +1,21 @@
-//! What a message is: plain data with a compile-time table of its fields, made by [`message!`].
+//! What a message is: plain data with a compile-time table of its fields, made by [`message!`]; and
+//! the standard ones.
+//!
+//! The standard messages follow ROS 2 wherever it has the type: names, units and order of fields.
+//! They differ from ROS in what a fixed size asks for, everywhere in the same way:
+//!
+//! * `timestamp_ns` comes first, nanoseconds by CLOCK_REALTIME, in what is sent by itself. Frames are
+//!   named in what is called `…Stamped`, and where the frame is part of the meaning.
+//! * A vector is `[f64; 3]`, a quaternion `[f64; 4]` as x, y, z, w. Covariances are row-major; all
+//!   zeros means unknown, −1 as the first element not provided.
+//! * A list is a count and an array as long as `…_MAX`, with a method that returns what is used. That
+//!   trusts no count. Text is [`Text`]; a flag is a `u8` of 0 or 1, an enumeration a `u8` with
+//!   constants.
+//! * There is no padding. Where alignment asks for it there is a field `_reserved`, which is 0.
+//! * [`Default`] is valid: quaternions do not rotate, covariances are unknown or not provided, and
+//!   nothing moves. Constructors stamp the current time.
+//!
+//! [`STANDARD`] lists them, [`export`] writes their layouts for other languages.
 //!
 //! [`message!`]: crate::message!
 
@@ -8,6 +25,7 @@ mod layout;
 mod standard;
 
 mod control;
+mod convert;
 mod diagnostics;
 mod doc;
 pub mod export;
@@ -19,6 +37,7 @@ mod schema;
 mod sensor;
 mod text;
 mod time;
+#[cfg(feature = "glam")]
 mod transform;
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -44,6 +63,8 @@ pub use schema::{
 pub use sensor::{BATTERY_CELLS_MAX, LASER_RANGES_MAX, TAXELS_MAX};
 pub use standard::{Domain, STANDARD, STANDARD_DOMAINS};
 pub use text::{Text, TextTooLong};
+#[cfg(feature = "glam")]
+pub use transform::{NotARotation, TransformError};
 
 /// Plain data of a fixed size that may cross a process boundary, with a table of its fields.
 ///
