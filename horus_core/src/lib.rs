@@ -2,8 +2,8 @@
 //!
 //! A *message* is plain data of a fixed size with a table of its fields, made by [`message!`]. The
 //! usual ones are in [`mod@message`]: [`CmdVel`](message::CmdVel), [`Imu`](message::Imu),
-//! [`LaserScan`](message::LaserScan) and many others, with the names and units of ROS 2 and REP-103.
-//! [`message::STANDARD`] lists them; `docs/messages.md` shows each of their bytes.
+//! [`LaserScan`](message::LaserScan) and many others, with the names and units of ROS 2 and
+//! REP-103. [`message::STANDARD`] lists them; `docs/messages.md` shows each of their bytes.
 //!
 //! A *topic* is a named stream of one message type between any number of processes: a
 //! [`Publisher`](topic::Publisher), a [`Subscriber`](topic::Subscriber), or both in one

@@ -19,6 +19,12 @@ const NO_ELEMENTS: &str = "a field of a message is an array without elements";
 /// A name, what is inside `message!`, and what the compiler has to say; nothing if it compiles.
 const REFUSED: &[(&str, &str, &[&str])] = &[
     ("control", "/// A.\n pub struct A { /// Volts.\n pub a: f32, pub b: Text<4> }", &[]),
+    ("constants", "struct A { a: u8 } /// One.\n pub const ONE: u8 = 1; const TWO: i64 = 2;", &[]),
+    (
+        "float_constant",
+        "struct A { a: u8 } const HALF: f32 = 0.5;",
+        &["`f32` cannot be the type of a constant", "constants are u8 to u64 or i8 to i64"],
+    ),
     (
         "gap",
         "struct Gap { ring: u16, range: f32 }",
@@ -143,7 +149,7 @@ fn check<'a>(programs: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<Str
     let core = Path::new(env!("CARGO_MANIFEST_DIR"));
     let manifest = format!(
         "[package]\nname = \"message_refused\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
-         [workspace]\n[dependencies]\nhorus_core = {{ path = {core:?}, default-features = false }}\n"
+         [workspace]\n[dependencies.horus_core]\npath = {core:?}\ndefault-features = false\n"
     );
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     // The versions that the tests were built with, so that nothing has to be fetched.

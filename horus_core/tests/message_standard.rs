@@ -218,6 +218,31 @@ fn every_field_says_what_it_is_and_its_unit() {
 }
 
 #[test]
+fn constants_are_named_after_what_they_are_and_differ() {
+    for schema in STANDARD {
+        let group = |constant: &Constant| match constant.name.rsplit_once("TYPE_") {
+            Some((group, _)) => group,
+            None => constant.name.split_once('_').map_or("", |(group, _)| group),
+        };
+        for (index, one) in schema.constants.iter().enumerate() {
+            let context = format!("{}::{}", schema.name, one.name);
+            assert!(one.doc.trim_end().ends_with('.'), "{context}");
+            assert!(one.name.chars().all(|c| c.is_ascii_uppercase() || c == '_'), "{context}");
+            for other in &schema.constants[..index] {
+                assert_ne!(one.name, other.name, "{context}");
+                let same = group(one) == group(other) && one.value == other.value;
+                assert!(!same, "{context} and {}", other.name);
+            }
+            let as_field = FieldKind::Primitive(one.kind);
+            assert!(schema.fields.iter().any(|field| field.kind == as_field), "{context}");
+        }
+    }
+    let modes = JointCommand::SCHEMA.constants.iter().map(|constant| constant.value);
+    assert!(modes.eq(0..=4));
+    assert_eq!(NavSatFix::SCHEMA.constants[0].value, i128::from(NavSatFix::STATUS_NO_FIX));
+}
+
+#[test]
 fn names_mean_the_same_everywhere() {
     for (schema, field) in fields() {
         let context = format!("{}.{}", schema.name, field.name);

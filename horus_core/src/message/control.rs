@@ -71,15 +71,7 @@ crate::message! {
         /// The drive limits the total torque to ± this; 0 leaves the limit to the drive: N·m.
         pub effort_max: [f64; JOINTS_MAX],
     }
-}
-layout! {
-    JointCommand = 928 {
-        timestamp_ns: 0, count: 8, _reserved: 12, mode: 16, position: 32, velocity: 160,
-        acceleration: 288, effort: 416, stiffness: 544, damping: 672, effort_max: 800,
-    }
-}
 
-impl JointCommand {
     /// The joint gets no command: its drive keeps what it does without one.
     pub const MODE_DISABLED: u8 = 0;
     /// Follow `position`.
@@ -90,7 +82,15 @@ impl JointCommand {
     pub const MODE_EFFORT: u8 = 3;
     /// Apply `effort + stiffness · (position − measured) + damping · (velocity − measured)`.
     pub const MODE_IMPEDANCE: u8 = 4;
+}
+layout! {
+    JointCommand = 928 {
+        timestamp_ns: 0, count: 8, _reserved: 12, mode: 16, position: 32, velocity: 160,
+        acceleration: 288, effort: 416, stiffness: 544, damping: 672, effort_max: 800,
+    }
+}
 
+impl JointCommand {
     /// How many joints are commanded: `count`, or all if a peer claims more.
     ///
     /// ```
@@ -137,16 +137,7 @@ crate::message! {
         /// The drive pushes no harder; 0 leaves the limit to the drive: N·m.
         pub effort_max: f64,
     }
-}
-layout! {
-    MotorCommand = 72 {
-        timestamp_ns: 0, motor_id: 8, mode: 12, enable: 13, _reserved: 14, position: 16,
-        velocity: 24, effort: 32, duty_cycle: 40, velocity_max: 48, acceleration_max: 56,
-        effort_max: 64,
-    }
-}
 
-impl MotorCommand {
     /// No command.
     pub const MODE_DISABLED: u8 = JointCommand::MODE_DISABLED;
     /// Follow `position`.
@@ -157,7 +148,16 @@ impl MotorCommand {
     pub const MODE_EFFORT: u8 = JointCommand::MODE_EFFORT;
     /// Apply `duty_cycle`, open loop. 4 is the impedance mode of [`JointCommand`], not had here.
     pub const MODE_DUTY_CYCLE: u8 = 5;
+}
+layout! {
+    MotorCommand = 72 {
+        timestamp_ns: 0, motor_id: 8, mode: 12, enable: 13, _reserved: 14, position: 16,
+        velocity: 24, effort: 32, duty_cycle: 40, velocity_max: 48, acceleration_max: 56,
+        effort_max: 64,
+    }
+}
 
+impl MotorCommand {
     /// Turn at `velocity`, in rad/s; powered, and stamped with the current time.
     ///
     /// ```

@@ -113,15 +113,7 @@ crate::message! {
         /// Why it failed, for a person: text.
         pub error_message: Text<64>,
     }
-}
-layout! {
-    GoalResult = 104 {
-        timestamp_ns: 0, goal_id: 8, status: 16, _reserved: 17, error_code: 18, recoveries: 20,
-        distance_remaining: 24, navigation_time_ns: 32, error_message: 40,
-    }
-}
 
-impl GoalResult {
     /// Nothing is known.
     pub const STATUS_UNKNOWN: u8 = 0;
     /// Accepted, not begun.
@@ -136,7 +128,15 @@ impl GoalResult {
     pub const STATUS_CANCELED: u8 = 5;
     /// Given up by itself.
     pub const STATUS_ABORTED: u8 = 6;
+}
+layout! {
+    GoalResult = 104 {
+        timestamp_ns: 0, goal_id: 8, status: 16, _reserved: 17, error_code: 18, recoveries: 20,
+        distance_remaining: 24, navigation_time_ns: 32, error_message: 40,
+    }
+}
 
+impl GoalResult {
     /// A result stamped with the current time.
     #[must_use]
     pub fn new(goal_id: u64, status: u8) -> Self {

@@ -159,16 +159,7 @@ crate::message! {
         /// 0: no unit.
         pub _reserved: [u8; 3],
     }
-}
-layout! {
-    TrackedObject = 232 {
-        timestamp_ns: 0, frame_id: 8, track_id: 40, class_id: 48, score: 80, bbox: 88,
-        linear_velocity: 168, angular_velocity: 192, age_ns: 216, missed: 224, state: 228,
-        _reserved: 229,
-    }
-}
 
-impl TrackedObject {
     /// Seen too seldom to be sure.
     pub const STATE_TENTATIVE: u8 = 0;
     /// There.
@@ -177,6 +168,13 @@ impl TrackedObject {
     pub const STATE_COASTING: u8 = 2;
     /// Given up: the last message of this track.
     pub const STATE_DELETED: u8 = 3;
+}
+layout! {
+    TrackedObject = 232 {
+        timestamp_ns: 0, frame_id: 8, track_id: 40, class_id: 48, score: 80, bbox: 88,
+        linear_velocity: 168, angular_velocity: 192, age_ns: 216, missed: 224, state: 228,
+        _reserved: 229,
+    }
 }
 
 crate::message! {
@@ -203,15 +201,7 @@ crate::message! {
         /// How sure it is that one, 0 to 1: no unit.
         pub score: f64,
     }
-}
-layout! {
-    Landmark = 184 {
-        timestamp_ns: 0, frame_id: 8, landmark_id: 40, kind: 44, _reserved: 45, position: 48,
-        orientation: 72, position_covariance: 104, score: 176,
-    }
-}
 
-impl Landmark {
     /// A point, as of a feature detector.
     pub const KIND_POINT: u8 = 0;
     /// A fiducial marker, as of AprilTag or ArUco.
@@ -220,6 +210,12 @@ impl Landmark {
     pub const KIND_POLE: u8 = 2;
     /// A reflector.
     pub const KIND_REFLECTOR: u8 = 3;
+}
+layout! {
+    Landmark = 184 {
+        timestamp_ns: 0, frame_id: 8, landmark_id: 40, kind: 44, _reserved: 45, position: 48,
+        orientation: 72, position_covariance: 104, score: 176,
+    }
 }
 
 impl Default for Landmark {

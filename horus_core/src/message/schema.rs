@@ -67,7 +67,7 @@ impl Schema {
         align: usize,
         fields: &'static [Field],
     ) -> Self {
-        let schema = Self { name: bare_name(name), size, align, fields, doc: "" };
+        let schema = Self { name: bare_name(name), size, align, fields, doc: "", constants: &[] };
         assert!(is_identifier(schema.name), "a message's name must be ASCII");
         let mut index = 0;
         while index < fields.len() {

@@ -134,6 +134,11 @@ crate::message! {
         /// Of `range`, 0 if unknown: m².
         pub variance: f32,
     }
+
+    /// Sound.
+    pub const ULTRASOUND: u8 = 0;
+    /// Infrared light.
+    pub const INFRARED: u8 = 1;
 }
 layout! {
     RangeSensor = 32 {
@@ -143,11 +148,6 @@ layout! {
 }
 
 impl RangeSensor {
-    /// Sound.
-    pub const ULTRASOUND: u8 = 0;
-    /// Infrared light.
-    pub const INFRARED: u8 = 1;
-
     /// A distance in metres, stamped with the current time.
     #[must_use]
     pub fn new(radiation_type: u8, range: f32) -> Self {
@@ -258,17 +258,7 @@ crate::message! {
         /// As printed on it: text.
         pub serial_number: Text<32>,
     }
-}
-layout! {
-    BatteryState = 240 {
-        timestamp_ns: 0, voltage: 8, temperature: 12, current: 16, charge: 20, capacity: 24,
-        design_capacity: 28, percentage: 32, power_supply_status: 36, power_supply_health: 37,
-        power_supply_technology: 38, present: 39, cell_count: 40, _reserved: 44, cell_voltage: 48,
-        cell_temperature: 112, location: 176, serial_number: 208,
-    }
-}
 
-impl BatteryState {
     /// Not known whether it is charged or drained.
     pub const STATUS_UNKNOWN: u8 = 0;
     /// Being charged.
@@ -313,7 +303,17 @@ impl BatteryState {
     pub const TECHNOLOGY_NICD: u8 = 5;
     /// Lithium manganese.
     pub const TECHNOLOGY_LIMN: u8 = 6;
+}
+layout! {
+    BatteryState = 240 {
+        timestamp_ns: 0, voltage: 8, temperature: 12, current: 16, charge: 20, capacity: 24,
+        design_capacity: 28, percentage: 32, power_supply_status: 36, power_supply_health: 37,
+        power_supply_technology: 38, present: 39, cell_count: 40, _reserved: 44, cell_voltage: 48,
+        cell_temperature: 112, location: 176, serial_number: 208,
+    }
+}
 
+impl BatteryState {
     /// The cells that are measured, in volts: the first `cell_count`, or all if a peer claims more.
     #[must_use]
     pub fn cell_voltages(&self) -> &[f32] {
@@ -394,15 +394,7 @@ crate::message! {
         /// Of the position to the east, north and up: m².
         pub position_covariance: [f64; 9],
     }
-}
-layout! {
-    NavSatFix = 112 {
-        timestamp_ns: 0, status: 8, position_covariance_type: 9, service: 10, _reserved: 12,
-        latitude: 16, longitude: 24, altitude: 32, position_covariance: 40,
-    }
-}
 
-impl NavSatFix {
     /// No position.
     pub const STATUS_NO_FIX: i8 = -1;
     /// A position without augmentation.
@@ -429,7 +421,15 @@ impl NavSatFix {
     pub const COVARIANCE_TYPE_DIAGONAL_KNOWN: u8 = 2;
     /// All of it is known.
     pub const COVARIANCE_TYPE_KNOWN: u8 = 3;
+}
+layout! {
+    NavSatFix = 112 {
+        timestamp_ns: 0, status: 8, position_covariance_type: 9, service: 10, _reserved: 12,
+        latitude: 16, longitude: 24, altitude: 32, position_covariance: 40,
+    }
+}
 
+impl NavSatFix {
     /// Whether there is a position.
     #[must_use]
     pub const fn has_fix(&self) -> bool {

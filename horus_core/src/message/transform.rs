@@ -1,8 +1,8 @@
 //! Computing with rotations and transforms, by `glam`; only with the feature of that name.
 //!
 //! Quaternions are taken by their direction: one that rounding or integration made a little longer
-//! or shorter is normalised first. One of length 0 has no direction. It is what a message holds that
-//! nobody filled in, so it is an error rather than the identity.
+//! or shorter is normalised first. One of length 0 has no direction. It is what a message holds
+//! that nobody filled in, so it is an error rather than the identity.
 //!
 //! All of these are a few dozen floating point operations, allocate nothing, and never panic.
 

@@ -398,6 +398,10 @@ struct alignas(8) RangeSensor {
     float range;
     /// Of `range`, 0 if unknown: m².
     float variance;
+    /// Sound.
+    static constexpr std::uint8_t ULTRASOUND = 0;
+    /// Infrared light.
+    static constexpr std::uint8_t INFRARED = 1;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x325fde923d06ce57u, 0xf2f48663061bec3bu};
 };
@@ -485,6 +489,48 @@ struct alignas(8) BatteryState {
     char location[32];
     /// As printed on it: text.
     char serial_number[32];
+    /// Not known whether it is charged or drained.
+    static constexpr std::uint8_t STATUS_UNKNOWN = 0;
+    /// Being charged.
+    static constexpr std::uint8_t STATUS_CHARGING = 1;
+    /// Being drained.
+    static constexpr std::uint8_t STATUS_DISCHARGING = 2;
+    /// Connected, and not charged.
+    static constexpr std::uint8_t STATUS_NOT_CHARGING = 3;
+    /// Fully charged.
+    static constexpr std::uint8_t STATUS_FULL = 4;
+    /// Not known how well it is.
+    static constexpr std::uint8_t HEALTH_UNKNOWN = 0;
+    /// Nothing is wrong.
+    static constexpr std::uint8_t HEALTH_GOOD = 1;
+    /// Too hot.
+    static constexpr std::uint8_t HEALTH_OVERHEAT = 2;
+    /// Does not work any more.
+    static constexpr std::uint8_t HEALTH_DEAD = 3;
+    /// Voltage too high.
+    static constexpr std::uint8_t HEALTH_OVERVOLTAGE = 4;
+    /// Failed in a way that has no number here.
+    static constexpr std::uint8_t HEALTH_UNSPEC_FAILURE = 5;
+    /// Too cold.
+    static constexpr std::uint8_t HEALTH_COLD = 6;
+    /// Its watchdog ran out.
+    static constexpr std::uint8_t HEALTH_WATCHDOG_TIMER_EXPIRE = 7;
+    /// Its safety timer ran out.
+    static constexpr std::uint8_t HEALTH_SAFETY_TIMER_EXPIRE = 8;
+    /// Of a kind that has no number here.
+    static constexpr std::uint8_t TECHNOLOGY_UNKNOWN = 0;
+    /// Nickel metal hydride.
+    static constexpr std::uint8_t TECHNOLOGY_NIMH = 1;
+    /// Lithium ion.
+    static constexpr std::uint8_t TECHNOLOGY_LION = 2;
+    /// Lithium polymer.
+    static constexpr std::uint8_t TECHNOLOGY_LIPO = 3;
+    /// Lithium iron phosphate.
+    static constexpr std::uint8_t TECHNOLOGY_LIFE = 4;
+    /// Nickel cadmium.
+    static constexpr std::uint8_t TECHNOLOGY_NICD = 5;
+    /// Lithium manganese.
+    static constexpr std::uint8_t TECHNOLOGY_LIMN = 6;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x97538250c5975e30u, 0xb3b5595802941285u};
 };
@@ -533,6 +579,30 @@ struct alignas(8) NavSatFix {
     double altitude;
     /// Of the position to the east, north and up: m².
     double position_covariance[9];
+    /// No position.
+    static constexpr std::int8_t STATUS_NO_FIX = -1;
+    /// A position without augmentation.
+    static constexpr std::int8_t STATUS_FIX = 0;
+    /// With augmentation by satellites.
+    static constexpr std::int8_t STATUS_SBAS_FIX = 1;
+    /// With augmentation from the ground.
+    static constexpr std::int8_t STATUS_GBAS_FIX = 2;
+    /// GPS is received.
+    static constexpr std::uint16_t SERVICE_GPS = 1;
+    /// GLONASS is received.
+    static constexpr std::uint16_t SERVICE_GLONASS = 2;
+    /// BeiDou is received.
+    static constexpr std::uint16_t SERVICE_COMPASS = 4;
+    /// Galileo is received.
+    static constexpr std::uint16_t SERVICE_GALILEO = 8;
+    /// The covariance says nothing.
+    static constexpr std::uint8_t COVARIANCE_TYPE_UNKNOWN = 0;
+    /// The covariance was estimated from the dilution of precision.
+    static constexpr std::uint8_t COVARIANCE_TYPE_APPROXIMATED = 1;
+    /// The diagonal is known.
+    static constexpr std::uint8_t COVARIANCE_TYPE_DIAGONAL_KNOWN = 2;
+    /// All of it is known.
+    static constexpr std::uint8_t COVARIANCE_TYPE_KNOWN = 3;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xc4eca8ee794611c1u, 0xd55f5d92543a73bcu};
 };
@@ -701,6 +771,16 @@ struct alignas(8) JointCommand {
     double damping[16];
     /// The drive limits the total torque to ± this; 0 leaves the limit to the drive: N·m.
     double effort_max[16];
+    /// The joint gets no command: its drive keeps what it does without one.
+    static constexpr std::uint8_t MODE_DISABLED = 0;
+    /// Follow `position`.
+    static constexpr std::uint8_t MODE_POSITION = 1;
+    /// Follow `velocity`.
+    static constexpr std::uint8_t MODE_VELOCITY = 2;
+    /// Apply `effort`.
+    static constexpr std::uint8_t MODE_EFFORT = 3;
+    /// Apply `effort + stiffness · (position − measured) + damping · (velocity − measured)`.
+    static constexpr std::uint8_t MODE_IMPEDANCE = 4;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x4a6514cb5ec896b3u, 0xd11cf45b15dc1b6eu};
 };
@@ -746,6 +826,16 @@ struct alignas(8) MotorCommand {
     double acceleration_max;
     /// The drive pushes no harder; 0 leaves the limit to the drive: N·m.
     double effort_max;
+    /// No command.
+    static constexpr std::uint8_t MODE_DISABLED = 0;
+    /// Follow `position`.
+    static constexpr std::uint8_t MODE_POSITION = 1;
+    /// Follow `velocity`.
+    static constexpr std::uint8_t MODE_VELOCITY = 2;
+    /// Apply `effort`.
+    static constexpr std::uint8_t MODE_EFFORT = 3;
+    /// Apply `duty_cycle`, open loop. 4 is the impedance mode of `JointCommand`, not had here.
+    static constexpr std::uint8_t MODE_DUTY_CYCLE = 5;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xa04b60fcf5273d0eu, 0x29bac585269bb339u};
 };
@@ -1067,6 +1157,20 @@ struct alignas(8) GoalResult {
     std::uint64_t navigation_time_ns;
     /// Why it failed, for a person: text.
     char error_message[64];
+    /// Nothing is known.
+    static constexpr std::uint8_t STATUS_UNKNOWN = 0;
+    /// Accepted, not begun.
+    static constexpr std::uint8_t STATUS_ACCEPTED = 1;
+    /// On the way.
+    static constexpr std::uint8_t STATUS_EXECUTING = 2;
+    /// Told to give up, not stopped yet.
+    static constexpr std::uint8_t STATUS_CANCELING = 3;
+    /// Arrived.
+    static constexpr std::uint8_t STATUS_SUCCEEDED = 4;
+    /// Given up as told.
+    static constexpr std::uint8_t STATUS_CANCELED = 5;
+    /// Given up by itself.
+    static constexpr std::uint8_t STATUS_ABORTED = 6;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x1d836da77540b80eu, 0x9b8a39538c5eb659u};
 };
@@ -1250,6 +1354,14 @@ struct alignas(8) TrackedObject {
     std::uint8_t state;
     /// 0: no unit.
     std::uint8_t _reserved[3];
+    /// Seen too seldom to be sure.
+    static constexpr std::uint8_t STATE_TENTATIVE = 0;
+    /// There.
+    static constexpr std::uint8_t STATE_CONFIRMED = 1;
+    /// Not seen, and assumed to go on as it went.
+    static constexpr std::uint8_t STATE_COASTING = 2;
+    /// Given up: the last message of this track.
+    static constexpr std::uint8_t STATE_DELETED = 3;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x7b237fa28b88d4a2u, 0x6f4c57a88617572du};
 };
@@ -1291,6 +1403,14 @@ struct alignas(8) Landmark {
     double position_covariance[9];
     /// How sure it is that one, 0 to 1: no unit.
     double score;
+    /// A point, as of a feature detector.
+    static constexpr std::uint8_t KIND_POINT = 0;
+    /// A fiducial marker, as of AprilTag or ArUco.
+    static constexpr std::uint8_t KIND_MARKER = 1;
+    /// A vertical line, as a pole or an edge.
+    static constexpr std::uint8_t KIND_POLE = 2;
+    /// A reflector.
+    static constexpr std::uint8_t KIND_REFLECTOR = 3;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x9e84ee6e81a7dc46u, 0xd61deec9cc971ec0u};
 };
@@ -1470,6 +1590,16 @@ struct alignas(8) NodeHeartbeat {
     std::uint8_t level;
     /// 0: no unit.
     std::uint16_t _reserved;
+    /// Not known.
+    static constexpr std::uint8_t STATE_UNKNOWN = 0;
+    /// Made, not set up.
+    static constexpr std::uint8_t STATE_UNCONFIGURED = 1;
+    /// Set up, does not tick.
+    static constexpr std::uint8_t STATE_INACTIVE = 2;
+    /// Ticks.
+    static constexpr std::uint8_t STATE_ACTIVE = 3;
+    /// At its end.
+    static constexpr std::uint8_t STATE_FINALIZED = 4;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xa55142ea1c420ecau, 0x4226d798d2c1eb35u};
 };
@@ -1523,6 +1653,14 @@ struct alignas(8) DiagnosticStatus {
     char hardware_id[32];
     /// What else is known of it.
     DiagnosticValue values[16];
+    /// Works.
+    static constexpr std::uint8_t OK = 0;
+    /// Works, but look at it.
+    static constexpr std::uint8_t WARN = 1;
+    /// Does not work.
+    static constexpr std::uint8_t ERROR = 2;
+    /// Has said nothing for too long.
+    static constexpr std::uint8_t STALE = 3;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x057fe8783c522fe9u, 0x7a832fdccbe59e67u};
 };
@@ -1584,6 +1722,18 @@ struct alignas(8) SafetyStatus {
     double speed_max;
     /// Why, for a person: text.
     char message[64];
+    /// Not known: stand still.
+    static constexpr std::uint8_t MODE_UNKNOWN = 0;
+    /// Free to move.
+    static constexpr std::uint8_t MODE_NORMAL = 1;
+    /// Free to move at reduced speed, as by `speed_max`.
+    static constexpr std::uint8_t MODE_REDUCED = 2;
+    /// Stopped by a safety function; moves again when the cause is gone.
+    static constexpr std::uint8_t MODE_PROTECTIVE_STOP = 3;
+    /// Stopped by a person; moves again when a person releases it.
+    static constexpr std::uint8_t MODE_EMERGENCY_STOP = 4;
+    /// A safety function does not work.
+    static constexpr std::uint8_t MODE_FAULT = 5;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xc6c0baf4f0fc739bu, 0x9268d6a1b8270a6bu};
 };
@@ -1725,6 +1875,20 @@ struct alignas(8) KeyboardInput {
     std::uint8_t _reserved[3];
     /// What it types by the layout in use, if anything: text.
     char text[8];
+    /// Let go.
+    static constexpr std::uint8_t ACTION_RELEASED = 0;
+    /// Pressed.
+    static constexpr std::uint8_t ACTION_PRESSED = 1;
+    /// Still held, repeated by the keyboard.
+    static constexpr std::uint8_t ACTION_REPEATED = 2;
+    /// A shift key.
+    static constexpr std::uint16_t MODIFIER_SHIFT = 1;
+    /// A control key.
+    static constexpr std::uint16_t MODIFIER_CONTROL = 2;
+    /// An alternate key.
+    static constexpr std::uint16_t MODIFIER_ALT = 4;
+    /// A key with a logo on it.
+    static constexpr std::uint16_t MODIFIER_META = 8;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x0179e3d391d7165eu, 0x46ee9aadce974f28u};
 };

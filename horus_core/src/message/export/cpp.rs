@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::{Field, FieldKind, Primitive, Schema};
+use super::super::{Constant, Field, FieldKind, Primitive, Schema};
 use super::{lengths, relinked};
 
 const HEAD: &str = "\
@@ -28,8 +28,8 @@ static_assert(sizeof(double) == 8 && std::numeric_limits<double>::is_iec559, \"d
 
 /// A C++17 header with a struct for each message, in the namespace `horus`.
 ///
-/// It states size, alignment and all offsets in `static_assert`s, and the hash of the schema in a
-/// member `schema_hash`.
+/// It states size, alignment and all offsets in `static_assert`s. Constants are static members, as
+/// is `schema_hash`, the hash of the schema.
 #[must_use]
 pub fn cpp(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
@@ -48,6 +48,11 @@ fn message(out: &mut String, schema: &Schema) {
         comment(out, "    ", &field.doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
         let shape: String = lengths(field).iter().map(|length| format!("[{length}]")).collect();
         push(out, format_args!("    {} {}{shape};\n", kind(field), field.name));
+    }
+    for Constant { name, kind, value, doc } in schema.constants {
+        comment(out, "    ", &doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
+        let kind = primitive(*kind);
+        push(out, format_args!("    static constexpr {kind} {name} = {value};\n"));
     }
     let hash = schema.hash();
     let (high, low) = ((hash >> 64) as u64, hash as u64);
@@ -79,19 +84,23 @@ const fn kind(field: &Field) -> &'static str {
     match field.kind {
         FieldKind::Message(schema) => schema.name,
         FieldKind::Text(_) => "char",
-        FieldKind::Primitive(primitive) => match primitive {
-            Primitive::U8 => "std::uint8_t",
-            Primitive::U16 => "std::uint16_t",
-            Primitive::U32 => "std::uint32_t",
-            Primitive::U64 => "std::uint64_t",
-            Primitive::I8 => "std::int8_t",
-            Primitive::I16 => "std::int16_t",
-            Primitive::I32 => "std::int32_t",
-            Primitive::I64 => "std::int64_t",
-            Primitive::F32 => "float",
-            Primitive::F64 => "double",
-            Primitive::Char => "char",
-        },
+        FieldKind::Primitive(kind) => primitive(kind),
+    }
+}
+
+const fn primitive(kind: Primitive) -> &'static str {
+    match kind {
+        Primitive::U8 => "std::uint8_t",
+        Primitive::U16 => "std::uint16_t",
+        Primitive::U32 => "std::uint32_t",
+        Primitive::U64 => "std::uint64_t",
+        Primitive::I8 => "std::int8_t",
+        Primitive::I16 => "std::int16_t",
+        Primitive::I32 => "std::int32_t",
+        Primitive::I64 => "std::int64_t",
+        Primitive::F32 => "float",
+        Primitive::F64 => "double",
+        Primitive::Char => "char",
     }
 }
 
