@@ -150,7 +150,7 @@ fn defaults_are_valid() {
     }
     horus_core::standard_messages!(each);
     assert_eq!(<[f64; 4]>::from(Quaternion::default()), [0.0, 0.0, 0.0, 1.0]);
-    assert_eq!(NavSatFix::default().status, NavSatFix::STATUS_NO_FIX);
+    assert_eq!(NavSatFix::default().status, NavSatFix::STATUS_UNKNOWN);
     assert!(EmergencyStop::default().is_engaged());
     assert!(!SafetyStatus::default().may_move());
 }
@@ -220,9 +220,9 @@ fn every_field_says_what_it_is_and_its_unit() {
 #[test]
 fn constants_are_named_after_what_they_are_and_differ() {
     for schema in STANDARD {
-        let group = |constant: &Constant| match constant.name.rsplit_once("TYPE_") {
-            Some((group, _)) => group,
-            None => constant.name.split_once('_').map_or("", |(group, _)| group),
+        let group = |constant: &Constant| {
+            let name = constant.name.strip_prefix("POWER_SUPPLY_").unwrap_or(constant.name);
+            name.split_once('_').map_or("", |(group, _)| group)
         };
         for (index, one) in schema.constants.iter().enumerate() {
             let context = format!("{}::{}", schema.name, one.name);
@@ -239,7 +239,7 @@ fn constants_are_named_after_what_they_are_and_differ() {
     }
     let modes = JointCommand::SCHEMA.constants.iter().map(|constant| constant.value);
     assert!(modes.eq(0..=4));
-    assert_eq!(NavSatFix::SCHEMA.constants[0].value, i128::from(NavSatFix::STATUS_NO_FIX));
+    assert_eq!(NavSatFix::SCHEMA.constants[0].value, i128::from(NavSatFix::STATUS_UNKNOWN));
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn messages_are_shown_as_a_person_reads_them() {
         present: 1,
         percentage: 0.72,
         voltage: 25.14,
-        power_supply_status: BatteryState::STATUS_DISCHARGING,
+        power_supply_status: BatteryState::POWER_SUPPLY_STATUS_DISCHARGING,
         ..Default::default()
     };
     assert_eq!(battery.to_string(), "72 %, 25.1 V, discharging");

@@ -237,11 +237,11 @@ crate::message! {
         pub design_capacity: f32,
         /// Charge, 0 to 1: no unit.
         pub percentage: f32,
-        /// One of the `STATUS_` constants: no unit.
+        /// One of the `POWER_SUPPLY_STATUS_` constants: no unit.
         pub power_supply_status: u8,
-        /// One of the `HEALTH_` constants: no unit.
+        /// One of the `POWER_SUPPLY_HEALTH_` constants: no unit.
         pub power_supply_health: u8,
-        /// One of the `TECHNOLOGY_` constants: no unit.
+        /// One of the `POWER_SUPPLY_TECHNOLOGY_` constants: no unit.
         pub power_supply_technology: u8,
         /// 0, or 1 if there is a battery: no unit.
         pub present: u8,
@@ -260,49 +260,51 @@ crate::message! {
     }
 
     /// Not known whether it is charged or drained.
-    pub const STATUS_UNKNOWN: u8 = 0;
+    pub const POWER_SUPPLY_STATUS_UNKNOWN: u8 = 0;
     /// Being charged.
-    pub const STATUS_CHARGING: u8 = 1;
+    pub const POWER_SUPPLY_STATUS_CHARGING: u8 = 1;
     /// Being drained.
-    pub const STATUS_DISCHARGING: u8 = 2;
+    pub const POWER_SUPPLY_STATUS_DISCHARGING: u8 = 2;
     /// Connected, and not charged.
-    pub const STATUS_NOT_CHARGING: u8 = 3;
+    pub const POWER_SUPPLY_STATUS_NOT_CHARGING: u8 = 3;
     /// Fully charged.
-    pub const STATUS_FULL: u8 = 4;
+    pub const POWER_SUPPLY_STATUS_FULL: u8 = 4;
 
     /// Not known how well it is.
-    pub const HEALTH_UNKNOWN: u8 = 0;
+    pub const POWER_SUPPLY_HEALTH_UNKNOWN: u8 = 0;
     /// Nothing is wrong.
-    pub const HEALTH_GOOD: u8 = 1;
+    pub const POWER_SUPPLY_HEALTH_GOOD: u8 = 1;
     /// Too hot.
-    pub const HEALTH_OVERHEAT: u8 = 2;
+    pub const POWER_SUPPLY_HEALTH_OVERHEAT: u8 = 2;
     /// Does not work any more.
-    pub const HEALTH_DEAD: u8 = 3;
+    pub const POWER_SUPPLY_HEALTH_DEAD: u8 = 3;
     /// Voltage too high.
-    pub const HEALTH_OVERVOLTAGE: u8 = 4;
+    pub const POWER_SUPPLY_HEALTH_OVERVOLTAGE: u8 = 4;
     /// Failed in a way that has no number here.
-    pub const HEALTH_UNSPEC_FAILURE: u8 = 5;
+    pub const POWER_SUPPLY_HEALTH_UNSPEC_FAILURE: u8 = 5;
     /// Too cold.
-    pub const HEALTH_COLD: u8 = 6;
+    pub const POWER_SUPPLY_HEALTH_COLD: u8 = 6;
     /// Its watchdog ran out.
-    pub const HEALTH_WATCHDOG_TIMER_EXPIRE: u8 = 7;
+    pub const POWER_SUPPLY_HEALTH_WATCHDOG_TIMER_EXPIRE: u8 = 7;
     /// Its safety timer ran out.
-    pub const HEALTH_SAFETY_TIMER_EXPIRE: u8 = 8;
+    pub const POWER_SUPPLY_HEALTH_SAFETY_TIMER_EXPIRE: u8 = 8;
 
     /// Of a kind that has no number here.
-    pub const TECHNOLOGY_UNKNOWN: u8 = 0;
+    pub const POWER_SUPPLY_TECHNOLOGY_UNKNOWN: u8 = 0;
     /// Nickel metal hydride.
-    pub const TECHNOLOGY_NIMH: u8 = 1;
+    pub const POWER_SUPPLY_TECHNOLOGY_NIMH: u8 = 1;
     /// Lithium ion.
-    pub const TECHNOLOGY_LION: u8 = 2;
+    pub const POWER_SUPPLY_TECHNOLOGY_LION: u8 = 2;
     /// Lithium polymer.
-    pub const TECHNOLOGY_LIPO: u8 = 3;
+    pub const POWER_SUPPLY_TECHNOLOGY_LIPO: u8 = 3;
     /// Lithium iron phosphate.
-    pub const TECHNOLOGY_LIFE: u8 = 4;
+    pub const POWER_SUPPLY_TECHNOLOGY_LIFE: u8 = 4;
     /// Nickel cadmium.
-    pub const TECHNOLOGY_NICD: u8 = 5;
+    pub const POWER_SUPPLY_TECHNOLOGY_NICD: u8 = 5;
     /// Lithium manganese.
-    pub const TECHNOLOGY_LIMN: u8 = 6;
+    pub const POWER_SUPPLY_TECHNOLOGY_LIMN: u8 = 6;
+    /// Lithium with nickel, manganese or aluminium, and cobalt.
+    pub const POWER_SUPPLY_TECHNOLOGY_TERNARY: u8 = 7;
 }
 layout! {
     BatteryState = 240 {
@@ -360,10 +362,10 @@ impl fmt::Display for BatteryState {
             write!(f, "{:.1} A, ", self.current)?;
         }
         f.write_str(match self.power_supply_status {
-            Self::STATUS_CHARGING => "charging",
-            Self::STATUS_DISCHARGING => "discharging",
-            Self::STATUS_NOT_CHARGING => "not charging",
-            Self::STATUS_FULL => "full",
+            Self::POWER_SUPPLY_STATUS_CHARGING => "charging",
+            Self::POWER_SUPPLY_STATUS_DISCHARGING => "discharging",
+            Self::POWER_SUPPLY_STATUS_NOT_CHARGING => "not charging",
+            Self::POWER_SUPPLY_STATUS_FULL => "full",
             _ => "status unknown",
         })
     }
@@ -395,6 +397,8 @@ crate::message! {
         pub position_covariance: [f64; 9],
     }
 
+    /// Not set.
+    pub const STATUS_UNKNOWN: i8 = -2;
     /// No position.
     pub const STATUS_NO_FIX: i8 = -1;
     /// A position without augmentation.
@@ -404,6 +408,8 @@ crate::message! {
     /// With augmentation from the ground.
     pub const STATUS_GBAS_FIX: i8 = 2;
 
+    /// Not known what is received.
+    pub const SERVICE_UNKNOWN: u16 = 0;
     /// GPS is received.
     pub const SERVICE_GPS: u16 = 1;
     /// GLONASS is received.
@@ -438,9 +444,9 @@ impl NavSatFix {
 }
 
 impl Default for NavSatFix {
-    /// No fix, time 0.
+    /// Status unknown, as in ROS; time 0.
     fn default() -> Self {
-        Self { status: Self::STATUS_NO_FIX, ..Self::zeroed() }
+        Self { status: Self::STATUS_UNKNOWN, ..Self::zeroed() }
     }
 }
 
