@@ -360,6 +360,8 @@ fn counts_larger_than_the_array_mean_all_of_it() {
     assert!(!path.push(Waypoint::default()));
     let mut status = DiagnosticStatus { count: all, ..Default::default() };
     assert!(!status.push(DiagnosticValue::default()));
+    let mut joints = JointState { count: all, ..Default::default() };
+    assert!(!joints.push(Text::EMPTY, [0.0; 3]));
 }
 
 #[test]
@@ -370,6 +372,12 @@ fn lists_fill_up_in_order() {
         assert!(path.push(Waypoint::new([index as f64, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], 0.5)));
     }
     assert!(!path.push(Waypoint::default()));
+    let mut joints = JointState::now();
+    for index in 0..JOINTS_MAX {
+        assert!(joints.push(Text::cut(&format!("joint{index}")), [index as f64, 1.0, 2.0]));
+        assert_eq!(joints.index_of(&format!("joint{index}")), Some(index));
+    }
+    assert!(!joints.push(Text::EMPTY, [0.0; 3]));
     let xs = path.waypoints().iter().map(|waypoint| waypoint.position[0]);
     assert!(xs.eq((0..NAV_PATH_WAYPOINTS_MAX).map(|index| index as f64)));
 }

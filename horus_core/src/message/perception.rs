@@ -87,6 +87,15 @@ layout! {
     }
 }
 
+impl Detection {
+    /// A detection stamped with the current time; set `timestamp_ns` to that of the image if it is
+    /// known.
+    #[must_use]
+    pub fn new(class_id: Text<32>, score: f64, bbox: BoundingBox2D) -> Self {
+        Self { class_id, score, bbox, ..Self::now() }
+    }
+}
+
 impl fmt::Display for Detection {
     /// As `person 0.93 at (320, 240) px`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -117,6 +126,15 @@ crate::message! {
 layout! {
     Detection3D = 192 {
         timestamp_ns: 0, frame_id: 8, class_id: 40, score: 72, bbox: 80, id: 160,
+    }
+}
+
+impl Detection3D {
+    /// A detection in `frame_id`, stamped with the current time; set `timestamp_ns` to that of the
+    /// measurement if it is known.
+    #[must_use]
+    pub fn new(frame_id: FrameId, class_id: Text<32>, score: f64, bbox: BoundingBox3D) -> Self {
+        Self { frame_id, class_id, score, bbox, ..Self::now() }
     }
 }
 

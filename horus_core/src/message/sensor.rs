@@ -41,6 +41,24 @@ layout! {
     }
 }
 
+impl Imu {
+    /// A sample without an orientation, stamped with the current time: `angular_velocity` in rad/s,
+    /// `linear_acceleration` in m/s².
+    ///
+    /// ```
+    /// use horus_core::message::Imu;
+    ///
+    /// let still = Imu::new([0.0; 3], [0.0, 0.0, 9.81]);
+    /// assert_eq!(still.orientation_covariance[0], -1.0);
+    /// let turned = Imu { orientation: [0.0, 0.0, 1.0, 0.0], ..Imu::now() };
+    /// assert!(turned.timestamp_ns > 0);
+    /// ```
+    #[must_use]
+    pub fn new(angular_velocity: [f64; 3], linear_acceleration: [f64; 3]) -> Self {
+        Self { angular_velocity, linear_acceleration, ..Self::now() }
+    }
+}
+
 impl Default for Imu {
     /// At rest with time 0, and an orientation that is marked as not provided.
     fn default() -> Self {
@@ -192,13 +210,27 @@ impl JointState {
         clamped(self.count, JOINTS_MAX)
     }
 
+    /// Adds a joint at the end, with its position (rad), velocity (rad/s) and effort (N·m);
+    /// `false` if there is no room.
+    #[must_use = "there may be no room"]
+    pub fn push(&mut self, name: Text<32>, [position, velocity, effort]: [f64; 3]) -> bool {
+        let at = self.joints();
+        if at == JOINTS_MAX {
+            return false;
+        }
+        self.name[at] = name;
+        (self.position[at], self.velocity[at], self.effort[at]) = (position, velocity, effort);
+        self.count = at as u32 + 1;
+        true
+    }
+
     /// The index of the joint called `name`.
     ///
     /// ```
     /// use horus_core::message::{JointState, Text};
     ///
-    /// let mut state = JointState { count: 1, ..JointState::default() };
-    /// state.name[0] = Text::cut("elbow");
+    /// let mut state = JointState::now();
+    /// assert!(state.push(Text::cut("elbow"), [0.5, 0.0, 0.0]));
     /// assert_eq!((state.index_of("elbow"), state.index_of("wrist")), (Some(0), None));
     /// ```
     #[must_use]
@@ -436,6 +468,13 @@ layout! {
 }
 
 impl NavSatFix {
+    /// An unaugmented fix stamped with the current time: `latitude` and `longitude` in degrees,
+    /// `altitude` above the ellipsoid in metres.
+    #[must_use]
+    pub fn new(latitude: f64, longitude: f64, altitude: f64) -> Self {
+        Self { status: Self::STATUS_FIX, latitude, longitude, altitude, ..Self::now() }
+    }
+
     /// Whether there is a position.
     #[must_use]
     pub const fn has_fix(&self) -> bool {
