@@ -2,7 +2,8 @@
 //!
 //! A *message* is plain data of a fixed size with a table of its fields, made by [`message!`]. The
 //! usual ones are in [`mod@message`]: [`CmdVel`](message::CmdVel), [`Imu`](message::Imu),
-//! [`LaserScan`](message::LaserScan) and others, with the names and units of ROS 2 and REP-103.
+//! [`LaserScan`](message::LaserScan) and many others, with the names and units of ROS 2 and
+//! REP-103. [`message::STANDARD`] lists them; `docs/messages.md` shows each of their bytes.
 //!
 //! A *topic* is a named stream of one message type between any number of processes: a
 //! [`Publisher`](topic::Publisher), a [`Subscriber`](topic::Subscriber), or both in one
@@ -29,7 +30,8 @@ pub use error::{
 /// What a robot program needs, in one `use`.
 pub mod prelude {
     pub use crate::message::{
-        CmdVel, Imu, JointCommand, LaserScan, Message, Odometry, Pose2D, Twist,
+        CmdVel, Imu, JointCommand, JointState, LaserScan, Message, Odometry, Pose2D, Pose3D,
+        PoseStamped, Quaternion, Text, Transform, TransformStamped, Twist,
     };
     pub use crate::topic::{
         Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic, WaitSet,

@@ -80,6 +80,8 @@ fn constructors_stamp_the_current_time() {
         CmdVel::new(0.5, 0.1).timestamp_ns,
         Twist::new([0.5, 0.0, 0.0], [0.0, 0.0, 0.1]).timestamp_ns,
         Pose2D::new(1.0, 2.0, 3.0).timestamp_ns,
+        Imu::new([0.0; 3], [0.0; 3]).timestamp_ns,
+        LaserScan::now().timestamp_ns,
     ] {
         assert!(timestamp_ns > YEAR_2020_NS, "{timestamp_ns}");
     }

@@ -71,15 +71,7 @@ crate::message! {
         /// The drive limits the total torque to ± this; 0 leaves the limit to the drive: N·m.
         pub effort_max: [f64; JOINTS_MAX],
     }
-}
-layout! {
-    JointCommand = 928 {
-        timestamp_ns: 0, count: 8, _reserved: 12, mode: 16, position: 32, velocity: 160,
-        acceleration: 288, effort: 416, stiffness: 544, damping: 672, effort_max: 800,
-    }
-}
 
-impl JointCommand {
     /// The joint gets no command: its drive keeps what it does without one.
     pub const MODE_DISABLED: u8 = 0;
     /// Follow `position`.
@@ -90,7 +82,15 @@ impl JointCommand {
     pub const MODE_EFFORT: u8 = 3;
     /// Apply `effort + stiffness · (position − measured) + damping · (velocity − measured)`.
     pub const MODE_IMPEDANCE: u8 = 4;
+}
+layout! {
+    JointCommand = 928 {
+        timestamp_ns: 0, count: 8, _reserved: 12, mode: 16, position: 32, velocity: 160,
+        acceleration: 288, effort: 416, stiffness: 544, damping: 672, effort_max: 800,
+    }
+}
 
+impl JointCommand {
     /// How many joints are commanded: `count`, or all if a peer claims more.
     ///
     /// ```
@@ -137,16 +137,7 @@ crate::message! {
         /// The drive pushes no harder; 0 leaves the limit to the drive: N·m.
         pub effort_max: f64,
     }
-}
-layout! {
-    MotorCommand = 72 {
-        timestamp_ns: 0, motor_id: 8, mode: 12, enable: 13, _reserved: 14, position: 16,
-        velocity: 24, effort: 32, duty_cycle: 40, velocity_max: 48, acceleration_max: 56,
-        effort_max: 64,
-    }
-}
 
-impl MotorCommand {
     /// No command.
     pub const MODE_DISABLED: u8 = JointCommand::MODE_DISABLED;
     /// Follow `position`.
@@ -157,7 +148,16 @@ impl MotorCommand {
     pub const MODE_EFFORT: u8 = JointCommand::MODE_EFFORT;
     /// Apply `duty_cycle`, open loop. 4 is the impedance mode of [`JointCommand`], not had here.
     pub const MODE_DUTY_CYCLE: u8 = 5;
+}
+layout! {
+    MotorCommand = 72 {
+        timestamp_ns: 0, motor_id: 8, mode: 12, enable: 13, _reserved: 14, position: 16,
+        velocity: 24, effort: 32, duty_cycle: 40, velocity_max: 48, acceleration_max: 56,
+        effort_max: 64,
+    }
+}
 
+impl MotorCommand {
     /// Turn at `velocity`, in rad/s; powered, and stamped with the current time.
     ///
     /// ```
@@ -280,17 +280,17 @@ impl DifferentialDriveCommand {
 }
 
 crate::message! {
-    /// Gains and limits of a PID controller, with the names of the parameters of
-    /// `control_toolbox::Pid` of `ros2_control`.
+    /// Gains and limits of a PID controller: `Pid::Gains` and `AntiWindupStrategy` of
+    /// `control_toolbox` of `ros2_control`.
     ///
     /// `output = p·e + i·∫e dt + d·de/dt`; the units are those of the controller it is for.
-    #[derive(Default)]
     pub struct PidConfig {
         /// When it was set, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// Which controller: no unit.
         pub controller_id: u32,
-        /// 1 to stop integrating while the output is limited: no unit.
+        /// What keeps the integral from growing while the output is limited, one of the
+        /// `ANTIWINDUP_` constants: no unit.
         pub antiwindup: u8,
         /// 0: no unit.
         pub _reserved: [u8; 3],
@@ -300,21 +300,32 @@ crate::message! {
         pub i: f64,
         /// Derivative gain: of its use.
         pub d: f64,
-        /// Most that the integral part adds to the output; 0 with `i_clamp_min` 0 is no limit: of
-        /// its use.
-        pub i_clamp_max: f64,
-        /// Least that the integral part adds to the output: of its use.
-        pub i_clamp_min: f64,
-        /// Most that comes out; 0 with `output_min` 0 is no limit: of its use.
-        pub output_max: f64,
-        /// Least that comes out: of its use.
-        pub output_min: f64,
+        /// Most that the integral part adds to the output, +∞ without a limit: of its use.
+        pub i_max: f64,
+        /// Least that the integral part adds to the output, −∞ without a limit: of its use.
+        pub i_min: f64,
+        /// Most that comes out, +∞ without a limit: of its use.
+        pub u_max: f64,
+        /// Least that comes out, −∞ without a limit: of its use.
+        pub u_min: f64,
+        /// How fast back calculation unwinds, 0 for the controller's own choice: seconds.
+        pub tracking_time_constant: f64,
+        /// Smaller errors are not integrated: of its use.
+        pub error_deadband: f64,
     }
+
+    /// Nothing but the limits of the integral part.
+    pub const ANTIWINDUP_NONE: u8 = 0;
+    /// The integral is drawn back by what the limit cut off.
+    pub const ANTIWINDUP_BACK_CALCULATION: u8 = 1;
+    /// Nothing is integrated that would lead further beyond the limit.
+    pub const ANTIWINDUP_CONDITIONAL_INTEGRATION: u8 = 2;
 }
 layout! {
-    PidConfig = 72 {
+    PidConfig = 88 {
         timestamp_ns: 0, controller_id: 8, antiwindup: 12, _reserved: 13, p: 16, i: 24, d: 32,
-        i_clamp_max: 40, i_clamp_min: 48, output_max: 56, output_min: 64,
+        i_max: 40, i_min: 48, u_max: 56, u_min: 64, tracking_time_constant: 72,
+        error_deadband: 80,
     }
 }
 
@@ -323,6 +334,19 @@ impl PidConfig {
     #[must_use]
     pub fn new(p: f64, i: f64, d: f64) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), p, i, d, ..Self::default() }
+    }
+}
+
+impl Default for PidConfig {
+    /// No gains, no limits, time 0.
+    fn default() -> Self {
+        Self {
+            i_max: f64::INFINITY,
+            i_min: f64::NEG_INFINITY,
+            u_max: f64::INFINITY,
+            u_min: f64::NEG_INFINITY,
+            ..Self::zeroed()
+        }
     }
 }
 

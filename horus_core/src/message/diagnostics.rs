@@ -66,16 +66,7 @@ crate::message! {
         /// 0: no unit.
         pub _reserved: u16,
     }
-}
-layout! {
-    NodeHeartbeat = 96 {
-        timestamp_ns: 0, name: 8, tick_count: 40, period_ns: 48, tick_duration_ns: 56,
-        tick_duration_max_ns: 64, missed_deadlines: 72, uptime_ns: 80, process_id: 88, state: 92,
-        level: 93, _reserved: 94,
-    }
-}
 
-impl NodeHeartbeat {
     /// Not known.
     pub const STATE_UNKNOWN: u8 = 0;
     /// Made, not set up.
@@ -86,6 +77,13 @@ impl NodeHeartbeat {
     pub const STATE_ACTIVE: u8 = 3;
     /// At its end.
     pub const STATE_FINALIZED: u8 = 4;
+}
+layout! {
+    NodeHeartbeat = 96 {
+        timestamp_ns: 0, name: 8, tick_count: 40, period_ns: 48, tick_duration_ns: 56,
+        tick_duration_max_ns: 64, missed_deadlines: 72, uptime_ns: 80, process_id: 88, state: 92,
+        level: 93, _reserved: 94,
+    }
 }
 
 impl fmt::Display for NodeHeartbeat {
@@ -155,6 +153,15 @@ crate::message! {
         /// What else is known of it.
         pub values: [DiagnosticValue; DIAGNOSTIC_VALUES_MAX],
     }
+
+    /// Works.
+    pub const OK: u8 = 0;
+    /// Works, but look at it.
+    pub const WARN: u8 = 1;
+    /// Does not work.
+    pub const ERROR: u8 = 2;
+    /// Has said nothing for too long.
+    pub const STALE: u8 = 3;
 }
 layout! {
     DiagnosticStatus = 1776 {
@@ -164,15 +171,6 @@ layout! {
 }
 
 impl DiagnosticStatus {
-    /// Works.
-    pub const OK: u8 = 0;
-    /// Works, but look at it.
-    pub const WARN: u8 = 1;
-    /// Does not work.
-    pub const ERROR: u8 = 2;
-    /// Has said nothing for too long.
-    pub const STALE: u8 = 3;
-
     /// A status stamped with the current time: as much of `name` and `message` as fits.
     ///
     /// ```
@@ -315,15 +313,7 @@ crate::message! {
         /// Why, for a person: text.
         pub message: Text<64>,
     }
-}
-layout! {
-    SafetyStatus = 88 {
-        timestamp_ns: 0, mode: 8, enabled: 9, watchdog_ok: 10, limits_ok: 11, fault_code: 12,
-        speed_max: 16, message: 24,
-    }
-}
 
-impl SafetyStatus {
     /// Not known: stand still.
     pub const MODE_UNKNOWN: u8 = 0;
     /// Free to move.
@@ -336,7 +326,15 @@ impl SafetyStatus {
     pub const MODE_EMERGENCY_STOP: u8 = 4;
     /// A safety function does not work.
     pub const MODE_FAULT: u8 = 5;
+}
+layout! {
+    SafetyStatus = 88 {
+        timestamp_ns: 0, mode: 8, enabled: 9, watchdog_ok: 10, limits_ok: 11, fault_code: 12,
+        speed_max: 16, message: 24,
+    }
+}
 
+impl SafetyStatus {
     /// Whether the robot may move at all.
     #[must_use]
     pub const fn may_move(&self) -> bool {

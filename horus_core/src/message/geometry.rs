@@ -277,6 +277,15 @@ layout! {
     }
 }
 
+impl PoseWithCovariance {
+    /// An estimate stamped with the current time: `position` in metres, `orientation` x, y, z, w,
+    /// `covariance` row-major 6 × 6 over (x, y, z, rotation about x, y, z).
+    #[must_use]
+    pub fn new(position: [f64; 3], orientation: [f64; 4], covariance: [f64; 36]) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), position, orientation, covariance }
+    }
+}
+
 impl Default for PoseWithCovariance {
     /// At the origin, not rotated, with an unknown covariance and time 0.
     fn default() -> Self {
@@ -336,6 +345,15 @@ crate::message! {
     }
 }
 layout! { TwistWithCovariance = 344 { timestamp_ns: 0, linear: 8, angular: 32, covariance: 56 } }
+
+impl TwistWithCovariance {
+    /// An estimate stamped with the current time: `linear` in m/s, `angular` in rad/s,
+    /// `covariance` row-major 6 × 6 over (velocity along x, y, z, and about x, y, z).
+    #[must_use]
+    pub fn new(linear: [f64; 3], angular: [f64; 3], covariance: [f64; 36]) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), linear, angular, covariance }
+    }
+}
 
 impl Default for TwistWithCovariance {
     /// At rest, with an unknown covariance and time 0.

@@ -78,14 +78,7 @@ crate::message! {
         /// What it types by the layout in use, if anything: text.
         pub text: Text<8>,
     }
-}
-layout! {
-    KeyboardInput = 24 {
-        timestamp_ns: 0, key: 8, modifiers: 10, action: 12, _reserved: 13, text: 16,
-    }
-}
 
-impl KeyboardInput {
     /// Let go.
     pub const ACTION_RELEASED: u8 = 0;
     /// Pressed.
@@ -101,7 +94,14 @@ impl KeyboardInput {
     pub const MODIFIER_ALT: u16 = 4;
     /// A key with a logo on it.
     pub const MODIFIER_META: u16 = 8;
+}
+layout! {
+    KeyboardInput = 24 {
+        timestamp_ns: 0, key: 8, modifiers: 10, action: 12, _reserved: 13, text: 16,
+    }
+}
 
+impl KeyboardInput {
     /// What happened to a key, stamped with the current time.
     #[must_use]
     pub fn new(key: u16, action: u8, modifiers: u16) -> Self {

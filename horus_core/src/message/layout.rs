@@ -1,10 +1,11 @@
-//! `layout!`: the size of a message and the place of each field, as a promise that is compiled.
+//! `layout!`: the size of a message and the place of each field, as a promise that is compiled; and
+//! `now()` for those that begin with their time.
 
 /// Fails to compile unless the message has this size and exactly these fields at these offsets.
 ///
 /// `layout! { CmdVel = 16 { timestamp_ns: 0, linear: 8, angular: 12 } }`
 macro_rules! layout {
-    ($($name:ident = $size:literal { $($field:ident: $offset:literal),+ $(,)? })+) => {$(
+    ($name:ident = $size:literal { $($field:ident: $offset:literal),+ $(,)? }) => {
         const _: () = {
             assert!(
                 size_of::<$name>() == $size,
@@ -18,5 +19,20 @@ macro_rules! layout {
                 let $name { $($field: _),+ } = message;
             };
         };
-    )+};
+
+        stamped! { $name $($field)+ }
+    };
+}
+
+macro_rules! stamped {
+    ($name:ident timestamp_ns $($field:ident)*) => {
+        impl $name {
+            /// [`Default`], stamped with the current time: what to fill the rest in from.
+            #[must_use]
+            pub fn now() -> Self {
+                Self { timestamp_ns: $crate::message::timestamp_now_ns(), ..Self::default() }
+            }
+        }
+    };
+    ($name:ident $($field:ident)+) => {};
 }

@@ -1,4 +1,21 @@
-//! What a message is: plain data with a compile-time table of its fields, made by [`message!`].
+//! What a message is: plain data with a compile-time table of its fields, made by [`message!`]; and
+//! the standard ones.
+//!
+//! The standard messages follow ROS 2 wherever it has the type: names, units and order of fields.
+//! They differ from ROS in what a fixed size asks for, everywhere in the same way:
+//!
+//! * `timestamp_ns` comes first, nanoseconds by CLOCK_REALTIME, in what is sent by itself. Frames
+//!   are named in what is called `…Stamped`, and where the frame is part of the meaning.
+//! * A vector is `[f64; 3]`, a quaternion `[f64; 4]` as x, y, z, w. Covariances are row-major; all
+//!   zeros means unknown, −1 as the first element not provided.
+//! * A list is a count and an array as long as `…_MAX`, with a method that returns what is used.
+//!   That trusts no count. Text is [`Text`]; a flag is a `u8` of 0 or 1, an enumeration a `u8` with
+//!   constants.
+//! * There is no padding. Where alignment asks for it there is a field `_reserved`, which is 0.
+//! * [`Default`] is valid: quaternions do not rotate, covariances are unknown or not provided, and
+//!   nothing moves. Constructors stamp the current time.
+//!
+//! [`STANDARD`] lists them, [`export`] writes their layouts for other languages.
 //!
 //! [`message!`]: crate::message!
 
@@ -8,6 +25,7 @@ mod layout;
 mod standard;
 
 mod control;
+mod convert;
 mod describe;
 mod diagnostics;
 mod doc;
@@ -22,6 +40,7 @@ mod schema;
 mod sensor;
 mod text;
 mod time;
+#[cfg(feature = "glam")]
 mod transform;
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -58,6 +77,8 @@ pub use schema::{
 pub use sensor::{BATTERY_CELLS_MAX, LASER_RANGES_MAX, TAXELS_MAX};
 pub use standard::{Domain, STANDARD, STANDARD_DOMAINS};
 pub use text::{Text, TextTooLong};
+#[cfg(feature = "glam")]
+pub use transform::{NotARotation, TransformError};
 
 /// Plain data of a fixed size that may cross a process boundary, with a table of its fields.
 ///
@@ -93,14 +114,17 @@ pub struct Schema {
     pub tail: Option<Tail>,
     /// The doc comment of the struct, line by line as it was written; in neither text nor hash.
     pub doc: &'static str,
+    /// The constants, in order of declaration; in neither text nor hash.
+    pub constants: &'static [Constant],
 }
 
 impl Schema {
-    /// The same with `doc`.
+    /// The same with `doc` and `constants`.
     #[doc(hidden)]
     #[must_use]
-    pub const fn with_doc(mut self, doc: &'static str) -> Self {
+    pub const fn with_docs(mut self, doc: &'static str, constants: &'static [Constant]) -> Self {
         self.doc = doc;
+        self.constants = constants;
         self
     }
 }
@@ -113,6 +137,42 @@ pub struct Tail {
     /// The type of one of them.
     pub primitive: Primitive,
 }
+
+/// A number that a field of the message may have, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Constant {
+    /// The name, as `MODE_POSITION`.
+    pub name: &'static str,
+    /// The type, an integer.
+    pub kind: Primitive,
+    /// The value, which is one of that type.
+    pub value: i128,
+    /// The doc comment, line by line as it was written.
+    pub doc: &'static str,
+}
+
+impl Constant {
+    /// The table entry of a constant of type `T`.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn of<T: Integer>(name: &'static str, value: i128, doc: &'static str) -> Self {
+        let FieldKind::Primitive(kind) = T::KIND else { panic!("an integer is a primitive") };
+        Self { name: schema::bare_name(name), kind, value, doc }
+    }
+}
+
+/// Implemented for what a constant of a message may be: the integers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the type of a constant of a message",
+    note = "constants are u8 to u64 or i8 to i64"
+)]
+pub trait Integer: FieldType {}
+
+macro_rules! integers {
+    ($($type:ident)+) => { $(impl Integer for $type {})+ };
+}
+
+integers! { u8 u16 u32 u64 i8 i16 i32 i64 }
 
 /// One field of a [`Schema`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -260,7 +320,9 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// The struct is `Clone`, `Copy`, `Debug`, `PartialEq`, [`Pod`](crate::message::Pod),
 /// [`Zeroable`](crate::message::Zeroable) and [`Message`](crate::message::Message). Fields are
 /// numbers of a fixed width, [`Text`](crate::message::Text), other messages, and arrays of these.
-/// Doc comments are in the table too: end that of a field with its unit.
+/// Doc comments are in the table too: end that of a field with its unit. Integer constants may
+/// follow the struct: they become its associated constants, and are in the table for other
+/// languages.
 ///
 /// ```
 /// use horus_core::message::{Message, Text};
@@ -273,12 +335,19 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 ///         /// Of each cell: volts.
 ///         pub cells: [f32; 4],
 ///         /// Printed on it: text.
-///         pub serial_number: Text<16>,
+///         /// Printed on it: text.
+///         pub serial_number: Text<7>,
+///         /// One of the `STATE_` constants: no unit.
+///         pub state: u8,
 ///     }
+///
+///     /// In use.
+///     pub const STATE_DISCHARGING: u8 = 1;
 /// }
 ///
-/// assert_eq!(Battery::SCHEMA.size, 40);
+/// assert_eq!(Battery::SCHEMA.size, 32);
 /// assert_eq!(Battery::SCHEMA.fields[1].unit(), "volts");
+/// assert_eq!(Battery::SCHEMA.constants[0].name, "STATE_DISCHARGING");
 /// assert_eq!(Battery::HASH, Battery::SCHEMA.hash());
 /// ```
 ///
@@ -357,7 +426,10 @@ macro_rules! message {
             $(#[$($field_attribute:tt)*])*
             $field_visibility:vis $field:ident: $type:ty
         ),+ $(,)?
-    }) => {
+    } $(
+        $(#[$($constant_attribute:tt)*])*
+        $constant_visibility:vis const $constant:ident: $constant_type:ty = $value:expr;
+    )*) => {
         $(#[$($attribute)*])*
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[repr(C)]
@@ -376,7 +448,21 @@ macro_rules! message {
                     ::core::concat!($($crate::attribute_doc!($($field_attribute)*),)* ""),
                 )),+],
             )
-            .with_doc(::core::concat!($($crate::attribute_doc!($($attribute)*),)* ""));
+            .with_docs(
+                ::core::concat!($($crate::attribute_doc!($($attribute)*),)* ""),
+                &[$($crate::message::Constant::of::<$constant_type>(
+                    ::core::stringify!($constant),
+                    $name::$constant as i128,
+                    ::core::concat!($($crate::attribute_doc!($($constant_attribute)*),)* ""),
+                )),*],
+            );
+        }
+
+        $crate::message_constants! {
+            $name $(
+                $(#[$($constant_attribute)*])*
+                $constant_visibility $constant: $constant_type = $value;
+            )*
         }
 
         impl $crate::message::FieldType for $name {
@@ -428,6 +514,20 @@ macro_rules! message {
     };
     ($($other:tt)*) => {
         ::core::compile_error!("`message!` takes one struct with named fields and no generics");
+    };
+}
+
+/// The constants of a message.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! message_constants {
+    ($name:ident) => {};
+    ($name:ident $(
+        $(#[$($attribute:tt)*])* $visibility:vis $constant:ident: $type:ty = $value:expr;
+    )+) => {
+        impl $name {
+            $($(#[$($attribute)*])* $visibility const $constant: $type = $value;)+
+        }
     };
 }
 

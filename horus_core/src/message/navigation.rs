@@ -105,23 +105,17 @@ crate::message! {
         /// 0, or why it failed, by the numbers of the navigation in use: no unit.
         pub error_code: u16,
         /// How often the robot had to free itself: count.
-        pub recoveries: u32,
-        /// Along the path: metres.
-        pub distance_remaining: f64,
+        pub number_of_recoveries: u32,
         /// Since the goal was accepted: nanoseconds.
         pub navigation_time_ns: u64,
+        /// Until arrival, 0 if unknown: nanoseconds.
+        pub estimated_time_remaining_ns: u64,
+        /// Along the path: metres.
+        pub distance_remaining: f64,
         /// Why it failed, for a person: text.
-        pub error_message: Text<64>,
+        pub error_msg: Text<64>,
     }
-}
-layout! {
-    GoalResult = 104 {
-        timestamp_ns: 0, goal_id: 8, status: 16, _reserved: 17, error_code: 18, recoveries: 20,
-        distance_remaining: 24, navigation_time_ns: 32, error_message: 40,
-    }
-}
 
-impl GoalResult {
     /// Nothing is known.
     pub const STATUS_UNKNOWN: u8 = 0;
     /// Accepted, not begun.
@@ -136,7 +130,16 @@ impl GoalResult {
     pub const STATUS_CANCELED: u8 = 5;
     /// Given up by itself.
     pub const STATUS_ABORTED: u8 = 6;
+}
+layout! {
+    GoalResult = 112 {
+        timestamp_ns: 0, goal_id: 8, status: 16, _reserved: 17, error_code: 18,
+        number_of_recoveries: 20, navigation_time_ns: 24, estimated_time_remaining_ns: 32,
+        distance_remaining: 40, error_msg: 48,
+    }
+}
 
+impl GoalResult {
     /// A result stamped with the current time.
     #[must_use]
     pub fn new(goal_id: u64, status: u8) -> Self {
@@ -163,8 +166,8 @@ impl fmt::Display for GoalResult {
             _ => "unknown",
         };
         write!(f, "goal {}: {status}", self.goal_id)?;
-        if self.error_code != 0 || !self.error_message.is_empty() {
-            write!(f, " ({}: {})", self.error_code, self.error_message)?;
+        if self.error_code != 0 || !self.error_msg.is_empty() {
+            write!(f, " ({}: {})", self.error_code, self.error_msg)?;
         }
         Ok(())
     }

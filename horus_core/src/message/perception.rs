@@ -87,6 +87,15 @@ layout! {
     }
 }
 
+impl Detection {
+    /// A detection stamped with the current time; set `timestamp_ns` to that of the image if it is
+    /// known.
+    #[must_use]
+    pub fn new(class_id: Text<32>, score: f64, bbox: BoundingBox2D) -> Self {
+        Self { class_id, score, bbox, ..Self::now() }
+    }
+}
+
 impl fmt::Display for Detection {
     /// As `person 0.93 at (320, 240) px`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -117,6 +126,15 @@ crate::message! {
 layout! {
     Detection3D = 192 {
         timestamp_ns: 0, frame_id: 8, class_id: 40, score: 72, bbox: 80, id: 160,
+    }
+}
+
+impl Detection3D {
+    /// A detection in `frame_id`, stamped with the current time; set `timestamp_ns` to that of the
+    /// measurement if it is known.
+    #[must_use]
+    pub fn new(frame_id: FrameId, class_id: Text<32>, score: f64, bbox: BoundingBox3D) -> Self {
+        Self { frame_id, class_id, score, bbox, ..Self::now() }
     }
 }
 
@@ -159,16 +177,7 @@ crate::message! {
         /// 0: no unit.
         pub _reserved: [u8; 3],
     }
-}
-layout! {
-    TrackedObject = 232 {
-        timestamp_ns: 0, frame_id: 8, track_id: 40, class_id: 48, score: 80, bbox: 88,
-        linear_velocity: 168, angular_velocity: 192, age_ns: 216, missed: 224, state: 228,
-        _reserved: 229,
-    }
-}
 
-impl TrackedObject {
     /// Seen too seldom to be sure.
     pub const STATE_TENTATIVE: u8 = 0;
     /// There.
@@ -177,6 +186,13 @@ impl TrackedObject {
     pub const STATE_COASTING: u8 = 2;
     /// Given up: the last message of this track.
     pub const STATE_DELETED: u8 = 3;
+}
+layout! {
+    TrackedObject = 232 {
+        timestamp_ns: 0, frame_id: 8, track_id: 40, class_id: 48, score: 80, bbox: 88,
+        linear_velocity: 168, angular_velocity: 192, age_ns: 216, missed: 224, state: 228,
+        _reserved: 229,
+    }
 }
 
 crate::message! {
@@ -203,15 +219,7 @@ crate::message! {
         /// How sure it is that one, 0 to 1: no unit.
         pub score: f64,
     }
-}
-layout! {
-    Landmark = 184 {
-        timestamp_ns: 0, frame_id: 8, landmark_id: 40, kind: 44, _reserved: 45, position: 48,
-        orientation: 72, position_covariance: 104, score: 176,
-    }
-}
 
-impl Landmark {
     /// A point, as of a feature detector.
     pub const KIND_POINT: u8 = 0;
     /// A fiducial marker, as of AprilTag or ArUco.
@@ -220,6 +228,12 @@ impl Landmark {
     pub const KIND_POLE: u8 = 2;
     /// A reflector.
     pub const KIND_REFLECTOR: u8 = 3;
+}
+layout! {
+    Landmark = 184 {
+        timestamp_ns: 0, frame_id: 8, landmark_id: 40, kind: 44, _reserved: 45, position: 48,
+        orientation: 72, position_covariance: 104, score: 176,
+    }
 }
 
 impl Default for Landmark {

@@ -70,7 +70,8 @@ impl Schema {
         align: usize,
         fields: &'static [Field],
     ) -> Self {
-        let schema = Self { name: bare_name(name), size, align, fields, tail: None, doc: "" };
+        let (tail, doc, constants) = (None, "", [].as_slice());
+        let schema = Self { name: bare_name(name), size, align, fields, tail, doc, constants };
         assert!(is_identifier(schema.name), "a message's name must be ASCII");
         let mut index = 0;
         while index < fields.len() {

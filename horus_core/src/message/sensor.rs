@@ -41,6 +41,24 @@ layout! {
     }
 }
 
+impl Imu {
+    /// A sample without an orientation, stamped with the current time: `angular_velocity` in rad/s,
+    /// `linear_acceleration` in m/s².
+    ///
+    /// ```
+    /// use horus_core::message::Imu;
+    ///
+    /// let still = Imu::new([0.0; 3], [0.0, 0.0, 9.81]);
+    /// assert_eq!(still.orientation_covariance[0], -1.0);
+    /// let turned = Imu { orientation: [0.0, 0.0, 1.0, 0.0], ..Imu::now() };
+    /// assert!(turned.timestamp_ns > 0);
+    /// ```
+    #[must_use]
+    pub fn new(angular_velocity: [f64; 3], linear_acceleration: [f64; 3]) -> Self {
+        Self { angular_velocity, linear_acceleration, ..Self::now() }
+    }
+}
+
 impl Default for Imu {
     /// At rest with time 0, and an orientation that is marked as not provided.
     fn default() -> Self {
@@ -134,6 +152,11 @@ crate::message! {
         /// Of `range`, 0 if unknown: m².
         pub variance: f32,
     }
+
+    /// Sound.
+    pub const ULTRASOUND: u8 = 0;
+    /// Infrared light.
+    pub const INFRARED: u8 = 1;
 }
 layout! {
     RangeSensor = 32 {
@@ -143,11 +166,6 @@ layout! {
 }
 
 impl RangeSensor {
-    /// Sound.
-    pub const ULTRASOUND: u8 = 0;
-    /// Infrared light.
-    pub const INFRARED: u8 = 1;
-
     /// A distance in metres, stamped with the current time.
     #[must_use]
     pub fn new(radiation_type: u8, range: f32) -> Self {
@@ -192,13 +210,27 @@ impl JointState {
         clamped(self.count, JOINTS_MAX)
     }
 
+    /// Adds a joint at the end, with its position (rad), velocity (rad/s) and effort (N·m);
+    /// `false` if there is no room.
+    #[must_use = "there may be no room"]
+    pub fn push(&mut self, name: Text<32>, [position, velocity, effort]: [f64; 3]) -> bool {
+        let at = self.joints();
+        if at == JOINTS_MAX {
+            return false;
+        }
+        self.name[at] = name;
+        (self.position[at], self.velocity[at], self.effort[at]) = (position, velocity, effort);
+        self.count = at as u32 + 1;
+        true
+    }
+
     /// The index of the joint called `name`.
     ///
     /// ```
     /// use horus_core::message::{JointState, Text};
     ///
-    /// let mut state = JointState { count: 1, ..JointState::default() };
-    /// state.name[0] = Text::cut("elbow");
+    /// let mut state = JointState::now();
+    /// assert!(state.push(Text::cut("elbow"), [0.5, 0.0, 0.0]));
     /// assert_eq!((state.index_of("elbow"), state.index_of("wrist")), (Some(0), None));
     /// ```
     #[must_use]
@@ -237,11 +269,11 @@ crate::message! {
         pub design_capacity: f32,
         /// Charge, 0 to 1: no unit.
         pub percentage: f32,
-        /// One of the `STATUS_` constants: no unit.
+        /// One of the `POWER_SUPPLY_STATUS_` constants: no unit.
         pub power_supply_status: u8,
-        /// One of the `HEALTH_` constants: no unit.
+        /// One of the `POWER_SUPPLY_HEALTH_` constants: no unit.
         pub power_supply_health: u8,
-        /// One of the `TECHNOLOGY_` constants: no unit.
+        /// One of the `POWER_SUPPLY_TECHNOLOGY_` constants: no unit.
         pub power_supply_technology: u8,
         /// 0, or 1 if there is a battery: no unit.
         pub present: u8,
@@ -258,6 +290,53 @@ crate::message! {
         /// As printed on it: text.
         pub serial_number: Text<32>,
     }
+
+    /// Not known whether it is charged or drained.
+    pub const POWER_SUPPLY_STATUS_UNKNOWN: u8 = 0;
+    /// Being charged.
+    pub const POWER_SUPPLY_STATUS_CHARGING: u8 = 1;
+    /// Being drained.
+    pub const POWER_SUPPLY_STATUS_DISCHARGING: u8 = 2;
+    /// Connected, and not charged.
+    pub const POWER_SUPPLY_STATUS_NOT_CHARGING: u8 = 3;
+    /// Fully charged.
+    pub const POWER_SUPPLY_STATUS_FULL: u8 = 4;
+
+    /// Not known how well it is.
+    pub const POWER_SUPPLY_HEALTH_UNKNOWN: u8 = 0;
+    /// Nothing is wrong.
+    pub const POWER_SUPPLY_HEALTH_GOOD: u8 = 1;
+    /// Too hot.
+    pub const POWER_SUPPLY_HEALTH_OVERHEAT: u8 = 2;
+    /// Does not work any more.
+    pub const POWER_SUPPLY_HEALTH_DEAD: u8 = 3;
+    /// Voltage too high.
+    pub const POWER_SUPPLY_HEALTH_OVERVOLTAGE: u8 = 4;
+    /// Failed in a way that has no number here.
+    pub const POWER_SUPPLY_HEALTH_UNSPEC_FAILURE: u8 = 5;
+    /// Too cold.
+    pub const POWER_SUPPLY_HEALTH_COLD: u8 = 6;
+    /// Its watchdog ran out.
+    pub const POWER_SUPPLY_HEALTH_WATCHDOG_TIMER_EXPIRE: u8 = 7;
+    /// Its safety timer ran out.
+    pub const POWER_SUPPLY_HEALTH_SAFETY_TIMER_EXPIRE: u8 = 8;
+
+    /// Of a kind that has no number here.
+    pub const POWER_SUPPLY_TECHNOLOGY_UNKNOWN: u8 = 0;
+    /// Nickel metal hydride.
+    pub const POWER_SUPPLY_TECHNOLOGY_NIMH: u8 = 1;
+    /// Lithium ion.
+    pub const POWER_SUPPLY_TECHNOLOGY_LION: u8 = 2;
+    /// Lithium polymer.
+    pub const POWER_SUPPLY_TECHNOLOGY_LIPO: u8 = 3;
+    /// Lithium iron phosphate.
+    pub const POWER_SUPPLY_TECHNOLOGY_LIFE: u8 = 4;
+    /// Nickel cadmium.
+    pub const POWER_SUPPLY_TECHNOLOGY_NICD: u8 = 5;
+    /// Lithium manganese.
+    pub const POWER_SUPPLY_TECHNOLOGY_LIMN: u8 = 6;
+    /// Lithium with nickel, manganese or aluminium, and cobalt.
+    pub const POWER_SUPPLY_TECHNOLOGY_TERNARY: u8 = 7;
 }
 layout! {
     BatteryState = 240 {
@@ -269,51 +348,6 @@ layout! {
 }
 
 impl BatteryState {
-    /// Not known whether it is charged or drained.
-    pub const STATUS_UNKNOWN: u8 = 0;
-    /// Being charged.
-    pub const STATUS_CHARGING: u8 = 1;
-    /// Being drained.
-    pub const STATUS_DISCHARGING: u8 = 2;
-    /// Connected, and not charged.
-    pub const STATUS_NOT_CHARGING: u8 = 3;
-    /// Fully charged.
-    pub const STATUS_FULL: u8 = 4;
-
-    /// Not known how well it is.
-    pub const HEALTH_UNKNOWN: u8 = 0;
-    /// Nothing is wrong.
-    pub const HEALTH_GOOD: u8 = 1;
-    /// Too hot.
-    pub const HEALTH_OVERHEAT: u8 = 2;
-    /// Does not work any more.
-    pub const HEALTH_DEAD: u8 = 3;
-    /// Voltage too high.
-    pub const HEALTH_OVERVOLTAGE: u8 = 4;
-    /// Failed in a way that has no number here.
-    pub const HEALTH_UNSPEC_FAILURE: u8 = 5;
-    /// Too cold.
-    pub const HEALTH_COLD: u8 = 6;
-    /// Its watchdog ran out.
-    pub const HEALTH_WATCHDOG_TIMER_EXPIRE: u8 = 7;
-    /// Its safety timer ran out.
-    pub const HEALTH_SAFETY_TIMER_EXPIRE: u8 = 8;
-
-    /// Of a kind that has no number here.
-    pub const TECHNOLOGY_UNKNOWN: u8 = 0;
-    /// Nickel metal hydride.
-    pub const TECHNOLOGY_NIMH: u8 = 1;
-    /// Lithium ion.
-    pub const TECHNOLOGY_LION: u8 = 2;
-    /// Lithium polymer.
-    pub const TECHNOLOGY_LIPO: u8 = 3;
-    /// Lithium iron phosphate.
-    pub const TECHNOLOGY_LIFE: u8 = 4;
-    /// Nickel cadmium.
-    pub const TECHNOLOGY_NICD: u8 = 5;
-    /// Lithium manganese.
-    pub const TECHNOLOGY_LIMN: u8 = 6;
-
     /// The cells that are measured, in volts: the first `cell_count`, or all if a peer claims more.
     #[must_use]
     pub fn cell_voltages(&self) -> &[f32] {
@@ -360,10 +394,10 @@ impl fmt::Display for BatteryState {
             write!(f, "{:.1} A, ", self.current)?;
         }
         f.write_str(match self.power_supply_status {
-            Self::STATUS_CHARGING => "charging",
-            Self::STATUS_DISCHARGING => "discharging",
-            Self::STATUS_NOT_CHARGING => "not charging",
-            Self::STATUS_FULL => "full",
+            Self::POWER_SUPPLY_STATUS_CHARGING => "charging",
+            Self::POWER_SUPPLY_STATUS_DISCHARGING => "discharging",
+            Self::POWER_SUPPLY_STATUS_NOT_CHARGING => "not charging",
+            Self::POWER_SUPPLY_STATUS_FULL => "full",
             _ => "status unknown",
         })
     }
@@ -394,15 +428,9 @@ crate::message! {
         /// Of the position to the east, north and up: m².
         pub position_covariance: [f64; 9],
     }
-}
-layout! {
-    NavSatFix = 112 {
-        timestamp_ns: 0, status: 8, position_covariance_type: 9, service: 10, _reserved: 12,
-        latitude: 16, longitude: 24, altitude: 32, position_covariance: 40,
-    }
-}
 
-impl NavSatFix {
+    /// Not set.
+    pub const STATUS_UNKNOWN: i8 = -2;
     /// No position.
     pub const STATUS_NO_FIX: i8 = -1;
     /// A position without augmentation.
@@ -412,6 +440,8 @@ impl NavSatFix {
     /// With augmentation from the ground.
     pub const STATUS_GBAS_FIX: i8 = 2;
 
+    /// Not known what is received.
+    pub const SERVICE_UNKNOWN: u16 = 0;
     /// GPS is received.
     pub const SERVICE_GPS: u16 = 1;
     /// GLONASS is received.
@@ -429,6 +459,21 @@ impl NavSatFix {
     pub const COVARIANCE_TYPE_DIAGONAL_KNOWN: u8 = 2;
     /// All of it is known.
     pub const COVARIANCE_TYPE_KNOWN: u8 = 3;
+}
+layout! {
+    NavSatFix = 112 {
+        timestamp_ns: 0, status: 8, position_covariance_type: 9, service: 10, _reserved: 12,
+        latitude: 16, longitude: 24, altitude: 32, position_covariance: 40,
+    }
+}
+
+impl NavSatFix {
+    /// An unaugmented fix stamped with the current time: `latitude` and `longitude` in degrees,
+    /// `altitude` above the ellipsoid in metres.
+    #[must_use]
+    pub fn new(latitude: f64, longitude: f64, altitude: f64) -> Self {
+        Self { status: Self::STATUS_FIX, latitude, longitude, altitude, ..Self::now() }
+    }
 
     /// Whether there is a position.
     #[must_use]
@@ -438,9 +483,9 @@ impl NavSatFix {
 }
 
 impl Default for NavSatFix {
-    /// No fix, time 0.
+    /// Status unknown, as in ROS; time 0.
     fn default() -> Self {
-        Self { status: Self::STATUS_NO_FIX, ..Self::zeroed() }
+        Self { status: Self::STATUS_UNKNOWN, ..Self::zeroed() }
     }
 }
 

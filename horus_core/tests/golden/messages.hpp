@@ -398,6 +398,10 @@ struct alignas(8) RangeSensor {
     float range;
     /// Of `range`, 0 if unknown: m².
     float variance;
+    /// Sound.
+    static constexpr std::uint8_t ULTRASOUND = 0;
+    /// Infrared light.
+    static constexpr std::uint8_t INFRARED = 1;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x325fde923d06ce57u, 0xf2f48663061bec3bu};
 };
@@ -465,11 +469,11 @@ struct alignas(8) BatteryState {
     float design_capacity;
     /// Charge, 0 to 1: no unit.
     float percentage;
-    /// One of the `STATUS_` constants: no unit.
+    /// One of the `POWER_SUPPLY_STATUS_` constants: no unit.
     std::uint8_t power_supply_status;
-    /// One of the `HEALTH_` constants: no unit.
+    /// One of the `POWER_SUPPLY_HEALTH_` constants: no unit.
     std::uint8_t power_supply_health;
-    /// One of the `TECHNOLOGY_` constants: no unit.
+    /// One of the `POWER_SUPPLY_TECHNOLOGY_` constants: no unit.
     std::uint8_t power_supply_technology;
     /// 0, or 1 if there is a battery: no unit.
     std::uint8_t present;
@@ -485,6 +489,50 @@ struct alignas(8) BatteryState {
     char location[32];
     /// As printed on it: text.
     char serial_number[32];
+    /// Not known whether it is charged or drained.
+    static constexpr std::uint8_t POWER_SUPPLY_STATUS_UNKNOWN = 0;
+    /// Being charged.
+    static constexpr std::uint8_t POWER_SUPPLY_STATUS_CHARGING = 1;
+    /// Being drained.
+    static constexpr std::uint8_t POWER_SUPPLY_STATUS_DISCHARGING = 2;
+    /// Connected, and not charged.
+    static constexpr std::uint8_t POWER_SUPPLY_STATUS_NOT_CHARGING = 3;
+    /// Fully charged.
+    static constexpr std::uint8_t POWER_SUPPLY_STATUS_FULL = 4;
+    /// Not known how well it is.
+    static constexpr std::uint8_t POWER_SUPPLY_HEALTH_UNKNOWN = 0;
+    /// Nothing is wrong.
+    static constexpr std::uint8_t POWER_SUPPLY_HEALTH_GOOD = 1;
+    /// Too hot.
+    static constexpr std::uint8_t POWER_SUPPLY_HEALTH_OVERHEAT = 2;
+    /// Does not work any more.
+    static constexpr std::uint8_t POWER_SUPPLY_HEALTH_DEAD = 3;
+    /// Voltage too high.
+    static constexpr std::uint8_t POWER_SUPPLY_HEALTH_OVERVOLTAGE = 4;
+    /// Failed in a way that has no number here.
+    static constexpr std::uint8_t POWER_SUPPLY_HEALTH_UNSPEC_FAILURE = 5;
+    /// Too cold.
+    static constexpr std::uint8_t POWER_SUPPLY_HEALTH_COLD = 6;
+    /// Its watchdog ran out.
+    static constexpr std::uint8_t POWER_SUPPLY_HEALTH_WATCHDOG_TIMER_EXPIRE = 7;
+    /// Its safety timer ran out.
+    static constexpr std::uint8_t POWER_SUPPLY_HEALTH_SAFETY_TIMER_EXPIRE = 8;
+    /// Of a kind that has no number here.
+    static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_UNKNOWN = 0;
+    /// Nickel metal hydride.
+    static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_NIMH = 1;
+    /// Lithium ion.
+    static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_LION = 2;
+    /// Lithium polymer.
+    static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_LIPO = 3;
+    /// Lithium iron phosphate.
+    static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_LIFE = 4;
+    /// Nickel cadmium.
+    static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_NICD = 5;
+    /// Lithium manganese.
+    static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_LIMN = 6;
+    /// Lithium with nickel, manganese or aluminium, and cobalt.
+    static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_TERNARY = 7;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x97538250c5975e30u, 0xb3b5595802941285u};
 };
@@ -533,6 +581,34 @@ struct alignas(8) NavSatFix {
     double altitude;
     /// Of the position to the east, north and up: m².
     double position_covariance[9];
+    /// Not set.
+    static constexpr std::int8_t STATUS_UNKNOWN = -2;
+    /// No position.
+    static constexpr std::int8_t STATUS_NO_FIX = -1;
+    /// A position without augmentation.
+    static constexpr std::int8_t STATUS_FIX = 0;
+    /// With augmentation by satellites.
+    static constexpr std::int8_t STATUS_SBAS_FIX = 1;
+    /// With augmentation from the ground.
+    static constexpr std::int8_t STATUS_GBAS_FIX = 2;
+    /// Not known what is received.
+    static constexpr std::uint16_t SERVICE_UNKNOWN = 0;
+    /// GPS is received.
+    static constexpr std::uint16_t SERVICE_GPS = 1;
+    /// GLONASS is received.
+    static constexpr std::uint16_t SERVICE_GLONASS = 2;
+    /// BeiDou is received.
+    static constexpr std::uint16_t SERVICE_COMPASS = 4;
+    /// Galileo is received.
+    static constexpr std::uint16_t SERVICE_GALILEO = 8;
+    /// The covariance says nothing.
+    static constexpr std::uint8_t COVARIANCE_TYPE_UNKNOWN = 0;
+    /// The covariance was estimated from the dilution of precision.
+    static constexpr std::uint8_t COVARIANCE_TYPE_APPROXIMATED = 1;
+    /// The diagonal is known.
+    static constexpr std::uint8_t COVARIANCE_TYPE_DIAGONAL_KNOWN = 2;
+    /// All of it is known.
+    static constexpr std::uint8_t COVARIANCE_TYPE_KNOWN = 3;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xc4eca8ee794611c1u, 0xd55f5d92543a73bcu};
 };
@@ -701,6 +777,16 @@ struct alignas(8) JointCommand {
     double damping[16];
     /// The drive limits the total torque to ± this; 0 leaves the limit to the drive: N·m.
     double effort_max[16];
+    /// The joint gets no command: its drive keeps what it does without one.
+    static constexpr std::uint8_t MODE_DISABLED = 0;
+    /// Follow `position`.
+    static constexpr std::uint8_t MODE_POSITION = 1;
+    /// Follow `velocity`.
+    static constexpr std::uint8_t MODE_VELOCITY = 2;
+    /// Apply `effort`.
+    static constexpr std::uint8_t MODE_EFFORT = 3;
+    /// Apply `effort + stiffness · (position − measured) + damping · (velocity − measured)`.
+    static constexpr std::uint8_t MODE_IMPEDANCE = 4;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x4a6514cb5ec896b3u, 0xd11cf45b15dc1b6eu};
 };
@@ -746,6 +832,16 @@ struct alignas(8) MotorCommand {
     double acceleration_max;
     /// The drive pushes no harder; 0 leaves the limit to the drive: N·m.
     double effort_max;
+    /// No command.
+    static constexpr std::uint8_t MODE_DISABLED = 0;
+    /// Follow `position`.
+    static constexpr std::uint8_t MODE_POSITION = 1;
+    /// Follow `velocity`.
+    static constexpr std::uint8_t MODE_VELOCITY = 2;
+    /// Apply `effort`.
+    static constexpr std::uint8_t MODE_EFFORT = 3;
+    /// Apply `duty_cycle`, open loop. 4 is the impedance mode of `JointCommand`, not had here.
+    static constexpr std::uint8_t MODE_DUTY_CYCLE = 5;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xa04b60fcf5273d0eu, 0x29bac585269bb339u};
 };
@@ -820,8 +916,8 @@ static_assert(offsetof(DifferentialDriveCommand, acceleration_max) == 24);
 static_assert(offsetof(DifferentialDriveCommand, enable) == 32);
 static_assert(offsetof(DifferentialDriveCommand, _reserved) == 33);
 
-/// Gains and limits of a PID controller, with the names of the parameters of
-/// `control_toolbox::Pid` of `ros2_control`.
+/// Gains and limits of a PID controller: `Pid::Gains` and `AntiWindupStrategy` of
+/// `control_toolbox` of `ros2_control`.
 ///
 /// `output = p·e + i·∫e dt + d·de/dt`; the units are those of the controller it is for.
 struct alignas(8) PidConfig {
@@ -829,7 +925,8 @@ struct alignas(8) PidConfig {
     std::uint64_t timestamp_ns;
     /// Which controller: no unit.
     std::uint32_t controller_id;
-    /// 1 to stop integrating while the output is limited: no unit.
+    /// What keeps the integral from growing while the output is limited, one of the
+    /// `ANTIWINDUP_` constants: no unit.
     std::uint8_t antiwindup;
     /// 0: no unit.
     std::uint8_t _reserved[3];
@@ -839,19 +936,28 @@ struct alignas(8) PidConfig {
     double i;
     /// Derivative gain: of its use.
     double d;
-    /// Most that the integral part adds to the output; 0 with `i_clamp_min` 0 is no limit: of
-    /// its use.
-    double i_clamp_max;
-    /// Least that the integral part adds to the output: of its use.
-    double i_clamp_min;
-    /// Most that comes out; 0 with `output_min` 0 is no limit: of its use.
-    double output_max;
-    /// Least that comes out: of its use.
-    double output_min;
+    /// Most that the integral part adds to the output, +∞ without a limit: of its use.
+    double i_max;
+    /// Least that the integral part adds to the output, −∞ without a limit: of its use.
+    double i_min;
+    /// Most that comes out, +∞ without a limit: of its use.
+    double u_max;
+    /// Least that comes out, −∞ without a limit: of its use.
+    double u_min;
+    /// How fast back calculation unwinds, 0 for the controller's own choice: seconds.
+    double tracking_time_constant;
+    /// Smaller errors are not integrated: of its use.
+    double error_deadband;
+    /// Nothing but the limits of the integral part.
+    static constexpr std::uint8_t ANTIWINDUP_NONE = 0;
+    /// The integral is drawn back by what the limit cut off.
+    static constexpr std::uint8_t ANTIWINDUP_BACK_CALCULATION = 1;
+    /// Nothing is integrated that would lead further beyond the limit.
+    static constexpr std::uint8_t ANTIWINDUP_CONDITIONAL_INTEGRATION = 2;
     /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0x7fb28a54ab07a62du, 0x5466d09861639a28u};
+    static constexpr SchemaHash schema_hash{0x7dda655f8606f200u, 0xf1eb25259ec91198u};
 };
-static_assert(sizeof(PidConfig) == 72, "size of PidConfig");
+static_assert(sizeof(PidConfig) == 88, "size of PidConfig");
 static_assert(alignof(PidConfig) == 8, "alignment of PidConfig");
 static_assert(std::is_trivially_copyable_v<PidConfig> && std::is_standard_layout_v<PidConfig>);
 static_assert(offsetof(PidConfig, timestamp_ns) == 0);
@@ -861,10 +967,12 @@ static_assert(offsetof(PidConfig, _reserved) == 13);
 static_assert(offsetof(PidConfig, p) == 16);
 static_assert(offsetof(PidConfig, i) == 24);
 static_assert(offsetof(PidConfig, d) == 32);
-static_assert(offsetof(PidConfig, i_clamp_max) == 40);
-static_assert(offsetof(PidConfig, i_clamp_min) == 48);
-static_assert(offsetof(PidConfig, output_max) == 56);
-static_assert(offsetof(PidConfig, output_min) == 64);
+static_assert(offsetof(PidConfig, i_max) == 40);
+static_assert(offsetof(PidConfig, i_min) == 48);
+static_assert(offsetof(PidConfig, u_max) == 56);
+static_assert(offsetof(PidConfig, u_min) == 64);
+static_assert(offsetof(PidConfig, tracking_time_constant) == 72);
+static_assert(offsetof(PidConfig, error_deadband) == 80);
 
 /// Where a body is to be and how it is to move there at one time of a trajectory, as
 /// `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body. For joints: `JointCommand`.
@@ -1060,17 +1168,33 @@ struct alignas(8) GoalResult {
     /// 0, or why it failed, by the numbers of the navigation in use: no unit.
     std::uint16_t error_code;
     /// How often the robot had to free itself: count.
-    std::uint32_t recoveries;
-    /// Along the path: metres.
-    double distance_remaining;
+    std::uint32_t number_of_recoveries;
     /// Since the goal was accepted: nanoseconds.
     std::uint64_t navigation_time_ns;
+    /// Until arrival, 0 if unknown: nanoseconds.
+    std::uint64_t estimated_time_remaining_ns;
+    /// Along the path: metres.
+    double distance_remaining;
     /// Why it failed, for a person: text.
-    char error_message[64];
+    char error_msg[64];
+    /// Nothing is known.
+    static constexpr std::uint8_t STATUS_UNKNOWN = 0;
+    /// Accepted, not begun.
+    static constexpr std::uint8_t STATUS_ACCEPTED = 1;
+    /// On the way.
+    static constexpr std::uint8_t STATUS_EXECUTING = 2;
+    /// Told to give up, not stopped yet.
+    static constexpr std::uint8_t STATUS_CANCELING = 3;
+    /// Arrived.
+    static constexpr std::uint8_t STATUS_SUCCEEDED = 4;
+    /// Given up as told.
+    static constexpr std::uint8_t STATUS_CANCELED = 5;
+    /// Given up by itself.
+    static constexpr std::uint8_t STATUS_ABORTED = 6;
     /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0x1d836da77540b80eu, 0x9b8a39538c5eb659u};
+    static constexpr SchemaHash schema_hash{0x065e8ec9ccc44431u, 0x069cd4b6111bc129u};
 };
-static_assert(sizeof(GoalResult) == 104, "size of GoalResult");
+static_assert(sizeof(GoalResult) == 112, "size of GoalResult");
 static_assert(alignof(GoalResult) == 8, "alignment of GoalResult");
 static_assert(std::is_trivially_copyable_v<GoalResult> && std::is_standard_layout_v<GoalResult>);
 static_assert(offsetof(GoalResult, timestamp_ns) == 0);
@@ -1078,10 +1202,11 @@ static_assert(offsetof(GoalResult, goal_id) == 8);
 static_assert(offsetof(GoalResult, status) == 16);
 static_assert(offsetof(GoalResult, _reserved) == 17);
 static_assert(offsetof(GoalResult, error_code) == 18);
-static_assert(offsetof(GoalResult, recoveries) == 20);
-static_assert(offsetof(GoalResult, distance_remaining) == 24);
-static_assert(offsetof(GoalResult, navigation_time_ns) == 32);
-static_assert(offsetof(GoalResult, error_message) == 40);
+static_assert(offsetof(GoalResult, number_of_recoveries) == 20);
+static_assert(offsetof(GoalResult, navigation_time_ns) == 24);
+static_assert(offsetof(GoalResult, estimated_time_remaining_ns) == 32);
+static_assert(offsetof(GoalResult, distance_remaining) == 40);
+static_assert(offsetof(GoalResult, error_msg) == 48);
 
 /// One pose of a path and how fast to pass it; a pose of `nav_msgs/Path` with a speed. Without
 /// a time: for use inside `NavPath`. One cache line.
@@ -1250,6 +1375,14 @@ struct alignas(8) TrackedObject {
     std::uint8_t state;
     /// 0: no unit.
     std::uint8_t _reserved[3];
+    /// Seen too seldom to be sure.
+    static constexpr std::uint8_t STATE_TENTATIVE = 0;
+    /// There.
+    static constexpr std::uint8_t STATE_CONFIRMED = 1;
+    /// Not seen, and assumed to go on as it went.
+    static constexpr std::uint8_t STATE_COASTING = 2;
+    /// Given up: the last message of this track.
+    static constexpr std::uint8_t STATE_DELETED = 3;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x7b237fa28b88d4a2u, 0x6f4c57a88617572du};
 };
@@ -1291,6 +1424,14 @@ struct alignas(8) Landmark {
     double position_covariance[9];
     /// How sure it is that one, 0 to 1: no unit.
     double score;
+    /// A point, as of a feature detector.
+    static constexpr std::uint8_t KIND_POINT = 0;
+    /// A fiducial marker, as of AprilTag or ArUco.
+    static constexpr std::uint8_t KIND_MARKER = 1;
+    /// A vertical line, as a pole or an edge.
+    static constexpr std::uint8_t KIND_POLE = 2;
+    /// A reflector.
+    static constexpr std::uint8_t KIND_REFLECTOR = 3;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x9e84ee6e81a7dc46u, 0xd61deec9cc971ec0u};
 };
@@ -1470,6 +1611,16 @@ struct alignas(8) NodeHeartbeat {
     std::uint8_t level;
     /// 0: no unit.
     std::uint16_t _reserved;
+    /// Not known.
+    static constexpr std::uint8_t STATE_UNKNOWN = 0;
+    /// Made, not set up.
+    static constexpr std::uint8_t STATE_UNCONFIGURED = 1;
+    /// Set up, does not tick.
+    static constexpr std::uint8_t STATE_INACTIVE = 2;
+    /// Ticks.
+    static constexpr std::uint8_t STATE_ACTIVE = 3;
+    /// At its end.
+    static constexpr std::uint8_t STATE_FINALIZED = 4;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xa55142ea1c420ecau, 0x4226d798d2c1eb35u};
 };
@@ -1523,6 +1674,14 @@ struct alignas(8) DiagnosticStatus {
     char hardware_id[32];
     /// What else is known of it.
     DiagnosticValue values[16];
+    /// Works.
+    static constexpr std::uint8_t OK = 0;
+    /// Works, but look at it.
+    static constexpr std::uint8_t WARN = 1;
+    /// Does not work.
+    static constexpr std::uint8_t ERROR = 2;
+    /// Has said nothing for too long.
+    static constexpr std::uint8_t STALE = 3;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x057fe8783c522fe9u, 0x7a832fdccbe59e67u};
 };
@@ -1584,6 +1743,18 @@ struct alignas(8) SafetyStatus {
     double speed_max;
     /// Why, for a person: text.
     char message[64];
+    /// Not known: stand still.
+    static constexpr std::uint8_t MODE_UNKNOWN = 0;
+    /// Free to move.
+    static constexpr std::uint8_t MODE_NORMAL = 1;
+    /// Free to move at reduced speed, as by `speed_max`.
+    static constexpr std::uint8_t MODE_REDUCED = 2;
+    /// Stopped by a safety function; moves again when the cause is gone.
+    static constexpr std::uint8_t MODE_PROTECTIVE_STOP = 3;
+    /// Stopped by a person; moves again when a person releases it.
+    static constexpr std::uint8_t MODE_EMERGENCY_STOP = 4;
+    /// A safety function does not work.
+    static constexpr std::uint8_t MODE_FAULT = 5;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xc6c0baf4f0fc739bu, 0x9268d6a1b8270a6bu};
 };
@@ -1725,6 +1896,20 @@ struct alignas(8) KeyboardInput {
     std::uint8_t _reserved[3];
     /// What it types by the layout in use, if anything: text.
     char text[8];
+    /// Let go.
+    static constexpr std::uint8_t ACTION_RELEASED = 0;
+    /// Pressed.
+    static constexpr std::uint8_t ACTION_PRESSED = 1;
+    /// Still held, repeated by the keyboard.
+    static constexpr std::uint8_t ACTION_REPEATED = 2;
+    /// A shift key.
+    static constexpr std::uint16_t MODIFIER_SHIFT = 1;
+    /// A control key.
+    static constexpr std::uint16_t MODIFIER_CONTROL = 2;
+    /// An alternate key.
+    static constexpr std::uint16_t MODIFIER_ALT = 4;
+    /// A key with a logo on it.
+    static constexpr std::uint16_t MODIFIER_META = 8;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x0179e3d391d7165eu, 0x46ee9aadce974f28u};
 };

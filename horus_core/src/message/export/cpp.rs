@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::{Field, FieldKind, Primitive, Schema, Tail};
+use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail};
 use super::{lengths, relinked, struct_name};
 
 const HEAD: &str = "\
@@ -28,8 +28,8 @@ static_assert(sizeof(double) == 8 && std::numeric_limits<double>::is_iec559, \"d
 
 /// A C++17 header with a struct for each message, in the namespace `horus`.
 ///
-/// It states size, alignment and all offsets in `static_assert`s, and the hash of the schema in a
-/// member `schema_hash`.
+/// It states size, alignment and all offsets in `static_assert`s. Constants are static members, as
+/// is `schema_hash`, the hash of the schema.
 #[must_use]
 pub fn cpp(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
@@ -52,6 +52,11 @@ fn message(out: &mut String, schema: &Schema) {
         comment(out, "    ", &field.doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
         let shape: String = lengths(field).iter().map(|length| format!("[{length}]")).collect();
         push(out, format_args!("    {} {}{shape};\n", kind(field), field.name));
+    }
+    for Constant { name, kind, value, doc } in schema.constants {
+        comment(out, "    ", &doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
+        let kind = number(*kind);
+        push(out, format_args!("    static constexpr {kind} {name} = {value};\n"));
     }
     let hash = schema.hash();
     let (high, low) = ((hash >> 64) as u64, hash as u64);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::{Domain, Field, FieldKind, Schema, Tail};
+use super::super::{Constant, Domain, Field, FieldKind, Schema, Tail};
 use super::{element, lengths, relinked};
 
 const HEAD: &str = "\
@@ -22,7 +22,8 @@ message says which. Offsets and sizes are in bytes.
 * Covariances are row-major. All zeros means unknown; −1 as the first element, not provided.
 ";
 
-/// A document: a list of the messages, and for each of them its comment and a table of its fields.
+/// A document: a list of the messages, and for each of them its comment and tables of its fields
+/// and constants.
 #[must_use]
 pub fn markdown(domains: &[Domain]) -> String {
     let mut out = String::from(HEAD);
@@ -79,6 +80,14 @@ fn message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> String + Co
             out,
             format_args!("| {size} | `{name}` | `{kind}[…]` |  | What the header describes |\n"),
         );
+    }
+    if !schema.constants.is_empty() {
+        out.push_str("\n| value | constant | meaning |\n|---:|---|---|\n");
+    }
+    for Constant { name, value, doc, .. } in schema.constants {
+        let doc = doc.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        let meaning = relinked(doc.trim_end_matches('.'), link);
+        push(out, format_args!("| {value} | `{name}` | {meaning} |\n"));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::{Field, FieldKind, Primitive, Schema, Tail};
+use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail};
 
 const HEAD: &str = "\
 # @generated from the table of fields in horus_core/src/message/.
@@ -24,7 +24,7 @@ def dtype(name):
 "#;
 
 /// A Python module: `LAYOUTS`, a dictionary from names to `names`, `formats`, `offsets` and
-/// `itemsize` as `numpy.dtype` takes them, `TAILS`, `HASHES`, and `dtype(name)`.
+/// `itemsize` as `numpy.dtype` takes them, `TAILS`, `CONSTANTS`, `HASHES`, and `dtype(name)`.
 ///
 /// A format is a pair of type and shape; the type of a message inside another is its name.
 #[must_use]
@@ -40,6 +40,14 @@ pub fn numpy(messages: &[&Schema]) -> String {
             let kind = number(primitive);
             push(&mut out, format_args!("    \"{}\": (\"{name}\", \"{kind}\"),\n", schema.name));
         }
+    }
+    out.push_str("}\n\nCONSTANTS = {\n");
+    for schema in messages.iter().filter(|schema| !schema.constants.is_empty()) {
+        push(&mut out, format_args!("    \"{}\": {{\n", schema.name));
+        for Constant { name, value, .. } in schema.constants {
+            push(&mut out, format_args!("        \"{name}\": {value},\n"));
+        }
+        out.push_str("    },\n");
     }
     out.push_str("}\n\nHASHES = {\n");
     for schema in messages {

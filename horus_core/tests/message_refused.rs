@@ -1,0 +1,175 @@
+//! What `message!` refuses, and that it says what to write instead.
+//!
+//! All programs below are checked by one call of cargo, in a package of their own. Of what the
+//! compiler says, only the sentences that this crate wrote are compared: the others change with the
+//! compiler.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const FIELDS: &str = "fields are u8 to u64, i8 to i64, f32, f64, `Text<N>`, `message!` structs";
+const INSTEAD: &str =
+    "write a flag or an enumeration as `u8`, a length as `u32` or `u64`, text as `Text<N>`";
+const SHAPE: &str = "`message!` takes one struct with named fields and no generics";
+const NO_ELEMENTS: &str = "a field of a message is an array without elements";
+
+/// A name, what is inside `message!`, and what the compiler has to say; nothing if it compiles.
+const REFUSED: &[(&str, &str, &[&str])] = &[
+    ("control", "/// A.\n pub struct A { /// Volts.\n pub a: f32, pub b: Text<4> }", &[]),
+    ("constants", "struct A { a: u8 } /// One.\n pub const ONE: u8 = 1; const TWO: i64 = 2;", &[]),
+    (
+        "float_constant",
+        "struct A { a: u8 } const HALF: f32 = 0.5;",
+        &["`f32` cannot be the type of a constant", "constants are u8 to u64 or i8 to i64"],
+    ),
+    (
+        "gap",
+        "struct Gap { ring: u16, range: f32 }",
+        &["implicit padding before field `range` of message `Gap`: put larger fields first, or \
+           add an explicit `_reserved: [u8; N]` field before it"],
+    ),
+    (
+        "tail",
+        "struct Tail { range: f32, ring: u16 }",
+        &["implicit padding at the end of message `Tail`: add an explicit `_reserved: [u8; N]` \
+           field"],
+    ),
+    (
+        "over_aligned",
+        "#[repr(align(16))] struct Wide { a: u64 }",
+        &["implicit padding at the end of message `Wide`"],
+    ),
+    (
+        "packed",
+        "#[repr(packed)] struct Packed { ring: u16, range: f32 }",
+        &["a message cannot be packed: put larger fields first"],
+    ),
+    ("flag", "struct A { armed: bool }", &["`bool` cannot be a field", FIELDS, INSTEAD]),
+    ("letter", "struct A { key: char }", &["`char` cannot be a field", FIELDS, INSTEAD]),
+    ("enumeration", "struct A { mode: Mode }", &["`Mode` cannot be a field", INSTEAD]),
+    ("fieldless", "struct A { mode: Byte }", &["`Byte` cannot be a field", INSTEAD]),
+    ("length", "struct A { length: usize }", &["`usize` cannot be a field", INSTEAD]),
+    ("difference", "struct A { by: isize }", &["`isize` cannot be a field", INSTEAD]),
+    ("too_wide", "struct A { id: u128 }", &["`u128` cannot be a field", FIELDS]),
+    ("string", "struct A { name: String }", &["`String` cannot be a field", INSTEAD]),
+    ("str", "struct A { name: &'static str }", &["cannot be a field", "text as `Text<N>`"]),
+    ("reference", "struct A { of: &'static f32 }", &["`&'static f32` cannot be a field", FIELDS]),
+    ("pointer", "struct A { of: *const f32 }", &["`*const f32` cannot be a field", FIELDS]),
+    ("function", "struct A { of: fn() }", &["`fn()` cannot be a field", FIELDS]),
+    ("boxed", "struct A { of: Box<f32> }", &["`Box<f32>` cannot be a field", FIELDS]),
+    ("vector", "struct A { of: Vec<f32> }", &["`Vec<f32>` cannot be a field", FIELDS]),
+    ("option", "struct A { of: [Option<u8>; 2] }", &["`Option<u8>` cannot be a field", FIELDS]),
+    ("tuple_field", "struct A { of: (f32, f32) }", &["`(f32, f32)` cannot be a field", FIELDS]),
+    ("no_message", "struct A { of: Plain }", &["`Plain` cannot be a field", "`message!` structs"]),
+    ("no_fields", "struct A {}", &["message `A` has no fields"]),
+    ("no_elements", "struct A { a: u32, b: [u32; 0] }", &[NO_ELEMENTS]),
+    ("no_text", "struct A { a: u32, b: Text<0> }", &[NO_ELEMENTS]),
+    ("unnamed", "struct A(u32);", &[SHAPE]),
+    ("generic", "struct A<T> { a: T }", &[SHAPE]),
+    ("enum_message", "enum A { B }", &[SHAPE]),
+    ("union", "union A { a: u32 }", &[SHAPE]),
+    ("foreign_name", "struct Ä { a: u32 }", &["a message's name must be ASCII"]),
+    ("foreign_field", "struct A { größe: u32 }", &["a field's name must be ASCII"]),
+];
+
+/// Whole programs, where the mistake is not inside `message!`.
+const PROGRAMS: &[(&str, &str, &[&str])] = &[
+    (
+        "not_declared",
+        "#[repr(C)] struct Plain { a: f32 }\nfn send<M: Message>() {}\n\
+         fn main() { send::<Plain>() }",
+        &[
+            "`Plain` is not a message",
+            "not declared with `message!`",
+            "declare it as `horus_core::message! { pub struct Name { pub field: f64 } }`",
+        ],
+    ),
+    (
+        "not_repr_c",
+        "#[derive(Clone, Copy)] struct Plain { a: u8, b: u64 }\nfn field<F: FieldType>() {}\n\
+         fn main() { field::<Plain>() }",
+        &["`Plain` cannot be a field of a message", FIELDS],
+    ),
+    (
+        "too_long_a_literal",
+        "const NAME: Text<2> = Text::literal(\"map\");\nfn main() { println!(\"{NAME}\") }",
+        &["the text is longer than the field"],
+    ),
+];
+
+const HEAD: &str = "\
+#![allow(unused)]
+use horus_core::message::{FieldType, Message, Text};
+";
+
+const AROUND: &str = "
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mode { Idle, Drive(f32) }
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(u8)]
+enum Byte { Idle = 0, Drive = 1 }
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Plain(f32);
+fn main() {}
+";
+
+#[test]
+fn what_cannot_cross_a_process_is_refused_with_advice() {
+    let in_macro = REFUSED.iter().map(|(name, body, wanted)| {
+        (*name, format!("{HEAD}horus_core::message! {{ {body} }}{AROUND}"), *wanted)
+    });
+    let whole =
+        PROGRAMS.iter().map(|(name, text, wanted)| (*name, format!("{HEAD}{text}"), *wanted));
+    let programs: Vec<_> = in_macro.chain(whole).collect();
+    let said = check(programs.iter().map(|(name, text, _)| (*name, text.as_str())));
+
+    let mut wrong = String::new();
+    for (name, _, wanted) in programs {
+        let said = said.get(name).map_or("", String::as_str);
+        let missing: Vec<_> = wanted.iter().filter(|wanted| !said.contains(**wanted)).collect();
+        if wanted.is_empty() != said.is_empty() || !missing.is_empty() {
+            let _ = write!(wrong, "\n{name}: not said: {missing:?}, but:\n{said}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// What the compiler says of each program, as errors.
+fn check<'a>(programs: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<String, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("message_refused");
+    let bin = folder.join("src/bin");
+    let _ = fs::remove_dir_all(&bin);
+    fs::create_dir_all(&bin).unwrap();
+    for (name, text) in programs {
+        fs::write(bin.join(name).with_extension("rs"), text).unwrap();
+    }
+    let core = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = format!(
+        "[package]\nname = \"message_refused\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
+         [workspace]\n[dependencies.horus_core]\npath = {core:?}\ndefault-features = false\n"
+    );
+    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    // The versions that the tests were built with, so that nothing has to be fetched.
+    fs::copy(core.join("../Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["check", "--offline", "--bins", "--keep-going", "--message-format=json"]);
+    cargo.current_dir(&folder).env("CARGO_TARGET_DIR", folder.join("target"));
+    cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    let output = cargo.stdin(Stdio::null()).output().unwrap();
+    let mut said: BTreeMap<String, String> = BTreeMap::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        if line["message"]["level"] == "error" {
+            let name = line["target"]["name"].as_str().unwrap().to_owned();
+            *said.entry(name).or_default() += line["message"]["rendered"].as_str().unwrap();
+        }
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.is_empty(), "cargo refused nothing:\n{errors}");
+    assert!(!said.contains_key("horus_core"), "{errors}");
+    said
+}

@@ -1,0 +1,115 @@
+//! Texts in messages: what goes in comes out, and whatever a peer wrote is some text.
+
+mod noise;
+
+use horus_core::message::{FieldKind, Message, Primitive, Schema, Text};
+use noise::{Case, Rng, rounds, seeds};
+
+/// Characters of each length in UTF-8, and none that is NUL.
+const CHARACTERS: [char; 8] = ['a', '/', '_', 'é', '°', '→', '界', '🤖'];
+
+fn words(rng: &mut Rng, length: usize) -> String {
+    (0..length).map(|_| CHARACTERS[rng.below(CHARACTERS.len())]).collect()
+}
+
+#[test]
+fn a_text_that_fits_comes_out_again() {
+    for seed in seeds(rounds(2_000, 200_000)) {
+        let _case = Case(seed);
+        let mut rng = Rng(seed);
+        let length = rng.below(20);
+        let text = words(&mut rng, length);
+        match Text::<16>::new(&text) {
+            Ok(made) => {
+                assert!(text.len() <= 16);
+                assert_eq!(made, *text);
+                assert_eq!(made.to_string(), text);
+                assert_eq!(made, Text::cut(&text));
+                assert!(made.as_bytes()[text.len()..].iter().all(|byte| *byte == 0));
+            }
+            Err(error) => {
+                assert!(text.len() > 16);
+                assert_eq!((error.bytes, error.bytes_max), (text.len(), 16));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cut_is_the_longest_part_of_whole_characters() {
+    for seed in seeds(rounds(2_000, 200_000)) {
+        let _case = Case(seed);
+        let mut rng = Rng(seed);
+        let length = rng.below(20);
+        let text = words(&mut rng, length);
+        let ends = (0..=text.len().min(7)).filter(|end| text.is_char_boundary(*end));
+        assert_eq!(Text::<7>::cut(&text), text[..ends.max().unwrap()], "{text}");
+    }
+}
+
+#[test]
+fn whatever_a_peer_wrote_is_the_text_before_what_is_none() {
+    for seed in seeds(rounds(20_000, 2_000_000)) {
+        let _case = Case(seed);
+        let mut rng = Rng(seed);
+        let mut bytes: [u8; 12] = std::array::from_fn(|_| rng.below(256) as u8);
+        let length = rng.below(5);
+        let start = words(&mut rng, length);
+        let kept = start.len().min(12);
+        bytes[..kept].copy_from_slice(&start.as_bytes()[..kept]);
+
+        let before_nul = bytes.iter().position(|byte| *byte == 0).unwrap_or(12);
+        let valid = |end: &usize| str::from_utf8(&bytes[..*end]).is_ok();
+        let end = (0..=before_nul).filter(valid).max().unwrap();
+        let text = Text::from(bytes);
+        assert_eq!(text.as_str().as_bytes(), &bytes[..end]);
+        assert_eq!(text.is_empty(), end == 0);
+        assert_eq!(text.as_bytes(), &bytes);
+        let _ = format!("{text:?} {text:>40}");
+    }
+}
+
+#[test]
+fn a_nul_ends_a_text() {
+    assert_eq!(Text::<8>::new("ab\0cd").unwrap(), *"ab");
+    assert_eq!(Text::<8>::new("ab\0cd"), Text::new("ab"));
+    assert_eq!(Text::<8>::cut("\0"), Text::EMPTY);
+}
+
+#[test]
+fn a_text_is_shown_as_a_string() {
+    const MAP: Text<8> = Text::literal("map");
+    assert_eq!(format!("{MAP}|{MAP:>5}|{MAP:?}"), "map|  map|\"map\"");
+    assert_eq!(MAP, "map");
+    assert_eq!(Text::try_from("map"), Ok(MAP));
+    assert_eq!(Text::<8>::default(), "");
+    let error = Text::<2>::new("map").unwrap_err();
+    assert_eq!(error.to_string(), "a text of 3 bytes where 2 fit: shorten it, or use `Text::cut`");
+}
+
+horus_core::message! {
+    struct Joint { name: Text<8>, aliases: [Text<4>; 3], tags: [[Text<2>; 1]; 1], bytes: [u8; 2] }
+}
+
+horus_core::message! {
+    struct Arm { joints: [Joint; 2], grid: [[Text<2>; 2]; 3] }
+}
+
+#[test]
+fn texts_are_told_from_bytes_in_a_schema() {
+    let text = "horus schema 1\nmessage Arm\nsize 60\nalign 1\n\
+                field joints.name char 0 8 2*24\n\
+                field joints.aliases char 8 4 2*24 3*4\n\
+                field joints.tags char 20 2 2*24\n\
+                field joints.bytes u8 22 2 2*24\n\
+                field grid char 48 2 6*2\n";
+    assert_eq!(Arm::SCHEMA.text(), text);
+    let parsed = Schema::parse(text).unwrap();
+    assert_eq!(parsed.fields[1].shape.primitive, Primitive::Char);
+    assert_eq!(
+        (parsed.fields[1].shape.count, &*parsed.fields[1].shape.arrays),
+        (4, &[(2, 24), (3, 4)][..])
+    );
+    let aliases = Joint::SCHEMA.fields[1];
+    assert_eq!((aliases.kind, aliases.count, aliases.kind.size()), (FieldKind::Text(4), 3, 4));
+}
