@@ -156,8 +156,8 @@ impl<M: Tagged> Crew<M> {
         let mut member = self.hire(job, chair, true);
         member.child.let_go();
         let id = member.id;
-        self.wait("a first end", |crew| crew.book.entry(id).owner.get() != 0);
         self.members.push(member);
+        self.wait("a first end", |crew| crew.book.entry(id).owner.get() != 0);
     }
 
     pub fn entry(&self, id: u32) -> &Entry {
@@ -174,9 +174,24 @@ impl<M: Tagged> Crew<M> {
         let start = Instant::now();
         while !done(self) {
             self.expect_no_fault();
-            assert!(start.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
+            if start.elapsed() > PATIENCE {
+                panic!("{what}: not after {PATIENCE:?}; {}", self.plight());
+            }
             thread::sleep(NAP);
         }
+    }
+
+    /// What the kernel says of each member: for when nothing happens.
+    fn plight(&self) -> String {
+        let of = |member: &Member| {
+            let file = |name| format!("/proc/{}/{name}", member.child.pid());
+            let say = |name| std::fs::read_to_string(file(name)).unwrap_or_default();
+            let (wchan, syscall, schedstat) = (say("wchan"), say("syscall"), say("schedstat"));
+            let status = say("status");
+            let state = status.lines().find(|line| line.starts_with("State")).unwrap_or_default();
+            format!("{:?} {}: {state}, {wchan}, {syscall}, {schedstat}\n", member.job, member.id)
+        };
+        self.members.iter().map(of).collect()
     }
 
     pub fn expect_no_fault(&self) {
