@@ -214,6 +214,30 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     }
 }
 
+/// The same number in double precision. A NaN keeps its payload and stays a signalling one if it is
+/// one, which the conversions of processors do not grant.
+#[must_use]
+pub(crate) fn f32_to_f64(number: f32) -> f64 {
+    if !number.is_nan() {
+        return f64::from(number);
+    }
+    let bits = u64::from(number.to_bits());
+    f64::from_bits(bits >> 31 << 63 | 0x7ff << 52 | (bits & 0x7f_ffff) << 29)
+}
+
+/// The nearest single. Undoes [`f32_to_f64`] for every bit pattern.
+#[must_use]
+pub(crate) fn f64_to_f32(number: f64) -> f32 {
+    if !number.is_nan() {
+        return number as f32;
+    }
+    let bits = number.to_bits();
+    let (sign, payload) = ((bits >> 63) as u32, (bits >> 29) as u32 & 0x7f_ffff);
+    // WHY: a payload that only a double can hold would leave that of infinity.
+    let payload = if payload == 0 { 1 << 22 } else { payload };
+    f32::from_bits(sign << 31 | 0xff << 23 | payload)
+}
+
 /// The value of a bfloat16 number, exactly.
 #[must_use]
 pub(crate) fn bf16_to_f32(bits: u16) -> f32 {

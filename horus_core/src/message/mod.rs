@@ -8,6 +8,7 @@ mod layout;
 mod standard;
 
 mod control;
+mod describe;
 mod diagnostics;
 mod doc;
 mod dtype;
@@ -34,9 +35,10 @@ standard_messages!(export);
 
 pub use bytemuck::{Pod, Zeroable};
 pub use control::JOINTS_MAX;
+pub use describe::{DESCRIBED_BYTES_PER_BYTE, FieldError, Layout, LayoutError};
 pub use diagnostics::DIAGNOSTIC_VALUES_MAX;
 pub use dtype::{DType, Element};
-pub(crate) use dtype::{bf16_to_f32, f16_to_f32};
+pub(crate) use dtype::{bf16_to_f32, f16_to_f32, f32_to_f64, f64_to_f32};
 pub use framed::{
     AudioFrame, AudioFrameHeader, Buffer, Bytes, BytesHeader, CompressedImage,
     CompressedImageHeader, CostMap, CostMapHeader, DepthImage, DepthImageHeader, Encoding,

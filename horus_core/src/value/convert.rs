@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::{TypedArray, Value};
+use crate::message::f32_to_f64;
 
 macro_rules! integers {
     ($($type:ident),+) => {$(
@@ -32,7 +33,7 @@ impl From<usize> for Value {
 
 impl From<f32> for Value {
     fn from(number: f32) -> Self {
-        Self::Float(f64::from(number))
+        Self::Float(f32_to_f64(number))
     }
 }
 

@@ -28,7 +28,7 @@
 mod convert;
 mod error;
 mod msgpack;
-mod path;
+pub(crate) mod path;
 mod payload;
 #[cfg(feature = "serde")]
 mod serde_codec;

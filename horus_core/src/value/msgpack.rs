@@ -1,22 +1,22 @@
 //! MessagePack: values to bytes in any memory, and bytes of any origin to values.
-//!
-//! Every value takes its smallest encoding; floats take nine bytes, as Python's do. A typed array
-//! is the extension [`TYPED_ARRAY_EXT`] with this payload, and no byte more:
-//!
-//! ```text
-//! 0      type of the elements: `DType::code`
-//! 1      number of dimensions, n ≤ 32
-//! 2      elements along each dimension, outermost first: n × u32, little-endian
-//! 2+4n   the elements, row-major, little-endian
-//! ```
 
 use std::io;
 
 use rmp::{Marker, encode};
 
 use super::{DecodeError, EncodeError, TypedArray, Value};
+use crate::message::f32_to_f64;
 
-/// The extension of MessagePack that holds a typed array.
+/// The extension of MessagePack that holds a typed array, with this payload and no byte more:
+///
+/// ```text
+/// 0      type of the elements: `DType::code`
+/// 1      number of dimensions, n ≤ 32
+/// 2      elements along each dimension, outermost first: n × u32, little-endian
+/// 2+4n   the elements, row-major, little-endian
+/// ```
+///
+/// In Python: `numpy.frombuffer(payload[2 + 4 * n:], dtype).reshape(shape)`.
 pub const TYPED_ARRAY_EXT: i8 = 72;
 
 /// The most arrays and maps around a value, itself included.
@@ -28,6 +28,9 @@ pub const DECODED_BYTES_PER_BYTE: usize = size_of::<Value>();
 impl Value {
     /// Writes the MessagePack at the start of `out` and returns how many bytes it takes. One pass,
     /// no allocation.
+    ///
+    /// Every value takes its smallest encoding, except that floats take nine bytes, as Python's
+    /// do; typed arrays are the extension [`TYPED_ARRAY_EXT`].
     ///
     /// # Errors
     ///
@@ -297,7 +300,7 @@ impl<'a> Reader<'a> {
             Marker::I16 => Token::Int(i16::from_be_bytes(self.number()?).into()),
             Marker::I32 => Token::Int(i32::from_be_bytes(self.number()?).into()),
             Marker::I64 => Token::Int(i64::from_be_bytes(self.number()?)),
-            Marker::F32 => Token::Float(f32::from_be_bytes(self.number()?).into()),
+            Marker::F32 => Token::Float(f32_to_f64(f32::from_be_bytes(self.number()?))),
             Marker::F64 => Token::Float(f64::from_be_bytes(self.number()?)),
             marker => self.sized(marker)?,
         })

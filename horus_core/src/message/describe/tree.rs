@@ -1,0 +1,248 @@
+//! The fields of a schema as a tree of messages, with its work and memory bounded.
+
+use super::{LEVELS_MAX, LayoutError};
+use crate::message::{DType, ParsedField, ParsedSchema, Primitive};
+use crate::value::Value;
+
+/// Count and stride in bytes of arrays of messages, outermost first.
+pub(super) type Arrays<'a> = &'a [(usize, usize)];
+
+/// A field: a message or numbers, or an array of these.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) name: String,
+    /// One at most, but for numbers in texts that no message has.
+    pub(super) arrays: Vec<(usize, usize)>,
+    pub(super) content: Content,
+    pub(super) is_root: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    Message(Vec<Node>),
+    Numbers(Numbers),
+}
+
+/// Numbers side by side, or a single one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub(super) kind: Kind,
+    /// Bytes from the start of the message, in the first element of all arrays around it.
+    pub(super) offset: usize,
+    pub(super) count: usize,
+    /// Whether they are shown as an array, and not as a number.
+    pub(super) is_row: bool,
+}
+
+/// What one element is, and how several are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A number; several are a typed array.
+    Number(DType),
+    /// A byte of the data at the end; several are bytes.
+    Raw,
+    /// A byte of a text that is filled up with NUL.
+    Text,
+}
+
+impl Kind {
+    fn of_field(primitive: Primitive) -> Self {
+        DType::of_primitive(primitive).map_or(Self::Text, Self::Number)
+    }
+
+    pub(super) fn of_tail(primitive: Primitive) -> Self {
+        match Self::of_field(primitive) {
+            Self::Number(DType::U8) | Self::Text => Self::Raw,
+            kind => kind,
+        }
+    }
+
+    /// Size of one element in bytes.
+    pub(super) const fn size(self) -> usize {
+        match self {
+            Self::Number(dtype) => dtype.size(),
+            Self::Raw | Self::Text => 1,
+        }
+    }
+
+    /// The type of one element.
+    pub(super) const fn dtype(self) -> DType {
+        match self {
+            Self::Number(dtype) => dtype,
+            Self::Raw | Self::Text => DType::U8,
+        }
+    }
+}
+
+impl Numbers {
+    /// The bytes of the message that they take.
+    pub(super) fn range(self) -> std::ops::Range<usize> {
+        self.offset..self.offset + self.count * self.kind.size()
+    }
+
+    pub(super) fn element(self, index: usize) -> Option<Self> {
+        let element = |kind: Kind| Self {
+            kind: Kind::Number(kind.dtype()),
+            offset: self.offset + index * kind.size(),
+            count: 1,
+            is_row: false,
+        };
+        (self.is_row && index < self.count).then(|| element(self.kind))
+    }
+}
+
+impl Node {
+    pub(super) fn child(&self, name: &str) -> Option<&Self> {
+        match &self.content {
+            Content::Message(fields) => fields.iter().find(|field| field.name == name),
+            Content::Numbers(_) => None,
+        }
+    }
+
+    /// Heap that the field takes as a value, without the value itself and its name.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let one = match &self.content {
+            Content::Message(fields) => fields.iter().fold(0_usize, |bytes, field| {
+                let pair = size_of::<(Value, Value)>() + field.name.len();
+                bytes.saturating_add(pair).saturating_add(field.heap_bytes())
+            }),
+            Content::Numbers(numbers) if numbers.count == 1 => 0,
+            Content::Numbers(numbers) => numbers.range().len().saturating_add(64),
+        };
+        self.arrays.iter().rev().fold(one, |bytes, (count, _)| {
+            bytes.saturating_add(size_of::<Value>()).saturating_mul(*count)
+        })
+    }
+}
+
+/// A field in one of the elements of the arrays around it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part<'a> {
+    pub(super) node: &'a Node,
+    /// Those of its arrays of which no element is chosen.
+    pub(super) arrays: Arrays<'a>,
+    /// Bytes from the first elements to the chosen ones.
+    pub(super) shift: usize,
+}
+
+impl<'a> Part<'a> {
+    /// A field of the message that this is.
+    pub(super) fn field(self, node: &'a Node) -> Self {
+        Self { node, arrays: &node.arrays, shift: self.shift }
+    }
+
+    /// How many elements the array has that this is.
+    pub(super) fn count(self) -> Option<usize> {
+        self.arrays.first().map(|(count, _)| *count)
+    }
+
+    pub(super) fn element(self, index: usize) -> Option<Self> {
+        let ((count, stride), arrays) = self.arrays.split_first()?;
+        let element = || Self { node: self.node, arrays, shift: self.shift + index * stride };
+        (index < *count).then(element)
+    }
+
+    /// The numbers that this is.
+    pub(super) fn numbers(self) -> Option<Numbers> {
+        match &self.node.content {
+            Content::Numbers(numbers) if self.arrays.is_empty() => {
+                Some(Numbers { offset: numbers.offset + self.shift, ..*numbers })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The whole message.
+pub(super) fn root(schema: &ParsedSchema) -> Result<Node, LayoutError> {
+    let total = schema.fields.iter().try_fold(0_usize, |total, field| {
+        total.checked_add(bytes(field)?).filter(|total| *total <= schema.size)
+    });
+    total.ok_or(LayoutError::Overlap)?;
+    let fields = schema.fields.iter().map(Entry::new).collect::<Result<Vec<_>, _>>()?;
+    let fields: Vec<&Entry<'_>> = fields.iter().collect();
+    // WHY: anybody can make a `ParsedSchema`; those that were parsed never fail here.
+    if fields.iter().any(|field| field.end(0) > schema.size) {
+        return Err(LayoutError::Overlap);
+    }
+    let content = Content::Message(children(&fields, 0, 0)?);
+    Ok(Node { name: String::new(), arrays: Vec::new(), content, is_root: true })
+}
+
+/// Bytes of all numbers of a field, in all elements of the arrays around it.
+fn bytes(field: &ParsedField) -> Option<usize> {
+    let shape = &field.shape;
+    let one = shape.count.checked_mul(shape.primitive.size())?;
+    shape.arrays.iter().try_fold(one, |bytes, (count, _)| bytes.checked_mul(*count))
+}
+
+/// A field and the names in its path.
+struct Entry<'a> {
+    field: &'a ParsedField,
+    names: Vec<&'a str>,
+}
+
+impl<'a> Entry<'a> {
+    fn new(field: &'a ParsedField) -> Result<Self, LayoutError> {
+        let names: Vec<_> = field.path.split('.').take(LEVELS_MAX + 2).collect();
+        if names.len() > LEVELS_MAX + 1 {
+            return Err(LayoutError::TooDeep { path: field.path.clone() });
+        }
+        Ok(Self { field, names })
+    }
+
+    /// Where it ends in the first element of the outermost `depth` arrays.
+    fn end(&self, depth: usize) -> usize {
+        let shape = &self.field.shape;
+        let one = shape.offset.saturating_add(shape.count.saturating_mul(shape.primitive.size()));
+        let inner = shape.arrays.iter().skip(depth);
+        inner.fold(one, |end, (count, stride)| {
+            end.saturating_add(count.saturating_sub(1).saturating_mul(*stride))
+        })
+    }
+}
+
+/// The fields of a message: `entries` have their first `level` names in common, and their outermost
+/// `depth` arrays belong to those.
+fn children(entries: &[&Entry<'_>], level: usize, depth: usize) -> Result<Vec<Node>, LayoutError> {
+    let mut groups: Vec<Vec<&Entry<'_>>> = Vec::new();
+    for &entry in entries {
+        let Some(name) = entry.names.get(level) else {
+            return Err(LayoutError::Ambiguous { path: entry.field.path.clone() });
+        };
+        match groups.iter_mut().rev().find(|group| group[0].names[level] == *name) {
+            Some(group) => group.push(entry),
+            None => groups.push(vec![entry]),
+        }
+    }
+    groups.iter().map(|group| node(group, level, depth)).collect()
+}
+
+fn node(group: &[&Entry<'_>], level: usize, depth: usize) -> Result<Node, LayoutError> {
+    let name = group[0].names[level].to_owned();
+    if let [entry] = group
+        && entry.names.len() == level + 1
+    {
+        let shape = &entry.field.shape;
+        let (kind, is_row) = match (Kind::of_field(shape.primitive), shape.count) {
+            (Kind::Text, _) => (Kind::Text, false),
+            (kind, count) => (kind, count != 1),
+        };
+        let numbers = Numbers { kind, offset: shape.offset, count: shape.count, is_row };
+        let arrays = shape.arrays[depth..].to_vec();
+        return Ok(Node { name, arrays, content: Content::Numbers(numbers), is_root: false });
+    }
+    let arrays: Vec<_> = array(group, depth).into_iter().collect();
+    let content = Content::Message(children(group, level + 1, depth + arrays.len())?);
+    Ok(Node { name, arrays, content, is_root: false })
+}
+
+/// The array that the message with these fields is, if they all lie in it and within one stride.
+fn array(group: &[&Entry<'_>], depth: usize) -> Option<(usize, usize)> {
+    let (count, stride) = *group[0].field.shape.arrays.get(depth)?;
+    let is_shared =
+        |entry: &&Entry<'_>| entry.field.shape.arrays.get(depth) == Some(&(count, stride));
+    let start = group.iter().map(|entry| entry.field.shape.offset).min()?;
+    let end = group.iter().map(|entry| entry.end(depth + 1)).max()?;
+    (group.iter().all(is_shared) && end - start <= stride).then_some((count, stride))
+}

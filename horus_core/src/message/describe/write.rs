@@ -1,0 +1,237 @@
+//! A value as a part of a message.
+
+use std::fmt;
+
+use super::error::describe;
+use super::tree::{Kind, Numbers, Part};
+use super::{FieldError, Layout, Target};
+use crate::message::{DType, f64_to_f32};
+use crate::value::Value;
+
+/// Writes `value` to `target`, which lies in `message` at `path`.
+pub(super) fn write(
+    layout: &Layout,
+    target: Target<'_>,
+    value: &Value,
+    message: &mut [u8],
+    path: &str,
+) -> Result<(), FieldError> {
+    let mut writer = Writer { layout, message };
+    let trail = Trail::Start(path);
+    match target {
+        Target::Part(part) => writer.part(part, value, &trail),
+        Target::Numbers(numbers) => writer.numbers(numbers, value, &trail),
+    }
+}
+
+/// Elements of a value that is to be the data at the end.
+pub(super) fn count(value: &Value) -> usize {
+    match value {
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Array(values) => values.len(),
+        Value::Typed(array) => array.len(),
+        _ => 0,
+    }
+}
+
+/// The way from the start to a field, which is put into words only in an error.
+enum Trail<'a> {
+    Start(&'a str),
+    Name(&'a Trail<'a>, &'a str),
+    Index(&'a Trail<'a>, usize),
+}
+
+impl fmt::Display for Trail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start(path) => f.write_str(path),
+            Self::Name(Self::Start(""), name) => f.write_str(name),
+            Self::Name(up, name) => write!(f, "{up}.{name}"),
+            Self::Index(up, index) => write!(f, "{up}[{index}]"),
+        }
+    }
+}
+
+impl Trail<'_> {
+    fn type_error(&self, value: &Value, wanted: impl fmt::Display) -> FieldError {
+        FieldError::Type {
+            path: self.to_string(),
+            found: describe(value),
+            wanted: wanted.to_string(),
+        }
+    }
+
+    fn range_error(&self, value: &Value, wanted: impl fmt::Display) -> FieldError {
+        FieldError::Range {
+            path: self.to_string(),
+            found: describe(value),
+            wanted: wanted.to_string(),
+        }
+    }
+
+    fn check_count(&self, found: usize, wanted: usize) -> Result<(), FieldError> {
+        if found == wanted {
+            return Ok(());
+        }
+        Err(FieldError::Count { path: self.to_string(), found, wanted })
+    }
+}
+
+struct Writer<'a> {
+    layout: &'a Layout,
+    message: &'a mut [u8],
+}
+
+impl Writer<'_> {
+    fn part(&mut self, part: Part<'_>, value: &Value, trail: &Trail<'_>) -> Result<(), FieldError> {
+        let Some(count) = part.count() else {
+            return match part.numbers() {
+                Some(numbers) => self.numbers(numbers, value, trail),
+                None => self.message(part, value, trail),
+            };
+        };
+        let values = value.as_array();
+        let values = values.ok_or_else(|| trail.type_error(value, "an array"))?;
+        trail.check_count(values.len(), count)?;
+        for (index, value) in values.iter().enumerate() {
+            let Some(element) = part.element(index) else { break };
+            self.part(element, value, &Trail::Index(trail, index))?;
+        }
+        Ok(())
+    }
+
+    fn message(
+        &mut self,
+        part: Part<'_>,
+        value: &Value,
+        trail: &Trail<'_>,
+    ) -> Result<(), FieldError> {
+        let pairs = value.as_map().ok_or_else(|| trail.type_error(value, "a message"))?;
+        for (key, value) in pairs {
+            let name = key.as_str();
+            let name = name.ok_or_else(|| trail.type_error(key, "a message with named fields"))?;
+            let trail = Trail::Name(trail, name);
+            let tail = self.layout.tail(self.message);
+            let tail = tail.filter(|(tail, _)| part.node.is_root && *tail == name);
+            if let Some(field) = part.node.child(name) {
+                self.part(part.field(field), value, &trail)?;
+            } else if let Some((_, tail)) = tail {
+                self.numbers(tail, value, &trail)?;
+            } else {
+                let (path, name) = (trail.to_string(), name.to_owned());
+                return Err(FieldError::NoSuchField { path, name });
+            }
+        }
+        Ok(())
+    }
+
+    fn numbers(
+        &mut self,
+        numbers: Numbers,
+        value: &Value,
+        trail: &Trail<'_>,
+    ) -> Result<(), FieldError> {
+        let dtype = numbers.kind.dtype();
+        let place = &mut self.message[numbers.range()];
+        if numbers.kind == Kind::Text {
+            return text(place, value, trail);
+        }
+        if !numbers.is_row {
+            return number(dtype, place, value, trail);
+        }
+        match value {
+            Value::Bytes(bytes) if dtype == DType::U8 => {
+                trail.check_count(bytes.len(), numbers.count)?;
+                place.copy_from_slice(bytes);
+            }
+            Value::Typed(array) if dtype == array.dtype() => {
+                trail.check_count(array.len(), numbers.count)?;
+                place.copy_from_slice(array.bytes());
+            }
+            Value::Typed(array) => {
+                trail.check_count(array.len(), numbers.count)?;
+                row(dtype, place, array.iter(), trail)?;
+            }
+            Value::Array(values) => {
+                trail.check_count(values.len(), numbers.count)?;
+                row(dtype, place, values, trail)?;
+            }
+            _ => return Err(trail.type_error(value, format_args!("an array of {dtype}"))),
+        }
+        Ok(())
+    }
+}
+
+fn row(
+    dtype: DType,
+    place: &mut [u8],
+    values: impl IntoIterator<Item = impl std::borrow::Borrow<Value>>,
+    trail: &Trail<'_>,
+) -> Result<(), FieldError> {
+    let places = place.chunks_exact_mut(dtype.size());
+    for (index, (place, value)) in places.zip(values).enumerate() {
+        number(dtype, place, value.borrow(), &Trail::Index(trail, index))?;
+    }
+    Ok(())
+}
+
+fn number(
+    dtype: DType,
+    place: &mut [u8],
+    value: &Value,
+    trail: &Trail<'_>,
+) -> Result<(), FieldError> {
+    let article = if dtype.name().starts_with(['i', 'f']) { "an" } else { "a" };
+    let wanted = format_args!("{article} {dtype}");
+    let bytes = match (dtype, value) {
+        (DType::F32 | DType::F64, Value::Float(number)) => float(dtype, *number),
+        (DType::F32 | DType::F64, Value::Int(_) | Value::UInt(_)) => {
+            value.as_f64().and_then(|number| float(dtype, number))
+        }
+        (DType::F32 | DType::F64, _) => return Err(trail.type_error(value, wanted)),
+        (_, Value::Int(number)) => integer(dtype, i128::from(*number)),
+        (_, Value::UInt(number)) => integer(dtype, i128::from(*number)),
+        _ => return Err(trail.type_error(value, wanted)),
+    };
+    let bytes = bytes.ok_or_else(|| trail.range_error(value, wanted))?;
+    place.copy_from_slice(&bytes[..place.len()]);
+    Ok(())
+}
+
+/// The little-endian bytes of a float, unless a number would become infinite.
+fn float(dtype: DType, number: f64) -> Option<[u8; 8]> {
+    if dtype == DType::F64 {
+        return Some(number.to_le_bytes());
+    }
+    let single = f64_to_f32(number);
+    let bytes = u64::from(single.to_bits()).to_le_bytes();
+    (single.is_finite() || !number.is_finite()).then_some(bytes)
+}
+
+/// The little-endian bytes of an integer, if it fits.
+fn integer(dtype: DType, number: i128) -> Option<[u8; 8]> {
+    let bits = 8 * dtype.size() as u32;
+    let is_signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+    let (least, most) =
+        if is_signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+    // WHY: two's complement, so the lower bytes are those of any narrower type.
+    (least..=most).contains(&number).then(|| (number as i64).to_le_bytes())
+}
+
+fn text(place: &mut [u8], value: &Value, trail: &Trail<'_>) -> Result<(), FieldError> {
+    let wanted = format_args!("a text of {} bytes", place.len());
+    let text = match value {
+        Value::String(text) if !text.contains('\0') => text.as_bytes(),
+        // WHY: bytes that are no text are read as bytes, and must come back.
+        Value::Bytes(bytes) => bytes,
+        Value::String(_) => return Err(trail.range_error(value, wanted)),
+        _ => return Err(trail.type_error(value, wanted)),
+    };
+    let (front, rest) = match place.split_at_mut_checked(text.len()) {
+        Some(parts) => parts,
+        None => return Err(trail.range_error(value, wanted)),
+    };
+    front.copy_from_slice(text);
+    rest.fill(0);
+    Ok(())
+}
