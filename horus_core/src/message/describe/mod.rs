@@ -24,8 +24,8 @@ use crate::value::Value;
 use crate::value::path::{Step, steps};
 use tree::{Kind, Node, Numbers, Part};
 
-/// The most bytes of heap that [`Layout::decode`] takes for each byte of the message, beyond a few
-/// kilobytes.
+/// The most bytes of heap that [`Layout::decode`] takes for each byte of the message, beyond 120
+/// KiB. Usual messages take less than 50.
 pub const DESCRIBED_BYTES_PER_BYTE: usize = 1024;
 
 /// The most messages around a number, so that every value made of a message can be sent as
