@@ -212,6 +212,23 @@ impl RawProducer {
         sent
     }
 
+    /// Publishes `message`. Wait-free but for the probe of a dead reader.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`].
+    ///
+    /// # Panics
+    ///
+    /// If messages of the ring cannot have that length.
+    pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
+        let request = self.segment.shape().request();
+        let (bytes, max) = (message.len() as u64, request.payload_bytes);
+        assert!(bytes == max || request.sized && bytes < max, "{bytes} bytes, not {max}");
+        // SAFETY: the slice is readable, and no longer than the payload.
+        unsafe { self.send(message.as_ptr(), message.len()) }
+    }
+
     /// After shared memory was touched: what was written may have gone into zeros that nobody
     /// shares.
     #[inline(always)]

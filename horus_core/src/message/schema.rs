@@ -20,7 +20,6 @@
 //!   it is the length of one text.
 //! * An array of messages or texts adds `<count>*<stride>` to each of its fields, outermost array
 //!   first, and `<offset>` is that in its first element. An array of one is no array.
-//!
 //! * The last line is there only if messages have lengths of their own: numbers of that type follow
 //!   the first `<size>` bytes, up to the end of the message.
 //!

@@ -1,6 +1,9 @@
 //! The list of all standard messages, by domain: what exports, tests and tools go through.
 
-use super::{Message, Schema};
+use super::{
+    AudioFrame, Bytes, CompressedImage, CostMap, DepthImage, Image, MapMetaData, Message,
+    OccupancyGrid, PointCloud, PointField, Schema, SegmentationMask, Tensor,
+};
 
 /// Calls the macro of this name with every domain and its messages:
 /// `callback! { geometry "Poses, …" { Point3, Vector3, … } sensor "What …" { … } … }`.
@@ -57,15 +60,51 @@ pub struct Domain {
 macro_rules! tables {
     ($($domain:ident $title:literal { $($name:ident),+ $(,)? })+) => {
         /// Every standard message, by domain.
-        pub const STANDARD: &[&Schema] =
-            &[$($(&<super::$domain::$name as Message>::SCHEMA),+),+];
+        pub const STANDARD: &[&Schema] = &{
+            let mut all = [PLAIN[0]; PLAIN.len() + FRAMED.messages.len()];
+            let mut index = 1;
+            while index < all.len() {
+                all[index] = if index < PLAIN.len() {
+                    PLAIN[index]
+                } else {
+                    FRAMED.messages[index - PLAIN.len()]
+                };
+                index += 1;
+            }
+            all
+        };
+
+        const PLAIN: &[&Schema] = &[$($(&<super::$domain::$name as Message>::SCHEMA),+),+];
 
         /// The domains of the standard messages.
-        pub const STANDARD_DOMAINS: &[Domain] = &[$(Domain {
-            name: stringify!($domain),
-            title: $title,
-            messages: &[$(&<super::$domain::$name as Message>::SCHEMA),+],
-        }),+];
+        pub const STANDARD_DOMAINS: &[Domain] = &[
+            $(Domain {
+                name: stringify!($domain),
+                title: $title,
+                messages: &[$(&<super::$domain::$name as Message>::SCHEMA),+],
+            },)+
+            FRAMED,
+        ];
     };
 }
 standard_messages!(tables);
+
+/// The messages that end in as many data as they need, and what is inside their headers.
+const FRAMED: Domain = Domain {
+    name: "framed",
+    title: "Big data: a header, and what it describes",
+    messages: &[
+        &Image::SCHEMA,
+        &DepthImage::SCHEMA,
+        &CompressedImage::SCHEMA,
+        &SegmentationMask::SCHEMA,
+        &PointField::SCHEMA,
+        &PointCloud::SCHEMA,
+        &Tensor::SCHEMA,
+        &MapMetaData::SCHEMA,
+        &OccupancyGrid::SCHEMA,
+        &CostMap::SCHEMA,
+        &AudioFrame::SCHEMA,
+        &Bytes::SCHEMA,
+    ],
+};

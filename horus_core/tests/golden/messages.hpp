@@ -26,7 +26,7 @@ struct alignas(8) Point3 {
     double y;
     /// Metres.
     double z;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x7682045822f34049u, 0x9ea8671d740c5cd7u};
 };
 static_assert(sizeof(Point3) == 24, "size of Point3");
@@ -45,7 +45,7 @@ struct alignas(8) Vector3 {
     double y;
     /// Along z: of its use.
     double z;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x70ab4246b67c63afu, 0x3f456aacae8ecbd6u};
 };
 static_assert(sizeof(Vector3) == 24, "size of Vector3");
@@ -66,7 +66,7 @@ struct alignas(8) Quaternion {
     double z;
     /// cos(half the angle): no unit.
     double w;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xf280916dd2e78ee0u, 0x446e784fbb8121a9u};
 };
 static_assert(sizeof(Quaternion) == 32, "size of Quaternion");
@@ -85,7 +85,7 @@ struct alignas(8) Transform {
     double translation[3];
     /// Unit quaternion x, y, z, w: no unit.
     double rotation[4];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x85d626f2d893ce6du, 0xadb2d92a2a065682u};
 };
 static_assert(sizeof(Transform) == 56, "size of Transform");
@@ -104,7 +104,7 @@ struct alignas(8) Pose2D {
     double y;
     /// Heading from the x axis, counter-clockwise: radians.
     double theta;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x5bc725ec9dd69896u, 0x22d3af54adcb3030u};
 };
 static_assert(sizeof(Pose2D) == 32, "size of Pose2D");
@@ -123,7 +123,7 @@ struct alignas(8) Pose3D {
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x2de247eef6942b85u, 0xe02a56b0c739b8e4u};
 };
 static_assert(sizeof(Pose3D) == 64, "size of Pose3D");
@@ -143,7 +143,7 @@ struct alignas(8) PoseStamped {
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x46dea6ebfacb4167u, 0xb04599cf1f80e2bfu};
 };
 static_assert(sizeof(PoseStamped) == 96, "size of PoseStamped");
@@ -167,7 +167,7 @@ struct alignas(8) PoseWithCovariance {
     double orientation[4];
     /// Of position, of both, of rotation: m², m·rad, rad².
     double covariance[36];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x63d01107de6d3857u, 0x370142cc11540372u};
 };
 static_assert(sizeof(PoseWithCovariance) == 352, "size of PoseWithCovariance");
@@ -186,7 +186,7 @@ struct alignas(8) Twist {
     double linear[3];
     /// About x, y, z: radians per second.
     double angular[3];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x259e73172a7989bbu, 0x412055e9b1a6866bu};
 };
 static_assert(sizeof(Twist) == 56, "size of Twist");
@@ -209,7 +209,7 @@ struct alignas(8) TwistWithCovariance {
     double angular[3];
     /// Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
     double covariance[36];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xf088a2d640c0e1f6u, 0xb43628b0f1496e85u};
 };
 static_assert(sizeof(TwistWithCovariance) == 344, "size of TwistWithCovariance");
@@ -228,7 +228,7 @@ struct alignas(8) Accel {
     double linear[3];
     /// About x, y, z: rad/s².
     double angular[3];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x044a25e6df18e5fau, 0xab2cfa0889ca6b58u};
 };
 static_assert(sizeof(Accel) == 56, "size of Accel");
@@ -251,7 +251,7 @@ struct alignas(8) TransformStamped {
     double translation[3];
     /// Unit quaternion x, y, z, w: no unit.
     double rotation[4];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x3b5a63b80b73ea93u, 0xef668925dd31bd67u};
 };
 static_assert(sizeof(TransformStamped) == 128, "size of TransformStamped");
@@ -271,7 +271,7 @@ struct alignas(8) Wrench {
     double force[3];
     /// About x, y, z: N·m.
     double torque[3];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x0ea493aea20ddad5u, 0x55863e42f86a347du};
 };
 static_assert(sizeof(Wrench) == 56, "size of Wrench");
@@ -291,7 +291,7 @@ struct alignas(8) WrenchStamped {
     double force[3];
     /// About x, y, z: N·m.
     double torque[3];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x2d792e3487889692u, 0xf543f4b9d055cffbu};
 };
 static_assert(sizeof(WrenchStamped) == 88, "size of WrenchStamped");
@@ -321,7 +321,7 @@ struct alignas(8) Imu {
     double linear_acceleration[3];
     /// Of `linear_acceleration`: m²/s⁴.
     double linear_acceleration_covariance[9];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x1fb88ec2e68fac71u, 0x66c0f92fed9c36a9u};
 };
 static_assert(sizeof(Imu) == 304, "size of Imu");
@@ -360,7 +360,7 @@ struct alignas(8) LaserScan {
     std::uint32_t count;
     /// Distances in order of their angles: metres.
     float ranges[360];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x4f3cd10ce037e0f6u, 0xdc4d80863d0bb59du};
 };
 static_assert(sizeof(LaserScan) == 1480, "size of LaserScan");
@@ -398,7 +398,7 @@ struct alignas(8) RangeSensor {
     float range;
     /// Of `range`, 0 if unknown: m².
     float variance;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x325fde923d06ce57u, 0xf2f48663061bec3bu};
 };
 static_assert(sizeof(RangeSensor) == 32, "size of RangeSensor");
@@ -433,7 +433,7 @@ struct alignas(8) JointState {
     double velocity[16];
     /// Torque: N·m.
     double effort[16];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xd1df00e2b659293eu, 0xf133648ec5e6d7aau};
 };
 static_assert(sizeof(JointState) == 912, "size of JointState");
@@ -485,7 +485,7 @@ struct alignas(8) BatteryState {
     char location[32];
     /// As printed on it: text.
     char serial_number[32];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x97538250c5975e30u, 0xb3b5595802941285u};
 };
 static_assert(sizeof(BatteryState) == 240, "size of BatteryState");
@@ -533,7 +533,7 @@ struct alignas(8) NavSatFix {
     double altitude;
     /// Of the position to the east, north and up: m².
     double position_covariance[9];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xc4eca8ee794611c1u, 0xd55f5d92543a73bcu};
 };
 static_assert(sizeof(NavSatFix) == 112, "size of NavSatFix");
@@ -559,7 +559,7 @@ struct alignas(8) MagneticField {
     double magnetic_field[3];
     /// Of `magnetic_field`: T².
     double magnetic_field_covariance[9];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xa5d4fcc4439e9988u, 0x7b5e97e7d63273f9u};
 };
 static_assert(sizeof(MagneticField) == 104, "size of MagneticField");
@@ -577,7 +577,7 @@ struct alignas(8) Temperature {
     double temperature;
     /// Of `temperature`, 0 if unknown: °C².
     double variance;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x4a7c7b9e30c2faf9u, 0x1d33ce2fe3bd6099u};
 };
 static_assert(sizeof(Temperature) == 24, "size of Temperature");
@@ -595,7 +595,7 @@ struct alignas(8) FluidPressure {
     double fluid_pressure;
     /// Of `fluid_pressure`, 0 if unknown: Pa².
     double variance;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x8c2d6372538032d1u, 0xafcfe31a943dbe08u};
 };
 static_assert(sizeof(FluidPressure) == 24, "size of FluidPressure");
@@ -613,7 +613,7 @@ struct alignas(8) Illuminance {
     double illuminance;
     /// Of `illuminance`, 0 if unknown: lx².
     double variance;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xeaebb1676530b1f3u, 0x717e492802310d4fu};
 };
 static_assert(sizeof(Illuminance) == 24, "size of Illuminance");
@@ -640,7 +640,7 @@ struct alignas(8) TactileArray {
     float force[3];
     /// Row-major, `rows` times `columns` of them: pascals.
     float pressure[256];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x74503478e562bb2cu, 0xb0b9edebff8729c1u};
 };
 static_assert(sizeof(TactileArray) == 1088, "size of TactileArray");
@@ -663,7 +663,7 @@ struct alignas(8) CmdVel {
     float linear;
     /// Counter-clockwise: radians per second.
     float angular;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xa6d74e5d663f338cu, 0xb818bd1ad89988b3u};
 };
 static_assert(sizeof(CmdVel) == 16, "size of CmdVel");
@@ -701,7 +701,7 @@ struct alignas(8) JointCommand {
     double damping[16];
     /// The drive limits the total torque to ± this; 0 leaves the limit to the drive: N·m.
     double effort_max[16];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x4a6514cb5ec896b3u, 0xd11cf45b15dc1b6eu};
 };
 static_assert(sizeof(JointCommand) == 928, "size of JointCommand");
@@ -746,7 +746,7 @@ struct alignas(8) MotorCommand {
     double acceleration_max;
     /// The drive pushes no harder; 0 leaves the limit to the drive: N·m.
     double effort_max;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xa04b60fcf5273d0eu, 0x29bac585269bb339u};
 };
 static_assert(sizeof(MotorCommand) == 72, "size of MotorCommand");
@@ -779,7 +779,7 @@ struct alignas(8) ServoCommand {
     float position;
     /// 0 for as fast as it can: radians per second.
     float velocity_max;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xdb11875bb4b6c919u, 0xb08d3cdbfed4a928u};
 };
 static_assert(sizeof(ServoCommand) == 24, "size of ServoCommand");
@@ -807,7 +807,7 @@ struct alignas(8) DifferentialDriveCommand {
     std::uint8_t enable;
     /// 0: no unit.
     std::uint8_t _reserved[7];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x7e02422c1990f17fu, 0x933923d380b38cc4u};
 };
 static_assert(sizeof(DifferentialDriveCommand) == 40, "size of DifferentialDriveCommand");
@@ -848,7 +848,7 @@ struct alignas(8) PidConfig {
     double output_max;
     /// Least that comes out: of its use.
     double output_min;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x7fb28a54ab07a62du, 0x5466d09861639a28u};
 };
 static_assert(sizeof(PidConfig) == 72, "size of PidConfig");
@@ -885,7 +885,7 @@ struct alignas(8) TrajectoryPoint {
     double angular_acceleration[3];
     /// When to be there, from `timestamp_ns`: nanoseconds.
     std::uint64_t time_from_start_ns;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x3f0a0ccc1cfad4acu, 0x533754a0243dcef2u};
 };
 static_assert(sizeof(TrajectoryPoint) == 168, "size of TrajectoryPoint");
@@ -922,7 +922,7 @@ struct alignas(8) ForceCommand {
     /// How fast to turn where nothing resists; 0 leaves the limit to the controller: radians
     /// per second.
     double angular_velocity_max;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xa160b5d5f02c365bu, 0x2c210aef51f681bdu};
 };
 static_assert(sizeof(ForceCommand) == 112, "size of ForceCommand");
@@ -962,7 +962,7 @@ struct alignas(8) ImpedanceParameters {
     double force_max;
     /// Never turn harder; 0 leaves the limit to the controller: N·m.
     double torque_max;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x959370426970db0bu, 0xd7fd2c6bb64d8a08u};
 };
 static_assert(sizeof(ImpedanceParameters) == 200, "size of ImpedanceParameters");
@@ -999,7 +999,7 @@ struct alignas(8) Odometry {
     double angular[3];
     /// Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
     double twist_covariance[36];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xfd74e7f9cdc87358u, 0x01436083d0c5dfdcu};
 };
 static_assert(sizeof(Odometry) == 688, "size of Odometry");
@@ -1031,7 +1031,7 @@ struct alignas(8) NavGoal {
     double yaw_tolerance;
     /// To give up after; 0 is never: nanoseconds.
     std::uint64_t timeout_ns;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x6c45dc12d5918786u, 0x1d8bfac2804436c4u};
 };
 static_assert(sizeof(NavGoal) == 128, "size of NavGoal");
@@ -1067,7 +1067,7 @@ struct alignas(8) GoalResult {
     std::uint64_t navigation_time_ns;
     /// Why it failed, for a person: text.
     char error_message[64];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x1d836da77540b80eu, 0x9b8a39538c5eb659u};
 };
 static_assert(sizeof(GoalResult) == 104, "size of GoalResult");
@@ -1092,7 +1092,7 @@ struct alignas(8) Waypoint {
     double orientation[4];
     /// How fast to pass; 0 is to stop there: metres per second.
     double speed;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x2c20bd97b93a50d9u, 0x74d100a14662026fu};
 };
 static_assert(sizeof(Waypoint) == 64, "size of Waypoint");
@@ -1114,7 +1114,7 @@ struct alignas(8) NavPath {
     std::uint32_t _reserved;
     /// In the order in which they are passed.
     Waypoint waypoints[256];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x87271f2d00ec0f01u, 0x0ad8b5a04459bf7cu};
 };
 static_assert(sizeof(NavPath) == 16432, "size of NavPath");
@@ -1137,7 +1137,7 @@ struct alignas(8) BoundingBox2D {
     double size_x;
     /// Along its own y: pixels.
     double size_y;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xdaa80f496d84563au, 0xf989ca6da0c56c15u};
 };
 static_assert(sizeof(BoundingBox2D) == 40, "size of BoundingBox2D");
@@ -1157,7 +1157,7 @@ struct alignas(8) BoundingBox3D {
     double orientation[4];
     /// Along its own x, y, z: metres.
     double size[3];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x6b1bd15d8fcc6373u, 0x46cc96c9f9129046u};
 };
 static_assert(sizeof(BoundingBox3D) == 80, "size of BoundingBox3D");
@@ -1182,7 +1182,7 @@ struct alignas(8) Detection {
     BoundingBox2D bbox;
     /// The same for the same thing in several images, if it is tracked: text.
     char id[32];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x3e41dad6e778b0bbu, 0x38c1f4e3d92535a1u};
 };
 static_assert(sizeof(Detection) == 152, "size of Detection");
@@ -1210,7 +1210,7 @@ struct alignas(8) Detection3D {
     BoundingBox3D bbox;
     /// The same for the same thing in several measurements, if it is tracked: text.
     char id[32];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xe9df06dd51f762dbu, 0xe353ad7a258fcef1u};
 };
 static_assert(sizeof(Detection3D) == 192, "size of Detection3D");
@@ -1250,7 +1250,7 @@ struct alignas(8) TrackedObject {
     std::uint8_t state;
     /// 0: no unit.
     std::uint8_t _reserved[3];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x7b237fa28b88d4a2u, 0x6f4c57a88617572du};
 };
 static_assert(sizeof(TrackedObject) == 232, "size of TrackedObject");
@@ -1291,7 +1291,7 @@ struct alignas(8) Landmark {
     double position_covariance[9];
     /// How sure it is that one, 0 to 1: no unit.
     double score;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x9e84ee6e81a7dc46u, 0xd61deec9cc971ec0u};
 };
 static_assert(sizeof(Landmark) == 184, "size of Landmark");
@@ -1327,7 +1327,7 @@ struct alignas(8) PlaneDetection {
     std::uint32_t _reserved;
     /// Root mean square distance of those from the plane: metres.
     double residual;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xe8755ffe6d4b9674u, 0xd65f7d3c6a41c3a4u};
 };
 static_assert(sizeof(PlaneDetection) == 128, "size of PlaneDetection");
@@ -1357,7 +1357,7 @@ struct alignas(4) RegionOfInterest {
     std::uint8_t do_rectify;
     /// 0: no unit.
     std::uint8_t _reserved[7];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xe32ae37d0766003cu, 0x8513f38d6954b335u};
 };
 static_assert(sizeof(RegionOfInterest) == 24, "size of RegionOfInterest");
@@ -1401,7 +1401,7 @@ struct alignas(8) CameraInfo {
     std::uint32_t binning_y;
     /// The part of the sensor that was read, before binning.
     RegionOfInterest roi;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x1a0c86a55ece8ee4u, 0xba0651a853759885u};
 };
 static_assert(sizeof(CameraInfo) == 472, "size of CameraInfo");
@@ -1432,7 +1432,7 @@ struct alignas(8) Heartbeat {
     std::uint64_t sequence;
     /// When the next one is due, from this one: nanoseconds.
     std::uint64_t period_ns;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x26633e60a4f4b2d9u, 0x9e23d192b3b5da7au};
 };
 static_assert(sizeof(Heartbeat) == 56, "size of Heartbeat");
@@ -1470,7 +1470,7 @@ struct alignas(8) NodeHeartbeat {
     std::uint8_t level;
     /// 0: no unit.
     std::uint16_t _reserved;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xa55142ea1c420ecau, 0x4226d798d2c1eb35u};
 };
 static_assert(sizeof(NodeHeartbeat) == 96, "size of NodeHeartbeat");
@@ -1496,7 +1496,7 @@ struct alignas(1) DiagnosticValue {
     char key[32];
     /// How it is, with its unit: text.
     char value[64];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xdfc88fc18827760eu, 0x9e4c898d7919a3c7u};
 };
 static_assert(sizeof(DiagnosticValue) == 96, "size of DiagnosticValue");
@@ -1523,7 +1523,7 @@ struct alignas(8) DiagnosticStatus {
     char hardware_id[32];
     /// What else is known of it.
     DiagnosticValue values[16];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x057fe8783c522fe9u, 0x7a832fdccbe59e67u};
 };
 static_assert(sizeof(DiagnosticStatus) == 1776, "size of DiagnosticStatus");
@@ -1552,7 +1552,7 @@ struct alignas(8) EmergencyStop {
     char source[32];
     /// Why, for a person: text.
     char reason[64];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xbd885f54117f0403u, 0x58ef7d2f311ba594u};
 };
 static_assert(sizeof(EmergencyStop) == 112, "size of EmergencyStop");
@@ -1584,7 +1584,7 @@ struct alignas(8) SafetyStatus {
     double speed_max;
     /// Why, for a person: text.
     char message[64];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xc6c0baf4f0fc739bu, 0x9268d6a1b8270a6bu};
 };
 static_assert(sizeof(SafetyStatus) == 88, "size of SafetyStatus");
@@ -1627,7 +1627,7 @@ struct alignas(8) ResourceUsage {
     std::uint32_t thread_count;
     /// Processors that there are: count.
     std::uint32_t cpu_count;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xd042a0a078883fcbu, 0x5c02531e42d4e6c8u};
 };
 static_assert(sizeof(ResourceUsage) == 112, "size of ResourceUsage");
@@ -1655,7 +1655,7 @@ struct alignas(8) Clock {
     std::uint64_t clock_ns;
     /// How fast it is meant to run, 1 as real time, 0 while it stands: no unit.
     double rate;
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xcd96f703159eb346u, 0x946c0e3ee5e2cfcbu};
 };
 static_assert(sizeof(Clock) == 24, "size of Clock");
@@ -1673,7 +1673,7 @@ struct alignas(8) TimeReference {
     std::uint64_t time_ref_ns;
     /// Which clock, as `gps`: text.
     char source[32];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xfe87fa87ea763168u, 0x5a2baa29aaebdbc1u};
 };
 static_assert(sizeof(TimeReference) == 48, "size of TimeReference");
@@ -1697,7 +1697,7 @@ struct alignas(8) JoystickInput {
     float axes[16];
     /// 1 while pressed, else 0: no unit.
     std::uint8_t buttons[32];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x4164a31930fa5e47u, 0x134a57bcbd3c1d08u};
 };
 static_assert(sizeof(JoystickInput) == 144, "size of JoystickInput");
@@ -1725,7 +1725,7 @@ struct alignas(8) KeyboardInput {
     std::uint8_t _reserved[3];
     /// What it types by the layout in use, if anything: text.
     char text[8];
-    /// Of the canonical schema text.
+    /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x0179e3d391d7165eu, 0x46ee9aadce974f28u};
 };
 static_assert(sizeof(KeyboardInput) == 24, "size of KeyboardInput");
@@ -1737,5 +1737,388 @@ static_assert(offsetof(KeyboardInput, modifiers) == 10);
 static_assert(offsetof(KeyboardInput, action) == 12);
 static_assert(offsetof(KeyboardInput, _reserved) == 13);
 static_assert(offsetof(KeyboardInput, text) == 16);
+
+/// The header of an `Image`, after `sensor_msgs/Image`: rows of pixels, the top one first.
+///
+/// Followed by `std::uint8_t data[]`, to the message's end.
+struct alignas(8) ImageHeader {
+    /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Rows: count.
+    std::uint32_t height;
+    /// Columns: count.
+    std::uint32_t width;
+    /// From one row to the next: bytes.
+    std::uint32_t step;
+    /// 1 if channels of several bytes have the highest one first, else 0: no unit.
+    std::uint8_t is_bigendian;
+    /// Zeros: no unit.
+    std::uint8_t _reserved0[3];
+    /// How a pixel is stored, by ROS's names, see `Encoding`: no unit.
+    char encoding[16];
+    /// The optical frame of the camera (z forward, x right, y down): no unit.
+    char frame_id[32];
+    /// Zeros: no unit.
+    std::uint64_t _reserved1[7];
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x22b8835e6c7aadb9u, 0x462af78c7539b9bfu};
+};
+static_assert(sizeof(ImageHeader) == 128, "size of ImageHeader");
+static_assert(alignof(ImageHeader) == 8, "alignment of ImageHeader");
+static_assert(std::is_trivially_copyable_v<ImageHeader> && std::is_standard_layout_v<ImageHeader>);
+static_assert(offsetof(ImageHeader, timestamp_ns) == 0);
+static_assert(offsetof(ImageHeader, height) == 8);
+static_assert(offsetof(ImageHeader, width) == 12);
+static_assert(offsetof(ImageHeader, step) == 16);
+static_assert(offsetof(ImageHeader, is_bigendian) == 20);
+static_assert(offsetof(ImageHeader, _reserved0) == 21);
+static_assert(offsetof(ImageHeader, encoding) == 24);
+static_assert(offsetof(ImageHeader, frame_id) == 40);
+static_assert(offsetof(ImageHeader, _reserved1) == 72);
+
+/// The header of a `DepthImage`, as REP-118 describes them: rows of depths along the optical
+/// axis, the top one first.
+///
+/// Followed by `std::uint8_t data[]`, to the message's end.
+struct alignas(8) DepthImageHeader {
+    /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Rows: count.
+    std::uint32_t height;
+    /// Columns: count.
+    std::uint32_t width;
+    /// From one row to the next: bytes.
+    std::uint32_t step;
+    /// What a depth of 1 in the data is, 0.001 for millimetres: metres.
+    float unit;
+    /// Smaller depths are not valid: metres.
+    float range_min;
+    /// Larger depths are not valid: metres.
+    float range_max;
+    /// `16UC1` or `32FC1` (REP-118), in the byte order of the machine: no unit.
+    char encoding[16];
+    /// The optical frame of the camera (z forward, x right, y down): no unit.
+    char frame_id[32];
+    /// Zeros: no unit.
+    std::uint64_t _reserved[6];
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0xaa2395cedaf53127u, 0xfbf738c539ae75dau};
+};
+static_assert(sizeof(DepthImageHeader) == 128, "size of DepthImageHeader");
+static_assert(alignof(DepthImageHeader) == 8, "alignment of DepthImageHeader");
+static_assert(std::is_trivially_copyable_v<DepthImageHeader> && std::is_standard_layout_v<DepthImageHeader>);
+static_assert(offsetof(DepthImageHeader, timestamp_ns) == 0);
+static_assert(offsetof(DepthImageHeader, height) == 8);
+static_assert(offsetof(DepthImageHeader, width) == 12);
+static_assert(offsetof(DepthImageHeader, step) == 16);
+static_assert(offsetof(DepthImageHeader, unit) == 20);
+static_assert(offsetof(DepthImageHeader, range_min) == 24);
+static_assert(offsetof(DepthImageHeader, range_max) == 28);
+static_assert(offsetof(DepthImageHeader, encoding) == 32);
+static_assert(offsetof(DepthImageHeader, frame_id) == 48);
+static_assert(offsetof(DepthImageHeader, _reserved) == 80);
+
+/// The header of a `CompressedImage`, after `sensor_msgs/CompressedImage`: the output of a
+/// codec.
+///
+/// Followed by `std::uint8_t data[]`, to the message's end.
+struct alignas(8) CompressedImageHeader {
+    /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Length of the compressed data that follow: bytes.
+    std::uint64_t bytes;
+    /// The codec, as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`: no
+    /// unit.
+    char format[64];
+    /// The optical frame of the camera (z forward, x right, y down): no unit.
+    char frame_id[32];
+    /// Zeros: no unit.
+    std::uint8_t _reserved[16];
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x4e29072dcb6eedc2u, 0x0a2f1fe39810c21fu};
+};
+static_assert(sizeof(CompressedImageHeader) == 128, "size of CompressedImageHeader");
+static_assert(alignof(CompressedImageHeader) == 8, "alignment of CompressedImageHeader");
+static_assert(std::is_trivially_copyable_v<CompressedImageHeader> && std::is_standard_layout_v<CompressedImageHeader>);
+static_assert(offsetof(CompressedImageHeader, timestamp_ns) == 0);
+static_assert(offsetof(CompressedImageHeader, bytes) == 8);
+static_assert(offsetof(CompressedImageHeader, format) == 16);
+static_assert(offsetof(CompressedImageHeader, frame_id) == 80);
+static_assert(offsetof(CompressedImageHeader, _reserved) == 112);
+
+/// The header of a `SegmentationMask`: rows of numbers of classes, a byte for each pixel, the
+/// top one first.
+///
+/// Followed by `std::uint8_t data[]`, to the message's end.
+struct alignas(8) SegmentationMaskHeader {
+    /// When the image was taken that this is about, CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Rows: count.
+    std::uint32_t height;
+    /// Columns: count.
+    std::uint32_t width;
+    /// From one row to the next: bytes.
+    std::uint32_t step;
+    /// Classes, 0 up to one less than this: count.
+    std::uint32_t class_count;
+    /// The optical frame of the camera (z forward, x right, y down): no unit.
+    char frame_id[32];
+    /// Zeros: no unit.
+    std::uint64_t _reserved;
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x603e3871881495d1u, 0xb6a8799b03a4336du};
+};
+static_assert(sizeof(SegmentationMaskHeader) == 64, "size of SegmentationMaskHeader");
+static_assert(alignof(SegmentationMaskHeader) == 8, "alignment of SegmentationMaskHeader");
+static_assert(std::is_trivially_copyable_v<SegmentationMaskHeader> && std::is_standard_layout_v<SegmentationMaskHeader>);
+static_assert(offsetof(SegmentationMaskHeader, timestamp_ns) == 0);
+static_assert(offsetof(SegmentationMaskHeader, height) == 8);
+static_assert(offsetof(SegmentationMaskHeader, width) == 12);
+static_assert(offsetof(SegmentationMaskHeader, step) == 16);
+static_assert(offsetof(SegmentationMaskHeader, class_count) == 20);
+static_assert(offsetof(SegmentationMaskHeader, frame_id) == 24);
+static_assert(offsetof(SegmentationMaskHeader, _reserved) == 56);
+
+/// One number, or array of numbers, in each point, as `sensor_msgs/PointField`.
+struct alignas(4) PointField {
+    /// `x`, `y`, `z`, `rgb`, `intensity`, `ring`, …: no unit.
+    char name[16];
+    /// From the start of a point: bytes.
+    std::uint32_t offset;
+    /// Numbers side by side: count.
+    std::uint32_t count;
+    /// Type of one number, the code of a `DType`: no unit.
+    std::uint8_t dtype;
+    /// Zeros: no unit.
+    std::uint8_t _reserved[7];
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x0d6278f00c682511u, 0x442a98c1eac19115u};
+};
+static_assert(sizeof(PointField) == 32, "size of PointField");
+static_assert(alignof(PointField) == 4, "alignment of PointField");
+static_assert(std::is_trivially_copyable_v<PointField> && std::is_standard_layout_v<PointField>);
+static_assert(offsetof(PointField, name) == 0);
+static_assert(offsetof(PointField, offset) == 16);
+static_assert(offsetof(PointField, count) == 20);
+static_assert(offsetof(PointField, dtype) == 24);
+static_assert(offsetof(PointField, _reserved) == 25);
+
+/// The header of a `PointCloud`, after `sensor_msgs/PointCloud2`: points that have the fields
+/// described here.
+///
+/// Followed by `std::uint8_t data[]`, to the message's end.
+struct alignas(8) PointCloudHeader {
+    /// When it was measured, CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of the points: no unit.
+    char frame_id[32];
+    /// Rows of an organised cloud, else 1: count.
+    std::uint32_t height;
+    /// Points in a row, all points of a cloud that is not organised: count.
+    std::uint32_t width;
+    /// From one point to the next: bytes.
+    std::uint32_t point_step;
+    /// From one row to the next: bytes.
+    std::uint32_t row_step;
+    /// How many of `fields` there are, from the first: count.
+    std::uint32_t field_count;
+    /// 1 if numbers have the highest byte first, else 0: no unit.
+    std::uint8_t is_bigendian;
+    /// 1 if all points are valid, 0 if some have a NaN as a coordinate: no unit.
+    std::uint8_t is_dense;
+    /// Zeros: no unit.
+    std::uint8_t _reserved[2];
+    /// What a point consists of: no unit.
+    PointField fields[16];
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0xb393948ce9737c83u, 0x2909928b0cd58f85u};
+};
+static_assert(sizeof(PointCloudHeader) == 576, "size of PointCloudHeader");
+static_assert(alignof(PointCloudHeader) == 8, "alignment of PointCloudHeader");
+static_assert(std::is_trivially_copyable_v<PointCloudHeader> && std::is_standard_layout_v<PointCloudHeader>);
+static_assert(offsetof(PointCloudHeader, timestamp_ns) == 0);
+static_assert(offsetof(PointCloudHeader, frame_id) == 8);
+static_assert(offsetof(PointCloudHeader, height) == 40);
+static_assert(offsetof(PointCloudHeader, width) == 44);
+static_assert(offsetof(PointCloudHeader, point_step) == 48);
+static_assert(offsetof(PointCloudHeader, row_step) == 52);
+static_assert(offsetof(PointCloudHeader, field_count) == 56);
+static_assert(offsetof(PointCloudHeader, is_bigendian) == 60);
+static_assert(offsetof(PointCloudHeader, is_dense) == 61);
+static_assert(offsetof(PointCloudHeader, _reserved) == 62);
+static_assert(offsetof(PointCloudHeader, fields) == 64);
+
+/// The header of a `Tensor`, with what `DLTensor` of DLPack says: numbers in up to eight
+/// dimensions.
+///
+/// Followed by `std::uint8_t data[]`, to the message's end.
+struct alignas(8) TensorHeader {
+    /// When the data were measured or computed, CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Type of one element, the code of a `DType`: no unit.
+    std::uint8_t dtype;
+    /// How many of `shape` and `strides` there are, from the first: count.
+    std::uint8_t dimensions;
+    /// Zeros: no unit.
+    std::uint8_t _reserved0[6];
+    /// Elements along each dimension, the outermost first: count.
+    std::uint64_t shape[8];
+    /// From one element to the next along each dimension, as in DLPack: elements.
+    std::uint64_t strides[8];
+    /// What it is, as `images` or `logits`: no unit.
+    char name[32];
+    /// Zeros: no unit.
+    std::uint8_t _reserved1[16];
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x6c65a2ac2cb67a45u, 0x21a0cbb9714ffc15u};
+};
+static_assert(sizeof(TensorHeader) == 192, "size of TensorHeader");
+static_assert(alignof(TensorHeader) == 8, "alignment of TensorHeader");
+static_assert(std::is_trivially_copyable_v<TensorHeader> && std::is_standard_layout_v<TensorHeader>);
+static_assert(offsetof(TensorHeader, timestamp_ns) == 0);
+static_assert(offsetof(TensorHeader, dtype) == 8);
+static_assert(offsetof(TensorHeader, dimensions) == 9);
+static_assert(offsetof(TensorHeader, _reserved0) == 10);
+static_assert(offsetof(TensorHeader, shape) == 16);
+static_assert(offsetof(TensorHeader, strides) == 80);
+static_assert(offsetof(TensorHeader, name) == 144);
+static_assert(offsetof(TensorHeader, _reserved1) == 176);
+
+/// Size and place of a map, as `nav_msgs/MapMetaData`.
+struct alignas(8) MapMetaData {
+    /// When the map was made, CLOCK_REALTIME: nanoseconds.
+    std::uint64_t map_load_time_ns;
+    /// Side of a cell: metres.
+    float resolution;
+    /// Cells along x: count.
+    std::uint32_t width;
+    /// Cells along y: count.
+    std::uint32_t height;
+    /// 0: no unit.
+    std::uint32_t _reserved;
+    /// Position of the outer corner of cell (0, 0) in the map's frame, x, y, z: metres.
+    double origin_position[3];
+    /// Rotation of the grid in the map's frame, a unit quaternion x, y, z, w: no unit.
+    double origin_orientation[4];
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x4dcaa78dfb51f6e8u, 0x4a7861db5480d9e8u};
+};
+static_assert(sizeof(MapMetaData) == 80, "size of MapMetaData");
+static_assert(alignof(MapMetaData) == 8, "alignment of MapMetaData");
+static_assert(std::is_trivially_copyable_v<MapMetaData> && std::is_standard_layout_v<MapMetaData>);
+static_assert(offsetof(MapMetaData, map_load_time_ns) == 0);
+static_assert(offsetof(MapMetaData, resolution) == 8);
+static_assert(offsetof(MapMetaData, width) == 12);
+static_assert(offsetof(MapMetaData, height) == 16);
+static_assert(offsetof(MapMetaData, _reserved) == 20);
+static_assert(offsetof(MapMetaData, origin_position) == 24);
+static_assert(offsetof(MapMetaData, origin_orientation) == 48);
+
+/// The header of an `OccupancyGrid`, after `nav_msgs/OccupancyGrid`: a byte for each cell, 0 to
+/// 100 in percent, −1 if unknown, along x first.
+///
+/// Followed by `std::int8_t data[]`, to the message's end.
+struct alignas(8) OccupancyGridHeader {
+    /// When the content held, CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of the map: no unit.
+    char frame_id[32];
+    /// Size and place.
+    MapMetaData info;
+    /// 0: no unit.
+    std::uint64_t _reserved;
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x87c1623137dcb677u, 0xac2dffbc685137aeu};
+};
+static_assert(sizeof(OccupancyGridHeader) == 128, "size of OccupancyGridHeader");
+static_assert(alignof(OccupancyGridHeader) == 8, "alignment of OccupancyGridHeader");
+static_assert(std::is_trivially_copyable_v<OccupancyGridHeader> && std::is_standard_layout_v<OccupancyGridHeader>);
+static_assert(offsetof(OccupancyGridHeader, timestamp_ns) == 0);
+static_assert(offsetof(OccupancyGridHeader, frame_id) == 8);
+static_assert(offsetof(OccupancyGridHeader, info) == 40);
+static_assert(offsetof(OccupancyGridHeader, _reserved) == 120);
+
+/// The header of a `CostMap`, after `nav2_msgs/Costmap`: a byte for each cell, 0 to 252, 253
+/// and 254 near and in obstacles, 255 if unknown, along x first.
+///
+/// Followed by `std::uint8_t data[]`, to the message's end.
+struct alignas(8) CostMapHeader {
+    /// When the content held, CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The frame of the map: no unit.
+    char frame_id[32];
+    /// Size and place.
+    MapMetaData info;
+    /// Which layer of the costs it is, as `master`: no unit.
+    char layer[32];
+    /// Zeros: no unit.
+    std::uint64_t _reserved[5];
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x9d214cbf5660bf3cu, 0x8101cfb423dbe49fu};
+};
+static_assert(sizeof(CostMapHeader) == 192, "size of CostMapHeader");
+static_assert(alignof(CostMapHeader) == 8, "alignment of CostMapHeader");
+static_assert(std::is_trivially_copyable_v<CostMapHeader> && std::is_standard_layout_v<CostMapHeader>);
+static_assert(offsetof(CostMapHeader, timestamp_ns) == 0);
+static_assert(offsetof(CostMapHeader, frame_id) == 8);
+static_assert(offsetof(CostMapHeader, info) == 40);
+static_assert(offsetof(CostMapHeader, layer) == 120);
+static_assert(offsetof(CostMapHeader, _reserved) == 152);
+
+/// The header of an `AudioFrame`: samples that are not compressed, those of all channels at one
+/// time side by side.
+///
+/// Followed by `std::uint8_t data[]`, to the message's end.
+struct alignas(8) AudioFrameHeader {
+    /// When the first sample was taken, CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Samples of each channel: count.
+    std::uint64_t samples;
+    /// Samples of each channel in a second: hertz.
+    std::uint32_t sample_rate;
+    /// Channels: count.
+    std::uint16_t channels;
+    /// Type of a sample, the code of a `DType`: no unit.
+    std::uint8_t dtype;
+    /// 0: no unit.
+    std::uint8_t _reserved0;
+    /// The frame of the microphone: no unit.
+    char frame_id[32];
+    /// 0: no unit.
+    std::uint64_t _reserved1;
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0xe3a0c04004dae366u, 0xbc67d772e87c199bu};
+};
+static_assert(sizeof(AudioFrameHeader) == 64, "size of AudioFrameHeader");
+static_assert(alignof(AudioFrameHeader) == 8, "alignment of AudioFrameHeader");
+static_assert(std::is_trivially_copyable_v<AudioFrameHeader> && std::is_standard_layout_v<AudioFrameHeader>);
+static_assert(offsetof(AudioFrameHeader, timestamp_ns) == 0);
+static_assert(offsetof(AudioFrameHeader, samples) == 8);
+static_assert(offsetof(AudioFrameHeader, sample_rate) == 16);
+static_assert(offsetof(AudioFrameHeader, channels) == 20);
+static_assert(offsetof(AudioFrameHeader, dtype) == 22);
+static_assert(offsetof(AudioFrameHeader, _reserved0) == 23);
+static_assert(offsetof(AudioFrameHeader, frame_id) == 24);
+static_assert(offsetof(AudioFrameHeader, _reserved1) == 56);
+
+/// The header of `Bytes`: any data, with a name for what they are.
+///
+/// Followed by `std::uint8_t data[]`, to the message's end.
+struct alignas(8) BytesHeader {
+    /// When they were made, CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Length of the data that follow: bytes.
+    std::uint64_t bytes;
+    /// What the data are, best as a media type such as `application/cbor`: no unit.
+    char format[48];
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x8610491e6d4200e6u, 0xa93c5bfcab91bed2u};
+};
+static_assert(sizeof(BytesHeader) == 64, "size of BytesHeader");
+static_assert(alignof(BytesHeader) == 8, "alignment of BytesHeader");
+static_assert(std::is_trivially_copyable_v<BytesHeader> && std::is_standard_layout_v<BytesHeader>);
+static_assert(offsetof(BytesHeader, timestamp_ns) == 0);
+static_assert(offsetof(BytesHeader, bytes) == 8);
+static_assert(offsetof(BytesHeader, format) == 16);
 
 }  // namespace horus

@@ -356,6 +356,92 @@ LAYOUTS = {
         "offsets": [0, 8, 10, 12, 13, 16],
         "itemsize": 24,
     },
+    "Image": {
+        "names": ["timestamp_ns", "height", "width", "step", "is_bigendian", "_reserved0", "encoding", "frame_id", "_reserved1"],
+        "formats": [("<u8", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("<u1", ()), ("<u1", (3,)), ("S16", ()), ("S32", ()), ("<u8", (7,))],
+        "offsets": [0, 8, 12, 16, 20, 21, 24, 40, 72],
+        "itemsize": 128,
+    },
+    "DepthImage": {
+        "names": ["timestamp_ns", "height", "width", "step", "unit", "range_min", "range_max", "encoding", "frame_id", "_reserved"],
+        "formats": [("<u8", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("<f4", ()), ("<f4", ()), ("<f4", ()), ("S16", ()), ("S32", ()), ("<u8", (6,))],
+        "offsets": [0, 8, 12, 16, 20, 24, 28, 32, 48, 80],
+        "itemsize": 128,
+    },
+    "CompressedImage": {
+        "names": ["timestamp_ns", "bytes", "format", "frame_id", "_reserved"],
+        "formats": [("<u8", ()), ("<u8", ()), ("S64", ()), ("S32", ()), ("<u1", (16,))],
+        "offsets": [0, 8, 16, 80, 112],
+        "itemsize": 128,
+    },
+    "SegmentationMask": {
+        "names": ["timestamp_ns", "height", "width", "step", "class_count", "frame_id", "_reserved"],
+        "formats": [("<u8", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("S32", ()), ("<u8", ())],
+        "offsets": [0, 8, 12, 16, 20, 24, 56],
+        "itemsize": 64,
+    },
+    "PointField": {
+        "names": ["name", "offset", "count", "dtype", "_reserved"],
+        "formats": [("S16", ()), ("<u4", ()), ("<u4", ()), ("<u1", ()), ("<u1", (7,))],
+        "offsets": [0, 16, 20, 24, 25],
+        "itemsize": 32,
+    },
+    "PointCloud": {
+        "names": ["timestamp_ns", "frame_id", "height", "width", "point_step", "row_step", "field_count", "is_bigendian", "is_dense", "_reserved", "fields"],
+        "formats": [("<u8", ()), ("S32", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("<u1", ()), ("<u1", ()), ("<u1", (2,)), ("PointField", (16,))],
+        "offsets": [0, 8, 40, 44, 48, 52, 56, 60, 61, 62, 64],
+        "itemsize": 576,
+    },
+    "Tensor": {
+        "names": ["timestamp_ns", "dtype", "dimensions", "_reserved0", "shape", "strides", "name", "_reserved1"],
+        "formats": [("<u8", ()), ("<u1", ()), ("<u1", ()), ("<u1", (6,)), ("<u8", (8,)), ("<u8", (8,)), ("S32", ()), ("<u1", (16,))],
+        "offsets": [0, 8, 9, 10, 16, 80, 144, 176],
+        "itemsize": 192,
+    },
+    "MapMetaData": {
+        "names": ["map_load_time_ns", "resolution", "width", "height", "_reserved", "origin_position", "origin_orientation"],
+        "formats": [("<u8", ()), ("<f4", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("<f8", (3,)), ("<f8", (4,))],
+        "offsets": [0, 8, 12, 16, 20, 24, 48],
+        "itemsize": 80,
+    },
+    "OccupancyGrid": {
+        "names": ["timestamp_ns", "frame_id", "info", "_reserved"],
+        "formats": [("<u8", ()), ("S32", ()), ("MapMetaData", ()), ("<u8", ())],
+        "offsets": [0, 8, 40, 120],
+        "itemsize": 128,
+    },
+    "CostMap": {
+        "names": ["timestamp_ns", "frame_id", "info", "layer", "_reserved"],
+        "formats": [("<u8", ()), ("S32", ()), ("MapMetaData", ()), ("S32", ()), ("<u8", (5,))],
+        "offsets": [0, 8, 40, 120, 152],
+        "itemsize": 192,
+    },
+    "AudioFrame": {
+        "names": ["timestamp_ns", "samples", "sample_rate", "channels", "dtype", "_reserved0", "frame_id", "_reserved1"],
+        "formats": [("<u8", ()), ("<u8", ()), ("<u4", ()), ("<u2", ()), ("<u1", ()), ("<u1", ()), ("S32", ()), ("<u8", ())],
+        "offsets": [0, 8, 16, 20, 22, 23, 24, 56],
+        "itemsize": 64,
+    },
+    "Bytes": {
+        "names": ["timestamp_ns", "bytes", "format"],
+        "formats": [("<u8", ()), ("<u8", ()), ("S48", ())],
+        "offsets": [0, 8, 16],
+        "itemsize": 64,
+    },
+}
+
+# What follows the layout, up to the end of the message.
+TAILS = {
+    "Image": ("data", "<u1"),
+    "DepthImage": ("data", "<u1"),
+    "CompressedImage": ("data", "<u1"),
+    "SegmentationMask": ("data", "<u1"),
+    "PointCloud": ("data", "<u1"),
+    "Tensor": ("data", "<u1"),
+    "OccupancyGrid": ("data", "<i1"),
+    "CostMap": ("data", "<u1"),
+    "AudioFrame": ("data", "<u1"),
+    "Bytes": ("data", "<u1"),
 }
 
 HASHES = {
@@ -418,6 +504,18 @@ HASHES = {
     "TimeReference": 0xfe87fa87ea7631685a2baa29aaebdbc1,
     "JoystickInput": 0x4164a31930fa5e47134a57bcbd3c1d08,
     "KeyboardInput": 0x0179e3d391d7165e46ee9aadce974f28,
+    "Image": 0x22b8835e6c7aadb9462af78c7539b9bf,
+    "DepthImage": 0xaa2395cedaf53127fbf738c539ae75da,
+    "CompressedImage": 0x4e29072dcb6eedc20a2f1fe39810c21f,
+    "SegmentationMask": 0x603e3871881495d1b6a8799b03a4336d,
+    "PointField": 0x0d6278f00c682511442a98c1eac19115,
+    "PointCloud": 0xb393948ce9737c832909928b0cd58f85,
+    "Tensor": 0x6c65a2ac2cb67a4521a0cbb9714ffc15,
+    "MapMetaData": 0x4dcaa78dfb51f6e84a7861db5480d9e8,
+    "OccupancyGrid": 0x87c1623137dcb677ac2dffbc685137ae,
+    "CostMap": 0x9d214cbf5660bf3c8101cfb423dbe49f,
+    "AudioFrame": 0xe3a0c04004dae366bc67d772e87c199b,
+    "Bytes": 0x8610491e6d4200e6a93c5bfcab91bed2,
 }
 
 

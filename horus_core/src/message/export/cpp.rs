@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::super::{Field, FieldKind, Primitive, Schema};
-use super::{lengths, relinked};
+use super::super::{Field, FieldKind, Primitive, Schema, Tail};
+use super::{lengths, relinked, struct_name};
 
 const HEAD: &str = "\
 // @generated from the table of fields in horus_core/src/message/. C++17.
@@ -40,9 +40,13 @@ pub fn cpp(messages: &[&Schema]) -> String {
 }
 
 fn message(out: &mut String, schema: &Schema) {
-    let Schema { name, size, align, .. } = schema;
+    let (Schema { size, align, tail, .. }, name) = (schema, struct_name(schema));
     out.push('\n');
     comment(out, "", &schema.doc_text());
+    if let Some(Tail { name, primitive }) = tail {
+        let primitive = number(*primitive);
+        comment(out, "", &format!("\nFollowed by `{primitive} {name}[]`, to the message's end."));
+    }
     push(out, format_args!("struct alignas({align}) {name} {{\n"));
     for field in schema.fields {
         comment(out, "    ", &field.doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
@@ -51,7 +55,7 @@ fn message(out: &mut String, schema: &Schema) {
     }
     let hash = schema.hash();
     let (high, low) = ((hash >> 64) as u64, hash as u64);
-    out.push_str("    /// Of the canonical schema text.\n");
+    out.push_str("    /// Of the canonical schema text of the whole message.\n");
     push(
         out,
         format_args!(
@@ -79,19 +83,23 @@ const fn kind(field: &Field) -> &'static str {
     match field.kind {
         FieldKind::Message(schema) => schema.name,
         FieldKind::Text(_) => "char",
-        FieldKind::Primitive(primitive) => match primitive {
-            Primitive::U8 => "std::uint8_t",
-            Primitive::U16 => "std::uint16_t",
-            Primitive::U32 => "std::uint32_t",
-            Primitive::U64 => "std::uint64_t",
-            Primitive::I8 => "std::int8_t",
-            Primitive::I16 => "std::int16_t",
-            Primitive::I32 => "std::int32_t",
-            Primitive::I64 => "std::int64_t",
-            Primitive::F32 => "float",
-            Primitive::F64 => "double",
-            Primitive::Char => "char",
-        },
+        FieldKind::Primitive(primitive) => number(primitive),
+    }
+}
+
+const fn number(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::U8 => "std::uint8_t",
+        Primitive::U16 => "std::uint16_t",
+        Primitive::U32 => "std::uint32_t",
+        Primitive::U64 => "std::uint64_t",
+        Primitive::I8 => "std::int8_t",
+        Primitive::I16 => "std::int16_t",
+        Primitive::I32 => "std::int32_t",
+        Primitive::I64 => "std::int64_t",
+        Primitive::F32 => "float",
+        Primitive::F64 => "double",
+        Primitive::Char => "char",
     }
 }
 

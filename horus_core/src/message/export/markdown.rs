@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::{Domain, Field, FieldKind, Schema};
+use super::super::{Domain, Field, FieldKind, Schema, Tail};
 use super::{element, lengths, relinked};
 
 const HEAD: &str = "\
@@ -50,7 +50,15 @@ fn message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> String + Co
     let doc = relinked(&schema.doc_text(), link);
     let (name, size) = (schema.name, schema.size);
     push(out, format_args!("\n### {name}\n\n{}\n\n", doc.trim_end()));
-    push(out, format_args!("{size} bytes, alignment {}.\n\n", schema.align));
+    match schema.tail {
+        None => push(out, format_args!("{size} bytes, alignment {}.\n\n", schema.align)),
+        Some(Tail { name, .. }) => push(
+            out,
+            format_args!(
+                "A header of {size} bytes, then `{name}` up to the end of the message.\n\n"
+            ),
+        ),
+    }
     out.push_str("| offset | field | type | unit | meaning |\n|---:|---|---|---|---|\n");
     for field in schema.fields {
         let Field { name, offset, .. } = field;
@@ -63,6 +71,13 @@ fn message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> String + Co
         };
         let (unit, meaning) = (field.unit(), relinked(&field.meaning(), link));
         push(out, format_args!("| {offset} | `{name}` | {kind} | {unit} | {meaning} |\n"));
+    }
+    if let Some(Tail { name, primitive }) = schema.tail {
+        let kind = primitive.name();
+        push(
+            out,
+            format_args!("| {size} | `{name}` | `{kind}[…]` |  | What the header describes |\n"),
+        );
     }
 }
 

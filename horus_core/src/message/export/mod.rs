@@ -28,6 +28,12 @@ pub fn hashes(messages: &[&Schema]) -> String {
     text
 }
 
+/// What the struct of the fields is called: of a message with a tail they are only the header.
+fn struct_name(schema: &Schema) -> String {
+    let suffix = if schema.tail.is_some() { "Header" } else { "" };
+    format!("{}{suffix}", schema.name)
+}
+
 /// The lengths of the arrays that a field consists of, outermost first: `[16, 32]` for 16 texts of
 /// 32 bytes.
 fn lengths(field: &Field) -> Vec<usize> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::{Field, FieldKind, Primitive, Schema};
+use super::super::{Field, FieldKind, Primitive, Schema, Tail};
 
 const HEAD: &str = "\
 # @generated from the table of fields in horus_core/src/message/.
@@ -10,7 +10,7 @@ const HEAD: &str = "\
 
 ";
 
-const TAIL: &str = r#"
+const FOOT: &str = r#"
 
 def dtype(name):
     """The numpy dtype of the message called `name`."""
@@ -24,7 +24,7 @@ def dtype(name):
 "#;
 
 /// A Python module: `LAYOUTS`, a dictionary from names to `names`, `formats`, `offsets` and
-/// `itemsize` as `numpy.dtype` takes them, `HASHES`, and `dtype(name)`.
+/// `itemsize` as `numpy.dtype` takes them, `TAILS`, `HASHES`, and `dtype(name)`.
 ///
 /// A format is a pair of type and shape; the type of a message inside another is its name.
 #[must_use]
@@ -34,11 +34,18 @@ pub fn numpy(messages: &[&Schema]) -> String {
     for schema in messages {
         layout(&mut out, schema);
     }
+    out.push_str("}\n\n# What follows the layout, up to the end of the message.\nTAILS = {\n");
+    for schema in messages {
+        if let Some(Tail { name, primitive }) = schema.tail {
+            let kind = number(primitive);
+            push(&mut out, format_args!("    \"{}\": (\"{name}\", \"{kind}\"),\n", schema.name));
+        }
+    }
     out.push_str("}\n\nHASHES = {\n");
     for schema in messages {
         push(&mut out, format_args!("    \"{}\": 0x{:032x},\n", schema.name, schema.hash()));
     }
-    out + "}\n" + TAIL
+    out + "}\n" + FOOT
 }
 
 fn layout(out: &mut String, schema: &Schema) {
@@ -63,6 +70,10 @@ fn kind(field: &Field) -> String {
         FieldKind::Text(bytes) => return format!("S{bytes}"),
         FieldKind::Primitive(primitive) => primitive,
     };
+    number(primitive)
+}
+
+fn number(primitive: Primitive) -> String {
     let letter = match primitive {
         Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64 => 'u',
         Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64 => 'i',

@@ -4,7 +4,7 @@ use super::{Framed, Header};
 use crate::message::{Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
-    /// The fixed part of [`Bytes`].
+    /// The header of [`Bytes`]: any data, with a name for what they are.
     #[derive(Default)]
     pub struct BytesHeader {
         /// When they were made, CLOCK_REALTIME: nanoseconds.

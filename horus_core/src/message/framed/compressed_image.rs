@@ -4,7 +4,8 @@ use super::{Framed, Header};
 use crate::message::{FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
-    /// The fixed part of a [`CompressedImage`].
+    /// The header of a [`CompressedImage`], after `sensor_msgs/CompressedImage`: the output of a
+    /// codec.
     #[derive(Default)]
     pub struct CompressedImageHeader {
         /// When the exposure began, CLOCK_REALTIME: nanoseconds.

@@ -4,7 +4,8 @@ use super::{Encoding, Framed, Header, Raster};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
-    /// The fixed part of a [`DepthImage`].
+    /// The header of a [`DepthImage`], as REP-118 describes them: rows of depths along the optical
+    /// axis, the top one first.
     #[derive(Default)]
     pub struct DepthImageHeader {
         /// When the exposure began, CLOCK_REALTIME: nanoseconds.

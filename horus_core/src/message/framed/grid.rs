@@ -63,7 +63,8 @@ impl Default for MapMetaData {
 }
 
 crate::message! {
-    /// The fixed part of an [`OccupancyGrid`].
+    /// The header of an [`OccupancyGrid`], after `nav_msgs/OccupancyGrid`: a byte for each cell, 0 to
+    /// 100 in percent, −1 if unknown, along x first.
     #[derive(Default)]
     pub struct OccupancyGridHeader {
         /// When the content held, CLOCK_REALTIME: nanoseconds.
@@ -79,7 +80,8 @@ crate::message! {
 layout! { OccupancyGridHeader = 128 { timestamp_ns: 0, frame_id: 8, info: 40, _reserved: 120 } }
 
 crate::message! {
-    /// The fixed part of a [`CostMap`].
+    /// The header of a [`CostMap`], after `nav2_msgs/Costmap`: a byte for each cell, 0 to 252, 253
+    /// and 254 near and in obstacles, 255 if unknown, along x first.
     #[derive(Default)]
     pub struct CostMapHeader {
         /// When the content held, CLOCK_REALTIME: nanoseconds.

@@ -4,7 +4,7 @@ use super::{Encoding, Framed, Header, Raster};
 use crate::message::{FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
-    /// The fixed part of an [`Image`].
+    /// The header of an [`Image`], after `sensor_msgs/Image`: rows of pixels, the top one first.
     #[derive(Default)]
     pub struct ImageHeader {
         /// When the exposure began, CLOCK_REALTIME: nanoseconds.

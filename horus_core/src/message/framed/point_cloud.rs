@@ -25,7 +25,8 @@ crate::message! {
 layout! { PointField = 32 { name: 0, offset: 16, count: 20, dtype: 24, _reserved: 25 } }
 
 crate::message! {
-    /// The fixed part of a [`PointCloud`].
+    /// The header of a [`PointCloud`], after `sensor_msgs/PointCloud2`: points that have the fields
+    /// described here.
     pub struct PointCloudHeader {
         /// When it was measured, CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,

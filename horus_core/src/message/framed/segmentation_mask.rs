@@ -4,7 +4,8 @@ use super::{Framed, Header, Raster};
 use crate::message::{FrameId, Primitive, Tail, timestamp_now_ns};
 
 crate::message! {
-    /// The fixed part of a [`SegmentationMask`].
+    /// The header of a [`SegmentationMask`]: rows of numbers of classes, a byte for each pixel, the
+    /// top one first.
     #[derive(Default)]
     pub struct SegmentationMaskHeader {
         /// When the image was taken that this is about, CLOCK_REALTIME: nanoseconds.

@@ -9,7 +9,8 @@ use crate::message::{
 pub const TENSOR_DIMENSIONS_MAX: usize = 8;
 
 crate::message! {
-    /// The fixed part of a [`Tensor`].
+    /// The header of a [`Tensor`], with what `DLTensor` of DLPack says: numbers in up to eight
+    /// dimensions.
     pub struct TensorHeader {
         /// When the data were measured or computed, CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
