@@ -142,7 +142,7 @@ fn errors_name_the_path_and_what_was_found_and_wanted() {
         ("legs[1].torque", Value::from([1, 2, 3]), "'legs[1].torque' has 4 elements, not 3"),
         (
             "legs[1]",
-            Value::from([("torque", Value::from([1, 2, 3, 40_000]))]),
+            Value::from([("torque", Value::from([5, 6, 7, 40_000]))]),
             "'legs[1].torque[3]' is an i16, which cannot hold integer 40000",
         ),
         (
@@ -163,9 +163,41 @@ fn errors_name_the_path_and_what_was_found_and_wanted() {
     }
     let error = layout.decode(&before[1..]).unwrap_err();
     let wanted = before.len();
-    assert_eq!(error, FieldError::Length { found: wanted - 1, wanted });
+    assert_eq!(error, FieldError::Length { found: wanted - 1, wanted, element_bytes: None });
     let error = layout.encode(&Value::from([("pose", Value::from([("z", 1)]))])).unwrap_err();
     assert_eq!(error.to_string(), "'pose.z': there is no field 'z'");
+}
+
+/// The last numbers that fit, and the first that do not.
+#[test]
+fn integers_are_accepted_up_to_the_edges_of_their_type() {
+    let rows: [(&str, i128, i128); 8] = [
+        ("u8", 0, u8::MAX.into()),
+        ("u16", 0, u16::MAX.into()),
+        ("u32", 0, u32::MAX.into()),
+        ("u64", 0, u64::MAX.into()),
+        ("i8", i8::MIN.into(), i8::MAX.into()),
+        ("i16", i16::MIN.into(), i16::MAX.into()),
+        ("i32", i32::MIN.into(), i32::MAX.into()),
+        ("i64", i64::MIN.into(), i64::MAX.into()),
+    ];
+    let value = |number: i128| match i64::try_from(number) {
+        Ok(number) => Some(Value::Int(number)),
+        Err(_) => u64::try_from(number).ok().map(Value::UInt),
+    };
+    for (name, least, most) in rows {
+        let text = format!("horus schema 1\nmessage M\nsize 8\nalign 8\nfield a {name} 0 1\n");
+        let layout = layout(&text);
+        let mut bytes = vec![0; 8];
+        for number in [least, most].into_iter().filter_map(value) {
+            layout.set(&mut bytes, "a", &number).unwrap();
+            assert_eq!(layout.get(&bytes, "a"), Ok(number), "{name}");
+        }
+        for number in [least - 1, most + 1].into_iter().filter_map(value) {
+            let error = layout.set(&mut bytes, "a", &number).unwrap_err();
+            assert!(matches!(error, FieldError::Range { .. }), "{name}: {error}");
+        }
+    }
 }
 
 /// Random bytes, of which floats may be NaN of any kind, and texts no text.
@@ -283,7 +315,10 @@ fn the_data_at_the_end_are_as_many_as_there_are() {
     let error = singles.set(&mut bytes, "data", &Value::from([1.0])).unwrap_err();
     assert_eq!(error.to_string(), "'data' has 2 elements, not 1");
     let error = singles.decode(&[0; 58]).unwrap_err();
-    assert_eq!(error, FieldError::Length { found: 58, wanted: 56 });
+    assert_eq!(
+        error.to_string(),
+        "a message of 58 bytes, the schema wants 56 and any number of elements of 4"
+    );
     assert_eq!(
         singles.get(&bytes, "linear.data").unwrap_err(),
         FieldError::NoSuchField { path: "linear.data".to_owned(), name: "data".to_owned() }
