@@ -374,8 +374,8 @@ impl From<HeaderError> for WriteError {
 /// The data cannot be seen as what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{bytes} bytes of data at a multiple of {found_align} are no array of {wanted}, of {size} bytes \
-     at multiples of {align}"
+    "{bytes} bytes of data at a multiple of {found_align} are no array of {wanted}, of {size} \
+     bytes at multiples of {align}"
 )]
 #[non_exhaustive]
 pub struct ViewError {

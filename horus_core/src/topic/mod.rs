@@ -11,6 +11,7 @@ mod qos;
 mod recv_future;
 mod stats;
 mod subscriber;
+mod untyped;
 mod wait_set;
 
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub use qos::Qos;
 pub use recv_future::RecvFuture;
 pub use stats::Stats;
 pub use subscriber::{Iter, Subscriber, TryIter};
+pub use untyped::{UntypedPublisher, UntypedSchema, UntypedSubscriber};
 pub use wait_set::{Key, Ready, Reason, WaitSet};
 
 use crate::error::{BorrowError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError};

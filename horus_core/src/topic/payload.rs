@@ -15,7 +15,7 @@ use crate::message::{FieldKind, Message, Primitive};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be carried by a topic",
     label = "neither plain data of a fixed size nor something that is encoded",
-    note = "declare plain data as `horus_core::message! {{ pub struct Name {{ pub field: f64 }} }}`",
+    note = "declare plain data as `horus_core::message! {{ pub struct Name {{ pub x: f64 }} }}`",
     note = "carry anything that implements serde's traits as `Serde<{Self}>`",
     note = "carry any mixture of values as `Value`, and plain bytes as `Bytes`"
 )]

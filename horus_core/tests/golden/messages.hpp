@@ -2014,8 +2014,8 @@ static_assert(offsetof(MapMetaData, _reserved) == 20);
 static_assert(offsetof(MapMetaData, origin_position) == 24);
 static_assert(offsetof(MapMetaData, origin_orientation) == 48);
 
-/// The header of an `OccupancyGrid`, after `nav_msgs/OccupancyGrid`: a byte for each cell, 0 to
-/// 100 in percent, −1 if unknown, along x first.
+/// The header of an `OccupancyGrid`, after `nav_msgs/OccupancyGrid`: a byte for each cell, 0
+/// to 100 in percent, −1 if unknown, along x first.
 ///
 /// Followed by `std::int8_t data[]`, to the message's end.
 struct alignas(8) OccupancyGridHeader {
@@ -2065,8 +2065,8 @@ static_assert(offsetof(CostMapHeader, info) == 40);
 static_assert(offsetof(CostMapHeader, layer) == 120);
 static_assert(offsetof(CostMapHeader, _reserved) == 152);
 
-/// The header of an `AudioFrame`: samples that are not compressed, those of all channels at one
-/// time side by side.
+/// The header of an `AudioFrame`: samples that are not compressed, those of all channels at
+/// one time side by side.
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) AudioFrameHeader {

@@ -10,13 +10,14 @@ const HEAD: &str = "\
 
 # Messages
 
-What the standard messages hold, byte by byte. They are plain data, the same in Rust, C++ and Python, little-endian.
-Names, units and axes follow ROS 2 and REP-103; where ROS has the type, the message says which. Offsets and sizes
-are in bytes.
+What the standard messages hold, byte by byte. They are plain data, the same in Rust, C++ and
+Python, little-endian. Names, units and axes follow ROS 2 and REP-103; where ROS has the type, the
+message says which. Offsets and sizes are in bytes.
 
 * `char[N]` is UTF-8 filled up with NUL; if all bytes are used, there is no NUL.
-* A list is an array of a fixed length and a count of the elements that are used, from the first. A count may be
-  larger than the array, if another program made a mistake: then the array is all that there is.
+* A list is an array of a fixed length and a count of the elements that are used, from the first. A
+  count may be larger than the array, if another program made a mistake: then the array is all that
+  there is.
 * Fields called `_reserved` are 0. They are where a compiler would put padding.
 * Covariances are row-major. All zeros means unknown; −1 as the first element, not provided.
 ";

@@ -1,8 +1,8 @@
 //! The table of fields in other languages: a document, C++ and numpy.
 //!
-//! Pure functions from schemas to text. Messages inside others have to come before those, as they do
-//! in [`STANDARD`](super::STANDARD). Linear in the text; for tools and builds, not for robots at
-//! work.
+//! Pure functions from schemas to text. Messages inside others have to come before those, as they
+//! do in [`STANDARD`](super::STANDARD). Linear in the text; for tools and builds, not for robots
+//! at work.
 
 mod cpp;
 mod markdown;

@@ -4,8 +4,8 @@ use super::{Framed, Header};
 use crate::message::{DType, FrameId, Primitive, Tail, timestamp_now_ns};
 
 crate::message! {
-    /// The header of an [`AudioFrame`]: samples that are not compressed, those of all channels at one
-    /// time side by side.
+    /// The header of an [`AudioFrame`]: samples that are not compressed, those of all channels at
+    /// one time side by side.
     #[derive(Default)]
     pub struct AudioFrameHeader {
         /// When the first sample was taken, CLOCK_REALTIME: nanoseconds.

@@ -63,8 +63,8 @@ impl Default for MapMetaData {
 }
 
 crate::message! {
-    /// The header of an [`OccupancyGrid`], after `nav_msgs/OccupancyGrid`: a byte for each cell, 0 to
-    /// 100 in percent, −1 if unknown, along x first.
+    /// The header of an [`OccupancyGrid`], after `nav_msgs/OccupancyGrid`: a byte for each cell, 0
+    /// to 100 in percent, −1 if unknown, along x first.
     #[derive(Default)]
     pub struct OccupancyGridHeader {
         /// When the content held, CLOCK_REALTIME: nanoseconds.

@@ -1,0 +1,88 @@
+//! Topics as a tool sees them that has never heard of their types.
+
+mod private;
+
+use std::time::Duration;
+
+use horus_core::SendError;
+use horus_core::message::{
+    Encoding, Image, ImageHeader, Message, NavPath, STANDARD, Schema, Tensor, Waypoint, Zeroable,
+};
+use horus_core::prelude::*;
+use horus_core::topic::{UntypedPublisher, UntypedSchema, UntypedSubscriber};
+use private::Private;
+
+#[test]
+fn a_tool_prints_and_edits_messages_it_never_saw() {
+    let private = Private::new();
+    let mut paths = private.builder::<NavPath>("path").topic().unwrap();
+    let mut tool = UntypedSubscriber::open(private.namespace(), "path").unwrap();
+    let mut editor = UntypedPublisher::open(private.namespace(), "path").unwrap();
+    let mut path = NavPath { timestamp_ns: 7, count: 2, ..NavPath::zeroed() };
+    path.waypoints[1] = Waypoint { position: [1.0, 2.0, 3.0], ..Waypoint::zeroed() };
+    paths.send(&path).unwrap();
+
+    let bytes = tool.recv_bytes_timeout(Duration::from_secs(9)).unwrap().to_vec();
+    assert_eq!(bytes, bytemuck::bytes_of(&path));
+    let UntypedSchema::Plain { schema, layout } = tool.schema() else { panic!("{tool:?}") };
+    assert_eq!(schema.name, "NavPath");
+    let y = layout.get(&bytes, "waypoints[1].position[1]").unwrap();
+    assert_eq!(y.as_f64(), Some(2.0));
+    let mut edited = bytes.clone();
+    layout.set(&mut edited, "waypoints[1].position[2]", &9.0.into()).unwrap();
+    editor.send_bytes(&edited).unwrap();
+    paths.recv().unwrap();
+    assert_eq!(paths.recv().unwrap().waypoints[1].position, [1.0, 2.0, 9.0]);
+
+    editor.send(&Value::from([("count", 300)])).unwrap();
+    assert_eq!(paths.recv().unwrap().count, 300);
+    for (field, text) in [("speed", "speed"), ("count", "-1")] {
+        let wrong = Value::from([(field, Value::from(-1))]);
+        let error = editor.send(&wrong).unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+    let error = editor.send_bytes(&edited[1..]).unwrap_err();
+    assert!(matches!(error, SendError::Unencodable { .. }), "{error}");
+    edited.push(0);
+    let error = editor.send_bytes(&edited).unwrap_err();
+    assert!(matches!(error, SendError::TooLong { .. }), "{error}");
+}
+
+#[test]
+fn data_and_values_are_seen_too() {
+    let private = Private::new();
+    let mut camera = private.builder::<Image>("camera").publisher().unwrap();
+    let mut tool = UntypedSubscriber::observe(private.namespace(), "camera").unwrap();
+    let mut image = Image::zeroed(ImageHeader::new(2, 1, Encoding::MONO8)).unwrap();
+    image.data_mut().copy_from_slice(&[5, 6]);
+    camera.send(&image).unwrap();
+    let seen = tool.recv().unwrap();
+    assert_eq!(seen.get("width").and_then(Value::as_i64), Some(2));
+    assert_eq!(seen.get("encoding").and_then(Value::as_str), Some("mono8"));
+    assert_eq!(seen.get("data").and_then(Value::as_bytes), Some(&[5, 6][..]));
+
+    let mut anything = private.builder::<Value>("anything").topic().unwrap();
+    let mut tool = UntypedSubscriber::open(private.namespace(), "anything").unwrap();
+    let mut editor = UntypedPublisher::open(private.namespace(), "anything").unwrap();
+    let value = Value::from([("a", Value::from(1)), ("b", "two".into())]);
+    editor.send(&value).unwrap();
+    assert_eq!((anything.recv(), tool.recv()), (Some(value.clone()), Some(value)));
+    editor.send_bytes(&[0xc1]).unwrap();
+    assert!(tool.recv().is_none() && anything.recv().is_none());
+    let stats = tool.stats();
+    assert_eq!((stats.received, stats.malformed, stats.sent), (1, 1, 2), "{stats:?}");
+    assert!(UntypedSubscriber::open(private.namespace(), "nowhere").is_err());
+}
+
+/// Every standard message has a schema text from which its bytes are read and written again.
+#[test]
+fn every_standard_message_describes_itself() {
+    for standard in STANDARD {
+        let layout = Schema::parse(&standard.text()).unwrap().layout().unwrap();
+        let bytes: Vec<_> = (0..standard.size).map(|index| (index % 127) as u8).collect();
+        let value = layout.decode(&bytes).unwrap();
+        assert_eq!(layout.encode(&value).unwrap(), bytes, "{}", standard.name);
+    }
+    assert_eq!(STANDARD.iter().filter(|schema| schema.tail.is_some()).count(), 10);
+    assert_ne!(Tensor::SCHEMA.hash(), CmdVel::HASH);
+}
