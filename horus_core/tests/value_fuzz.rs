@@ -228,7 +228,7 @@ fn any_bytes_are_a_type_of_serde_or_an_error() {
 }
 
 /// Words that texts are made of, some of them hostile.
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 26] = [
     "horus schema 1\n",
     "message M\n",
     "size 8\n",
@@ -242,6 +242,8 @@ const WORDS: [&str; 24] = [
     "tail data f64\n",
     "a.b.c",
     " u8 ",
+    " char ",
+    "field c char 4 4\n",
     " f32 ",
     " 1*1",
     " 2*2",
