@@ -10,7 +10,7 @@ RECORD ?= benchmarks/record/$(or $(CPU),unknown-cpu)/$(shell date +%Y-%m-%d)
 # `make bench BENCH="--features iceoryx2"` measures iceoryx2 as well, for comparison.
 BENCH ?=
 
-.PHONY: help demo test torture lint bench readme tools lint-tools
+.PHONY: help demo test torture lint bench readme tools test-tools lint-tools
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -18,10 +18,10 @@ help: ## lists the targets
 demo: tools ## runs the robot of examples/robot: five processes, one of which is killed
 	$(CARGO) run --release --locked -p robot
 
-test: tools ## runs all tests
+test: test-tools ## runs all tests
 	$(CARGO) test --workspace --locked
 
-torture: tools ## runs the long versions of all tests, then sanitizers; records what was reached
+torture: test-tools ## runs the long versions of all tests, then sanitizers; records what was reached
 	CARGO="$(CARGO)" .ci/torture "$(RECORD)"
 
 lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny, dependencies
@@ -49,6 +49,12 @@ tools:
 	https://rustup.rs" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "error: no C compiler to link with: \
 	apt-get install gcc libc6-dev" >&2; exit 1; }
+
+# What the tests compile and run besides.
+test-tools: tools
+	@command -v c++ >/dev/null || { echo "error: no C++ compiler: apt-get install g++" >&2; exit 1; }
+	@command -v python3 >/dev/null || { echo "error: no python3: apt-get install python3" >&2; \
+	exit 1; }
 
 lint-tools: tools
 	@$(CARGO) fmt --version >/dev/null 2>&1 || { echo "error: no rustfmt: \

@@ -42,3 +42,8 @@ pub mod prelude {
     pub use crate::value::Value;
     pub use crate::{Error, RecvError, RecvTimeoutError, Result, SendError, TopicError, message};
 }
+
+/// Compiles what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
