@@ -5,6 +5,7 @@ mod noise;
 mod shapes;
 mod values;
 
+#[cfg(feature = "serde")]
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
