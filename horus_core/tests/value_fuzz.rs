@@ -5,6 +5,7 @@ mod noise;
 mod shapes;
 mod values;
 
+#[cfg(feature = "serde")]
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -288,6 +289,9 @@ fn schema_text(rng: &mut Rng) -> String {
 
 /// A path that is or nearly is one of a field.
 fn path(rng: &mut Rng, schema: &horus_core::message::ParsedSchema) -> String {
+    if schema.fields.is_empty() {
+        return "data[1]".to_owned();
+    }
     let field = &schema.fields[rng.below(schema.fields.len())];
     let mut path = String::new();
     for name in field.path.split('.') {
