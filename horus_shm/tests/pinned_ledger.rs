@@ -230,6 +230,7 @@ impl Holder {
             let patience = Patience::of(Duration::from_millis(20));
             if let Some(message) = self.consumer.recv_until(patience) {
                 self.account.take(&message);
+                idle = 0;
             }
         }
     }

@@ -160,6 +160,10 @@ fn end_at_random(role: &str, signals: &[i32], lives: u64, check: impl Fn(i32, &m
     let mut left = 0;
     for life in 0..lives {
         for &signal in signals {
+            // WHY: whoever starts this in the background of a script has it ignored, and a child
+            // inherits that.
+            // SAFETY: the default action is no handler.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
             let mut child = Child::spawn(role, dir.path());
             // Every other one may be told while it still starts.
             if role == "obeys" || life % 2 == 0 {
