@@ -9,6 +9,9 @@
 //! [`Publisher`](topic::Publisher), a [`Subscriber`](topic::Subscriber), or both in one
 //! [`Topic`](topic::Topic).
 //!
+//! A *value* is data whose type is known only when the program runs: see [`value`]; and
+//! [`Layout`](message::Layout) shows any message as one, from its schema text.
+//!
 //! A *channel* carries messages of any type between the threads of one process: see [`channel`].
 
 // WHY: `message!` holds the one exception, an `unsafe impl` that its own compile-time checks prove.

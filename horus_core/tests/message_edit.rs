@@ -6,8 +6,8 @@ mod shapes;
 
 use heap::peak;
 use horus_core::message::{
-    CmdVel, FieldError, Imu, JointCommand, LaserScan, Layout, LayoutError, Message, Odometry,
-    ParsedSchema, Pose2D, Primitive, Schema, Tail, Twist,
+    CmdVel, FieldError, Image, Layout, LayoutError, Message, OccupancyGrid, ParsedSchema,
+    PointCloud, Pose2D, Primitive, STANDARD, Schema, Tail, Tensor, Text, Twist,
 };
 use horus_core::value::{TypedArray, Value};
 use noise::{Case, Rng, seeds};
@@ -142,7 +142,7 @@ fn errors_name_the_path_and_what_was_found_and_wanted() {
         ("legs[1].torque", Value::from([1, 2, 3]), "'legs[1].torque' has 4 elements, not 3"),
         (
             "legs[1]",
-            Value::from([("torque", Value::from([1, 2, 3, 40_000]))]),
+            Value::from([("torque", Value::from([5, 6, 7, 40_000]))]),
             "'legs[1].torque[3]' is an i16, which cannot hold integer 40000",
         ),
         (
@@ -163,36 +163,106 @@ fn errors_name_the_path_and_what_was_found_and_wanted() {
     }
     let error = layout.decode(&before[1..]).unwrap_err();
     let wanted = before.len();
-    assert_eq!(error, FieldError::Length { found: wanted - 1, wanted });
+    assert_eq!(error, FieldError::Length { found: wanted - 1, wanted, element_bytes: None });
     let error = layout.encode(&Value::from([("pose", Value::from([("z", 1)]))])).unwrap_err();
     assert_eq!(error.to_string(), "'pose.z': there is no field 'z'");
 }
 
-/// Random bytes, of which floats may be NaN of any kind.
+/// The last numbers that fit, and the first that do not.
+#[test]
+fn integers_are_accepted_up_to_the_edges_of_their_type() {
+    let rows: [(&str, i128, i128); 8] = [
+        ("u8", 0, u8::MAX.into()),
+        ("u16", 0, u16::MAX.into()),
+        ("u32", 0, u32::MAX.into()),
+        ("u64", 0, u64::MAX.into()),
+        ("i8", i8::MIN.into(), i8::MAX.into()),
+        ("i16", i16::MIN.into(), i16::MAX.into()),
+        ("i32", i32::MIN.into(), i32::MAX.into()),
+        ("i64", i64::MIN.into(), i64::MAX.into()),
+    ];
+    let value = |number: i128| match i64::try_from(number) {
+        Ok(number) => Some(Value::Int(number)),
+        Err(_) => u64::try_from(number).ok().map(Value::UInt),
+    };
+    for (name, least, most) in rows {
+        let text = format!("horus schema 1\nmessage M\nsize 8\nalign 8\nfield a {name} 0 1\n");
+        let layout = layout(&text);
+        let mut bytes = vec![0; 8];
+        for number in [least, most].into_iter().filter_map(value) {
+            layout.set(&mut bytes, "a", &number).unwrap();
+            assert_eq!(layout.get(&bytes, "a"), Ok(number), "{name}");
+        }
+        for number in [least - 1, most + 1].into_iter().filter_map(value) {
+            let error = layout.set(&mut bytes, "a", &number).unwrap_err();
+            assert!(matches!(error, FieldError::Range { .. }), "{name}: {error}");
+        }
+    }
+}
+
+/// Random bytes, of which floats may be NaN of any kind, and texts no text.
 #[test]
 fn the_messages_of_this_repository_come_back_bit_for_bit() {
-    let schemas = [
-        CmdVel::SCHEMA,
-        Twist::SCHEMA,
-        Pose2D::SCHEMA,
-        Odometry::SCHEMA,
-        Imu::SCHEMA,
-        LaserScan::SCHEMA,
-        JointCommand::SCHEMA,
-        Walker::SCHEMA,
-    ];
-    for schema in schemas {
+    let framed = [Image::SCHEMA, PointCloud::SCHEMA, Tensor::SCHEMA, OccupancyGrid::SCHEMA];
+    let schemas = STANDARD.iter().copied().copied().chain(framed);
+    for schema in schemas.chain([Walker::SCHEMA]) {
         let layout = layout(&schema.text());
-        for seed in seeds(20) {
+        let tail_bytes = if schema.tail.is_some() { 24 } else { 0 };
+        for seed in seeds(10) {
             let _case = Case(seed);
             let rng = &mut Rng(seed);
-            let bytes: Vec<u8> = (0..schema.size).map(|_| rng.below(256) as u8).collect();
-            let value = layout.decode(&bytes).unwrap();
+            let random = (0..schema.size + tail_bytes).map(|_| rng.below(256) as u8);
+            let bytes: Vec<u8> = random.collect();
+            let (value, heap) = peak(|| layout.decode(&bytes).unwrap());
+            assert!(heap < 100 * bytes.len() + 1000, "{heap} bytes for {}", schema.name);
             assert_eq!(layout.encode(&value).unwrap(), bytes, "{}", schema.name);
             let sent = Value::decode(&value.to_msgpack().unwrap()).unwrap();
             assert_eq!(layout.encode(&sent).unwrap(), bytes, "{}, over MessagePack", schema.name);
         }
     }
+}
+
+horus_core::message! {
+    /// A thing with names.
+    pub struct Named {
+        /// Its name.
+        pub name: Text<8>,
+        /// Other names.
+        pub others: [Text<4>; 2],
+    }
+}
+
+#[test]
+fn texts_are_strings_and_what_is_no_text_is_bytes() {
+    let layout = layout(&Named::SCHEMA.text());
+    let mut bytes = b"robot\0\0\0ab\0\0\xff\0\0c".to_vec();
+    let value = layout.decode(&bytes).unwrap();
+    let wanted = r#"{"name": "robot", "others": ["ab", b"\xff\x00\x00c"]}"#;
+    assert_eq!(value.to_string(), wanted);
+    assert_eq!(layout.encode(&value).unwrap(), bytes);
+
+    layout.set(&mut bytes, "name", &"Größe".into()).unwrap();
+    layout.set(&mut bytes, "others[1]", &"".into()).unwrap();
+    assert_eq!(bytes, b"Gr\xc3\xb6\xc3\x9fe\0ab\0\0\0\0\0\0");
+    for (path, value, wanted) in [
+        (
+            "others[0]",
+            "abcde",
+            "'others[0]' is a text of 4 bytes, which cannot hold string of 5 bytes",
+        ),
+        (
+            "others[0]",
+            "a\0b",
+            "'others[0]' is a text of 4 bytes, which cannot hold string of 3 bytes",
+        ),
+    ] {
+        let error = layout.set(&mut bytes, path, &value.into()).unwrap_err();
+        assert_eq!(error.to_string(), wanted);
+    }
+    let error = layout.set(&mut bytes, "name", &1.into()).unwrap_err();
+    assert_eq!(error.to_string(), "'name' is a text of 8 bytes, not integer 1");
+    let error = layout.get(&bytes, "name[0]").unwrap_err();
+    assert_eq!(error.to_string(), "'name[0]': an index into what is not an array");
 }
 
 /// Singles have NaN of which a conversion to double precision makes others.
@@ -245,7 +315,10 @@ fn the_data_at_the_end_are_as_many_as_there_are() {
     let error = singles.set(&mut bytes, "data", &Value::from([1.0])).unwrap_err();
     assert_eq!(error.to_string(), "'data' has 2 elements, not 1");
     let error = singles.decode(&[0; 58]).unwrap_err();
-    assert_eq!(error, FieldError::Length { found: 58, wanted: 56 });
+    assert_eq!(
+        error.to_string(),
+        "a message of 58 bytes, the schema wants 56 and any number of elements of 4"
+    );
     assert_eq!(
         singles.get(&bytes, "linear.data").unwrap_err(),
         FieldError::NoSuchField { path: "linear.data".to_owned(), name: "data".to_owned() }

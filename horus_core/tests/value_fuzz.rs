@@ -5,6 +5,7 @@ mod noise;
 mod shapes;
 mod values;
 
+#[cfg(feature = "serde")]
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -228,7 +229,7 @@ fn any_bytes_are_a_type_of_serde_or_an_error() {
 }
 
 /// Words that texts are made of, some of them hostile.
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 26] = [
     "horus schema 1\n",
     "message M\n",
     "size 8\n",
@@ -242,6 +243,8 @@ const WORDS: [&str; 24] = [
     "tail data f64\n",
     "a.b.c",
     " u8 ",
+    " char ",
+    "field c char 4 4\n",
     " f32 ",
     " 1*1",
     " 2*2",
@@ -286,6 +289,9 @@ fn schema_text(rng: &mut Rng) -> String {
 
 /// A path that is or nearly is one of a field.
 fn path(rng: &mut Rng, schema: &horus_core::message::ParsedSchema) -> String {
+    if schema.fields.is_empty() {
+        return "data[1]".to_owned();
+    }
     let field = &schema.fields[rng.below(schema.fields.len())];
     let mut path = String::new();
     for name in field.path.split('.') {

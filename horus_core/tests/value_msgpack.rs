@@ -232,7 +232,9 @@ fn memory_is_bounded_by_the_length_of_the_input() {
     let scalar = [0xd5 + 1, 0x48, DType::U16.code(), 0, 1, 2];
     let scalars = [&[0xdc, 0x40, 0x00][..], &scalar.repeat(0x4000)].concat();
     let mut worst: f64 = 0.0;
-    for bytes in [claims, pairs, nils, ones, empty, scalars] {
+    // A typed array that takes the bytes of those that are announced behind it.
+    let greedy = hex("82 83 c7 06 48 06 00 6c 3b 7e 11");
+    for bytes in [claims, pairs, nils, ones, empty, scalars, greedy] {
         let (decoded, heap) = peak(|| Value::decode(&bytes));
         worst = worst.max(heap as f64 / bytes.len() as f64);
         assert!(heap <= DECODED_BYTES_PER_BYTE * bytes.len(), "{heap} for {}", bytes.len());

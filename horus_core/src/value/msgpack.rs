@@ -211,8 +211,8 @@ struct Reader<'a> {
     at: usize,
     /// Values that are still due: those of all arrays and maps that have begun, and the outermost.
     ///
-    /// Each takes a byte at least, so while `due` is at most what is left, no more values can have
-    /// been announced than the input has bytes, and what is allocated for them is bounded by it.
+    /// Each takes a byte at least. While no value takes bytes that are due to others, no more
+    /// are announced than the input has bytes, and what is allocated for them is bounded by it.
     due: usize,
 }
 
@@ -233,11 +233,12 @@ impl<'a> Reader<'a> {
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
-        let end = self.at.checked_add(count).filter(|end| *end <= self.bytes.len());
-        let end =
-            end.ok_or(DecodeError::Truncated { at: self.at, wanted: count, left: self.left() })?;
-        let taken = &self.bytes[self.at..end];
-        self.at = end;
+        let wanted = count.saturating_add(self.due);
+        if wanted > self.left() {
+            return Err(DecodeError::Truncated { at: self.at, wanted, left: self.left() });
+        }
+        let taken = &self.bytes[self.at..][..count];
+        self.at += count;
         Ok(taken)
     }
 
@@ -283,8 +284,8 @@ impl<'a> Reader<'a> {
     /// The next value, of an array or map only its length.
     fn token(&mut self) -> Result<Token<'a>, DecodeError> {
         let at = self.at;
-        let [first] = self.number()?;
         self.due = self.due.saturating_sub(1);
+        let [first] = self.number()?;
         Ok(match Marker::from_u8(first) {
             Marker::Null => Token::Nil,
             Marker::Reserved => return Err(DecodeError::Reserved { at }),

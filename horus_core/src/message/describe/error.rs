@@ -31,12 +31,14 @@ pub enum LayoutError {
 #[non_exhaustive]
 pub enum FieldError {
     /// The message is not of this schema.
-    #[error("a message of {found} bytes, the schema wants {wanted}, and whole elements after them")]
+    #[error("a message of {found} bytes, the schema wants {wanted}{}", elements(*element_bytes))]
     Length {
         /// Bytes of the message.
         found: usize,
         /// Bytes in front of the data at the end.
         wanted: usize,
+        /// Bytes of an element of the data at the end, if there are such.
+        element_bytes: Option<usize>,
     },
     /// The message would be too long.
     #[error("a message of {bytes} bytes, at most {most} are allocated")]
@@ -106,6 +108,10 @@ pub enum FieldError {
         /// How many there are.
         wanted: usize,
     },
+}
+
+fn elements(bytes: Option<usize>) -> String {
+    bytes.map(|bytes| format!(" and any number of elements of {bytes}")).unwrap_or_default()
 }
 
 /// A value in an error: in a few words, however long it is.

@@ -1,16 +1,4 @@
 //! Messages that this program was not compiled with: read and edited by their schema text.
-//!
-//! A [`Layout`] is made of the schema text that a topic carries. It shows a message as a [`Value`],
-//! makes a message of one, and reads and writes single fields by their paths. Texts and messages
-//! may come from anybody: work and memory are bounded by the bytes of the message.
-//!
-//! | in the message | as a value |
-//! |---|---|
-//! | a number | an integer or a float |
-//! | numbers side by side | a typed array of one dimension |
-//! | a message | a map with the names of its fields |
-//! | messages side by side | an array of maps |
-//! | the data at the end | a typed array; of `u8`, bytes |
 
 mod error;
 mod read;
@@ -24,8 +12,8 @@ use crate::value::Value;
 use crate::value::path::{Step, steps};
 use tree::{Kind, Node, Numbers, Part};
 
-/// The most bytes of heap that [`Layout::decode`] takes for each byte of the message, beyond a few
-/// kilobytes.
+/// The most bytes of heap that [`Layout::decode`] takes for each byte of the message, beyond 120
+/// KiB. Usual messages take less than 50.
 pub const DESCRIBED_BYTES_PER_BYTE: usize = 1024;
 
 /// The most messages around a number, so that every value made of a message can be sent as
@@ -35,7 +23,20 @@ const LEVELS_MAX: usize = 48;
 /// The most bytes of a message that [`Layout::encode`] allocates.
 const ENCODED_BYTES_MAX: usize = 1 << 30;
 
-/// Where the numbers of a message lie.
+/// Where the numbers of a message lie: what a tool needs to show and edit a message that it was not
+/// compiled with.
+///
+/// It is made of the schema text that a topic carries. Texts and messages may come from anybody:
+/// work and memory are bounded by the bytes of the message.
+///
+/// | in the message | as a value |
+/// |---|---|
+/// | a number | an integer or a float |
+/// | numbers side by side | a typed array of one dimension |
+/// | a text | a string; bytes, if it is not UTF-8 filled up with NUL |
+/// | a message | a map with the names of its fields |
+/// | messages or texts side by side | an array |
+/// | the data at the end | a typed array; of `u8`, bytes |
 ///
 /// ```
 /// use horus_core::message::{CmdVel, Message, Schema};
@@ -66,7 +67,7 @@ impl ParsedSchema {
     ///
     /// The text does not tell which of the messages around a field is an array, only how many are.
     /// It is the outermost one whose fields all lie within one stride; so of a message that has no
-    /// other field than an array of messages, it is that message.
+    /// other field than an array of messages or texts, it is that message.
     ///
     /// # Errors
     ///
@@ -169,7 +170,9 @@ impl Layout {
             None => rest == 0,
         });
         if !is_whole {
-            return Err(FieldError::Length { found: message.len(), wanted: self.size });
+            let element_bytes = self.tail.as_ref().map(|(_, kind)| kind.size());
+            let (found, wanted) = (message.len(), self.size);
+            return Err(FieldError::Length { found, wanted, element_bytes });
         }
         let mut target = Target::Part(Part { node: &self.root, arrays: &[], shift: 0 });
         for step in steps(path) {
