@@ -169,8 +169,8 @@ impl fmt::Display for Pose2D {
 }
 
 crate::message! {
-    /// Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that the
-    /// topic is about. One cache line.
+    /// Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that
+    /// the topic is about. One cache line.
     pub struct Pose3D {
         /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
@@ -441,8 +441,8 @@ impl fmt::Display for TransformStamped {
 }
 
 crate::message! {
-    /// Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame, or
-    /// that of the sensor, and about its origin.
+    /// Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame,
+    /// or that of the sensor, and about its origin.
     #[derive(Default)]
     pub struct Wrench {
         /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.

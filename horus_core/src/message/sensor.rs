@@ -132,7 +132,8 @@ impl Default for LaserScan {
 }
 
 crate::message! {
-    /// The distance to the nearest thing in a cone about the sensor's x axis, as `sensor_msgs/Range`.
+    /// The distance to the nearest thing in a cone about the sensor's x axis, as
+    /// `sensor_msgs/Range`.
     ///
     /// After REP-117 a range of +∞ means that nothing was seen, −∞ that something is too close, NaN
     /// that the measurement failed.

@@ -116,8 +116,8 @@ static_assert(offsetof(Pose2D, x) == 8);
 static_assert(offsetof(Pose2D, y) == 16);
 static_assert(offsetof(Pose2D, theta) == 24);
 
-/// Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that the
-/// topic is about. One cache line.
+/// Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that
+/// the topic is about. One cache line.
 struct alignas(8) Pose3D {
     /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
@@ -267,8 +267,8 @@ static_assert(offsetof(TransformStamped, child_frame_id) == 40);
 static_assert(offsetof(TransformStamped, translation) == 72);
 static_assert(offsetof(TransformStamped, rotation) == 96);
 
-/// Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame, or
-/// that of the sensor, and about its origin.
+/// Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame,
+/// or that of the sensor, and about its origin.
 struct alignas(8) Wrench {
     /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
@@ -385,7 +385,8 @@ static_assert(offsetof(LaserScan, range_max) == 32);
 static_assert(offsetof(LaserScan, count) == 36);
 static_assert(offsetof(LaserScan, ranges) == 40);
 
-/// The distance to the nearest thing in a cone about the sensor's x axis, as `sensor_msgs/Range`.
+/// The distance to the nearest thing in a cone about the sensor's x axis, as
+/// `sensor_msgs/Range`.
 ///
 /// After REP-117 a range of +∞ means that nothing was seen, −∞ that something is too close, NaN
 /// that the measurement failed.
