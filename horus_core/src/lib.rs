@@ -10,6 +10,9 @@
 //! [`Topic`](topic::Topic).
 //!
 //! A *channel* carries messages of any type between the threads of one process: see [`channel`].
+//!
+//! Features, both on by default: `async` for futures and streams of messages, `glam` for computing
+//! with poses.
 
 // WHY: `message!` holds the one exception, an `unsafe impl` that its own compile-time checks prove.
 #![deny(unsafe_code)]

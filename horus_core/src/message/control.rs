@@ -255,7 +255,7 @@ impl DifferentialDriveCommand {
         Self { timestamp_ns, left, right, enable: 1, ..Self::default() }
     }
 
-    /// What makes a robot move as `command` says, whose wheels have `wheel_radius` and stand
+    /// What makes a robot move as `command` says, whose wheels have `wheel_radius`, not 0, and are
     /// `wheel_separation` apart, in metres. Keeps the time of `command`.
     ///
     /// ```
