@@ -13,6 +13,9 @@
 //! [`Layout`](message::Layout) shows any message as one, from its schema text.
 //!
 //! A *channel* carries messages of any type between the threads of one process: see [`channel`].
+//!
+//! Features, both on by default: `async` for futures and streams of messages, `glam` for computing
+//! with poses.
 
 // WHY: `message!` holds the one exception, an `unsafe impl` that its own compile-time checks prove.
 #![deny(unsafe_code)]

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use horus_core::message::*;
 use horus_core::topic::Qos;
-use noise::{Case, Rng, rounds, seeds};
+use noise::{Case, Rng, result, rounds, seeds};
 use private::Private;
 
 /// Units that a field may have. Write units of more than one word out, others as symbols.
@@ -104,6 +104,8 @@ fn every_message_passes_a_topic_unchanged() {
         };
     }
     horus_core::standard_messages!(each);
+    let patterns = seeds(rounds(50, 5_000)).count();
+    result("message_round_trips", format!("messages={} patterns={patterns}", STANDARD.len()));
 }
 
 /// Calls `look` with each field of a message, also inside others, and its bytes.
@@ -344,6 +346,7 @@ fn whatever_a_peer_wrote_can_be_shown_and_looked_at() {
         assert!(!joystick.is_pressed(JOYSTICK_BUTTONS_MAX));
         let _ = random::<TimeReference>(rng).offset_ns();
     }
+    result("message_hostile", format!("patterns={}", seeds(rounds(500, 50_000)).count()));
 }
 
 #[test]

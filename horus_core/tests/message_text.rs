@@ -3,7 +3,7 @@
 mod noise;
 
 use horus_core::message::{FieldKind, Message, Primitive, Schema, Text};
-use noise::{Case, Rng, rounds, seeds};
+use noise::{Case, Rng, result, rounds, seeds};
 
 /// Characters of each length in UTF-8, and none that is NUL.
 const CHARACTERS: [char; 8] = ['a', '/', '_', 'é', '°', '→', '界', '🤖'];
@@ -67,6 +67,7 @@ fn whatever_a_peer_wrote_is_the_text_before_what_is_none() {
         assert_eq!(text.as_bytes(), &bytes);
         let _ = format!("{text:?} {text:>40}");
     }
+    result("text_hostile", format!("patterns={}", seeds(rounds(20_000, 2_000_000)).count()));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use horus_core::message::{
     Odometry, Point3, Pose2D, Pose3D, Quaternion, Text, Transform, TransformError,
     TransformStamped, Vector3,
 };
-use noise::{Case, Rng, rounds, seeds};
+use noise::{Case, Rng, result, rounds, seeds};
 
 type Matrix = [[f64; 3]; 3];
 
@@ -105,6 +105,7 @@ fn transforms_agree_with_matrices() {
         near(both.translation, plus(of(a, inner.translation), outer.translation));
         near(both.apply(point).unwrap(), outer.apply(inner.apply(point).unwrap()).unwrap());
     });
+    result("transform_cases", seeds(rounds(3_000, 300_000)).count());
 }
 
 #[test]

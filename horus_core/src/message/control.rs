@@ -7,7 +7,7 @@ use super::{FrameId, clamped, timestamp_now_ns};
 
 crate::message! {
     /// Velocity command of a robot that moves in the plane: `linear.x` and `angular.z` of
-    /// `geometry_msgs/Twist`, in single precision.
+    /// `geometry_msgs/Twist`, in single precision; in the robot's own frame.
     #[derive(Default)]
     pub struct CmdVel {
         /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
@@ -255,7 +255,7 @@ impl DifferentialDriveCommand {
         Self { timestamp_ns, left, right, enable: 1, ..Self::default() }
     }
 
-    /// What makes a robot move as `command` says, whose wheels have `wheel_radius` and stand
+    /// What makes a robot move as `command` says, whose wheels have `wheel_radius`, not 0, and are
     /// `wheel_separation` apart, in metres. Keeps the time of `command`.
     ///
     /// ```
@@ -352,7 +352,8 @@ impl Default for PidConfig {
 
 crate::message! {
     /// Where a body is to be and how it is to move there at one time of a trajectory, as
-    /// `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body. For joints: [`JointCommand`].
+    /// `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body; in the frame that the topic is
+    /// about. For joints: [`JointCommand`].
     pub struct TrajectoryPoint {
         /// When the trajectory begins, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,

@@ -130,7 +130,8 @@ impl Default for Transform {
 }
 
 crate::message! {
-    /// Position and heading in the plane, as `geometry_msgs/Pose2D`.
+    /// Position and heading in the plane, as `geometry_msgs/Pose2D`; in the frame that the topic is
+    /// about.
     #[derive(Default)]
     pub struct Pose2D {
         /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
@@ -168,7 +169,8 @@ impl fmt::Display for Pose2D {
 }
 
 crate::message! {
-    /// Position and orientation in space, as `geometry_msgs/Pose` with a time. One cache line.
+    /// Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that
+    /// the topic is about. One cache line.
     pub struct Pose3D {
         /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
@@ -256,7 +258,8 @@ impl fmt::Display for PoseStamped {
 }
 
 crate::message! {
-    /// An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time.
+    /// An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time; in the frame that the
+    /// topic is about, usually `map`.
     ///
     /// The covariance is row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
     /// unknown.
@@ -300,7 +303,7 @@ impl fmt::Display for PoseWithCovariance {
 }
 
 crate::message! {
-    /// Velocity of a body in space, as `geometry_msgs/TwistStamped`.
+    /// Velocity of a body in space, as `geometry_msgs/TwistStamped`; in the body's own frame.
     #[derive(Default)]
     pub struct Twist {
         /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
@@ -329,7 +332,8 @@ impl Twist {
 }
 
 crate::message! {
-    /// An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time.
+    /// An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time; in the body's own
+    /// frame.
     ///
     /// The covariance is row-major 6 × 6 over (velocity along x, y, z, and about x, y, z); all
     /// zeros means unknown.
@@ -363,7 +367,7 @@ impl Default for TwistWithCovariance {
 }
 
 crate::message! {
-    /// Acceleration of a body in space, as `geometry_msgs/AccelStamped`.
+    /// Acceleration of a body in space, as `geometry_msgs/AccelStamped`; in the body's own frame.
     #[derive(Default)]
     pub struct Accel {
         /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
@@ -437,7 +441,8 @@ impl fmt::Display for TransformStamped {
 }
 
 crate::message! {
-    /// Force and torque on a body, as `geometry_msgs/Wrench` with a time.
+    /// Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame,
+    /// or that of the sensor, and about its origin.
     #[derive(Default)]
     pub struct Wrench {
         /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.

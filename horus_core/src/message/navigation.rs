@@ -175,7 +175,7 @@ impl fmt::Display for GoalResult {
 
 crate::message! {
     /// One pose of a path and how fast to pass it; a pose of `nav_msgs/Path` with a speed. Without
-    /// a time: for use inside [`NavPath`]. One cache line.
+    /// a time and a frame: for use inside [`NavPath`]. One cache line.
     pub struct Waypoint {
         /// x, y, z: metres.
         pub position: [f64; 3],

@@ -14,6 +14,8 @@ const NOT_PROVIDED: [f64; 9] = [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
 crate::message! {
     /// One sample of an inertial measurement unit, as `sensor_msgs/Imu`.
     ///
+    /// Rates and accelerations are in the frame of the unit; the orientation is that of this frame
+    /// in one with x east, y north and z up (REP-103).
     /// Covariances are row-major 3 × 3 over x, y, z. All zeros means unknown; −1 as the first
     /// element means that the unit does not provide this quantity.
     pub struct Imu {
@@ -73,8 +75,9 @@ pub const LASER_RANGES_MAX: usize = 360;
 crate::message! {
     /// One sweep of a planar range finder, as `sensor_msgs/LaserScan` without intensities.
     ///
-    /// Angles are about z, counter-clockwise, 0 along x. After REP-117 a range of +∞ means that
-    /// nothing was seen, −∞ that something is too close, NaN that the measurement failed.
+    /// Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
+    /// +∞ means that nothing was seen, −∞ that something is too close, NaN that the measurement
+    /// failed.
     pub struct LaserScan {
         /// When the first ray was measured, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
@@ -129,7 +132,8 @@ impl Default for LaserScan {
 }
 
 crate::message! {
-    /// The distance to the nearest thing in a cone, as `sensor_msgs/Range`.
+    /// The distance to the nearest thing in a cone about the sensor's x axis, as
+    /// `sensor_msgs/Range`.
     ///
     /// After REP-117 a range of +∞ means that nothing was seen, −∞ that something is too close, NaN
     /// that the measurement failed.
@@ -500,7 +504,7 @@ impl fmt::Display for NavSatFix {
 }
 
 crate::message! {
-    /// The magnetic field at a sensor, as `sensor_msgs/MagneticField`.
+    /// The magnetic field at a sensor and in its frame, as `sensor_msgs/MagneticField`.
     ///
     /// The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
     #[derive(Default)]

@@ -94,7 +94,8 @@ static_assert(std::is_trivially_copyable_v<Transform> && std::is_standard_layout
 static_assert(offsetof(Transform, translation) == 0);
 static_assert(offsetof(Transform, rotation) == 24);
 
-/// Position and heading in the plane, as `geometry_msgs/Pose2D`.
+/// Position and heading in the plane, as `geometry_msgs/Pose2D`; in the frame that the topic is
+/// about.
 struct alignas(8) Pose2D {
     /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
@@ -115,7 +116,8 @@ static_assert(offsetof(Pose2D, x) == 8);
 static_assert(offsetof(Pose2D, y) == 16);
 static_assert(offsetof(Pose2D, theta) == 24);
 
-/// Position and orientation in space, as `geometry_msgs/Pose` with a time. One cache line.
+/// Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that
+/// the topic is about. One cache line.
 struct alignas(8) Pose3D {
     /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
@@ -154,7 +156,8 @@ static_assert(offsetof(PoseStamped, frame_id) == 8);
 static_assert(offsetof(PoseStamped, position) == 40);
 static_assert(offsetof(PoseStamped, orientation) == 64);
 
-/// An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time.
+/// An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time; in the frame that the
+/// topic is about, usually `map`.
 ///
 /// The covariance is row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
 /// unknown.
@@ -178,7 +181,7 @@ static_assert(offsetof(PoseWithCovariance, position) == 8);
 static_assert(offsetof(PoseWithCovariance, orientation) == 32);
 static_assert(offsetof(PoseWithCovariance, covariance) == 64);
 
-/// Velocity of a body in space, as `geometry_msgs/TwistStamped`.
+/// Velocity of a body in space, as `geometry_msgs/TwistStamped`; in the body's own frame.
 struct alignas(8) Twist {
     /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
@@ -196,7 +199,8 @@ static_assert(offsetof(Twist, timestamp_ns) == 0);
 static_assert(offsetof(Twist, linear) == 8);
 static_assert(offsetof(Twist, angular) == 32);
 
-/// An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time.
+/// An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time; in the body's own
+/// frame.
 ///
 /// The covariance is row-major 6 × 6 over (velocity along x, y, z, and about x, y, z); all
 /// zeros means unknown.
@@ -220,7 +224,7 @@ static_assert(offsetof(TwistWithCovariance, linear) == 8);
 static_assert(offsetof(TwistWithCovariance, angular) == 32);
 static_assert(offsetof(TwistWithCovariance, covariance) == 56);
 
-/// Acceleration of a body in space, as `geometry_msgs/AccelStamped`.
+/// Acceleration of a body in space, as `geometry_msgs/AccelStamped`; in the body's own frame.
 struct alignas(8) Accel {
     /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
@@ -263,7 +267,8 @@ static_assert(offsetof(TransformStamped, child_frame_id) == 40);
 static_assert(offsetof(TransformStamped, translation) == 72);
 static_assert(offsetof(TransformStamped, rotation) == 96);
 
-/// Force and torque on a body, as `geometry_msgs/Wrench` with a time.
+/// Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame,
+/// or that of the sensor, and about its origin.
 struct alignas(8) Wrench {
     /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
@@ -304,6 +309,8 @@ static_assert(offsetof(WrenchStamped, torque) == 64);
 
 /// One sample of an inertial measurement unit, as `sensor_msgs/Imu`.
 ///
+/// Rates and accelerations are in the frame of the unit; the orientation is that of this frame
+/// in one with x east, y north and z up (REP-103).
 /// Covariances are row-major 3 × 3 over x, y, z. All zeros means unknown; −1 as the first
 /// element means that the unit does not provide this quantity.
 struct alignas(8) Imu {
@@ -337,8 +344,9 @@ static_assert(offsetof(Imu, linear_acceleration_covariance) == 232);
 
 /// One sweep of a planar range finder, as `sensor_msgs/LaserScan` without intensities.
 ///
-/// Angles are about z, counter-clockwise, 0 along x. After REP-117 a range of +∞ means that
-/// nothing was seen, −∞ that something is too close, NaN that the measurement failed.
+/// Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
+/// +∞ means that nothing was seen, −∞ that something is too close, NaN that the measurement
+/// failed.
 struct alignas(8) LaserScan {
     /// When the first ray was measured, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
@@ -377,7 +385,8 @@ static_assert(offsetof(LaserScan, range_max) == 32);
 static_assert(offsetof(LaserScan, count) == 36);
 static_assert(offsetof(LaserScan, ranges) == 40);
 
-/// The distance to the nearest thing in a cone, as `sensor_msgs/Range`.
+/// The distance to the nearest thing in a cone about the sensor's x axis, as
+/// `sensor_msgs/Range`.
 ///
 /// After REP-117 a range of +∞ means that nothing was seen, −∞ that something is too close, NaN
 /// that the measurement failed.
@@ -625,7 +634,7 @@ static_assert(offsetof(NavSatFix, longitude) == 24);
 static_assert(offsetof(NavSatFix, altitude) == 32);
 static_assert(offsetof(NavSatFix, position_covariance) == 40);
 
-/// The magnetic field at a sensor, as `sensor_msgs/MagneticField`.
+/// The magnetic field at a sensor and in its frame, as `sensor_msgs/MagneticField`.
 ///
 /// The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
 struct alignas(8) MagneticField {
@@ -731,7 +740,7 @@ static_assert(offsetof(TactileArray, force) == 52);
 static_assert(offsetof(TactileArray, pressure) == 64);
 
 /// Velocity command of a robot that moves in the plane: `linear.x` and `angular.z` of
-/// `geometry_msgs/Twist`, in single precision.
+/// `geometry_msgs/Twist`, in single precision; in the robot's own frame.
 struct alignas(8) CmdVel {
     /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
@@ -975,7 +984,8 @@ static_assert(offsetof(PidConfig, tracking_time_constant) == 72);
 static_assert(offsetof(PidConfig, error_deadband) == 80);
 
 /// Where a body is to be and how it is to move there at one time of a trajectory, as
-/// `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body. For joints: `JointCommand`.
+/// `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body; in the frame that the topic is
+/// about. For joints: `JointCommand`.
 struct alignas(8) TrajectoryPoint {
     /// When the trajectory begins, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
@@ -1209,7 +1219,7 @@ static_assert(offsetof(GoalResult, distance_remaining) == 40);
 static_assert(offsetof(GoalResult, error_msg) == 48);
 
 /// One pose of a path and how fast to pass it; a pose of `nav_msgs/Path` with a speed. Without
-/// a time: for use inside `NavPath`. One cache line.
+/// a time and a frame: for use inside `NavPath`. One cache line.
 struct alignas(8) Waypoint {
     /// x, y, z: metres.
     double position[3];

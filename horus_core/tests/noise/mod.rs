@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
+use std::io::Write;
+
 /// SplitMix64.
 pub struct Rng(pub u64);
 
@@ -39,4 +41,11 @@ pub fn rounds(usual: u64, torture: u64) -> u64 {
     } else {
         usual
     }
+}
+
+/// Prints what a property reached, as `RESULT <id>: <figures>`, past the capture of the harness.
+pub fn result(id: &str, figures: impl std::fmt::Display) {
+    // WHY: the harness may be in the middle of a line of its own, which has to end first.
+    let line = format!("\nRESULT {id}: {figures}\n");
+    std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
 }
