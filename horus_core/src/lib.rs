@@ -8,6 +8,8 @@
 //! [`Publisher`](topic::Publisher), a [`Subscriber`](topic::Subscriber), or both in one
 //! [`Topic`](topic::Topic).
 //!
+//! Messages are written and read as ROS 2 has them by [`ros`].
+//!
 //! A *channel* carries messages of any type between the threads of one process: see [`channel`].
 
 // WHY: `message!` holds the one exception, an `unsafe impl` that its own compile-time checks prove.
@@ -18,6 +20,7 @@ mod error;
 pub mod introspect;
 pub mod message;
 pub mod namespace;
+pub mod ros;
 pub mod topic;
 pub mod value;
 
