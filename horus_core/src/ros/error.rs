@@ -63,7 +63,7 @@ pub enum CdrWriteError {
 #[non_exhaustive]
 pub enum CdrError {
     /// The first two bytes name another encoding than plain CDR: `00 02` and `00 03` are parameter
-    /// lists, `00 06` to `00 0b` are XCDR version 2.
+    /// lists, `00 06` to `00 0b` and `00 10` to `00 15` are XCDR version 2.
     #[error(
         "encapsulation {:02x} {:02x}: only plain CDR is read, which begins with 00 00 or 00 01",
         .found[0],

@@ -105,7 +105,41 @@ pub use geometry::Unstamped;
 
 /// A message that ROS 2 has too, and that can be written as its middlewares do.
 ///
-/// Writing does not block, and takes the time of copying the message.
+/// Writing does not block, and takes the time of copying the message. An image, a cloud or a map is
+/// written from where it is, also if it is borrowed from its topic.
+///
+/// What ROS makes of several messages is made of their fields:
+///
+/// ```
+/// use horus_core::message::TransformStamped;
+/// use horus_core::ros::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosMessage};
+///
+/// #[derive(Debug, PartialEq)]
+/// struct Tf(Vec<TransformStamped>);
+///
+/// impl RosMessage for Tf {
+///     const TYPE: &str = "tf2_msgs/msg/TFMessage";
+///     type Frames = ();
+///
+///     fn write_cdr(&self, _: &(), out: &mut CdrWriter<'_>) -> Result<(), CdrWriteError> {
+///         out.count(self.0.len())?;
+///         self.0.iter().try_for_each(|transform| transform.write_cdr(&(), out))
+///     }
+/// }
+///
+/// impl FromCdr for Tf {
+///     fn read_cdr(from: &mut CdrReader<'_>) -> Result<(Self, ()), CdrError> {
+///         // Time, lengths of two names and seven doubles of one take 72 bytes at least.
+///         let count = from.count(72)?;
+///         let read = |_| TransformStamped::read_cdr(from).map(|(transform, ())| transform);
+///         Ok((Self((0..count).map(read).collect::<Result<_, _>>()?), ()))
+///     }
+/// }
+///
+/// let tf = Tf(vec![TransformStamped::default(); 2]);
+/// assert_eq!(Tf::from_cdr(&tf.to_cdr()?)?, tf);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no ROS type here",
     label = "not in the table of `horus_core::ros`",
