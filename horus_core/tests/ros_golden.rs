@@ -229,7 +229,7 @@ fn arrays_of_different_lengths_are_an_error() {
         out.count(count).unwrap();
         (0..count).for_each(|_| out.f64(1.0));
     }
-    // Behind stamp (8), frame (4 + 1 + 3), no name (4), a position (4 + 8): no padding but at the end.
+    // Behind stamp (8), frame (4 + 1 + 3), no name (4) and a position (4 + 8).
     let at = 4 + 16 + 4 + 12;
     let error = JointState::from_cdr(&bytes).unwrap_err();
     assert_eq!(error, CdrError::Uneven { at, field: "velocity", found: 2, wanted: 1 });
