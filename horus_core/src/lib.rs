@@ -11,11 +11,12 @@
 //!
 //! A *value* is data whose type is known only when the program runs: see [`value`]; and
 //! [`Layout`](message::Layout) shows any message as one, from its schema text.
+//! Messages are written and read as ROS 2 has them by [`ros`].
 //!
 //! A *channel* carries messages of any type between the threads of one process: see [`channel`].
 //!
-//! Features, both on by default: `async` for futures and streams of messages, `glam` for computing
-//! with poses.
+//! Features, all on by default: `async` for futures and streams of messages, `glam` for computing
+//! with poses, `serde` for topics of any type of serde.
 
 // WHY: `message!` holds the one exception, an `unsafe impl` that its own compile-time checks prove.
 #![deny(unsafe_code)]
@@ -25,6 +26,7 @@ mod error;
 pub mod introspect;
 pub mod message;
 pub mod namespace;
+pub mod ros;
 pub mod topic;
 pub mod value;
 

@@ -54,7 +54,7 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
     ("length", "struct A { length: usize }", &["`usize` cannot be a field", INSTEAD]),
     ("difference", "struct A { by: isize }", &["`isize` cannot be a field", INSTEAD]),
     ("too_wide", "struct A { id: u128 }", &["`u128` cannot be a field", FIELDS]),
-    ("string", "struct A { name: String }", &["`String` cannot be a field", INSTEAD]),
+    ("string", "struct A { name: String }", &["String` cannot be a field", INSTEAD]),
     ("str", "struct A { name: &'static str }", &["cannot be a field", "text as `Text<N>`"]),
     ("reference", "struct A { of: &'static f32 }", &["`&'static f32` cannot be a field", FIELDS]),
     ("pointer", "struct A { of: *const f32 }", &["`*const f32` cannot be a field", FIELDS]),

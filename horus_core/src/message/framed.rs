@@ -149,6 +149,14 @@ impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
         bytemuck::try_cast_slice(self.data()).map_err(|_| ViewError::of::<T>(self.data()))
     }
 
+    /// Whether the header makes sense and promises the data that there are.
+    pub(crate) fn check_length(&self) -> Result<(), HeaderError> {
+        match (checked_data_bytes(&self.header)?, self.data().len()) {
+            (wanted, found) if wanted == found => Ok(()),
+            (wanted, found) => Err(HeaderError::Length { message: H::NAME, found, wanted }),
+        }
+    }
+
     /// A copy in memory of its own. Allocates.
     #[must_use]
     pub fn copied(&self) -> Framed<H> {
@@ -290,13 +298,7 @@ impl<H: Header> Encoded for Framed<H> {
     }
 
     fn encode(&self, slot: &mut [u8]) -> Result<usize, WriteError> {
-        match checked_data_bytes(&self.header)? {
-            bytes if bytes == self.data().len() => {}
-            wanted => {
-                let (message, found) = (H::NAME, self.data().len());
-                return Err(HeaderError::Length { message, found, wanted }.into());
-            }
-        }
+        self.check_length()?;
         let start = size_of::<H>();
         let bytes = start + self.data().len();
         let slot = slot.get_mut(..bytes).ok_or(WriteError::TooLong { bytes: bytes as u64 })?;

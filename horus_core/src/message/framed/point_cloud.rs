@@ -145,7 +145,8 @@ impl PointCloudHeader {
     fn check_field(&self, field: &PointField) -> Result<(), String> {
         let name = field.name;
         let dtype = DType::from_code(field.dtype);
-        let size = dtype.ok_or(format!("field '{name}' is of type {}", field.dtype))?.size() as u64;
+        let unknown = || format!("field '{name}' is of type {}", field.dtype);
+        let size = dtype.ok_or_else(unknown)?.size() as u64;
         let end = u64::from(field.offset) + u64::from(field.count) * size;
         if name.is_empty() || field.count == 0 || end > u64::from(self.point_step) {
             let step = self.point_step;

@@ -1,0 +1,315 @@
+//! Plain CDR: numbers, strings and sequences to bytes in any memory, and bytes of any origin back.
+//!
+//! This is version 1 of the encoding (XCDR1) of final types, as in *Extensible and Dynamic Topic
+//! Types for DDS* (OMG DDS-XTypes 1.3, section 7.4), in the encapsulation of *The Real-time
+//! Publish-Subscribe Protocol DDS Interoperability Wire Protocol* (OMG DDSI-RTPS 2.3, section 10):
+//!
+//! ```text
+//! 0  encapsulation   00 01: the numbers are little-endian; 00 00: big-endian
+//! 2  options         00 00; ignored by the reader
+//! 4  the fields      each number at a multiple of its size, counted from byte 4
+//! ```
+//!
+//! A string is its length with the NUL behind it, a `u32`, and its bytes with that NUL. A sequence
+//! is its number of elements, a `u32`, and the elements; a fixed array and a struct are what is in
+//! them. What is skipped for alignment is 0 when written and ignored when read.
+
+use super::{CdrError, CdrWriteError};
+
+/// Bytes of the encapsulation, from behind which alignment counts.
+pub const ENCAPSULATION_BYTES: usize = 4;
+
+const BIG_ENDIAN: [u8; 2] = [0, 0];
+const LITTLE_ENDIAN: [u8; 2] = [0, 1];
+
+/// Bytes from `at` to the next place for a number of this size, which is a power of two.
+const fn padding(at: usize, size: usize) -> usize {
+    at.wrapping_sub(ENCAPSULATION_BYTES).wrapping_neg() & (size - 1)
+}
+
+macro_rules! write_numbers {
+    ($($number:ident $name:literal),+) => {$(
+        #[doc = concat!("Writes ", $name, " at the next multiple of its size.")]
+        pub fn $number(&mut self, number: $number) {
+            self.align(size_of::<$number>());
+            self.put(&number.to_le_bytes());
+        }
+    )+};
+}
+
+/// Writes little-endian CDR into memory of the caller. Allocates nothing.
+///
+/// What does not fit is not written but counted: [`finish`](Self::finish) says how much room is
+/// needed.
+///
+/// ```
+/// use horus_core::ros::{CdrReader, CdrWriter};
+///
+/// let mut bytes = [0; 64];
+/// let mut out = CdrWriter::new(&mut bytes);
+/// out.u8(7);
+/// out.f64(1.5);
+/// out.string("map")?;
+/// let length = out.finish()?;
+/// assert_eq!(length, 4 + 8 + 8 + 4 + 4);
+///
+/// let mut from = CdrReader::new(&bytes[..length])?;
+/// assert_eq!((from.u8()?, from.f64()?, from.string()?), (7, 1.5, "map"));
+/// from.finish()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct CdrWriter<'a> {
+    out: &'a mut [u8],
+    at: usize,
+}
+
+impl<'a> CdrWriter<'a> {
+    /// Begins at the start of `out`, with the encapsulation.
+    pub fn new(out: &'a mut [u8]) -> Self {
+        let mut writer = Self { out, at: 0 };
+        writer.put(&LITTLE_ENDIAN);
+        writer.put(&[0, 0]);
+        writer
+    }
+
+    write_numbers! {
+        u8 "8 bits", i8 "8 bits", u16 "16 bits", i16 "16 bits", u32 "32 bits", i32 "32 bits",
+        u64 "64 bits", i64 "64 bits", f32 "a single", f64 "a double"
+    }
+
+    /// Writes a flag: a byte of 0 or 1.
+    pub fn bool(&mut self, flag: bool) {
+        self.u8(flag.into());
+    }
+
+    /// Writes a string: its length, its bytes, and a NUL.
+    ///
+    /// # Errors
+    ///
+    /// There is a NUL in it, or it has 2³² − 1 bytes or more.
+    pub fn string(&mut self, text: &str) -> Result<(), CdrWriteError> {
+        self.string_of("string", text)
+    }
+
+    pub(super) fn string_of(
+        &mut self,
+        field: &'static str,
+        text: &str,
+    ) -> Result<(), CdrWriteError> {
+        if text.as_bytes().contains(&0) {
+            return Err(CdrWriteError::Text { field });
+        }
+        self.length(field, text.len() + 1, "bytes")?;
+        self.put(text.as_bytes());
+        self.put(&[0]);
+        Ok(())
+    }
+
+    /// Writes how many elements the sequence has that is written next.
+    ///
+    /// # Errors
+    ///
+    /// 2³² or more.
+    pub fn count(&mut self, elements: usize) -> Result<(), CdrWriteError> {
+        self.length("sequence", elements, "elements")
+    }
+
+    fn length(
+        &mut self,
+        field: &'static str,
+        found: usize,
+        of: &'static str,
+    ) -> Result<(), CdrWriteError> {
+        let limit = u32::MAX as usize;
+        let error = CdrWriteError::TooLong { field, found, limit, of };
+        self.u32(u32::try_from(found).map_err(|_| error)?);
+        Ok(())
+    }
+
+    /// Writes bytes as they are: the elements of a sequence or array of bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.put(bytes);
+    }
+
+    /// How many bytes were written, or would have been.
+    #[must_use]
+    pub const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// How many bytes were written, with the encapsulation.
+    ///
+    /// # Errors
+    ///
+    /// [`TooSmall`](CdrWriteError::TooSmall) with the bytes that are needed.
+    pub const fn finish(self) -> Result<usize, CdrWriteError> {
+        match (self.at, self.out.len()) {
+            (needed, room) if needed > room => Err(CdrWriteError::TooSmall { needed, room }),
+            (written, _) => Ok(written),
+        }
+    }
+
+    fn align(&mut self, size: usize) {
+        self.put(&[0; 8][..padding(self.at, size)]);
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.at.saturating_add(bytes.len());
+        if let Some(place) = self.out.get_mut(self.at..end) {
+            place.copy_from_slice(bytes);
+        }
+        self.at = end;
+    }
+}
+
+macro_rules! read_numbers {
+    ($($number:ident $name:literal),+) => {$(
+        #[doc = concat!("Reads ", $name, " at the next multiple of its size.")]
+        ///
+        /// # Errors
+        ///
+        /// [`Truncated`](CdrError::Truncated).
+        pub fn $number(&mut self) -> Result<$number, CdrError> {
+            let number = self.number()?;
+            Ok(match self.is_big_endian {
+                true => $number::from_be_bytes(number),
+                false => $number::from_le_bytes(number),
+            })
+        }
+    )+};
+}
+
+/// Reads CDR of either byte order, of any origin. Allocates nothing.
+#[derive(Debug, Clone)]
+pub struct CdrReader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    is_big_endian: bool,
+}
+
+impl<'a> CdrReader<'a> {
+    /// Begins behind the encapsulation.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`](CdrError::Truncated), or [`Encapsulation`](CdrError::Encapsulation) if it is
+    /// not that of plain CDR.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, CdrError> {
+        let mut reader = Self { bytes, at: 0, is_big_endian: false };
+        let encapsulation = reader.bytes(ENCAPSULATION_BYTES)?;
+        let found = [encapsulation[0], encapsulation[1]];
+        if found != BIG_ENDIAN && found != LITTLE_ENDIAN {
+            return Err(CdrError::Encapsulation { found });
+        }
+        reader.is_big_endian = found == BIG_ENDIAN;
+        Ok(reader)
+    }
+
+    read_numbers! {
+        u8 "8 bits", i8 "8 bits", u16 "16 bits", i16 "16 bits", u32 "32 bits", i32 "32 bits",
+        u64 "64 bits", i64 "64 bits", f32 "a single", f64 "a double"
+    }
+
+    /// Reads a flag.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`](CdrError::Truncated), or [`Bool`](CdrError::Bool) if it is neither 0 nor 1.
+    pub fn bool(&mut self) -> Result<bool, CdrError> {
+        match self.u8()? {
+            flag @ (0 | 1) => Ok(flag == 1),
+            found => Err(CdrError::Bool { at: self.at - 1, found }),
+        }
+    }
+
+    /// Reads a string, which stays where it is.
+    ///
+    /// A length of 0, which no string has by the standard, is read as the empty one, as eProsima's
+    /// Fast CDR does.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`](CdrError::Truncated), [`Unterminated`](CdrError::Unterminated),
+    /// [`Nul`](CdrError::Nul), [`Utf8`](CdrError::Utf8).
+    pub fn string(&mut self) -> Result<&'a str, CdrError> {
+        let length = self.count(1)?;
+        let start = self.at;
+        let text = match self.bytes(length)?.split_last() {
+            None => return Ok(""),
+            Some((0, text)) => text,
+            Some(_) => return Err(CdrError::Unterminated { at: self.at - 1 }),
+        };
+        if let Some(index) = text.iter().position(|byte| *byte == 0) {
+            return Err(CdrError::Nul { at: start + index });
+        }
+        let utf8 = |error: std::str::Utf8Error| CdrError::Utf8 { at: start + error.valid_up_to() };
+        std::str::from_utf8(text).map_err(utf8)
+    }
+
+    /// Reads how many elements follow, each of which takes at least `element_bytes`. Memory for
+    /// that many is in proportion to the bytes that there are.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`](CdrError::Truncated), also if fewer bytes are left than they take.
+    pub fn count(&mut self, element_bytes: usize) -> Result<usize, CdrError> {
+        let count = self.u32()? as usize;
+        self.due(count.saturating_mul(element_bytes))?;
+        Ok(count)
+    }
+
+    /// Reads bytes as they are, which stay where they are.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`](CdrError::Truncated).
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], CdrError> {
+        self.due(count)?;
+        let bytes = &self.bytes[self.at..][..count];
+        self.at += count;
+        Ok(bytes)
+    }
+
+    /// How many bytes were read, with the encapsulation.
+    #[must_use]
+    pub const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Where the next number of four bytes is, as the length of a string or sequence.
+    pub(super) const fn at_length(&self) -> usize {
+        self.at + padding(self.at, 4)
+    }
+
+    /// Ends the message.
+    ///
+    /// Up to three bytes may follow, of any value, if they fill the fields up to a multiple of
+    /// four: some middlewares write them, others do not.
+    ///
+    /// # Errors
+    ///
+    /// [`Trailing`](CdrError::Trailing).
+    pub const fn finish(self) -> Result<(), CdrError> {
+        match self.bytes.len() - self.at {
+            0 => Ok(()),
+            left if left == padding(self.at, 4) => Ok(()),
+            left => Err(CdrError::Trailing { at: self.at, left }),
+        }
+    }
+
+    fn number<const N: usize>(&mut self) -> Result<[u8; N], CdrError> {
+        self.bytes(padding(self.at, N))?;
+        let mut number = [0; N];
+        number.copy_from_slice(self.bytes(N)?);
+        Ok(number)
+    }
+
+    const fn due(&self, wanted: usize) -> Result<(), CdrError> {
+        let left = self.bytes.len() - self.at;
+        if wanted > left {
+            return Err(CdrError::Truncated { at: self.at, wanted, left });
+        }
+        Ok(())
+    }
+}

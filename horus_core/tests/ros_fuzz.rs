@@ -1,0 +1,379 @@
+//! Random messages survive CDR, and random bytes are an error or a message, in bounded memory.
+
+mod heap;
+mod noise;
+mod ros_messages;
+mod values;
+
+use std::cell::Cell;
+use std::fmt::Debug;
+
+use heap::peak;
+use horus_core::message::{
+    Accel, BatteryState, CameraInfo, Clock, CmdVel, CompressedImageHeader, DType, DiagnosticStatus,
+    DiagnosticValue, Field, FieldKind, FluidPressure, Framed, Header, Illuminance, ImageHeader,
+    Imu, JointState, LaserScan, MagneticField, MapMetaData, Message, NavPath, NavSatFix,
+    OccupancyGridHeader, Odometry, Point3, PointCloudHeader, PointField, Pose2D, Pose3D,
+    PoseStamped, PoseWithCovariance, Quaternion, RangeSensor, RegionOfInterest, Schema,
+    Temperature, TimeReference, Transform, TransformStamped, Twist, TwistWithCovariance, Vector3,
+    Waypoint, Wrench, WrenchStamped,
+};
+use horus_core::ros::{FromCdr, RosFrames, RosHeader, RosMessage, Unstamped};
+use noise::{Case, Rng, rounds, seeds};
+use ros_messages::{Visit, golden, visit};
+
+/// Random frames.
+trait Noise {
+    fn noise(rng: &mut Rng) -> Self;
+}
+
+impl Noise for () {
+    fn noise(_: &mut Rng) -> Self {}
+}
+
+impl Noise for RosHeader {
+    fn noise(rng: &mut Rng) -> Self {
+        Self::new(&text(rng, 100))
+    }
+}
+
+impl Noise for RosFrames {
+    fn noise(rng: &mut Rng) -> Self {
+        Self::new(&text(rng, 100), &text(rng, 100))
+    }
+}
+
+fn text(rng: &mut Rng, bound: usize) -> String {
+    (0..rng.below(bound)).map(|_| ['a', '/', 'ß', '€', '𝄞'][rng.below(5)]).collect()
+}
+
+/// A random message that ROS can say, but for what depends on several fields.
+fn random<M: Message>(rng: &mut Rng) -> M {
+    let mut message = M::zeroed();
+    fill(bytemuck::bytes_of_mut(&mut message), &M::SCHEMA, rng);
+    message
+}
+
+fn fill(bytes: &mut [u8], schema: &Schema, rng: &mut Rng) {
+    for field in schema.fields {
+        let bytes = &mut bytes[field.offset..][..field.count * field.kind.size()];
+        for element in bytes.chunks_mut(field.kind.size()) {
+            fill_element(element, field, rng);
+        }
+    }
+}
+
+fn fill_element(element: &mut [u8], field: &Field, rng: &mut Rng) {
+    let number = match (field.kind, field.name) {
+        (_, name) if name.starts_with('_') => 0,
+        (FieldKind::Message(schema), _) => return fill(element, schema, rng),
+        (FieldKind::Text(room), _) => {
+            let text = text(rng, room);
+            let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+            let end = end.unwrap_or(0);
+            return element[..end].copy_from_slice(&text.as_bytes()[..end]);
+        }
+        (_, name) if name.ends_with("_ns") => values::word(rng) % ((1 << 31) * 1_000_000_000),
+        (_, "present" | "do_rectify" | "is_dense" | "is_bigendian") => rng.below(2) as u64,
+        (_, "dtype") => rng.below(6) as u64 + 1,
+        _ => values::edge(rng),
+    };
+    element.copy_from_slice(&number.to_le_bytes()[..element.len()]);
+}
+
+/// Checks that a random message comes back, after `fix` made it one that ROS can say.
+fn comes_back<M: Message + FromCdr<Frames: Noise + Debug + PartialEq>>(
+    rng: &mut Rng,
+    fix: impl Fn(&mut M, &mut Rng),
+) {
+    let mut message = random::<M>(rng);
+    fix(&mut message, rng);
+    let frames = M::Frames::noise(rng);
+    let bytes = message.to_cdr_with(&frames).expect(M::TYPE);
+    let (read, read_frames) = M::from_cdr_with(&bytes).expect(M::TYPE);
+    assert_eq!(bytemuck::bytes_of(&read), bytemuck::bytes_of(&message), "{}", M::TYPE);
+    assert_eq!(read_frames, frames);
+}
+
+/// The same of a message with data, of which `fix` says how many there are.
+fn framed_comes_back<H: Header>(rng: &mut Rng, fix: impl Fn(&mut H, &mut Rng))
+where
+    Framed<H>: FromCdr<Frames = ()>,
+{
+    let mut header = random::<H>(rng);
+    fix(&mut header, rng);
+    let data: Vec<u8> = (0..header.data_bytes()).map(|_| rng.below(256) as u8).collect();
+    let message = Framed::new(header, &data).expect(H::NAME);
+    let read = Framed::<H>::from_cdr(&message.to_cdr().expect(H::NAME)).expect(H::NAME);
+    assert_eq!(bytemuck::bytes_of(read.header()), bytemuck::bytes_of(&header), "{}", H::NAME);
+    assert_eq!(read.data(), data);
+}
+
+/// Any count that the array has, with zeros behind it.
+fn counted<T: bytemuck::Pod, const N: usize>(rng: &mut Rng, elements: &mut [T; N]) -> u32 {
+    let count = rng.below(N + 1);
+    elements[count..].fill(T::zeroed());
+    count as u32
+}
+
+/// One NaN for all, since an array of them is none in ROS.
+fn one_nan(numbers: &mut [f64]) {
+    numbers.iter_mut().filter(|number| number.is_nan()).for_each(|number| *number = f64::NAN);
+}
+
+fn geometry_comes_back(rng: &mut Rng) {
+    comes_back::<Point3>(rng, |_, _| {});
+    comes_back::<Vector3>(rng, |_, _| {});
+    comes_back::<Quaternion>(rng, |_, _| {});
+    comes_back::<Transform>(rng, |_, _| {});
+    comes_back::<Pose2D>(rng, |pose, _| pose.timestamp_ns = 0);
+    comes_back::<Pose3D>(rng, |pose, _| pose.timestamp_ns = 0);
+    comes_back::<PoseStamped>(rng, |_, _| {});
+    comes_back::<PoseWithCovariance>(rng, |_, _| {});
+    comes_back::<Twist>(rng, |_, _| {});
+    comes_back::<TwistWithCovariance>(rng, |_, _| {});
+    comes_back::<Accel>(rng, |_, _| {});
+    comes_back::<TransformStamped>(rng, |_, _| {});
+    comes_back::<Wrench>(rng, |wrench, _| wrench.timestamp_ns = 0);
+    comes_back::<WrenchStamped>(rng, |_, _| {});
+    comes_back::<Odometry>(rng, |_, _| {});
+    comes_back::<CmdVel>(rng, |command, _| {
+        // WHY: a NaN that signals is quiet once it was a double.
+        let CmdVel { linear, angular, .. } = *command;
+        let [linear, angular] = [linear, angular].map(|x| if x.is_nan() { 1.5 } else { x });
+        *command = CmdVel { timestamp_ns: 0, linear, angular };
+    });
+    let message = Twist { timestamp_ns: 0, ..random(rng) };
+    let bytes = Unstamped { message }.to_cdr().unwrap();
+    let read = Unstamped::<Twist>::from_cdr(&bytes).unwrap().message;
+    assert_eq!(bytemuck::bytes_of(&read), bytemuck::bytes_of(&message));
+}
+
+fn sensors_come_back(rng: &mut Rng) {
+    comes_back::<Imu>(rng, |_, _| {});
+    comes_back::<LaserScan>(rng, |scan, rng| scan.count = counted(rng, &mut scan.ranges));
+    comes_back::<RangeSensor>(rng, |_, _| {});
+    comes_back::<JointState>(rng, |state, rng| {
+        state.count = counted(rng, &mut state.name);
+        for numbers in [&mut state.position, &mut state.velocity, &mut state.effort] {
+            let absent = rng.below(3) == 0;
+            let joints = &mut numbers[..state.count as usize];
+            joints.iter_mut().filter(|_| absent).for_each(|number| *number = f64::NAN);
+            numbers[state.count as usize..].fill(0.0);
+            one_nan(numbers);
+        }
+    });
+    comes_back::<BatteryState>(rng, |battery, rng| {
+        battery.cell_count = counted(rng, &mut battery.cell_voltage);
+        battery.cell_temperature[battery.cell_count as usize..].fill(0.0);
+        for number in &mut battery.cell_temperature {
+            *number = if number.is_nan() { f32::NAN } else { *number };
+        }
+    });
+    comes_back::<NavSatFix>(rng, |_, _| {});
+    comes_back::<MagneticField>(rng, |_, _| {});
+    comes_back::<Temperature>(rng, |_, _| {});
+    comes_back::<FluidPressure>(rng, |_, _| {});
+    comes_back::<Illuminance>(rng, |_, _| {});
+    comes_back::<TimeReference>(rng, |_, _| {});
+    comes_back::<RegionOfInterest>(rng, |_, _| {});
+    comes_back::<CameraInfo>(rng, |camera, rng| camera.d_count = counted(rng, &mut camera.d));
+    comes_back::<PointField>(rng, |_, _| {});
+}
+
+fn others_come_back(rng: &mut Rng) {
+    comes_back::<MapMetaData>(rng, |_, _| {});
+    comes_back::<NavPath>(rng, |path, rng| {
+        path.count = counted(rng, &mut path.waypoints);
+        path.waypoints[path.count as usize..].fill(Waypoint::default());
+        let poses = &mut path.waypoints[..path.count as usize];
+        poses.iter_mut().for_each(|waypoint| waypoint.speed = f64::NAN);
+    });
+    comes_back::<Clock>(rng, |clock, _| (clock.timestamp_ns, clock.rate) = (0, 1.0));
+    comes_back::<DiagnosticValue>(rng, |_, _| {});
+    comes_back::<DiagnosticStatus>(rng, |status, rng| {
+        status.timestamp_ns = 0;
+        status.count = counted(rng, &mut status.values);
+    });
+    framed_comes_back::<ImageHeader>(rng, |image, rng| {
+        (image.width, image.height) = (rng.below(20) as u32, rng.below(20) as u32);
+        image.step = image.width * 24 + rng.below(9) as u32;
+    });
+    framed_comes_back::<CompressedImageHeader>(rng, |image, rng| {
+        image.bytes = rng.below(500) as u64;
+    });
+    framed_comes_back::<OccupancyGridHeader>(rng, |grid, rng| {
+        (grid.info.width, grid.info.height) = (rng.below(20) as u32, rng.below(20) as u32);
+    });
+    framed_comes_back::<PointCloudHeader>(rng, |cloud, rng| {
+        cloud.field_count = counted(rng, &mut cloud.fields);
+        cloud.point_step = 0;
+        for field in &mut cloud.fields[..cloud.field_count as usize] {
+            *field = random(rng);
+            field.dtype = [1, 2, 3, 4, 5, 6, 11, 12][rng.below(8)];
+            let size = DType::from_code(field.dtype).unwrap().size() as u32;
+            field.name = horus_core::message::Text::literal("x");
+            (field.offset, field.count) = (cloud.point_step, 1 + rng.below(3) as u32);
+            cloud.point_step += size * field.count;
+        }
+        (cloud.width, cloud.height) = (rng.below(10) as u32, rng.below(5) as u32);
+        cloud.row_step = cloud.width * cloud.point_step + rng.below(9) as u32;
+    });
+}
+
+#[test]
+fn random_messages_come_back() {
+    let cases = rounds(300, 30_000);
+    for seed in seeds(cases) {
+        let _case = Case(seed);
+        let rng = &mut Rng(seed);
+        geometry_comes_back(rng);
+        sensors_come_back(rng);
+        others_come_back(rng);
+    }
+    println!("RESULT cdr_random: {cases} random messages of each type came back");
+}
+
+thread_local! {
+    /// The most heap beyond the length of the input that reading took on this thread.
+    static HEAP_MAX: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Reads bytes, and checks that what was read can be written and read again. Whether it was read.
+fn probe<M: FromCdr>(bytes: &[u8]) -> bool {
+    let (read, heap) = peak(|| M::from_cdr_with(bytes));
+    HEAP_MAX.set(HEAP_MAX.get().max(heap.saturating_sub(bytes.len())));
+    assert!(heap <= bytes.len() + ERROR_BYTES, "{}: {heap} for {}", M::TYPE, bytes.len());
+    let Ok((message, frames)) = read else { return false };
+    let again = message.to_cdr_with(&frames).expect(M::TYPE);
+    let (message, frames) = M::from_cdr_with(&again).expect(M::TYPE);
+    assert_eq!(message.to_cdr_with(&frames).as_ref(), Ok(&again), "{}", M::TYPE);
+    true
+}
+
+/// The most heap that an error takes, for what it found.
+const ERROR_BYTES: usize = 256;
+
+/// One message in two byte orders, and its reader.
+struct Target {
+    golden: [Vec<u8>; 2],
+    probe: fn(&[u8]) -> bool,
+}
+
+#[derive(Default)]
+struct Targets(Vec<Target>);
+
+impl Visit for Targets {
+    fn message<M>(&mut self, file: &'static str, _: M, _: M::Frames)
+    where
+        M: FromCdr<Frames: PartialEq + Debug> + PartialEq + Debug + 'static,
+    {
+        self.0.push(Target { golden: golden(file), probe: probe::<M> });
+    }
+}
+
+fn targets() -> Vec<Target> {
+    let mut targets = Targets::default();
+    visit(&mut targets);
+    targets.0.push(Target { golden: golden("Path"), probe: probe::<NavPath> });
+    targets.0
+}
+
+/// A part of one golden message, changed in a few places, or bytes of no meaning at all.
+fn mutated(targets: &[Target], own: usize, rng: &mut Rng) -> Vec<u8> {
+    let mut bytes = targets[own].golden[rng.below(2)].clone();
+    if rng.below(8) == 0 {
+        bytes = [&[0, rng.below(2) as u8, 0, 0][..], &values::bytes(rng, 400)].concat();
+    }
+    for _ in 0..rng.below(5) {
+        let at = rng.below(bytes.len().max(1));
+        match rng.below(6) {
+            0 | 1 => bytes.get_mut(at).into_iter().for_each(|byte| *byte = rng.below(256) as u8),
+            2 => {
+                let word = (values::edge(rng) as u32).to_le_bytes();
+                bytes.iter_mut().skip(at & !3).zip(word).for_each(|(byte, new)| *byte = new);
+            }
+            3 => bytes.truncate(at),
+            4 => drop(bytes.splice(at..at, values::bytes(rng, 20))),
+            _ => {
+                let other = &targets[rng.below(targets.len())].golden[rng.below(2)];
+                bytes.truncate(at);
+                bytes.extend(&other[rng.below(other.len())..]);
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn any_bytes_are_an_error_or_a_message() {
+    let targets = targets();
+    let (inputs, mut read, mut tried) = (rounds(50_000, 1_000_000), 0_u64, 0_u64);
+    let all = rounds(0, 1) == 1;
+    for seed in seeds(inputs) {
+        let _case = Case(seed);
+        let rng = &mut Rng(seed);
+        let own = rng.below(targets.len());
+        let bytes = mutated(&targets, own, rng);
+        let other = rng.below(targets.len());
+        for (index, target) in targets.iter().enumerate() {
+            if all || index == own || index == other {
+                tried += 1;
+                read += u64::from((target.probe)(&bytes));
+            }
+        }
+    }
+    let heap = HEAP_MAX.get();
+    println!(
+        "RESULT cdr_fuzz: {inputs} inputs, {tried} decodes, {read} of them messages, heap at most \
+         the input's length and {heap} bytes"
+    );
+}
+
+#[test]
+fn every_part_of_a_message_is_an_error() {
+    for target in targets() {
+        for bytes in &target.golden {
+            assert!((target.probe)(bytes));
+            for end in 0..bytes.len() {
+                assert!(!(target.probe)(&bytes[..end]), "{end} bytes of {}", bytes.len());
+            }
+        }
+    }
+}
+
+struct WriteInPlace;
+
+impl Visit for WriteInPlace {
+    fn message<M>(&mut self, file: &'static str, message: M, frames: M::Frames)
+    where
+        M: FromCdr<Frames: PartialEq + Debug> + PartialEq + Debug + 'static,
+    {
+        let [little, _] = golden(file);
+        let mut slot = vec![0; little.len()];
+        let (written, heap) = peak(|| message.encode_cdr(&frames, &mut slot));
+        assert_eq!((written, heap), (Ok(little.len()), 0), "{file}");
+        assert_eq!(slot, little, "{file}");
+    }
+}
+
+#[test]
+fn writing_into_a_slot_allocates_nothing() {
+    visit(&mut WriteInPlace);
+}
+
+/// Counts and lengths that no memory has.
+#[test]
+fn claims_cost_nothing() {
+    for target in targets() {
+        for bytes in &target.golden {
+            for at in (4..bytes.len() - 4).step_by(4) {
+                for claim in [[0xff; 4], [0x7f, 0xff, 0xff, 0xff], [0xff, 0xff, 0xff, 0x7f]] {
+                    let mut bytes = bytes.clone();
+                    bytes[at..at + 4].copy_from_slice(&claim);
+                    (target.probe)(&bytes);
+                }
+            }
+        }
+    }
+}
