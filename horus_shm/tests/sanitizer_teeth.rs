@@ -82,6 +82,10 @@ mod address {
             cursors: std::ptr::null(),
             gate_bytes: 0,
             gate_limit: 0,
+            lane: 0,
+            wait: std::ptr::null(),
+            readers: std::ptr::null(),
+            reader_limit: 0,
         };
         // SAFETY: sound with four slots; with less it is the bug to be found.
         let mut writer = LaneWriter::new(unsafe { RawLane::new(parts) }, 0, true, true);

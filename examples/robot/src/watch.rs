@@ -13,7 +13,7 @@ const PRECISION: u8 = 3;
 
 /// Listens to one topic of messages `M`.
 #[derive(Debug)]
-pub(crate) struct Watch<M> {
+pub(crate) struct Watch<M: Checked> {
     subscriber: Subscriber<M>,
     tally: Tally,
     /// Latencies of all messages, and of those since the last row.

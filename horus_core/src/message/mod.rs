@@ -86,7 +86,8 @@ pub use transform::{NotARotation, TransformError};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a message",
     label = "not declared with `message!`",
-    note = "declare it as `horus_core::message! {{ pub struct Name {{ pub field: f64 }} }}`"
+    note = "declare it as `horus_core::message! {{ pub struct Name {{ pub field: f64 }} }}`",
+    note = "or carry anything that implements serde's traits as `Serde<{Self}>`"
 )]
 pub trait Message: Pod + Send + Sync + 'static {
     /// The message's name, size, alignment and fields.
