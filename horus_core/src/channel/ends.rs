@@ -41,6 +41,51 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
+/// Implements [`Kind`] for a channel of lanes: its bounds, its two ends, and what a leaving receiver
+/// does with what it alone could have received.
+macro_rules! lane_kind {
+    ($kind:ident [$($bounds:tt)*] $writer:ty, $reader:ty, $clear:expr) => {
+        impl $crate::channel::ends::sealed::Sealed for $kind {}
+
+        impl<$($bounds)*> $crate::channel::ends::Kind<T> for $kind {
+            type Writer = $writer;
+            type Reader = $reader;
+
+            #[inline(always)]
+            fn push(writer: &mut Self::Writer, message: T) -> Result<(), T> {
+                writer.push(message)
+            }
+
+            #[inline(always)]
+            fn pop(reader: &mut Self::Reader) -> Option<T> {
+                reader.pop()
+            }
+
+            fn unreceived(writer: &Self::Writer) -> usize {
+                writer.waiting()
+            }
+
+            fn waiting(reader: &Self::Reader) -> usize {
+                reader.waiting()
+            }
+
+            fn room(writer: &Self::Writer) -> usize {
+                writer.lanes().capacity()
+            }
+
+            fn capacity(reader: &Self::Reader) -> usize {
+                reader.lanes().capacity()
+            }
+
+            fn clear(reader: &mut Self::Reader) {
+                let clear: fn(&mut Self::Reader) = $clear;
+                clear(reader);
+            }
+        }
+    };
+}
+pub(super) use lane_kind;
+
 /// The sending end of a channel. `K` is its kind: use the alias of its module, for instance
 /// [`spsc::Sender`](super::spsc::Sender).
 pub struct Sender<T, K: Kind<T>> {

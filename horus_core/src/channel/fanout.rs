@@ -28,7 +28,7 @@
 use horus_shm::heap::{FanReader, LANES_MAX, Lanes, Share, ValueWriter};
 
 use super::JoinError;
-use super::ends::{self, Kind, sealed};
+use super::ends;
 
 /// Senders of one channel, at most.
 pub const SENDERS_MAX: usize = LANES_MAX;
@@ -130,37 +130,4 @@ impl<T: Clone> Receiver<T> {
     }
 }
 
-impl sealed::Sealed for Fanout {}
-
-impl<T: Clone> Kind<T> for Fanout {
-    type Writer = ValueWriter<T, Share>;
-    type Reader = FanReader<T, Share>;
-
-    #[inline(always)]
-    fn push(writer: &mut Self::Writer, message: T) -> Result<(), T> {
-        writer.push(message)
-    }
-
-    #[inline(always)]
-    fn pop(reader: &mut Self::Reader) -> Option<T> {
-        reader.pop()
-    }
-
-    fn unreceived(writer: &Self::Writer) -> usize {
-        writer.waiting()
-    }
-
-    fn waiting(reader: &Self::Reader) -> usize {
-        reader.waiting()
-    }
-
-    fn room(writer: &Self::Writer) -> usize {
-        writer.lanes().capacity()
-    }
-
-    fn capacity(reader: &Self::Reader) -> usize {
-        reader.lanes().capacity()
-    }
-
-    fn clear(_: &mut Self::Reader) {}
-}
+ends::lane_kind! { Fanout [T: Clone] ValueWriter<T, Share>, FanReader<T, Share>, |_| {} }

@@ -34,7 +34,7 @@
 use horus_shm::heap::{LANES_MAX, LaneEnd, Lanes, Share, ValueWriter};
 
 use super::JoinError;
-use super::ends::{self, Kind, sealed};
+use super::ends;
 
 /// Receivers of one channel, at most.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
@@ -115,37 +115,4 @@ impl<T: Clone> Receiver<T> {
     }
 }
 
-impl sealed::Sealed for Spmc {}
-
-impl<T: Clone> Kind<T> for Spmc {
-    type Writer = ValueWriter<T, Share>;
-    type Reader = LaneEnd<T, Share>;
-
-    #[inline(always)]
-    fn push(writer: &mut Self::Writer, message: T) -> Result<(), T> {
-        writer.push(message)
-    }
-
-    #[inline(always)]
-    fn pop(reader: &mut Self::Reader) -> Option<T> {
-        reader.pop()
-    }
-
-    fn unreceived(writer: &Self::Writer) -> usize {
-        writer.waiting()
-    }
-
-    fn waiting(reader: &Self::Reader) -> usize {
-        reader.waiting()
-    }
-
-    fn room(writer: &Self::Writer) -> usize {
-        writer.lanes().capacity()
-    }
-
-    fn capacity(reader: &Self::Reader) -> usize {
-        reader.lanes().capacity()
-    }
-
-    fn clear(_: &mut Self::Reader) {}
-}
+ends::lane_kind! { Spmc [T: Clone] ValueWriter<T, Share>, LaneEnd<T, Share>, |_| {} }

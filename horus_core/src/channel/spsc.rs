@@ -31,7 +31,7 @@
 
 use horus_shm::heap::{LaneEnd, Lanes, Move, ValueWriter};
 
-use super::ends::{self, Kind, sealed};
+use super::ends;
 
 /// The kind of this channel.
 #[derive(Debug)]
@@ -63,39 +63,6 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     ends::pair(writer, reader)
 }
 
-impl sealed::Sealed for Spsc {}
-
-impl<T> Kind<T> for Spsc {
-    type Writer = ValueWriter<T, Move>;
-    type Reader = LaneEnd<T, Move>;
-
-    #[inline(always)]
-    fn push(writer: &mut Self::Writer, message: T) -> Result<(), T> {
-        writer.push(message)
-    }
-
-    #[inline(always)]
-    fn pop(reader: &mut Self::Reader) -> Option<T> {
-        reader.pop()
-    }
-
-    fn unreceived(writer: &Self::Writer) -> usize {
-        writer.waiting()
-    }
-
-    fn waiting(reader: &Self::Reader) -> usize {
-        reader.waiting()
-    }
-
-    fn room(writer: &Self::Writer) -> usize {
-        writer.lanes().capacity()
-    }
-
-    fn capacity(reader: &Self::Reader) -> usize {
-        reader.lanes().capacity()
-    }
-
-    fn clear(reader: &mut Self::Reader) {
-        while reader.pop().is_some() {}
-    }
+ends::lane_kind! {
+    Spsc [T] ValueWriter<T, Move>, LaneEnd<T, Move>, |reader| while reader.pop().is_some() {}
 }

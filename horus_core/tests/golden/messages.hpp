@@ -1947,13 +1947,13 @@ struct alignas(8) ImageHeader {
     std::uint32_t step;
     /// 1 if channels of several bytes have the highest one first, else 0: no unit.
     std::uint8_t is_bigendian;
-    /// Zeros: no unit.
+    /// 0: no unit.
     std::uint8_t _reserved0[3];
-    /// How a pixel is stored, by ROS's names, see `Encoding`: no unit.
+    /// How a pixel is stored, by ROS's names, see `Encoding`: text.
     char encoding[16];
-    /// The optical frame of the camera (z forward, x right, y down): no unit.
+    /// The optical frame of the camera (z forward, x right, y down): text.
     char frame_id[32];
-    /// Zeros: no unit.
+    /// 0: no unit.
     std::uint64_t _reserved1[7];
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x22b8835e6c7aadb9u, 0x462af78c7539b9bfu};
@@ -1990,11 +1990,11 @@ struct alignas(8) DepthImageHeader {
     float range_min;
     /// Larger depths are not valid: metres.
     float range_max;
-    /// `16UC1` or `32FC1` (REP-118), in the byte order of the machine: no unit.
+    /// `16UC1` or `32FC1` (REP-118), in the byte order of the machine: text.
     char encoding[16];
-    /// The optical frame of the camera (z forward, x right, y down): no unit.
+    /// The optical frame of the camera (z forward, x right, y down): text.
     char frame_id[32];
-    /// Zeros: no unit.
+    /// 0: no unit.
     std::uint64_t _reserved[6];
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0xaa2395cedaf53127u, 0xfbf738c539ae75dau};
@@ -2022,12 +2022,11 @@ struct alignas(8) CompressedImageHeader {
     std::uint64_t timestamp_ns;
     /// Length of the compressed data that follow: bytes.
     std::uint64_t bytes;
-    /// The codec, as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`: no
-    /// unit.
+    /// The codec, as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`: text.
     char format[64];
-    /// The optical frame of the camera (z forward, x right, y down): no unit.
+    /// The optical frame of the camera (z forward, x right, y down): text.
     char frame_id[32];
-    /// Zeros: no unit.
+    /// 0: no unit.
     std::uint8_t _reserved[16];
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x4e29072dcb6eedc2u, 0x0a2f1fe39810c21fu};
@@ -2056,9 +2055,9 @@ struct alignas(8) SegmentationMaskHeader {
     std::uint32_t step;
     /// Classes, 0 up to one less than this: count.
     std::uint32_t class_count;
-    /// The optical frame of the camera (z forward, x right, y down): no unit.
+    /// The optical frame of the camera (z forward, x right, y down): text.
     char frame_id[32];
-    /// Zeros: no unit.
+    /// 0: no unit.
     std::uint64_t _reserved;
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x603e3871881495d1u, 0xb6a8799b03a4336du};
@@ -2074,9 +2073,10 @@ static_assert(offsetof(SegmentationMaskHeader, class_count) == 20);
 static_assert(offsetof(SegmentationMaskHeader, frame_id) == 24);
 static_assert(offsetof(SegmentationMaskHeader, _reserved) == 56);
 
-/// One number, or array of numbers, in each point, as `sensor_msgs/PointField`.
+/// One number, or array of numbers, in each point, as `sensor_msgs/PointField`. Without a time:
+/// for use inside `PointCloudHeader`.
 struct alignas(4) PointField {
-    /// `x`, `y`, `z`, `rgb`, `intensity`, `ring`, …: no unit.
+    /// `x`, `y`, `z`, `rgb`, `intensity`, `ring`, …: text.
     char name[16];
     /// From the start of a point: bytes.
     std::uint32_t offset;
@@ -2084,7 +2084,7 @@ struct alignas(4) PointField {
     std::uint32_t count;
     /// Type of one number, the code of a `DType`: no unit.
     std::uint8_t dtype;
-    /// Zeros: no unit.
+    /// 0: no unit.
     std::uint8_t _reserved[7];
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x0d6278f00c682511u, 0x442a98c1eac19115u};
@@ -2105,7 +2105,7 @@ static_assert(offsetof(PointField, _reserved) == 25);
 struct alignas(8) PointCloudHeader {
     /// When it was measured, CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the points: no unit.
+    /// The frame of the points: text.
     char frame_id[32];
     /// Rows of an organised cloud, else 1: count.
     std::uint32_t height;
@@ -2121,7 +2121,7 @@ struct alignas(8) PointCloudHeader {
     std::uint8_t is_bigendian;
     /// 1 if all points are valid, 0 if some have a NaN as a coordinate: no unit.
     std::uint8_t is_dense;
-    /// Zeros: no unit.
+    /// 0: no unit.
     std::uint8_t _reserved[2];
     /// What a point consists of: no unit.
     PointField fields[16];
@@ -2154,15 +2154,15 @@ struct alignas(8) TensorHeader {
     std::uint8_t dtype;
     /// How many of `shape` and `strides` there are, from the first: count.
     std::uint8_t dimensions;
-    /// Zeros: no unit.
+    /// 0: no unit.
     std::uint8_t _reserved0[6];
     /// Elements along each dimension, the outermost first: count.
     std::uint64_t shape[8];
     /// From one element to the next along each dimension, as in DLPack: elements.
     std::uint64_t strides[8];
-    /// What it is, as `images` or `logits`: no unit.
+    /// What it is, as `images` or `logits`: text.
     char name[32];
-    /// Zeros: no unit.
+    /// 0: no unit.
     std::uint8_t _reserved1[16];
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x6c65a2ac2cb67a45u, 0x21a0cbb9714ffc15u};
@@ -2179,7 +2179,7 @@ static_assert(offsetof(TensorHeader, strides) == 80);
 static_assert(offsetof(TensorHeader, name) == 144);
 static_assert(offsetof(TensorHeader, _reserved1) == 176);
 
-/// Size and place of a map, as `nav_msgs/MapMetaData`.
+/// Size and place of a map, as `nav_msgs/MapMetaData`. Without a time: for use inside maps.
 struct alignas(8) MapMetaData {
     /// When the map was made, CLOCK_REALTIME: nanoseconds.
     std::uint64_t map_load_time_ns;
@@ -2216,7 +2216,7 @@ static_assert(offsetof(MapMetaData, origin_orientation) == 48);
 struct alignas(8) OccupancyGridHeader {
     /// When the content held, CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the map: no unit.
+    /// The frame of the map: text.
     char frame_id[32];
     /// Size and place.
     MapMetaData info;
@@ -2240,13 +2240,13 @@ static_assert(offsetof(OccupancyGridHeader, _reserved) == 120);
 struct alignas(8) CostMapHeader {
     /// When the content held, CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the map: no unit.
+    /// The frame of the map: text.
     char frame_id[32];
     /// Size and place.
     MapMetaData info;
-    /// Which layer of the costs it is, as `master`: no unit.
+    /// Which layer of the costs it is, as `master`: text.
     char layer[32];
-    /// Zeros: no unit.
+    /// 0: no unit.
     std::uint64_t _reserved[5];
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x9d214cbf5660bf3cu, 0x8101cfb423dbe49fu};
@@ -2277,7 +2277,7 @@ struct alignas(8) AudioFrameHeader {
     std::uint8_t dtype;
     /// 0: no unit.
     std::uint8_t _reserved0;
-    /// The frame of the microphone: no unit.
+    /// The frame of the microphone: text.
     char frame_id[32];
     /// 0: no unit.
     std::uint64_t _reserved1;
@@ -2304,7 +2304,7 @@ struct alignas(8) BytesHeader {
     std::uint64_t timestamp_ns;
     /// Length of the data that follow: bytes.
     std::uint64_t bytes;
-    /// What the data are, best as a media type such as `application/cbor`: no unit.
+    /// What the data are, best as a media type such as `application/cbor`: text.
     char format[48];
     /// Of the canonical schema text of the whole message.
     static constexpr SchemaHash schema_hash{0x8610491e6d4200e6u, 0xa93c5bfcab91bed2u};

@@ -20,7 +20,7 @@ crate::message! {
         pub dtype: u8,
         /// 0: no unit.
         pub _reserved0: u8,
-        /// The frame of the microphone: no unit.
+        /// The frame of the microphone: text.
         pub frame_id: FrameId,
         /// 0: no unit.
         pub _reserved1: u64,

@@ -11,7 +11,7 @@ crate::message! {
         pub timestamp_ns: u64,
         /// Length of the data that follow: bytes.
         pub bytes: u64,
-        /// What the data are, best as a media type such as `application/cbor`: no unit.
+        /// What the data are, best as a media type such as `application/cbor`: text.
         pub format: Text<48>,
     }
 }

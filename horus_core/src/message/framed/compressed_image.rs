@@ -12,12 +12,11 @@ crate::message! {
         pub timestamp_ns: u64,
         /// Length of the compressed data that follow: bytes.
         pub bytes: u64,
-        /// The codec, as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`: no
-        /// unit.
+        /// The codec, as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`: text.
         pub format: Text<64>,
-        /// The optical frame of the camera (z forward, x right, y down): no unit.
+        /// The optical frame of the camera (z forward, x right, y down): text.
         pub frame_id: FrameId,
-        /// Zeros: no unit.
+        /// 0: no unit.
         pub _reserved: [u8; 16],
     }
 }

@@ -1,5 +1,6 @@
 //! Depth images: how far away what a pixel shows is.
 
+use super::raster::raster;
 use super::{Encoding, Framed, Header, Raster};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
@@ -22,11 +23,11 @@ crate::message! {
         pub range_min: f32,
         /// Larger depths are not valid: metres.
         pub range_max: f32,
-        /// `16UC1` or `32FC1` (REP-118), in the byte order of the machine: no unit.
+        /// `16UC1` or `32FC1` (REP-118), in the byte order of the machine: text.
         pub encoding: Text<16>,
-        /// The optical frame of the camera (z forward, x right, y down): no unit.
+        /// The optical frame of the camera (z forward, x right, y down): text.
         pub frame_id: FrameId,
-        /// Zeros: no unit.
+        /// 0: no unit.
         pub _reserved: [u64; 6],
     }
 }
@@ -130,20 +131,4 @@ impl Header for DepthImageHeader {
     }
 }
 
-impl Raster for DepthImageHeader {
-    fn width(&self) -> u32 {
-        self.width
-    }
-
-    fn height(&self) -> u32 {
-        self.height
-    }
-
-    fn step(&self) -> u32 {
-        self.step
-    }
-
-    fn pixel_bytes(&self) -> Option<usize> {
-        self.dtype().map(DType::size)
-    }
-}
+raster! { DepthImageHeader, |header| header.dtype().map(DType::size) }

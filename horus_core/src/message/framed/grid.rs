@@ -4,7 +4,7 @@ use super::{Framed, Header};
 use crate::message::{FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
-    /// Size and place of a map, as `nav_msgs/MapMetaData`.
+    /// Size and place of a map, as `nav_msgs/MapMetaData`. Without a time: for use inside maps.
     pub struct MapMetaData {
         /// When the map was made, CLOCK_REALTIME: nanoseconds.
         pub map_load_time_ns: u64,
@@ -69,7 +69,7 @@ crate::message! {
     pub struct OccupancyGridHeader {
         /// When the content held, CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the map: no unit.
+        /// The frame of the map: text.
         pub frame_id: FrameId,
         /// Size and place.
         pub info: MapMetaData,
@@ -86,13 +86,13 @@ crate::message! {
     pub struct CostMapHeader {
         /// When the content held, CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the map: no unit.
+        /// The frame of the map: text.
         pub frame_id: FrameId,
         /// Size and place.
         pub info: MapMetaData,
-        /// Which layer of the costs it is, as `master`: no unit.
+        /// Which layer of the costs it is, as `master`: text.
         pub layer: Text<32>,
-        /// Zeros: no unit.
+        /// 0: no unit.
         pub _reserved: [u64; 5],
     }
 }

@@ -1,5 +1,6 @@
 //! Images: rows of pixels.
 
+use super::raster::raster;
 use super::{Encoding, Framed, Header, Raster};
 use crate::message::{FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
@@ -17,13 +18,13 @@ crate::message! {
         pub step: u32,
         /// 1 if channels of several bytes have the highest one first, else 0: no unit.
         pub is_bigendian: u8,
-        /// Zeros: no unit.
+        /// 0: no unit.
         pub _reserved0: [u8; 3],
-        /// How a pixel is stored, by ROS's names, see [`Encoding`]: no unit.
+        /// How a pixel is stored, by ROS's names, see [`Encoding`]: text.
         pub encoding: Text<16>,
-        /// The optical frame of the camera (z forward, x right, y down): no unit.
+        /// The optical frame of the camera (z forward, x right, y down): text.
         pub frame_id: FrameId,
-        /// Zeros: no unit.
+        /// 0: no unit.
         pub _reserved1: [u64; 7],
     }
 }
@@ -111,20 +112,4 @@ impl Header for ImageHeader {
     }
 }
 
-impl Raster for ImageHeader {
-    fn width(&self) -> u32 {
-        self.width
-    }
-
-    fn height(&self) -> u32 {
-        self.height
-    }
-
-    fn step(&self) -> u32 {
-        self.step
-    }
-
-    fn pixel_bytes(&self) -> Option<usize> {
-        self.encoding().map(Encoding::pixel_bytes)
-    }
-}
+raster! { ImageHeader, |header| header.encoding().map(Encoding::pixel_bytes) }

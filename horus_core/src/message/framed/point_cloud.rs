@@ -7,10 +7,11 @@ use crate::message::{DType, Element, FrameId, Primitive, Tail, Text, Zeroable, t
 pub const POINT_FIELDS_MAX: usize = 16;
 
 crate::message! {
-    /// One number, or array of numbers, in each point, as `sensor_msgs/PointField`.
+    /// One number, or array of numbers, in each point, as `sensor_msgs/PointField`. Without a time:
+    /// for use inside [`PointCloudHeader`].
     #[derive(Default)]
     pub struct PointField {
-        /// `x`, `y`, `z`, `rgb`, `intensity`, `ring`, …: no unit.
+        /// `x`, `y`, `z`, `rgb`, `intensity`, `ring`, …: text.
         pub name: Text<16>,
         /// From the start of a point: bytes.
         pub offset: u32,
@@ -18,7 +19,7 @@ crate::message! {
         pub count: u32,
         /// Type of one number, the code of a [`DType`]: no unit.
         pub dtype: u8,
-        /// Zeros: no unit.
+        /// 0: no unit.
         pub _reserved: [u8; 7],
     }
 }
@@ -30,7 +31,7 @@ crate::message! {
     pub struct PointCloudHeader {
         /// When it was measured, CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the points: no unit.
+        /// The frame of the points: text.
         pub frame_id: FrameId,
         /// Rows of an organised cloud, else 1: count.
         pub height: u32,
@@ -46,7 +47,7 @@ crate::message! {
         pub is_bigendian: u8,
         /// 1 if all points are valid, 0 if some have a NaN as a coordinate: no unit.
         pub is_dense: u8,
-        /// Zeros: no unit.
+        /// 0: no unit.
         pub _reserved: [u8; 2],
         /// What a point consists of: no unit.
         pub fields: [PointField; POINT_FIELDS_MAX],

@@ -38,6 +38,32 @@ pub trait Raster: Header {
     }
 }
 
+/// Implements [`Raster`] for a header with the fields `width`, `height` and `step`, and the size of a
+/// pixel that a closure says.
+macro_rules! raster {
+    ($header:ident, $pixel_bytes:expr) => {
+        impl $crate::message::Raster for $header {
+            fn width(&self) -> u32 {
+                self.width
+            }
+
+            fn height(&self) -> u32 {
+                self.height
+            }
+
+            fn step(&self) -> u32 {
+                self.step
+            }
+
+            fn pixel_bytes(&self) -> Option<usize> {
+                let pixel_bytes: fn(&Self) -> Option<usize> = $pixel_bytes;
+                pixel_bytes(self)
+            }
+        }
+    };
+}
+pub(super) use raster;
+
 impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
     /// The pixels of row `y`, counted from the top, without the padding behind them; all of the
     /// row where the size of a pixel is not known. `None` below the last one.

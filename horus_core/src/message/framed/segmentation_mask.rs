@@ -1,5 +1,6 @@
 //! Segmentation masks: what each pixel belongs to.
 
+use super::raster::raster;
 use super::{Framed, Header, Raster};
 use crate::message::{FrameId, Primitive, Tail, timestamp_now_ns};
 
@@ -18,9 +19,9 @@ crate::message! {
         pub step: u32,
         /// Classes, 0 up to one less than this: count.
         pub class_count: u32,
-        /// The optical frame of the camera (z forward, x right, y down): no unit.
+        /// The optical frame of the camera (z forward, x right, y down): text.
         pub frame_id: FrameId,
-        /// Zeros: no unit.
+        /// 0: no unit.
         pub _reserved: u64,
     }
 }
@@ -72,20 +73,4 @@ impl Header for SegmentationMaskHeader {
     }
 }
 
-impl Raster for SegmentationMaskHeader {
-    fn width(&self) -> u32 {
-        self.width
-    }
-
-    fn height(&self) -> u32 {
-        self.height
-    }
-
-    fn step(&self) -> u32 {
-        self.step
-    }
-
-    fn pixel_bytes(&self) -> Option<usize> {
-        Some(1)
-    }
-}
+raster! { SegmentationMaskHeader, |_| Some(1) }

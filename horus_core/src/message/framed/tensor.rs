@@ -18,15 +18,15 @@ crate::message! {
         pub dtype: u8,
         /// How many of `shape` and `strides` there are, from the first: count.
         pub dimensions: u8,
-        /// Zeros: no unit.
+        /// 0: no unit.
         pub _reserved0: [u8; 6],
         /// Elements along each dimension, the outermost first: count.
         pub shape: [u64; TENSOR_DIMENSIONS_MAX],
         /// From one element to the next along each dimension, as in DLPack: elements.
         pub strides: [u64; TENSOR_DIMENSIONS_MAX],
-        /// What it is, as `images` or `logits`: no unit.
+        /// What it is, as `images` or `logits`: text.
         pub name: Text<32>,
-        /// Zeros: no unit.
+        /// 0: no unit.
         pub _reserved1: [u8; 16],
     }
 }
