@@ -41,8 +41,8 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// Implements [`Kind`] for a channel of lanes: its bounds, its two ends, and what a leaving receiver
-/// does with what it alone could have received.
+/// Implements [`Kind`] for a channel of lanes: its bounds, its two ends, and what a leaving
+/// receiver does with what it alone could have received.
 macro_rules! lane_kind {
     ($kind:ident [$($bounds:tt)*] $writer:ty, $reader:ty, $clear:expr) => {
         impl $crate::channel::ends::sealed::Sealed for $kind {}

@@ -38,8 +38,8 @@ pub trait Raster: Header {
     }
 }
 
-/// Implements [`Raster`] for a header with the fields `width`, `height` and `step`, and the size of a
-/// pixel that a closure says.
+/// Implements [`Raster`] for a header with the fields `width`, `height` and `step`, and the size of
+/// a pixel that a closure says.
 macro_rules! raster {
     ($header:ident, $pixel_bytes:expr) => {
         impl $crate::message::Raster for $header {
