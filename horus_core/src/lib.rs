@@ -27,6 +27,7 @@ pub mod introspect;
 pub mod message;
 pub mod namespace;
 pub mod ros;
+pub mod scheduler;
 pub mod topic;
 pub mod value;
 

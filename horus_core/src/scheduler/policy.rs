@@ -1,0 +1,255 @@
+//! What happens when a node is late, and when it fails: decided here, done elsewhere.
+
+use std::time::Duration;
+
+/// What follows when a node misses its deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Miss {
+    /// It is counted and reported, and nothing else.
+    #[default]
+    Warn,
+    /// The node leaves out its next tick, which gives the others the time back.
+    Skip,
+    /// The node enters its safe state, and goes on in it until it has kept its deadline for a
+    /// while.
+    SafeMode,
+    /// The whole scheduler stops, every node in its safe state.
+    Stop,
+}
+
+/// What follows when a node's tick returns an error or panics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FailurePolicy {
+    /// The whole scheduler stops, every node in its safe state.
+    #[default]
+    Fatal,
+    /// The node is shut down and initialised again, after a pause that doubles each time.
+    Restart {
+        /// Restarts in a row; one more failure is fatal. A minute without a failure begins anew.
+        max: u32,
+        /// The first pause.
+        backoff: Duration,
+    },
+    /// The tick is lost, and the node goes on.
+    Skip {
+        /// Failures in a row; after one more the node rests.
+        max: u32,
+        /// For how long it rests then.
+        cooldown: Duration,
+    },
+    /// It is counted and reported, and the node goes on.
+    Ignore,
+}
+
+/// The longest pause before a restart.
+const BACKOFF_MAX: Duration = Duration::from_secs(60);
+/// Without a failure for this long, earlier ones are forgotten.
+const FORGET_NS: u64 = 60_000_000_000;
+
+/// What to do about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// Go on with the next tick.
+    Continue,
+    /// Leave ticks out until then.
+    Rest {
+        /// On the scheduler's clock.
+        until_ns: u64,
+    },
+    /// Initialise the node again then.
+    Restart {
+        /// On the scheduler's clock.
+        at_ns: u64,
+    },
+    /// Stop everything.
+    Stop,
+}
+
+/// The failures of one node so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Failures {
+    in_a_row: u32,
+    last_ns: u64,
+}
+
+impl Failures {
+    /// The node failed at `now_ns`.
+    pub(super) fn record(&mut self, policy: FailurePolicy, now_ns: u64) -> Remedy {
+        if now_ns.saturating_sub(self.last_ns) > FORGET_NS {
+            self.in_a_row = 0;
+        }
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        self.last_ns = now_ns;
+        match policy {
+            FailurePolicy::Fatal => Remedy::Stop,
+            FailurePolicy::Ignore => Remedy::Continue,
+            FailurePolicy::Restart { max, .. } if self.in_a_row > max => Remedy::Stop,
+            FailurePolicy::Restart { backoff, .. } => {
+                let doublings = (self.in_a_row - 1).min(31);
+                let pause = backoff.saturating_mul(1 << doublings).min(BACKOFF_MAX);
+                Remedy::Restart { at_ns: now_ns.saturating_add(nanos(pause)) }
+            }
+            FailurePolicy::Skip { max, .. } if self.in_a_row <= max => Remedy::Continue,
+            FailurePolicy::Skip { cooldown, .. } => {
+                self.in_a_row = 0;
+                Remedy::Rest { until_ns: now_ns.saturating_add(nanos(cooldown)) }
+            }
+        }
+    }
+
+    /// The node ticked without a failure: of a `Skip`, only failures in a row count.
+    pub(super) fn forgive(&mut self, policy: FailurePolicy) {
+        if matches!(policy, FailurePolicy::Skip { .. }) {
+            self.in_a_row = 0;
+        }
+    }
+}
+
+/// What to do about a tick that was late, or about one that was not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing.
+    Fine,
+    /// Say so.
+    Warn,
+    /// Leave out the next tick.
+    Skip,
+    /// Enter the safe state.
+    EnterSafeState,
+    /// Leave the safe state.
+    LeaveSafeState,
+    /// Stop everything.
+    Stop,
+}
+
+/// Ticks in time that end a safe mode.
+const GOOD_TICKS: u32 = 10;
+
+/// How a node has kept its deadlines so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Punctuality {
+    in_safe_mode: bool,
+    good_in_a_row: u32,
+}
+
+impl Punctuality {
+    /// The node missed its deadline, or did not.
+    pub(super) fn record(&mut self, policy: Miss, missed: bool) -> Verdict {
+        if !missed {
+            self.good_in_a_row = self.good_in_a_row.saturating_add(1);
+            if self.in_safe_mode && self.good_in_a_row >= GOOD_TICKS {
+                self.in_safe_mode = false;
+                return Verdict::LeaveSafeState;
+            }
+            return Verdict::Fine;
+        }
+        self.good_in_a_row = 0;
+        match policy {
+            Miss::Warn => Verdict::Warn,
+            Miss::Skip => Verdict::Skip,
+            Miss::SafeMode if self.in_safe_mode => Verdict::Warn,
+            Miss::SafeMode => {
+                self.in_safe_mode = true;
+                Verdict::EnterSafeState
+            }
+            Miss::Stop => Verdict::Stop,
+        }
+    }
+}
+
+/// Nanoseconds; saturates after 584 years.
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_node_that_fails_is_restarted_later_and_later_and_then_no_more() {
+        let backoff = Duration::from_secs(1);
+        let policy = FailurePolicy::Restart { max: 3, backoff };
+        let mut failures = Failures::default();
+        let pauses = [1, 2, 4].map(|seconds| Remedy::Restart { at_ns: seconds * SECOND });
+        for remedy in pauses {
+            assert_eq!(failures.record(policy, 0), remedy);
+        }
+        assert_eq!(failures.record(policy, 0), Remedy::Stop);
+        // After a minute without one it is as if none had been.
+        assert_eq!(
+            failures.record(policy, 61 * SECOND),
+            Remedy::Restart { at_ns: 62 * SECOND }
+        );
+    }
+
+    #[test]
+    fn pauses_are_bounded_and_nothing_overflows() {
+        let policy = FailurePolicy::Restart { max: u32::MAX, backoff: Duration::MAX };
+        let mut failures = Failures::default();
+        for _ in 0..100 {
+            assert_eq!(failures.record(policy, 0), Remedy::Restart { at_ns: 60 * SECOND });
+        }
+        let remedy = failures.record(policy, u64::MAX);
+        assert_eq!(remedy, Remedy::Restart { at_ns: u64::MAX });
+    }
+
+    #[test]
+    fn only_failures_in_a_row_make_a_node_rest() {
+        let policy = FailurePolicy::Skip { max: 2, cooldown: Duration::from_secs(5) };
+        let mut failures = Failures::default();
+        for _ in 0..10 {
+            assert_eq!(failures.record(policy, 0), Remedy::Continue);
+            assert_eq!(failures.record(policy, 0), Remedy::Continue);
+            failures.forgive(policy);
+        }
+        for _ in 0..3 {
+            assert_eq!(failures.record(policy, SECOND), Remedy::Continue);
+            assert_eq!(failures.record(policy, SECOND), Remedy::Continue);
+            assert_eq!(failures.record(policy, SECOND), Remedy::Rest { until_ns: 6 * SECOND });
+        }
+    }
+
+    #[test]
+    fn fatal_is_fatal_and_ignored_is_ignored() {
+        for (policy, remedy) in
+            [(FailurePolicy::Fatal, Remedy::Stop), (FailurePolicy::Ignore, Remedy::Continue)]
+        {
+            let mut failures = Failures::default();
+            assert!((0..1000).all(|_| failures.record(policy, 0) == remedy));
+        }
+    }
+
+    #[test]
+    fn a_safe_state_is_entered_once_and_left_when_the_node_is_in_time_again() {
+        let mut punctuality = Punctuality::default();
+        let mut judge = |missed| punctuality.record(Miss::SafeMode, missed);
+        for _ in 0..3 {
+            assert_eq!(judge(false), Verdict::Fine);
+            assert_eq!(judge(true), Verdict::EnterSafeState);
+            assert_eq!(judge(true), Verdict::Warn);
+            for _ in 1..GOOD_TICKS {
+                assert_eq!(judge(false), Verdict::Fine);
+            }
+            assert_eq!(judge(true), Verdict::Warn, "not for long enough");
+            for _ in 1..GOOD_TICKS {
+                assert_eq!(judge(false), Verdict::Fine);
+            }
+            assert_eq!(judge(false), Verdict::LeaveSafeState);
+        }
+    }
+
+    #[test]
+    fn each_policy_says_what_it_is_called() {
+        for (policy, verdict) in
+            [(Miss::Warn, Verdict::Warn), (Miss::Skip, Verdict::Skip), (Miss::Stop, Verdict::Stop)]
+        {
+            let mut punctuality = Punctuality::default();
+            assert_eq!(punctuality.record(policy, false), Verdict::Fine);
+            assert_eq!(punctuality.record(policy, true), verdict);
+            assert_eq!(punctuality.record(policy, false), Verdict::Fine);
+        }
+    }
+}
