@@ -27,6 +27,7 @@
 //! The algorithms are in [`lane`], [`gate`] and [`takeover`], generic over their [`memory`], so
 //! that all of them also run in the loom models; the bytes are in [`layout`] and [`shape`].
 
+pub mod clock;
 mod consumer;
 mod contract;
 pub mod copy;

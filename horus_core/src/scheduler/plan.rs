@@ -1,6 +1,5 @@
 //! What a node was asked to be, made whole or refused: pure, before anything runs.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::policy::{FailurePolicy, Miss};
@@ -142,22 +141,8 @@ const BUDGET_PERCENT: u32 = 80;
 /// When a tick has to be over, in percent of a period, unless told otherwise.
 const DEADLINE_PERCENT: u32 = 95;
 
-/// Makes all nodes whole, in the order in which they run: by `order`, then as they were added.
-pub(super) fn plan(wishes: Vec<Wish>, cores: usize) -> Result<Vec<Plan>, PlanError> {
-    let mut names = BTreeSet::new();
-    let mut plans = Vec::with_capacity(wishes.len());
-    for wish in wishes {
-        if !names.insert(wish.name.clone()) {
-            return Err(PlanError::SameName { node: wish.name });
-        }
-        plans.push(wish.whole(cores)?);
-    }
-    plans.sort_by_key(|plan| plan.order);
-    Ok(plans)
-}
-
 impl Wish {
-    fn whole(self, cores: usize) -> Result<Plan, PlanError> {
+    pub(super) fn whole(self, cores: usize) -> Result<Plan, PlanError> {
         let is_name = (1..=NAME_BYTES_MAX).contains(&self.name.len());
         if !is_name || self.name.chars().any(char::is_control) {
             return Err(PlanError::Name { node: self.name });
@@ -309,7 +294,7 @@ mod tests {
     }
 
     fn one(wish: Wish) -> Result<Plan, PlanError> {
-        Ok(plan(vec![wish], 2)?.remove(0))
+        wish.whole(2)
     }
 
     const fn ms(ms: u64) -> Option<Duration> {
@@ -328,14 +313,6 @@ mod tests {
         let event = Wish { topics: vec!["scan".into()], ..wish("slam") };
         assert_eq!(one(event).unwrap().class, Class::Event);
         assert_eq!(one(wish("log")).unwrap().class, Class::BestEffort);
-    }
-
-    #[test]
-    fn nodes_run_by_order_and_then_as_they_came() {
-        let ordered = |name: &str, order| Wish { order, ..wish(name) };
-        let wishes = vec![ordered("c", 1), ordered("a", -1), ordered("b", 0), ordered("d", 1)];
-        let names: Vec<_> = plan(wishes, 1).unwrap().into_iter().map(|plan| plan.name).collect();
-        assert_eq!(names, ["a", "b", "c", "d"]);
     }
 
     #[test]
@@ -366,7 +343,5 @@ mod tests {
             let error = one(wish).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}, not: {reason}");
         }
-        let twins = plan(vec![wish("n"), wish("n")], 1).unwrap_err();
-        assert_eq!(twins, PlanError::SameName { node: "n".into() });
     }
 }

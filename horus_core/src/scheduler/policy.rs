@@ -179,10 +179,7 @@ mod tests {
         }
         assert_eq!(failures.record(policy, 0), Remedy::Stop);
         // After a minute without one it is as if none had been.
-        assert_eq!(
-            failures.record(policy, 61 * SECOND),
-            Remedy::Restart { at_ns: 62 * SECOND }
-        );
+        assert_eq!(failures.record(policy, 61 * SECOND), Remedy::Restart { at_ns: 62 * SECOND });
     }
 
     #[test]

@@ -37,6 +37,14 @@ fn timespec(duration: Duration) -> libc::timespec {
     }
 }
 
+/// Sleeps until this time of CLOCK_MONOTONIC, in nanoseconds; a signal may end it early.
+pub(crate) fn sleep_until(ns: u64) {
+    let until = timespec(Duration::from_nanos(ns));
+    let (clock, flags) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
+    // SAFETY: the time is valid, and of an absolute one no rest is written.
+    unsafe { libc::clock_nanosleep(clock, flags, &until, std::ptr::null_mut()) };
+}
+
 /// How a sleep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slept {

@@ -1,0 +1,88 @@
+//! What can be asked for a node.
+
+use std::time::Duration;
+
+use super::Scheduler;
+use super::node::Node;
+use super::plan::{PlanError, Wish};
+use super::policy::{FailurePolicy, Miss};
+use super::rate::Rate;
+
+/// A node on its way into a [`Scheduler`]: ends with [`Self::build`].
+#[must_use = "a node is added by `build()`"]
+pub struct NodeBuilder<'a> {
+    scheduler: &'a mut Scheduler,
+    node: Box<dyn Node>,
+    wish: Wish,
+}
+
+impl std::fmt::Debug for NodeBuilder<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NodeBuilder").field("wish", &self.wish).finish_non_exhaustive()
+    }
+}
+
+impl<'a> NodeBuilder<'a> {
+    pub(super) fn new(scheduler: &'a mut Scheduler, name: &str, node: Box<dyn Node>) -> Self {
+        let wish = Wish { name: name.to_owned(), ..Wish::default() };
+        Self { scheduler, node, wish }
+    }
+
+    /// Runs before the nodes of a larger order, where they run one after the other. Default 0.
+    pub fn order(mut self, order: i32) -> Self {
+        self.wish.order = order;
+        self
+    }
+
+    /// Runs so often, on a thread of its own. Implies a budget of 80 % and a deadline of 95 % of
+    /// the period.
+    pub fn rate(mut self, rate: Rate) -> Self {
+        self.wish.rate = Some(rate);
+        self
+    }
+
+    /// A tick may take so long.
+    pub fn budget(mut self, budget: Duration) -> Self {
+        self.wish.budget = Some(budget);
+        self
+    }
+
+    /// A tick has to be over so long after it was due.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.wish.deadline = Some(deadline);
+        self
+    }
+
+    /// What follows when it is not. Default [`Miss::Warn`].
+    pub fn on_miss(mut self, policy: Miss) -> Self {
+        self.wish.on_miss = Some(policy);
+        self
+    }
+
+    /// What follows when a tick fails or panics. Default [`FailurePolicy::Fatal`].
+    pub fn failure_policy(mut self, policy: FailurePolicy) -> Self {
+        self.wish.on_failure = policy;
+        self
+    }
+
+    /// Priority of its thread under SCHED_FIFO, 1 to 99, if the system allows it.
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.wish.priority = Some(priority);
+        self
+    }
+
+    /// The processor that its thread stays on.
+    pub fn core(mut self, core: usize) -> Self {
+        self.wish.core = Some(core);
+        self
+    }
+
+    /// Adds the node.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`]: what was asked for contradicts itself, and why.
+    pub fn build(self) -> Result<(), PlanError> {
+        self.scheduler.admit(self.node, self.wish)
+    }
+}

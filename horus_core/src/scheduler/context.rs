@@ -1,0 +1,65 @@
+//! What a node is told in a tick.
+
+use std::time::Duration;
+
+use horus_shm::clock::Clock;
+
+/// A tick, as its node sees it. Times are of one monotonic clock.
+#[derive(Debug)]
+pub struct Context<'a> {
+    pub(super) clock: &'a Clock,
+    pub(super) tick: u64,
+    pub(super) due_ns: u64,
+    pub(super) begin_ns: u64,
+    /// When the budget is spent; `u64::MAX` without one.
+    pub(super) budget_end_ns: u64,
+    pub(super) period_ns: u64,
+    pub(super) stop: bool,
+}
+
+impl Context<'_> {
+    /// Number of this tick of this node, from 0 on.
+    #[must_use]
+    pub const fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    /// When the tick was due, in nanoseconds of CLOCK_MONOTONIC.
+    #[must_use]
+    pub const fn scheduled_ns(&self) -> u64 {
+        self.due_ns
+    }
+
+    /// When the tick began, in nanoseconds of CLOCK_MONOTONIC.
+    #[must_use]
+    pub const fn started_ns(&self) -> u64 {
+        self.begin_ns
+    }
+
+    /// How much later than due the tick began.
+    #[must_use]
+    pub const fn lateness(&self) -> Duration {
+        Duration::from_nanos(self.begin_ns.saturating_sub(self.due_ns))
+    }
+
+    /// From one tick to the next; zero without a rate.
+    #[must_use]
+    pub const fn period(&self) -> Duration {
+        Duration::from_nanos(self.period_ns)
+    }
+
+    /// What is left of the budget; zero when it is spent, [`Duration::MAX`] without one. Costs a
+    /// reading of the clock.
+    #[must_use]
+    pub fn budget_left(&self) -> Duration {
+        if self.budget_end_ns == u64::MAX {
+            return Duration::MAX;
+        }
+        Duration::from_nanos(self.budget_end_ns.saturating_sub(self.clock.now_ns()))
+    }
+
+    /// Asks the scheduler to stop after this tick: all nodes are shut down, in reverse order.
+    pub const fn stop(&mut self) {
+        self.stop = true;
+    }
+}

@@ -1,0 +1,4 @@
+//! Who gives nodes their turns, one file a way.
+
+pub(super) mod best_effort;
+pub(super) mod real_time;

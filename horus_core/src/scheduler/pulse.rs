@@ -1,0 +1,203 @@
+//! What a node's thread notes about it, for others to read: plain stores to a line of its own.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use horus_shm::sync::Word;
+
+/// Buckets of a histogram: bucket i counts what is below 2^i ns, the last one everything above.
+pub const PULSE_BUCKETS: usize = 40;
+
+/// The figures of one node. Written by the thread that runs it, read by any.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Pulse {
+    ticks: AtomicU64,
+    /// When the present tick began; 0 between two.
+    began_ns: AtomicU64,
+    last_ns: AtomicU64,
+    max_ns: AtomicU64,
+    misses: AtomicU64,
+    passed_over: AtomicU64,
+    failures: AtomicU64,
+    panics: AtomicU64,
+    durations: [AtomicU64; PULSE_BUCKETS],
+    lateness: [AtomicU64; PULSE_BUCKETS],
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        let zero = || AtomicU64::new(0);
+        Self {
+            ticks: zero(),
+            began_ns: zero(),
+            last_ns: zero(),
+            max_ns: zero(),
+            misses: zero(),
+            passed_over: zero(),
+            failures: zero(),
+            panics: zero(),
+            durations: [const { AtomicU64::new(0) }; PULSE_BUCKETS],
+            lateness: [const { AtomicU64::new(0) }; PULSE_BUCKETS],
+        }
+    }
+}
+
+/// Adds to a word that only this thread writes.
+#[inline(always)]
+fn add(word: &AtomicU64, more: u64) {
+    // Relaxed: a figure.
+    word.set(word.get().wrapping_add(more));
+}
+
+#[inline(always)]
+const fn bucket(ns: u64) -> usize {
+    let bits = (u64::BITS - ns.leading_zeros()) as usize;
+    if bits < PULSE_BUCKETS { bits } else { PULSE_BUCKETS - 1 }
+}
+
+impl Pulse {
+    /// A tick begins.
+    #[inline(always)]
+    pub(super) fn begin(&self, due_ns: u64, begin_ns: u64) {
+        // Relaxed: a figure, and one that whoever watches asks for again and again.
+        self.began_ns.set(begin_ns);
+        add(&self.lateness[bucket(begin_ns.saturating_sub(due_ns))], 1);
+    }
+
+    /// The tick is over.
+    #[inline(always)]
+    pub(super) fn end(&self, begin_ns: u64, end_ns: u64) {
+        let duration = end_ns.saturating_sub(begin_ns);
+        add(&self.ticks, 1);
+        add(&self.durations[bucket(duration)], 1);
+        // Relaxed: figures.
+        self.last_ns.set(duration);
+        if duration > self.max_ns.get() {
+            self.max_ns.set(duration);
+        }
+        self.began_ns.set(0);
+    }
+
+    pub(super) fn count_miss(&self) {
+        add(&self.misses, 1);
+    }
+
+    pub(super) fn count_passed_over(&self, ticks: u64) {
+        add(&self.passed_over, ticks);
+    }
+
+    pub(super) fn count_failure(&self, is_panic: bool) {
+        add(&self.failures, 1);
+        add(&self.panics, u64::from(is_panic));
+    }
+
+    /// For how long the present tick has lasted; `None` between two.
+    pub(super) fn busy_for(&self, now_ns: u64) -> Option<Duration> {
+        // Relaxed: a figure.
+        let began = self.began_ns.get();
+        (began != 0).then(|| Duration::from_nanos(now_ns.saturating_sub(began)))
+    }
+
+    /// All figures. Not of one moment: the node goes on meanwhile.
+    pub(super) fn figures(&self) -> Figures {
+        // Relaxed: figures.
+        let all =
+            |words: &[AtomicU64; PULSE_BUCKETS]| std::array::from_fn(|index| words[index].get());
+        Figures {
+            ticks: self.ticks.get(),
+            last: Duration::from_nanos(self.last_ns.get()),
+            max: Duration::from_nanos(self.max_ns.get()),
+            misses: self.misses.get(),
+            passed_over: self.passed_over.get(),
+            failures: self.failures.get(),
+            panics: self.panics.get(),
+            durations: Histogram { buckets: all(&self.durations) },
+            lateness: Histogram { buckets: all(&self.lateness) },
+        }
+    }
+}
+
+/// What a node has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Figures {
+    /// Ticks that are over.
+    pub ticks: u64,
+    /// How long the last one took.
+    pub last: Duration,
+    /// How long the longest one took.
+    pub max: Duration,
+    /// Ticks that were over after their deadline, or took more than their budget.
+    pub misses: u64,
+    /// Due times at which the node did not run, because it was still busy or late.
+    pub passed_over: u64,
+    /// Ticks that returned an error or panicked.
+    pub failures: u64,
+    /// Those that panicked.
+    pub panics: u64,
+    /// How long ticks took.
+    pub durations: Histogram,
+    /// How much later than due they began.
+    pub lateness: Histogram,
+}
+
+/// Counts of times, by powers of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Histogram {
+    buckets: [u64; PULSE_BUCKETS],
+}
+
+impl Histogram {
+    /// How many were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().fold(0, |sum, count| sum.wrapping_add(*count))
+    }
+
+    /// A time that `share` of those counted, from 0 to 1, do not reach: the end of the bucket that
+    /// the percentile is in, at most twice what it is. Zero if none was counted.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Duration {
+        let wanted = (self.count() as f64 * share.clamp(0.0, 1.0)).ceil() as u64;
+        let mut seen = 0_u64;
+        for (index, count) in self.buckets.iter().enumerate() {
+            seen = seen.wrapping_add(*count);
+            if *count > 0 && seen >= wanted {
+                return Duration::from_nanos(1 << index);
+            }
+        }
+        Duration::ZERO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_counted_with_their_times() {
+        let pulse = Pulse::default();
+        for (due, begin, end) in [(100, 100, 1100), (2000, 2500, 2600), (3000, 3001, 13_001)] {
+            pulse.begin(due, begin);
+            assert_eq!(pulse.busy_for(begin + 7), Some(Duration::from_nanos(7)));
+            pulse.end(begin, end);
+            assert_eq!(pulse.busy_for(end), None);
+        }
+        let figures = pulse.figures();
+        assert_eq!((figures.ticks, figures.durations.count()), (3, 3));
+        assert_eq!((figures.last.as_nanos(), figures.max.as_nanos()), (10_000, 10_000));
+        assert_eq!(figures.lateness.quantile(0.3), Duration::from_nanos(1));
+        assert_eq!(figures.lateness.quantile(1.0), Duration::from_nanos(512));
+        assert_eq!(figures.durations.quantile(0.5), Duration::from_nanos(1024));
+    }
+
+    #[test]
+    fn no_time_is_too_long_for_a_bucket() {
+        let pulse = Pulse::default();
+        pulse.begin(0, u64::MAX);
+        pulse.end(0, u64::MAX);
+        let figures = pulse.figures();
+        assert_eq!(figures.durations.quantile(0.5), Duration::from_nanos(1 << 39));
+        assert_eq!(Histogram { buckets: [0; PULSE_BUCKETS] }.quantile(0.5), Duration::ZERO);
+    }
+}
