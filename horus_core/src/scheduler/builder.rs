@@ -7,6 +7,7 @@ use super::node::Node;
 use super::plan::{PlanError, Wish};
 use super::policy::{FailurePolicy, Miss};
 use super::rate::Rate;
+use super::supervisor::SafeState;
 
 /// A node on its way into a [`Scheduler`]: ends with [`Self::build`].
 #[must_use = "a node is added by `build()`"]
@@ -14,6 +15,7 @@ pub struct NodeBuilder<'a> {
     scheduler: &'a mut Scheduler,
     node: Box<dyn Node>,
     wish: Wish,
+    safe_state: Option<SafeState>,
 }
 
 impl std::fmt::Debug for NodeBuilder<'_> {
@@ -25,7 +27,7 @@ impl std::fmt::Debug for NodeBuilder<'_> {
 impl<'a> NodeBuilder<'a> {
     pub(super) fn new(scheduler: &'a mut Scheduler, name: &str, node: Box<dyn Node>) -> Self {
         let wish = Wish { name: name.to_owned(), ..Wish::default() };
-        Self { scheduler, node, wish }
+        Self { scheduler, node, wish, safe_state: None }
     }
 
     /// Runs before the nodes of a larger order, where they run one after the other. Default 0.
@@ -65,6 +67,19 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
+    /// A tick may last so long before the node counts as stuck. Default twice the budget.
+    pub fn watchdog(mut self, limit: Duration) -> Self {
+        self.wish.watchdog = Some(limit);
+        self
+    }
+
+    /// What to do when the node is stuck, from another thread, once each time: for instance to
+    /// send a halt, by a publisher of its own. The node itself cannot be called then.
+    pub fn safe_state(mut self, enter: impl FnMut() + Send + 'static) -> Self {
+        self.safe_state = Some(Box::new(enter));
+        self
+    }
+
     /// Priority of its thread under SCHED_FIFO, 1 to 99, if the system allows it.
     pub fn priority(mut self, priority: u8) -> Self {
         self.wish.priority = Some(priority);
@@ -83,6 +98,6 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// [`PlanError`]: what was asked for contradicts itself, and why.
     pub fn build(self) -> Result<(), PlanError> {
-        self.scheduler.admit(self.node, self.wish)
+        self.scheduler.admit(self.node, self.wish, self.safe_state)
     }
 }

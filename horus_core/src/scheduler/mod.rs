@@ -31,11 +31,12 @@ mod pulse;
 mod rate;
 mod runner;
 mod shared;
+mod supervisor;
 mod timeline;
 
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
 
@@ -47,6 +48,7 @@ pub use policy::{FailurePolicy, Miss};
 pub use pulse::{Figures, Histogram, PULSE_BUCKETS};
 pub use rate::{Hertz, Rate, RateError};
 pub use shared::Reason;
+pub use supervisor::Event;
 pub use timeline::Timeline;
 
 use executor::{best_effort, real_time};
@@ -54,22 +56,33 @@ use plan::Wish;
 use pulse::Pulse;
 use runner::{After, Runner};
 use shared::Shared;
+use supervisor::{SafeState, Watched};
 
 /// How often nodes without a rate have their turn.
 const MAIN_RATE_HZ: f64 = 100.0;
 
 /// Nodes, and what runs them.
 pub struct Scheduler {
-    runners: Vec<Runner>,
+    entries: Vec<Entry>,
     shared: Arc<Shared>,
     clock: Clock,
     cores: usize,
     main_rate: Rate,
+    on_event: Box<dyn FnMut(Event) + Send>,
 }
+
+/// A node before it runs.
+struct Entry {
+    runner: Runner,
+    safe_state: Option<SafeState>,
+}
+
+/// How long a node may go on with its last tick when everything stops.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 impl std::fmt::Debug for Scheduler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.runners.iter().map(|runner| &runner.plan().name).collect();
+        let names: Vec<_> = self.entries.iter().map(|entry| &entry.runner.plan().name).collect();
         f.debug_struct("Scheduler").field("nodes", &names).finish_non_exhaustive()
     }
 }
@@ -112,11 +125,12 @@ impl Scheduler {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            runners: Vec::new(),
+            entries: Vec::new(),
             shared: Arc::default(),
             clock: Clock::new(),
             cores: thread::available_parallelism().map_or(1, usize::from),
             main_rate: Rate::hz(MAIN_RATE_HZ),
+            on_event: Box::new(|event| eprintln!("horus: {event:?}")),
         }
     }
 
@@ -125,13 +139,24 @@ impl Scheduler {
         NodeBuilder::new(self, name, Box::new(node))
     }
 
-    fn admit(&mut self, node: Box<dyn Node>, wish: Wish) -> Result<(), PlanError> {
-        if self.runners.iter().any(|runner| runner.plan().name == wish.name) {
+    fn admit(
+        &mut self,
+        node: Box<dyn Node>,
+        wish: Wish,
+        safe_state: Option<SafeState>,
+    ) -> Result<(), PlanError> {
+        if self.entries.iter().any(|entry| entry.runner.plan().name == wish.name) {
             return Err(PlanError::SameName { node: wish.name });
         }
         let plan = wish.whole(self.cores)?;
-        self.runners.push(Runner::new(node, plan, Arc::new(Pulse::default())));
+        let runner = Runner::new(node, plan, Arc::new(Pulse::default()));
+        self.entries.push(Entry { runner, safe_state });
         Ok(())
+    }
+
+    /// Whom to tell what happens to nodes, from the supervisor's thread. Default: stderr.
+    pub fn on_event(&mut self, tell: impl FnMut(Event) + Send + 'static) {
+        self.on_event = Box::new(tell);
     }
 
     /// Stops the run from another thread.
@@ -148,38 +173,109 @@ impl Scheduler {
     /// Runs for this long at most.
     pub fn run_for(mut self, time: Duration) -> Report {
         // Stable: nodes of one order run as they were added.
-        self.runners.sort_by_key(|runner| runner.plan().order);
-        for runner in &mut self.runners {
-            if runner.start(&self.clock) != After::Continue {
-                let shared = Arc::clone(&self.shared);
-                tell(&shared, runner, After::Abort);
-                break;
+        self.entries.sort_by_key(|entry| entry.runner.plan().order);
+        let Self { mut entries, shared, mut clock, main_rate, mut on_event, .. } = self;
+        for entry in &mut entries {
+            let after = entry.runner.start(&clock);
+            tell(&shared, &entry.runner, after);
+        }
+        let begin_ns = clock.resync();
+        let end_ns = begin_ns.saturating_add(policy::nanos(time));
+        let mut watched = Vec::new();
+        let (mut timed, mut main) = (Vec::new(), Vec::new());
+        for Entry { runner, safe_state } in entries {
+            watched.push(Watched::new(runner.plan(), runner.pulse(), safe_state));
+            match runner.plan().rate.filter(|_| runner.plan().class == Class::RealTime) {
+                Some(rate) => timed.push(Timed::begin(runner, rate, begin_ns, &clock, &shared)),
+                None => main.push(runner),
             }
         }
-        let begin_ns = self.clock.resync();
-        let end_ns = begin_ns.saturating_add(policy::nanos(time));
-        let is_timed = |runner: &Runner| runner.plan().class == Class::RealTime;
-        let Self { runners, shared, clock, main_rate, .. } = self;
-        let (mut timed, mut main): (Vec<_>, Vec<_>) = runners.into_iter().partition(is_timed);
-        thread::scope(|scope| {
-            for runner in &mut timed {
-                let (shared, mut clock) = (&shared, clock.clone());
-                scope.spawn(move || {
-                    let Some(rate) = runner.plan().rate else { return };
-                    let timeline = Timeline::new(begin_ns, rate);
-                    let after = real_time::run(runner, &mut clock, shared, timeline, 0);
-                    tell(shared, runner, after);
-                });
-            }
-            run_main(&mut main, &shared, clock, main_rate, (begin_ns, end_ns));
+        let watching = Arc::clone(&shared);
+        let supervisor = spawn("supervisor", move || {
+            supervisor::watch(watched, &watching, &mut on_event);
         });
-        let mut runners = timed;
+        run_main(&mut main, &shared, clock, main_rate, (begin_ns, end_ns));
+        let mut nodes: Vec<_> =
+            main.iter().map(|runner| (runner.plan().order, node_report(runner))).collect();
+        let deadline = Instant::now() + FAREWELL;
+        // In reverse order: those who use others go before them.
+        let mut runners: Vec<_> =
+            timed.into_iter().filter_map(|timed| timed.end(deadline, &mut nodes)).collect();
         runners.append(&mut main);
         runners.sort_by_key(|runner| runner.plan().order);
         runners.iter_mut().rev().for_each(Runner::stop);
+        // The supervisor ends when everything does, unless what it was told to call hangs.
+        let _ = join(supervisor, deadline);
+        nodes.sort_by_key(|(order, _)| *order);
         let reason = shared.reason().unwrap_or(Reason::Over);
-        Report { reason, nodes: runners.iter().map(node_report).collect() }
+        Report { reason, nodes: nodes.into_iter().map(|(_, report)| report).collect() }
     }
+}
+
+/// A node with a thread of its own.
+struct Timed {
+    thread: JoinHandle<Runner>,
+    pulse: Arc<Pulse>,
+    name: String,
+    order: i32,
+}
+
+impl Timed {
+    fn begin(
+        mut runner: Runner,
+        rate: Rate,
+        begin_ns: u64,
+        clock: &Clock,
+        shared: &Arc<Shared>,
+    ) -> Self {
+        let (name, order) = (runner.plan().name.clone(), runner.plan().order);
+        let (pulse, mut clock, shared) =
+            (Arc::clone(runner.pulse()), clock.clone(), Arc::clone(shared));
+        let thread = spawn(&name, move || {
+            let timeline = Timeline::new(begin_ns, rate);
+            let after = real_time::run(&mut runner, &mut clock, &shared, timeline, 0);
+            tell(&shared, &runner, after);
+            runner
+        });
+        Self { thread, pulse, name, order }
+    }
+
+    /// Waits for the node's last tick. One that does not end is left behind, with its thread.
+    fn end(self, deadline: Instant, nodes: &mut Vec<(i32, NodeReport)>) -> Option<Runner> {
+        let Self { thread, pulse, name, order } = self;
+        let runner = join(thread, deadline);
+        let report = match &runner {
+            Some(runner) => node_report(runner),
+            None => NodeReport {
+                name,
+                class: Class::RealTime,
+                figures: pulse.figures(),
+                last_error: Some("a tick does not end: its thread was left behind".to_owned()),
+            },
+        };
+        nodes.push((order, report));
+        runner
+    }
+}
+
+/// Starts a thread with a name that a debugger shows.
+fn spawn<R: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> JoinHandle<R> {
+    let builder = thread::Builder::new().name(name.to_owned());
+    builder.spawn(work).expect("the system has no room for a thread")
+}
+
+/// What a thread came to, if it ends in time.
+fn join<R>(thread: JoinHandle<R>, deadline: Instant) -> Option<R> {
+    while !thread.is_finished() {
+        if Instant::now() > deadline {
+            return None;
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+    thread.join().ok()
 }
 
 impl Default for Scheduler {

@@ -1,0 +1,213 @@
+//! Nodes that run: at their rates, in order, and whatever the others do.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use horus_core::scheduler::{
+    Class, Context, FailurePolicy, Hertz, Miss, Node, NodeResult, Reason, Report, Scheduler,
+};
+
+/// What nodes did, in order.
+#[derive(Clone, Default)]
+struct Diary(Arc<Mutex<Vec<String>>>);
+
+impl Diary {
+    fn note(&self, what: impl Into<String>) {
+        self.0.lock().unwrap().push(what.into());
+    }
+
+    fn read(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// A node that notes every call, and fails or stops as told.
+struct Noting {
+    name: &'static str,
+    diary: Diary,
+    act: fn(u64, &mut Context<'_>) -> NodeResult,
+}
+
+impl Node for Noting {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.diary.note(format!("{} init", self.name));
+        Ok(())
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        self.diary.note(format!("{} {}", self.name, context.tick()));
+        (self.act)(context.tick(), context)
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.diary.note(format!("{} shutdown", self.name));
+        Ok(())
+    }
+}
+
+fn ticks(report: &Report, name: &str) -> u64 {
+    report.nodes.iter().find(|node| node.name == name).unwrap().figures.ticks
+}
+
+#[test]
+fn nodes_begin_tick_and_end_in_order() {
+    let diary = Diary::default();
+    let mut scheduler = Scheduler::new();
+    for (name, order) in [("c", 2), ("a", 0), ("b", 1)] {
+        let act = |tick, context: &mut Context<'_>| {
+            if tick == 1 {
+                context.stop();
+            }
+            Ok(())
+        };
+        let node = Noting { name, diary: diary.clone(), act };
+        scheduler.add(name, node).order(order).build().unwrap();
+    }
+    let report = scheduler.run();
+    assert_eq!(report.reason, Reason::Asked);
+    let wanted = "a init,b init,c init,a 0,b 0,c 0,a 1,b 1,c 1,c shutdown,b shutdown,a shutdown";
+    assert_eq!(diary.read().join(","), wanted);
+    assert!(report.nodes.iter().map(|node| node.name.as_str()).eq(["a", "b", "c"]));
+}
+
+#[test]
+fn a_rate_neither_drifts_nor_is_made_up_for() {
+    let mut scheduler = Scheduler::new();
+    let first_and_last = Arc::new(Mutex::new((0, 0)));
+    let times = Arc::clone(&first_and_last);
+    scheduler
+        .add("fast", move |context: &mut Context<'_>| {
+            let mut times = times.lock().unwrap();
+            if context.tick() == 0 {
+                times.0 = context.scheduled_ns();
+            }
+            times.1 = context.scheduled_ns();
+            assert!(context.started_ns() >= context.scheduled_ns());
+        })
+        .rate(500.hz())
+        .build()
+        .unwrap();
+    let report = scheduler.run_for(Duration::from_millis(500));
+    assert_eq!(report.reason, Reason::Over);
+    let figures = report.nodes[0].figures;
+    let (first, last) = *first_and_last.lock().unwrap();
+    // Every due time was kept or passed over, none was shifted.
+    assert_eq!((last - first) % 2_000_000, 0);
+    let due = (last - first) / 2_000_000 + 1;
+    let passed = figures.passed_over;
+    assert!(figures.ticks + passed >= due && figures.ticks + passed <= due + 1, "{figures:?}");
+    assert_eq!(figures.durations.count(), figures.ticks);
+}
+
+/// Runs a node that fails in its second tick, under a policy; what it noted.
+fn failing(policy: FailurePolicy, ticks: u64, panics: bool) -> (Report, Vec<String>) {
+    let diary = Diary::default();
+    let act: fn(u64, &mut Context<'_>) -> NodeResult = match panics {
+        true => |tick, _| if tick == 1 { panic!("on purpose") } else { Ok(()) },
+        false => |tick, _| if tick == 1 { Err("on purpose".into()) } else { Ok(()) },
+    };
+    let mut scheduler = Scheduler::new();
+    let node = Noting { name: "bad", diary: diary.clone(), act };
+    scheduler.add("bad", node).failure_policy(policy).build().unwrap();
+    let stop = move |context: &mut Context<'_>| {
+        if context.tick() == ticks {
+            context.stop();
+        }
+    };
+    scheduler.add("good", stop).order(1).build().unwrap();
+    (scheduler.run(), diary.read())
+}
+
+#[test]
+fn a_failure_ends_everything_or_what_the_policy_says() {
+    for panics in [false, true] {
+        let (report, noted) = failing(FailurePolicy::Fatal, 5, panics);
+        let error = if panics { "panicked: on purpose" } else { "on purpose" };
+        assert_eq!(report.reason, Reason::Node { name: "bad".into(), error: error.into() });
+        assert_eq!(noted, ["bad init", "bad 0", "bad 1", "bad shutdown"]);
+
+        let (report, noted) = failing(FailurePolicy::Ignore, 3, panics);
+        assert_eq!((report.reason.clone(), ticks(&report, "bad")), (Reason::Asked, 4));
+        assert_eq!(noted, ["bad init", "bad 0", "bad 1", "bad 2", "bad 3", "bad shutdown"]);
+        let figures = report.nodes[0].figures;
+        assert_eq!((figures.failures, figures.panics), (1, u64::from(panics)));
+        assert_eq!(report.nodes[0].last_error.as_deref(), Some(error));
+
+        let backoff = Duration::from_millis(1);
+        let (report, noted) = failing(FailurePolicy::Restart { max: 1, backoff }, 4, panics);
+        assert_eq!(report.reason, Reason::Asked);
+        let wanted = ["bad init", "bad 0", "bad 1", "bad shutdown", "bad init", "bad 2"];
+        assert_eq!(noted[..6], wanted);
+    }
+}
+
+#[test]
+fn a_node_that_hangs_is_found_and_made_safe_once_while_others_go_on() {
+    let (safe, events) = (Arc::new(AtomicU64::new(0)), Diary::default());
+    let (entered, told) = (Arc::clone(&safe), events.clone());
+    let mut scheduler = Scheduler::new();
+    scheduler.on_event(move |event| told.note(format!("{event:?}")));
+    let began = Arc::new(Mutex::new(None::<Instant>));
+    let hung = Arc::clone(&began);
+    scheduler
+        .add("hangs", move |context: &mut Context<'_>| {
+            if context.tick() == 3 {
+                *hung.lock().unwrap() = Some(Instant::now());
+                std::thread::sleep(Duration::from_millis(60));
+            }
+        })
+        .rate(100.hz())
+        .safe_state(move || _ = entered.fetch_add(1, Ordering::Relaxed))
+        .build()
+        .unwrap();
+    scheduler.add("other", |_: &mut Context<'_>| {}).rate(1.khz()).build().unwrap();
+    let report = scheduler.run_for(Duration::from_millis(300));
+    assert!(began.lock().unwrap().is_some());
+    assert_eq!(safe.load(Ordering::Relaxed), 1, "entered once");
+    let events = events.read();
+    let of_it = |what: &str| events.iter().filter(|event| event.contains(what)).count();
+    assert_eq!(of_it("Stuck { node: \"hangs\""), 1, "{events:?}");
+    assert_eq!(of_it("Recovered { node: \"hangs\""), 1, "{events:?}");
+    let hanging = report.nodes.iter().find(|node| node.name == "hangs").unwrap().figures;
+    assert!(hanging.misses >= 1 && hanging.passed_over >= 4, "{hanging:?}");
+    let other = report.nodes.iter().find(|node| node.name == "other").unwrap();
+    assert!(other.figures.ticks > 10 * hanging.ticks / 2, "{other:?}");
+    assert_eq!(other.class, Class::RealTime);
+}
+
+#[test]
+fn a_node_that_never_returns_ends_the_run_and_is_left_behind() {
+    let mut scheduler = Scheduler::new();
+    scheduler.on_event(|_| {});
+    scheduler
+        .add("loops", |_: &mut Context<'_>| {
+            while std::hint::black_box(true) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        })
+        .rate(100.hz())
+        .watchdog(Duration::from_millis(10))
+        .build()
+        .unwrap();
+    let report = scheduler.run();
+    let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
+    assert!(name == "loops" && error.contains("does not end"), "{error}");
+    assert!(report.nodes[0].last_error.as_deref().unwrap().contains("left behind"));
+}
+
+#[test]
+fn who_is_late_skips_or_stops_as_told() {
+    let slow = |_: &mut Context<'_>| std::thread::sleep(Duration::from_millis(6));
+    let mut scheduler = Scheduler::new();
+    scheduler.add("skips", slow).rate(200.hz()).on_miss(Miss::Skip).build().unwrap();
+    let report = scheduler.run_for(Duration::from_millis(200));
+    let figures = report.nodes[0].figures;
+    assert_eq!(figures.misses, figures.ticks, "{figures:?}");
+    assert!(figures.passed_over >= figures.ticks - 1, "{figures:?}");
+    let mut scheduler = Scheduler::new();
+    scheduler.add("stops", slow).rate(200.hz()).on_miss(Miss::Stop).build().unwrap();
+    let report = scheduler.run();
+    assert_eq!(report.reason, Reason::Node { name: "stops".into(), error: "was late".into() });
+    assert_eq!(report.nodes[0].figures.ticks, 1);
+}
