@@ -1,12 +1,16 @@
 //! Nodes that run: at their rates, in order, and whatever the others do.
 
+mod private;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use horus_core::prelude::*;
 use horus_core::scheduler::{
     Class, Context, FailurePolicy, Hertz, Miss, Node, NodeResult, Reason, Report, Scheduler,
 };
+use private::Private;
 
 /// What nodes did, in order.
 #[derive(Clone, Default)]
@@ -62,7 +66,7 @@ fn nodes_begin_tick_and_end_in_order() {
             Ok(())
         };
         let node = Noting { name, diary: diary.clone(), act };
-        scheduler.add(name, node).order(order).build().unwrap();
+        scheduler.node(name).order(order).build(node).unwrap();
     }
     let report = scheduler.run();
     assert_eq!(report.reason, Reason::Asked);
@@ -76,18 +80,15 @@ fn a_rate_neither_drifts_nor_is_made_up_for() {
     let mut scheduler = Scheduler::new();
     let first_and_last = Arc::new(Mutex::new((0, 0)));
     let times = Arc::clone(&first_and_last);
-    scheduler
-        .add("fast", move |context: &mut Context<'_>| {
-            let mut times = times.lock().unwrap();
-            if context.tick() == 0 {
-                times.0 = context.scheduled_ns();
-            }
-            times.1 = context.scheduled_ns();
-            assert!(context.started_ns() >= context.scheduled_ns());
-        })
-        .rate(500.hz())
-        .build()
-        .unwrap();
+    let node = move |context: &mut Context<'_>| {
+        let mut times = times.lock().unwrap();
+        if context.tick() == 0 {
+            times.0 = context.scheduled_ns();
+        }
+        times.1 = context.scheduled_ns();
+        assert!(context.started_ns() >= context.scheduled_ns());
+    };
+    scheduler.node("fast").rate(500.hz()).build(node).unwrap();
     let report = scheduler.run_for(Duration::from_millis(500));
     assert_eq!(report.reason, Reason::Over);
     let figures = report.nodes[0].figures;
@@ -109,13 +110,13 @@ fn failing(policy: FailurePolicy, ticks: u64, panics: bool) -> (Report, Vec<Stri
     };
     let mut scheduler = Scheduler::new();
     let node = Noting { name: "bad", diary: diary.clone(), act };
-    scheduler.add("bad", node).failure_policy(policy).build().unwrap();
+    scheduler.node("bad").failure_policy(policy).build(node).unwrap();
     let stop = move |context: &mut Context<'_>| {
         if context.tick() == ticks {
             context.stop();
         }
     };
-    scheduler.add("good", stop).order(1).build().unwrap();
+    scheduler.node("good").order(1).build(stop).unwrap();
     (scheduler.run(), diary.read())
 }
 
@@ -150,18 +151,15 @@ fn a_node_that_hangs_is_found_and_made_safe_once_while_others_go_on() {
     scheduler.on_event(move |event| told.note(format!("{event:?}")));
     let began = Arc::new(Mutex::new(None::<Instant>));
     let hung = Arc::clone(&began);
-    scheduler
-        .add("hangs", move |context: &mut Context<'_>| {
-            if context.tick() == 3 {
-                *hung.lock().unwrap() = Some(Instant::now());
-                std::thread::sleep(Duration::from_millis(60));
-            }
-        })
-        .rate(100.hz())
-        .safe_state(move || _ = entered.fetch_add(1, Ordering::Relaxed))
-        .build()
-        .unwrap();
-    scheduler.add("other", |_: &mut Context<'_>| {}).rate(1.khz()).build().unwrap();
+    let node = move |context: &mut Context<'_>| {
+        if context.tick() == 3 {
+            *hung.lock().unwrap() = Some(Instant::now());
+            std::thread::sleep(Duration::from_millis(60));
+        }
+    };
+    let enter = move || _ = entered.fetch_add(1, Ordering::Relaxed);
+    scheduler.node("hangs").rate(100.hz()).safe_state(enter).build(node).unwrap();
+    scheduler.node("other").rate(1.khz()).build(|_: &mut Context<'_>| {}).unwrap();
     let report = scheduler.run_for(Duration::from_millis(300));
     assert!(began.lock().unwrap().is_some());
     assert_eq!(safe.load(Ordering::Relaxed), 1, "entered once");
@@ -180,16 +178,13 @@ fn a_node_that_hangs_is_found_and_made_safe_once_while_others_go_on() {
 fn a_node_that_never_returns_ends_the_run_and_is_left_behind() {
     let mut scheduler = Scheduler::new();
     scheduler.on_event(|_| {});
-    scheduler
-        .add("loops", |_: &mut Context<'_>| {
-            while std::hint::black_box(true) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        })
-        .rate(100.hz())
-        .watchdog(Duration::from_millis(10))
-        .build()
-        .unwrap();
+    let node = |_: &mut Context<'_>| {
+        while std::hint::black_box(true) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let watchdog = Duration::from_millis(10);
+    scheduler.node("loops").rate(100.hz()).watchdog(watchdog).build(node).unwrap();
     let report = scheduler.run();
     let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
     assert!(name == "loops" && error.contains("does not end"), "{error}");
@@ -197,16 +192,51 @@ fn a_node_that_never_returns_ends_the_run_and_is_left_behind() {
 }
 
 #[test]
+fn a_node_on_a_topic_runs_when_there_are_messages_and_only_then() {
+    let private = Private::new();
+    let builder = || private.builder::<CmdVel>("cmd_vel");
+    let (mut publisher, mut commands) =
+        (builder().publisher().unwrap(), builder().subscriber().unwrap());
+    let (received, sent) = (Arc::new(AtomicU64::new(0)), 20);
+    let count = Arc::clone(&received);
+    let mut scheduler = Scheduler::new();
+    let both = scheduler.node("driver").on(&commands).rate(10.hz()).build(|_: &mut Context<'_>| {});
+    assert!(both.unwrap_err().to_string().contains("by the clock or by messages"));
+    let driver = scheduler.node("driver").on(&commands);
+    let node = move |context: &mut Context<'_>| {
+        // One of a burst in each tick.
+        count.fetch_add(u64::from(commands.recv().is_some()), Ordering::Relaxed);
+        if count.load(Ordering::Relaxed) == sent {
+            context.stop();
+        }
+    };
+    driver.build(node).unwrap();
+    let sender = std::thread::spawn(move || {
+        for number in 0..sent {
+            publisher.send(CmdVel::new(number as f32, 0.0)).unwrap();
+            if number % 5 == 4 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        publisher
+    });
+    let report = scheduler.run();
+    sender.join().unwrap();
+    assert_eq!((report.reason.clone(), received.load(Ordering::Relaxed)), (Reason::Asked, sent));
+    assert_eq!((ticks(&report, "driver"), report.nodes[0].class), (sent, Class::Event));
+}
+
+#[test]
 fn who_is_late_skips_or_stops_as_told() {
     let slow = |_: &mut Context<'_>| std::thread::sleep(Duration::from_millis(6));
     let mut scheduler = Scheduler::new();
-    scheduler.add("skips", slow).rate(200.hz()).on_miss(Miss::Skip).build().unwrap();
+    scheduler.node("skips").rate(200.hz()).on_miss(Miss::Skip).build(slow).unwrap();
     let report = scheduler.run_for(Duration::from_millis(200));
     let figures = report.nodes[0].figures;
     assert_eq!(figures.misses, figures.ticks, "{figures:?}");
     assert!(figures.passed_over >= figures.ticks - 1, "{figures:?}");
     let mut scheduler = Scheduler::new();
-    scheduler.add("stops", slow).rate(200.hz()).on_miss(Miss::Stop).build().unwrap();
+    scheduler.node("stops").rate(200.hz()).on_miss(Miss::Stop).build(slow).unwrap();
     let report = scheduler.run();
     assert_eq!(report.reason, Reason::Node { name: "stops".into(), error: "was late".into() });
     assert_eq!(report.nodes[0].figures.ticks, 1);

@@ -8,14 +8,15 @@ use super::plan::{PlanError, Wish};
 use super::policy::{FailurePolicy, Miss};
 use super::rate::Rate;
 use super::supervisor::SafeState;
+use crate::topic::{Payload, Subscriber, WaitSet};
 
-/// A node on its way into a [`Scheduler`]: ends with [`Self::build`].
+/// What a node is to be: ends with [`Self::build`], which takes the node.
 #[must_use = "a node is added by `build()`"]
 pub struct NodeBuilder<'a> {
     scheduler: &'a mut Scheduler,
-    node: Box<dyn Node>,
     wish: Wish,
     safe_state: Option<SafeState>,
+    wake: WaitSet,
 }
 
 impl std::fmt::Debug for NodeBuilder<'_> {
@@ -25,9 +26,9 @@ impl std::fmt::Debug for NodeBuilder<'_> {
 }
 
 impl<'a> NodeBuilder<'a> {
-    pub(super) fn new(scheduler: &'a mut Scheduler, name: &str, node: Box<dyn Node>) -> Self {
+    pub(super) fn new(scheduler: &'a mut Scheduler, name: &str) -> Self {
         let wish = Wish { name: name.to_owned(), ..Wish::default() };
-        Self { scheduler, node, wish, safe_state: None }
+        Self { scheduler, wish, safe_state: None, wake: WaitSet::new() }
     }
 
     /// Runs before the nodes of a larger order, where they run one after the other. Default 0.
@@ -40,6 +41,21 @@ impl<'a> NodeBuilder<'a> {
     /// the period.
     pub fn rate(mut self, rate: Rate) -> Self {
         self.wish.rate = Some(rate);
+        self
+    }
+
+    /// Runs whenever this subscriber has messages that it has not received, on a thread of its own
+    /// that sleeps until then. The subscriber belongs to the node; say this before it moves there.
+    ///
+    /// A tick that receives one message is followed by another at once if there are more: whether
+    /// a burst is one tick or many is up to the node.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than a [`WaitSet`] can hold.
+    pub fn on<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
+        self.wake.add(subscriber).expect("a node waits for too many topics");
+        self.wish.topics.push(subscriber.name().to_owned());
         self
     }
 
@@ -92,12 +108,12 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Adds the node.
+    /// Adds `node`, a [`Node`] or a closure.
     ///
     /// # Errors
     ///
     /// [`PlanError`]: what was asked for contradicts itself, and why.
-    pub fn build(self) -> Result<(), PlanError> {
-        self.scheduler.admit(self.node, self.wish, self.safe_state)
+    pub fn build(self, node: impl Node + 'static) -> Result<(), PlanError> {
+        self.scheduler.admit(Box::new(node), self.wish, self.safe_state, self.wake)
     }
 }

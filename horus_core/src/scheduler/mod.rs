@@ -7,15 +7,12 @@
 //!
 //! let mut scheduler = Scheduler::new();
 //! let mut ticks = 0;
-//! scheduler
-//!     .add("blink", move |context: &mut Context<'_>| {
-//!         ticks += 1;
-//!         if ticks == 3 {
-//!             context.stop();
-//!         }
-//!     })
-//!     .rate(1.khz())
-//!     .build()?;
+//! scheduler.node("blink").rate(1.khz()).build(move |context: &mut Context<'_>| {
+//!     ticks += 1;
+//!     if ticks == 3 {
+//!         context.stop();
+//!     }
+//! })?;
 //! let report = scheduler.run();
 //! assert_eq!(report.nodes[0].figures.ticks, 3);
 //! # Ok::<(), horus_core::scheduler::PlanError>(())
@@ -51,12 +48,14 @@ pub use shared::Reason;
 pub use supervisor::Event;
 pub use timeline::Timeline;
 
-use executor::{best_effort, real_time};
+use executor::{best_effort, event, real_time};
 use plan::Wish;
 use pulse::Pulse;
 use runner::{After, Runner};
 use shared::Shared;
 use supervisor::{SafeState, Watched};
+
+use crate::topic::WaitSet;
 
 /// How often nodes without a rate have their turn.
 const MAIN_RATE_HZ: f64 = 100.0;
@@ -75,6 +74,7 @@ pub struct Scheduler {
 struct Entry {
     runner: Runner,
     safe_state: Option<SafeState>,
+    wake: WaitSet,
 }
 
 /// How long a node may go on with its last tick when everything stops.
@@ -134,9 +134,9 @@ impl Scheduler {
         }
     }
 
-    /// Adds a node, which is a [`Node`] or a closure; say what it needs, then `build()`.
-    pub fn add(&mut self, name: &str, node: impl Node + 'static) -> NodeBuilder<'_> {
-        NodeBuilder::new(self, name, Box::new(node))
+    /// Begins a node of this name: say what it needs, then `build(node)`.
+    pub fn node(&mut self, name: &str) -> NodeBuilder<'_> {
+        NodeBuilder::new(self, name)
     }
 
     fn admit(
@@ -144,13 +144,14 @@ impl Scheduler {
         node: Box<dyn Node>,
         wish: Wish,
         safe_state: Option<SafeState>,
+        wake: WaitSet,
     ) -> Result<(), PlanError> {
         if self.entries.iter().any(|entry| entry.runner.plan().name == wish.name) {
             return Err(PlanError::SameName { node: wish.name });
         }
         let plan = wish.whole(self.cores)?;
         let runner = Runner::new(node, plan, Arc::new(Pulse::default()));
-        self.entries.push(Entry { runner, safe_state });
+        self.entries.push(Entry { runner, safe_state, wake });
         Ok(())
     }
 
@@ -182,12 +183,18 @@ impl Scheduler {
         let begin_ns = clock.resync();
         let end_ns = begin_ns.saturating_add(policy::nanos(time));
         let mut watched = Vec::new();
-        let (mut timed, mut main) = (Vec::new(), Vec::new());
-        for Entry { runner, safe_state } in entries {
+        let (mut threads, mut main) = (Vec::new(), Vec::new());
+        for Entry { runner, safe_state, wake } in entries {
             watched.push(Watched::new(runner.plan(), runner.pulse(), safe_state));
-            match runner.plan().rate.filter(|_| runner.plan().class == Class::RealTime) {
-                Some(rate) => timed.push(Timed::begin(runner, rate, begin_ns, &clock, &shared)),
-                None => main.push(runner),
+            let (class, rate) = (runner.plan().class, runner.plan().rate);
+            let (clock, shared) = (clock.clone(), &shared);
+            match (class, rate) {
+                (Class::Event, _) => threads.push(Threaded::by_events(runner, wake, clock, shared)),
+                (Class::RealTime, Some(rate)) => {
+                    let timeline = Timeline::new(begin_ns, rate);
+                    threads.push(Threaded::by_time(runner, timeline, clock, shared));
+                }
+                _ => main.push(runner),
             }
         }
         let watching = Arc::clone(&shared);
@@ -200,7 +207,7 @@ impl Scheduler {
         let deadline = Instant::now() + FAREWELL;
         // In reverse order: those who use others go before them.
         let mut runners: Vec<_> =
-            timed.into_iter().filter_map(|timed| timed.end(deadline, &mut nodes)).collect();
+            threads.into_iter().filter_map(|thread| thread.end(deadline, &mut nodes)).collect();
         runners.append(&mut main);
         runners.sort_by_key(|runner| runner.plan().order);
         runners.iter_mut().rev().for_each(Runner::stop);
@@ -213,42 +220,57 @@ impl Scheduler {
 }
 
 /// A node with a thread of its own.
-struct Timed {
+struct Threaded {
     thread: JoinHandle<Runner>,
     pulse: Arc<Pulse>,
     name: String,
     order: i32,
+    class: Class,
 }
 
-impl Timed {
-    fn begin(
-        mut runner: Runner,
-        rate: Rate,
-        begin_ns: u64,
-        clock: &Clock,
+impl Threaded {
+    fn by_time(runner: Runner, timeline: Timeline, mut clock: Clock, shared: &Arc<Shared>) -> Self {
+        Self::begin(runner, shared, move |runner, shared| {
+            real_time::run(runner, &mut clock, shared, timeline, 0)
+        })
+    }
+
+    fn by_events(
+        runner: Runner,
+        mut wake: WaitSet,
+        mut clock: Clock,
         shared: &Arc<Shared>,
     ) -> Self {
+        Self::begin(runner, shared, move |runner, shared| {
+            event::run(runner, &mut clock, shared, &mut wake)
+        })
+    }
+
+    fn begin(
+        mut runner: Runner,
+        shared: &Arc<Shared>,
+        run: impl FnOnce(&mut Runner, &Shared) -> After + Send + 'static,
+    ) -> Self {
         let (name, order) = (runner.plan().name.clone(), runner.plan().order);
-        let (pulse, mut clock, shared) =
-            (Arc::clone(runner.pulse()), clock.clone(), Arc::clone(shared));
+        let (class, pulse) = (runner.plan().class, Arc::clone(runner.pulse()));
+        let shared = Arc::clone(shared);
         let thread = spawn(&name, move || {
-            let timeline = Timeline::new(begin_ns, rate);
-            let after = real_time::run(&mut runner, &mut clock, &shared, timeline, 0);
+            let after = run(&mut runner, &shared);
             tell(&shared, &runner, after);
             runner
         });
-        Self { thread, pulse, name, order }
+        Self { thread, pulse, name, order, class }
     }
 
     /// Waits for the node's last tick. One that does not end is left behind, with its thread.
     fn end(self, deadline: Instant, nodes: &mut Vec<(i32, NodeReport)>) -> Option<Runner> {
-        let Self { thread, pulse, name, order } = self;
+        let Self { thread, pulse, name, order, class } = self;
         let runner = join(thread, deadline);
         let report = match &runner {
             Some(runner) => node_report(runner),
             None => NodeReport {
                 name,
-                class: Class::RealTime,
+                class,
                 figures: pulse.figures(),
                 last_error: Some("a tick does not end: its thread was left behind".to_owned()),
             },

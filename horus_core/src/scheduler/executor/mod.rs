@@ -1,4 +1,5 @@
 //! Who gives nodes their turns, one file a way.
 
 pub(super) mod best_effort;
+pub(super) mod event;
 pub(super) mod real_time;
