@@ -53,6 +53,7 @@ pub mod presence;
 mod producer;
 mod region;
 pub mod ring;
+pub mod rt;
 mod sample;
 mod segment;
 pub mod shape;

@@ -118,6 +118,9 @@ pub struct NodeReport {
     pub figures: Figures,
     /// What it said when it failed last.
     pub last_error: Option<String>,
+    /// What its thread was to have and could not, with the reason: a core, a priority, memory that
+    /// stays.
+    pub refused: Vec<String>,
 }
 
 impl Scheduler {
@@ -231,7 +234,10 @@ struct Threaded {
 impl Threaded {
     fn by_time(runner: Runner, timeline: Timeline, mut clock: Clock, shared: &Arc<Shared>) -> Self {
         Self::begin(runner, shared, move |runner, shared| {
-            real_time::run(runner, &mut clock, shared, timeline, 0)
+            let spin_ns = real_time::spin_ns(&mut clock, timeline.period_ns());
+            // WHY: the first due time has passed meanwhile, and that is nobody's fault.
+            let timeline = timeline.starting_after(clock.resync());
+            real_time::run(runner, &mut clock, shared, timeline, spin_ns)
         })
     }
 
@@ -255,6 +261,7 @@ impl Threaded {
         let (class, pulse) = (runner.plan().class, Arc::clone(runner.pulse()));
         let shared = Arc::clone(shared);
         let thread = spawn(&name, move || {
+            runner.refused = real_time::prepare(runner.plan());
             let after = run(&mut runner, &shared);
             tell(&shared, &runner, after);
             runner
@@ -273,6 +280,7 @@ impl Threaded {
                 class,
                 figures: pulse.figures(),
                 last_error: Some("a tick does not end: its thread was left behind".to_owned()),
+                refused: Vec::new(),
             },
         };
         nodes.push((order, report));
@@ -356,5 +364,6 @@ fn node_report(runner: &Runner) -> NodeReport {
         class: runner.plan().class,
         figures: runner.pulse().figures(),
         last_error: runner.last_error().map(str::to_owned),
+        refused: runner.refused.clone(),
     }
 }

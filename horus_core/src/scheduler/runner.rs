@@ -25,6 +25,8 @@ pub(super) struct Runner {
     deadline_ns: u64,
     period_ns: u64,
     last_error: Option<String>,
+    /// What its thread could not have.
+    pub(super) refused: Vec<String>,
 }
 
 /// Whether a node runs.
@@ -68,6 +70,7 @@ impl Runner {
             punctuality: Punctuality::default(),
             tick: 0,
             last_error: None,
+            refused: Vec::new(),
         }
     }
 

@@ -46,6 +46,15 @@ impl Timeline {
         self.pass_over(now_ns)
     }
 
+    /// The same due times, from the first one after `now_ns` on.
+    #[must_use]
+    pub const fn starting_after(mut self, now_ns: u64) -> Self {
+        if self.due_ns <= now_ns {
+            self.advance(now_ns);
+        }
+        self
+    }
+
     const fn step(&mut self) {
         self.due_ns = self.due_ns.saturating_add(self.whole_ns);
         self.remainder += self.rest;
