@@ -243,6 +243,72 @@ fn once(context: &mut Context<'_>) {
     context.stop();
 }
 
+/// A robot of four nodes that answer each other, with noise; all that was sent, byte by byte.
+fn simulated(seed: u64, added: [usize; 4]) -> Vec<u8> {
+    let private = Private::new();
+    let mut sensor = private.builder::<Imu>("imu").publisher().unwrap();
+    let mut imu = private.builder::<Imu>("imu").subscriber().unwrap();
+    let mut motors = private.builder::<CmdVel>("cmd_vel").publisher().unwrap();
+    let mut log = private.builder::<CmdVel>("cmd_vel").subscriber().unwrap();
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let output = Arc::clone(&written);
+    let mut scheduler = Scheduler::new();
+    type Add = Box<dyn FnOnce(&mut Scheduler)>;
+    let nodes: [Add; 4] = [
+        Box::new(move |scheduler| {
+            let node = move |context: &mut Context<'_>| {
+                let noise = context.random_f64();
+                sensor.send(Imu { angular_velocity: [noise; 3], ..Imu::now() }).unwrap();
+            };
+            scheduler.node("sensor").rate(200.hz()).build(node).unwrap();
+        }),
+        Box::new(move |scheduler| {
+            let control = scheduler.node("control").on(&imu);
+            let node = move |context: &mut Context<'_>| {
+                let noise = context.random_f64() as f32;
+                let turn = imu.recv().unwrap().angular_velocity[2] as f32;
+                motors.send(CmdVel::new(noise, turn)).unwrap();
+            };
+            control.build(node).unwrap();
+        }),
+        Box::new(move |scheduler| {
+            let node = move |context: &mut Context<'_>| {
+                let mut output = output.lock().unwrap();
+                output.extend(context.scheduled_ns().to_ne_bytes());
+                for message in log.try_iter() {
+                    output.extend(bytemuck::bytes_of(&message));
+                }
+            };
+            scheduler.node("log").rate(33.3.hz()).order(1).build(node).unwrap();
+        }),
+        Box::new(move |scheduler| {
+            scheduler
+                .node("bystander")
+                .build(|context: &mut Context<'_>| _ = context.random())
+                .unwrap();
+        }),
+    ];
+    let mut nodes = nodes.map(Some);
+    for index in added {
+        nodes[index].take().unwrap()(&mut scheduler);
+    }
+    let report = scheduler.simulate(Duration::from_secs(10), seed, 1_000_000_000);
+    assert_eq!(report.reason, Reason::Over);
+    assert_eq!((ticks(&report, "sensor"), ticks(&report, "control")), (2000, 2000));
+    let written = written.lock().unwrap();
+    written.clone()
+}
+
+#[test]
+fn a_simulated_run_is_the_same_to_the_byte_however_nodes_were_added() {
+    let first = simulated(7, [0, 1, 2, 3]);
+    assert_eq!(first.len(), 333 * 8 + 1994 * 16);
+    for added in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
+        assert!(simulated(7, added) == first, "{added:?}");
+    }
+    assert!(simulated(8, [0, 1, 2, 3]) != first);
+}
+
 #[test]
 fn who_is_late_skips_or_stops_as_told() {
     let slow = |_: &mut Context<'_>| std::thread::sleep(Duration::from_millis(6));

@@ -9,7 +9,15 @@ use crate::sys::futex;
 /// again, and learns the rate the better the longer ago the clock was made.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    counter: Option<Counter>,
+    hand: Hand,
+}
+
+/// What shows the time.
+#[derive(Debug, Clone)]
+enum Hand {
+    Counter(Counter),
+    Kernel,
+    Simulated(u64),
 }
 
 /// A line through two moments at which counter and kernel were asked.
@@ -35,6 +43,8 @@ pub enum Source {
     Counter,
     /// CLOCK_MONOTONIC, by a call.
     Kernel,
+    /// What it was set to.
+    Simulated,
 }
 
 /// How long the counter is watched before its rate is believed.
@@ -53,21 +63,35 @@ impl Clock {
             std::hint::spin_loop();
             last = Moment::now();
         }
-        Self { counter: Counter::through(first, last) }
+        Counter::through(first, last).map_or(Self::kernel(), |c| Self { hand: Hand::Counter(c) })
     }
 
     /// The kernel's clock.
     #[must_use]
     pub const fn kernel() -> Self {
-        Self { counter: None }
+        Self { hand: Hand::Kernel }
+    }
+
+    /// A clock that stands at this time until it is set to another.
+    #[must_use]
+    pub const fn simulated(ns: u64) -> Self {
+        Self { hand: Hand::Simulated(ns) }
+    }
+
+    /// Sets a simulated clock; any other is left as it is.
+    pub const fn set(&mut self, ns: u64) {
+        if let Hand::Simulated(now) = &mut self.hand {
+            *now = ns;
+        }
     }
 
     /// What this clock reads.
     #[must_use]
     pub const fn source(&self) -> Source {
-        match self.counter {
-            Some(_) => Source::Counter,
-            None => Source::Kernel,
+        match self.hand {
+            Hand::Counter(_) => Source::Counter,
+            Hand::Kernel => Source::Kernel,
+            Hand::Simulated(_) => Source::Simulated,
         }
     }
 
@@ -75,16 +99,17 @@ impl Clock {
     #[inline(always)]
     #[must_use]
     pub fn now_ns(&self) -> u64 {
-        match &self.counter {
-            Some(counter) => counter.at(ticks()),
-            None => kernel_ns(),
+        match &self.hand {
+            Hand::Counter(counter) => counter.at(ticks()),
+            Hand::Kernel => kernel_ns(),
+            Hand::Simulated(ns) => *ns,
         }
     }
 
     /// Takes the kernel's time again, and returns it. The time that this clock shows may jump by
     /// what the counter had drifted, some 50 ns for a millisecond, backwards too.
     pub fn resync(&mut self) -> u64 {
-        let Some(counter) = &mut self.counter else { return kernel_ns() };
+        let Hand::Counter(counter) = &mut self.hand else { return self.now_ns() };
         let now = Moment::now();
         match Counter::through(counter.first, now) {
             Some(better) => *counter = better,
@@ -186,6 +211,17 @@ mod tests {
             // Within what the counter drifts in a moment, and what a reading of it may be off.
             assert!(before.saturating_sub(2000) <= shown && shown <= after + 2000);
         }
+    }
+
+    #[test]
+    fn a_simulated_clock_shows_what_it_was_set_to() {
+        let mut clock = Clock::simulated(5);
+        assert_eq!((clock.now_ns(), clock.resync(), clock.source()), (5, 5, Source::Simulated));
+        clock.set(7);
+        assert_eq!(clock.now_ns(), 7);
+        let mut real = Clock::kernel();
+        real.set(7);
+        assert_ne!(real.now_ns(), 7);
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod time;
 #[cfg(feature = "glam")]
 mod transform;
 
+use std::cell::Cell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 macro_rules! export {
@@ -298,11 +299,25 @@ primitives! {
 
 /// Nanoseconds since the epoch by CLOCK_REALTIME, as messages carry in `timestamp_ns`.
 ///
-/// For dating data, never for measuring a duration: this clock can be set. 0 before 1970.
+/// For dating data, never for measuring a duration: this clock can be set. 0 before 1970. In a
+/// simulated run, the simulated time.
 #[must_use]
 pub fn timestamp_now_ns() -> u64 {
+    if let Some(simulated) = SIMULATED.get() {
+        return simulated;
+    }
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
+}
+
+thread_local! {
+    /// What this thread takes for the present, if it simulates.
+    static SIMULATED: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Has messages that this thread makes carry this time from now on; `None` ends that.
+pub(crate) fn simulate_time(timestamp_ns: Option<u64>) {
+    SIMULATED.set(timestamp_ns);
 }
 
 /// A count as a peer wrote it, as one that the array of `max` elements has.

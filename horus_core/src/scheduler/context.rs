@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
+use super::random::Random;
+
 /// A tick, as its node sees it. Times are of one monotonic clock.
 #[derive(Debug)]
 pub struct Context<'a> {
@@ -15,6 +17,7 @@ pub struct Context<'a> {
     pub(super) budget_end_ns: u64,
     pub(super) period_ns: u64,
     pub(super) stop: bool,
+    pub(super) random: &'a mut Random,
 }
 
 impl Context<'_> {
@@ -56,6 +59,18 @@ impl Context<'_> {
             return Duration::MAX;
         }
         Duration::from_nanos(self.budget_end_ns.saturating_sub(self.clock.now_ns()))
+    }
+
+    /// 64 random bits of this node's own: the same in every deterministic run with the same seed,
+    /// whatever other nodes there are. Not for secrets.
+    pub const fn random(&mut self) -> u64 {
+        self.random.bits()
+    }
+
+    /// A random number from 0 to 1, 1 not included, as [`Self::random`].
+    pub const fn random_f64(&mut self) -> f64 {
+        // WHY 53 bits: as many as a float of this size holds.
+        (self.random.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Asks the scheduler to stop after this tick: all nodes are shut down, in reverse order.

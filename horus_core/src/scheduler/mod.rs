@@ -25,6 +25,7 @@ mod node;
 mod plan;
 mod policy;
 mod pulse;
+mod random;
 mod rate;
 mod runner;
 mod shared;
@@ -48,11 +49,12 @@ pub use shared::Reason;
 pub use supervisor::Event;
 pub use timeline::Timeline;
 
-use executor::{best_effort, event, real_time};
+use executor::{best_effort, event, real_time, simulated};
 use plan::Wish;
 use pulse::Pulse;
 use runner::{After, Runner};
 use shared::Shared;
+use simulated::Simulated;
 use supervisor::{SafeState, Watched};
 
 use crate::topic::WaitSet;
@@ -167,6 +169,39 @@ impl Scheduler {
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.shared))
+    }
+
+    /// Runs this much simulated time, as fast as it goes, on this thread alone.
+    ///
+    /// A clock that only moves from one due time to the next is what nodes see, also in the
+    /// timestamps that they make (counted from `epoch_ns`). Who comes first at one time depends on
+    /// order and name, and random numbers on `seed` and name: the same nodes with the same inputs
+    /// do the same, however they were added. Nodes on topics run when a node before them at that
+    /// time has sent something. Nothing is late, and nothing is watched.
+    pub fn simulate(mut self, time: Duration, seed: u64, epoch_ns: u64) -> Report {
+        let rate_of = |plan: &plan::Plan| match plan.class {
+            Class::Event => None,
+            _ => Some(plan.rate.unwrap_or(self.main_rate)),
+        };
+        let nodes = self.entries.drain(..).map(|Entry { mut runner, wake, .. }| {
+            runner.seed(seed);
+            let rate = rate_of(runner.plan());
+            Simulated::new(runner, wake, rate)
+        });
+        let mut nodes: Vec<_> = nodes.collect();
+        nodes.sort_by_key(Simulated::rank);
+        let clock = Clock::simulated(0);
+        for node in &mut nodes {
+            let after = node.runner.start(&clock);
+            tell(&self.shared, &node.runner, after);
+        }
+        if !self.shared.is_stopping() {
+            let after = simulated::run(&mut nodes, policy::nanos(time), epoch_ns);
+            tell_of(&self.shared, nodes.iter().map(|node| &node.runner), after);
+        }
+        nodes.iter_mut().rev().for_each(|node| node.runner.stop());
+        let reason = self.shared.reason().unwrap_or(Reason::Over);
+        Report { reason, nodes: nodes.iter().map(|node| node_report(&node.runner)).collect() }
     }
 
     /// Runs until a node or a [`Stopper`] stops it.
@@ -335,14 +370,17 @@ fn run_main(
         }
         match best_effort::turns(runners, &clock, due_ns) {
             After::Continue => _ = timeline.advance(clock.now_ns()),
-            after => {
-                let runner = runners.iter().find(|runner| runner.last_error().is_some());
-                match (after, runner) {
-                    (After::Abort, Some(runner)) => tell(shared, runner, after),
-                    _ => shared.stop(Reason::Asked),
-                }
-            }
+            after => tell_of(shared, runners.iter(), after),
         }
+    }
+}
+
+/// Stops everything if a round of turns said so.
+fn tell_of<'a>(shared: &Shared, mut runners: impl Iterator<Item = &'a Runner>, after: After) {
+    match (after, runners.find(|runner| runner.last_error().is_some())) {
+        (After::Continue, _) => {}
+        (After::Abort, Some(runner)) => tell(shared, runner, after),
+        _ => shared.stop(Reason::Asked),
     }
 }
 

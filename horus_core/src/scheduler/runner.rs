@@ -11,6 +11,7 @@ use super::node::{Node, NodeError, NodeResult};
 use super::plan::Plan;
 use super::policy::{Failures, Punctuality, Remedy, Verdict, nanos};
 use super::pulse::Pulse;
+use super::random::Random;
 
 /// A node and everything that is known of it. Driven by one thread at a time.
 pub(super) struct Runner {
@@ -25,6 +26,7 @@ pub(super) struct Runner {
     deadline_ns: u64,
     period_ns: u64,
     last_error: Option<String>,
+    random: Random,
     /// What its thread could not have.
     pub(super) refused: Vec<String>,
 }
@@ -70,8 +72,14 @@ impl Runner {
             punctuality: Punctuality::default(),
             tick: 0,
             last_error: None,
+            random: Random::new(0, ""),
             refused: Vec::new(),
         }
+    }
+
+    /// Gives the node the random numbers that belong to this seed.
+    pub(super) fn seed(&mut self, seed: u64) {
+        self.random = Random::new(seed, &self.plan.name);
     }
 
     pub(super) const fn plan(&self) -> &Plan {
@@ -95,8 +103,17 @@ impl Runner {
             return (begin_ns, self.after_waking());
         }
         self.pulse.begin(due_ns, begin_ns);
-        let mut context = self.context(clock, due_ns, begin_ns);
-        let node = &mut self.node;
+        let Self { node, random, tick, budget_ns, period_ns, .. } = self;
+        let mut context = Context {
+            clock,
+            tick: *tick,
+            due_ns,
+            begin_ns,
+            budget_end_ns: begin_ns.saturating_add(*budget_ns),
+            period_ns: *period_ns,
+            stop: false,
+            random,
+        };
         // WHY unwind safe: a node that panicked is only ticked again if its policy says so.
         let outcome = catch_unwind(AssertUnwindSafe(|| node.tick(&mut context)));
         let stop = context.stop;
@@ -110,18 +127,6 @@ impl Runner {
             failed => self.fail(failed, end_ns),
         };
         (end_ns, if stop && after == After::Continue { After::Stop } else { after })
-    }
-
-    fn context<'a>(&self, clock: &'a Clock, due_ns: u64, begin_ns: u64) -> Context<'a> {
-        Context {
-            clock,
-            tick: self.tick,
-            due_ns,
-            begin_ns,
-            budget_end_ns: begin_ns.saturating_add(self.budget_ns),
-            period_ns: self.period_ns,
-            stop: false,
-        }
     }
 
     /// After a tick without an error: was it in time?
@@ -210,8 +215,17 @@ impl Runner {
 
     /// Initialises the node; true if it can tick.
     fn begin(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        let mut context = self.context(clock, now_ns, now_ns);
-        let node = &mut self.node;
+        let Self { node, random, tick, period_ns, .. } = self;
+        let mut context = Context {
+            clock,
+            tick: *tick,
+            due_ns: now_ns,
+            begin_ns: now_ns,
+            budget_end_ns: u64::MAX,
+            period_ns: *period_ns,
+            stop: false,
+            random,
+        };
         match catch_unwind(AssertUnwindSafe(|| node.init(&mut context))) {
             Ok(Ok(())) => {
                 self.state = State::Active;

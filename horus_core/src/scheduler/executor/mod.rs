@@ -3,3 +3,4 @@
 pub(super) mod best_effort;
 pub(super) mod event;
 pub(super) mod real_time;
+pub(super) mod simulated;

@@ -1,0 +1,81 @@
+//! Everything on one thread and one simulated clock: the same order, and the same times, in every
+//! run.
+
+use std::time::Duration;
+
+use horus_shm::clock::Clock;
+
+use crate::message::simulate_time;
+use crate::scheduler::rate::Rate;
+use crate::scheduler::runner::{After, Runner};
+use crate::scheduler::timeline::Timeline;
+use crate::topic::WaitSet;
+
+/// Rounds at one time: messages that make messages must end.
+const ROUNDS_MAX: u32 = 1024;
+
+/// A node, and what gives it a turn.
+pub(in crate::scheduler) struct Simulated {
+    pub(in crate::scheduler) runner: Runner,
+    pub(in crate::scheduler) wake: WaitSet,
+    timeline: Option<Timeline>,
+}
+
+impl Simulated {
+    pub(in crate::scheduler) fn new(runner: Runner, wake: WaitSet, rate: Option<Rate>) -> Self {
+        let timeline = rate.map(|rate| Timeline::new(0, rate));
+        Self { runner, wake, timeline }
+    }
+
+    /// What decides who comes first at one time. Not the order in which nodes were added.
+    pub(in crate::scheduler) fn rank(&self) -> (i32, String) {
+        (self.runner.plan().order, self.runner.plan().name.clone())
+    }
+
+    /// The node's turn at this time, if it is due, or has messages. Says whether it had one.
+    fn turn(&mut self, clock: &Clock, now_ns: u64, after: &mut After) -> bool {
+        let is_due = match &mut self.timeline {
+            Some(timeline) if timeline.due_ns() == now_ns => {
+                timeline.advance(now_ns);
+                true
+            }
+            Some(_) => false,
+            None => self.wake.wait(Duration::ZERO).is_ok_and(|ready| !ready.is_empty()),
+        };
+        if is_due {
+            *after = worse(*after, self.runner.turn(clock, now_ns, now_ns).1);
+        }
+        is_due
+    }
+}
+
+/// Goes from one due time to the next until `end_ns`. At each, all nodes that are due or have
+/// messages get their turns in order, again and again until none has messages any more. The nodes
+/// are in order of their rank.
+pub(in crate::scheduler) fn run(nodes: &mut [Simulated], end_ns: u64, epoch_ns: u64) -> After {
+    let mut clock = Clock::simulated(0);
+    let mut after = After::Continue;
+    while after == After::Continue {
+        let due = nodes.iter().filter_map(|node| Some(node.timeline?.due_ns()));
+        let Some(now_ns) = due.min().filter(|now_ns| *now_ns < end_ns) else { break };
+        clock.set(now_ns);
+        simulate_time(Some(epoch_ns.saturating_add(now_ns)));
+        for _ in 0..ROUNDS_MAX {
+            let mut turn = |node: &mut Simulated| node.turn(&clock, now_ns, &mut after);
+            // WHY a fold: every node gets its turn, also behind one that had one.
+            if !nodes.iter_mut().fold(false, |any, node| turn(node) | any) {
+                break;
+            }
+        }
+    }
+    simulate_time(None);
+    after
+}
+
+const fn worse(one: After, other: After) -> After {
+    match (one, other) {
+        (After::Abort, _) | (_, After::Abort) => After::Abort,
+        (After::Stop, _) | (_, After::Stop) => After::Stop,
+        _ => After::Continue,
+    }
+}
