@@ -16,6 +16,7 @@ mod tensor;
 use std::fmt;
 use std::ops::Deref;
 
+use horus_shm::layout::STRIDE_MAX;
 use horus_shm::{RawLoan, RawSample, TypeInfo};
 
 pub use audio_frame::{AudioFrame, AudioFrameHeader};
@@ -110,7 +111,7 @@ impl<H: Header> Framed<H> {
     ///
     /// # Errors
     ///
-    /// The header makes no sense, or promises more data than memory can hold.
+    /// The header makes no sense, or promises more data than a message can have: 64 MiB.
     pub fn zeroed(header: H) -> Result<Self, HeaderError> {
         let bytes = checked_data_bytes(&header)?;
         Ok(Self { header, data: Buffer::zeroed(bytes) })
@@ -331,7 +332,8 @@ fn read_header<H: Header>(message: &[u8]) -> Option<(H, usize)> {
 fn checked_data_bytes<H: Header>(header: &H) -> Result<usize, HeaderError> {
     header.check().map_err(|reason| HeaderError::Nonsense { message: H::NAME, reason })?;
     let bytes = header.data_bytes();
-    let fits = usize::try_from(bytes).ok().filter(|bytes| *bytes <= isize::MAX as usize / 2);
+    // WHY: memory that cannot be had would end the program.
+    let fits = usize::try_from(bytes).ok().filter(|_| bytes <= STRIDE_MAX);
     fits.ok_or(HeaderError::Endless { message: H::NAME, bytes })
 }
 
@@ -357,8 +359,11 @@ pub enum HeaderError {
         /// Bytes that are promised.
         wanted: usize,
     },
-    /// No memory holds what the header promises.
-    #[error("the header of the {message} promises {bytes} bytes of data, more than memory holds")]
+    /// No message can be that long.
+    #[error(
+        "the header of the {message} promises {bytes} bytes of data, and a message has fewer than \
+         {STRIDE_MAX}"
+    )]
     Endless {
         /// Name of the message.
         message: &'static str,

@@ -174,8 +174,9 @@ impl<M: Tagged> Crew<M> {
         let start = Instant::now();
         while !done(self) {
             self.expect_no_fault();
-            if start.elapsed() > PATIENCE {
-                panic!("{what}: not after {PATIENCE:?}; {}", self.plight());
+            // WHY twice: a child that waits in vain says first what for.
+            if start.elapsed() > 2 * PATIENCE {
+                panic!("{what}: not after {:?}; {}", start.elapsed(), self.plight());
             }
             thread::sleep(NAP);
         }
