@@ -108,12 +108,19 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
+    /// Shares the thread of all nodes of this chain, which have one rate, core and priority: they
+    /// run one after the other, by their order, each right after the one before.
+    pub fn chain(mut self, chain: &str) -> Self {
+        self.wish.chain = Some(chain.to_owned());
+        self
+    }
+
     /// Adds `node`, a [`Node`] or a closure.
     ///
     /// # Errors
     ///
     /// [`PlanError`]: what was asked for contradicts itself, and why.
-    pub fn build(self, node: impl Node + 'static) -> Result<(), PlanError> {
+    pub fn build(self, node: impl Node) -> Result<(), PlanError> {
         self.scheduler.admit(Box::new(node), self.wish, self.safe_state, self.wake)
     }
 }

@@ -1,5 +1,6 @@
 //! What a node is: a name, and what to do when it is its turn.
 
+use std::any::Any;
 use std::error::Error;
 
 use super::context::Context;
@@ -37,8 +38,9 @@ pub type NodeResult = Result<(), NodeError>;
 ///
 /// All calls of one node come from one thread at a time, and never two at once. A panic in any of
 /// them is caught and counts as a failure.
-pub trait Node: Send {
-    /// Called once before the first tick, on the thread of the ticks, and again after a restart.
+pub trait Node: Send + Any {
+    /// Called once before the first tick of any node, in order, on the thread that starts the
+    /// scheduler; and again after a restart or a swap, on the thread of the ticks.
     ///
     /// # Errors
     ///
@@ -100,7 +102,7 @@ impl<E: Into<NodeError>> IntoNodeResult for Result<(), E> {
 }
 
 /// A closure is a node that only ticks.
-impl<R: IntoNodeResult, F: FnMut(&mut Context<'_>) -> R + Send> Node for F {
+impl<R: IntoNodeResult, F: FnMut(&mut Context<'_>) -> R + Send + 'static> Node for F {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
         self(context).into_node_result()
     }

@@ -45,6 +45,8 @@ pub(super) struct Wish {
     pub(super) on_failure: FailurePolicy,
     pub(super) priority: Option<u8>,
     pub(super) core: Option<usize>,
+    /// Nodes of one chain share a thread.
+    pub(super) chain: Option<String>,
     pub(super) watchdog: Option<Duration>,
     /// Topics that wake it.
     pub(super) topics: Vec<String>,
@@ -67,6 +69,7 @@ pub(super) struct Plan {
     pub(super) on_failure: FailurePolicy,
     pub(super) priority: Option<u8>,
     pub(super) core: Option<usize>,
+    pub(super) chain: Option<String>,
     pub(super) watchdog: Option<Duration>,
     pub(super) topics: Vec<String>,
 }
@@ -94,6 +97,21 @@ pub enum PlanError {
         node: String,
         /// What is wrong.
         cause: RateError,
+    },
+    /// Two nodes of a chain that cannot share a thread.
+    #[error(
+        "nodes '{node}' and '{other}' are of the chain '{chain}' but differ in {wish}: a chain \
+             shares one thread"
+    )]
+    Chain {
+        /// A node.
+        node: String,
+        /// Another.
+        other: String,
+        /// Their chain.
+        chain: String,
+        /// What they differ in.
+        wish: &'static str,
     },
     /// Two wishes that exclude each other.
     #[error("node '{node}' has {one} and {other}: {reason}")]
@@ -168,6 +186,7 @@ impl Wish {
             on_failure: self.on_failure,
             priority: self.priority,
             core: self.core,
+            chain: self.chain,
             watchdog: self.watchdog,
             topics: self.topics,
         })
@@ -269,6 +288,11 @@ impl Wish {
                 return Err(PlanError::Meaningless { node, wish, class, advice });
             }
         }
+        if self.chain.is_some() && class != Class::RealTime {
+            let (node, wish) = (self.name.clone(), "a chain");
+            let advice = "the nodes of a chain share a thread and a rate: give it the rate";
+            return Err(PlanError::Meaningless { node, wish, class, advice });
+        }
         let range = |wish, found: String, wanted| {
             Err(PlanError::Range { node: self.name.clone(), wish, found, wanted })
         };
@@ -280,6 +304,27 @@ impl Wish {
                 range("the core", core.to_string(), format!("below {cores}, as many as there are"))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+impl Plan {
+    /// Whether both nodes can be of one chain, if they are.
+    pub(super) fn check_chain(&self, other: &Self) -> Result<(), PlanError> {
+        let (Some(chain), true) = (&self.chain, self.chain == other.chain) else { return Ok(()) };
+        let differs = [
+            ("their rates", self.rate != other.rate),
+            ("their cores", self.core != other.core),
+            ("their priorities", self.priority != other.priority),
+        ];
+        match differs.into_iter().find(|(_, differ)| *differ) {
+            None => Ok(()),
+            Some((wish, _)) => Err(PlanError::Chain {
+                node: self.name.clone(),
+                other: other.name.clone(),
+                chain: chain.clone(),
+                wish,
+            }),
         }
     }
 }
@@ -334,6 +379,7 @@ mod tests {
             (Wish { priority: Some(50), ..wish("n") }, "a thread of their own"),
             (Wish { core: Some(0), is_compute: true, ..wish("n") }, "a thread of their own"),
             (Wish { rate, priority: Some(100), ..wish("n") }, "from 1 to 99"),
+            (Wish { chain: Some("c".into()), ..wish("n") }, "give it the rate"),
             (Wish { rate, core: Some(2), ..wish("n") }, "below 2"),
             (Wish { rate: Some(0.hz()), ..wish("n") }, "a rate has to be"),
             (wish(""), "no name"),

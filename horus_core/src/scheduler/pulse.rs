@@ -21,6 +21,8 @@ pub(super) struct Pulse {
     passed_over: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
+    /// A [`Health`].
+    health: AtomicU64,
     durations: [AtomicU64; PULSE_BUCKETS],
     lateness: [AtomicU64; PULSE_BUCKETS],
 }
@@ -37,10 +39,32 @@ impl Default for Pulse {
             passed_over: zero(),
             failures: zero(),
             panics: zero(),
+            health: zero(),
             durations: [const { AtomicU64::new(0) }; PULSE_BUCKETS],
             lateness: [const { AtomicU64::new(0) }; PULSE_BUCKETS],
         }
     }
+}
+
+/// How a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Health {
+    /// It ticks, or is about to for the first time.
+    #[default]
+    Active,
+    /// It was paused.
+    Paused,
+    /// It has failed, and rests until it is tried again.
+    Resting,
+    /// It is in its safe state.
+    Safe,
+    /// It is shut down.
+    Stopped,
+}
+
+impl Health {
+    const ALL: [Self; 5] = [Self::Active, Self::Paused, Self::Resting, Self::Safe, Self::Stopped];
 }
 
 /// Adds to a word that only this thread writes.
@@ -79,6 +103,18 @@ impl Pulse {
         self.began_ns.set(0);
     }
 
+    /// How the node is from now on.
+    pub(super) fn is_now(&self, health: Health) {
+        // Relaxed: a figure.
+        self.health.set(health as u64);
+    }
+
+    /// How the node is.
+    pub(super) fn health(&self) -> Health {
+        // Relaxed: a figure.
+        Health::ALL.get(self.health.get() as usize).copied().unwrap_or_default()
+    }
+
     pub(super) fn count_miss(&self) {
         add(&self.misses, 1);
     }
@@ -112,6 +148,7 @@ impl Pulse {
             passed_over: self.passed_over.get(),
             failures: self.failures.get(),
             panics: self.panics.get(),
+            health: self.health(),
             durations: Histogram { buckets: all(&self.durations) },
             lateness: Histogram { buckets: all(&self.lateness) },
         }
@@ -135,6 +172,8 @@ pub struct Figures {
     pub failures: u64,
     /// Those that panicked.
     pub panics: u64,
+    /// How it is.
+    pub health: Health,
     /// How long ticks took.
     pub durations: Histogram,
     /// How much later than due they began.

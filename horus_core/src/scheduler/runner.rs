@@ -1,34 +1,48 @@
-//! The one place that calls a node: its turns, its clock, its failures.
+//! The one place that calls a node: its turns, its orders, its clock, its failures.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
 use super::context::Context;
+use super::exchange::{Exchange, Trial, TrialState};
+use super::monitor::{NodeEvent, Recorder};
 use super::node::{Node, NodeError, NodeResult};
+use super::orders::{Mode, Orders, Pace};
 use super::plan::Plan;
-use super::policy::{Failures, Punctuality, Remedy, Verdict, nanos};
-use super::pulse::Pulse;
+use super::policy::{Failures, Punctuality, Remedy, Verdict};
+use super::pulse::{Health, Pulse};
 use super::random::Random;
+use super::rate::Rate;
+use super::shared::Seat;
+use crate::message::Text;
 
 /// A node and everything that is known of it. Driven by one thread at a time.
 pub(super) struct Runner {
     node: Box<dyn Node>,
-    plan: Plan,
     pulse: Arc<Pulse>,
+    orders: Arc<Orders>,
     state: State,
+    /// Whether orders keep it from ticking.
+    held: Held,
+    tick: u64,
+    pace: Pace,
     failures: Failures,
     punctuality: Punctuality,
-    tick: u64,
-    budget_ns: u64,
-    deadline_ns: u64,
-    period_ns: u64,
-    last_error: Option<String>,
     random: Random,
+    trial: Option<Trial>,
+    /// A rate that the executor has not yet taken.
+    new_rate: Option<Rate>,
+    recorder: Recorder,
+    last_error: Option<String>,
+    /// Why everything is to stop because of it.
+    fatal: Option<String>,
+    plan: Plan,
     /// What its thread could not have.
-    pub(super) refused: Vec<String>,
+    refused: Vec<String>,
 }
 
 /// Whether a node runs.
@@ -42,8 +56,17 @@ enum State {
     Resting { until_ns: u64 },
     /// It is to be initialised, then or at once.
     New { at_ns: u64 },
+    /// It could not be initialised, and that stops everything.
+    Broken,
     /// It is shut down.
     Over,
+}
+
+/// What orders have already been carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Held {
+    is_paused: bool,
+    is_emergency: bool,
 }
 
 /// What the scheduler is to do after a node's turn.
@@ -57,22 +80,37 @@ pub(super) enum After {
     Abort,
 }
 
+impl std::fmt::Debug for Runner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { plan, state, held, tick, .. } = self;
+        f.debug_struct("Runner")
+            .field("node", &plan.name)
+            .field("state", state)
+            .field("held", held)
+            .field("tick", tick)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Runner {
-    pub(super) fn new(node: Box<dyn Node>, plan: Plan, pulse: Arc<Pulse>) -> Self {
-        let or_never = |time: Option<_>| time.map_or(u64::MAX, nanos);
+    pub(super) fn new(node: Box<dyn Node>, plan: Plan, seat: &Seat) -> Self {
         Self {
-            budget_ns: or_never(plan.budget),
-            deadline_ns: or_never(plan.deadline),
-            period_ns: plan.rate.map_or(0, |rate| nanos(rate.period())),
             node,
-            plan,
-            pulse,
+            pulse: Arc::clone(&seat.pulse),
+            orders: Arc::clone(&seat.orders),
             state: State::New { at_ns: 0 },
+            held: Held::default(),
+            tick: 0,
+            pace: Pace::of(&plan),
             failures: Failures::default(),
             punctuality: Punctuality::default(),
-            tick: 0,
-            last_error: None,
             random: Random::new(0, ""),
+            trial: None,
+            new_rate: None,
+            recorder: Recorder::default(),
+            last_error: None,
+            fatal: None,
+            plan,
             refused: Vec::new(),
         }
     }
@@ -80,6 +118,21 @@ impl Runner {
     /// Gives the node the random numbers that belong to this seed.
     pub(super) fn seed(&mut self, seed: u64) {
         self.random = Random::new(seed, &self.plan.name);
+    }
+
+    /// Where its events go from now on.
+    pub(super) fn record_to(&mut self, recorder: Recorder) {
+        self.recorder = recorder;
+    }
+
+    /// Notes what its thread could not have.
+    pub(super) fn refuse(&mut self, refused: Vec<String>) {
+        refused.iter().for_each(|what| self.note(NodeEvent::REFUSED, 0, what));
+        self.refused = refused;
+    }
+
+    pub(super) fn refused(&self) -> &[String] {
+        &self.refused
     }
 
     pub(super) const fn plan(&self) -> &Plan {
@@ -95,22 +148,45 @@ impl Runner {
         self.last_error.as_deref()
     }
 
+    /// Why everything is to stop because of it, if it is.
+    pub(super) fn fatal(&self) -> Option<&str> {
+        self.fatal.as_deref()
+    }
+
+    /// The rate that it is to have from now on, once.
+    #[inline]
+    pub(super) const fn take_new_rate(&mut self) -> Option<Rate> {
+        self.new_rate.take()
+    }
+
+    /// Whether it will never tick again.
+    pub(super) const fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    /// Carries out orders, if there are any, and says whether the node would tick now.
+    #[inline(always)]
+    pub(super) fn is_ready(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        let is_plain = !self.orders.attention() && self.state == State::Active;
+        is_plain || self.may_tick(clock, now_ns)
+    }
+
     /// The node's turn, which was due at `due_ns` and begins at `begin_ns`. Returns when it ended,
     /// which is when the next node's turn begins, and what follows.
     #[inline]
     pub(super) fn turn(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> (u64, After) {
-        if self.state != State::Active && !self.wake(clock, begin_ns) {
-            return (begin_ns, self.after_waking());
+        if !self.is_ready(clock, begin_ns) {
+            return (begin_ns, self.after_no_tick());
         }
         self.pulse.begin(due_ns, begin_ns);
-        let Self { node, random, tick, budget_ns, period_ns, .. } = self;
+        let Self { node, random, tick, pace, .. } = self;
         let mut context = Context {
             clock,
             tick: *tick,
             due_ns,
             begin_ns,
-            budget_end_ns: begin_ns.saturating_add(*budget_ns),
-            period_ns: *period_ns,
+            budget_end_ns: begin_ns.saturating_add(pace.budget_ns),
+            period_ns: pace.period_ns,
             stop: false,
             random,
         };
@@ -120,10 +196,11 @@ impl Runner {
         let end_ns = clock.now_ns();
         self.pulse.end(begin_ns, end_ns);
         self.tick += 1;
-        let is_late = end_ns.saturating_sub(due_ns) > self.deadline_ns
-            || end_ns.saturating_sub(begin_ns) > self.budget_ns;
+        let late_ns = end_ns.saturating_sub(due_ns);
+        let is_late = late_ns > self.pace.deadline_ns
+            || end_ns.saturating_sub(begin_ns) > self.pace.budget_ns;
         let after = match outcome {
-            Ok(Ok(())) => self.judge(is_late),
+            Ok(Ok(())) => self.judge(is_late, late_ns),
             failed => self.fail(failed, end_ns),
         };
         (end_ns, if stop && after == After::Continue { After::Stop } else { after })
@@ -131,35 +208,54 @@ impl Runner {
 
     /// After a tick without an error: was it in time?
     #[inline]
-    fn judge(&mut self, is_late: bool) -> After {
+    fn judge(&mut self, is_late: bool, late_ns: u64) -> After {
+        if self.trial.is_some() {
+            self.pass_trial();
+        }
         self.failures.forgive(self.plan.on_failure);
         match self.punctuality.record(self.plan.on_miss, is_late) {
             Verdict::Fine => After::Continue,
-            verdict => self.carry_out(verdict),
+            verdict => self.carry_out(verdict, late_ns),
         }
     }
 
     #[cold]
-    fn carry_out(&mut self, verdict: Verdict) -> After {
+    fn carry_out(&mut self, verdict: Verdict, late_ns: u64) -> After {
         if !matches!(verdict, Verdict::LeaveSafeState) {
             self.pulse.count_miss();
+            self.note(NodeEvent::MISSED, late_ns, "");
         }
         match verdict {
-            Verdict::Fine | Verdict::Warn | Verdict::LeaveSafeState => {}
+            Verdict::Fine | Verdict::Warn => {}
+            Verdict::LeaveSafeState => {
+                self.pulse.is_now(Health::Active);
+                self.note(NodeEvent::SAFE_STATE_LEFT, 0, "");
+            }
             Verdict::Skip => self.state = State::Skipping,
             Verdict::EnterSafeState => self.enter_safe_state(),
-            Verdict::Stop => return After::Abort,
+            Verdict::Stop => {
+                let late = Duration::from_nanos(late_ns);
+                self.fatal = Some(format!("missed its deadline: over {late:?} after it was due"));
+                return After::Abort;
+            }
         }
         After::Continue
     }
 
     /// Brings the node into its safe state; a panic in that is only noted.
     pub(super) fn enter_safe_state(&mut self) {
+        if matches!(self.state, State::Over | State::New { .. } | State::Broken) {
+            return;
+        }
         let node = &mut self.node;
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| node.enter_safe_state())) {
-            self.last_error = Some(message_of(&panic));
+            let error = message_of(&panic);
             self.pulse.count_failure(true);
+            self.note(NodeEvent::PANICKED, 0, &error);
+            self.last_error = Some(error);
         }
+        self.pulse.is_now(Health::Safe);
+        self.note(NodeEvent::SAFE_STATE_ENTERED, 0, "");
     }
 
     #[cold]
@@ -169,26 +265,46 @@ impl Runner {
             Ok(Err(error)) => (error, false),
             Err(panic) => (format!("panicked: {}", message_of(&panic)).into(), true),
         };
+        let text = error.to_string();
         self.pulse.count_failure(is_panic);
-        self.last_error = Some(error.to_string());
+        self.note(if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED }, 0, &text);
         let node = &mut self.node;
         // A panic while it is told of a failure says no more than the failure.
         let _ = catch_unwind(AssertUnwindSafe(|| node.on_error(&error)));
+        if let Some(trial) = self.trial.take() {
+            self.roll_back(trial, &text);
+            self.last_error = Some(text);
+            return After::Continue;
+        }
+        self.last_error = Some(text);
         match self.failures.record(self.plan.on_failure, now_ns) {
             Remedy::Continue => {}
-            Remedy::Rest { until_ns } => self.state = State::Resting { until_ns },
+            Remedy::Rest { until_ns } => {
+                self.state = State::Resting { until_ns };
+                self.pulse.is_now(Health::Resting);
+            }
             Remedy::Restart { at_ns } => {
                 self.end();
                 self.state = State::New { at_ns };
+                self.pulse.is_now(Health::Resting);
             }
-            Remedy::Stop => return After::Abort,
+            Remedy::Stop => {
+                self.fatal.clone_from(&self.last_error);
+                return After::Abort;
+            }
         }
         After::Continue
     }
 
-    /// Whether a node that does not tick can now.
+    /// Carries out orders, and says whether the node ticks now.
     #[cold]
-    fn wake(&mut self, clock: &Clock, now_ns: u64) -> bool {
+    fn may_tick(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        if self.orders.attention() {
+            self.obey(clock, now_ns);
+        }
+        if self.held != Held::default() {
+            return false;
+        }
         match self.state {
             State::Active => true,
             State::Skipping => {
@@ -197,60 +313,156 @@ impl Runner {
                 false
             }
             State::Resting { until_ns } if now_ns >= until_ns => {
-                self.state = State::Active;
+                self.is_active();
                 true
             }
             State::New { at_ns } if now_ns >= at_ns => self.begin(clock, now_ns),
-            State::Resting { .. } | State::New { .. } | State::Over => false,
+            State::Resting { .. } | State::New { .. } | State::Broken | State::Over => false,
         }
     }
 
-    /// What follows from a turn in which the node could not be woken.
-    const fn after_waking(&self) -> After {
+    fn is_active(&mut self) {
+        self.state = State::Active;
+        self.pulse.is_now(Health::Active);
+    }
+
+    /// What follows from a turn in which the node did not tick.
+    const fn after_no_tick(&self) -> After {
         match self.state {
-            State::Over => After::Abort,
+            State::Broken => After::Abort,
             _ => After::Continue,
+        }
+    }
+
+    fn obey(&mut self, clock: &Clock, now_ns: u64) {
+        let orders = Arc::clone(&self.orders);
+        let look = orders.heed(|wanted| {
+            (wanted.mode, wanted.is_emergency, wanted.pace.take(), wanted.exchange.take())
+        });
+        let Some((mode, is_emergency, pace, exchange)) = look else { return };
+        if let Some(pace) = pace {
+            (self.pace, self.new_rate) = (pace, pace.rate);
+            self.note(NodeEvent::RATE_CHANGED, pace.period_ns, "");
+        }
+        if is_emergency && !self.held.is_emergency {
+            self.enter_safe_state();
+        }
+        let is_paused = mode == Mode::Pause;
+        if is_paused != self.held.is_paused {
+            self.pulse.is_now(if is_paused { Health::Paused } else { Health::Active });
+            self.note(if is_paused { NodeEvent::PAUSED } else { NodeEvent::RESUMED }, 0, "");
+        }
+        if !is_emergency && self.held.is_emergency {
+            self.pulse.is_now(if is_paused { Health::Paused } else { Health::Active });
+            self.note(NodeEvent::SAFE_STATE_LEFT, 0, "");
+        }
+        self.held = Held { is_paused, is_emergency };
+        if mode == Mode::Stop && !self.is_over() {
+            self.stop();
+        } else if let Some(exchange) = exchange {
+            self.exchange(exchange, clock, now_ns);
+        }
+    }
+
+    /// Puts another node in this one's place, and initialises it.
+    fn exchange(&mut self, exchange: Exchange, clock: &Clock, now_ns: u64) {
+        if matches!(self.state, State::Over | State::Broken) {
+            return;
+        }
+        // An earlier one that is still on trial has passed: who swaps again has seen enough.
+        if let Some(mut trial) = self.trial.take() {
+            trial.accept().into_iter().for_each(|old| self.end_of(old));
+        }
+        let place = &mut self.node;
+        match catch_unwind(AssertUnwindSafe(|| exchange.carry_out(place))) {
+            Ok(Ok(trial)) => {
+                self.trial = Some(trial);
+                self.note(NodeEvent::SWAPPED, 0, "");
+                if !matches!(self.state, State::New { .. }) && !self.begin(clock, now_ns) {
+                    // It has been rolled back, or has failed for good.
+                    return;
+                }
+            }
+            Ok(Err(reason)) => self.note(NodeEvent::SWAP_FAILED, 0, &reason),
+            Err(panic) => self.note(NodeEvent::SWAP_FAILED, 0, &message_of(&panic)),
+        }
+    }
+
+    #[cold]
+    fn pass_trial(&mut self) {
+        let Some(trial) = &mut self.trial else { return };
+        if let TrialState::Over(old) = trial.passed_tick() {
+            self.trial = None;
+            old.into_iter().for_each(|old| self.end_of(old));
+        }
+    }
+
+    fn roll_back(&mut self, trial: Trial, why: &str) {
+        let place = &mut self.node;
+        let new = catch_unwind(AssertUnwindSafe(|| trial.roll_back(place, why)));
+        self.note(NodeEvent::SWAP_FAILED, 0, why);
+        match new {
+            Ok(new) => new.into_iter().for_each(|new| self.end_of(new)),
+            Err(panic) => self.last_error = Some(message_of(&panic)),
+        }
+        // A node that was to be initialised still is.
+        if !matches!(self.state, State::New { .. }) {
+            self.is_active();
         }
     }
 
     /// Initialises the node; true if it can tick.
     fn begin(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        let Self { node, random, tick, period_ns, .. } = self;
+        let Self { node, random, tick, pace, .. } = self;
         let mut context = Context {
             clock,
             tick: *tick,
             due_ns: now_ns,
             begin_ns: now_ns,
             budget_end_ns: u64::MAX,
-            period_ns: *period_ns,
+            period_ns: pace.period_ns,
             stop: false,
             random,
         };
         match catch_unwind(AssertUnwindSafe(|| node.init(&mut context))) {
             Ok(Ok(())) => {
-                self.state = State::Active;
+                self.is_active();
+                self.note(NodeEvent::STARTED, 0, "");
                 true
             }
             failed => {
                 if self.fail(failed, now_ns) == After::Abort {
-                    self.state = State::Over;
+                    self.state = State::Broken;
                 }
-                false
+                // After a rollback the old node goes on at once.
+                self.state == State::Active
             }
         }
     }
 
     /// Initialises the node before the first tick of any.
     pub(super) fn start(&mut self, clock: &Clock) -> After {
-        if self.wake(clock, clock.now_ns()) { After::Continue } else { self.after_waking() }
+        if self.may_tick(clock, clock.now_ns()) { After::Continue } else { self.after_no_tick() }
     }
 
+    /// Shuts the node down.
     fn end(&mut self) {
-        let node = &mut self.node;
-        match catch_unwind(AssertUnwindSafe(|| node.shutdown())) {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => self.last_error = Some(error.to_string()),
-            Err(panic) => self.last_error = Some(message_of(&panic)),
+        let error = shut_down(&mut *self.node);
+        self.note_end(error);
+    }
+
+    /// Shuts down and drops a node that has left its place.
+    fn end_of(&mut self, mut node: Box<dyn Node>) {
+        let error = shut_down(&mut *node);
+        self.note_end(error);
+        // WHY: what a node drops may panic too.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(node)));
+    }
+
+    fn note_end(&mut self, error: Option<String>) {
+        self.note(NodeEvent::FINISHED, 0, error.as_deref().unwrap_or_default());
+        if error.is_some() {
+            self.last_error = error;
         }
     }
 
@@ -260,6 +472,29 @@ impl Runner {
             self.end();
         }
         self.state = State::Over;
+        self.pulse.is_now(Health::Stopped);
+    }
+
+    /// Writes down what happened.
+    #[cold]
+    fn note(&self, kind: u8, value_ns: u64, text: &str) {
+        self.recorder.record(NodeEvent {
+            monotonic_ns: 0,
+            tick: self.tick,
+            value_ns,
+            node: Text::cut(&self.plan.name),
+            text: Text::cut(text),
+            kind,
+        });
+    }
+}
+
+/// What went wrong in the end of a node, if anything did.
+fn shut_down(node: &mut dyn Node) -> Option<String> {
+    match catch_unwind(AssertUnwindSafe(|| node.shutdown())) {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(panic) => Some(message_of(&panic)),
     }
 }
 

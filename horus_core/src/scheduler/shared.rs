@@ -1,19 +1,26 @@
-//! What all threads of a scheduler know: whether it is to stop, and why.
+//! What all threads of a scheduler know: whether it is to stop, and why, and who has a seat.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use horus_shm::sync::Word;
+
+use super::orders::Orders;
+use super::plan::Wish;
+use super::pulse::Pulse;
+use super::runner::{After, Runner};
 
 /// Why a scheduler stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It was asked to, by [`Stopper::stop`](super::Stopper::stop) or a node.
+    /// It was asked to, by [`Handle::stop`](super::Handle::stop), a node, or a command.
     Asked,
     /// The time that it was given is over.
     Over,
+    /// The process got this signal.
+    Signal(i32),
     /// A node failed or was late, and its policy is to stop everything.
     Node {
         /// The node.
@@ -23,6 +30,14 @@ pub enum Reason {
     },
 }
 
+impl Reason {
+    /// Whether it means that something is wrong, so that nodes go through their safe states.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        matches!(self, Self::Node { .. })
+    }
+}
+
 /// The state of a run.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
@@ -30,6 +45,15 @@ pub(super) struct Shared {
     stopping: AtomicU64,
     reason: Mutex<Option<Reason>>,
     changed: Condvar,
+    seats: Mutex<Vec<Seat>>,
+}
+
+/// What is known of a node by those who do not run it.
+#[derive(Debug, Clone)]
+pub(super) struct Seat {
+    pub(super) wish: Wish,
+    pub(super) orders: Arc<Orders>,
+    pub(super) pulse: Arc<Pulse>,
 }
 
 impl Shared {
@@ -47,6 +71,18 @@ impl Shared {
         self.changed.notify_all();
     }
 
+    /// Stops everything if the turns of these nodes said so.
+    pub(super) fn tell<'a>(&self, runners: impl IntoIterator<Item = &'a Runner>, after: After) {
+        if after == After::Continue {
+            return;
+        }
+        let fatal = runners.into_iter().find_map(|runner| Some((runner, runner.fatal()?)));
+        self.stop(fatal.map_or(Reason::Asked, |(runner, error)| Reason::Node {
+            name: runner.plan().name.clone(),
+            error: error.to_owned(),
+        }));
+    }
+
     /// Waits until everything is to stop, for `timeout` at most.
     pub(super) fn wait(&self, timeout: Duration) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,5 +92,10 @@ impl Shared {
     /// Why it stops, if it does.
     pub(super) fn reason(&self) -> Option<Reason> {
         self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The nodes.
+    pub(super) fn seats(&self) -> MutexGuard<'_, Vec<Seat>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

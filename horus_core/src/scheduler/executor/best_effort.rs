@@ -1,14 +1,18 @@
-//! Nodes that ask for nothing: one after the other, on the thread that runs the scheduler.
+//! Nodes in turn: those that ask for nothing on the main thread, and those of a chain on theirs.
 
 use horus_shm::clock::Clock;
 
 use crate::scheduler::runner::{After, Runner};
 
-/// Gives each node a turn, in order. The end of one is the begin of the next, so that a turn costs
-/// one reading of the clock.
+/// Gives each node a turn, in order, from `begin_ns` on. The end of one is the begin of the next,
+/// so that a turn costs one reading of the clock. Returns the end of the last.
 #[inline]
-pub(in crate::scheduler) fn turns(runners: &mut [Runner], clock: &Clock, due_ns: u64) -> After {
-    let mut begin_ns = clock.now_ns();
+pub(in crate::scheduler) fn turns(
+    runners: &mut [Runner],
+    clock: &Clock,
+    due_ns: u64,
+    mut begin_ns: u64,
+) -> (u64, After) {
     let mut after = After::Continue;
     for runner in runners {
         let (end_ns, one) = runner.turn(clock, due_ns, begin_ns);
@@ -16,10 +20,9 @@ pub(in crate::scheduler) fn turns(runners: &mut [Runner], clock: &Clock, due_ns:
         match one {
             After::Continue => {}
             // WHY the others go on: they stop in order, after a whole round.
-            After::Stop if after == After::Continue => after = After::Stop,
-            After::Stop => {}
-            After::Abort => return After::Abort,
+            After::Stop => after = After::Stop,
+            After::Abort => return (end_ns, After::Abort),
         }
     }
-    after
+    (begin_ns, after)
 }

@@ -8,8 +8,8 @@ use crate::scheduler::runner::{After, Runner};
 use crate::scheduler::shared::Shared;
 use crate::topic::{Reason, WaitSet};
 
-/// The longest sleep, after which a thread looks whether everything is to stop.
-const SLICE: Duration = Duration::from_millis(50);
+/// The longest sleep, after which a thread looks whether everything is to stop, and for orders.
+const SLICE: Duration = Duration::from_millis(20);
 
 /// Gives a node a turn whenever it has messages, until everything is to stop, or its subscribers
 /// are gone.
@@ -19,15 +19,18 @@ pub(in crate::scheduler) fn run(
     shared: &Shared,
     wake: &mut WaitSet,
 ) -> After {
-    while !shared.is_stopping() {
+    while !shared.is_stopping() && !runner.is_over() {
         let Ok(ready) = wake.wait(SLICE) else { return After::Continue };
-        if !ready.iter().any(|ready| ready.reason == Reason::Message) {
-            continue;
-        }
+        let has_message = ready.iter().any(|ready| ready.reason == Reason::Message);
         let now_ns = clock.resync();
-        let (_, after) = runner.turn(clock, now_ns, now_ns);
-        if after != After::Continue {
-            return after;
+        if !runner.is_ready(clock, now_ns) {
+            // WHY: its messages stay where they are, and would end the next wait at once.
+            shared.wait(SLICE);
+        } else if has_message {
+            let (_, after) = runner.turn(clock, now_ns, now_ns);
+            if after != After::Continue {
+                return after;
+            }
         }
     }
     After::Continue

@@ -4,3 +4,4 @@ pub(super) mod best_effort;
 pub(super) mod event;
 pub(super) mod real_time;
 pub(super) mod simulated;
+pub(super) mod thread;

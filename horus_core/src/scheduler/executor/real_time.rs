@@ -10,6 +10,8 @@ use crate::scheduler::runner::{After, Runner};
 use crate::scheduler::shared::Shared;
 use crate::scheduler::timeline::Timeline;
 
+use super::best_effort::turns;
+
 /// Sleeps by which is learned how late the kernel wakes: so many, of so long.
 const TRIALS: usize = 20;
 const TRIAL_NS: u64 = 200_000;
@@ -52,12 +54,12 @@ pub(in crate::scheduler) fn spin_ns(clock: &mut Clock, period_ns: u64) -> u64 {
 /// The longest sleep, after which a thread looks whether everything is to stop.
 const SLICE_NS: u64 = 50_000_000;
 
-/// Gives a node its turns until everything is to stop; the first one is due at `first_ns`.
+/// Gives nodes their turns, one after the other at each due time, until everything is to stop.
 ///
-/// Sleeps until `spin_ns` before a turn and burns the rest: the kernel wakes late by as much as it
-/// likes. No allocation, lock or system call but the sleep.
+/// Sleeps until `spin_ns` before they are due and burns the rest: the kernel wakes late by as much
+/// as it likes. No allocation, lock or system call but the sleep.
 pub(in crate::scheduler) fn run(
-    runner: &mut Runner,
+    runners: &mut [Runner],
     clock: &mut Clock,
     shared: &Shared,
     mut timeline: Timeline,
@@ -76,13 +78,16 @@ pub(in crate::scheduler) fn run(
             std::hint::spin_loop();
             begin_ns = clock.now_ns();
         }
-        let (end_ns, after) = runner.turn(clock, due_ns, begin_ns);
-        if after != After::Continue {
+        let (end_ns, after) = turns(runners, clock, due_ns, begin_ns);
+        if after != After::Continue || runners.iter().all(Runner::is_over) {
             return after;
+        }
+        if let Some(rate) = runners.iter_mut().find_map(Runner::take_new_rate) {
+            timeline = timeline.at_rate(rate);
         }
         let passed = timeline.advance(end_ns);
         if passed > 0 {
-            runner.pulse().count_passed_over(passed);
+            runners.iter().for_each(|runner| runner.pulse().count_passed_over(passed));
         }
     }
     After::Continue

@@ -1,0 +1,258 @@
+//! A scheduler that runs: its threads, its rounds, its end.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use horus_shm::clock::Clock;
+
+use super::Scheduler;
+use super::executor::thread::{NodeThread, join, spawn};
+use super::executor::{best_effort, event, real_time};
+use super::handle::Handle;
+use super::plan::Class;
+use super::policy::nanos;
+use super::report::{NodeReport, Report};
+use super::runner::{After, Runner};
+use super::shared::{Reason, Shared};
+use super::supervisor::{self, Watched};
+use super::timeline::Timeline;
+use crate::topic::WaitSet;
+
+/// How long a node may go on with its last tick when everything stops.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// How long rounds without a sleep may go on before the clock is set again.
+const RESYNC_NS: u64 = 1_000_000;
+
+/// Why a scheduler could not be started. No node has ticked, and those that were initialised have
+/// been shut down.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The system has no room for a thread.
+    #[error("no thread for '{name}': {cause}; see the limits on processes and memory")]
+    Thread {
+        /// What was to run on it.
+        name: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+}
+
+/// A scheduler whose nodes run: those with a rate, or on topics, on threads of their own, and all
+/// others when it is given the calling thread, by [`Self::run_for`] or [`Self::tick_once`].
+///
+/// Dropping it stops everything, as [`Self::finish`] does.
+#[derive(Debug)]
+pub struct Running {
+    shared: Arc<Shared>,
+    handle: Handle,
+    clock: Clock,
+    resync_at_ns: u64,
+    /// Due times of the nodes without a rate.
+    timeline: Timeline,
+    main: Vec<Runner>,
+    threads: Vec<NodeThread>,
+    supervisor: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    pub(super) fn start(scheduler: Scheduler) -> Result<Self, StartError> {
+        let handle = scheduler.handle();
+        let Scheduler { mut entries, shared, mut clock, main_rate, mut on_event, .. } = scheduler;
+        // Stable: nodes of one order run as they were added.
+        entries.sort_by_key(|entry| entry.runner.plan().order);
+        let mut watched = Vec::new();
+        for entry in &mut entries {
+            let (runner, safe_state) = (&entry.runner, entry.safe_state.take());
+            watched.push(Watched::new(runner.plan(), runner.pulse(), safe_state));
+        }
+        for entry in &mut entries {
+            let after = entry.runner.start(&clock);
+            shared.tell([&entry.runner], after);
+            if shared.is_stopping() {
+                break;
+            }
+        }
+        let begin_ns = clock.resync();
+        let timeline = Timeline::new(begin_ns, main_rate);
+        let mut running = Self {
+            handle,
+            resync_at_ns: begin_ns.saturating_add(RESYNC_NS),
+            clock,
+            timeline,
+            main: Vec::new(),
+            threads: Vec::new(),
+            supervisor: None,
+            shared,
+        };
+        let watching = Arc::clone(&running.shared);
+        let watch = move || supervisor::watch(watched, &watching, &mut on_event);
+        let supervisor = spawn("supervisor", watch);
+        match supervisor {
+            Ok(supervisor) => running.supervisor = Some(supervisor),
+            Err(cause) => {
+                running.main = entries.into_iter().map(|entry| entry.runner).collect();
+                return Err(StartError::Thread { name: "supervisor".to_owned(), cause });
+            }
+        }
+        running.give_out(entries, begin_ns).map(|()| running)
+    }
+
+    /// Gives each node to who runs it. Those that nobody can run are kept, to be shut down.
+    fn give_out(&mut self, entries: Vec<super::Entry>, begin_ns: u64) -> Result<(), StartError> {
+        let mut outcome = Ok(());
+        let mut chains: Vec<Vec<Runner>> = Vec::new();
+        for super::Entry { runner, wake, .. } in entries {
+            let chain = runner.plan().chain.as_ref();
+            match runner.plan().class {
+                Class::Event if outcome.is_ok() => outcome = self.begin_by_events(runner, wake),
+                Class::RealTime => {
+                    let is_same = |members: &&mut Vec<Runner>| {
+                        chain.is_some() && members[0].plan().chain.as_ref() == chain
+                    };
+                    match chains.iter_mut().find(is_same) {
+                        Some(members) => members.push(runner),
+                        None => chains.push(vec![runner]),
+                    }
+                }
+                _ => self.main.push(runner),
+            }
+        }
+        for mut chain in chains {
+            match outcome {
+                Ok(()) => outcome = self.begin_by_time(chain, begin_ns),
+                Err(_) => self.main.append(&mut chain),
+            }
+        }
+        outcome
+    }
+
+    fn begin_by_events(&mut self, runner: Runner, mut wake: WaitSet) -> Result<(), StartError> {
+        let mut clock = self.clock.clone();
+        self.begin(vec![runner], move |runners, shared| {
+            event::run(&mut runners[0], &mut clock, shared, &mut wake)
+        })
+    }
+
+    fn begin_by_time(&mut self, chain: Vec<Runner>, begin_ns: u64) -> Result<(), StartError> {
+        let rate = chain[0].plan().rate.unwrap_or(super::Rate::MAX);
+        let (timeline, mut clock) = (Timeline::new(begin_ns, rate), self.clock.clone());
+        self.begin(chain, move |runners, shared| {
+            let spin_ns = real_time::spin_ns(&mut clock, timeline.period_ns());
+            // WHY: the first due time has passed meanwhile, and that is nobody's fault.
+            let timeline = timeline.starting_after(clock.resync());
+            real_time::run(runners, &mut clock, shared, timeline, spin_ns)
+        })
+    }
+
+    fn begin(
+        &mut self,
+        runners: Vec<Runner>,
+        run: impl FnOnce(&mut [Runner], &Shared) -> After + Send + 'static,
+    ) -> Result<(), StartError> {
+        let name = runners[0].plan().name.clone();
+        match NodeThread::begin(runners, &self.shared, run) {
+            Ok(thread) => self.threads.push(thread),
+            Err((cause, mut runners)) => {
+                self.main.append(&mut runners);
+                return Err(StartError::Thread { name, cause });
+            }
+        }
+        Ok(())
+    }
+
+    /// Steers it, from any thread.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Whether it is to stop, because it was asked to or a node failed.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.shared.is_stopping()
+    }
+
+    /// Gives every node that has neither a rate nor a topic one turn, now, on this thread. For
+    /// programs with a main loop of their own. Costs some 30 ns a node, and what they do.
+    ///
+    /// False if everything is to stop: then nothing was done.
+    #[inline]
+    pub fn tick_once(&mut self) -> bool {
+        if self.shared.is_stopping() {
+            return false;
+        }
+        let begin_ns = self.clock.now_ns();
+        self.round(begin_ns, begin_ns);
+        true
+    }
+
+    fn round(&mut self, due_ns: u64, begin_ns: u64) {
+        let (end_ns, after) = best_effort::turns(&mut self.main, &self.clock, due_ns, begin_ns);
+        if after != After::Continue {
+            self.shared.tell(&self.main, after);
+        }
+        if end_ns >= self.resync_at_ns {
+            self.resync_at_ns = self.clock.resync().saturating_add(RESYNC_NS);
+        }
+    }
+
+    /// Runs until a node, a [`Handle`], a command or a signal stops it, for `time` at most.
+    pub fn run_for(&mut self, time: Duration) {
+        let mut now_ns = self.clock.resync();
+        let end_ns = now_ns.saturating_add(nanos(time));
+        self.timeline = self.timeline.starting_after(now_ns.saturating_sub(1));
+        while !self.shared.is_stopping() {
+            now_ns = self.clock.resync();
+            if now_ns >= end_ns {
+                return;
+            }
+            let due_ns = if self.main.is_empty() { end_ns } else { self.timeline.due_ns() };
+            if now_ns < due_ns.min(end_ns) {
+                self.shared.wait(Duration::from_nanos(due_ns.min(end_ns) - now_ns));
+                continue;
+            }
+            self.round(due_ns, now_ns);
+            self.timeline.advance(self.clock.now_ns());
+        }
+    }
+
+    /// Stops everything, shuts all nodes down in reverse order, and says what they did. Takes a
+    /// second at most: a node whose last tick does not end by then is left behind, with its thread.
+    pub fn finish(mut self) -> Report {
+        self.end()
+    }
+
+    fn end(&mut self) -> Report {
+        self.shared.stop(Reason::Over);
+        let reason = self.shared.reason().unwrap_or(Reason::Over);
+        let deadline = Instant::now() + FAREWELL;
+        let (mut runners, mut nodes) = (std::mem::take(&mut self.main), Vec::new());
+        for thread in self.threads.drain(..) {
+            match thread.end(deadline) {
+                Ok(mut ended) => runners.append(&mut ended),
+                Err(mut left_behind) => nodes.append(&mut left_behind),
+            }
+        }
+        // In reverse order: those who use others go before them.
+        runners.sort_by_key(|runner| runner.plan().order);
+        if reason.is_failure() {
+            runners.iter_mut().rev().for_each(Runner::enter_safe_state);
+        }
+        runners.iter_mut().rev().for_each(Runner::stop);
+        nodes.extend(runners.iter().map(NodeReport::of));
+        nodes.sort_by_key(|node| node.order);
+        // The supervisor ends when everything does, unless what it was told to call hangs.
+        let _ = self.supervisor.take().map(|supervisor| join(supervisor, deadline));
+        Report { reason, nodes }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Also after `finish`, which has left nothing to do.
+        self.end();
+    }
+}
