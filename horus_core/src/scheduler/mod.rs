@@ -25,6 +25,7 @@ mod node;
 mod plan;
 mod policy;
 mod pulse;
+mod punctuality;
 mod random;
 mod rate;
 mod runner;

@@ -9,8 +9,9 @@ use horus_shm::clock::Clock;
 use super::context::Context;
 use super::node::{Node, NodeError, NodeResult};
 use super::plan::Plan;
-use super::policy::{Failures, Punctuality, Remedy, Verdict, nanos};
+use super::policy::{Failures, Remedy, nanos};
 use super::pulse::Pulse;
+use super::punctuality::{Punctuality, Verdict};
 use super::random::Random;
 
 /// A node and everything that is known of it. Driven by one thread at a time.
@@ -21,6 +22,8 @@ pub(super) struct Runner {
     state: State,
     failures: Failures,
     punctuality: Punctuality,
+    /// Whether it runs at every second due time only.
+    is_halved: bool,
     tick: u64,
     budget_ns: u64,
     deadline_ns: u64,
@@ -38,6 +41,8 @@ enum State {
     Active,
     /// It leaves out its next tick.
     Skipping,
+    /// It leaves out every second tick.
+    Halved { ticks_next: bool },
     /// It leaves out ticks until then.
     Resting { until_ns: u64 },
     /// It is to be initialised, then or at once.
@@ -70,6 +75,7 @@ impl Runner {
             state: State::New { at_ns: 0 },
             failures: Failures::default(),
             punctuality: Punctuality::default(),
+            is_halved: false,
             tick: 0,
             last_error: None,
             random: Random::new(0, ""),
@@ -123,7 +129,7 @@ impl Runner {
         let is_late = end_ns.saturating_sub(due_ns) > self.deadline_ns
             || end_ns.saturating_sub(begin_ns) > self.budget_ns;
         let after = match outcome {
-            Ok(Ok(())) => self.judge(is_late),
+            Ok(Ok(())) => self.judge(is_late, end_ns),
             failed => self.fail(failed, end_ns),
         };
         (end_ns, if stop && after == After::Continue { After::Stop } else { after })
@@ -131,9 +137,9 @@ impl Runner {
 
     /// After a tick without an error: was it in time?
     #[inline]
-    fn judge(&mut self, is_late: bool) -> After {
+    fn judge(&mut self, is_late: bool, now_ns: u64) -> After {
         self.failures.forgive(self.plan.on_failure);
-        match self.punctuality.record(self.plan.on_miss, is_late) {
+        match self.punctuality.record(self.plan.on_miss, is_late, now_ns) {
             Verdict::Fine => After::Continue,
             verdict => self.carry_out(verdict),
         }
@@ -141,16 +147,31 @@ impl Runner {
 
     #[cold]
     fn carry_out(&mut self, verdict: Verdict) -> After {
-        if !matches!(verdict, Verdict::LeaveSafeState) {
+        if !matches!(verdict, Verdict::LeaveSafeState | Verdict::Restore) {
             self.pulse.count_miss();
         }
         match verdict {
             Verdict::Fine | Verdict::Warn | Verdict::LeaveSafeState => {}
             Verdict::Skip => self.state = State::Skipping,
+            Verdict::Halve | Verdict::Restore => {
+                self.is_halved = verdict == Verdict::Halve;
+                self.state = self.awake();
+            }
+            Verdict::Isolate { until_ns, enters_safe_state } => {
+                if enters_safe_state {
+                    self.enter_safe_state();
+                }
+                self.state = State::Resting { until_ns };
+            }
             Verdict::EnterSafeState => self.enter_safe_state(),
             Verdict::Stop => return After::Abort,
         }
         After::Continue
+    }
+
+    /// The state of a node that ticks: now, not necessarily the next time.
+    const fn awake(&self) -> State {
+        if self.is_halved { State::Halved { ticks_next: false } } else { State::Active }
     }
 
     /// Brings the node into its safe state; a panic in that is only noted.
@@ -196,8 +217,15 @@ impl Runner {
                 self.pulse.count_passed_over(1);
                 false
             }
+            State::Halved { ticks_next } => {
+                self.state = State::Halved { ticks_next: !ticks_next };
+                if !ticks_next {
+                    self.pulse.count_passed_over(1);
+                }
+                ticks_next
+            }
             State::Resting { until_ns } if now_ns >= until_ns => {
-                self.state = State::Active;
+                self.state = self.awake();
                 true
             }
             State::New { at_ns } if now_ns >= at_ns => self.begin(clock, now_ns),
@@ -228,7 +256,7 @@ impl Runner {
         };
         match catch_unwind(AssertUnwindSafe(|| node.init(&mut context))) {
             Ok(Ok(())) => {
-                self.state = State::Active;
+                self.state = self.awake();
                 true
             }
             failed => {
@@ -256,7 +284,7 @@ impl Runner {
 
     /// Shuts the node down, if it was ever initialised.
     pub(super) fn stop(&mut self) {
-        if matches!(self.state, State::Active | State::Skipping | State::Resting { .. }) {
+        if !matches!(self.state, State::New { .. } | State::Over) {
             self.end();
         }
         self.state = State::Over;
@@ -267,4 +295,59 @@ impl Runner {
 fn message_of(panic: &Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use horus_shm::sync::Word;
+
+    use super::*;
+    use crate::scheduler::plan::Wish;
+    use crate::scheduler::policy::Miss;
+    use crate::scheduler::rate::Hertz;
+
+    /// A node that only counts how often it enters its safe state.
+    struct Counting(Arc<AtomicU64>);
+
+    impl Node for Counting {
+        fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+            Ok(())
+        }
+
+        fn enter_safe_state(&mut self) {
+            self.0.count();
+        }
+    }
+
+    #[test]
+    fn a_late_node_is_halved_isolated_and_ends_everything_in_one_safe_state() {
+        let rate = Some(1000.hz());
+        let wish =
+            Wish { name: "n".into(), rate, on_miss: Some(Miss::Graduated), ..Wish::default() };
+        let entered = Arc::default();
+        let node = Box::new(Counting(Arc::clone(&entered)));
+        let mut runner = Runner::new(node, wish.whole(1).unwrap(), Arc::default());
+        runner.start(&Clock::simulated(0));
+        let mut ticked_at_ms = Vec::new();
+        let after = (0..20_000_u64).find_map(|ms| {
+            let (before, due_ns) = (runner.tick, ms * 1_000_000);
+            let clock = Clock::simulated(due_ns + 999_999);
+            let (_, after) = runner.turn(&clock, due_ns, due_ns);
+            ticked_at_ms.extend((runner.tick > before).then_some(ms));
+            (after != After::Continue).then_some(after)
+        });
+        assert_eq!(after, Some(After::Abort));
+        let wanted = [
+            [0, 1, 2, 3],
+            [5, 7, 9, 11],
+            [1012, 1014, 1016, 1018],
+            [3019, 3021, 3023, 3025],
+            [7026, 7028, 7030, 7032],
+        ];
+        assert_eq!(ticked_at_ms, wanted.concat());
+        assert_eq!(runner.pulse.figures().misses, 20);
+        assert_eq!(entered.get(), 1);
+    }
 }
