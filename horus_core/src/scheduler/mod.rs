@@ -19,6 +19,7 @@
 //! ```
 
 mod builder;
+mod checkpoints;
 mod context;
 mod executor;
 mod node;
@@ -40,6 +41,7 @@ use std::time::{Duration, Instant};
 use horus_shm::clock::Clock;
 
 pub use builder::NodeBuilder;
+pub use checkpoints::{CheckpointFault, Checkpoints, Place};
 pub use context::Context;
 pub use node::{IntoNodeResult, Node, NodeError, NodeResult};
 pub use plan::{Class, NAME_BYTES_MAX, PlanError};
