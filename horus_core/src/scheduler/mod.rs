@@ -19,6 +19,7 @@
 //! ```
 
 mod builder;
+mod checkpoints;
 mod context;
 mod exchange;
 mod executor;
@@ -29,6 +30,7 @@ mod orders;
 mod plan;
 mod policy;
 mod pulse;
+mod punctuality;
 mod random;
 mod rate;
 mod report;
@@ -45,6 +47,7 @@ use std::time::Duration;
 use horus_shm::clock::Clock;
 
 pub use builder::NodeBuilder;
+pub use checkpoints::{CheckpointFault, Checkpoints, Place};
 pub use context::Context;
 pub use exchange::{Swap, SwapState};
 pub use handle::{Handle, OrderError};

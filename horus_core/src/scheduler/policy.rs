@@ -13,6 +13,11 @@ pub enum Miss {
     /// The node enters its safe state, and goes on in it until it has kept its deadline for a
     /// while.
     SafeMode,
+    /// One step after the other: it is warned of; then the node runs at every second due time only;
+    /// then it enters its safe state and does not run for a second, and longer the second and the
+    /// third time; then the whole scheduler stops. Each step needs four misses since ten ticks in a
+    /// row were in time, and ten such ticks take one step back.
+    Graduated,
     /// The whole scheduler stops, every node in its safe state.
     Stop,
 }
@@ -105,58 +110,6 @@ impl Failures {
     }
 }
 
-/// What to do about a tick that was late, or about one that was not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// Nothing.
-    Fine,
-    /// Say so.
-    Warn,
-    /// Leave out the next tick.
-    Skip,
-    /// Enter the safe state.
-    EnterSafeState,
-    /// Leave the safe state.
-    LeaveSafeState,
-    /// Stop everything.
-    Stop,
-}
-
-/// Ticks in time that end a safe mode.
-const GOOD_TICKS: u32 = 10;
-
-/// How a node has kept its deadlines so far.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Punctuality {
-    in_safe_mode: bool,
-    good_in_a_row: u32,
-}
-
-impl Punctuality {
-    /// The node missed its deadline, or did not.
-    pub(super) fn record(&mut self, policy: Miss, missed: bool) -> Verdict {
-        if !missed {
-            self.good_in_a_row = self.good_in_a_row.saturating_add(1);
-            if self.in_safe_mode && self.good_in_a_row >= GOOD_TICKS {
-                self.in_safe_mode = false;
-                return Verdict::LeaveSafeState;
-            }
-            return Verdict::Fine;
-        }
-        self.good_in_a_row = 0;
-        match policy {
-            Miss::Warn => Verdict::Warn,
-            Miss::Skip => Verdict::Skip,
-            Miss::SafeMode if self.in_safe_mode => Verdict::Warn,
-            Miss::SafeMode => {
-                self.in_safe_mode = true;
-                Verdict::EnterSafeState
-            }
-            Miss::Stop => Verdict::Stop,
-        }
-    }
-}
-
 /// Nanoseconds; saturates after 584 years.
 pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
@@ -216,37 +169,6 @@ mod tests {
         {
             let mut failures = Failures::default();
             assert!((0..1000).all(|_| failures.record(policy, 0) == remedy));
-        }
-    }
-
-    #[test]
-    fn a_safe_state_is_entered_once_and_left_when_the_node_is_in_time_again() {
-        let mut punctuality = Punctuality::default();
-        let mut judge = |missed| punctuality.record(Miss::SafeMode, missed);
-        for _ in 0..3 {
-            assert_eq!(judge(false), Verdict::Fine);
-            assert_eq!(judge(true), Verdict::EnterSafeState);
-            assert_eq!(judge(true), Verdict::Warn);
-            for _ in 1..GOOD_TICKS {
-                assert_eq!(judge(false), Verdict::Fine);
-            }
-            assert_eq!(judge(true), Verdict::Warn, "not for long enough");
-            for _ in 1..GOOD_TICKS {
-                assert_eq!(judge(false), Verdict::Fine);
-            }
-            assert_eq!(judge(false), Verdict::LeaveSafeState);
-        }
-    }
-
-    #[test]
-    fn each_policy_says_what_it_is_called() {
-        for (policy, verdict) in
-            [(Miss::Warn, Verdict::Warn), (Miss::Skip, Verdict::Skip), (Miss::Stop, Verdict::Stop)]
-        {
-            let mut punctuality = Punctuality::default();
-            assert_eq!(punctuality.record(policy, false), Verdict::Fine);
-            assert_eq!(punctuality.record(policy, true), verdict);
-            assert_eq!(punctuality.record(policy, false), Verdict::Fine);
         }
     }
 }

@@ -13,8 +13,9 @@ use super::monitor::{NodeEvent, Recorder};
 use super::node::{Node, NodeError, NodeResult};
 use super::orders::{Mode, Orders, Pace};
 use super::plan::Plan;
-use super::policy::{Failures, Punctuality, Remedy, Verdict};
+use super::policy::{Failures, Remedy};
 use super::pulse::{Health, Pulse};
+use super::punctuality::{Punctuality, Verdict};
 use super::random::Random;
 use super::rate::Rate;
 use super::shared::Seat;
@@ -32,6 +33,8 @@ pub(super) struct Runner {
     pace: Pace,
     failures: Failures,
     punctuality: Punctuality,
+    /// Whether it runs at every second due time only.
+    is_halved: bool,
     random: Random,
     trial: Option<Trial>,
     /// A rate that the executor has not yet taken.
@@ -52,6 +55,8 @@ enum State {
     Active,
     /// It leaves out its next tick.
     Skipping,
+    /// It leaves out every second tick.
+    Halved { ticks_next: bool },
     /// It leaves out ticks until then.
     Resting { until_ns: u64 },
     /// It is to be initialised, then or at once.
@@ -104,6 +109,7 @@ impl Runner {
             pace: Pace::of(&plan),
             failures: Failures::default(),
             punctuality: Punctuality::default(),
+            is_halved: false,
             random: Random::new(0, ""),
             trial: None,
             new_rate: None,
@@ -164,18 +170,26 @@ impl Runner {
         matches!(self.state, State::Over)
     }
 
-    /// Carries out orders, if there are any, and says whether the node would tick now.
-    #[inline(always)]
-    pub(super) fn is_ready(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        let is_plain = !self.orders.attention() && self.state == State::Active;
-        is_plain || self.may_tick(clock, now_ns)
+    /// Carries out orders, if there are any, and says whether something keeps the node from ticking
+    /// until later.
+    pub(super) fn is_held(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        if self.orders.attention() {
+            self.obey(clock, now_ns);
+        }
+        match self.state {
+            State::Resting { until_ns: at_ns } | State::New { at_ns } => now_ns < at_ns,
+            State::Over => true,
+            _ => self.held != Held::default(),
+        }
     }
 
     /// The node's turn, which was due at `due_ns` and begins at `begin_ns`. Returns when it ended,
     /// which is when the next node's turn begins, and what follows.
     #[inline]
     pub(super) fn turn(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> (u64, After) {
-        if !self.is_ready(clock, begin_ns) {
+        if (self.orders.attention() || self.state != State::Active)
+            && !self.may_tick(clock, begin_ns)
+        {
             return (begin_ns, self.after_no_tick());
         }
         self.pulse.begin(due_ns, begin_ns);
@@ -200,7 +214,7 @@ impl Runner {
         let is_late = late_ns > self.pace.deadline_ns
             || end_ns.saturating_sub(begin_ns) > self.pace.budget_ns;
         let after = match outcome {
-            Ok(Ok(())) => self.judge(is_late, late_ns),
+            Ok(Ok(())) => self.judge(is_late, late_ns, end_ns),
             failed => self.fail(failed, end_ns),
         };
         (end_ns, if stop && after == After::Continue { After::Stop } else { after })
@@ -208,12 +222,12 @@ impl Runner {
 
     /// After a tick without an error: was it in time?
     #[inline]
-    fn judge(&mut self, is_late: bool, late_ns: u64) -> After {
+    fn judge(&mut self, is_late: bool, late_ns: u64, now_ns: u64) -> After {
         if self.trial.is_some() {
             self.pass_trial();
         }
         self.failures.forgive(self.plan.on_failure);
-        match self.punctuality.record(self.plan.on_miss, is_late) {
+        match self.punctuality.record(self.plan.on_miss, is_late, now_ns) {
             Verdict::Fine => After::Continue,
             verdict => self.carry_out(verdict, late_ns),
         }
@@ -221,7 +235,7 @@ impl Runner {
 
     #[cold]
     fn carry_out(&mut self, verdict: Verdict, late_ns: u64) -> After {
-        if !matches!(verdict, Verdict::LeaveSafeState) {
+        if !matches!(verdict, Verdict::LeaveSafeState | Verdict::Restore) {
             self.pulse.count_miss();
             self.note(NodeEvent::MISSED, late_ns, "");
         }
@@ -232,6 +246,16 @@ impl Runner {
                 self.note(NodeEvent::SAFE_STATE_LEFT, 0, "");
             }
             Verdict::Skip => self.state = State::Skipping,
+            Verdict::Halve | Verdict::Restore => {
+                self.is_halved = verdict == Verdict::Halve;
+                self.state = self.awake();
+            }
+            Verdict::Isolate { until_ns, enters_safe_state } => {
+                if enters_safe_state {
+                    self.enter_safe_state();
+                }
+                self.state = State::Resting { until_ns };
+            }
             Verdict::EnterSafeState => self.enter_safe_state(),
             Verdict::Stop => {
                 let late = Duration::from_nanos(late_ns);
@@ -240,6 +264,11 @@ impl Runner {
             }
         }
         After::Continue
+    }
+
+    /// The state of a node that ticks: now, not necessarily the next time.
+    const fn awake(&self) -> State {
+        if self.is_halved { State::Halved { ticks_next: false } } else { State::Active }
     }
 
     /// Brings the node into its safe state; a panic in that is only noted.
@@ -312,8 +341,15 @@ impl Runner {
                 self.pulse.count_passed_over(1);
                 false
             }
+            State::Halved { ticks_next } => {
+                self.state = State::Halved { ticks_next: !ticks_next };
+                if !ticks_next {
+                    self.pulse.count_passed_over(1);
+                }
+                ticks_next
+            }
             State::Resting { until_ns } if now_ns >= until_ns => {
-                self.is_active();
+                self.is_awake();
                 true
             }
             State::New { at_ns } if now_ns >= at_ns => self.begin(clock, now_ns),
@@ -321,9 +357,12 @@ impl Runner {
         }
     }
 
-    fn is_active(&mut self) {
-        self.state = State::Active;
-        self.pulse.is_now(Health::Active);
+    /// The node ticks again, in its safe state if it was in that.
+    fn is_awake(&mut self) {
+        self.state = self.awake();
+        if self.pulse.health() != Health::Safe {
+            self.pulse.is_now(Health::Active);
+        }
     }
 
     /// What follows from a turn in which the node did not tick.
@@ -407,7 +446,7 @@ impl Runner {
         }
         // A node that was to be initialised still is.
         if !matches!(self.state, State::New { .. }) {
-            self.is_active();
+            self.is_awake();
         }
     }
 
@@ -426,7 +465,7 @@ impl Runner {
         };
         match catch_unwind(AssertUnwindSafe(|| node.init(&mut context))) {
             Ok(Ok(())) => {
-                self.is_active();
+                self.is_awake();
                 self.note(NodeEvent::STARTED, 0, "");
                 true
             }
@@ -435,7 +474,7 @@ impl Runner {
                     self.state = State::Broken;
                 }
                 // After a rollback the old node goes on at once.
-                self.state == State::Active
+                matches!(self.state, State::Active | State::Halved { .. })
             }
         }
     }
@@ -468,7 +507,7 @@ impl Runner {
 
     /// Shuts the node down, if it was ever initialised.
     pub(super) fn stop(&mut self) {
-        if matches!(self.state, State::Active | State::Skipping | State::Resting { .. }) {
+        if !matches!(self.state, State::New { .. } | State::Broken | State::Over) {
             self.end();
         }
         self.state = State::Over;
@@ -502,4 +541,60 @@ fn shut_down(node: &mut dyn Node) -> Option<String> {
 fn message_of(panic: &Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use horus_shm::sync::Word;
+
+    use super::*;
+    use crate::scheduler::plan::Wish;
+    use crate::scheduler::policy::Miss;
+    use crate::scheduler::rate::Hertz;
+
+    /// A node that only counts how often it enters its safe state.
+    struct Counting(Arc<AtomicU64>);
+
+    impl Node for Counting {
+        fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+            Ok(())
+        }
+
+        fn enter_safe_state(&mut self) {
+            self.0.count();
+        }
+    }
+
+    #[test]
+    fn a_late_node_is_halved_isolated_and_ends_everything_in_one_safe_state() {
+        let rate = Some(1000.hz());
+        let wish =
+            Wish { name: "n".into(), rate, on_miss: Some(Miss::Graduated), ..Wish::default() };
+        let entered = Arc::default();
+        let node = Box::new(Counting(Arc::clone(&entered)));
+        let seat = Seat { wish: wish.clone(), orders: Arc::default(), pulse: Arc::default() };
+        let mut runner = Runner::new(node, wish.whole(1).unwrap(), &seat);
+        runner.start(&Clock::simulated(0));
+        let mut ticked_at_ms = Vec::new();
+        let after = (0..20_000_u64).find_map(|ms| {
+            let (before, due_ns) = (runner.tick, ms * 1_000_000);
+            let clock = Clock::simulated(due_ns + 999_999);
+            let (_, after) = runner.turn(&clock, due_ns, due_ns);
+            ticked_at_ms.extend((runner.tick > before).then_some(ms));
+            (after != After::Continue).then_some(after)
+        });
+        assert_eq!(after, Some(After::Abort));
+        let wanted = [
+            [0, 1, 2, 3],
+            [5, 7, 9, 11],
+            [1012, 1014, 1016, 1018],
+            [3019, 3021, 3023, 3025],
+            [7026, 7028, 7030, 7032],
+        ];
+        assert_eq!(ticked_at_ms, wanted.concat());
+        assert_eq!(runner.pulse.figures().misses, 20);
+        assert_eq!(entered.get(), 1);
+    }
 }

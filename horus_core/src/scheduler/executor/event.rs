@@ -23,7 +23,7 @@ pub(in crate::scheduler) fn run(
         let Ok(ready) = wake.wait(SLICE) else { return After::Continue };
         let has_message = ready.iter().any(|ready| ready.reason == Reason::Message);
         let now_ns = clock.resync();
-        if !runner.is_ready(clock, now_ns) {
+        if runner.is_held(clock, now_ns) {
             // WHY: its messages stay where they are, and would end the next wait at once.
             shared.wait(SLICE);
         } else if has_message {
