@@ -21,6 +21,7 @@
 mod builder;
 mod context;
 mod executor;
+mod graph;
 mod node;
 mod plan;
 mod policy;
@@ -40,6 +41,7 @@ use horus_shm::clock::Clock;
 
 pub use builder::NodeBuilder;
 pub use context::Context;
+pub use graph::{Finding, Graph, GraphNode};
 pub use node::{IntoNodeResult, Node, NodeError, NodeResult};
 pub use plan::{Class, NAME_BYTES_MAX, PlanError};
 pub use policy::{FailurePolicy, Miss};
