@@ -5,7 +5,7 @@ mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::Class;
+use super::plan::{Class, Plan};
 use super::rate::Rate;
 use components::components;
 
@@ -98,6 +98,20 @@ pub enum Finding {
         /// The reader's order, which is smaller.
         reader_order: i32,
     },
+}
+
+impl Plan {
+    /// What a graph shows of it.
+    pub(super) fn graph_node(&self) -> GraphNode {
+        GraphNode {
+            name: self.name.clone(),
+            class: self.class,
+            order: self.order,
+            rate: self.rate,
+            reads: self.reads.clone(),
+            writes: self.writes.clone(),
+        }
+    }
 }
 
 /// What reads and writes a topic: indices of nodes, sorted.

@@ -37,6 +37,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use horus_shm::Namespace;
 use horus_shm::clock::Clock;
 
 pub use builder::NodeBuilder;
@@ -72,6 +73,8 @@ pub struct Scheduler {
     cores: usize,
     main_rate: Rate,
     on_event: Box<dyn FnMut(Event) + Send>,
+    /// Where the ends of nodes are made; otherwise where the environment says.
+    namespace: Option<Arc<Namespace>>,
 }
 
 /// A node before it runs.
@@ -138,12 +141,39 @@ impl Scheduler {
             cores: thread::available_parallelism().map_or(1, usize::from),
             main_rate: Rate::hz(MAIN_RATE_HZ),
             on_event: Box::new(|event| eprintln!("horus: {event:?}")),
+            namespace: None,
         }
     }
 
     /// Begins a node of this name: say what it needs, then `build(node)`.
     pub fn node(&mut self, name: &str) -> NodeBuilder<'_> {
         NodeBuilder::new(self, name)
+    }
+
+    /// The namespace of the ends that nodes are given from now on, see [`NodeBuilder::publisher`];
+    /// otherwise that of the environment (`HORUS_SHM_DIR`, `HORUS_NAMESPACE`).
+    pub fn namespace(&mut self, namespace: &Arc<Namespace>) {
+        self.namespace = Some(Arc::clone(namespace));
+    }
+
+    /// Which nodes read and write which topics, as far as their builders were told.
+    #[must_use]
+    pub fn graph(&self) -> Graph {
+        Graph::new(self.entries.iter().map(|entry| entry.runner.plan().graph_node()))
+    }
+
+    /// Puts the nodes in the order in which they have their turns where they run one after the
+    /// other: by order, and writers of topics before readers.
+    ///
+    /// WHY not by name then: whoever hands data from one closure to another beside the topics has
+    /// them run as he wrote them down. Only simulated runs promise not to depend on that.
+    fn sort(&mut self) {
+        let graph = self.graph();
+        // Stable: others stay as they were.
+        self.entries.sort_by_key(|entry| {
+            let plan = entry.runner.plan();
+            (plan.order, graph.rank(&plan.name))
+        });
     }
 
     fn admit(
@@ -177,10 +207,12 @@ impl Scheduler {
     ///
     /// A clock that only moves from one due time to the next is what nodes see, also in the
     /// timestamps that they make (counted from `epoch_ns`). Who comes first at one time depends on
-    /// order and name, and random numbers on `seed` and name: the same nodes with the same inputs
-    /// do the same, however they were added. Nodes on topics run when a node before them at that
+    /// order, on who reads what others write, and on name; random numbers depend on `seed` and
+    /// name: the same nodes with the same inputs do the same, however they were added. Nodes on topics run when a node before them at that
     /// time has sent something. Nothing is late, and nothing is watched.
     pub fn simulate(mut self, time: Duration, seed: u64, epoch_ns: u64) -> Report {
+        self.entries.sort_by(|a, b| a.runner.plan().name.cmp(&b.runner.plan().name));
+        self.sort();
         let rate_of = |plan: &plan::Plan| match plan.class {
             Class::Event => None,
             _ => Some(plan.rate.unwrap_or(self.main_rate)),
@@ -191,7 +223,6 @@ impl Scheduler {
             Simulated::new(runner, wake, rate)
         });
         let mut nodes: Vec<_> = nodes.collect();
-        nodes.sort_by_key(Simulated::rank);
         let clock = Clock::simulated(0);
         for node in &mut nodes {
             let after = node.runner.start(&clock);
@@ -213,8 +244,7 @@ impl Scheduler {
 
     /// Runs for this long at most.
     pub fn run_for(mut self, time: Duration) -> Report {
-        // Stable: nodes of one order run as they were added.
-        self.entries.sort_by_key(|entry| entry.runner.plan().order);
+        self.sort();
         let Self { mut entries, shared, mut clock, main_rate, mut on_event, .. } = self;
         for entry in &mut entries {
             let after = entry.runner.start(&clock);

@@ -48,6 +48,10 @@ pub(super) struct Wish {
     pub(super) watchdog: Option<Duration>,
     /// Topics that wake it.
     pub(super) topics: Vec<String>,
+    /// Topics that it receives from, those that wake it among them.
+    pub(super) reads: Vec<String>,
+    /// Topics that it publishes on.
+    pub(super) writes: Vec<String>,
     pub(super) is_compute: bool,
     pub(super) is_async_io: bool,
 }
@@ -69,6 +73,8 @@ pub(super) struct Plan {
     pub(super) core: Option<usize>,
     pub(super) watchdog: Option<Duration>,
     pub(super) topics: Vec<String>,
+    pub(super) reads: Vec<String>,
+    pub(super) writes: Vec<String>,
 }
 
 /// Why nodes cannot be run as they were asked to be. Nothing was started.
@@ -170,6 +176,8 @@ impl Wish {
             core: self.core,
             watchdog: self.watchdog,
             topics: self.topics,
+            reads: self.reads,
+            writes: self.writes,
         })
     }
 
