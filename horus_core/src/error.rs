@@ -6,6 +6,7 @@ use std::fmt;
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
 use crate::message::{SchemaDifference, first_difference};
+use crate::scheduler::PlanError;
 
 /// Why a topic could not be opened. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
@@ -283,6 +284,9 @@ pub enum Error {
     /// A name is none.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// A node cannot be run as it was asked to be.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// The transport refused, apart from any message.
     #[error(transparent)]
     Open(#[from] OpenError),

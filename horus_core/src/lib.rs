@@ -42,6 +42,7 @@ pub mod prelude {
         CmdVel, Imu, JointCommand, JointState, LaserScan, Message, Odometry, Pose2D, Pose3D,
         PoseStamped, Quaternion, Text, Transform, TransformStamped, Twist,
     };
+    pub use crate::scheduler::{Context, Hertz, Node, NodeResult, Scheduler};
     pub use crate::topic::{
         Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic, WaitSet,
     };

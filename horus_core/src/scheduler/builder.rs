@@ -8,7 +8,8 @@ use super::plan::{PlanError, Wish};
 use super::policy::{FailurePolicy, Miss};
 use super::rate::Rate;
 use super::supervisor::SafeState;
-use crate::topic::{Payload, Subscriber, WaitSet};
+use crate::error::TopicError;
+use crate::topic::{Payload, Publisher, Subscriber, Topic, TopicBuilder, WaitSet};
 
 /// What a node is to be: ends with [`Self::build`], which takes the node.
 #[must_use = "a node is added by `build()`"]
@@ -32,6 +33,11 @@ impl<'a> NodeBuilder<'a> {
     }
 
     /// Runs before the nodes of a larger order, where they run one after the other. Default 0.
+    ///
+    /// Of nodes of one order, those who write a topic run before those who read it, as far as the
+    /// scheduler knows: by [`Self::publisher`] and [`Self::subscriber`], [`Self::writes`] and
+    /// [`Self::reads`], and [`Self::on`]. Where nothing follows from that, they run as they were
+    /// added, in simulated runs by name.
     pub fn order(mut self, order: i32) -> Self {
         self.wish.order = order;
         self
@@ -56,6 +62,54 @@ impl<'a> NodeBuilder<'a> {
     pub fn on<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
         self.wake.add(subscriber).expect("a node waits for too many topics");
         self.wish.topics.push(subscriber.name().to_owned());
+        self.reads(subscriber)
+    }
+
+    /// A publisher for the node, in the scheduler's namespace: the scheduler's [`Graph`] shows that
+    /// the node writes this topic, and those who read it come after it. Creates the topic if it is
+    /// not there.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`]: another message type, too many publishers, a bad name, no memory …
+    ///
+    /// [`Graph`]: super::Graph
+    pub fn publisher<T: Payload>(&mut self, topic: &str) -> Result<Publisher<T>, TopicError> {
+        let publisher = self.topic(topic).publisher()?;
+        self.wish.writes.push(topic.to_owned());
+        Ok(publisher)
+    }
+
+    /// A subscriber for the node, as [`Self::publisher`]: the node comes after those who write the
+    /// topic. It does not wake the node: [`Self::on`] does that.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`]: another message type, too many subscribers, a bad name, no memory …
+    pub fn subscriber<T: Payload>(&mut self, topic: &str) -> Result<Subscriber<T>, TopicError> {
+        let subscriber = self.topic(topic).subscriber()?;
+        self.wish.reads.push(topic.to_owned());
+        Ok(subscriber)
+    }
+
+    fn topic<T: Payload>(&self, name: &str) -> TopicBuilder<T> {
+        let builder = Topic::builder(name);
+        match &self.scheduler.namespace {
+            Some(namespace) => builder.namespace(namespace),
+            None => builder,
+        }
+    }
+
+    /// The node receives from this subscriber, which was made elsewhere, for instance with a
+    /// quality of service.
+    pub fn reads<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
+        self.wish.reads.push(subscriber.name().to_owned());
+        self
+    }
+
+    /// The node publishes by this publisher, which was made elsewhere.
+    pub fn writes<T: Payload>(mut self, publisher: &Publisher<T>) -> Self {
+        self.wish.writes.push(publisher.name().to_owned());
         self
     }
 

@@ -50,6 +50,10 @@ pub(super) struct Wish {
     pub(super) watchdog: Option<Duration>,
     /// Topics that wake it.
     pub(super) topics: Vec<String>,
+    /// Topics that it receives from, those that wake it among them.
+    pub(super) reads: Vec<String>,
+    /// Topics that it publishes on.
+    pub(super) writes: Vec<String>,
     pub(super) is_compute: bool,
     pub(super) is_async_io: bool,
 }
@@ -72,6 +76,8 @@ pub(super) struct Plan {
     pub(super) chain: Option<String>,
     pub(super) watchdog: Option<Duration>,
     pub(super) topics: Vec<String>,
+    pub(super) reads: Vec<String>,
+    pub(super) writes: Vec<String>,
 }
 
 /// Why nodes cannot be run as they were asked to be. Nothing was started.
@@ -189,6 +195,8 @@ impl Wish {
             chain: self.chain,
             watchdog: self.watchdog,
             topics: self.topics,
+            reads: self.reads,
+            writes: self.writes,
         })
     }
 

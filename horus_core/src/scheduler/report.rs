@@ -38,8 +38,8 @@ impl Report {
 pub struct NodeReport {
     /// Its name.
     pub name: String,
-    /// Its order.
-    pub order: i32,
+    /// Its place in the order of start.
+    pub(super) position: usize,
     /// Who ran it.
     pub class: Class,
     /// What it did.
@@ -55,7 +55,7 @@ impl NodeReport {
     pub(super) fn of(runner: &Runner) -> Self {
         Self {
             name: runner.plan().name.clone(),
-            order: runner.plan().order,
+            position: runner.position(),
             class: runner.plan().class,
             figures: runner.pulse().figures(),
             last_error: runner.last_error().map(str::to_owned),

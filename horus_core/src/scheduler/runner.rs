@@ -44,6 +44,8 @@ pub(super) struct Runner {
     /// Why everything is to stop because of it.
     fatal: Option<String>,
     plan: Plan,
+    /// Its place in the order of start.
+    position: usize,
     /// What its thread could not have.
     refused: Vec<String>,
 }
@@ -117,6 +119,7 @@ impl Runner {
             last_error: None,
             fatal: None,
             plan,
+            position: 0,
             refused: Vec::new(),
         }
     }
@@ -124,6 +127,15 @@ impl Runner {
     /// Gives the node the random numbers that belong to this seed.
     pub(super) fn seed(&mut self, seed: u64) {
         self.random = Random::new(seed, &self.plan.name);
+    }
+
+    /// Notes its place in the order of start.
+    pub(super) const fn stand_at(&mut self, position: usize) {
+        self.position = position;
+    }
+
+    pub(super) const fn position(&self) -> usize {
+        self.position
     }
 
     /// Where its events go from now on.

@@ -58,11 +58,10 @@ pub struct Running {
 }
 
 impl Running {
-    pub(super) fn start(scheduler: Scheduler) -> Result<Self, StartError> {
+    pub(super) fn start(mut scheduler: Scheduler) -> Result<Self, StartError> {
+        scheduler.sort();
         let handle = scheduler.handle();
         let Scheduler { mut entries, shared, mut clock, main_rate, mut on_event, .. } = scheduler;
-        // Stable: nodes of one order run as they were added.
-        entries.sort_by_key(|entry| entry.runner.plan().order);
         let mut watched = Vec::new();
         for entry in &mut entries {
             let (runner, safe_state) = (&entry.runner, entry.safe_state.take());
@@ -237,13 +236,13 @@ impl Running {
             }
         }
         // In reverse order: those who use others go before them.
-        runners.sort_by_key(|runner| runner.plan().order);
+        runners.sort_by_key(Runner::position);
         if reason.is_failure() {
             runners.iter_mut().rev().for_each(Runner::enter_safe_state);
         }
         runners.iter_mut().rev().for_each(Runner::stop);
         nodes.extend(runners.iter().map(NodeReport::of));
-        nodes.sort_by_key(|node| node.order);
+        nodes.sort_by_key(|node| node.position);
         // The supervisor ends when everything does, unless what it was told to call hangs.
         let _ = self.supervisor.take().map(|supervisor| join(supervisor, deadline));
         Report { reason, nodes }

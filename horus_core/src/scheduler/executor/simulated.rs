@@ -27,11 +27,6 @@ impl Simulated {
         Self { runner, wake, timeline }
     }
 
-    /// What decides who comes first at one time. Not the order in which nodes were added.
-    pub(in crate::scheduler) fn rank(&self) -> (i32, String) {
-        (self.runner.plan().order, self.runner.plan().name.clone())
-    }
-
     /// The node's turn at this time, if it is due, or has messages. Says whether it had one.
     fn turn(&mut self, clock: &Clock, now_ns: u64, after: &mut After) -> bool {
         let is_due = match &mut self.timeline {
@@ -51,7 +46,7 @@ impl Simulated {
 
 /// Goes from one due time to the next until `end_ns`. At each, all nodes that are due or have
 /// messages get their turns in order, again and again until none has messages any more. The nodes
-/// are in order of their rank.
+/// are in the order in which they have their turns.
 pub(in crate::scheduler) fn run(nodes: &mut [Simulated], end_ns: u64, epoch_ns: u64) -> After {
     let mut clock = Clock::simulated(0);
     let mut after = After::Continue;

@@ -24,7 +24,7 @@ pub(in crate::scheduler) struct NodeThread {
 #[derive(Debug)]
 struct Member {
     name: String,
-    order: i32,
+    position: usize,
     class: Class,
     pulse: Arc<Pulse>,
 }
@@ -75,13 +75,13 @@ impl Member {
     fn of(runner: &Runner) -> Self {
         let plan = runner.plan();
         let pulse = Arc::clone(runner.pulse());
-        Self { name: plan.name.clone(), order: plan.order, class: plan.class, pulse }
+        Self { name: plan.name.clone(), position: runner.position(), class: plan.class, pulse }
     }
 
     fn report(self) -> NodeReport {
         NodeReport {
             name: self.name,
-            order: self.order,
+            position: self.position,
             class: self.class,
             figures: self.pulse.figures(),
             last_error: Some("a tick does not end: its thread was left behind".to_owned()),

@@ -1,0 +1,68 @@
+//! Strongly connected components: what reaches each other in a directed graph.
+
+/// Not visited yet.
+const NEW: usize = usize::MAX;
+
+/// The components of a graph, given by where each vertex leads; each after all that it reaches.
+///
+/// Tarjan's algorithm (1972), with a stack of its own instead of recursion, so that no graph
+/// exhausts the thread's. Time in proportion to vertices and edges.
+pub(super) fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut found = Vec::new();
+    let (mut index, mut low) = (vec![NEW; next.len()], vec![NEW; next.len()]);
+    let mut is_open = vec![false; next.len()];
+    // What is visited and in no component yet; and the path to the present vertex, with how many
+    // edges of each were followed.
+    let (mut open, mut path) = (Vec::new(), Vec::<(usize, usize)>::new());
+    let mut visited = 0;
+    for root in 0..next.len() {
+        if index[root] == NEW {
+            path.push((root, 0));
+        }
+        while let Some((vertex, edge)) = path.last_mut() {
+            let vertex = *vertex;
+            if *edge == 0 {
+                (index[vertex], low[vertex]) = (visited, visited);
+                visited += 1;
+                open.push(vertex);
+                is_open[vertex] = true;
+            }
+            if let Some(to) = next[vertex].get(*edge).copied() {
+                *edge += 1;
+                if index[to] == NEW {
+                    path.push((to, 0));
+                } else if is_open[to] {
+                    low[vertex] = low[vertex].min(index[to]);
+                }
+                continue;
+            }
+            path.pop();
+            if let Some((parent, _)) = path.last() {
+                low[*parent] = low[*parent].min(low[vertex]);
+            }
+            if low[vertex] == index[vertex] {
+                let begin = open.iter().rposition(|one| *one == vertex).unwrap_or_default();
+                let component = open.split_off(begin);
+                component.iter().for_each(|one| is_open[*one] = false);
+                found.push(component);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_path_needs_no_stack_and_comes_last_first() {
+        let count = 1_000_000;
+        let mut next: Vec<_> = (1..count).map(|to| vec![to]).collect();
+        next.push(Vec::new());
+        let found = components(&next);
+        assert!(found.into_iter().eq((0..count).rev().map(|vertex| vec![vertex])));
+        next[count - 1].push(0);
+        assert_eq!(components(&next).len(), 1);
+    }
+}

@@ -1,0 +1,114 @@
+//! Graphs as text: a table, and the languages of Graphviz and Mermaid.
+
+use std::fmt::{self, Write as _};
+
+use super::{Graph, GraphNode, topics};
+
+impl Graph {
+    /// In the language of Graphviz: boxes are nodes, ellipses topics. Show it with `dot -Tsvg`.
+    #[must_use]
+    pub fn to_dot(&self) -> String {
+        let mut text = "digraph nodes {\n    rankdir = LR\n".to_owned();
+        self.draw(&mut text, |text, shape| match shape {
+            Shape::Node(id, node) => {
+                let (name, about) = (dot(&node.name), about(node));
+                writeln!(text, "    n{id} [shape=box, label=\"{name}\\n{about}\"]")
+            }
+            Shape::Topic(id, name) => writeln!(text, "    t{id} [label=\"{}\"]", dot(name)),
+            Shape::Writes(node, topic) => writeln!(text, "    n{node} -> t{topic}"),
+            Shape::Reads(topic, node) => writeln!(text, "    t{topic} -> n{node}"),
+        });
+        text + "}\n"
+    }
+
+    /// In the language of Mermaid, which web pages of many projects show as a picture.
+    #[must_use]
+    pub fn to_mermaid(&self) -> String {
+        let mut text = "flowchart LR\n".to_owned();
+        self.draw(&mut text, |text, shape| match shape {
+            Shape::Node(id, node) => {
+                let (name, about) = (mermaid(&node.name), about(node));
+                writeln!(text, "    n{id}[\"{name}<br>{about}\"]")
+            }
+            Shape::Topic(id, name) => writeln!(text, "    t{id}([\"{}\"])", mermaid(name)),
+            Shape::Writes(node, topic) => writeln!(text, "    n{node} --> t{topic}"),
+            Shape::Reads(topic, node) => writeln!(text, "    t{topic} --> n{node}"),
+        });
+        text
+    }
+
+    /// Hands over everything that is to be drawn: what is connected before what connects it.
+    fn draw(&self, text: &mut String, mut draw: impl FnMut(&mut String, Shape<'_>) -> fmt::Result) {
+        let topics = topics(&self.nodes);
+        let nodes = self.nodes.iter().enumerate().map(|(id, node)| Shape::Node(id, node));
+        let names = topics.keys().enumerate().map(|(id, name)| Shape::Topic(id, name));
+        let ends = topics.values().enumerate().flat_map(|(id, ends)| {
+            let writes = ends.writers.iter().map(move |node| Shape::Writes(*node, id));
+            writes.chain(ends.readers.iter().map(move |node| Shape::Reads(id, *node)))
+        });
+        for shape in nodes.chain(names).chain(ends) {
+            // Writing to a string does not fail.
+            let _ = draw(text, shape);
+        }
+    }
+}
+
+/// A part of a picture; numbers are those of nodes and of topics.
+enum Shape<'a> {
+    Node(usize, &'a GraphNode),
+    Topic(usize, &'a str),
+    Writes(usize, usize),
+    Reads(usize, usize),
+}
+
+fn about(node: &GraphNode) -> String {
+    match node.rate {
+        Some(rate) => format!("{}, {rate}", node.class),
+        None => node.class.to_string(),
+    }
+}
+
+fn dot(name: &str) -> String {
+    name.replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ")
+}
+
+fn mermaid(name: &str) -> String {
+    let name = name.replace('#', "#35;").replace('"', "#quot;");
+    name.replace('<', "#lt;").replace('>', "#gt;").replace(char::is_control, " ")
+}
+
+/// A table in the order of turns, and below it what may be a mistake.
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = ["order", "rank", "node", "class", "rate", "reads", "writes"];
+        let mut rows = vec![head.map(str::to_owned)];
+        let mut turns: Vec<_> = (0..self.nodes.len()).collect();
+        // Stable: nodes of one rank stay sorted by name.
+        turns.sort_by_key(|node| (self.nodes[*node].order, self.ranks[*node]));
+        for (node, rank) in turns.iter().map(|node| (&self.nodes[*node], self.ranks[*node])) {
+            let list = |topics: &[String]| match topics {
+                [] => "-".to_owned(),
+                topics => topics.join(", "),
+            };
+            rows.push([
+                node.order.to_string(),
+                rank.to_string(),
+                node.name.clone(),
+                node.class.to_string(),
+                node.rate.map_or("-".to_owned(), |rate| rate.to_string()),
+                list(&node.reads),
+                list(&node.writes),
+            ]);
+        }
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+        let widths: [_; 7] = std::array::from_fn(|column| width(column).unwrap_or(0));
+        for row in &rows {
+            let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+            writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+        }
+        for cycle in self.cycles() {
+            writeln!(f, "in a cycle: {}", cycle.join(", "))?;
+        }
+        self.findings().iter().try_for_each(|finding| writeln!(f, "{finding}"))
+    }
+}
