@@ -9,8 +9,8 @@ use horus_core::message::{
     AudioFrame, AudioFrameHeader, Bytes, BytesHeader, CompressedImage, CompressedImageHeader,
     CostMap, CostMapHeader, DType, DepthImage, DepthImageHeader, Encoding, FrameId, Framed, Grid,
     Header, HeaderError, Image, ImageHeader, MapMetaData, OccupancyGrid, OccupancyGridHeader,
-    POINT_FIELDS_MAX, PointCloud, PointCloudHeader, Raster, Schema, SegmentationMask,
-    SegmentationMaskHeader, Tensor, TensorError, TensorHeader, Text,
+    POINT_FIELDS_MAX, PointCloud, PointCloudHeader, Raster, SchedulerStatusHeader, Schema,
+    SegmentationMask, SegmentationMaskHeader, Tensor, TensorError, TensorHeader, Text,
 };
 use horus_core::topic::Encoded;
 use noise::Rng;
@@ -35,6 +35,7 @@ fn each_kind(check: &mut impl Check) {
     check.one(SegmentationMaskHeader::new(33, 7, 21));
     check.one(CompressedImageHeader::new(Text::literal("jpeg"), 777));
     check.one(AudioFrameHeader::new(DType::I16, 2, 48_000, 480));
+    check.one(SchedulerStatusHeader::new("arm", 3));
 }
 
 /// Something to be done with a header of any kind.

@@ -58,7 +58,7 @@ const UNITS: &[&str] = &[
 ];
 
 /// For use inside others, and for computing.
-const WITHOUT_TIME: [&str; 11] = [
+const WITHOUT_TIME: [&str; 12] = [
     "Point3",
     "Vector3",
     "Quaternion",
@@ -68,6 +68,7 @@ const WITHOUT_TIME: [&str; 11] = [
     "BoundingBox3D",
     "RegionOfInterest",
     "DiagnosticValue",
+    "NodeMetrics",
     "PointField",
     "MapMetaData",
 ];
@@ -336,6 +337,9 @@ fn whatever_a_peer_wrote_can_be_shown_and_looked_at() {
         shows::<EmergencyStop>(rng);
         shows::<SafetyStatus>(rng);
         shows::<ResourceUsage>(rng);
+        shows::<NodeEvent>(rng);
+        shows::<NodeMetrics>(rng);
+        shows::<NodeCommand>(rng);
         shows::<Clock>(rng);
 
         assert!(random::<LaserScan>(rng).measured().len() <= LASER_RANGES_MAX);
@@ -418,6 +422,19 @@ fn messages_are_shown_as_a_person_reads_them() {
     let shown = "map: (1.000, 2.000, 0.000) m, xyzw (0.000, 0.000, 0.000, 1.000)";
     assert_eq!(pose.to_string(), shown);
     assert_eq!(GoalResult::new(7, GoalResult::STATUS_SUCCEEDED).to_string(), "goal 7: succeeded");
+    let event = |kind| NodeEvent::new(kind, "arm", 1);
+    let late = event(NodeEvent::MISSED).lasting(1_250_000).in_tick(7);
+    assert_eq!(late.to_string(), "arm: missed its deadline by 1.25 ms in tick 7");
+    let failed = event(NodeEvent::FAILED).saying("no such port");
+    assert_eq!(failed.to_string(), "arm: failed: no such port");
+    let stale = event(NodeEvent::STALE_INPUT).lasting(30_000).saying("scan");
+    assert_eq!(stale.to_string(), "arm: without input for 30 µs: scan");
+    assert_eq!(NodeEvent::new(99, "", 0).lasting(5).to_string(), "event of kind 99, 5 ns");
+    let faster = NodeCommand::new(NodeCommand::SET_RATE, Text::cut("arm")).at_hz(0.5);
+    assert_eq!(faster.to_string(), "run arm at 0.5 Hz");
+    let active = NodeMetrics { state: NodeMetrics::STATE_ACTIVE, ..NodeMetrics::new("arm") };
+    let shown = "arm active, 0 ticks, the last in 0 ns, the longest in 0 ns, 0 missed";
+    assert_eq!(active.to_string(), shown);
     let clock = Clock { timestamp_ns: 0, clock_ns: 12_500_000_000, rate: 1.0 };
     assert_eq!(clock.to_string(), "12.500000000 s, × 1");
     assert_eq!(NavSatFix::default().to_string(), "no fix");

@@ -82,4 +82,4 @@ pub use region::Access;
 pub use ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 pub use sample::{BorrowError, RawSample, Sample};
 pub use segment::Segment;
-pub use sweep::{SweepReport, sweep, topic_names};
+pub use sweep::{SweepReport, remove_topic, sweep, topic_names};

@@ -61,7 +61,7 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
             report.foreign.push(shown);
             continue;
         };
-        match sweep_topic(namespace, &name) {
+        match sweep_topic(namespace, &name, Persistent::Stay) {
             Ok(Swept::Removed) => report.removed.push(name),
             Ok(Swept::Attended) => report.attended.push(name),
             Ok(Swept::Kept) => report.kept.push(name),
@@ -70,6 +70,24 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
         }
     }
     Ok(report)
+}
+
+/// Removes the topic `name`, even if it is to outlive its processes; never while a process attends
+/// it, this one included. True if it is gone, also if it never was.
+///
+/// # Errors
+///
+/// [`OpenError::Io`], [`OpenError::NotATopic`]: it cannot be looked at, or is none of ours.
+pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
+    let swept = sweep_topic(namespace, name, Persistent::Go)?;
+    Ok(matches!(swept, Swept::Removed | Swept::Gone))
+}
+
+/// What becomes of topics that outlive their processes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Persistent {
+    Stay,
+    Go,
 }
 
 fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
@@ -91,7 +109,11 @@ pub fn topic_names(namespace: &Namespace) -> Result<Vec<TopicName>, OpenError> {
     Ok(names.iter().filter_map(|name| TopicName::from_file_name(name).ok()).collect())
 }
 
-fn sweep_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Swept, OpenError> {
+fn sweep_topic(
+    namespace: &Arc<Namespace>,
+    name: &TopicName,
+    persistent: Persistent,
+) -> Result<Swept, OpenError> {
     let place = Place { namespace, name };
     let dir = namespace.topics_dir();
     let fd = match sys::open_file(dir, name.file_name(), OpenMode::ReadWrite) {
@@ -117,7 +139,7 @@ fn sweep_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Swept, Op
         Ok(contract) => {
             let file = place.file(fd, id);
             let retired = file.is_retired().map_err(place.io("looking at"))?;
-            if contract.persists && !retired {
+            if contract.persists && !retired && persistent == Persistent::Stay {
                 return Ok(Swept::Kept);
             }
             let removed = presence::retire(&file).map_err(place.io("removing"))?;

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use horus_shm::{FanoutShm, Namespace, OpenError, RingOptions, Segment, TopicName, sweep};
+use horus_shm::{
+    FanoutShm, Namespace, OpenError, RingOptions, Segment, TopicName, remove_topic, sweep,
+};
 
 use common::Child;
 use hostile::{Image, expect_linked, expect_usable, request};
@@ -131,6 +133,24 @@ fn what_anybody_attends_is_never_removed() {
         expect_usable(&segment, "after the sweeps");
     }
     assert_eq!(spawn::topic_files(&namespace), ["kept"]);
+}
+
+#[test]
+fn what_persists_is_removed_by_name_unless_somebody_attends_it() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let remove = |topic: &str| remove_topic(&namespace, &name(topic)).unwrap();
+    let mine = open_or_create(&namespace, "kept/mine").unwrap();
+    let mut child = Child::spawn("attend kept/theirs,kept/dead", dir.path());
+    assert_eq!(child.listen(), "here");
+    assert!(!remove("kept/mine") && !remove("kept/theirs"));
+    expect_linked(&mine, "attended");
+    child.kill();
+    assert!(remove("kept/theirs") && remove("kept/theirs") && !remove("kept/mine"));
+    assert_eq!(sorted(sweep(&namespace).unwrap().kept), ["kept/dead"]);
+    drop(mine);
+    assert!(remove("kept/mine"));
+    assert_eq!(spawn::topic_files(&namespace), ["kept+dead"]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod grid;
 mod image;
 mod point_cloud;
 mod raster;
+mod scheduler_status;
 mod segmentation_mask;
 mod tensor;
 
@@ -29,6 +30,7 @@ pub use grid::{CostMap, CostMapHeader, Grid, MapMetaData, OccupancyGrid, Occupan
 pub use image::{Image, ImageHeader};
 pub use point_cloud::{FieldView, POINT_FIELDS_MAX, PointCloud, PointCloudHeader, PointField};
 pub use raster::Raster;
+pub use scheduler_status::{SchedulerStatus, SchedulerStatusHeader};
 pub use segmentation_mask::{SegmentationMask, SegmentationMaskHeader};
 pub use tensor::{TENSOR_DIMENSIONS_MAX, Tensor, TensorError, TensorHeader};
 

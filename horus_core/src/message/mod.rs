@@ -36,6 +36,7 @@ mod geometry;
 mod input;
 mod navigation;
 mod perception;
+mod scheduling;
 mod schema;
 mod sensor;
 mod text;
@@ -64,13 +65,15 @@ pub use framed::{
     CompressedImageHeader, CostMap, CostMapHeader, DepthImage, DepthImageHeader, Encoding,
     FieldView, Framed, FramedLoan, FramedSample, Grid, Header, HeaderError, Image, ImageHeader,
     LoanedData, MapMetaData, OccupancyGrid, OccupancyGridHeader, POINT_FIELDS_MAX, PointCloud,
-    PointCloudHeader, PointField, Raster, SampleData, SegmentationMask, SegmentationMaskHeader,
-    TENSOR_DIMENSIONS_MAX, Tensor, TensorError, TensorHeader, ViewError,
+    PointCloudHeader, PointField, Raster, SampleData, SchedulerStatus, SchedulerStatusHeader,
+    SegmentationMask, SegmentationMaskHeader, TENSOR_DIMENSIONS_MAX, Tensor, TensorError,
+    TensorHeader, ViewError,
 };
 pub use geometry::{FRAME_ID_BYTES, FrameId};
 pub use input::{JOYSTICK_AXES_MAX, JOYSTICK_BUTTONS_MAX};
 pub use navigation::NAV_PATH_WAYPOINTS_MAX;
 pub use perception::DISTORTION_MAX;
+pub use scheduling::NODE_METRICS_BUCKETS;
 pub use schema::{
     ARRAY_NESTING_MAX, FieldShape, ParsedField, ParsedSchema, ParsedTail, SCHEMA_TEXT_BYTES_MAX,
     SchemaDifference, SchemaTextError, first_difference, fnv1a_128,

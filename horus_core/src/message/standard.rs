@@ -2,7 +2,7 @@
 
 use super::{
     AudioFrame, Bytes, CompressedImage, CostMap, DepthImage, Image, MapMetaData, Message,
-    OccupancyGrid, PointCloud, PointField, Schema, SegmentationMask, Tensor,
+    OccupancyGrid, PointCloud, PointField, SchedulerStatus, Schema, SegmentationMask, Tensor,
 };
 
 /// Calls the macro of this name with every domain and its messages:
@@ -35,6 +35,9 @@ macro_rules! standard_messages {
             diagnostics "How the robot is" {
                 Heartbeat, NodeHeartbeat, DiagnosticValue, DiagnosticStatus, EmergencyStop,
                 SafetyStatus, ResourceUsage
+            }
+            scheduling "What schedulers say of their nodes, and are told" {
+                NodeEvent, NodeMetrics, NodeCommand
             }
             time "Other clocks" {
                 Clock, TimeReference
@@ -106,5 +109,6 @@ const FRAMED: Domain = Domain {
         &CostMap::SCHEMA,
         &AudioFrame::SCHEMA,
         &Bytes::SCHEMA,
+        &SchedulerStatus::SCHEMA,
     ],
 };

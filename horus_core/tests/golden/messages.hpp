@@ -1828,6 +1828,213 @@ static_assert(offsetof(ResourceUsage, uptime_ns) == 96);
 static_assert(offsetof(ResourceUsage, thread_count) == 104);
 static_assert(offsetof(ResourceUsage, cpu_count) == 108);
 
+/// Something that happened to a node, or to the scheduler that runs it: a line of a log, and of
+/// the black box. No ROS type.
+struct alignas(8) NodeEvent {
+    /// When it happened, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// When it happened, by CLOCK_MONOTONIC: nanoseconds.
+    std::uint64_t monotonic_ns;
+    /// In which tick of the node, from 0 on: count.
+    std::uint64_t tick;
+    /// How long or how late, by the kind of event; 0 if that says nothing: nanoseconds.
+    std::uint64_t value_ns;
+    /// The node, empty for the scheduler itself: text.
+    char node[64];
+    /// What else is known, as an error or the message of a panic: text.
+    char text[128];
+    /// Of the process, in its own namespace: no unit.
+    std::uint32_t process_id;
+    /// One of the constants of this message, as `STARTED`: no unit.
+    std::uint8_t kind;
+    /// One of the constants of `DiagnosticStatus`, as `OK`: no unit.
+    std::uint8_t level;
+    /// 0: no unit.
+    std::uint16_t _reserved;
+    /// The node began.
+    static constexpr std::uint8_t STARTED = 1;
+    /// The node ended.
+    static constexpr std::uint8_t FINISHED = 2;
+    /// A tick returned an error: `text`.
+    static constexpr std::uint8_t FAILED = 3;
+    /// A tick panicked: `text`.
+    static constexpr std::uint8_t PANICKED = 4;
+    /// A tick was over too late, by `value_ns`.
+    static constexpr std::uint8_t MISSED = 5;
+    /// A tick does not end, and has lasted `value_ns`.
+    static constexpr std::uint8_t STUCK = 6;
+    /// A tick that did not end is over, after `value_ns`.
+    static constexpr std::uint8_t RECOVERED = 7;
+    /// The node is in its safe state.
+    static constexpr std::uint8_t SAFE_STATE_ENTERED = 8;
+    /// The node is in its safe state no more.
+    static constexpr std::uint8_t SAFE_STATE_LEFT = 9;
+    /// The node rests until it is resumed.
+    static constexpr std::uint8_t PAUSED = 10;
+    /// The node goes on after a pause.
+    static constexpr std::uint8_t RESUMED = 11;
+    /// The node ended because it was told to.
+    static constexpr std::uint8_t STOPPED = 12;
+    /// The node has another rate: `value_ns` from one tick to the next.
+    static constexpr std::uint8_t RATE_CHANGED = 13;
+    /// Another node took its place.
+    static constexpr std::uint8_t SWAPPED = 14;
+    /// Another node did not take its place, and all is as before: `text`.
+    static constexpr std::uint8_t SWAP_FAILED = 15;
+    /// Nothing has come on the topic `text` for `value_ns`.
+    static constexpr std::uint8_t STALE_INPUT = 16;
+    /// Something has come on the topic `text` again.
+    static constexpr std::uint8_t FRESH_INPUT = 17;
+    /// A checkpoint was passed out of turn, too early or not at all: `text`.
+    static constexpr std::uint8_t CHECKPOINT = 18;
+    /// Everything has to stand still: `text`.
+    static constexpr std::uint8_t EMERGENCY_STOP = 19;
+    /// Everything may move again: `text`.
+    static constexpr std::uint8_t EMERGENCY_OVER = 20;
+    /// Its thread has not got what was asked for, as a core or a priority: `text`.
+    static constexpr std::uint8_t REFUSED = 21;
+    /// A `NodeCommand` was not carried out: `text`.
+    static constexpr std::uint8_t COMMAND = 22;
+    /// The scheduler began.
+    static constexpr std::uint8_t SCHEDULER_STARTED = 23;
+    /// The scheduler ended: `text`.
+    static constexpr std::uint8_t SCHEDULER_STOPPED = 24;
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0xab1f7eb7b2c7a9b1u, 0x4acfe5c08fde3c1du};
+};
+static_assert(sizeof(NodeEvent) == 232, "size of NodeEvent");
+static_assert(alignof(NodeEvent) == 8, "alignment of NodeEvent");
+static_assert(std::is_trivially_copyable_v<NodeEvent> && std::is_standard_layout_v<NodeEvent>);
+static_assert(offsetof(NodeEvent, timestamp_ns) == 0);
+static_assert(offsetof(NodeEvent, monotonic_ns) == 8);
+static_assert(offsetof(NodeEvent, tick) == 16);
+static_assert(offsetof(NodeEvent, value_ns) == 24);
+static_assert(offsetof(NodeEvent, node) == 32);
+static_assert(offsetof(NodeEvent, text) == 96);
+static_assert(offsetof(NodeEvent, process_id) == 224);
+static_assert(offsetof(NodeEvent, kind) == 228);
+static_assert(offsetof(NodeEvent, level) == 229);
+static_assert(offsetof(NodeEvent, _reserved) == 230);
+
+/// What a node has done since its scheduler began. Without a time: for use inside
+/// `SchedulerStatus`. No ROS type.
+struct alignas(8) NodeMetrics {
+    /// Of the node: text.
+    char name[64];
+    /// What it said when it failed last: text.
+    char last_error[128];
+    /// Ticks that are over: count.
+    std::uint64_t ticks;
+    /// From one tick to the next, 0 without a rate: nanoseconds.
+    std::uint64_t period_ns;
+    /// What the last tick took: nanoseconds.
+    std::uint64_t last_ns;
+    /// What the longest tick took: nanoseconds.
+    std::uint64_t max_ns;
+    /// Ticks that were over after their deadline, or took more than their budget: count.
+    std::uint64_t misses;
+    /// Due times at which it did not run, because it was still busy or late: count.
+    std::uint64_t passed_over;
+    /// Ticks that returned an error or panicked: count.
+    std::uint64_t failures;
+    /// Ticks that panicked: count.
+    std::uint64_t panics;
+    /// Ticks by what they took: element i has those below 2^i nanoseconds that are in no
+    /// element before, the last one all others: count.
+    std::uint64_t durations[40];
+    /// Ticks by how much later than due they began, as in `durations`: count.
+    std::uint64_t lateness[40];
+    /// Who runs it, one of the `CLASS_` constants: no unit.
+    std::uint8_t node_class;
+    /// One of the `STATE_` constants: no unit.
+    std::uint8_t state;
+    /// One of the constants of `DiagnosticStatus`, as `OK`: no unit.
+    std::uint8_t level;
+    /// 0: no unit.
+    std::uint8_t _reserved[5];
+    /// Not known.
+    static constexpr std::uint8_t CLASS_UNKNOWN = 0;
+    /// A thread of its own, at absolute times.
+    static constexpr std::uint8_t CLASS_REAL_TIME = 1;
+    /// The pool of threads.
+    static constexpr std::uint8_t CLASS_COMPUTE = 2;
+    /// A thread that sleeps until a topic has a message.
+    static constexpr std::uint8_t CLASS_EVENT = 3;
+    /// Tasks that wait for files and networks.
+    static constexpr std::uint8_t CLASS_ASYNC_IO = 4;
+    /// The thread that runs the scheduler.
+    static constexpr std::uint8_t CLASS_BEST_EFFORT = 5;
+    /// Not known.
+    static constexpr std::uint8_t STATE_UNKNOWN = 0;
+    /// Ticks.
+    static constexpr std::uint8_t STATE_ACTIVE = 1;
+    /// Told not to tick for now.
+    static constexpr std::uint8_t STATE_PAUSED = 2;
+    /// Does not tick for a while after a failure.
+    static constexpr std::uint8_t STATE_RESTING = 3;
+    /// In its safe state.
+    static constexpr std::uint8_t STATE_SAFE = 4;
+    /// Ticks no more.
+    static constexpr std::uint8_t STATE_STOPPED = 5;
+    /// In a tick that does not end.
+    static constexpr std::uint8_t STATE_STUCK = 6;
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x60e9871cb26c1591u, 0x07c120781e1e810fu};
+};
+static_assert(sizeof(NodeMetrics) == 904, "size of NodeMetrics");
+static_assert(alignof(NodeMetrics) == 8, "alignment of NodeMetrics");
+static_assert(std::is_trivially_copyable_v<NodeMetrics> && std::is_standard_layout_v<NodeMetrics>);
+static_assert(offsetof(NodeMetrics, name) == 0);
+static_assert(offsetof(NodeMetrics, last_error) == 64);
+static_assert(offsetof(NodeMetrics, ticks) == 192);
+static_assert(offsetof(NodeMetrics, period_ns) == 200);
+static_assert(offsetof(NodeMetrics, last_ns) == 208);
+static_assert(offsetof(NodeMetrics, max_ns) == 216);
+static_assert(offsetof(NodeMetrics, misses) == 224);
+static_assert(offsetof(NodeMetrics, passed_over) == 232);
+static_assert(offsetof(NodeMetrics, failures) == 240);
+static_assert(offsetof(NodeMetrics, panics) == 248);
+static_assert(offsetof(NodeMetrics, durations) == 256);
+static_assert(offsetof(NodeMetrics, lateness) == 576);
+static_assert(offsetof(NodeMetrics, node_class) == 896);
+static_assert(offsetof(NodeMetrics, state) == 897);
+static_assert(offsetof(NodeMetrics, level) == 898);
+static_assert(offsetof(NodeMetrics, _reserved) == 899);
+
+/// What a node or a whole scheduler is to do. No ROS type.
+struct alignas(8) NodeCommand {
+    /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// The node, empty for all of the scheduler: text.
+    char node[64];
+    /// How often it is to tick, for `SET_RATE`: hertz.
+    double rate_hz;
+    /// One of the constants of this message, as `PAUSE`: no unit.
+    std::uint8_t kind;
+    /// 0: no unit.
+    std::uint8_t _reserved[7];
+    /// Not to tick until it is resumed.
+    static constexpr std::uint8_t PAUSE = 1;
+    /// To go on after a pause.
+    static constexpr std::uint8_t RESUME = 2;
+    /// To end after its present tick.
+    static constexpr std::uint8_t STOP = 3;
+    /// To tick at another rate.
+    static constexpr std::uint8_t SET_RATE = 4;
+    /// All nodes to end, and the scheduler with them.
+    static constexpr std::uint8_t STOP_SCHEDULER = 5;
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x539134b4514d404du, 0x62302f2b0c3aa235u};
+};
+static_assert(sizeof(NodeCommand) == 88, "size of NodeCommand");
+static_assert(alignof(NodeCommand) == 8, "alignment of NodeCommand");
+static_assert(std::is_trivially_copyable_v<NodeCommand> && std::is_standard_layout_v<NodeCommand>);
+static_assert(offsetof(NodeCommand, timestamp_ns) == 0);
+static_assert(offsetof(NodeCommand, node) == 8);
+static_assert(offsetof(NodeCommand, rate_hz) == 72);
+static_assert(offsetof(NodeCommand, kind) == 80);
+static_assert(offsetof(NodeCommand, _reserved) == 81);
+
 /// The time by which a simulation or a recording runs, as `rosgraph_msgs/Clock`.
 struct alignas(8) Clock {
     /// When it was sent, by CLOCK_REALTIME: nanoseconds.
@@ -2315,5 +2522,56 @@ static_assert(std::is_trivially_copyable_v<BytesHeader> && std::is_standard_layo
 static_assert(offsetof(BytesHeader, timestamp_ns) == 0);
 static_assert(offsetof(BytesHeader, bytes) == 8);
 static_assert(offsetof(BytesHeader, format) == 16);
+
+/// The header of a `SchedulerStatus`: how a scheduler is. The metrics of its nodes follow, one
+/// `NodeMetrics` after the other.
+///
+/// Followed by `std::uint8_t nodes[]`, to the message's end.
+struct alignas(8) SchedulerStatusHeader {
+    /// When it was so, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// When it was so, by CLOCK_MONOTONIC: nanoseconds.
+    std::uint64_t monotonic_ns;
+    /// Since its start: nanoseconds.
+    std::uint64_t uptime_ns;
+    /// Name of the scheduler: text.
+    char scheduler[64];
+    /// Of the process, in its own namespace: no unit.
+    std::uint32_t process_id;
+    /// Nodes that follow: count.
+    std::uint32_t count;
+    /// From one node to the next, the size of a `NodeMetrics`: bytes.
+    std::uint32_t node_bytes;
+    /// One of the `STATE_` constants: no unit.
+    std::uint8_t state;
+    /// 0: no unit.
+    std::uint8_t _reserved[27];
+    /// Not known.
+    static constexpr std::uint8_t STATE_UNKNOWN = 0;
+    /// Sets its nodes up.
+    static constexpr std::uint8_t STATE_STARTING = 1;
+    /// Runs them.
+    static constexpr std::uint8_t STATE_RUNNING = 2;
+    /// Everything stands still until the emergency stop is released.
+    static constexpr std::uint8_t STATE_EMERGENCY_STOP = 3;
+    /// Has them end.
+    static constexpr std::uint8_t STATE_STOPPING = 4;
+    /// At its end.
+    static constexpr std::uint8_t STATE_STOPPED = 5;
+    /// Of the canonical schema text of the whole message.
+    static constexpr SchemaHash schema_hash{0x5dd3f7aa202fb154u, 0xcf80d674dd139f45u};
+};
+static_assert(sizeof(SchedulerStatusHeader) == 128, "size of SchedulerStatusHeader");
+static_assert(alignof(SchedulerStatusHeader) == 8, "alignment of SchedulerStatusHeader");
+static_assert(std::is_trivially_copyable_v<SchedulerStatusHeader> && std::is_standard_layout_v<SchedulerStatusHeader>);
+static_assert(offsetof(SchedulerStatusHeader, timestamp_ns) == 0);
+static_assert(offsetof(SchedulerStatusHeader, monotonic_ns) == 8);
+static_assert(offsetof(SchedulerStatusHeader, uptime_ns) == 16);
+static_assert(offsetof(SchedulerStatusHeader, scheduler) == 24);
+static_assert(offsetof(SchedulerStatusHeader, process_id) == 88);
+static_assert(offsetof(SchedulerStatusHeader, count) == 92);
+static_assert(offsetof(SchedulerStatusHeader, node_bytes) == 96);
+static_assert(offsetof(SchedulerStatusHeader, state) == 100);
+static_assert(offsetof(SchedulerStatusHeader, _reserved) == 101);
 
 }  // namespace horus

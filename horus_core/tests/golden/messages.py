@@ -332,6 +332,24 @@ LAYOUTS = {
         "offsets": [0, 8, 40, 44, 48, 56, 64, 72, 80, 88, 96, 104, 108],
         "itemsize": 112,
     },
+    "NodeEvent": {
+        "names": ["timestamp_ns", "monotonic_ns", "tick", "value_ns", "node", "text", "process_id", "kind", "level", "_reserved"],
+        "formats": [("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("S64", ()), ("S128", ()), ("<u4", ()), ("<u1", ()), ("<u1", ()), ("<u2", ())],
+        "offsets": [0, 8, 16, 24, 32, 96, 224, 228, 229, 230],
+        "itemsize": 232,
+    },
+    "NodeMetrics": {
+        "names": ["name", "last_error", "ticks", "period_ns", "last_ns", "max_ns", "misses", "passed_over", "failures", "panics", "durations", "lateness", "node_class", "state", "level", "_reserved"],
+        "formats": [("S64", ()), ("S128", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", (40,)), ("<u8", (40,)), ("<u1", ()), ("<u1", ()), ("<u1", ()), ("<u1", (5,))],
+        "offsets": [0, 64, 192, 200, 208, 216, 224, 232, 240, 248, 256, 576, 896, 897, 898, 899],
+        "itemsize": 904,
+    },
+    "NodeCommand": {
+        "names": ["timestamp_ns", "node", "rate_hz", "kind", "_reserved"],
+        "formats": [("<u8", ()), ("S64", ()), ("<f8", ()), ("<u1", ()), ("<u1", (7,))],
+        "offsets": [0, 8, 72, 80, 81],
+        "itemsize": 88,
+    },
     "Clock": {
         "names": ["timestamp_ns", "clock_ns", "rate"],
         "formats": [("<u8", ()), ("<u8", ()), ("<f8", ())],
@@ -428,6 +446,12 @@ LAYOUTS = {
         "offsets": [0, 8, 16],
         "itemsize": 64,
     },
+    "SchedulerStatus": {
+        "names": ["timestamp_ns", "monotonic_ns", "uptime_ns", "scheduler", "process_id", "count", "node_bytes", "state", "_reserved"],
+        "formats": [("<u8", ()), ("<u8", ()), ("<u8", ()), ("S64", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("<u1", ()), ("<u1", (27,))],
+        "offsets": [0, 8, 16, 24, 88, 92, 96, 100, 101],
+        "itemsize": 128,
+    },
 }
 
 # What follows the layout, up to the end of the message.
@@ -442,6 +466,7 @@ TAILS = {
     "CostMap": ("data", "<u1"),
     "AudioFrame": ("data", "<u1"),
     "Bytes": ("data", "<u1"),
+    "SchedulerStatus": ("nodes", "<u1"),
 }
 
 CONSTANTS = {
@@ -550,6 +575,54 @@ CONSTANTS = {
         "MODE_EMERGENCY_STOP": 4,
         "MODE_FAULT": 5,
     },
+    "NodeEvent": {
+        "STARTED": 1,
+        "FINISHED": 2,
+        "FAILED": 3,
+        "PANICKED": 4,
+        "MISSED": 5,
+        "STUCK": 6,
+        "RECOVERED": 7,
+        "SAFE_STATE_ENTERED": 8,
+        "SAFE_STATE_LEFT": 9,
+        "PAUSED": 10,
+        "RESUMED": 11,
+        "STOPPED": 12,
+        "RATE_CHANGED": 13,
+        "SWAPPED": 14,
+        "SWAP_FAILED": 15,
+        "STALE_INPUT": 16,
+        "FRESH_INPUT": 17,
+        "CHECKPOINT": 18,
+        "EMERGENCY_STOP": 19,
+        "EMERGENCY_OVER": 20,
+        "REFUSED": 21,
+        "COMMAND": 22,
+        "SCHEDULER_STARTED": 23,
+        "SCHEDULER_STOPPED": 24,
+    },
+    "NodeMetrics": {
+        "CLASS_UNKNOWN": 0,
+        "CLASS_REAL_TIME": 1,
+        "CLASS_COMPUTE": 2,
+        "CLASS_EVENT": 3,
+        "CLASS_ASYNC_IO": 4,
+        "CLASS_BEST_EFFORT": 5,
+        "STATE_UNKNOWN": 0,
+        "STATE_ACTIVE": 1,
+        "STATE_PAUSED": 2,
+        "STATE_RESTING": 3,
+        "STATE_SAFE": 4,
+        "STATE_STOPPED": 5,
+        "STATE_STUCK": 6,
+    },
+    "NodeCommand": {
+        "PAUSE": 1,
+        "RESUME": 2,
+        "STOP": 3,
+        "SET_RATE": 4,
+        "STOP_SCHEDULER": 5,
+    },
     "KeyboardInput": {
         "ACTION_RELEASED": 0,
         "ACTION_PRESSED": 1,
@@ -558,6 +631,14 @@ CONSTANTS = {
         "MODIFIER_CONTROL": 2,
         "MODIFIER_ALT": 4,
         "MODIFIER_META": 8,
+    },
+    "SchedulerStatus": {
+        "STATE_UNKNOWN": 0,
+        "STATE_STARTING": 1,
+        "STATE_RUNNING": 2,
+        "STATE_EMERGENCY_STOP": 3,
+        "STATE_STOPPING": 4,
+        "STATE_STOPPED": 5,
     },
 }
 
@@ -617,6 +698,9 @@ HASHES = {
     "EmergencyStop": 0xbd885f54117f040358ef7d2f311ba594,
     "SafetyStatus": 0xc6c0baf4f0fc739b9268d6a1b8270a6b,
     "ResourceUsage": 0xd042a0a078883fcb5c02531e42d4e6c8,
+    "NodeEvent": 0xab1f7eb7b2c7a9b14acfe5c08fde3c1d,
+    "NodeMetrics": 0x60e9871cb26c159107c120781e1e810f,
+    "NodeCommand": 0x539134b4514d404d62302f2b0c3aa235,
     "Clock": 0xcd96f703159eb346946c0e3ee5e2cfcb,
     "TimeReference": 0xfe87fa87ea7631685a2baa29aaebdbc1,
     "JoystickInput": 0x4164a31930fa5e47134a57bcbd3c1d08,
@@ -633,6 +717,7 @@ HASHES = {
     "CostMap": 0x9d214cbf5660bf3c8101cfb423dbe49f,
     "AudioFrame": 0xe3a0c04004dae366bc67d772e87c199b,
     "Bytes": 0x8610491e6d4200e6a93c5bfcab91bed2,
+    "SchedulerStatus": 0x5dd3f7aa202fb154cf80d674dd139f45,
 }
 
 
