@@ -181,20 +181,23 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// The new node has ticked without a failure. Returns the old node when the trial is over, to
-    /// be shut down, if there still is one.
-    pub(super) fn passed_tick(&mut self) -> TrialState {
+    /// The new node has ticked without a failure. True if it has proved itself by that.
+    pub(super) const fn passes_tick(&mut self) -> bool {
         self.left -= 1;
-        if self.left > 0 { TrialState::GoesOn } else { TrialState::Over(self.accept()) }
+        self.left == 0
     }
 
-    /// Makes the swap final. Returns the old node, to be shut down, if there still is one.
-    pub(super) fn accept(&mut self) -> Option<Box<dyn Node>> {
-        self.swap.is_now(SwapState::Done);
+    /// The old node, if there still is one: to be shut down before [`Self::accept`].
+    pub(super) fn take_old(&mut self) -> Option<Box<dyn Node>> {
         match self.back.take() {
             Some(Back::Kept(old)) => Some(old),
             _ => None,
         }
+    }
+
+    /// Makes the swap final.
+    pub(super) fn accept(self) {
+        self.swap.is_now(SwapState::Done);
     }
 
     /// Takes the old node back for this reason. Returns the new node, to be shut down, if there
@@ -222,12 +225,6 @@ impl Drop for Trial {
     fn drop(&mut self) {
         self.swap.is_now(SwapState::Abandoned);
     }
-}
-
-/// What a trial has come to.
-pub(super) enum TrialState {
-    GoesOn,
-    Over(Option<Box<dyn Node>>),
 }
 
 /// In a node's place while it is being changed, and for good if that panicked.

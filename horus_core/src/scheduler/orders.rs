@@ -73,7 +73,8 @@ impl Orders {
     pub(super) fn want<R>(&self, change: impl FnOnce(&mut Wanted) -> R) -> R {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = change(&mut wanted);
-        self.announce(&wanted);
+        // Relaxed: as in `attention`. Also if all is plain again: the thread does not know yet.
+        self.attention.set(1);
         answer
     }
 
@@ -86,15 +87,11 @@ impl Orders {
             Err(TryLockError::WouldBlock) => return None,
         };
         let answer = look(&mut wanted);
-        self.announce(&wanted);
-        Some(answer)
-    }
-
-    fn announce(&self, wanted: &Wanted) {
         let is_plain = wanted.mode == Mode::Run && !wanted.is_emergency;
         let is_taken = wanted.pace.is_none() && wanted.exchange.is_none();
         // Relaxed: as in `attention`. Under the lock, so that the last word is the last change's.
         self.attention.set(u64::from(!(is_plain && is_taken)));
+        Some(answer)
     }
 }
 
@@ -112,11 +109,12 @@ mod tests {
         assert_eq!(orders.heed(|wanted| wanted.pace.take()), Some(Some(pace)));
         assert!(orders.attention(), "it is still paused");
         orders.want(|wanted| wanted.mode = Mode::Run);
+        assert!(orders.attention(), "the thread has not seen that it is over");
+        assert_eq!(orders.heed(|wanted| wanted.is_emergency), Some(false));
         assert!(!orders.attention());
         orders.want(|wanted| wanted.is_emergency = true);
+        orders.heed(|_| ());
         assert!(orders.attention());
-        orders.want(|wanted| wanted.is_emergency = false);
-        assert!(!orders.attention());
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::time::Duration;
 use horus_shm::clock::Clock;
 
 use super::context::Context;
-use super::exchange::{Exchange, Trial, TrialState};
-use super::monitor::{NodeEvent, Recorder};
+use super::exchange::{Exchange, Trial};
+use super::monitor::Recorder;
 use super::node::{Node, NodeError, NodeResult};
 use super::orders::{Mode, Orders, Pace};
 use super::plan::Plan;
@@ -19,7 +19,7 @@ use super::punctuality::{Punctuality, Verdict};
 use super::random::Random;
 use super::rate::Rate;
 use super::shared::Seat;
-use crate::message::Text;
+use crate::message::NodeEvent;
 
 /// A node and everything that is known of it. Driven by one thread at a time.
 pub(super) struct Runner {
@@ -421,9 +421,7 @@ impl Runner {
             return;
         }
         // An earlier one that is still on trial has passed: who swaps again has seen enough.
-        if let Some(mut trial) = self.trial.take() {
-            trial.accept().into_iter().for_each(|old| self.end_of(old));
-        }
+        self.accept_trial();
         let place = &mut self.node;
         match catch_unwind(AssertUnwindSafe(|| exchange.carry_out(place))) {
             Ok(Ok(trial)) => {
@@ -441,10 +439,15 @@ impl Runner {
 
     #[cold]
     fn pass_trial(&mut self) {
-        let Some(trial) = &mut self.trial else { return };
-        if let TrialState::Over(old) = trial.passed_tick() {
-            self.trial = None;
-            old.into_iter().for_each(|old| self.end_of(old));
+        if self.trial.as_mut().is_some_and(Trial::passes_tick) {
+            self.accept_trial();
+        }
+    }
+
+    fn accept_trial(&mut self) {
+        if let Some(mut trial) = self.trial.take() {
+            trial.take_old().into_iter().for_each(|old| self.end_of(old));
+            trial.accept();
         }
     }
 
@@ -529,14 +532,8 @@ impl Runner {
     /// Writes down what happened.
     #[cold]
     fn note(&self, kind: u8, value_ns: u64, text: &str) {
-        self.recorder.record(NodeEvent {
-            monotonic_ns: 0,
-            tick: self.tick,
-            value_ns,
-            node: Text::cut(&self.plan.name),
-            text: Text::cut(text),
-            kind,
-        });
+        let event = NodeEvent::new(kind, &self.plan.name, Clock::kernel().now_ns());
+        self.recorder.record(event.lasting(value_ns).in_tick(self.tick).saying(text));
     }
 }
 
