@@ -52,7 +52,8 @@ pub use shared::Reason;
 pub use supervisor::Event;
 pub use timeline::Timeline;
 
-use executor::{best_effort, event, real_time, simulated};
+use compute::{Job, Pool};
+use executor::{best_effort, compute, event, real_time, simulated};
 use plan::Wish;
 use pulse::Pulse;
 use runner::{After, Runner};
@@ -71,6 +72,7 @@ pub struct Scheduler {
     shared: Arc<Shared>,
     clock: Clock,
     cores: usize,
+    compute_threads: Option<usize>,
     main_rate: Rate,
     on_event: Box<dyn FnMut(Event) + Send>,
 }
@@ -137,6 +139,7 @@ impl Scheduler {
             shared: Arc::default(),
             clock: Clock::new(),
             cores: thread::available_parallelism().map_or(1, usize::from),
+            compute_threads: None,
             main_rate: Rate::hz(MAIN_RATE_HZ),
             on_event: Box::new(|event| eprintln!("horus: {event:?}")),
         }
@@ -166,6 +169,12 @@ impl Scheduler {
     /// Whom to tell what happens to nodes, from the supervisor's thread. Default: stderr.
     pub fn on_event(&mut self, tell: impl FnMut(Event) + Send + 'static) {
         self.on_event = Box::new(tell);
+    }
+
+    /// So many threads run the nodes that are [`compute()`](NodeBuilder::compute), at least one
+    /// and at most as many as there are such nodes. Default: one less than there are cores.
+    pub const fn compute_threads(&mut self, threads: usize) {
+        self.compute_threads = Some(threads);
     }
 
     /// Stops the run from another thread.
@@ -216,7 +225,7 @@ impl Scheduler {
     pub fn run_for(mut self, time: Duration) -> Report {
         // Stable: nodes of one order run as they were added.
         self.entries.sort_by_key(|entry| entry.runner.plan().order);
-        let Self { mut entries, shared, mut clock, main_rate, mut on_event, .. } = self;
+        let Self { mut entries, shared, mut clock, cores, main_rate, mut on_event, .. } = self;
         for entry in &mut entries {
             let after = entry.runner.start(&clock);
             tell(&shared, &entry.runner, after);
@@ -224,7 +233,7 @@ impl Scheduler {
         let begin_ns = clock.resync();
         let end_ns = begin_ns.saturating_add(policy::nanos(time));
         let mut watched = Vec::new();
-        let (mut threads, mut main) = (Vec::new(), Vec::new());
+        let (mut threads, mut main, mut jobs) = (Vec::new(), Vec::new(), Vec::new());
         for Entry { runner, safe_state, wake } in entries {
             watched.push(Watched::new(runner.plan(), runner.pulse(), safe_state));
             let (class, rate) = (runner.plan().class, runner.plan().rate);
@@ -235,9 +244,17 @@ impl Scheduler {
                     let timeline = Timeline::new(begin_ns, rate);
                     threads.push(Threaded::by_time(runner, timeline, clock, shared));
                 }
+                (Class::Compute, rate) => {
+                    let timeline = Timeline::new(begin_ns, rate.unwrap_or(main_rate));
+                    jobs.push(Job::new(runner, timeline));
+                }
                 _ => main.push(runner),
             }
         }
+        let seats: Vec<_> = jobs.iter().map(Job::seat).collect();
+        let workers = compute::threads(self.compute_threads, cores, jobs.len());
+        let pool = Pool::start(workers, &mut jobs, &clock, &shared);
+        let pool = pool.expect("the system has no room for a thread");
         let watching = Arc::clone(&shared);
         let supervisor = spawn("supervisor", move || {
             supervisor::watch(watched, &watching, &mut on_event);
@@ -249,6 +266,11 @@ impl Scheduler {
         // In reverse order: those who use others go before them.
         let mut runners: Vec<_> =
             threads.into_iter().filter_map(|thread| thread.end(deadline, &mut nodes)).collect();
+        let (computed, left_behind) = pool.finish(deadline);
+        nodes.extend(computed.iter().map(|runner| (runner.plan().order, node_report(runner))));
+        let gone = seats.into_iter().filter(|seat| left_behind.contains(&seat.name));
+        nodes.extend(gone.map(|seat| (seat.order, seat.left_behind())));
+        runners.extend(computed);
         runners.append(&mut main);
         runners.sort_by_key(|runner| runner.plan().order);
         runners.iter_mut().rev().for_each(Runner::stop);
@@ -260,13 +282,36 @@ impl Scheduler {
     }
 }
 
-/// A node with a thread of its own.
-struct Threaded {
-    thread: JoinHandle<Runner>,
+/// What is known of a node whose runner is with another thread.
+struct Seat {
     pulse: Arc<Pulse>,
     name: String,
     order: i32,
     class: Class,
+}
+
+impl Seat {
+    fn of(runner: &Runner) -> Self {
+        let (name, order) = (runner.plan().name.clone(), runner.plan().order);
+        Self { pulse: Arc::clone(runner.pulse()), name, order, class: runner.plan().class }
+    }
+
+    /// What is said of a node whose last tick does not end.
+    fn left_behind(&self) -> NodeReport {
+        NodeReport {
+            name: self.name.clone(),
+            class: self.class,
+            figures: self.pulse.figures(),
+            last_error: Some("a tick does not end: its thread was left behind".to_owned()),
+            refused: Vec::new(),
+        }
+    }
+}
+
+/// A node with a thread of its own.
+struct Threaded {
+    thread: JoinHandle<Runner>,
+    seat: Seat,
 }
 
 impl Threaded {
@@ -295,33 +340,22 @@ impl Threaded {
         shared: &Arc<Shared>,
         run: impl FnOnce(&mut Runner, &Shared) -> After + Send + 'static,
     ) -> Self {
-        let (name, order) = (runner.plan().name.clone(), runner.plan().order);
-        let (class, pulse) = (runner.plan().class, Arc::clone(runner.pulse()));
+        let seat = Seat::of(&runner);
         let shared = Arc::clone(shared);
-        let thread = spawn(&name, move || {
+        let thread = spawn(&seat.name, move || {
             runner.refused = real_time::prepare(runner.plan());
             let after = run(&mut runner, &shared);
             tell(&shared, &runner, after);
             runner
         });
-        Self { thread, pulse, name, order, class }
+        Self { thread, seat }
     }
 
     /// Waits for the node's last tick. One that does not end is left behind, with its thread.
     fn end(self, deadline: Instant, nodes: &mut Vec<(i32, NodeReport)>) -> Option<Runner> {
-        let Self { thread, pulse, name, order, class } = self;
+        let Self { thread, seat } = self;
         let runner = join(thread, deadline);
-        let report = match &runner {
-            Some(runner) => node_report(runner),
-            None => NodeReport {
-                name,
-                class,
-                figures: pulse.figures(),
-                last_error: Some("a tick does not end: its thread was left behind".to_owned()),
-                refused: Vec::new(),
-            },
-        };
-        nodes.push((order, report));
+        nodes.push((seat.order, runner.as_ref().map_or_else(|| seat.left_behind(), node_report)));
         runner
     }
 }
