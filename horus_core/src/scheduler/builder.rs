@@ -113,6 +113,13 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
+    /// Takes long, and may be late: runs on one of the threads that such nodes share, at its rate,
+    /// or 100 times a second. See [`Scheduler::compute_threads`].
+    pub fn compute(mut self) -> Self {
+        self.wish.is_compute = true;
+        self
+    }
+
     /// A tick may take so long.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.wish.budget = Some(budget);

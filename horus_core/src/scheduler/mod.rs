@@ -21,6 +21,7 @@
 mod builder;
 mod checkpoints;
 mod context;
+mod crew;
 mod exchange;
 mod executor;
 mod graph;
@@ -85,6 +86,7 @@ pub struct Scheduler {
     shared: Arc<Shared>,
     clock: Clock,
     cores: usize,
+    compute_threads: Option<usize>,
     main_rate: Rate,
     on_event: Box<dyn FnMut(Event) + Send>,
     /// Where the ends of nodes are made; otherwise where the environment says.
@@ -114,6 +116,7 @@ impl Scheduler {
             shared: Arc::default(),
             clock: Clock::new(),
             cores: thread::available_parallelism().map_or(1, usize::from),
+            compute_threads: None,
             main_rate: Rate::hz(MAIN_RATE_HZ),
             on_event: Box::new(|event| eprintln!("horus: {event:?}")),
             namespace: None,
@@ -183,6 +186,12 @@ impl Scheduler {
     /// How often nodes without a rate have their turn. Default 100 Hz.
     pub const fn main_rate(&mut self, rate: Rate) {
         self.main_rate = rate;
+    }
+
+    /// So many threads run the nodes that are [`compute()`](NodeBuilder::compute), at least one
+    /// and at most as many as there are such nodes. Default: one less than there are cores.
+    pub const fn compute_threads(&mut self, threads: usize) {
+        self.compute_threads = Some(threads);
     }
 
     /// Reads the time from the kernel instead of the processor's counter: for machines on which the

@@ -8,17 +8,16 @@ use std::time::{Duration, Instant};
 use horus_shm::clock::Clock;
 
 use super::Scheduler;
-use super::executor::thread::{NodeThread, join, spawn};
-use super::executor::{best_effort, event, real_time};
+use super::crew::{Crew, Terms};
+use super::executor::best_effort;
+use super::executor::thread::{join, spawn};
 use super::handle::Handle;
-use super::plan::Class;
 use super::policy::nanos;
 use super::report::{NodeReport, Report};
 use super::runner::{After, Runner};
 use super::shared::{Reason, Shared};
 use super::supervisor::{self, Watched};
 use super::timeline::Timeline;
-use crate::topic::WaitSet;
 
 /// How long a node may go on with its last tick when everything stops.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -52,8 +51,7 @@ pub struct Running {
     resync_at_ns: u64,
     /// Due times of the nodes without a rate.
     timeline: Timeline,
-    main: Vec<Runner>,
-    threads: Vec<NodeThread>,
+    crew: Crew,
     supervisor: Option<JoinHandle<()>>,
 }
 
@@ -75,91 +73,33 @@ impl Running {
             }
         }
         let begin_ns = clock.resync();
-        let timeline = Timeline::new(begin_ns, main_rate);
+        let terms = Terms {
+            shared: Arc::clone(&shared),
+            clock: clock.clone(),
+            begin_ns,
+            main_rate,
+            compute_threads: scheduler.compute_threads,
+            cores: scheduler.cores,
+        };
         let mut running = Self {
             handle,
             resync_at_ns: begin_ns.saturating_add(RESYNC_NS),
             clock,
-            timeline,
-            main: Vec::new(),
-            threads: Vec::new(),
+            timeline: Timeline::new(begin_ns, main_rate),
+            crew: Crew::default(),
             supervisor: None,
             shared,
         };
         let watching = Arc::clone(&running.shared);
         let watch = move || supervisor::watch(watched, &watching, &mut on_event);
-        let supervisor = spawn("supervisor", watch);
-        match supervisor {
+        match spawn("supervisor", watch) {
             Ok(supervisor) => running.supervisor = Some(supervisor),
             Err(cause) => {
-                running.main = entries.into_iter().map(|entry| entry.runner).collect();
+                running.crew.main = entries.into_iter().map(|entry| entry.runner).collect();
                 return Err(StartError::Thread { name: "supervisor".to_owned(), cause });
             }
         }
-        running.give_out(entries, begin_ns).map(|()| running)
-    }
-
-    /// Gives each node to who runs it. Those that nobody can run are kept, to be shut down.
-    fn give_out(&mut self, entries: Vec<super::Entry>, begin_ns: u64) -> Result<(), StartError> {
-        let mut outcome = Ok(());
-        let mut chains: Vec<Vec<Runner>> = Vec::new();
-        for super::Entry { runner, wake, .. } in entries {
-            let chain = runner.plan().chain.as_ref();
-            match runner.plan().class {
-                Class::Event if outcome.is_ok() => outcome = self.begin_by_events(runner, wake),
-                Class::RealTime => {
-                    let is_same = |members: &&mut Vec<Runner>| {
-                        chain.is_some() && members[0].plan().chain.as_ref() == chain
-                    };
-                    match chains.iter_mut().find(is_same) {
-                        Some(members) => members.push(runner),
-                        None => chains.push(vec![runner]),
-                    }
-                }
-                _ => self.main.push(runner),
-            }
-        }
-        for mut chain in chains {
-            match outcome {
-                Ok(()) => outcome = self.begin_by_time(chain, begin_ns),
-                Err(_) => self.main.append(&mut chain),
-            }
-        }
-        outcome
-    }
-
-    fn begin_by_events(&mut self, runner: Runner, mut wake: WaitSet) -> Result<(), StartError> {
-        let mut clock = self.clock.clone();
-        self.begin(vec![runner], move |runners, shared| {
-            event::run(&mut runners[0], &mut clock, shared, &mut wake)
-        })
-    }
-
-    fn begin_by_time(&mut self, chain: Vec<Runner>, begin_ns: u64) -> Result<(), StartError> {
-        let rate = chain[0].plan().rate.unwrap_or(super::Rate::MAX);
-        let (timeline, mut clock) = (Timeline::new(begin_ns, rate), self.clock.clone());
-        self.begin(chain, move |runners, shared| {
-            let spin_ns = real_time::spin_ns(&mut clock, timeline.period_ns());
-            // WHY: the first due time has passed meanwhile, and that is nobody's fault.
-            let timeline = timeline.starting_after(clock.resync());
-            real_time::run(runners, &mut clock, shared, timeline, spin_ns)
-        })
-    }
-
-    fn begin(
-        &mut self,
-        runners: Vec<Runner>,
-        run: impl FnOnce(&mut [Runner], &Shared) -> After + Send + 'static,
-    ) -> Result<(), StartError> {
-        let name = runners[0].plan().name.clone();
-        match NodeThread::begin(runners, &self.shared, run) {
-            Ok(thread) => self.threads.push(thread),
-            Err((cause, mut runners)) => {
-                self.main.append(&mut runners);
-                return Err(StartError::Thread { name, cause });
-            }
-        }
-        Ok(())
+        running.crew.start(entries, &terms).map(|()| running)
     }
 
     /// Steers it, from any thread.
@@ -189,9 +129,10 @@ impl Running {
     }
 
     fn round(&mut self, due_ns: u64, begin_ns: u64) {
-        let (end_ns, after) = best_effort::turns(&mut self.main, &self.clock, due_ns, begin_ns);
+        let (end_ns, after) =
+            best_effort::turns(&mut self.crew.main, &self.clock, due_ns, begin_ns);
         if after != After::Continue {
-            self.shared.tell(&self.main, after);
+            self.shared.tell(&self.crew.main, after);
         }
         if end_ns >= self.resync_at_ns {
             self.resync_at_ns = self.clock.resync().saturating_add(RESYNC_NS);
@@ -208,7 +149,7 @@ impl Running {
             if now_ns >= end_ns {
                 return;
             }
-            let due_ns = if self.main.is_empty() { end_ns } else { self.timeline.due_ns() };
+            let due_ns = if self.crew.main.is_empty() { end_ns } else { self.timeline.due_ns() };
             if now_ns < due_ns.min(end_ns) {
                 self.shared.wait(Duration::from_nanos(due_ns.min(end_ns) - now_ns));
                 continue;
@@ -228,15 +169,8 @@ impl Running {
         self.shared.stop(Reason::Over);
         let reason = self.shared.reason().unwrap_or(Reason::Over);
         let deadline = Instant::now() + FAREWELL;
-        let (mut runners, mut nodes) = (std::mem::take(&mut self.main), Vec::new());
-        for thread in self.threads.drain(..) {
-            match thread.end(deadline) {
-                Ok(mut ended) => runners.append(&mut ended),
-                Err(mut left_behind) => nodes.append(&mut left_behind),
-            }
-        }
+        let (mut runners, mut nodes) = self.crew.end(deadline);
         // In reverse order: those who use others go before them.
-        runners.sort_by_key(Runner::position);
         if reason.is_failure() {
             runners.iter_mut().rev().for_each(Runner::enter_safe_state);
         }

@@ -1,6 +1,7 @@
 //! Who gives nodes their turns, one file a way.
 
 pub(super) mod best_effort;
+pub(super) mod compute;
 pub(super) mod event;
 pub(super) mod real_time;
 pub(super) mod simulated;

@@ -20,9 +20,9 @@ pub(in crate::scheduler) struct NodeThread {
     members: Vec<Member>,
 }
 
-/// A node of a thread, as far as it is known without the thread.
+/// A node that a thread has, as far as it is known without the thread.
 #[derive(Debug)]
-struct Member {
+pub(in crate::scheduler) struct Member {
     name: String,
     position: usize,
     class: Class,
@@ -67,20 +67,21 @@ impl NodeThread {
         deadline: Instant,
     ) -> Result<Vec<Runner>, Vec<NodeReport>> {
         let Self { thread, members } = self;
-        join(thread, deadline).ok_or_else(|| members.into_iter().map(Member::report).collect())
+        join(thread, deadline).ok_or_else(|| members.iter().map(Member::left_behind).collect())
     }
 }
 
 impl Member {
-    fn of(runner: &Runner) -> Self {
+    pub(in crate::scheduler) fn of(runner: &Runner) -> Self {
         let plan = runner.plan();
         let pulse = Arc::clone(runner.pulse());
         Self { name: plan.name.clone(), position: runner.position(), class: plan.class, pulse }
     }
 
-    fn report(self) -> NodeReport {
+    /// What is said of a node whose last tick does not end.
+    pub(in crate::scheduler) fn left_behind(&self) -> NodeReport {
         NodeReport {
-            name: self.name,
+            name: self.name.clone(),
             position: self.position,
             class: self.class,
             figures: self.pulse.figures(),

@@ -1,0 +1,246 @@
+//! Nodes that share a few threads: each at its rate, never twice at once, and nobody in their way.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::scheduler::{
+    Class, Context, FailurePolicy, Hertz, Node, NodeReport, NodeResult, Reason, Report, Scheduler,
+};
+
+/// What a test waits for at most that would otherwise hang; a machine may be slow.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits until `is_so`; false if it never is.
+fn eventually(is_so: impl Fn() -> bool) -> bool {
+    let begin = Instant::now();
+    while !is_so() {
+        if begin.elapsed() > PATIENCE {
+            return false;
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+    true
+}
+
+fn of<'a>(report: &'a Report, name: &str) -> &'a NodeReport {
+    report.nodes.iter().find(|node| node.name == name).unwrap()
+}
+
+/// A node that counts its ticks.
+fn counting(ticks: &Arc<AtomicU64>) -> impl FnMut(&mut Context<'_>) + Send + 'static {
+    let ticks = Arc::clone(ticks);
+    move |_| _ = ticks.fetch_add(1, Ordering::Relaxed)
+}
+
+/// One tick of the slow node lasts as long as it takes the others to tick five times: if it were
+/// in their way, it would never end.
+#[test]
+fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
+    let mut scheduler = Scheduler::new();
+    let (main, real_time) = (Arc::default(), Arc::default());
+    scheduler.node("main").build(counting(&main)).unwrap();
+    scheduler.node("real-time").rate(200.hz()).build(counting(&real_time)).unwrap();
+    let slow = move |context: &mut Context<'_>| -> NodeResult {
+        for ticks in [&main, &real_time] {
+            let before = ticks.load(Ordering::Relaxed);
+            if !eventually(|| ticks.load(Ordering::Relaxed) >= before + 5) {
+                return Err("the others do not tick".into());
+            }
+        }
+        context.stop();
+        Ok(())
+    };
+    scheduler.node("slow").compute().build(slow).unwrap();
+    let report = scheduler.run().unwrap();
+    assert_eq!(report.reason, Reason::Asked, "{report:?}");
+    assert_eq!(of(&report, "slow").class, Class::Compute);
+    assert_eq!(of(&report, "slow").figures.ticks, 1);
+}
+
+/// Each of two nodes waits in a tick for the other to be in one.
+#[test]
+fn as_many_nodes_run_at_once_as_there_are_threads() {
+    let mut scheduler = Scheduler::new();
+    scheduler.compute_threads(2);
+    let inside: [Arc<AtomicU64>; 2] = Default::default();
+    for (index, name) in ["one", "other"].into_iter().enumerate() {
+        let (mine, theirs) = (Arc::clone(&inside[index]), Arc::clone(&inside[1 - index]));
+        let node = move |context: &mut Context<'_>| -> NodeResult {
+            mine.store(1, Ordering::Relaxed);
+            context.stop();
+            match eventually(|| theirs.load(Ordering::Relaxed) == 1) {
+                true => Ok(()),
+                false => Err("alone".into()),
+            }
+        };
+        scheduler.node(name).compute().build(node).unwrap();
+    }
+    let report = scheduler.run().unwrap();
+    assert_eq!(report.reason, Reason::Asked, "{report:?}");
+}
+
+/// When a node was due first and last.
+type FirstAndLast = Arc<Mutex<Option<(u64, u64)>>>;
+
+#[test]
+fn many_nodes_on_two_threads_have_their_turns_or_are_counted_as_passed_over() {
+    const NODES: usize = 24;
+    let mut scheduler = Scheduler::new();
+    scheduler.compute_threads(2);
+    let threads = Arc::new(Mutex::new(HashSet::new()));
+    let twice = Arc::new(AtomicU64::new(0));
+    let times: Vec<FirstAndLast> = (0..NODES).map(|_| Arc::default()).collect();
+    let ticks_of: Arc<[AtomicU64; NODES]> = Arc::new([const { AtomicU64::new(0) }; NODES]);
+    for (index, times) in times.iter().enumerate() {
+        let ticks = Arc::clone(&ticks_of);
+        let (times, twice) = (Arc::clone(times), Arc::clone(&twice));
+        let (threads, busy) = (Arc::clone(&threads), AtomicBool::new(false));
+        let node = move |context: &mut Context<'_>| {
+            if busy.swap(true, Ordering::Relaxed) {
+                twice.fetch_add(1, Ordering::Relaxed);
+            }
+            threads.lock().unwrap().insert(thread::current().id());
+            let due = context.scheduled_ns();
+            assert!(context.started_ns() >= due, "before it was due");
+            let mut times = times.lock().unwrap();
+            let (first, last) = times.unwrap_or((due, 0));
+            assert!(due > last, "due twice");
+            *times = Some((first, due));
+            // WHY: too long for all of them, so that some due times have to be passed over.
+            thread::sleep(Duration::from_micros(500));
+            ticks[index].fetch_add(1, Ordering::Relaxed);
+            busy.store(false, Ordering::Relaxed);
+        };
+        scheduler.node(&format!("n{index}")).compute().rate(250.hz()).build(node).unwrap();
+    }
+    let stopper = scheduler.handle();
+    let all_ticks = Arc::clone(&ticks_of);
+    let watch = thread::spawn(move || {
+        let all = eventually(|| all_ticks.iter().all(|ticks| ticks.load(Ordering::Relaxed) >= 10));
+        stopper.stop();
+        all
+    });
+    let report = scheduler.run().unwrap();
+    assert!(watch.join().unwrap(), "a node has no turns: {report:?}");
+    assert_eq!(twice.load(Ordering::Relaxed), 0, "two turns of one node at once");
+    assert_eq!(threads.lock().unwrap().len(), 2);
+    let mut passed_over = 0;
+    for (index, times) in times.iter().enumerate() {
+        let figures = of(&report, &format!("n{index}")).figures;
+        let (first, last) = times.lock().unwrap().expect("a node without a turn");
+        assert_eq!((last - first) % 4_000_000, 0, "the phase was not kept");
+        let due = (last - first) / 4_000_000 + 1;
+        let (ticks, passed) = (figures.ticks, figures.passed_over);
+        // The last tick may have passed over due times after it.
+        assert!(ticks <= due && ticks + passed >= due, "n{index}: {due} due, {figures:?}");
+        passed_over += passed;
+    }
+    assert!(passed_over > 0, "24 nodes of 0.5 ms each do not fit into 4 ms of two threads");
+}
+
+#[test]
+fn a_node_without_a_rate_runs_a_hundred_times_a_second() {
+    let mut scheduler = Scheduler::new();
+    let due = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&due);
+    let node = move |context: &mut Context<'_>| {
+        seen.lock().unwrap().push(context.scheduled_ns());
+        if context.tick() == 3 {
+            context.stop();
+        }
+    };
+    scheduler.node("n").compute().build(node).unwrap();
+    assert_eq!(scheduler.run().unwrap().reason, Reason::Asked);
+    let due = due.lock().unwrap();
+    assert_eq!(due.len(), 4);
+    assert!(due.windows(2).all(|pair| (pair[1] - pair[0]) % 10_000_000 == 0), "{due:?}");
+}
+
+#[test]
+fn a_panic_is_the_business_of_its_node() {
+    let mut scheduler = Scheduler::new();
+    let panics = |context: &mut Context<'_>| {
+        assert!(context.tick() % 2 == 0, "on purpose");
+    };
+    let policy = FailurePolicy::Ignore;
+    scheduler.node("bad").compute().rate(200.hz()).failure_policy(policy).build(panics).unwrap();
+    let good = |context: &mut Context<'_>| {
+        if context.tick() == 20 {
+            context.stop();
+        }
+    };
+    scheduler.node("good").compute().rate(100.hz()).build(good).unwrap();
+    let report = scheduler.run().unwrap();
+    assert_eq!((&report.reason, of(&report, "good").figures.ticks), (&Reason::Asked, 21));
+    let bad = of(&report, "bad");
+    assert_eq!(bad.figures.panics, bad.figures.ticks / 2, "every other tick");
+    assert!(bad.figures.panics > 0);
+    assert_eq!(bad.last_error.as_deref(), Some("panicked: on purpose"));
+}
+
+#[test]
+fn a_fatal_failure_ends_everything() {
+    let mut scheduler = Scheduler::new();
+    let bad = |_: &mut Context<'_>| -> NodeResult { Err("on purpose".into()) };
+    scheduler.node("bad").compute().build(bad).unwrap();
+    scheduler.node("good").compute().build(|_: &mut Context<'_>| ()).unwrap();
+    let report = scheduler.run().unwrap();
+    let reason = Reason::Node { name: "bad".to_owned(), error: "on purpose".to_owned() };
+    assert_eq!(report.reason, reason);
+}
+
+/// Notes its end.
+struct Noting(&'static str, Arc<Mutex<Vec<&'static str>>>);
+
+impl Node for Noting {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.1.lock().unwrap().push(self.0);
+        Ok(())
+    }
+}
+
+#[test]
+fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
+    let mut scheduler = Scheduler::new();
+    scheduler.compute_threads(2);
+    let ended = Arc::default();
+    for (name, order) in [("b", 1), ("d", 3), ("a", 0)] {
+        let node = Noting(name, Arc::clone(&ended));
+        scheduler.node(name).compute().order(order).build(node).unwrap();
+    }
+    let real_time = Noting("c", Arc::clone(&ended));
+    scheduler.node("c").order(2).rate(100.hz()).build(real_time).unwrap();
+    let report = scheduler.run_for(Duration::from_millis(50)).unwrap();
+    assert_eq!(*ended.lock().unwrap(), ["d", "c", "b", "a"]);
+    assert!(report.nodes.iter().map(|node| node.name.as_str()).eq(["a", "b", "c", "d"]));
+}
+
+#[test]
+fn a_node_that_does_not_return_is_left_behind_and_the_others_are_shut_down() {
+    let mut scheduler = Scheduler::new();
+    scheduler.compute_threads(2);
+    let ended = Arc::default();
+    let node = Noting("good", Arc::clone(&ended));
+    scheduler.node("good").compute().build(node).unwrap();
+    let (release, released) = mpsc::channel::<()>();
+    let stopper = scheduler.handle();
+    let hangs = move |_: &mut Context<'_>| {
+        stopper.stop();
+        let _ = released.recv_timeout(PATIENCE);
+    };
+    scheduler.node("hangs").compute().build(hangs).unwrap();
+    let report = scheduler.run().unwrap();
+    drop(release);
+    assert_eq!(*ended.lock().unwrap(), ["good"]);
+    let hangs = of(&report, "hangs");
+    assert_eq!((hangs.figures.ticks, hangs.class), (0, Class::Compute));
+    assert!(hangs.last_error.as_ref().unwrap().contains("left behind"), "{hangs:?}");
+    assert!(of(&report, "good").last_error.is_none());
+}
