@@ -1,8 +1,10 @@
 //! What can be asked for a node.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Scheduler;
+use super::input::{Input, InputWatch};
 use super::node::Node;
 use super::plan::{PlanError, Wish};
 use super::policy::{FailurePolicy, Miss};
@@ -92,6 +94,27 @@ impl<'a> NodeBuilder<'a> {
         Ok(subscriber)
     }
 
+    /// A subscriber for the node, as [`Self::subscriber`], that must not stay silent for longer than
+    /// `timeout`, from the node's start on.
+    ///
+    /// A tick that has not had a message for longer counts as a miss, however quick it was:
+    /// [`Self::on_miss`] says what follows. [`Input::fresh`] is what the node uses, so that it does
+    /// not steer by what is no longer true.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::subscriber`].
+    pub fn subscribe_with_timeout<T: Payload>(
+        &mut self,
+        topic: &str,
+        timeout: Duration,
+    ) -> Result<Input<T>, TopicError> {
+        let subscriber = self.subscriber(topic)?;
+        let watch = Arc::new(InputWatch::new(topic, timeout));
+        self.wish.inputs.push(Arc::clone(&watch));
+        Ok(Input::new(subscriber, watch))
+    }
+
     fn topic<T: Payload>(&self, name: &str) -> TopicBuilder<T> {
         let builder = Topic::builder(name);
         match &self.scheduler.namespace {
@@ -125,7 +148,8 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// What follows when it is not. Default [`Miss::Warn`].
+    /// What follows when it is not, and when an input is stale
+    /// ([`Self::subscribe_with_timeout`]). Default [`Miss::Warn`].
     pub fn on_miss(mut self, policy: Miss) -> Self {
         self.wish.on_miss = Some(policy);
         self

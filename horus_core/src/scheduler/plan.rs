@@ -1,7 +1,9 @@
 //! What a node was asked to be, made whole or refused: pure, before anything runs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::input::InputWatch;
 use super::policy::{FailurePolicy, Miss};
 use super::rate::{Rate, RateError};
 
@@ -52,12 +54,14 @@ pub(super) struct Wish {
     pub(super) reads: Vec<String>,
     /// Topics that it publishes on.
     pub(super) writes: Vec<String>,
+    /// Topics that must not stay silent for long.
+    pub(super) inputs: Vec<Arc<InputWatch>>,
     pub(super) is_compute: bool,
     pub(super) is_async_io: bool,
 }
 
 /// A node that can be run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) name: String,
     pub(super) order: i32,
@@ -72,9 +76,10 @@ pub(super) struct Plan {
     pub(super) priority: Option<u8>,
     pub(super) core: Option<usize>,
     pub(super) watchdog: Option<Duration>,
-    pub(super) topics: Vec<String>,
+    /// Topics that it receives from, those that wake it among them.
     pub(super) reads: Vec<String>,
     pub(super) writes: Vec<String>,
+    pub(super) inputs: Vec<Arc<InputWatch>>,
 }
 
 /// Why nodes cannot be run as they were asked to be. Nothing was started.
@@ -175,9 +180,9 @@ impl Wish {
             priority: self.priority,
             core: self.core,
             watchdog: self.watchdog,
-            topics: self.topics,
             reads: self.reads,
             writes: self.writes,
+            inputs: self.inputs,
         })
     }
 
@@ -225,8 +230,11 @@ impl Wish {
         if !has_due_time && self.deadline.is_some() {
             return meaningless("a deadline", "give it a rate, so that it is due at some time");
         }
-        if !has_due_time && self.on_miss.is_some() {
-            return meaningless("a policy for misses", "give it a rate and a deadline");
+        if !has_due_time && self.on_miss.is_some() && self.inputs.is_empty() {
+            return meaningless(
+                "a policy for misses",
+                "give it a rate, or an input with a timeout",
+            );
         }
         let times = [
             ("a watchdog of", self.watchdog),
@@ -338,7 +346,7 @@ mod tests {
             (Wish { rate, budget: ms(6), watchdog: ms(5), ..wish("n") }, "in order"),
             (Wish { rate, budget: ms(0), ..wish("n") }, "more than nothing"),
             (Wish { deadline: ms(5), ..wish("n") }, "give it a rate"),
-            (Wish { on_miss: Some(Miss::Skip), ..wish("n") }, "give it a rate"),
+            (Wish { on_miss: Some(Miss::Skip), ..wish("n") }, "an input with a timeout"),
             (Wish { priority: Some(50), ..wish("n") }, "a thread of their own"),
             (Wish { core: Some(0), is_compute: true, ..wish("n") }, "a thread of their own"),
             (Wish { rate, priority: Some(100), ..wish("n") }, "from 1 to 99"),

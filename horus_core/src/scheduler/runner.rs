@@ -7,6 +7,7 @@ use std::sync::Arc;
 use horus_shm::clock::Clock;
 
 use super::context::Context;
+use super::input::stalest;
 use super::node::{Node, NodeError, NodeResult};
 use super::plan::Plan;
 use super::policy::{Failures, Punctuality, Remedy, Verdict, nanos};
@@ -103,6 +104,7 @@ impl Runner {
             return (begin_ns, self.after_waking());
         }
         self.pulse.begin(due_ns, begin_ns);
+        self.plan.inputs.iter().for_each(|input| input.begin(begin_ns));
         let Self { node, random, tick, budget_ns, period_ns, .. } = self;
         let mut context = Context {
             clock,
@@ -122,25 +124,41 @@ impl Runner {
         self.tick += 1;
         let is_late = end_ns.saturating_sub(due_ns) > self.deadline_ns
             || end_ns.saturating_sub(begin_ns) > self.budget_ns;
+        // WHY after the tick: what had come for it has been received now.
+        let is_miss = is_late || stalest(&self.plan.inputs, begin_ns).is_some();
         let after = match outcome {
-            Ok(Ok(())) => self.judge(is_late),
+            Ok(Ok(())) => self.judge(is_miss, begin_ns),
             failed => self.fail(failed, end_ns),
         };
         (end_ns, if stop && after == After::Continue { After::Stop } else { after })
     }
 
-    /// After a tick without an error: was it in time?
+    /// After a tick without an error: was it in time, and had it what it needs?
     #[inline]
-    fn judge(&mut self, is_late: bool) -> After {
+    fn judge(&mut self, is_miss: bool, begin_ns: u64) -> After {
         self.failures.forgive(self.plan.on_failure);
-        match self.punctuality.record(self.plan.on_miss, is_late) {
+        match self.punctuality.record(self.plan.on_miss, is_miss) {
             Verdict::Fine => After::Continue,
-            verdict => self.carry_out(verdict),
+            verdict => self.carry_out(verdict, begin_ns),
         }
     }
 
+    /// The time passes without a turn: a stale input is a miss then, too.
+    pub(super) fn pass(&mut self, now_ns: u64) -> After {
+        if self.state != State::Active || stalest(&self.plan.inputs, now_ns).is_none() {
+            return After::Continue;
+        }
+        let verdict = self.punctuality.record(self.plan.on_miss, true);
+        self.carry_out(verdict, now_ns)
+    }
+
     #[cold]
-    fn carry_out(&mut self, verdict: Verdict) -> After {
+    fn carry_out(&mut self, verdict: Verdict, now_ns: u64) -> After {
+        if matches!(verdict, Verdict::EnterSafeState | Verdict::Stop)
+            && let Some(input) = stalest(&self.plan.inputs, now_ns)
+        {
+            self.last_error = Some(input.complaint(now_ns));
+        }
         if !matches!(verdict, Verdict::LeaveSafeState) {
             self.pulse.count_miss();
         }
@@ -215,6 +233,7 @@ impl Runner {
 
     /// Initialises the node; true if it can tick.
     fn begin(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        self.plan.inputs.iter().for_each(|input| input.restart(now_ns));
         let Self { node, random, tick, period_ns, .. } = self;
         let mut context = Context {
             clock,

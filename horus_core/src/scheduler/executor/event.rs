@@ -22,7 +22,10 @@ pub(in crate::scheduler) fn run(
     while !shared.is_stopping() {
         let Ok(ready) = wake.wait(SLICE) else { return After::Continue };
         if !ready.iter().any(|ready| ready.reason == Reason::Message) {
-            continue;
+            match runner.pass(clock.resync()) {
+                After::Continue => continue,
+                after => return after,
+            }
         }
         let now_ns = clock.resync();
         let (_, after) = runner.turn(clock, now_ns, now_ns);
