@@ -24,6 +24,7 @@ mod executor;
 mod graph;
 mod input;
 mod node;
+mod node_macro;
 mod plan;
 mod policy;
 mod pulse;
