@@ -55,7 +55,7 @@ fn turns(nodes: &[Described], is_simulated: bool) -> Vec<&'static str> {
     if is_simulated {
         scheduler.simulate(Duration::from_secs(1), 1, 0);
     } else {
-        scheduler.run();
+        scheduler.run().unwrap();
     }
     let mut turns = turns.lock().unwrap();
     // The last rounds are as the first one.

@@ -1,8 +1,10 @@
 //! What can be asked for a node.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Scheduler;
+use super::input::{Input, InputWatch};
 use super::node::Node;
 use super::plan::{PlanError, Wish};
 use super::policy::{FailurePolicy, Miss};
@@ -92,6 +94,27 @@ impl<'a> NodeBuilder<'a> {
         Ok(subscriber)
     }
 
+    /// A subscriber for the node, as [`Self::subscriber`], that must not stay silent for longer than
+    /// `timeout`, from the node's start on.
+    ///
+    /// A tick that has not had a message for longer counts as a miss, however quick it was:
+    /// [`Self::on_miss`] says what follows. [`Input::fresh`] is what the node uses, so that it does
+    /// not steer by what is no longer true.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::subscriber`].
+    pub fn subscribe_with_timeout<T: Payload>(
+        &mut self,
+        topic: &str,
+        timeout: Duration,
+    ) -> Result<Input<T>, TopicError> {
+        let subscriber = self.subscriber(topic)?;
+        let watch = Arc::new(InputWatch::new(topic, timeout));
+        self.wish.inputs.push(Arc::clone(&watch));
+        Ok(Input::new(subscriber, watch))
+    }
+
     fn topic<T: Payload>(&self, name: &str) -> TopicBuilder<T> {
         let builder = Topic::builder(name);
         match &self.scheduler.namespace {
@@ -132,7 +155,8 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// What follows when it is not. Default [`Miss::Warn`].
+    /// What follows when it is not, and when an input is stale
+    /// ([`Self::subscribe_with_timeout`]). Default [`Miss::Warn`].
     pub fn on_miss(mut self, policy: Miss) -> Self {
         self.wish.on_miss = Some(policy);
         self
@@ -147,6 +171,25 @@ impl<'a> NodeBuilder<'a> {
     /// A tick may last so long before the node counts as stuck. Default twice the budget.
     pub fn watchdog(mut self, limit: Duration) -> Self {
         self.wish.watchdog = Some(limit);
+        self
+    }
+
+    /// A tick passes so many checkpoints, in order: [`Context::checkpoint`] with 1, 2, and so on.
+    /// One that is left out, repeated or not reached counts as a miss, whatever the time says.
+    ///
+    /// A watchdog that only knows a limit finds few of the faults that there are; with an order and
+    /// [`Self::not_before`] it finds most (IEC 61508-2, table A.10).
+    ///
+    /// [`Context::checkpoint`]: super::Context::checkpoint
+    pub fn checkpoints(mut self, number: u64) -> Self {
+        self.wish.checkpoints = number;
+        self
+    }
+
+    /// A tick that begins sooner than so long after the one before counts as a miss: a node on a
+    /// topic that is flooded, a clock that is wrong.
+    pub fn not_before(mut self, least: Duration) -> Self {
+        self.wish.not_before = Some(least);
         self
     }
 

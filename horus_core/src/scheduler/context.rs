@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
+use super::checkpoints::Checkpoints;
 use super::random::Random;
 
 /// A tick, as its node sees it. Times are of one monotonic clock.
@@ -17,6 +18,7 @@ pub struct Context<'a> {
     pub(super) budget_end_ns: u64,
     pub(super) period_ns: u64,
     pub(super) stop: bool,
+    pub(super) checkpoints: Option<&'a mut Checkpoints>,
     pub(super) random: &'a mut Random,
 }
 
@@ -59,6 +61,16 @@ impl Context<'_> {
             return Duration::MAX;
         }
         Duration::from_nanos(self.budget_end_ns.saturating_sub(self.clock.now_ns()))
+    }
+
+    /// Passes a checkpoint, 1 for the first of a tick, in order, as many as were declared by
+    /// [`NodeBuilder::checkpoints`](super::NodeBuilder::checkpoints). Without any, and outside of
+    /// ticks, it does nothing. Costs about a nanosecond.
+    #[inline]
+    pub fn checkpoint(&mut self, number: u64) {
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.pass(number);
+        }
     }
 
     /// 64 random bits of this node's own: the same in every deterministic run with the same seed,

@@ -1,7 +1,9 @@
 //! What a node was asked to be, made whole or refused: pure, before anything runs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::input::InputWatch;
 use super::policy::{FailurePolicy, Miss};
 use super::rate::{Rate, RateError};
 
@@ -48,18 +50,24 @@ pub(super) struct Wish {
     /// Nodes of one chain share a thread.
     pub(super) chain: Option<String>,
     pub(super) watchdog: Option<Duration>,
+    /// Checkpoints in a tick.
+    pub(super) checkpoints: u64,
+    /// From the begin of a tick to the next, at least.
+    pub(super) not_before: Option<Duration>,
     /// Topics that wake it.
     pub(super) topics: Vec<String>,
     /// Topics that it receives from, those that wake it among them.
     pub(super) reads: Vec<String>,
     /// Topics that it publishes on.
     pub(super) writes: Vec<String>,
+    /// Topics that must not stay silent for long.
+    pub(super) inputs: Vec<Arc<InputWatch>>,
     pub(super) is_compute: bool,
     pub(super) is_async_io: bool,
 }
 
 /// A node that can be run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) name: String,
     pub(super) order: i32,
@@ -75,9 +83,12 @@ pub(super) struct Plan {
     pub(super) core: Option<usize>,
     pub(super) chain: Option<String>,
     pub(super) watchdog: Option<Duration>,
-    pub(super) topics: Vec<String>,
+    pub(super) checkpoints: u64,
+    pub(super) not_before: Option<Duration>,
+    /// Topics that it receives from, those that wake it among them.
     pub(super) reads: Vec<String>,
     pub(super) writes: Vec<String>,
+    pub(super) inputs: Vec<Arc<InputWatch>>,
 }
 
 /// Why nodes cannot be run as they were asked to be. Nothing was started.
@@ -194,9 +205,11 @@ impl Wish {
             core: self.core,
             chain: self.chain,
             watchdog: self.watchdog,
-            topics: self.topics,
+            checkpoints: self.checkpoints,
+            not_before: self.not_before,
             reads: self.reads,
             writes: self.writes,
+            inputs: self.inputs,
         })
     }
 
@@ -244,8 +257,10 @@ impl Wish {
         if !has_due_time && self.deadline.is_some() {
             return meaningless("a deadline", "give it a rate, so that it is due at some time");
         }
-        if !has_due_time && self.on_miss.is_some() {
-            return meaningless("a policy for misses", "give it a rate and a deadline");
+        let is_guarded = self.checkpoints > 0 || self.not_before.is_some();
+        if !has_due_time && self.on_miss.is_some() && self.inputs.is_empty() && !is_guarded {
+            let advice = "give it a rate, an input with a timeout, or checkpoints";
+            return meaningless("a policy for misses", advice);
         }
         let times = [
             ("a watchdog of", self.watchdog),
@@ -253,6 +268,16 @@ impl Wish {
             ("a deadline of", self.deadline),
             ("a period of", rate.map(Rate::period)),
         ];
+        if let (Some(not_before), Some(rate)) = (self.not_before, rate)
+            && not_before > rate.period()
+        {
+            return Err(PlanError::Contradiction {
+                node: self.name.clone(),
+                one: format!("not_before {not_before:?}"),
+                other: format!("a period of {:?}", rate.period()),
+                reason: "every tick would be too early",
+            });
+        }
         for (wish, time) in times {
             if time == Some(Duration::ZERO) {
                 let (node, wanted) = (self.name.clone(), "more than nothing".to_owned());
@@ -383,7 +408,8 @@ mod tests {
             (Wish { rate, budget: ms(6), watchdog: ms(5), ..wish("n") }, "in order"),
             (Wish { rate, budget: ms(0), ..wish("n") }, "more than nothing"),
             (Wish { deadline: ms(5), ..wish("n") }, "give it a rate"),
-            (Wish { on_miss: Some(Miss::Skip), ..wish("n") }, "give it a rate"),
+            (Wish { on_miss: Some(Miss::Skip), ..wish("n") }, "an input with a timeout"),
+            (Wish { rate, not_before: ms(11), ..wish("n") }, "would be too early"),
             (Wish { priority: Some(50), ..wish("n") }, "a thread of their own"),
             (Wish { core: Some(0), is_compute: true, ..wish("n") }, "a thread of their own"),
             (Wish { rate, priority: Some(100), ..wish("n") }, "from 1 to 99"),

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
+use super::checkpoints::Place;
 use super::context::Context;
 use super::exchange::{Exchange, Trial};
+use super::guards::{Fault, Guards};
 use super::monitor::Recorder;
 use super::node::{Node, NodeError, NodeResult};
 use super::orders::{Mode, Orders, Pace};
@@ -37,6 +39,7 @@ pub(super) struct Runner {
     is_halved: bool,
     random: Random,
     trial: Option<Trial>,
+    guards: Option<Box<Guards>>,
     /// A rate that the executor has not yet taken.
     new_rate: Option<Rate>,
     recorder: Recorder,
@@ -114,6 +117,7 @@ impl Runner {
             is_halved: false,
             random: Random::new(0, ""),
             trial: None,
+            guards: Guards::of(&plan),
             new_rate: None,
             recorder: Recorder::default(),
             last_error: None,
@@ -161,6 +165,11 @@ impl Runner {
         &self.pulse
     }
 
+    /// Where it is in its tick, for another thread, if it has checkpoints.
+    pub(super) fn place(&self) -> Option<Arc<Place>> {
+        self.guards.as_ref()?.place()
+    }
+
     /// The last failure, for a person.
     pub(super) fn last_error(&self) -> Option<&str> {
         self.last_error.as_deref()
@@ -205,7 +214,10 @@ impl Runner {
             return (begin_ns, self.after_no_tick());
         }
         self.pulse.begin(due_ns, begin_ns);
-        let Self { node, random, tick, pace, .. } = self;
+        if let Some(guards) = &mut self.guards {
+            guards.begin(begin_ns);
+        }
+        let Self { node, random, tick, pace, guards, .. } = self;
         let mut context = Context {
             clock,
             tick: *tick,
@@ -214,6 +226,7 @@ impl Runner {
             budget_end_ns: begin_ns.saturating_add(pace.budget_ns),
             period_ns: pace.period_ns,
             stop: false,
+            checkpoints: guards.as_mut().and_then(|guards| guards.checkpoints.as_mut()),
             random,
         };
         // WHY unwind safe: a node that panicked is only ticked again if its policy says so.
@@ -226,30 +239,67 @@ impl Runner {
         let is_late = late_ns > self.pace.deadline_ns
             || end_ns.saturating_sub(begin_ns) > self.pace.budget_ns;
         let after = match outcome {
-            Ok(Ok(())) => self.judge(is_late, late_ns, end_ns),
+            Ok(Ok(())) if self.guards.is_none() => self.judge(is_late, None, late_ns, end_ns),
+            Ok(Ok(())) => self.judge_guarded(is_late, begin_ns, late_ns, end_ns),
             failed => self.fail(failed, end_ns),
         };
         (end_ns, if stop && after == After::Continue { After::Stop } else { after })
     }
 
-    /// After a tick without an error: was it in time?
+    fn judge_guarded(&mut self, is_late: bool, begin_ns: u64, late_ns: u64, end_ns: u64) -> After {
+        let fault = self.guard(|guards| guards.end(begin_ns));
+        self.judge(is_late || fault.is_some(), fault, late_ns, end_ns)
+    }
+
+    /// Asks the guards, and notes what is new.
+    fn guard(&mut self, look: impl FnOnce(&mut Guards) -> Option<Fault>) -> Option<Fault> {
+        let guards = self.guards.as_mut()?;
+        let was_stale = guards.is_stale();
+        let fault = look(guards);
+        let is_fresh = was_stale && !guards.is_stale();
+        if is_fresh {
+            self.note(NodeEvent::FRESH_INPUT, 0, "");
+        }
+        if let Some(Fault { kind: Some(kind), text }) = &fault {
+            self.note(*kind, 0, text);
+        }
+        fault
+    }
+
+    /// A time at which the node has no turn: a stale input is a miss then, too.
+    pub(super) fn idle(&mut self, now_ns: u64) -> After {
+        let is_waiting = matches!(self.state, State::Active | State::Halved { .. });
+        if self.guards.is_none() || !is_waiting || self.held != Held::default() {
+            return After::Continue;
+        }
+        match self.guard(|guards| guards.look_at_inputs(now_ns)) {
+            None => After::Continue,
+            fault => self.judge(true, fault, 0, now_ns),
+        }
+    }
+
+    /// After a tick without an error: was it in time, and as it should be?
     #[inline]
-    fn judge(&mut self, is_late: bool, late_ns: u64, now_ns: u64) -> After {
+    fn judge(&mut self, is_miss: bool, fault: Option<Fault>, late_ns: u64, now_ns: u64) -> After {
         if self.trial.is_some() {
             self.pass_trial();
         }
         self.failures.forgive(self.plan.on_failure);
-        match self.punctuality.record(self.plan.on_miss, is_late, now_ns) {
+        match self.punctuality.record(self.plan.on_miss, is_miss, now_ns) {
             Verdict::Fine => After::Continue,
-            verdict => self.carry_out(verdict, late_ns),
+            verdict => self.carry_out(verdict, fault, late_ns),
         }
     }
 
     #[cold]
-    fn carry_out(&mut self, verdict: Verdict, late_ns: u64) -> After {
+    fn carry_out(&mut self, verdict: Verdict, fault: Option<Fault>, late_ns: u64) -> After {
         if !matches!(verdict, Verdict::LeaveSafeState | Verdict::Restore) {
             self.pulse.count_miss();
-            self.note(NodeEvent::MISSED, late_ns, "");
+            match &fault {
+                // What is wrong with it has been noted.
+                Some(fault) => self.last_error = Some(fault.text.clone()),
+                None => self.note(NodeEvent::MISSED, late_ns, ""),
+            }
         }
         match verdict {
             Verdict::Fine | Verdict::Warn => {}
@@ -270,8 +320,11 @@ impl Runner {
             }
             Verdict::EnterSafeState => self.enter_safe_state(),
             Verdict::Stop => {
-                let late = Duration::from_nanos(late_ns);
-                self.fatal = Some(format!("missed its deadline: over {late:?} after it was due"));
+                let late = || {
+                    let late = Duration::from_nanos(late_ns);
+                    format!("missed its deadline: over {late:?} after it was due")
+                };
+                self.fatal = Some(fault.map_or_else(late, |fault| fault.text));
                 return After::Abort;
             }
         }
@@ -467,6 +520,7 @@ impl Runner {
 
     /// Initialises the node; true if it can tick.
     fn begin(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        self.guards.iter().for_each(|guards| guards.restart(now_ns));
         let Self { node, random, tick, pace, .. } = self;
         let mut context = Context {
             clock,
@@ -476,6 +530,7 @@ impl Runner {
             budget_end_ns: u64::MAX,
             period_ns: pace.period_ns,
             stop: false,
+            checkpoints: None,
             random,
         };
         match catch_unwind(AssertUnwindSafe(|| node.init(&mut context))) {

@@ -23,14 +23,17 @@ pub(in crate::scheduler) fn run(
         let Ok(ready) = wake.wait(SLICE) else { return After::Continue };
         let has_message = ready.iter().any(|ready| ready.reason == Reason::Message);
         let now_ns = clock.resync();
-        if runner.is_held(clock, now_ns) {
+        let after = if runner.is_held(clock, now_ns) {
             // WHY: its messages stay where they are, and would end the next wait at once.
             shared.wait(SLICE);
+            After::Continue
         } else if has_message {
-            let (_, after) = runner.turn(clock, now_ns, now_ns);
-            if after != After::Continue {
-                return after;
-            }
+            runner.turn(clock, now_ns, now_ns).1
+        } else {
+            runner.idle(now_ns)
+        };
+        if after != After::Continue {
+            return after;
         }
     }
     After::Continue

@@ -1,0 +1,166 @@
+//! `node!`: a node's struct, its ends and its place in the scheduler in one go.
+
+/// Declares a node: a struct whose fields are the ends of topics and state, and what it does.
+///
+/// ```
+/// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+/// # // SAFETY: this program has one thread.
+/// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
+/// use horus_core::prelude::*;
+///
+/// horus_core::node! {
+///     /// Steers against what the gyroscope says.
+///     pub struct Controller {
+///         subscribe imu: Imu = "imu",
+///         publish motors: CmdVel = "cmd_vel",
+///         state gain: f32 = 0.5,
+///     }
+///
+///     fn tick(&mut self, context) -> Result<()> {
+///         if let Some(imu) = self.imu.latest() {
+///             let turn = imu.angular_velocity[2] as f32;
+///             self.motors.send(CmdVel::new(0.1, -self.gain * turn))?;
+///         }
+///         # if context.tick() == 1 { context.stop() }
+///         Ok(())
+///     }
+///
+///     fn enter_safe_state(&mut self) {
+///         let _ = self.motors.send(CmdVel::new(0.0, 0.0));
+///     }
+/// }
+///
+/// let mut scheduler = Scheduler::new();
+/// Controller::build(scheduler.node("control").rate(100.hz()))?;
+/// # scheduler.run();
+/// # Ok::<(), horus_core::Error>(())
+/// ```
+///
+/// Each field begins with what it is:
+///
+/// | field | type in the struct | made by |
+/// |---|---|---|
+/// | `subscribe name: T = topic` | `Subscriber<T>` | [`NodeBuilder::subscriber`] |
+/// | `wake name: T = topic` | `Subscriber<T>`, whose messages wake the node | that and [`NodeBuilder::on`] |
+/// | `input name: T = (topic, timeout)` | [`Input<T>`], which knows its age | [`NodeBuilder::subscribe_with_timeout`] |
+/// | `publish name: T = topic` | `Publisher<T>` | [`NodeBuilder::publisher`] |
+/// | `state name: T = value` | `T` | the value |
+///
+/// `tick` comes first. Its `context` (any name, or none) is a `&mut Context`, and it returns nothing
+/// or a result. The other functions, if there are any, are those of [`Node`], as they stand there.
+///
+/// What is left is a plain struct with a plain `impl Node`, and `build(builder)`, which makes the
+/// ends, so that the scheduler knows them, and adds the node; it returns a
+/// [`horus_core::Result`](crate::Result). Whoever wants more (settings of topics, parameters of
+/// `build`) writes these three things down.
+///
+/// [`Input<T>`]: crate::scheduler::Input
+/// [`Node`]: crate::scheduler::Node
+/// [`NodeBuilder::on`]: crate::scheduler::NodeBuilder::on
+/// [`NodeBuilder::publisher`]: crate::scheduler::NodeBuilder::publisher
+/// [`NodeBuilder::subscribe_with_timeout`]: crate::scheduler::NodeBuilder::subscribe_with_timeout
+/// [`NodeBuilder::subscriber`]: crate::scheduler::NodeBuilder::subscriber
+#[macro_export]
+macro_rules! node {
+    (
+        $(#[$about:meta])*
+        $visible:vis struct $Node:ident {
+            $($(#[$end:meta])* $kind:ident $field:ident: $type:ty = $value:expr),* $(,)?
+        }
+
+        fn tick(&mut $self:ident $(, $context:ident)? $(,)?) $(-> $result:ty)? $tick:block
+        $($others:tt)*
+    ) => {
+        $(#[$about])*
+        $visible struct $Node {
+            $($(#[$end])* $field: $crate::__node_field!($kind $type),)*
+        }
+
+        impl $Node {
+            /// Adds the node to the scheduler, with ends in its namespace.
+            ///
+            /// # Errors
+            ///
+            /// A topic cannot be opened, or what was asked of the builder contradicts itself.
+            $visible fn build(
+                builder: $crate::scheduler::NodeBuilder<'_>,
+            ) -> $crate::Result<()> {
+                #[allow(unused_mut, reason = "a node without ends")]
+                let mut builder = builder;
+                let node = Self { $($field: $crate::__node_make!(builder $kind $type, $value)),* };
+                Ok(builder.build(node)?)
+            }
+
+            fn tick(
+                &mut $self,
+                $($context: &mut $crate::scheduler::Context<'_>)?
+            ) $(-> $result)? $tick
+        }
+
+        impl $crate::scheduler::Node for $Node {
+            fn tick(
+                &mut self,
+                _context: &mut $crate::scheduler::Context<'_>,
+            ) -> $crate::scheduler::NodeResult {
+                let outcome = $Node::tick(self $(, $crate::__node_context!($context _context))?);
+                $crate::scheduler::IntoNodeResult::into_node_result(outcome)
+            }
+
+            $($others)*
+        }
+    };
+}
+
+/// The type of a field of [`node!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __node_field {
+    (subscribe $type:ty) => { $crate::topic::Subscriber<$type> };
+    (wake $type:ty) => { $crate::topic::Subscriber<$type> };
+    (input $type:ty) => { $crate::scheduler::Input<$type> };
+    (publish $type:ty) => { $crate::topic::Publisher<$type> };
+    (state $type:ty) => { $type };
+    ($kind:ident $type:ty) => {
+        compile_error!(concat!(
+            "a field begins with `subscribe`, `wake`, `input`, `publish` or `state`, not with `",
+            stringify!($kind),
+            "`",
+        ))
+    };
+}
+
+/// The value of a field of [`node!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __node_make {
+    ($builder:ident subscribe $type:ty, $topic:expr) => {
+        $builder.subscriber::<$type>($topic)?
+    };
+    ($builder:ident wake $type:ty, $topic:expr) => {{
+        let subscriber = $builder.subscriber::<$type>($topic)?;
+        $builder = $builder.on(&subscriber);
+        subscriber
+    }};
+    ($builder:ident input $type:ty, $topic_and_timeout:expr) => {{
+        let (topic, timeout) = $topic_and_timeout;
+        $builder.subscribe_with_timeout::<$type>(topic, timeout)?
+    }};
+    ($builder:ident publish $type:ty, $topic:expr) => {
+        $builder.publisher::<$type>($topic)?
+    };
+    ($builder:ident state $type:ty, $value:expr) => {
+        $value
+    };
+    ($builder:ident $kind:ident $type:ty, $value:expr) => {
+        unreachable!()
+    };
+}
+
+/// Hands the context over if `tick` has a name for it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __node_context {
+    ($name:ident $context:ident) => {
+        $context
+    };
+}

@@ -1,0 +1,142 @@
+//! Inputs that get too old: the node sees it, and its policy for misses is applied.
+
+mod private;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use horus_core::prelude::*;
+use horus_core::scheduler::{Input, Miss, NodeBuilder, Reason, Report};
+use private::Private;
+
+const TIMEOUT: Duration = Duration::from_millis(35);
+
+/// What a node saw in each tick: the message's number, if it was fresh, and its age.
+type Seen = Arc<Mutex<Vec<(Option<u64>, u64)>>>;
+
+/// A node that looks at its input in each tick, and notes the safe state with an age of `u64::MAX`.
+struct Looking {
+    input: Input<CmdVel>,
+    seen: Seen,
+}
+
+impl Node for Looking {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        let number = self.input.fresh().map(|command| command.linear as u64);
+        assert_eq!(self.input.is_stale(), self.input.age() > TIMEOUT);
+        self.seen.lock().unwrap().push((number, self.input.age().as_millis() as u64));
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.seen.lock().unwrap().push((None, u64::MAX));
+    }
+}
+
+/// A simulated second of a node at 100 Hz whose input comes in the ticks of `sends`, and its
+/// policy.
+fn looking(sends: fn(u64) -> bool, policy: Miss) -> (Report, Vec<(Option<u64>, u64)>) {
+    let (private, seen) = (Private::new(), Seen::default());
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(private.namespace());
+    let mut sensor = scheduler.node("sensor").rate(100.hz());
+    let mut output = sensor.publisher::<CmdVel>("input").unwrap();
+    let node = move |context: &mut Context<'_>| {
+        if sends(context.tick()) {
+            output.send(CmdVel::new(context.tick() as f32, 0.0)).unwrap();
+        }
+    };
+    sensor.build(node).unwrap();
+    let mut builder = scheduler.node("looking").rate(100.hz()).on_miss(policy);
+    let input = builder.subscribe_with_timeout("input", TIMEOUT).unwrap();
+    builder.build(Looking { input, seen: Arc::clone(&seen) }).unwrap();
+    let report = scheduler.simulate(Duration::from_secs(1), 1, 0);
+    let seen = seen.lock().unwrap().clone();
+    (report, seen)
+}
+
+fn misses(report: &Report) -> u64 {
+    report.nodes.iter().find(|node| node.name == "looking").unwrap().figures.misses
+}
+
+#[test]
+fn a_message_is_fresh_until_its_timeout_by_the_simulated_clock() {
+    let (report, seen) = looking(|tick| tick == 2 || tick == 3 || tick == 9, Miss::Warn);
+    let wanted = [
+        (None, 0),
+        (None, 10),
+        (Some(2), 0),
+        (Some(3), 0),
+        (Some(3), 10),
+        (Some(3), 20),
+        (Some(3), 30),
+        (None, 40),
+        (None, 50),
+        (Some(9), 0),
+    ];
+    assert_eq!(seen[..10], wanted);
+    assert_eq!((seen.len(), seen[13], seen[99]), (100, (None, 40), (None, 900)));
+    // The ticks 7 and 8, and those from 13 on.
+    assert_eq!((misses(&report), report.reason), (2 + 87, Reason::Over));
+}
+
+#[test]
+fn the_policy_for_misses_is_applied_to_stale_inputs() {
+    // From the node's start on.
+    let (report, seen) = looking(|_| false, Miss::Stop);
+    let error = "nothing on 'input' for 40ms, and 35ms are allowed".to_owned();
+    assert_eq!(report.reason, Reason::Node { name: "looking".into(), error });
+    assert_eq!(seen.len(), 5);
+
+    let (report, seen) = looking(|tick| !(10..20).contains(&tick), Miss::SafeMode);
+    assert_eq!(report.reason, Reason::Over);
+    assert_eq!(misses(&report), 7);
+    let safe = seen.iter().filter(|(_, age)| *age == u64::MAX).count();
+    assert_eq!((safe, seen[13], seen[14]), (1, (None, 40), (None, u64::MAX)));
+
+    let (_, seen) = looking(|_| false, Miss::Skip);
+    let ages: Vec<_> = seen.iter().take(7).map(|(_, age)| *age).collect();
+    assert_eq!(ages, [0, 10, 20, 30, 40, 60, 80]);
+}
+
+#[test]
+fn what_recv_took_is_not_fresh_any_more() {
+    let private = Private::new();
+    let mut output = private.publisher::<CmdVel>("input", Qos::new());
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(private.namespace());
+    let mut builder = scheduler.node("looking");
+    let mut input: Input<CmdVel> = builder.subscribe_with_timeout("input", TIMEOUT).unwrap();
+    let node = move |_: &mut Context<'_>| {
+        let mut send = |number| output.send(CmdVel::new(number, 0.0)).unwrap();
+        (0..5).for_each(|number| send(number as f32));
+        assert_eq!(input.recv().unwrap().linear, 0.0);
+        assert_eq!(input.try_iter().take(2).map(|command| command.linear).sum::<f32>(), 3.0);
+        assert!(!input.is_stale());
+        assert_eq!(input.fresh().unwrap().linear, 4.0);
+        assert_eq!(input.fresh().unwrap().linear, 4.0);
+        send(5.0);
+        assert_eq!(input.latest().unwrap().linear, 5.0);
+        assert!(input.fresh().is_none() && !input.is_stale());
+        assert_eq!((input.subscriber().name(), input.subscriber().lost()), ("input", 0));
+    };
+    builder.build(node).unwrap();
+    assert!(scheduler.graph().nodes()[0].reads == ["input"]);
+    let report = scheduler.simulate(Duration::from_millis(5), 1, 0);
+    assert_eq!((report.reason, report.nodes[0].figures.ticks), (Reason::Over, 1));
+}
+
+#[test]
+fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
+    let private = Private::new();
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(private.namespace());
+    let mut builder: NodeBuilder<'_> = scheduler.node("driver").on_miss(Miss::Stop);
+    let input: Input<CmdVel> = builder.subscribe_with_timeout("cmd_vel", TIMEOUT).unwrap();
+    let builder = builder.on(input.subscriber());
+    builder.build(Looking { input, seen: Seen::default() }).unwrap();
+    let report = scheduler.run().unwrap();
+    let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
+    assert!(name == "driver" && error.starts_with("nothing on 'cmd_vel' for "), "{error}");
+    assert_eq!(report.nodes[0].figures.ticks, 0);
+}

@@ -1,0 +1,126 @@
+//! Nodes declared by `node!`.
+
+mod private;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use horus_core::node;
+use horus_core::prelude::*;
+use horus_core::scheduler::{Class, PlanError, Reason};
+use private::Private;
+
+/// Shut down so many times.
+static SHUT_DOWN: AtomicU64 = AtomicU64::new(0);
+
+node! {
+    /// Says how fast the robot turns.
+    struct Gyroscope {
+        publish imu: Imu = "imu",
+        state turn: f64 = 1.0,
+    }
+
+    fn tick(&mut self, context) -> Result<()> {
+        self.turn = context.tick() as f64;
+        let angular_velocity = [0.0, 0.0, self.turn];
+        self.imu.send(Imu { angular_velocity, ..Imu::default() })?;
+        Ok(())
+    }
+}
+
+node! {
+    /// Steers against it.
+    #[derive(Debug)]
+    pub(crate) struct Controller {
+        wake imu: Imu = "imu",
+        /// What the motors get.
+        publish motors: CmdVel = "cmd_vel",
+        state gain: f32 = 0.5,
+        state errors: Vec<String> = Vec::new(),
+    }
+
+    fn tick(&mut self) -> NodeResult {
+        let Some(imu) = self.imu.recv() else { return Ok(()) };
+        if imu.angular_velocity[2] == 5.0 {
+            return Err("on purpose".into());
+        }
+        self.motors.send(CmdVel::new(self.errors.len() as f32, -self.gain * imu.angular_velocity[2] as f32))?;
+        Ok(())
+    }
+
+    fn on_error(&mut self, error: &horus_core::scheduler::NodeError) {
+        self.errors.push(error.to_string());
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        SHUT_DOWN.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+node! {
+    struct Motor {
+        input commands: CmdVel = ("cmd_vel", Duration::from_millis(100)),
+        subscribe odometry: Odometry = "odometry",
+        state ticks: u64 = 0,
+    }
+
+    fn tick(&mut self, context) {
+        self.ticks += 1;
+        if self.odometry.recv().is_some() {
+            return;
+        }
+        if self.ticks == 10 {
+            let command = self.commands.fresh().unwrap();
+            assert_eq!((command.linear, command.angular), (1.0, -4.5));
+            context.stop();
+        }
+    }
+}
+
+node! {
+    struct Idle {}
+    fn tick(&mut self) {}
+}
+
+#[test]
+fn declared_nodes_run_and_the_scheduler_knows_their_ends() {
+    let private = Private::new();
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(private.namespace());
+    let ignore = horus_core::scheduler::FailurePolicy::Ignore;
+    Motor::build(scheduler.node("motor").rate(100.hz()).order(1)).unwrap();
+    Controller::build(scheduler.node("control").failure_policy(ignore)).unwrap();
+    Gyroscope::build(scheduler.node("gyroscope").rate(100.hz())).unwrap();
+    Idle::build(scheduler.node("idle")).unwrap();
+    let graph = scheduler.graph();
+    let ranks = ["gyroscope", "control", "motor", "idle"].map(|name| graph.rank(name));
+    assert_eq!(ranks, [Some(0), Some(1), Some(2), Some(0)], "{graph}");
+    let control = &graph.nodes()[0];
+    assert_eq!((control.name.as_str(), control.class), ("control", Class::Event));
+    assert_eq!(
+        (control.reads.join(" "), control.writes.join(" ")),
+        ("imu".into(), "cmd_vel".into())
+    );
+    assert_eq!(graph.nodes()[3].reads, ["cmd_vel", "odometry"]);
+
+    let report = scheduler.simulate(Duration::from_secs(1), 1, 0);
+    assert_eq!(report.reason, Reason::Asked);
+    let figures = |name: &str| report.nodes.iter().find(|node| node.name == name).unwrap().figures;
+    assert_eq!((figures("control").ticks, figures("control").failures), (10, 1));
+    assert_eq!(SHUT_DOWN.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn build_says_which_topic_or_wish_is_wrong() {
+    let private = Private::new();
+    let _other = private.publisher::<Imu>("cmd_vel", Qos::new());
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(private.namespace());
+    let error = Motor::build(scheduler.node("motor")).unwrap_err();
+    assert!(matches!(&error, Error::Topic(_)), "{error:?}");
+    assert!(error.to_string().contains("'cmd_vel' carries another message"), "{error}");
+    let error = Idle::build(scheduler.node("")).unwrap_err();
+    assert!(matches!(error, Error::Plan(PlanError::Name { .. })), "{error:?}");
+    assert!(scheduler.graph().nodes().is_empty());
+}
