@@ -21,12 +21,18 @@
 mod builder;
 mod context;
 mod executor;
+#[cfg_attr(not(test), expect(dead_code, reason = "no scheduler opens one yet"))]
+mod monitor;
 mod node;
+mod place;
 mod plan;
 mod policy;
 mod pulse;
 mod random;
 mod rate;
+#[cfg_attr(not(test), expect(dead_code, reason = "as in `monitor`"))]
+mod recorder;
+mod remote;
 mod runner;
 mod shared;
 mod supervisor;
@@ -41,10 +47,14 @@ use horus_shm::clock::Clock;
 pub use builder::NodeBuilder;
 pub use context::Context;
 pub use node::{IntoNodeResult, Node, NodeError, NodeResult};
+pub use place::EMERGENCY_STOP_TOPIC;
 pub use plan::{Class, NAME_BYTES_MAX, PlanError};
 pub use policy::{FailurePolicy, Miss};
 pub use pulse::{Figures, Histogram, PULSE_BUCKETS};
 pub use rate::{Hertz, Rate, RateError};
+pub use remote::{
+    RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, schedulers,
+};
 pub use shared::Reason;
 pub use supervisor::Event;
 pub use timeline::Timeline;
