@@ -2,12 +2,12 @@
 //!
 //! All are ordinary topics, of a scheduler called `arm` in its namespace:
 //!
-//! | topic | message | kept |
+//! | topic | message | what is kept |
 //! |---|---|---|
-//! | `horus/schedulers/arm/status` | `SchedulerStatus`: all nodes at one moment | the last, for good |
-//! | `horus/schedulers/arm/events` | `NodeEvent`: the black box | 224 or more a lane, for good |
-//! | `horus/schedulers/arm/commands` | `NodeCommand` | no: void while nobody listens |
-//! | `emergency_stop` | `EmergencyStop`, for all schedulers | the last, for good |
+//! | `horus/schedulers/arm/status` | `SchedulerStatus`, all nodes at one moment | the last |
+//! | `horus/schedulers/arm/events` | `NodeEvent`, the black box | 224 of each lane |
+//! | `horus/schedulers/arm/commands` | `NodeCommand` | nothing: void while nobody listens |
+//! | `emergency_stop` | `EmergencyStop`, for all schedulers | the last |
 //!
 //! Whoever publishes the status has the name; the kernel knows whether it lives. The next scheduler
 //! of that name in turn finds the black box of one that died, and writes behind what is there: old

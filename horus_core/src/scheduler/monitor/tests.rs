@@ -167,11 +167,14 @@ fn child_role() {
                 break;
             }
         },
-        // Says each number before it records it.
-        "records" => {
+        // Says each number, or some, before it records it.
+        "records-all" | "records-fast" => {
+            let step = if role == "records-all" { 1 } else { 100 };
             let recorder = monitor.recorder(1);
             for number in 1.. {
-                say(number);
+                if number % step == 0 {
+                    say(number);
+                }
                 recorder.record(event(number, "counter"));
             }
         }
@@ -208,14 +211,19 @@ fn the_black_box_of_a_killed_process_lacks_at_most_the_last_event() {
     let home = Home::new();
     let (mut whole, mut lacking) = (0, 0);
     for round in 0..ROUNDS {
-        let mut child = home.child("records");
+        // WHY both: one that says every number is killed when it says one, most of the time; the
+        // other one while it records, and then nobody knows which number was the last.
+        let says_all = round % 2 == 0;
+        let mut child = home.child(if says_all { "records-all" } else { "records-fast" });
         let pid = child.process.id();
         // A restart has the name of the one that was killed.
         assert_eq!(child.listen(), "robot", "round {round}");
         let wait = round * round * 7 % 1000;
-        while child.listen().parse::<u64>().unwrap() < wait + 1 {}
+        let mut said = 0;
+        while said <= wait {
+            said = child.listen().parse().unwrap();
+        }
         child.kill();
-        let mut said = wait + 1;
         while let Some(word) = child.try_listen() {
             said = word.parse().unwrap();
         }
@@ -223,12 +231,12 @@ fn the_black_box_of_a_killed_process_lacks_at_most_the_last_event() {
         let numbers: Vec<_> =
             events.iter().filter(|event| event.process_id == pid).map(|event| event.tick).collect();
         let last = numbers.last().copied().unwrap_or(0);
-        assert!(last == said || last + 1 == said, "round {round}: said {said}, recorded {last}");
+        assert!(last + 1 >= said, "round {round}: said {said}, recorded {last}");
+        assert!(last <= said || !says_all, "round {round}: said {said}, recorded {last}");
         let kept = last.min(224);
         assert!(numbers.iter().copied().eq(last - kept + 1..=last), "round {round}: {numbers:?}");
-        *(if last == said { &mut whole } else { &mut lacking }) += 1;
+        *(if last < said { &mut lacking } else { &mut whole }) += 1;
     }
-    assert_eq!(whole + lacking, ROUNDS);
     println!("RESULT black_box_kills: rounds={ROUNDS} whole={whole} without_the_last={lacking}");
 }
 
