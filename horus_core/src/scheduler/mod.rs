@@ -32,18 +32,23 @@ mod monitor;
 mod node;
 mod node_macro;
 mod orders;
+mod place;
 mod plan;
 mod policy;
 mod pulse;
 mod punctuality;
 mod random;
 mod rate;
+mod recorder;
+mod remote;
 mod report;
 mod runner;
 mod running;
 mod shared;
+mod signals;
 mod supervisor;
 mod timeline;
+mod watched;
 
 use std::sync::Arc;
 use std::thread;
@@ -60,25 +65,31 @@ pub use graph::{Finding, Graph, GraphNode};
 pub use handle::{Handle, OrderError};
 pub use input::Input;
 pub use node::{IntoNodeResult, Node, NodeError, NodeResult};
+pub use place::EMERGENCY_STOP_TOPIC;
 pub use plan::{Class, NAME_BYTES_MAX, PlanError};
 pub use policy::{FailurePolicy, Miss};
 pub use pulse::{Figures, Health, Histogram, PULSE_BUCKETS};
 pub use rate::{Hertz, Rate, RateError};
+pub use remote::{
+    RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, schedulers,
+};
 pub use report::{NodeReport, Report};
 pub use running::{Running, StartError};
 pub use shared::Reason;
-pub use supervisor::Event;
 pub use timeline::Timeline;
 
 use executor::simulated;
 use executor::simulated::Simulated;
+use monitor::Monitor;
 use orders::Orders;
 use plan::Wish;
 use pulse::Pulse;
 use runner::Runner;
 use shared::{Seat, Shared};
-use supervisor::SafeState;
+use supervisor::{SafeState, Tell};
 
+use crate::error::TopicError;
+use crate::message::{DiagnosticStatus, NodeEvent};
 use crate::topic::WaitSet;
 
 /// How often nodes without a rate have their turn.
@@ -92,9 +103,11 @@ pub struct Scheduler {
     cores: usize,
     compute_threads: Option<usize>,
     main_rate: Rate,
-    on_event: Box<dyn FnMut(Event) + Send>,
+    on_event: Tell,
     /// Where the ends of nodes are made; otherwise where the environment says.
     namespace: Option<Arc<Namespace>>,
+    name: String,
+    stops_on_signals: bool,
 }
 
 /// A node before it runs.
@@ -122,7 +135,9 @@ impl Scheduler {
             cores: thread::available_parallelism().map_or(1, usize::from),
             compute_threads: None,
             main_rate: Rate::hz(MAIN_RATE_HZ),
-            on_event: Box::new(|event| eprintln!("horus: {event:?}")),
+            on_event: Box::new(print),
+            name: program_name(),
+            stops_on_signals: false,
             namespace: None,
         }
     }
@@ -161,6 +176,15 @@ impl Scheduler {
         }
     }
 
+    /// Opens what others see of it.
+    fn monitor(&self) -> Result<Monitor, TopicError> {
+        let current =
+            || Namespace::current().map_err(|error| TopicError::new(&self.name, error.into()));
+        let namespace = self.namespace.clone().map_or_else(current, Ok)?;
+        let (_, lanes) = running::lanes(&self.entries);
+        Monitor::open(&namespace, &self.name, self.entries.len(), lanes)
+    }
+
     fn admit(
         &mut self,
         node: Box<dyn Node>,
@@ -182,8 +206,24 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Whom to tell what happens to nodes, from the supervisor's thread. Default: stderr.
-    pub fn on_event(&mut self, tell: impl FnMut(Event) + Send + 'static) {
+    /// What it is called where others look for it: [`schedulers`], [`RemoteScheduler`]. Default: the
+    /// program's name. Anything but letters, digits, `-` and `_` becomes `_`; if a scheduler that
+    /// runs has the name, `-2` follows, or the next number that is free ([`Report::scheduler`]).
+    pub fn name(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
+    }
+
+    /// Stops, with [`Reason::Signal`], when the process gets SIGINT (Ctrl-C) or SIGTERM; a second
+    /// one ends the process at once, with 128 and its number. Until then no handler is installed,
+    /// and none is left when the run is over.
+    pub const fn stop_on_signals(&mut self) {
+        self.stops_on_signals = true;
+    }
+
+    /// Whom to tell what happens to nodes, from the supervisor's thread, some milliseconds later at
+    /// most. Default: what is not as it should be goes to stderr. Everything is in the
+    /// [`black_box`], whoever is told.
+    pub fn on_event(&mut self, tell: impl FnMut(&NodeEvent) + Send + 'static) {
         self.on_event = Box::new(tell);
     }
 
@@ -270,7 +310,11 @@ impl Scheduler {
         }
         nodes.iter_mut().rev().for_each(|node| node.runner.stop());
         let reason = self.shared.reason().unwrap_or(Reason::Over);
-        Report { reason, nodes: nodes.iter().map(|node| NodeReport::of(&node.runner)).collect() }
+        Report {
+            scheduler: self.name,
+            reason,
+            nodes: nodes.iter().map(|node| NodeReport::of(&node.runner)).collect(),
+        }
     }
 }
 
@@ -278,4 +322,17 @@ impl Default for Scheduler {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Tells stderr of an event, if something is not as it should be.
+fn print(event: &NodeEvent) {
+    if event.level != DiagnosticStatus::OK {
+        eprintln!("horus: {event}");
+    }
+}
+
+/// What the program is called.
+fn program_name() -> String {
+    let path = std::env::args_os().next().map(std::path::PathBuf::from).unwrap_or_default();
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

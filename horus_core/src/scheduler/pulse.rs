@@ -187,6 +187,13 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    /// How many were counted below 1, 2, 4 ... nanoseconds and in no bucket before; in the last one
+    /// all others.
+    #[must_use]
+    pub const fn buckets(&self) -> &[u64; PULSE_BUCKETS] {
+        &self.buckets
+    }
+
     /// How many were counted.
     #[must_use]
     pub fn count(&self) -> u64 {

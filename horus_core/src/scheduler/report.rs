@@ -8,6 +8,8 @@ use super::shared::Reason;
 /// What a run came to.
 #[derive(Debug, Clone)]
 pub struct Report {
+    /// What the scheduler was called: what was asked for, or that with a number behind it.
+    pub scheduler: String,
     /// Why it ended.
     pub reason: Reason,
     /// The nodes, in the order in which they were started.

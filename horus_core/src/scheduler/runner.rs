@@ -11,7 +11,6 @@ use super::checkpoints::Place;
 use super::context::Context;
 use super::exchange::{Exchange, Trial};
 use super::guards::{Fault, Guards};
-use super::monitor::Recorder;
 use super::node::{Node, NodeError, NodeResult};
 use super::orders::{Mode, Orders, Pace};
 use super::plan::Plan;
@@ -20,6 +19,7 @@ use super::pulse::{Health, Pulse};
 use super::punctuality::{Punctuality, Verdict};
 use super::random::Random;
 use super::rate::Rate;
+use super::recorder::Recorder;
 use super::shared::Seat;
 use crate::message::NodeEvent;
 
@@ -42,7 +42,7 @@ pub(super) struct Runner {
     guards: Option<Box<Guards>>,
     /// A rate that the executor has not yet taken.
     new_rate: Option<Rate>,
-    recorder: Recorder,
+    recorder: Option<Recorder>,
     last_error: Option<String>,
     /// Why everything is to stop because of it.
     fatal: Option<String>,
@@ -119,7 +119,7 @@ impl Runner {
             trial: None,
             guards: Guards::of(&plan),
             new_rate: None,
-            recorder: Recorder::default(),
+            recorder: None,
             last_error: None,
             fatal: None,
             plan,
@@ -144,7 +144,7 @@ impl Runner {
 
     /// Where its events go from now on.
     pub(super) fn record_to(&mut self, recorder: Recorder) {
-        self.recorder = recorder;
+        self.recorder = Some(recorder);
     }
 
     /// Notes what its thread could not have.
@@ -587,8 +587,9 @@ impl Runner {
     /// Writes down what happened.
     #[cold]
     fn note(&self, kind: u8, value_ns: u64, text: &str) {
+        let Some(recorder) = &self.recorder else { return };
         let event = NodeEvent::new(kind, &self.plan.name, Clock::kernel().now_ns());
-        self.recorder.record(event.lasting(value_ns).in_tick(self.tick).saying(text));
+        recorder.record(event.lasting(value_ns).in_tick(self.tick).saying(text));
     }
 }
 

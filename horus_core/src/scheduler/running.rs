@@ -1,5 +1,6 @@
 //! A scheduler that runs: its threads, its rounds, its end.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -7,17 +8,21 @@ use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
 
-use super::Scheduler;
 use super::crew::{Crew, Terms};
 use super::executor::best_effort;
 use super::executor::thread::{join, spawn};
 use super::handle::Handle;
+use super::plan::Class;
 use super::policy::nanos;
 use super::report::{NodeReport, Report};
 use super::runner::{After, Runner};
 use super::shared::{Reason, Shared};
-use super::supervisor::{self, Watched};
+use super::signals::Signals;
+use super::supervisor::Supervisor;
 use super::timeline::Timeline;
+use super::watched::Watched;
+use super::{Entry, Scheduler};
+use crate::error::TopicError;
 
 /// How long a node may go on with its last tick when everything stops.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -29,6 +34,15 @@ const RESYNC_NS: u64 = 1_000_000;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
+    /// What others see of it could not be put into shared memory.
+    #[error("the scheduler cannot be shown to others: {0}")]
+    Monitor(#[from] TopicError),
+    /// No handler for signals could be installed.
+    #[error("no handler for signals: {cause}")]
+    Signals {
+        /// What the system said.
+        cause: io::Error,
+    },
     /// The system has no room for a thread.
     #[error("no thread for '{name}': {cause}; see the limits on processes and memory")]
     Thread {
@@ -45,6 +59,7 @@ pub enum StartError {
 /// Dropping it stops everything, as [`Self::finish`] does.
 #[derive(Debug)]
 pub struct Running {
+    name: String,
     shared: Arc<Shared>,
     handle: Handle,
     clock: Clock,
@@ -59,12 +74,27 @@ impl Running {
     pub(super) fn start(mut scheduler: Scheduler) -> Result<Self, StartError> {
         scheduler.sort();
         let handle = scheduler.handle();
-        let Scheduler { mut entries, shared, mut clock, main_rate, mut on_event, .. } = scheduler;
-        let mut watched = Vec::new();
-        for entry in &mut entries {
-            let (runner, safe_state) = (&entry.runner, entry.safe_state.take());
-            watched.push(Watched::new(runner.plan(), runner.pulse(), safe_state));
+        let signals = scheduler.stops_on_signals.then(Signals::install).transpose();
+        let signals = signals.map_err(|cause| StartError::Signals { cause })?;
+        let monitor = scheduler.monitor()?;
+        let Scheduler { mut entries, shared, mut clock, main_rate, on_event, .. } = scheduler;
+        let (name, mut nodes) = (monitor.name().to_owned(), Vec::new());
+        let (lanes, _) = lanes(&entries);
+        for (entry, lane) in entries.iter_mut().zip(lanes) {
+            entry.runner.record_to(monitor.recorder(lane));
+            nodes.push(Watched::new(&entry.runner, entry.safe_state.take()));
         }
+        let mut supervisor = Supervisor {
+            nodes,
+            shared: Arc::clone(&shared),
+            handle: handle.clone(),
+            recorder: monitor.recorder(SUPERVISOR_LANE),
+            monitor,
+            signals,
+            tell: on_event,
+            is_emergency: false,
+        };
+        supervisor.begin();
         for entry in &mut entries {
             let after = entry.runner.start(&clock);
             shared.tell([&entry.runner], after);
@@ -82,6 +112,7 @@ impl Running {
             cores: scheduler.cores,
         };
         let mut running = Self {
+            name,
             handle,
             resync_at_ns: begin_ns.saturating_add(RESYNC_NS),
             clock,
@@ -90,9 +121,7 @@ impl Running {
             supervisor: None,
             shared,
         };
-        let watching = Arc::clone(&running.shared);
-        let watch = move || supervisor::watch(watched, &watching, &mut on_event);
-        match spawn("supervisor", watch) {
+        match spawn("supervisor", move || supervisor.run()) {
             Ok(supervisor) => running.supervisor = Some(supervisor),
             Err(cause) => {
                 running.crew.main = entries.into_iter().map(|entry| entry.runner).collect();
@@ -100,6 +129,12 @@ impl Running {
             }
         }
         running.crew.start(entries, &terms).map(|()| running)
+    }
+
+    /// What it is called where others look for it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Steers it, from any thread.
@@ -177,9 +212,10 @@ impl Running {
         runners.iter_mut().rev().for_each(Runner::stop);
         nodes.extend(runners.iter().map(NodeReport::of));
         nodes.sort_by_key(|node| node.position);
+        self.shared.end();
         // The supervisor ends when everything does, unless what it was told to call hangs.
         let _ = self.supervisor.take().map(|supervisor| join(supervisor, deadline));
-        Report { reason, nodes }
+        Report { scheduler: self.name.clone(), reason, nodes }
     }
 }
 
@@ -188,4 +224,30 @@ impl Drop for Running {
         // Also after `finish`, which has left nothing to do.
         self.end();
     }
+}
+
+/// Lanes of the black box: of the supervisor, of the main thread, and of the pool.
+const SUPERVISOR_LANE: usize = 0;
+const MAIN_LANE: usize = 1;
+const POOL_LANE: usize = 2;
+const ASYNC_LANE: usize = 3;
+
+/// In which lane of the black box each node writes: one for each thread. And how many there are.
+pub(super) fn lanes(entries: &[Entry]) -> (Vec<usize>, usize) {
+    let (mut chains, mut next) = (HashMap::new(), ASYNC_LANE + 1);
+    let mut new = || {
+        next += 1;
+        next - 1
+    };
+    let lane = |entry: &Entry| {
+        let plan = entry.runner.plan();
+        match (plan.class, &plan.chain) {
+            (Class::BestEffort, _) => MAIN_LANE,
+            (Class::Compute, _) => POOL_LANE,
+            (Class::AsyncIo, _) => ASYNC_LANE,
+            (_, None) => new(),
+            (_, Some(chain)) => *chains.entry(chain.clone()).or_insert_with(&mut new),
+        }
+    };
+    (entries.iter().map(lane).collect(), next)
 }

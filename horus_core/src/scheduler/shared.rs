@@ -43,6 +43,8 @@ impl Reason {
 pub(super) struct Shared {
     /// 1 once everything is to stop: what threads look at between turns.
     stopping: AtomicU64,
+    /// 1 once all nodes are shut down.
+    ended: AtomicU64,
     reason: Mutex<Option<Reason>>,
     changed: Condvar,
     seats: Mutex<Vec<Seat>>,
@@ -81,6 +83,17 @@ impl Shared {
             name: runner.plan().name.clone(),
             error: error.to_owned(),
         }));
+    }
+
+    /// Whether all nodes are shut down.
+    pub(super) fn has_ended(&self) -> bool {
+        // Relaxed: whoever asks only ends too.
+        self.ended.get() != 0
+    }
+
+    /// All nodes are shut down.
+    pub(super) fn end(&self) {
+        self.ended.set(1);
     }
 
     /// Waits until everything is to stop, for `timeout` at most.

@@ -1,105 +1,221 @@
-//! Watches the nodes from a thread of its own, and acts on one that does not return.
+//! Watches the nodes from a thread of its own, shows them to others, and hears commands.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
-use super::plan::{Class, Plan};
-use super::policy::nanos;
-use super::pulse::Pulse;
+use super::handle::{Handle, OrderError};
+use super::monitor::Monitor;
+use super::rate::Rate;
+use super::recorder::Recorder;
 use super::shared::{Reason, Shared};
-
-/// Something that happened to a node, for whoever wants to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Event {
-    /// A tick has lasted longer than the watchdog allows. Said once for each such tick.
-    Stuck {
-        /// The node.
-        node: String,
-        /// For how long the tick has lasted.
-        busy: Duration,
-    },
-    /// That tick is over.
-    Recovered {
-        /// The node.
-        node: String,
-    },
-}
+use super::signals::Signals;
+use super::watched::{News, Watched};
+use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeader};
+use crate::topic::WaitSet;
 
 /// Calls that are not the node's own, so that they can be made while it hangs.
 pub(super) type SafeState = Box<dyn FnMut() + Send>;
+/// Who is told of events.
+pub(super) type Tell = Box<dyn FnMut(&NodeEvent) + Send>;
 
-/// One node, as the supervisor sees it.
-pub(super) struct Watched {
-    name: String,
-    pulse: Arc<Pulse>,
-    limit_ns: u64,
-    safe_state: Option<SafeState>,
-    /// Ends the run if it hangs for that long.
-    last_ns: u64,
-    is_stuck: bool,
-}
-
-/// Without a watchdog of its own a tick may last so many times its budget.
-const BUDGETS: u64 = 2;
-/// How long a tick may last that has neither budget nor watchdog.
-const ENDLESS_NS: u64 = u64::MAX;
-/// A node that hangs so many times longer than it may ends the run.
-const GIVE_UP: u64 = 10;
 /// The supervisor looks this often at least, and at most.
 const PERIODS_NS: (u64, u64) = (500_000, 20_000_000);
+/// How often it looks when everything stops.
+const LAST_NS: u64 = 500_000;
+/// How often it shows the nodes to others.
+const STATUS_PERIOD_NS: u64 = 100_000_000;
+/// So many commands, and events, are handled before everything else has its turn again.
+const BURST: usize = 1024;
 
-impl Watched {
-    pub(super) fn new(plan: &Plan, pulse: &Arc<Pulse>, safe_state: Option<SafeState>) -> Self {
-        let by_budget = plan.budget.map(|budget| nanos(budget).saturating_mul(BUDGETS));
-        let limit_ns = plan.watchdog.map(nanos).or(by_budget).unwrap_or(ENDLESS_NS);
-        Self {
-            name: plan.name.clone(),
-            pulse: Arc::clone(pulse),
-            limit_ns,
-            safe_state,
-            last_ns: match plan.class {
-                Class::RealTime | Class::Event => limit_ns.saturating_mul(GIVE_UP),
-                _ => ENDLESS_NS,
-            },
-            is_stuck: false,
-        }
-    }
-
-    /// Looks once; says what is new.
-    fn look(&mut self, now_ns: u64, shared: &Shared) -> Option<Event> {
-        let busy = self.pulse.busy_for(now_ns).unwrap_or_default();
-        let node = || self.name.clone();
-        let is_stuck = nanos(busy) > self.limit_ns;
-        if nanos(busy) > self.last_ns {
-            let error = format!("a tick has lasted {busy:?} and does not end");
-            shared.stop(Reason::Node { name: node(), error });
-        }
-        if is_stuck == self.is_stuck {
-            return None;
-        }
-        let event = match is_stuck {
-            true => Event::Stuck { node: node(), busy },
-            false => Event::Recovered { node: node() },
-        };
-        self.is_stuck = is_stuck;
-        if is_stuck && let Some(enter) = &mut self.safe_state {
-            enter();
-        }
-        Some(event)
-    }
+/// What the supervisor works with.
+pub(super) struct Supervisor {
+    pub(super) nodes: Vec<Watched>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) handle: Handle,
+    pub(super) monitor: Monitor,
+    pub(super) recorder: Recorder,
+    pub(super) signals: Option<Signals>,
+    pub(super) tell: Tell,
+    pub(super) is_emergency: bool,
 }
 
-/// Watches until everything is to stop.
-pub(super) fn watch(mut nodes: Vec<Watched>, shared: &Shared, tell: &mut dyn FnMut(Event)) {
-    let shortest = nodes.iter().map(|node| node.limit_ns).min().unwrap_or(ENDLESS_NS);
-    let period = Duration::from_nanos((shortest / 4).clamp(PERIODS_NS.0, PERIODS_NS.1));
-    let clock = Clock::kernel();
-    while !shared.is_stopping() {
-        shared.wait(period);
-        let now_ns = clock.now_ns();
-        nodes.iter_mut().filter_map(|node| node.look(now_ns, shared)).for_each(&mut *tell);
+impl Supervisor {
+    /// What comes before the first node: an emergency stop that is engaged already counts.
+    pub(super) fn begin(&mut self) {
+        self.record(NodeEvent::SCHEDULER_STARTED, "", 0, self.monitor.name());
+        self.hear_emergency(Clock::kernel().now_ns());
+    }
+
+    /// Watches until everything is to stop, and on until it has.
+    pub(super) fn run(mut self) {
+        let shortest = self.nodes.iter().map(Watched::limit_ns).min().unwrap_or(PERIODS_NS.1);
+        let period_ns = (shortest / 4).clamp(PERIODS_NS.0, PERIODS_NS.1);
+        let (clock, mut status_ns) = (Clock::kernel(), 0);
+        let mut wake = self.wake_set();
+        while !self.shared.has_ended() {
+            let now_ns = clock.now_ns();
+            if let Some(signal) = self.signals.as_mut().and_then(Signals::received) {
+                self.shared.stop(Reason::Signal(signal));
+            }
+            self.watch(now_ns);
+            self.hear_emergency(now_ns);
+            self.hear_commands(now_ns);
+            self.tell_events();
+            if now_ns >= status_ns {
+                status_ns = now_ns.saturating_add(STATUS_PERIOD_NS);
+                self.show(now_ns);
+            }
+            // WHY a wait that fails is no reason to end: it does so in a forked child only.
+            let is_stopping = self.shared.is_stopping();
+            let _ = wake.wait(Duration::from_nanos(if is_stopping { LAST_NS } else { period_ns }));
+        }
+        self.record(NodeEvent::SCHEDULER_STOPPED, "", 0, &self.farewell());
+        self.tell_events();
+        self.show(clock.now_ns());
+    }
+
+    /// What wakes it before its period is over. WHY not the events: they wait that long.
+    fn wake_set(&mut self) -> WaitSet {
+        let mut wake = WaitSet::new();
+        wake.set_spin(Duration::ZERO);
+        // A set has room for more than two.
+        let _ = (wake.add(self.monitor.commands()), wake.add(self.monitor.emergency_stop()));
+        wake
+    }
+
+    fn farewell(&self) -> String {
+        match self.shared.reason() {
+            Some(Reason::Node { name, error }) => format!("because of {name}: {error}"),
+            Some(Reason::Signal(signal)) => format!("by signal {signal}"),
+            Some(Reason::Over) => "its time is over".to_owned(),
+            Some(Reason::Asked) | None => "as it was asked to".to_owned(),
+        }
+    }
+
+    fn record(&self, kind: u8, node: &str, value_ns: u64, text: &str) {
+        let event = NodeEvent::new(kind, node, Clock::kernel().now_ns());
+        self.recorder.record(event.lasting(value_ns).saying(text));
+    }
+
+    /// Looks whether ticks end.
+    fn watch(&mut self, now_ns: u64) {
+        for index in 0..self.nodes.len() {
+            let Some(news) = self.nodes[index].look(now_ns) else { continue };
+            let name = self.nodes[index].name().to_owned();
+            match news {
+                News::Stuck { busy_ns, place } => {
+                    self.record(NodeEvent::STUCK, &name, busy_ns, &place);
+                    self.make_safe(index, &name);
+                }
+                News::Recovered { busy_ns } => {
+                    self.record(NodeEvent::RECOVERED, &name, busy_ns, "");
+                }
+                News::Hopeless { busy_ns, place } => {
+                    let busy = Duration::from_nanos(busy_ns);
+                    let place = if place.is_empty() { place } else { format!(", {place}") };
+                    let error = format!("a tick has lasted {busy:?} and does not end{place}");
+                    self.shared.stop(Reason::Node { name, error });
+                }
+            }
+        }
+    }
+
+    /// Does what was given to be done for a node that hangs.
+    fn make_safe(&mut self, index: usize, name: &str) {
+        let Some(enter) = &mut self.nodes[index].safe_state else { return };
+        let outcome = catch_unwind(AssertUnwindSafe(enter));
+        match outcome {
+            Ok(()) => self.record(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
+            Err(_) => self.record(NodeEvent::PANICKED, name, 0, "in its safe_state()"),
+        }
+    }
+
+    fn hear_emergency(&mut self, now_ns: u64) {
+        // WHY the last one only: what counts is whether it is engaged now.
+        let Some(stop) = self.monitor.emergency_stop().latest() else { return };
+        let is_engaged = stop.is_engaged();
+        if std::mem::replace(&mut self.is_emergency, is_engaged) == is_engaged {
+            return;
+        }
+        for seat in self.shared.seats().iter() {
+            seat.orders.want(|wanted| wanted.is_emergency = is_engaged);
+        }
+        let EmergencyStop { source, reason, .. } = stop;
+        let kind = if is_engaged { NodeEvent::EMERGENCY_STOP } else { NodeEvent::EMERGENCY_OVER };
+        self.record(kind, "", 0, &format!("by {source}: {reason}"));
+        self.show(now_ns);
+    }
+
+    fn hear_commands(&mut self, now_ns: u64) {
+        let mut has_heard = false;
+        for _ in 0..BURST {
+            let Some(command) = self.monitor.commands().recv() else { break };
+            has_heard = true;
+            if let Err(error) = self.obey(&command) {
+                self.record(
+                    NodeEvent::COMMAND,
+                    command.node.as_str(),
+                    0,
+                    &format!("{command}: {error}"),
+                );
+            }
+        }
+        if has_heard {
+            self.show(now_ns);
+        }
+    }
+
+    fn obey(&self, command: &NodeCommand) -> Result<(), String> {
+        let order = |act: &dyn Fn(&str) -> Result<(), OrderError>| {
+            let nodes = match command.node.as_str() {
+                "" => self.handle.nodes(),
+                node => vec![node.to_owned()],
+            };
+            let outcomes: Vec<_> = nodes.iter().map(|node| act(node)).collect();
+            outcomes.into_iter().collect::<Result<(), _>>().map_err(|error| error.to_string())
+        };
+        match command.kind {
+            NodeCommand::PAUSE => order(&|node| self.handle.pause(node)),
+            NodeCommand::RESUME => order(&|node| self.handle.resume(node)),
+            NodeCommand::STOP => order(&|node| self.handle.stop_node(node)),
+            NodeCommand::SET_RATE => {
+                order(&|node| self.handle.set_rate(node, Rate::hz(command.rate_hz)))
+            }
+            NodeCommand::STOP_SCHEDULER => {
+                self.handle.stop();
+                Ok(())
+            }
+            kind => Err(format!("there is no command {kind}")),
+        }
+    }
+
+    /// Passes on what is new in the black box.
+    fn tell_events(&mut self) {
+        let Self { monitor, nodes, tell, .. } = self;
+        for _ in 0..BURST {
+            let Some(event) = monitor.events().recv() else { break };
+            let node = nodes.iter_mut().find(|node| event.node == *node.name());
+            node.into_iter().for_each(|node| node.hear(&event));
+            if catch_unwind(AssertUnwindSafe(|| tell(&event))).is_err() {
+                // It is not asked again: the panic has said why.
+                *tell = Box::new(|_| {});
+            }
+        }
+    }
+
+    /// Shows all nodes to whoever looks.
+    fn show(&mut self, now_ns: u64) {
+        let state = match self.shared.reason() {
+            _ if self.shared.has_ended() => SchedulerStatusHeader::STATE_STOPPED,
+            Some(_) => SchedulerStatusHeader::STATE_STOPPING,
+            None if self.is_emergency => SchedulerStatusHeader::STATE_EMERGENCY_STOP,
+            None => SchedulerStatusHeader::STATE_RUNNING,
+        };
+        let nodes = self.nodes.iter().map(Watched::metrics);
+        // WHY ignored: a status that cannot be sent is followed by another.
+        let _ = self.monitor.publish(state, now_ns, nodes);
     }
 }

@@ -6,8 +6,8 @@ use super::{Framed, Header, ViewError};
 use crate::message::{NodeMetrics, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
-    /// The header of a [`SchedulerStatus`]: how a scheduler is. The metrics of its nodes follow, one
-    /// `NodeMetrics` after the other.
+    /// The header of a [`SchedulerStatus`]: how a scheduler is. The metrics of its nodes follow,
+    /// one `NodeMetrics` after the other.
     #[derive(Default)]
     pub struct SchedulerStatusHeader {
         /// When it was so, by CLOCK_REALTIME: nanoseconds.

@@ -1,0 +1,157 @@
+//! One node, as the supervisor sees it: whether its tick ends, and what others are shown of it.
+
+use std::sync::Arc;
+
+use super::checkpoints::Place;
+use super::plan::Class;
+use super::policy::nanos;
+use super::pulse::{Health, Pulse};
+use super::rate::Rate;
+use super::runner::Runner;
+use super::supervisor::SafeState;
+use crate::message::{DiagnosticStatus, NodeEvent, NodeMetrics, Text};
+
+/// Without a watchdog of its own a tick may last so many times its budget.
+const BUDGETS: u64 = 2;
+/// How long a tick may last that has neither budget nor watchdog.
+const ENDLESS_NS: u64 = u64::MAX;
+/// A node that hangs so many times longer than it may ends the run, but not before a second is over:
+/// a machine that is busy with other things may hold up a fast node for many of its periods.
+const GIVE_UP: u64 = 10;
+const GIVE_UP_NS: u64 = 1_000_000_000;
+
+/// A node that is watched.
+pub(super) struct Watched {
+    name: String,
+    class: Class,
+    rate: Option<Rate>,
+    pulse: Arc<Pulse>,
+    place: Option<Arc<Place>>,
+    limit_ns: u64,
+    /// Ends the run if a tick lasts for so long.
+    last_ns: u64,
+    pub(super) safe_state: Option<SafeState>,
+    stuck_ns: Option<u64>,
+    last_error: Text<128>,
+}
+
+/// What is new about a node.
+pub(super) enum News {
+    /// A tick does not end: it has lasted so long.
+    Stuck { busy_ns: u64, place: String },
+    /// It is over, after so long.
+    Recovered { busy_ns: u64 },
+    /// It still does not end, and that ends everything.
+    Hopeless { busy_ns: u64, place: String },
+}
+
+impl Watched {
+    pub(super) fn new(runner: &Runner, safe_state: Option<SafeState>) -> Self {
+        let plan = runner.plan();
+        let by_budget = plan.budget.map(|budget| nanos(budget).saturating_mul(BUDGETS));
+        let limit_ns = plan.watchdog.map(nanos).or(by_budget).unwrap_or(ENDLESS_NS);
+        Self {
+            name: plan.name.clone(),
+            class: plan.class,
+            rate: plan.rate,
+            pulse: Arc::clone(runner.pulse()),
+            place: runner.place(),
+            limit_ns,
+            last_ns: match plan.class {
+                Class::RealTime | Class::Event => limit_ns.saturating_mul(GIVE_UP).max(GIVE_UP_NS),
+                _ => ENDLESS_NS,
+            },
+            safe_state,
+            stuck_ns: None,
+            last_error: Text::default(),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How long one of its ticks may last.
+    pub(super) const fn limit_ns(&self) -> u64 {
+        self.limit_ns
+    }
+
+    /// Looks once; says what is new.
+    pub(super) fn look(&mut self, now_ns: u64) -> Option<News> {
+        let busy_ns = self.pulse.busy_for(now_ns).map_or(0, nanos);
+        let was_stuck_ns = self.stuck_ns;
+        self.stuck_ns = (busy_ns > self.limit_ns).then_some(busy_ns);
+        match (was_stuck_ns, self.stuck_ns) {
+            (None, Some(busy_ns)) => Some(News::Stuck { busy_ns, place: self.whereabouts() }),
+            (Some(_), Some(busy_ns)) if busy_ns > self.last_ns => {
+                self.last_ns = ENDLESS_NS;
+                Some(News::Hopeless { busy_ns, place: self.whereabouts() })
+            }
+            (Some(busy_ns), None) => Some(News::Recovered { busy_ns }),
+            _ => None,
+        }
+    }
+
+    /// Where it is in its tick, if that is known.
+    fn whereabouts(&self) -> String {
+        self.place.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Notes what an event says of it.
+    pub(super) fn hear(&mut self, event: &NodeEvent) {
+        match event.kind {
+            NodeEvent::FAILED | NodeEvent::PANICKED | NodeEvent::CHECKPOINT => {
+                self.last_error = event.text;
+            }
+            NodeEvent::RATE_CHANGED => {
+                self.rate = Some(Rate::every(std::time::Duration::from_nanos(event.value_ns)));
+            }
+            _ => {}
+        }
+    }
+
+    /// All that is known of it.
+    pub(super) fn metrics(&self) -> NodeMetrics {
+        let figures = self.pulse.figures();
+        let state = match figures.health {
+            _ if self.stuck_ns.is_some() => NodeMetrics::STATE_STUCK,
+            Health::Active => NodeMetrics::STATE_ACTIVE,
+            Health::Paused => NodeMetrics::STATE_PAUSED,
+            Health::Resting => NodeMetrics::STATE_RESTING,
+            Health::Safe => NodeMetrics::STATE_SAFE,
+            Health::Stopped => NodeMetrics::STATE_STOPPED,
+        };
+        let level = match state {
+            NodeMetrics::STATE_STUCK | NodeMetrics::STATE_SAFE => DiagnosticStatus::ERROR,
+            NodeMetrics::STATE_RESTING => DiagnosticStatus::WARN,
+            _ => DiagnosticStatus::OK,
+        };
+        NodeMetrics {
+            last_error: self.last_error,
+            ticks: figures.ticks,
+            period_ns: self.rate.map_or(0, |rate| nanos(rate.period())),
+            last_ns: nanos(figures.last),
+            max_ns: nanos(figures.max),
+            misses: figures.misses,
+            passed_over: figures.passed_over,
+            failures: figures.failures,
+            panics: figures.panics,
+            durations: *figures.durations.buckets(),
+            lateness: *figures.lateness.buckets(),
+            node_class: class_number(self.class),
+            state,
+            level,
+            ..NodeMetrics::new(&self.name)
+        }
+    }
+}
+
+const fn class_number(class: Class) -> u8 {
+    match class {
+        Class::RealTime => NodeMetrics::CLASS_REAL_TIME,
+        Class::Compute => NodeMetrics::CLASS_COMPUTE,
+        Class::Event => NodeMetrics::CLASS_EVENT,
+        Class::AsyncIo => NodeMetrics::CLASS_ASYNC_IO,
+        Class::BestEffort => NodeMetrics::CLASS_BEST_EFFORT,
+    }
+}
