@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use horus_core::prelude::*;
-use horus_core::scheduler::{Input, Miss, NodeBuilder, Reason, Report};
+use horus_core::scheduler::{FailurePolicy, Input, Miss, NodeBuilder, Reason, Report};
 use private::Private;
 
 const TIMEOUT: Duration = Duration::from_millis(35);
@@ -139,4 +139,40 @@ fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
     let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
     assert!(name == "driver" && error.starts_with("nothing on 'cmd_vel' for "), "{error}");
     assert_eq!(report.nodes[0].figures.ticks, 0);
+}
+
+#[test]
+fn patience_begins_with_the_node_and_anew_after_a_restart() {
+    let (private, ages) = (Private::new(), Arc::new(Mutex::new(Vec::new())));
+    let restart = FailurePolicy::Restart { max: 1, backoff: TIMEOUT * 3 };
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(private.namespace());
+    let builder = scheduler.node("looking").rate(100.hz()).on_miss(Miss::Stop);
+    let mut builder = builder.failure_policy(restart);
+    let input: Input<CmdVel> = builder.subscribe_with_timeout("input", TIMEOUT).unwrap();
+    let noted = Arc::clone(&ages);
+    let node = move |context: &mut Context<'_>| -> NodeResult {
+        noted.lock().unwrap().push(input.age().as_millis());
+        if context.tick() == 2 { Err("on purpose".into()) } else { Ok(()) }
+    };
+    builder.build(node).unwrap();
+    let report = scheduler.simulate(Duration::from_secs(1), 1, 0);
+    assert!(matches!(report.reason, Reason::Node { .. }), "{report:?}");
+    assert_eq!(*ages.lock().unwrap(), [0, 10, 20, 0, 10, 20, 30, 40]);
+
+    // By the clock that nodes have when they run for good.
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(private.namespace());
+    // What else would be a miss on a slow machine is none.
+    let mut builder = scheduler.node("looking").rate(100.hz()).on_miss(Miss::Warn);
+    let endless = Duration::from_secs(600);
+    let input: Input<CmdVel> = builder.subscribe_with_timeout("input", endless).unwrap();
+    let node = move |context: &mut Context<'_>| {
+        assert!(!input.is_stale());
+        if context.tick() == 2 {
+            context.stop();
+        }
+    };
+    builder.watchdog(endless).build(node).unwrap();
+    assert_eq!(scheduler.run().reason, Reason::Asked);
 }

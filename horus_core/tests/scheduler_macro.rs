@@ -44,7 +44,8 @@ node! {
         if imu.angular_velocity[2] == 5.0 {
             return Err("on purpose".into());
         }
-        self.motors.send(CmdVel::new(self.errors.len() as f32, -self.gain * imu.angular_velocity[2] as f32))?;
+        let (errors, turn) = (self.errors.len() as f32, imu.angular_velocity[2] as f32);
+        self.motors.send(CmdVel::new(errors, -self.gain * turn))?;
         Ok(())
     }
 

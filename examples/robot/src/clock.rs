@@ -1,6 +1,5 @@
 //! Time: periods that do not drift, and a watch on the clock that dates the messages.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_core::message::timestamp_now_ns;
@@ -17,12 +16,6 @@ impl Ticker {
     /// The first deadline is one `period` from now.
     pub(crate) fn every(period: Duration) -> Self {
         Self { period, deadline: Instant::now() + period }
-    }
-
-    /// Blocks until the next deadline.
-    pub(crate) fn wait(&mut self) {
-        thread::sleep(self.deadline.saturating_duration_since(Instant::now()));
-        self.deadline = following(self.deadline, Instant::now(), self.period);
     }
 
     /// True once for each deadline, without blocking.

@@ -1,17 +1,13 @@
 //! The IMU: 1000 samples a second of a robot that turns to and fro.
 
-use std::time::Duration;
-
 use horus_core::message::timestamp_now_ns;
 use horus_core::prelude::*;
 
 use crate::check;
-use crate::clock::Ticker;
-use crate::leash::Leash;
 use crate::report::Report;
+use crate::turns;
 
 pub(crate) const TOPIC: &str = "imu";
-const PERIOD: Duration = Duration::from_millis(1);
 
 const GRAVITY_M_S2: f64 = 9.81;
 const YAW_RATE_MAX_RAD_S: f64 = 0.3;
@@ -20,20 +16,23 @@ const YAW_PERIOD_TICKS: f64 = 2000.0;
 const NOISE_RAD2_S2: f64 = 1e-6;
 const NOISE_M2_S4: f64 = 1e-4;
 
-pub(crate) fn run() -> crate::Result<()> {
-    let mut publisher = Publisher::<Imu>::new(TOPIC)?;
-    let leash = Leash::hold();
-    Report::Ready { sequence: publisher.sequence() }.send();
-
-    let mut ticker = Ticker::every(PERIOD);
-    let mut sent = 0;
-    while !leash.is_cut() {
-        ticker.wait();
-        publisher.send(sample(sent))?;
-        sent += 1;
+horus_core::node! {
+    struct Unit {
+        publish samples: Imu = TOPIC,
     }
-    Report::Published { topic: TOPIC.into(), sent }.send();
-    Ok(())
+
+    fn tick(&mut self, context) -> horus_core::Result<()> {
+        Ok(self.samples.send(sample(context.tick()))?)
+    }
+
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Report::Ready { sequence: self.samples.sequence() }.send();
+        Ok(())
+    }
+}
+
+pub(crate) fn run() -> crate::Result<()> {
+    turns::take("imu", TOPIC, 1.khz(), Unit::build)
 }
 
 /// What the IMU measures `tick` periods after its start.

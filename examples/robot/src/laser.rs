@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use horus_core::message::{LASER_RANGES_MAX, timestamp_now_ns};
 use horus_core::prelude::*;
+use horus_core::scheduler::Rate;
 
 use crate::check;
-use crate::clock::Ticker;
-use crate::leash::Leash;
 use crate::report::Report;
+use crate::turns;
 
 pub(crate) const TOPIC: &str = "scan";
 const PERIOD: Duration = Duration::from_millis(25);
@@ -20,20 +20,23 @@ const WALKER_M: (f32, f32) = (0.5, 2.5);
 const WALKER_RAYS: usize = 10;
 const WALKER_PERIOD_TICKS: f32 = 160.0;
 
-pub(crate) fn run() -> crate::Result<()> {
-    let mut publisher = Publisher::<LaserScan>::new(TOPIC)?;
-    let leash = Leash::hold();
-    Report::Ready { sequence: publisher.sequence() }.send();
-
-    let mut ticker = Ticker::every(PERIOD);
-    let mut sent = 0;
-    while !leash.is_cut() {
-        ticker.wait();
-        publisher.send(scan(sent))?;
-        sent += 1;
+horus_core::node! {
+    struct Scanner {
+        publish scans: LaserScan = TOPIC,
     }
-    Report::Published { topic: TOPIC.into(), sent }.send();
-    Ok(())
+
+    fn tick(&mut self, context) -> horus_core::Result<()> {
+        Ok(self.scans.send(scan(context.tick()))?)
+    }
+
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Report::Ready { sequence: self.scans.sequence() }.send();
+        Ok(())
+    }
+}
+
+pub(crate) fn run() -> crate::Result<()> {
+    turns::take("laser", TOPIC, Rate::every(PERIOD), Scanner::build)
 }
 
 /// What the scanner sees `tick` periods after its start.

@@ -11,9 +11,15 @@ pub(crate) struct Leash(JoinHandle<()>);
 impl Leash {
     /// Begins to read standard input, in a thread that ends with the process.
     pub(crate) fn hold() -> Self {
+        Self::hold_until(|| ())
+    }
+
+    /// [`Self::hold`], and calls `cut` when the node has to end.
+    pub(crate) fn hold_until(cut: impl FnOnce() + Send + 'static) -> Self {
         Self(thread::spawn(|| {
             // An input that cannot be read is as good as closed.
             let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            cut();
         }))
     }
 

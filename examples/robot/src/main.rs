@@ -23,6 +23,7 @@ mod monitor;
 mod options;
 mod private;
 mod report;
+mod turns;
 mod watch;
 
 use std::process::ExitCode;

@@ -94,8 +94,8 @@ impl<'a> NodeBuilder<'a> {
         Ok(subscriber)
     }
 
-    /// A subscriber for the node, as [`Self::subscriber`], that must not stay silent for longer than
-    /// `timeout`, from the node's start on.
+    /// A subscriber for the node, as [`Self::subscriber`], that must not stay silent for longer
+    /// than `timeout`, from the node's start on.
     ///
     /// A tick that has not had a message for longer counts as a miss, however quick it was:
     /// [`Self::on_miss`] says what follows. [`Input::fresh`] is what the node uses, so that it does

@@ -42,7 +42,8 @@ pub struct GraphNode {
 /// driver.build(move |_: &mut Context<'_>| drop(commands.latest()))?;
 /// let mut control = scheduler.node("control");
 /// let mut motors = control.publisher::<CmdVel>("cmd_vel")?;
-/// control.build(move |_: &mut Context<'_>| motors.send(CmdVel::new(0.5, 0.0)).map_err(Error::from))?;
+/// let halt = CmdVel::default();
+/// control.build(move |_: &mut Context<'_>| motors.send(halt).map_err(Error::from))?;
 ///
 /// let graph = scheduler.graph();
 /// assert_eq!((graph.rank("control"), graph.rank("driver")), (Some(0), Some(1)));

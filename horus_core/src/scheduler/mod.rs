@@ -284,8 +284,9 @@ impl Scheduler {
     /// A clock that only moves from one due time to the next is what nodes see, also in the
     /// timestamps that they make (counted from `epoch_ns`). Who comes first at one time depends on
     /// order, on who reads what others write, and on name; random numbers depend on `seed` and
-    /// name: the same nodes with the same inputs do the same, however they were added. Nodes on topics run when a node before them at that
-    /// time has sent something. Nothing is late, and nothing is watched.
+    /// name: the same nodes with the same inputs do the same, however they were added. Nodes on
+    /// topics run when a node before them at that time has sent something, and their silence is
+    /// not watched. Nothing is late.
     pub fn simulate(mut self, time: Duration, seed: u64, epoch_ns: u64) -> Report {
         self.entries.sort_by(|a, b| a.runner.plan().name.cmp(&b.runner.plan().name));
         self.sort();

@@ -38,16 +38,16 @@
 ///
 /// Each field begins with what it is:
 ///
-/// | field | type in the struct | made by |
-/// |---|---|---|
-/// | `subscribe name: T = topic` | `Subscriber<T>` | [`NodeBuilder::subscriber`] |
-/// | `wake name: T = topic` | `Subscriber<T>`, whose messages wake the node | that and [`NodeBuilder::on`] |
-/// | `input name: T = (topic, timeout)` | [`Input<T>`], which knows its age | [`NodeBuilder::subscribe_with_timeout`] |
-/// | `publish name: T = topic` | `Publisher<T>` | [`NodeBuilder::publisher`] |
-/// | `state name: T = value` | `T` | the value |
+/// * `subscribe name: T = topic`: a `Subscriber<T>`, by [`NodeBuilder::subscriber`];
+/// * `wake name: T = topic`: one whose messages wake the node, as by [`NodeBuilder::on`];
+/// * `input name: T = (topic, timeout)`: an [`Input<T>`], which knows its age, by
+///   [`NodeBuilder::subscribe_with_timeout`];
+/// * `publish name: T = topic`: a `Publisher<T>`, by [`NodeBuilder::publisher`];
+/// * `state name: T = value`: a `T`, which begins as this value.
 ///
-/// `tick` comes first. Its `context` (any name, or none) is a `&mut Context`, and it returns nothing
-/// or a result. The other functions, if there are any, are those of [`Node`], as they stand there.
+/// `tick` comes first. Its `context` (any name, or none) is a `&mut Context`, and it returns
+/// nothing or a result. The other functions, if there are any, are those of [`Node`], as they stand
+/// there.
 ///
 /// What is left is a plain struct with a plain `impl Node`, and `build(builder)`, which makes the
 /// ends, so that the scheduler knows them, and adds the node; it returns a

@@ -1,0 +1,32 @@
+//! Turns: the scheduler of a process whose one node sends a message in each tick.
+
+use std::time::Duration;
+
+use horus_core::prelude::*;
+use horus_core::scheduler::{NodeBuilder, Rate, Reason};
+
+use crate::leash::Leash;
+use crate::report::Report;
+
+/// How long a tick may last: longer than any does, since what delays one here is the machine.
+const TICK_MAX: Duration = Duration::from_secs(1);
+
+/// Runs a node at this rate until the leash is cut; then says what it sent on `topic`.
+pub(crate) fn take(
+    name: &str,
+    topic: &str,
+    rate: Rate,
+    build: impl FnOnce(NodeBuilder<'_>) -> horus_core::Result<()>,
+) -> crate::Result<()> {
+    let mut scheduler = Scheduler::new();
+    build(scheduler.node(name).rate(rate).watchdog(TICK_MAX))?;
+    let stopper = scheduler.stopper();
+    let _leash = Leash::hold_until(move || stopper.stop());
+    let report = scheduler.run();
+    let sent = report.nodes.iter().map(|node| node.figures.ticks).sum();
+    Report::Published { topic: topic.into(), sent }.send();
+    match report.reason {
+        Reason::Node { error, .. } => Err(error.into()),
+        _ => Ok(()),
+    }
+}
