@@ -3,6 +3,12 @@
 use std::time::Duration;
 
 use super::Scheduler;
+#[cfg(feature = "async-io")]
+use super::context::Context;
+#[cfg(feature = "async-io")]
+use super::executor::async_io::Waiting;
+#[cfg(feature = "async-io")]
+use super::node::IntoNodeResult;
 use super::node::Node;
 use super::plan::{PlanError, Wish};
 use super::policy::{FailurePolicy, Miss};
@@ -113,6 +119,55 @@ impl<'a> NodeBuilder<'a> {
     pub fn core(mut self, core: usize) -> Self {
         self.wish.core = Some(core);
         self
+    }
+
+    /// Waits for files or networks: runs as a task of tokio, on one thread with all such nodes, at
+    /// its rate, or 100 times a second. Due times are kept to a millisecond.
+    ///
+    /// The node's ticks should wait by `await`: then those of other nodes go on meanwhile. Such a
+    /// node is made by [`Self::build_async`], which says this by itself.
+    #[cfg(feature = "async-io")]
+    pub fn async_io(mut self) -> Self {
+        self.wish.is_async_io = true;
+        self
+    }
+
+    /// Adds an asynchronous closure as a node. Its ticks overlap with those of other such nodes
+    /// while they wait, never with its own. A tick that waits is not stuck, however long; budget
+    /// and deadline count from when it was due. When everything stops, ticks under way have most
+    /// of a second, and are dropped then.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use horus_core::scheduler::{Context, Hertz, NodeResult, Scheduler};
+    ///
+    /// let mut scheduler = Scheduler::new();
+    /// let upload = async |context: &mut Context<'_>| -> NodeResult {
+    ///     tokio::time::sleep(Duration::from_millis(1)).await;
+    ///     context.stop();
+    ///     Ok(())
+    /// };
+    /// scheduler.node("upload").rate(10.hz()).build_async(upload)?;
+    /// assert_eq!(scheduler.run().nodes[0].figures.ticks, 1);
+    /// # Ok::<(), horus_core::scheduler::PlanError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::build`].
+    #[cfg(feature = "async-io")]
+    pub fn build_async<R, F>(self, tick: F) -> Result<(), PlanError>
+    where
+        R: IntoNodeResult,
+        F: AsyncFnMut(&mut Context<'_>) -> R + Send + 'static,
+    {
+        let Self { scheduler, wish, safe_state, wake } = self.async_io();
+        scheduler.admit(Box::new(Waiting), wish, safe_state, wake)?;
+        if let Some(entry) = scheduler.entries.last_mut() {
+            entry.tick = Some(Box::new(tick));
+        }
+        Ok(())
     }
 
     /// Adds `node`, a [`Node`] or a closure.

@@ -52,7 +52,11 @@ pub use shared::Reason;
 pub use supervisor::Event;
 pub use timeline::Timeline;
 
+#[cfg(feature = "async-io")]
+use async_io::{AsyncIo, Task};
 use compute::{Job, Pool};
+#[cfg(feature = "async-io")]
+use executor::async_io;
 use executor::{best_effort, compute, event, real_time, simulated};
 use plan::Wish;
 use pulse::Pulse;
@@ -82,6 +86,9 @@ struct Entry {
     runner: Runner,
     safe_state: Option<SafeState>,
     wake: WaitSet,
+    /// What an asynchronous node does in a tick.
+    #[cfg(feature = "async-io")]
+    tick: Option<Box<dyn async_io::AsyncTick>>,
 }
 
 /// How long a node may go on with its last tick when everything stops.
@@ -162,7 +169,13 @@ impl Scheduler {
         }
         let plan = wish.whole(self.cores)?;
         let runner = Runner::new(node, plan, Arc::new(Pulse::default()));
-        self.entries.push(Entry { runner, safe_state, wake });
+        self.entries.push(Entry {
+            runner,
+            safe_state,
+            wake,
+            #[cfg(feature = "async-io")]
+            tick: None,
+        });
         Ok(())
     }
 
@@ -234,7 +247,12 @@ impl Scheduler {
         let end_ns = begin_ns.saturating_add(policy::nanos(time));
         let mut watched = Vec::new();
         let (mut threads, mut main, mut jobs) = (Vec::new(), Vec::new(), Vec::new());
-        for Entry { runner, safe_state, wake } in entries {
+        #[cfg(feature = "async-io")]
+        let mut tasks = Vec::new();
+        for entry in entries {
+            #[cfg(feature = "async-io")]
+            let tick = entry.tick;
+            let Entry { runner, safe_state, wake, .. } = entry;
             watched.push(Watched::new(runner.plan(), runner.pulse(), safe_state));
             let (class, rate) = (runner.plan().class, runner.plan().rate);
             let (clock, shared) = (clock.clone(), &shared);
@@ -248,13 +266,25 @@ impl Scheduler {
                     let timeline = Timeline::new(begin_ns, rate.unwrap_or(main_rate));
                     jobs.push(Job::new(runner, timeline));
                 }
+                #[cfg(feature = "async-io")]
+                (Class::AsyncIo, rate) => {
+                    let timeline = Timeline::new(begin_ns, rate.unwrap_or(main_rate));
+                    tasks.push(Task { runner, tick, timeline });
+                }
                 _ => main.push(runner),
             }
         }
-        let seats: Vec<_> = jobs.iter().map(Job::seat).collect();
+        #[cfg_attr(not(feature = "async-io"), expect(unused_mut, reason = "tasks have seats too"))]
+        let mut seats: Vec<_> = jobs.iter().map(Job::seat).collect();
         let workers = compute::threads(self.compute_threads, cores, jobs.len());
         let pool = Pool::start(workers, &mut jobs, &clock, &shared);
         let pool = pool.expect("the system has no room for a thread");
+        #[cfg(feature = "async-io")]
+        seats.extend(tasks.iter().map(Task::seat));
+        #[cfg(feature = "async-io")]
+        let async_io = (!tasks.is_empty()).then(|| {
+            AsyncIo::start(&mut tasks, &shared).expect("the system has no room for a thread")
+        });
         let watching = Arc::clone(&shared);
         let supervisor = spawn("supervisor", move || {
             supervisor::watch(watched, &watching, &mut on_event);
@@ -266,11 +296,18 @@ impl Scheduler {
         // In reverse order: those who use others go before them.
         let mut runners: Vec<_> =
             threads.into_iter().filter_map(|thread| thread.end(deadline, &mut nodes)).collect();
-        let (computed, left_behind) = pool.finish(deadline);
-        nodes.extend(computed.iter().map(|runner| (runner.plan().order, node_report(runner))));
+        let ended = [
+            Some(pool.finish(deadline)),
+            #[cfg(feature = "async-io")]
+            async_io.map(|async_io| async_io.finish(deadline)),
+        ];
+        let (ended, left_behind): (Vec<_>, Vec<_>) = ended.into_iter().flatten().unzip();
+        let (ended, left_behind) = (ended.into_iter().flatten(), left_behind.concat());
+        let ended: Vec<_> = ended.collect();
+        nodes.extend(ended.iter().map(|runner| (runner.plan().order, node_report(runner))));
         let gone = seats.into_iter().filter(|seat| left_behind.contains(&seat.name));
         nodes.extend(gone.map(|seat| (seat.order, seat.left_behind())));
-        runners.extend(computed);
+        runners.extend(ended);
         runners.append(&mut main);
         runners.sort_by_key(|runner| runner.plan().order);
         runners.iter_mut().rev().for_each(Runner::stop);

@@ -105,12 +105,36 @@ impl Runner {
     /// which is when the next node's turn begins, and what follows.
     #[inline]
     pub(super) fn turn(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> (u64, After) {
+        if let Some(after) = self.open(clock, due_ns, begin_ns) {
+            return (begin_ns, after);
+        }
+        let (node, mut context) = self.parts(clock, due_ns, begin_ns);
+        // WHY unwind safe: a node that panicked is only ticked again if its policy says so.
+        let outcome = catch_unwind(AssertUnwindSafe(|| node.tick(&mut context)));
+        let stop = context.stop;
+        self.close(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
+    }
+
+    /// The first part of a turn: what follows if the node does not tick.
+    #[inline(always)]
+    pub(super) fn open(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> Option<After> {
         if self.state != State::Active && !self.wake(clock, begin_ns) {
-            return (begin_ns, self.after_waking());
+            return Some(self.after_waking());
         }
         self.pulse.begin(due_ns, begin_ns);
+        None
+    }
+
+    /// What ticks, and what it is told.
+    #[inline(always)]
+    pub(super) fn parts<'a>(
+        &'a mut self,
+        clock: &'a Clock,
+        due_ns: u64,
+        begin_ns: u64,
+    ) -> (&'a mut dyn Node, Context<'a>) {
         let Self { node, random, tick, budget_ns, period_ns, .. } = self;
-        let mut context = Context {
+        let context = Context {
             clock,
             tick: *tick,
             due_ns,
@@ -120,10 +144,17 @@ impl Runner {
             stop: false,
             random,
         };
-        // WHY unwind safe: a node that panicked is only ticked again if its policy says so.
-        let outcome = catch_unwind(AssertUnwindSafe(|| node.tick(&mut context)));
-        let stop = context.stop;
-        let end_ns = clock.now_ns();
+        (&mut **node, context)
+    }
+
+    /// The last part of a turn: what the tick came to. Returns as [`Self::turn`].
+    #[inline(always)]
+    pub(super) fn close(
+        &mut self,
+        outcome: std::thread::Result<NodeResult>,
+        stop: bool,
+        (due_ns, begin_ns, end_ns): (u64, u64, u64),
+    ) -> (u64, After) {
         self.pulse.end(begin_ns, end_ns);
         self.tick += 1;
         let is_late = end_ns.saturating_sub(due_ns) > self.deadline_ns
