@@ -65,6 +65,14 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
+    /// A node on topics ticks so often at most, from begin to begin: the messages of a burst wait
+    /// for one tick, which receives them all, or as many as it likes. What waits takes room in the
+    /// topic, and an unreliable topic drops what is overrun.
+    pub fn at_most(mut self, rate: Rate) -> Self {
+        self.wish.at_most = Some(rate);
+        self
+    }
+
     /// Takes long, and may be late: runs on one of the threads that such nodes share, at its rate,
     /// or 100 times a second. See [`Scheduler::compute_threads`].
     pub fn compute(mut self) -> Self {
