@@ -20,6 +20,8 @@ demo: tools ## runs the robot of examples/robot: five processes, one of which is
 
 test: test-tools ## runs all tests
 	$(CARGO) test --workspace --locked
+	$(CARGO) test -p horus_core --features async-io --locked --test scheduler_async_io
+	$(CARGO) test -p horus_core --features async-io --locked --doc build_async
 
 torture: test-tools ## runs the long versions of all tests, then sanitizers; records what was reached
 	CARGO="$(CARGO)" .ci/torture "$(RECORD)"
@@ -27,7 +29,9 @@ torture: test-tools ## runs the long versions of all tests, then sanitizers; rec
 lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny, dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p horus_core --all-targets --features async-io --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc -p horus_core --no-deps --features async-io --locked
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
 	else echo "SKIP cargo deny: not installed (cargo install --locked cargo-deny)"; fi
 

@@ -174,5 +174,5 @@ fn patience_begins_with_the_node_and_anew_after_a_restart() {
         }
     };
     builder.watchdog(endless).build(node).unwrap();
-    assert_eq!(scheduler.run().reason, Reason::Asked);
+    assert_eq!(scheduler.run().unwrap().reason, Reason::Asked);
 }

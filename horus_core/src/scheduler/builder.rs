@@ -4,7 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Scheduler;
+#[cfg(feature = "async-io")]
+use super::context::Context;
+#[cfg(feature = "async-io")]
+use super::executor::async_io::AsyncNode;
 use super::input::{Input, InputWatch};
+#[cfg(feature = "async-io")]
+use super::node::IntoNodeResult;
 use super::node::Node;
 use super::plan::{PlanError, Wish};
 use super::policy::{FailurePolicy, Miss};
@@ -136,6 +142,14 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
+    /// A node on topics ticks so often at most, from begin to begin: the messages of a burst wait
+    /// for one tick, which receives them all, or as many as it likes. What waits takes room in the
+    /// topic, and an unreliable topic drops what is overrun.
+    pub fn at_most(mut self, rate: Rate) -> Self {
+        self.wish.at_most = Some(rate);
+        self
+    }
+
     /// Takes long, and may be late: runs on one of the threads that such nodes share, at its rate,
     /// or 100 times a second. See [`Scheduler::compute_threads`].
     pub fn compute(mut self) -> Self {
@@ -217,6 +231,50 @@ impl<'a> NodeBuilder<'a> {
     pub fn chain(mut self, chain: &str) -> Self {
         self.wish.chain = Some(chain.to_owned());
         self
+    }
+
+    /// Waits for files or networks: runs as a task of tokio, on one thread with all such nodes, at
+    /// its rate, or 100 times a second. Due times are kept to a millisecond.
+    ///
+    /// The node's ticks should wait by `await`: then those of other nodes go on meanwhile. Such a
+    /// node is made by [`Self::build_async`], which says this by itself.
+    #[cfg(feature = "async-io")]
+    pub fn async_io(mut self) -> Self {
+        self.wish.is_async_io = true;
+        self
+    }
+
+    /// Adds an asynchronous closure as a node. Its ticks overlap with those of other such nodes
+    /// while they wait, never with its own. A tick that waits is not stuck, however long; budget
+    /// and deadline count from when it was due. When everything stops, ticks under way have most
+    /// of a second, and are dropped then.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use horus_core::scheduler::{Context, Hertz, NodeResult, Scheduler};
+    ///
+    /// let mut scheduler = Scheduler::new();
+    /// let upload = async |context: &mut Context<'_>| -> NodeResult {
+    ///     tokio::time::sleep(Duration::from_millis(1)).await;
+    ///     context.stop();
+    ///     Ok(())
+    /// };
+    /// scheduler.node("upload").rate(10.hz()).build_async(upload)?;
+    /// assert_eq!(scheduler.run()?.nodes[0].figures.ticks, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::build`].
+    #[cfg(feature = "async-io")]
+    pub fn build_async<R, F>(self, tick: F) -> Result<(), PlanError>
+    where
+        R: IntoNodeResult,
+        F: AsyncFnMut(&mut Context<'_>) -> R + Send + 'static,
+    {
+        self.async_io().build(AsyncNode::new(tick))
     }
 
     /// Adds `node`, a [`Node`] or a closure.

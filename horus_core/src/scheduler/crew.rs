@@ -6,6 +6,8 @@ use std::time::Instant;
 use horus_shm::clock::Clock;
 
 use super::Entry;
+#[cfg(feature = "async-io")]
+use super::executor::async_io::{AsyncIo, Task};
 use super::executor::compute::{self, Job, Pool};
 use super::executor::thread::NodeThread;
 use super::executor::{event, real_time};
@@ -24,6 +26,8 @@ pub(super) struct Crew {
     pub(super) main: Vec<Runner>,
     threads: Vec<NodeThread>,
     pool: Option<Pool>,
+    #[cfg(feature = "async-io")]
+    async_io: Option<AsyncIo>,
 }
 
 /// What the threads are started with.
@@ -37,19 +41,33 @@ pub(super) struct Terms {
     pub(super) cores: usize,
 }
 
+impl Terms {
+    /// When a node is due, by its rate or that of the main thread.
+    fn timeline(&self, runner: &Runner) -> Timeline {
+        Timeline::new(self.begin_ns, runner.plan().rate.unwrap_or(self.main_rate))
+    }
+}
+
 impl Crew {
     /// Gives each node to who runs it. If there is no thread for one, it and those that have not
     /// been given out stay with the main thread, which is to end them.
     pub(super) fn start(&mut self, entries: Vec<Entry>, terms: &Terms) -> Result<(), StartError> {
         let mut outcome = Ok(());
         let (mut chains, mut jobs) = (Vec::new(), Vec::new());
+        #[cfg(feature = "async-io")]
+        let mut tasks = Vec::new();
         for Entry { runner, wake, .. } in entries {
             match runner.plan().class {
                 Class::Event if outcome.is_ok() => outcome = self.by_events(runner, wake, terms),
                 Class::RealTime => join_chain(&mut chains, runner),
                 Class::Compute => {
-                    let rate = runner.plan().rate.unwrap_or(terms.main_rate);
-                    jobs.push(Job::new(runner, Timeline::new(terms.begin_ns, rate)));
+                    let timeline = terms.timeline(&runner);
+                    jobs.push(Job::new(runner, timeline));
+                }
+                #[cfg(feature = "async-io")]
+                Class::AsyncIo => {
+                    let timeline = terms.timeline(&runner);
+                    tasks.push(Task { runner, timeline });
                 }
                 _ => self.main.push(runner),
             }
@@ -60,9 +78,14 @@ impl Crew {
                 Err(_) => self.main.append(&mut chain),
             }
         }
-        outcome.and_then(|()| self.by_pool(&mut jobs, terms)).inspect_err(|_| {
-            self.main.extend(jobs.into_iter().map(Job::into_runner));
-        })
+        outcome = outcome.and_then(|()| self.by_pool(&mut jobs, terms));
+        self.main.extend(jobs.into_iter().map(Job::into_runner));
+        #[cfg(feature = "async-io")]
+        {
+            outcome = outcome.and_then(|()| self.by_waiting(&mut tasks, terms));
+            self.main.extend(tasks.into_iter().map(|task| task.runner));
+        }
+        outcome
     }
 
     fn by_events(
@@ -78,8 +101,7 @@ impl Crew {
     }
 
     fn by_time(&mut self, chain: Vec<Runner>, terms: &Terms) -> Result<(), StartError> {
-        let rate = chain[0].plan().rate.unwrap_or(terms.main_rate);
-        let (timeline, mut clock) = (Timeline::new(terms.begin_ns, rate), terms.clock.clone());
+        let (timeline, mut clock) = (terms.timeline(&chain[0]), terms.clock.clone());
         self.begin(chain, terms, move |runners, shared| {
             let spin_ns = real_time::spin_ns(&mut clock, timeline.period_ns());
             // WHY: the first due time has passed meanwhile, and that is nobody's fault.
@@ -96,6 +118,15 @@ impl Crew {
         let pool = Pool::start(threads, jobs, &terms.clock, &terms.shared);
         let no_thread = |cause| StartError::Thread { name: "compute".to_owned(), cause };
         self.pool = Some(pool.map_err(no_thread)?);
+        Ok(())
+    }
+
+    #[cfg(feature = "async-io")]
+    fn by_waiting(&mut self, tasks: &mut Vec<Task>, terms: &Terms) -> Result<(), StartError> {
+        if !tasks.is_empty() {
+            let no_thread = |cause| StartError::Thread { name: "async i/o".to_owned(), cause };
+            self.async_io = Some(AsyncIo::start(tasks, &terms.shared).map_err(no_thread)?);
+        }
         Ok(())
     }
 
@@ -126,11 +157,13 @@ impl Crew {
                 Err(mut members) => left_behind.append(&mut members),
             }
         }
-        if let Some(pool) = self.pool.take() {
-            let (mut ended, mut members) = pool.finish(deadline);
+        let mut gather = |(mut ended, mut others): (Vec<_>, Vec<_>)| {
             runners.append(&mut ended);
-            left_behind.append(&mut members);
-        }
+            left_behind.append(&mut others);
+        };
+        self.pool.take().into_iter().for_each(|pool| gather(pool.finish(deadline)));
+        #[cfg(feature = "async-io")]
+        self.async_io.take().into_iter().for_each(|async_io| gather(async_io.finish(deadline)));
         runners.sort_by_key(Runner::position);
         (runners, left_behind)
     }

@@ -62,6 +62,8 @@ pub(super) struct Wish {
     pub(super) writes: Vec<String>,
     /// Topics that must not stay silent for long.
     pub(super) inputs: Vec<Arc<InputWatch>>,
+    /// How often they wake it at most.
+    pub(super) at_most: Option<Rate>,
     pub(super) is_compute: bool,
     pub(super) is_async_io: bool,
 }
@@ -89,6 +91,7 @@ pub(super) struct Plan {
     pub(super) reads: Vec<String>,
     pub(super) writes: Vec<String>,
     pub(super) inputs: Vec<Arc<InputWatch>>,
+    pub(super) at_most: Option<Rate>,
 }
 
 /// Why nodes cannot be run as they were asked to be. Nothing was started.
@@ -183,8 +186,11 @@ impl Wish {
             return Err(PlanError::Name { node: self.name });
         }
         let class = self.class()?;
-        let rate = self.rate.map(Rate::check).transpose();
-        let rate = rate.map_err(|cause| PlanError::Rate { node: self.name.clone(), cause })?;
+        let checked = |rate: Option<Rate>| {
+            let rate = rate.map(Rate::check).transpose();
+            rate.map_err(|cause| PlanError::Rate { node: self.name.clone(), cause })
+        };
+        let (rate, at_most) = (checked(self.rate)?, checked(self.at_most)?);
         self.check_times(class, rate)?;
         self.check_thread(class, cores)?;
         let period = rate.map(Rate::period);
@@ -210,6 +216,7 @@ impl Wish {
             reads: self.reads,
             writes: self.writes,
             inputs: self.inputs,
+            at_most,
         })
     }
 
@@ -261,6 +268,9 @@ impl Wish {
         if !has_due_time && self.on_miss.is_some() && self.inputs.is_empty() && !is_guarded {
             let advice = "give it a rate, an input with a timeout, or checkpoints";
             return meaningless("a policy for misses", advice);
+        }
+        if class != Class::Event && self.at_most.is_some() {
+            return meaningless("at_most()", "it bounds what topics do; wake it by on(topic)");
         }
         let times = [
             ("a watchdog of", self.watchdog),
@@ -401,7 +411,7 @@ mod tests {
             (Wish { rate, topics: topics.clone(), ..wish("n") }, "by the clock or by messages"),
             (Wish { is_compute: true, is_async_io: true, ..wish("n") }, "must not compute"),
             (Wish { is_compute: true, topics: topics.clone(), ..wish("n") }, "hand work"),
-            (Wish { is_async_io: true, topics, ..wish("n") }, "recv_async"),
+            (Wish { is_async_io: true, topics: topics.clone(), ..wish("n") }, "recv_async"),
             (Wish { rate, budget: ms(11), ..wish("n") }, "due before it is over"),
             (Wish { rate, deadline: ms(11), ..wish("n") }, "due before it is over"),
             (Wish { rate, budget: ms(6), deadline: ms(5), ..wish("n") }, "would be late"),
@@ -416,6 +426,10 @@ mod tests {
             (Wish { chain: Some("c".into()), ..wish("n") }, "give it the rate"),
             (Wish { rate, core: Some(2), ..wish("n") }, "below 2"),
             (Wish { rate: Some(0.hz()), ..wish("n") }, "a rate has to be"),
+            (Wish { at_most: rate, rate, ..wish("n") }, "wake it by on(topic)"),
+            (Wish { at_most: rate, is_compute: true, ..wish("n") }, "wake it by on(topic)"),
+            (Wish { at_most: rate, ..wish("n") }, "wake it by on(topic)"),
+            (Wish { at_most: Some(0.hz()), topics: topics.clone(), ..wish("n") }, "has to be"),
             (wish(""), "no name"),
             (wish("a\nb"), "no name"),
             (wish(&"x".repeat(65)), "no name"),

@@ -89,6 +89,20 @@ impl Pulse {
         add(&self.lateness[bucket(begin_ns.saturating_sub(due_ns))], 1);
     }
 
+    /// The tick goes on after it has waited.
+    #[cfg(feature = "async-io")]
+    pub(super) fn go_on(&self, now_ns: u64) {
+        // Relaxed: as in `begin`.
+        self.began_ns.set(now_ns);
+    }
+
+    /// The tick waits: it is under way, and not busy.
+    #[cfg(feature = "async-io")]
+    pub(super) fn pause(&self) {
+        // Relaxed: as in `begin`.
+        self.began_ns.set(0);
+    }
+
     /// The tick is over.
     #[inline(always)]
     pub(super) fn end(&self, begin_ns: u64, end_ns: u64) {

@@ -208,17 +208,41 @@ impl Runner {
     /// which is when the next node's turn begins, and what follows.
     #[inline]
     pub(super) fn turn(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> (u64, After) {
+        if let Some(after) = self.open(clock, due_ns, begin_ns) {
+            return (begin_ns, after);
+        }
+        let (node, mut context) = self.parts(clock, due_ns, begin_ns);
+        // WHY unwind safe: a node that panicked is only ticked again if its policy says so.
+        let outcome = catch_unwind(AssertUnwindSafe(|| node.tick(&mut context)));
+        let stop = context.stop;
+        self.close(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
+    }
+
+    /// The first part of a turn: what follows if the node does not tick.
+    #[inline(always)]
+    pub(super) fn open(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> Option<After> {
         if (self.orders.attention() || self.state != State::Active)
             && !self.may_tick(clock, begin_ns)
         {
-            return (begin_ns, self.after_no_tick());
+            return Some(self.after_no_tick());
         }
         self.pulse.begin(due_ns, begin_ns);
         if let Some(guards) = &mut self.guards {
             guards.begin(begin_ns);
         }
+        None
+    }
+
+    /// What ticks, and what it is told.
+    #[inline(always)]
+    pub(super) fn parts<'a>(
+        &'a mut self,
+        clock: &'a Clock,
+        due_ns: u64,
+        begin_ns: u64,
+    ) -> (&'a mut dyn Node, Context<'a>) {
         let Self { node, random, tick, pace, guards, .. } = self;
-        let mut context = Context {
+        let context = Context {
             clock,
             tick: *tick,
             due_ns,
@@ -229,10 +253,17 @@ impl Runner {
             checkpoints: guards.as_mut().and_then(|guards| guards.checkpoints.as_mut()),
             random,
         };
-        // WHY unwind safe: a node that panicked is only ticked again if its policy says so.
-        let outcome = catch_unwind(AssertUnwindSafe(|| node.tick(&mut context)));
-        let stop = context.stop;
-        let end_ns = clock.now_ns();
+        (&mut **node, context)
+    }
+
+    /// The last part of a turn: what the tick came to. Returns as [`Self::turn`].
+    #[inline(always)]
+    pub(super) fn close(
+        &mut self,
+        outcome: std::thread::Result<NodeResult>,
+        stop: bool,
+        (due_ns, begin_ns, end_ns): (u64, u64, u64),
+    ) -> (u64, After) {
         self.pulse.end(begin_ns, end_ns);
         self.tick += 1;
         let late_ns = end_ns.saturating_sub(due_ns);

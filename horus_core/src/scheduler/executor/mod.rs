@@ -1,5 +1,7 @@
 //! Who gives nodes their turns, one file a way.
 
+#[cfg(feature = "async-io")]
+pub(super) mod async_io;
 pub(super) mod best_effort;
 pub(super) mod compute;
 pub(super) mod event;

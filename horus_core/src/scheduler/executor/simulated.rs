@@ -6,6 +6,7 @@ use std::time::Duration;
 use horus_shm::clock::Clock;
 
 use crate::message::simulate_time;
+use crate::scheduler::policy::nanos;
 use crate::scheduler::rate::Rate;
 use crate::scheduler::runner::{After, Runner};
 use crate::scheduler::timeline::Timeline;
@@ -19,12 +20,16 @@ pub(in crate::scheduler) struct Simulated {
     pub(in crate::scheduler) runner: Runner,
     pub(in crate::scheduler) wake: WaitSet,
     timeline: Option<Timeline>,
+    /// Of a node on topics: how long it waits from one tick to the next at least.
+    pause_ns: u64,
+    not_before_ns: u64,
 }
 
 impl Simulated {
     pub(in crate::scheduler) fn new(runner: Runner, wake: WaitSet, rate: Option<Rate>) -> Self {
         let timeline = rate.map(|rate| Timeline::new(0, rate));
-        Self { runner, wake, timeline }
+        let pause_ns = runner.plan().at_most.map_or(0, |rate| nanos(rate.period()));
+        Self { runner, wake, timeline, pause_ns, not_before_ns: 0 }
     }
 
     /// The node's turn at this time, if it is due, or has messages. Says whether it had one.
@@ -35,12 +40,20 @@ impl Simulated {
                 true
             }
             Some(_) => false,
+            None if now_ns < self.not_before_ns => false,
             None => self.wake.wait(Duration::ZERO).is_ok_and(|ready| !ready.is_empty()),
         };
         if is_due {
+            self.not_before_ns = now_ns.saturating_add(self.pause_ns);
             *after = worse(*after, self.runner.turn(clock, now_ns, now_ns).1);
         }
         is_due
+    }
+
+    /// When the node may be due next, after `now_ns`.
+    fn next_ns(&self, now_ns: u64) -> Option<u64> {
+        let waits = (self.not_before_ns > now_ns).then_some(self.not_before_ns);
+        self.timeline.map_or(waits, |timeline| Some(timeline.due_ns()))
     }
 }
 
@@ -51,7 +64,7 @@ pub(in crate::scheduler) fn run(nodes: &mut [Simulated], end_ns: u64, epoch_ns: 
     let mut clock = Clock::simulated(0);
     let mut after = After::Continue;
     while after == After::Continue {
-        let due = nodes.iter().filter_map(|node| Some(node.timeline?.due_ns()));
+        let due = nodes.iter().filter_map(|node| node.next_ns(clock.now_ns()));
         let Some(now_ns) = due.min().filter(|now_ns| *now_ns < end_ns) else { break };
         clock.set(now_ns);
         simulate_time(Some(epoch_ns.saturating_add(now_ns)));

@@ -78,6 +78,12 @@ impl Member {
         Self { name: plan.name.clone(), position: runner.position(), class: plan.class, pulse }
     }
 
+    /// Its place in the order of start.
+    #[cfg(feature = "async-io")]
+    pub(in crate::scheduler) const fn position(&self) -> usize {
+        self.position
+    }
+
     /// What is said of a node whose last tick does not end.
     pub(in crate::scheduler) fn left_behind(&self) -> NodeReport {
         NodeReport {

@@ -1,0 +1,248 @@
+//! Nodes that wait for files and networks: tasks, all on one thread.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::task::Poll;
+use std::thread::{JoinHandle, Result as ThreadResult};
+use std::time::{Duration, Instant};
+
+use horus_shm::clock::Clock;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+use tokio::time;
+
+use crate::scheduler::context::Context;
+use crate::scheduler::node::{IntoNodeResult, Node, NodeResult};
+use crate::scheduler::pulse::Pulse;
+use crate::scheduler::report::NodeReport;
+use crate::scheduler::runner::{After, Runner};
+use crate::scheduler::shared::Shared;
+use crate::scheduler::timeline::Timeline;
+
+use super::thread::{Member, join, spawn};
+
+/// A tick under way.
+type Underway<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
+
+/// A tick that may wait. What waits is made, and stays, on the thread of all tasks; so it need not
+/// be `Send`.
+pub(in crate::scheduler) trait AsyncTick: Send {
+    fn begin<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a>;
+}
+
+impl<R, F> AsyncTick for F
+where
+    R: IntoNodeResult,
+    F: AsyncFnMut(&mut Context<'_>) -> R + Send,
+{
+    fn begin<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a> {
+        Box::pin(async move { self(context).await.into_node_result() })
+    }
+}
+
+/// A node whose ticks wait.
+pub(in crate::scheduler) struct AsyncNode(Box<dyn AsyncTick>);
+
+impl AsyncNode {
+    pub(in crate::scheduler) fn new(tick: impl AsyncTick + 'static) -> Self {
+        Self(Box::new(tick))
+    }
+
+    /// The node as one whose ticks wait, if it is one.
+    fn of(node: &mut dyn Node) -> Result<&mut Self, &mut dyn Node> {
+        if !(node as &dyn Any).is::<Self>() {
+            return Err(node);
+        }
+        let node: &mut dyn Any = node;
+        Ok(node.downcast_mut().expect("it was asked what it is"))
+    }
+}
+
+impl Node for AsyncNode {
+    /// Only called where there are no tasks: in simulated time.
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Err("what it waits for does not come in simulated time: leave the node out".into())
+    }
+}
+
+/// Before everything has to be over, what is left to a thread whose ticks were dropped.
+const MARGIN: Duration = Duration::from_millis(200);
+
+/// When ticks under way are dropped; `None` while everything runs.
+type End = Option<time::Instant>;
+
+/// A node, how it ticks, and when.
+#[derive(Debug)]
+pub(in crate::scheduler) struct Task {
+    pub(in crate::scheduler) runner: Runner,
+    pub(in crate::scheduler) timeline: Timeline,
+}
+
+impl Task {
+    /// Gives the node its turns until everything is to stop.
+    async fn run(mut self, shared: Arc<Shared>, mut end: watch::Receiver<End>) -> Runner {
+        // WHY not the counter: a tick may last so long that it would drift.
+        let clock = Clock::kernel();
+        while !shared.is_stopping() {
+            let due_ns = self.timeline.due_ns();
+            let nap = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns()));
+            // Ends early if everything does.
+            if time::timeout(nap, end.wait_for(Option::is_some)).await.is_ok() {
+                break;
+            }
+            let begin_ns = clock.now_ns();
+            if begin_ns < due_ns {
+                continue;
+            }
+            let (end_ns, after) = self.turn(&clock, (due_ns, begin_ns), &mut end).await;
+            shared.tell([&self.runner], after);
+            if let Some(rate) = self.runner.take_new_rate() {
+                self.timeline = self.timeline.at_rate(rate);
+            }
+            let passed = self.timeline.advance(end_ns);
+            if passed > 0 && after == After::Continue {
+                self.runner.pulse().count_passed_over(passed);
+            }
+        }
+        self.runner
+    }
+
+    async fn turn(
+        &mut self,
+        clock: &Clock,
+        (due_ns, begin_ns): (u64, u64),
+        end: &mut watch::Receiver<End>,
+    ) -> (u64, After) {
+        let Self { runner, .. } = self;
+        if let Some(after) = runner.open(clock, due_ns, begin_ns) {
+            return (begin_ns, after);
+        }
+        let pulse = Arc::clone(runner.pulse());
+        let (node, mut context) = runner.parts(clock, due_ns, begin_ns);
+        let outcome = match AsyncNode::of(node) {
+            Ok(node) => drive(node.0.begin(&mut context), &pulse, clock, end).await,
+            // It was made to be one that does not wait, or swapped for one.
+            Err(node) => catch_unwind(AssertUnwindSafe(|| node.tick(&mut context))),
+        };
+        let stop = context.stop;
+        runner.close(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
+    }
+}
+
+/// Polls a tick until it is over or panics, or has to be dropped because everything ends.
+async fn drive(
+    mut tick: Underway<'_>,
+    pulse: &Pulse,
+    clock: &Clock,
+    end: &mut watch::Receiver<End>,
+) -> ThreadResult<NodeResult> {
+    let mut farewell = pin!(farewell(end));
+    let outcome = poll_fn(|task| {
+        // WHY each time: a tick that waits is not stuck, and one that does not give back the
+        // thread is.
+        pulse.go_on(clock.now_ns());
+        let polled = catch_unwind(AssertUnwindSafe(|| tick.as_mut().poll(task)));
+        pulse.pause();
+        match polled {
+            Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
+            Err(panic) => Poll::Ready(Err(panic)),
+            Ok(Poll::Pending) => farewell.as_mut().poll(task).map(|()| {
+                Ok(Err("a tick was still waiting when everything ended: dropped".into()))
+            }),
+        }
+    })
+    .await;
+    // Drops run code of the node's, too.
+    match catch_unwind(AssertUnwindSafe(|| drop(tick))) {
+        Err(panic) if matches!(outcome, Ok(Ok(()))) => Err(panic),
+        _ => outcome,
+    }
+}
+
+/// Waits until ticks are to be dropped.
+async fn farewell(end: &mut watch::Receiver<End>) {
+    let ending = end.wait_for(Option::is_some).await;
+    let drop_at = ending.ok().and_then(|end| *end);
+    if let Some(drop_at) = drop_at {
+        time::sleep_until(drop_at).await;
+    }
+}
+
+/// The thread of the tasks. Ticks of different nodes overlap while they wait.
+#[derive(Debug)]
+pub(in crate::scheduler) struct AsyncIo {
+    thread: JoinHandle<()>,
+    end: watch::Sender<End>,
+    members: Vec<Member>,
+    ended: Arc<Mutex<Vec<Runner>>>,
+}
+
+impl AsyncIo {
+    /// Starts the thread for these tasks.
+    ///
+    /// # Errors
+    ///
+    /// The system has no room for a thread, or no descriptors. No node has had a turn then, and
+    /// `tasks` has them all.
+    pub(in crate::scheduler) fn start(
+        tasks: &mut Vec<Task>,
+        shared: &Arc<Shared>,
+    ) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (end, ends) = watch::channel(None);
+        let (give, given) = mpsc::channel();
+        let ended = Arc::default();
+        let (shared, done) = (Arc::clone(shared), Arc::clone(&ended));
+        let thread = spawn("async i/o", move || {
+            let tasks = given.recv().unwrap_or_default();
+            run(runtime, tasks, &shared, &ends, &done);
+        })?;
+        let members = tasks.iter().map(|task| Member::of(&task.runner)).collect();
+        // It waits for them, so it is there.
+        let _ = give.send(std::mem::take(tasks));
+        Ok(Self { thread, end, members, ended })
+    }
+
+    /// Ends all turns. Ticks under way have until shortly before `deadline`, and are dropped then.
+    /// The nodes, and those that are left behind with their thread, because a tick does not give it
+    /// back.
+    pub(in crate::scheduler) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
+        let drop_at = deadline.checked_sub(MARGIN).unwrap_or(deadline);
+        self.end.send_replace(Some(time::Instant::from_std(drop_at)));
+        join(self.thread, deadline);
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let runners = std::mem::take(&mut *ended);
+        let has_ended =
+            |member: &&Member| runners.iter().any(|runner| runner.position() == member.position());
+        let rest = self.members.iter().filter(|member| !has_ended(member));
+        let left_behind = rest.map(Member::left_behind).collect();
+        (runners, left_behind)
+    }
+}
+
+/// Runs the tasks until all have ended.
+fn run(
+    runtime: Runtime,
+    tasks: Vec<Task>,
+    shared: &Arc<Shared>,
+    end: &watch::Receiver<End>,
+    ended: &Mutex<Vec<Runner>>,
+) {
+    let local = LocalSet::new();
+    let start = |task: Task| local.spawn_local(task.run(Arc::clone(shared), end.clone()));
+    let running: Vec<_> = tasks.into_iter().map(start).collect();
+    local.block_on(&runtime, async {
+        for task in running {
+            let runner = task.await;
+            ended.lock().unwrap_or_else(PoisonError::into_inner).extend(runner);
+        }
+    });
+    // What nodes have started besides ends here, too; what blocks is not waited for.
+    drop(local);
+    runtime.shutdown_background();
+}

@@ -1,0 +1,155 @@
+//! Nodes on topics: bursts that become one tick, and messages that wait for a node that rests.
+
+mod private;
+
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use horus_core::prelude::*;
+use horus_core::scheduler::{
+    Class, Context, FailurePolicy, Hertz, NodeResult, Reason, Report, Scheduler,
+};
+use private::Private;
+
+/// What a test waits for at most that would otherwise hang; a machine may be slow.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn ticks(report: &Report, name: &str) -> u64 {
+    report.nodes.iter().find(|node| node.name == name).unwrap().figures.ticks
+}
+
+/// When ticks began, and what each received.
+type Ticks = Arc<Mutex<Vec<(u64, u64)>>>;
+
+/// A node that receives all there is, and notes it.
+fn draining(
+    mut commands: Subscriber<CmdVel>,
+    noted: &Ticks,
+) -> impl FnMut(&mut Context<'_>) -> u64 + Send + 'static {
+    let noted = Arc::clone(noted);
+    let mut total = 0;
+    move |context| {
+        let received = std::iter::from_fn(|| commands.recv()).count() as u64;
+        noted.lock().unwrap().push((context.started_ns(), received));
+        total += received;
+        total
+    }
+}
+
+#[test]
+fn a_burst_is_one_tick_and_none_begins_too_soon() {
+    const SENT: u64 = 40;
+    const BURST: u64 = 8;
+    let private = Private::new();
+    let builder = || private.builder::<CmdVel>("cmd_vel");
+    let (mut publisher, commands) =
+        (builder().publisher().unwrap(), builder().subscriber().unwrap());
+    let noted = Ticks::default();
+    let received = Arc::new(AtomicU64::new(0));
+    let mut scheduler = Scheduler::new();
+    let driver = scheduler.node("driver").on(&commands).at_most(20.hz());
+    let mut drain = draining(commands, &noted);
+    let count = Arc::clone(&received);
+    let node = move |context: &mut Context<'_>| {
+        let total = drain(context);
+        count.store(total, Ordering::Relaxed);
+        if total == SENT {
+            context.stop();
+        }
+    };
+    driver.build(node).unwrap();
+    let sender = thread::spawn(move || {
+        for number in 0..SENT {
+            // WHY: more would overrun the topic while the node waits.
+            while number >= received.load(Ordering::Relaxed) + BURST {
+                thread::sleep(Duration::from_millis(1));
+            }
+            publisher.send(CmdVel::new(number as f32, 0.0)).unwrap();
+        }
+        publisher
+    });
+    let report = scheduler.run().unwrap();
+    sender.join().unwrap();
+    assert_eq!((&report.reason, report.nodes[0].class), (&Reason::Asked, Class::Event));
+    let noted = noted.lock().unwrap();
+    assert_eq!(noted.iter().map(|(_, received)| received).sum::<u64>(), SENT);
+    assert!(noted.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 50_000_000), "{noted:?}");
+    assert!(noted.iter().all(|(_, received)| *received > 0), "a tick for nothing: {noted:?}");
+    assert!(noted.len() < SENT as usize, "a tick a message: {noted:?}");
+}
+
+#[test]
+fn simulated_bursts_become_the_same_ticks() {
+    let private = Private::new();
+    let builder = || private.builder::<CmdVel>("cmd_vel");
+    let (mut publisher, commands) =
+        (builder().publisher().unwrap(), builder().subscriber().unwrap());
+    let mut scheduler = Scheduler::new();
+    let noted = Ticks::default();
+    let sends = move |_: &mut Context<'_>| -> NodeResult {
+        publisher.send(CmdVel::new(0.0, 0.0))?;
+        Ok(())
+    };
+    scheduler.node("sends").order(0).rate(1.khz()).build(sends).unwrap();
+    let driver = scheduler.node("driver").order(1).on(&commands).at_most(200.hz());
+    let mut drain = draining(commands, &noted);
+    driver.build(move |context: &mut Context<'_>| _ = drain(context)).unwrap();
+    let report = scheduler.simulate(Duration::from_millis(50), 0, 0);
+    assert_eq!(ticks(&report, "sends"), 50);
+    let wanted = (0..10).map(|tick| (tick * 5_000_000, if tick == 0 { 1 } else { 5 }));
+    assert!(noted.lock().unwrap().iter().copied().eq(wanted), "{noted:?}");
+}
+
+/// Nanoseconds that the thread of this name has had a processor.
+fn on_cpu_ns(name: &str) -> u64 {
+    let threads = fs::read_dir("/proc/self/task").unwrap();
+    let of =
+        |path: &str, file: &str| fs::read_to_string(format!("{path}/{file}")).unwrap_or_default();
+    let found = threads.filter_map(|thread| {
+        let path = thread.ok()?.path().to_str()?.to_owned();
+        (of(&path, "comm").trim() == name).then(|| of(&path, "schedstat"))
+    });
+    let stats = found.last().expect("a thread of that name");
+    stats.split(' ').next().unwrap().parse().expect("schedstat begins with a time")
+}
+
+#[test]
+fn a_node_that_rests_does_not_burn_time_on_the_messages_that_wait() {
+    let private = Private::new();
+    let builder = || private.builder::<CmdVel>("cmd_vel");
+    let (mut publisher, mut commands) =
+        (builder().publisher().unwrap(), builder().subscriber().unwrap());
+    let mut scheduler = Scheduler::new();
+    let cooldown = Duration::from_millis(500);
+    let policy = FailurePolicy::Skip { max: 0, cooldown };
+    let resting = scheduler.node("resting").on(&commands).failure_policy(policy);
+    let (tell, told) = mpsc::channel();
+    let node = move |context: &mut Context<'_>| -> NodeResult {
+        if context.tick() == 0 {
+            tell.send(())?;
+            return Err("on purpose".into());
+        }
+        commands.recv().ok_or("the message is gone")?;
+        tell.send(())?;
+        Ok(())
+    };
+    resting.build(node).unwrap();
+    publisher.send(CmdVel::new(0.0, 0.0)).unwrap();
+    let stopper = scheduler.handle();
+    let measured = thread::spawn(move || {
+        told.recv_timeout(PATIENCE).unwrap();
+        let before_ns = on_cpu_ns("resting");
+        thread::sleep(cooldown * 3 / 5);
+        let burned_ns = on_cpu_ns("resting") - before_ns;
+        told.recv_timeout(PATIENCE).unwrap();
+        stopper.stop();
+        burned_ns
+    });
+    let report = scheduler.run().unwrap();
+    let burned_ns = measured.join().unwrap();
+    assert_eq!((report.reason, report.nodes[0].figures.ticks), (Reason::Asked, 2));
+    assert!(burned_ns < 60_000_000, "{burned_ns} ns of 300 ms");
+}
