@@ -61,9 +61,9 @@ pub struct SchedulerInfo {
 /// The schedulers of a namespace, by name: those that live, and those that died or ended and whose
 /// name nobody has taken since.
 ///
-/// Disturbs nobody: takes no place, writes nothing. Does not block. Costs some 100 µs each. One
-/// that cannot be looked at, as of another version of this library, has neither status nor nodes,
-/// or is left out if not even its life can be seen.
+/// Disturbs nobody: takes no place, writes nothing. Does not block. Costs some 40 µs each. One that
+/// cannot be understood, as of another version of this library, has neither status nor nodes; what
+/// is no topic at all is left out.
 ///
 /// # Errors
 ///
@@ -78,7 +78,8 @@ pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, Open
 /// as many, also after it was killed. Those of earlier schedulers of the name are among them as
 /// long as there is room: `process_id` and `SCHEDULER_STARTED` tell them apart.
 ///
-/// Disturbs nobody: takes no place, writes nothing. Does not block. Costs some milliseconds.
+/// Disturbs nobody: takes no place, writes nothing. Does not block. Costs about a microsecond for
+/// each event, of which there may be 14 336.
 ///
 /// # Errors
 ///
@@ -131,7 +132,7 @@ fn look(place: &Place) -> Result<SchedulerInfo, TopicError> {
 ///
 /// A call returns when the command is sent, not when it is carried out: the scheduler does that
 /// within some milliseconds, and what came of it is in its [`black_box`] and in [`Self::info`].
-/// Nodes are named as they were built; an empty name means all nodes. Costs some 100 µs a call.
+/// Nodes are named as they were built; an empty name means all nodes. Costs some 20 µs a call.
 #[derive(Debug)]
 pub struct RemoteScheduler {
     place: Place,
