@@ -53,7 +53,7 @@ pub use policy::{FailurePolicy, Miss};
 pub use pulse::{Figures, Histogram, PULSE_BUCKETS};
 pub use rate::{Hertz, Rate, RateError};
 pub use remote::{
-    RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, schedulers,
+    RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, forget, schedulers,
 };
 pub use shared::Reason;
 pub use supervisor::Event;

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use horus_shm::{LaneFigures, Namespace, OpenError};
 
-use super::place::{self, BOX_EVENTS_MAX, Place, STATUS};
+use super::place::{self, BOX_EVENTS_MAX, COMMANDS, EVENTS, Place, STATUS};
 use super::rate::{Rate, RateError};
 use crate::error::{SendError, TopicError};
 use crate::introspect::Inspector;
@@ -90,6 +90,18 @@ pub fn black_box(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent
     // Stable: events of one thread stay in order whatever their times are.
     events.sort_by_key(|event| event.monotonic_ns);
     Ok(events)
+}
+
+/// Removes what a scheduler left that is no more: its status and its black box. True if they are
+/// gone, false if somebody has them open, as it itself has while it lives.
+///
+/// # Errors
+///
+/// [`TopicError`].
+pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
+    let place = Place::new(namespace, name);
+    // WHY the status first: while it lives nothing of it goes.
+    Ok(place.remove(STATUS)? && place.remove(EVENTS)? && place.remove(COMMANDS)?)
 }
 
 /// A publisher of emergency stops, heard by all schedulers of the namespace: send
