@@ -71,7 +71,7 @@ pub use policy::{FailurePolicy, Miss};
 pub use pulse::{Figures, Health, Histogram, PULSE_BUCKETS};
 pub use rate::{Hertz, Rate, RateError};
 pub use remote::{
-    RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, schedulers,
+    RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, forget, schedulers,
 };
 pub use report::{NodeReport, Report};
 pub use running::{Running, StartError};

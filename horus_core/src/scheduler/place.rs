@@ -130,17 +130,21 @@ impl Place {
             },
         };
         let mut found = open()?;
-        if matches!(found, Found::Other) {
-            let name = self.topic(part);
-            let remove = || remove_topic(&self.namespace, &TopicName::new(&name)?);
-            if remove().map_err(|error| TopicError::new(&name, error))? {
-                found = open()?;
-            }
+        if matches!(found, Found::Other) && self.remove(part)? {
+            found = open()?;
         }
         Ok(match found {
             Found::End(end) => Some(end),
             Found::Taken | Found::Other => None,
         })
+    }
+
+    /// Removes one of these topics, unless somebody attends it; true if it is gone.
+    pub(super) fn remove(&self, part: &str) -> Result<bool, TopicError> {
+        let name = self.topic(part);
+        let removed = TopicName::new(&name).map_err(OpenError::from);
+        let removed = removed.and_then(|name| remove_topic(&self.namespace, &name));
+        removed.map_err(|error| TopicError::new(&name, error))
     }
 }
 

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use horus_shm::{LaneFigures, Namespace, OpenError};
 
-use super::place::{self, BOX_EVENTS_MAX, Place, STATUS};
+use super::place::{self, BOX_EVENTS_MAX, COMMANDS, EVENTS, Place, STATUS};
 use super::rate::{Rate, RateError};
 use crate::error::{SendError, TopicError};
 use crate::introspect::Inspector;
@@ -61,9 +61,9 @@ pub struct SchedulerInfo {
 /// The schedulers of a namespace, by name: those that live, and those that died or ended and whose
 /// name nobody has taken since.
 ///
-/// Disturbs nobody: takes no place, writes nothing. Does not block. Costs some 100 µs each. One
-/// that cannot be looked at, as of another version of this library, has neither status nor nodes,
-/// or is left out if not even its life can be seen.
+/// Disturbs nobody: takes no place, writes nothing. Does not block. Costs some 40 µs each. One that
+/// cannot be understood, as of another version of this library, has neither status nor nodes; what
+/// is no topic at all is left out.
 ///
 /// # Errors
 ///
@@ -78,7 +78,8 @@ pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, Open
 /// as many, also after it was killed. Those of earlier schedulers of the name are among them as
 /// long as there is room: `process_id` and `SCHEDULER_STARTED` tell them apart.
 ///
-/// Disturbs nobody: takes no place, writes nothing. Does not block. Costs some milliseconds.
+/// Disturbs nobody: takes no place, writes nothing. Does not block. Costs about a microsecond for
+/// each event, of which there may be 14 336.
 ///
 /// # Errors
 ///
@@ -89,6 +90,18 @@ pub fn black_box(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent
     // Stable: events of one thread stay in order whatever their times are.
     events.sort_by_key(|event| event.monotonic_ns);
     Ok(events)
+}
+
+/// Removes what a scheduler left that is no more: its status and its black box. True if they are
+/// gone, false if somebody has them open, as it itself has while it lives.
+///
+/// # Errors
+///
+/// [`TopicError`].
+pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
+    let place = Place::new(namespace, name);
+    // WHY the status first: while it lives nothing of it goes.
+    Ok(place.remove(STATUS)? && place.remove(EVENTS)? && place.remove(COMMANDS)?)
 }
 
 /// A publisher of emergency stops, heard by all schedulers of the namespace: send
@@ -131,7 +144,7 @@ fn look(place: &Place) -> Result<SchedulerInfo, TopicError> {
 ///
 /// A call returns when the command is sent, not when it is carried out: the scheduler does that
 /// within some milliseconds, and what came of it is in its [`black_box`] and in [`Self::info`].
-/// Nodes are named as they were built; an empty name means all nodes. Costs some 100 µs a call.
+/// Nodes are named as they were built; an empty name means all nodes. Costs some 20 µs a call.
 #[derive(Debug)]
 pub struct RemoteScheduler {
     place: Place,

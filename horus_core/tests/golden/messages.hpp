@@ -2523,8 +2523,8 @@ static_assert(offsetof(BytesHeader, timestamp_ns) == 0);
 static_assert(offsetof(BytesHeader, bytes) == 8);
 static_assert(offsetof(BytesHeader, format) == 16);
 
-/// The header of a `SchedulerStatus`: how a scheduler is. The metrics of its nodes follow, one
-/// `NodeMetrics` after the other.
+/// The header of a `SchedulerStatus`: how a scheduler is. The metrics of its nodes follow,
+/// one `NodeMetrics` after the other.
 ///
 /// Followed by `std::uint8_t nodes[]`, to the message's end.
 struct alignas(8) SchedulerStatusHeader {

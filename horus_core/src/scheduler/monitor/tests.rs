@@ -13,7 +13,7 @@ use crate::message::DiagnosticStatus;
 use crate::namespace::{NamespaceConfig, NamespaceName};
 use crate::scheduler::{
     EMERGENCY_STOP_TOPIC, Hertz, RemoteError, RemoteScheduler, SchedulerInfo, black_box,
-    emergency_stop, schedulers,
+    emergency_stop, forget, schedulers,
 };
 use crate::topic::{Qos, Topic};
 
@@ -308,6 +308,25 @@ fn what_another_version_left_is_replaced_unless_somebody_has_it() {
         assert_eq!(home.open(part, 1, 1).name(), format!("{part}-2"));
         assert_eq!(held.publisher_count(), 1);
     }
+}
+
+#[test]
+fn a_dead_scheduler_is_forgotten_and_a_living_one_is_not() {
+    let home = Home::new();
+    let mut child = home.child("shows");
+    assert_eq!((child.listen(), child.listen()), ("robot".into(), "shown".into()));
+    let mine = home.open("mine", 1, 1);
+    assert!(!forget(&home.namespace, "robot").unwrap());
+    assert!(!forget(&home.namespace, "mine").unwrap());
+    assert_eq!((home.black_box("robot").len(), home.black_box("mine").len()), (1, 0));
+    child.kill();
+    drop(mine);
+    for name in ["robot", "mine", "mine"] {
+        assert!(forget(&home.namespace, name).unwrap(), "{name}");
+    }
+    assert!(schedulers(&home.namespace).unwrap().is_empty());
+    let left: Vec<_> = std::fs::read_dir(home.namespace.topics_path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "only what is no scheduler's own: {left:?}");
 }
 
 #[test]
