@@ -181,7 +181,8 @@ fn who_waits_is_not_stuck_and_who_blocks_is() {
         Ok(())
     };
     scheduler.node("waits").order(0).watchdog(watchdog).build_async(waits).unwrap();
-    let blocks = move |context: &mut Context<'_>| -> NodeResult {
+    let blocks = async move |context: &mut Context<'_>| -> NodeResult {
+        tokio::task::yield_now().await;
         // WHY the second tick: the other node waits by then.
         if context.tick() == 1 {
             heard.recv_timeout(PATIENCE)?;
@@ -189,7 +190,7 @@ fn who_waits_is_not_stuck_and_who_blocks_is() {
         }
         Ok(())
     };
-    scheduler.node("blocks").async_io().watchdog(watchdog).build(blocks).unwrap();
+    scheduler.node("blocks").watchdog(watchdog).build_async(blocks).unwrap();
     let report = scheduler.run();
     assert_eq!(report.reason, Reason::Asked, "{report:?}");
     let events = events.lock().unwrap();
