@@ -1,5 +1,7 @@
 //! Nodes that wait for files and networks: they overlap, end, and fail as all others.
 
+mod private;
+
 use std::io::Write;
 use std::os::unix::net::UnixStream as StdStream;
 use std::rc::Rc;
@@ -8,12 +10,20 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use horus_core::message::NodeEvent;
 use horus_core::scheduler::{
-    Class, Context, Event, FailurePolicy, Hertz, Node, NodeReport, NodeResult, Reason, Report,
-    Scheduler,
+    Class, Context, FailurePolicy, Hertz, Node, NodeReport, NodeResult, Reason, Report, Scheduler,
 };
+use private::Private;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
+
+/// A scheduler in a namespace of its own.
+fn alone() -> (Scheduler, Private) {
+    let (mut scheduler, private) = (Scheduler::new(), Private::new());
+    scheduler.namespace(private.namespace());
+    (scheduler, private)
+}
 
 /// What a test waits for at most that would otherwise hang; a machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -33,7 +43,7 @@ fn pipe() -> (StdStream, StdStream) {
 /// thread until it is over would wait forever.
 #[test]
 fn ticks_of_two_nodes_overlap_while_they_wait_for_each_other() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let (tell, told) = mpsc::channel();
     let server = async move |context: &mut Context<'_>| -> NodeResult {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -76,7 +86,7 @@ fn ticks_of_two_nodes_overlap_while_they_wait_for_each_other() {
 
 #[test]
 fn what_waits_need_not_be_send_and_a_node_may_not_wait_at_all() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let waits = async |context: &mut Context<'_>| {
         let here = Rc::new(context.tick());
         tokio::task::yield_now().await;
@@ -94,7 +104,7 @@ fn what_waits_need_not_be_send_and_a_node_may_not_wait_at_all() {
 
 #[test]
 fn a_tick_that_takes_longer_than_a_period_is_followed_by_one_and_not_overtaken() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let inside = Arc::new(AtomicU64::new(0));
     let due = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&due);
@@ -121,7 +131,7 @@ fn a_tick_that_takes_longer_than_a_period_is_followed_by_one_and_not_overtaken()
 
 #[test]
 fn a_panic_between_two_waits_is_the_business_of_its_node() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let panics = async |context: &mut Context<'_>| {
         tokio::task::yield_now().await;
         assert!(context.tick() % 2 == 0, "on purpose");
@@ -146,7 +156,7 @@ fn a_panic_between_two_waits_is_the_business_of_its_node() {
 
 #[test]
 fn a_fatal_failure_ends_everything() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let bad = async |_: &mut Context<'_>| -> NodeResult {
         tokio::task::yield_now().await;
         Err("on purpose".into())
@@ -160,15 +170,15 @@ fn a_fatal_failure_ends_everything() {
 /// Both ticks last for as long as a watchdog takes to bark at the one that blocks.
 #[test]
 fn who_waits_is_not_stuck_and_who_blocks_is() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let events = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&events);
     let (barked, heard) = mpsc::channel();
     scheduler.on_event(move |event| {
-        if matches!(&event, Event::Stuck { node, .. } if node == "blocks") {
+        if event.kind == NodeEvent::STUCK && event.node == *"blocks" {
             let _ = barked.send(());
         }
-        all.lock().unwrap().push(event);
+        all.lock().unwrap().push(*event);
     });
     let (mut thread_end, task_end) = pipe();
     let watchdog = Duration::from_millis(200);
@@ -181,7 +191,8 @@ fn who_waits_is_not_stuck_and_who_blocks_is() {
         Ok(())
     };
     scheduler.node("waits").order(0).watchdog(watchdog).build_async(waits).unwrap();
-    let blocks = move |context: &mut Context<'_>| -> NodeResult {
+    let blocks = async move |context: &mut Context<'_>| -> NodeResult {
+        tokio::task::yield_now().await;
         // WHY the second tick: the other node waits by then.
         if context.tick() == 1 {
             heard.recv_timeout(PATIENCE)?;
@@ -189,11 +200,11 @@ fn who_waits_is_not_stuck_and_who_blocks_is() {
         }
         Ok(())
     };
-    scheduler.node("blocks").async_io().watchdog(watchdog).build(blocks).unwrap();
+    scheduler.node("blocks").watchdog(watchdog).build_async(blocks).unwrap();
     let report = scheduler.run().unwrap();
     assert_eq!(report.reason, Reason::Asked, "{report:?}");
     let events = events.lock().unwrap();
-    let stuck = |event: &Event| matches!(event, Event::Stuck { node, .. } if node == "waits");
+    let stuck = |event: &NodeEvent| event.kind == NodeEvent::STUCK && event.node == *"waits";
     assert!(!events.iter().any(stuck), "{events:?}");
     assert!(of(&report, "waits").figures.max >= watchdog, "it did wait");
 }
@@ -210,7 +221,7 @@ impl Drop for Dropped {
 
 #[test]
 fn a_tick_that_waits_forever_is_dropped_in_the_end_even_if_its_drop_panics() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let (tell, told) = mpsc::channel();
     let stopper = scheduler.handle();
     let forever = async move |_: &mut Context<'_>| -> NodeResult {
@@ -229,7 +240,7 @@ fn a_tick_that_waits_forever_is_dropped_in_the_end_even_if_its_drop_panics() {
 
 #[test]
 fn a_tick_under_way_may_end_when_everything_stops() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let (mut thread_end, task_end) = pipe();
     let mut task_end = Some(task_end);
     let stopper = scheduler.handle();
@@ -268,7 +279,7 @@ impl Node for Noting {
 
 #[test]
 fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let ended = Arc::default();
     let noting = |name| Noting(name, Arc::clone(&ended));
     scheduler.node("a").async_io().order(0).build(noting("a")).unwrap();
@@ -282,7 +293,7 @@ fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
 
 #[test]
 fn who_does_not_give_back_the_thread_is_left_behind() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let (release, released) = mpsc::channel::<()>();
     let stopper = scheduler.handle();
     let hangs = async move |_: &mut Context<'_>| {
@@ -299,7 +310,7 @@ fn who_does_not_give_back_the_thread_is_left_behind() {
 
 #[test]
 fn nothing_comes_from_outside_in_simulated_time() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     scheduler.node("waits").build_async(async |_: &mut Context<'_>| ()).unwrap();
     let report = scheduler.simulate(Duration::from_secs(1), 0, 0);
     let error = of(&report, "waits").last_error.as_ref().unwrap();

@@ -1,5 +1,7 @@
 //! Nodes that share a few threads: each at its rate, never twice at once, and nobody in their way.
 
+mod private;
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -9,6 +11,14 @@ use std::time::{Duration, Instant};
 use horus_core::scheduler::{
     Class, Context, FailurePolicy, Hertz, Node, NodeReport, NodeResult, Reason, Report, Scheduler,
 };
+use private::Private;
+
+/// A scheduler in a namespace of its own.
+fn alone() -> (Scheduler, Private) {
+    let (mut scheduler, private) = (Scheduler::new(), Private::new());
+    scheduler.namespace(private.namespace());
+    (scheduler, private)
+}
 
 /// What a test waits for at most that would otherwise hang; a machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -39,7 +49,7 @@ fn counting(ticks: &Arc<AtomicU64>) -> impl FnMut(&mut Context<'_>) + Send + 'st
 /// in their way, it would never end.
 #[test]
 fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let (main, real_time) = (Arc::default(), Arc::default());
     scheduler.node("main").build(counting(&main)).unwrap();
     scheduler.node("real-time").rate(200.hz()).build(counting(&real_time)).unwrap();
@@ -60,15 +70,19 @@ fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
     assert_eq!(of(&report, "slow").figures.ticks, 1);
 }
 
-/// Each of two nodes waits in a tick for the other to be in one.
+/// Each of two nodes waits in its fourth tick for the other to be in that: the thread that has been
+/// asleep since the third one has to be told.
 #[test]
 fn as_many_nodes_run_at_once_as_there_are_threads() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     scheduler.compute_threads(2);
     let inside: [Arc<AtomicU64>; 2] = Default::default();
     for (index, name) in ["one", "other"].into_iter().enumerate() {
         let (mine, theirs) = (Arc::clone(&inside[index]), Arc::clone(&inside[1 - index]));
         let node = move |context: &mut Context<'_>| -> NodeResult {
+            if context.tick() < 3 {
+                return Ok(());
+            }
             mine.store(1, Ordering::Relaxed);
             context.stop();
             match eventually(|| theirs.load(Ordering::Relaxed) == 1) {
@@ -88,7 +102,7 @@ type FirstAndLast = Arc<Mutex<Option<(u64, u64)>>>;
 #[test]
 fn many_nodes_on_two_threads_have_their_turns_or_are_counted_as_passed_over() {
     const NODES: usize = 24;
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     scheduler.compute_threads(2);
     let threads = Arc::new(Mutex::new(HashSet::new()));
     let twice = Arc::new(AtomicU64::new(0));
@@ -143,7 +157,7 @@ fn many_nodes_on_two_threads_have_their_turns_or_are_counted_as_passed_over() {
 
 #[test]
 fn a_node_without_a_rate_runs_a_hundred_times_a_second() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let due = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&due);
     let node = move |context: &mut Context<'_>| {
@@ -161,7 +175,7 @@ fn a_node_without_a_rate_runs_a_hundred_times_a_second() {
 
 #[test]
 fn a_panic_is_the_business_of_its_node() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let panics = |context: &mut Context<'_>| {
         assert!(context.tick() % 2 == 0, "on purpose");
     };
@@ -183,7 +197,7 @@ fn a_panic_is_the_business_of_its_node() {
 
 #[test]
 fn a_fatal_failure_ends_everything() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let bad = |_: &mut Context<'_>| -> NodeResult { Err("on purpose".into()) };
     scheduler.node("bad").compute().build(bad).unwrap();
     scheduler.node("good").compute().build(|_: &mut Context<'_>| ()).unwrap();
@@ -208,7 +222,7 @@ impl Node for Noting {
 
 #[test]
 fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     scheduler.compute_threads(2);
     let ended = Arc::default();
     for (name, order) in [("b", 1), ("d", 3), ("a", 0)] {
@@ -224,7 +238,7 @@ fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
 
 #[test]
 fn a_node_that_does_not_return_is_left_behind_and_the_others_are_shut_down() {
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     scheduler.compute_threads(2);
     let ended = Arc::default();
     let node = Noting("good", Arc::clone(&ended));

@@ -14,6 +14,13 @@ use horus_core::scheduler::{
 };
 use private::Private;
 
+/// A scheduler in a namespace of its own.
+fn alone() -> (Scheduler, Private) {
+    let (mut scheduler, private) = (Scheduler::new(), Private::new());
+    scheduler.namespace(private.namespace());
+    (scheduler, private)
+}
+
 /// What a test waits for at most that would otherwise hang; a machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -49,7 +56,7 @@ fn a_burst_is_one_tick_and_none_begins_too_soon() {
         (builder().publisher().unwrap(), builder().subscriber().unwrap());
     let noted = Ticks::default();
     let received = Arc::new(AtomicU64::new(0));
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let driver = scheduler.node("driver").on(&commands).at_most(20.hz());
     let mut drain = draining(commands, &noted);
     let count = Arc::clone(&received);
@@ -87,7 +94,7 @@ fn simulated_bursts_become_the_same_ticks() {
     let builder = || private.builder::<CmdVel>("cmd_vel");
     let (mut publisher, commands) =
         (builder().publisher().unwrap(), builder().subscriber().unwrap());
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let noted = Ticks::default();
     let sends = move |_: &mut Context<'_>| -> NodeResult {
         publisher.send(CmdVel::new(0.0, 0.0))?;
@@ -122,7 +129,7 @@ fn a_node_that_rests_does_not_burn_time_on_the_messages_that_wait() {
     let builder = || private.builder::<CmdVel>("cmd_vel");
     let (mut publisher, mut commands) =
         (builder().publisher().unwrap(), builder().subscriber().unwrap());
-    let mut scheduler = Scheduler::new();
+    let (mut scheduler, _private) = alone();
     let cooldown = Duration::from_millis(500);
     let policy = FailurePolicy::Skip { max: 0, cooldown };
     let resting = scheduler.node("resting").on(&commands).failure_policy(policy);

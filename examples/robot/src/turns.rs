@@ -20,9 +20,9 @@ pub(crate) fn take(
 ) -> crate::Result<()> {
     let mut scheduler = Scheduler::new();
     build(scheduler.node(name).rate(rate).watchdog(TICK_MAX))?;
-    let stopper = scheduler.stopper();
-    let _leash = Leash::hold_until(move || stopper.stop());
-    let report = scheduler.run();
+    let handle = scheduler.handle();
+    let _leash = Leash::hold_until(move || handle.stop());
+    let report = scheduler.run()?;
     let sent = report.nodes.iter().map(|node| node.figures.ticks).sum();
     Report::Published { topic: topic.into(), sent }.send();
     match report.reason {
