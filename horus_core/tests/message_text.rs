@@ -48,6 +48,17 @@ fn a_cut_is_the_longest_part_of_whole_characters() {
 }
 
 #[test]
+fn a_formatted_text_is_cut_like_any_other() {
+    let mut rng = Rng(3);
+    for length in 0..40 {
+        let words = words(&mut rng, length);
+        let whole = format!("{words} and {length}");
+        let text = Text::<16>::format(format_args!("{words} and {length}"));
+        assert_eq!(text, Text::<16>::cut(&whole), "{whole}");
+    }
+}
+
+#[test]
 fn whatever_a_peer_wrote_is_the_text_before_what_is_none() {
     for seed in seeds(rounds(20_000, 2_000_000)) {
         let _case = Case(seed);

@@ -74,6 +74,16 @@ impl<const N: usize> Text<N> {
         Self::of(text.as_bytes(), text.len())
     }
 
+    /// As many whole characters as fit of a formatted text: `Text::format(format_args!("{x} m"))`.
+    /// Allocates nothing.
+    #[must_use]
+    pub fn format(text: fmt::Arguments<'_>) -> Self {
+        let mut cut = Cut { bytes: [0; N], len: 0 };
+        // An error only says that it is full.
+        let _ = fmt::write(&mut cut, text);
+        Self::of(&cut.bytes, cut.len)
+    }
+
     const fn of(text: &[u8], bytes: usize) -> Self {
         let mut filled = [0; N];
         let mut index = 0;
@@ -104,6 +114,24 @@ impl<const N: usize> Text<N> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.as_str().is_empty()
+    }
+}
+
+/// Takes text until it is full.
+struct Cut<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> fmt::Write for Cut<N> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut end = text.len().min(N - self.len);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.bytes[self.len..self.len + end].copy_from_slice(&text.as_bytes()[..end]);
+        self.len += end;
+        if end == text.len() { Ok(()) } else { Err(fmt::Error) }
     }
 }
 

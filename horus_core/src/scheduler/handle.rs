@@ -68,8 +68,8 @@ impl Handle {
         self.of(node, |seat| seat.pulse.figures())
     }
 
-    /// Has the node tick no more until [`Self::resume`]. Its due times pass. It stays as it is: what
-    /// moves because of it goes on moving.
+    /// Has the node tick no more until [`Self::resume`]. Its due times pass. It stays as it is:
+    /// what moves because of it goes on moving.
     ///
     /// # Errors
     ///

@@ -206,9 +206,10 @@ impl Scheduler {
         Ok(())
     }
 
-    /// What it is called where others look for it: [`schedulers`], [`RemoteScheduler`]. Default: the
-    /// program's name. Anything but letters, digits, `-` and `_` becomes `_`; if a scheduler that
-    /// runs has the name, `-2` follows, or the next number that is free ([`Report::scheduler`]).
+    /// What it is called where others look for it: [`schedulers`], [`RemoteScheduler`]. Default:
+    /// the program's name. Anything but letters, digits, `-` and `_` becomes `_`; if a scheduler
+    /// that runs has the name, `-2` follows, or the next number that is free
+    /// ([`Report::scheduler`]).
     pub fn name(&mut self, name: &str) {
         name.clone_into(&mut self.name);
     }

@@ -78,8 +78,8 @@ impl Orders {
         answer
     }
 
-    /// Shows the node's thread what is wanted of it. Not if somebody is about to change it: then the
-    /// thread looks again in its next turn, so that it never waits.
+    /// Shows the node's thread what is wanted of it. Not if somebody is about to change it: then
+    /// the thread looks again in its next turn, so that it never waits.
     pub(super) fn heed<R>(&self, look: impl FnOnce(&mut Wanted) -> R) -> Option<R> {
         let mut wanted: MutexGuard<'_, Wanted> = match self.wanted.try_lock() {
             Ok(wanted) => wanted,

@@ -21,7 +21,7 @@ use super::random::Random;
 use super::rate::Rate;
 use super::recorder::Recorder;
 use super::shared::Seat;
-use crate::message::NodeEvent;
+use crate::message::{NodeEvent, Text};
 
 /// A node and everything that is known of it. Driven by one thread at a time.
 pub(super) struct Runner {
@@ -43,6 +43,8 @@ pub(super) struct Runner {
     /// A rate that the executor has not yet taken.
     new_rate: Option<Rate>,
     recorder: Option<Recorder>,
+    /// What was noted last of what may happen in every tick.
+    repeated: Repeated,
     last_error: Option<String>,
     /// Why everything is to stop because of it.
     fatal: Option<String>,
@@ -71,6 +73,17 @@ enum State {
     /// It is shut down.
     Over,
 }
+
+/// Events of one kind that follow each other closely.
+#[derive(Debug, Clone, Copy, Default)]
+struct Repeated {
+    kind: u8,
+    noted_ns: u64,
+    left_out: u64,
+}
+
+/// How soon after another one of its kind an event is left out that may come in every tick.
+const REPEAT_NS: u64 = 100_000_000;
 
 /// What orders have already been carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -120,6 +133,7 @@ impl Runner {
             guards: Guards::of(&plan),
             new_rate: None,
             recorder: None,
+            repeated: Repeated::default(),
             last_error: None,
             fatal: None,
             plan,
@@ -292,7 +306,7 @@ impl Runner {
             self.note(NodeEvent::FRESH_INPUT, 0, "");
         }
         if let Some(Fault { kind: Some(kind), text }) = &fault {
-            self.note(*kind, 0, text);
+            self.note_often(*kind, 0, text);
         }
         fault
     }
@@ -329,7 +343,7 @@ impl Runner {
             match &fault {
                 // What is wrong with it has been noted.
                 Some(fault) => self.last_error = Some(fault.text.clone()),
-                None => self.note(NodeEvent::MISSED, late_ns, ""),
+                None => self.note_often(NodeEvent::MISSED, late_ns, ""),
             }
         }
         match verdict {
@@ -392,7 +406,8 @@ impl Runner {
         };
         let text = error.to_string();
         self.pulse.count_failure(is_panic);
-        self.note(if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED }, 0, &text);
+        let kind = if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED };
+        self.note_often(kind, 0, &text);
         let node = &mut self.node;
         // A panic while it is told of a failure says no more than the failure.
         let _ = catch_unwind(AssertUnwindSafe(|| node.on_error(&error)));
@@ -511,9 +526,9 @@ impl Runner {
             Ok(Ok(trial)) => {
                 self.trial = Some(trial);
                 self.note(NodeEvent::SWAPPED, 0, "");
-                if !matches!(self.state, State::New { .. }) && !self.begin(clock, now_ns) {
-                    // It has been rolled back, or has failed for good.
-                    return;
+                // If that fails it is rolled back.
+                if !matches!(self.state, State::New { .. }) {
+                    self.begin(clock, now_ns);
                 }
             }
             Ok(Err(reason)) => self.note(NodeEvent::SWAP_FAILED, 0, &reason),
@@ -613,6 +628,26 @@ impl Runner {
         }
         self.state = State::Over;
         self.pulse.is_now(Health::Stopped);
+    }
+
+    /// Writes down what may happen in every tick: of one kind, ten in a second. The next one says
+    /// how many were left out. WHY: they would drive everything else out of the black box.
+    #[cold]
+    fn note_often(&mut self, kind: u8, value_ns: u64, text: &str) {
+        let now_ns = Clock::kernel().now_ns();
+        let Repeated { kind: last_kind, noted_ns, left_out } = self.repeated;
+        if kind == last_kind && now_ns.saturating_sub(noted_ns) < REPEAT_NS {
+            self.repeated.left_out += 1;
+            return;
+        }
+        self.repeated = Repeated { kind, noted_ns: now_ns, left_out: 0 };
+        if kind == last_kind && left_out > 0 {
+            let between = if text.is_empty() { "" } else { "; " };
+            let more = format_args!("{text}{between}and {left_out} more before this");
+            self.note(kind, value_ns, Text::<128>::format(more).as_str());
+        } else {
+            self.note(kind, value_ns, text);
+        }
     }
 
     /// Writes down what happened.

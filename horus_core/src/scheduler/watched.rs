@@ -15,8 +15,8 @@ use crate::message::{DiagnosticStatus, NodeEvent, NodeMetrics, Text};
 const BUDGETS: u64 = 2;
 /// How long a tick may last that has neither budget nor watchdog.
 const ENDLESS_NS: u64 = u64::MAX;
-/// A node that hangs so many times longer than it may ends the run, but not before a second is over:
-/// a machine that is busy with other things may hold up a fast node for many of its periods.
+/// A node that hangs so many times longer than it may ends the run, but not before a second is
+/// over: a machine that is busy with other things may hold up a fast node for many periods.
 const GIVE_UP: u64 = 10;
 const GIVE_UP_NS: u64 = 1_000_000_000;
 
