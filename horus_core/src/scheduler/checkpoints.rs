@@ -14,8 +14,7 @@ use super::policy::nanos;
 
 /// What was wrong with the way a tick took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CheckpointFault {
+pub(super) enum CheckpointFault {
     /// One was left out.
     #[error("checkpoint {found} after {last}: {} was skipped", last + 1)]
     Skipped {
@@ -63,13 +62,13 @@ pub enum CheckpointFault {
 
 /// The last checkpoint that a node has passed, for others to read while it is in a tick.
 #[derive(Debug, Default)]
-pub struct Place(AtomicU64);
+pub(super) struct Place(AtomicU64);
 
 impl Place {
     /// The last checkpoint of the present tick, or of the one before between two; 0 before the
     /// first. A load.
     #[must_use]
-    pub fn last(&self) -> u64 {
+    pub(super) fn last(&self) -> u64 {
         // Relaxed: a figure, and one that whoever watches asks for again and again.
         self.0.get()
     }
@@ -86,21 +85,8 @@ impl std::fmt::Display for Place {
 }
 
 /// The checkpoints of one node: in each tick they are passed in order, each once, all of them.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// use horus_core::scheduler::Checkpoints;
-///
-/// let mut checkpoints = Checkpoints::new(3, Duration::from_millis(1));
-/// checkpoints.begin(5_000_000);
-/// checkpoints.pass(1);
-/// checkpoints.pass(3);
-/// let fault = checkpoints.end().unwrap_err();
-/// assert_eq!(fault.to_string(), "checkpoint 3 after 1: 2 was skipped");
-/// ```
 #[derive(Debug)]
-pub struct Checkpoints {
+pub(super) struct Checkpoints {
     wanted: u64,
     not_before_ns: u64,
     /// In the present tick.
@@ -114,7 +100,7 @@ pub struct Checkpoints {
 impl Checkpoints {
     /// So many a tick, and ticks that begin at least so long after one another.
     #[must_use]
-    pub fn new(wanted: u64, not_before: Duration) -> Self {
+    pub(super) fn new(wanted: u64, not_before: Duration) -> Self {
         Self {
             wanted,
             not_before_ns: nanos(not_before),
@@ -127,14 +113,14 @@ impl Checkpoints {
 
     /// Where the node is, for another thread.
     #[must_use]
-    pub const fn place(&self) -> &Arc<Place> {
+    pub(super) const fn place(&self) -> &Arc<Place> {
         &self.place
     }
 
     /// A tick begins, at `begin_ns` of a clock that should only go forwards: one that goes back
     /// makes a tick early, which is what it is if the time is right.
     #[inline]
-    pub fn begin(&mut self, begin_ns: u64) {
+    pub(super) fn begin(&mut self, begin_ns: u64) {
         self.last = 0;
         self.fault = None;
         // Relaxed: see `Place::last`.
@@ -153,7 +139,7 @@ impl Checkpoints {
     /// The node passes a checkpoint, 1 for the first. Costs two comparisons and a relaxed
     /// store.
     #[inline]
-    pub fn pass(&mut self, checkpoint: u64) {
+    pub(super) fn pass(&mut self, checkpoint: u64) {
         if checkpoint != self.last.wrapping_add(1) || checkpoint > self.wanted {
             self.stray(checkpoint);
         }
@@ -168,7 +154,7 @@ impl Checkpoints {
     ///
     /// The first thing that was wrong with it.
     #[inline]
-    pub fn end(&mut self) -> Result<(), CheckpointFault> {
+    pub(super) fn end(&mut self) -> Result<(), CheckpointFault> {
         match self.fault.take() {
             Some(fault) => Err(fault),
             None if self.last == self.wanted => Ok(()),

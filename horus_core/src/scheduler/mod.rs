@@ -58,7 +58,6 @@ use horus_shm::Namespace;
 use horus_shm::clock::Clock;
 
 pub use builder::NodeBuilder;
-pub use checkpoints::{CheckpointFault, Checkpoints, Place};
 pub use context::Context;
 pub use exchange::{Swap, SwapState};
 pub use graph::{Finding, Graph, GraphNode};

@@ -205,12 +205,18 @@ impl Runner {
         matches!(self.state, State::Over)
     }
 
-    /// Carries out orders, if there are any, and says whether something keeps the node from ticking
-    /// until later.
-    pub(super) fn is_held(&mut self, clock: &Clock, now_ns: u64) -> bool {
+    /// Carries out orders, if there are any. A load if there are none.
+    #[inline(always)]
+    pub(super) fn heed(&mut self, clock: &Clock, now_ns: u64) {
         if self.orders.attention() {
             self.obey(clock, now_ns);
         }
+    }
+
+    /// Carries out orders, if there are any, and says whether something keeps the node from ticking
+    /// until later.
+    pub(super) fn is_held(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        self.heed(clock, now_ns);
         match self.state {
             State::Resting { until_ns: at_ns } | State::New { at_ns } => now_ns < at_ns,
             State::Over => true,
@@ -439,9 +445,7 @@ impl Runner {
     /// Carries out orders, and says whether the node ticks now.
     #[cold]
     fn may_tick(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        if self.orders.attention() {
-            self.obey(clock, now_ns);
-        }
+        self.heed(clock, now_ns);
         if self.held != Held::default() {
             return false;
         }
@@ -484,6 +488,7 @@ impl Runner {
         }
     }
 
+    #[cold]
     fn obey(&mut self, clock: &Clock, now_ns: u64) {
         let orders = Arc::clone(&self.orders);
         let look = orders.heed(|wanted| {

@@ -51,8 +51,8 @@ pub(in crate::scheduler) fn spin_ns(clock: &mut Clock, period_ns: u64) -> u64 {
     late[TRIALS - 1 - WORSE].min(period_ns / 100 * SPIN_PERCENT)
 }
 
-/// The longest sleep, after which a thread looks whether everything is to stop.
-const SLICE_NS: u64 = 50_000_000;
+/// The longest sleep, after which a thread looks whether everything is to stop, and for orders.
+const SLICE_NS: u64 = 20_000_000;
 
 /// Gives nodes their turns, one after the other at each due time, until everything is to stop.
 ///
@@ -70,6 +70,8 @@ pub(in crate::scheduler) fn run(
         let now_ns = clock.resync();
         let wake_ns = due_ns.saturating_sub(spin_ns);
         if now_ns < wake_ns {
+            // WHY here too: a slow node is not due for long, and an emergency does not wait.
+            runners.iter_mut().for_each(|runner| runner.heed(clock, now_ns));
             sleep_until(wake_ns.min(now_ns.saturating_add(SLICE_NS)));
             continue;
         }
