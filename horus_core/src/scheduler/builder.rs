@@ -144,7 +144,8 @@ impl<'a> NodeBuilder<'a> {
 
     /// A node on topics ticks so often at most, from begin to begin: the messages of a burst wait
     /// for one tick, which receives them all, or as many as it likes. What waits takes room in the
-    /// topic, and an unreliable topic drops what is overrun.
+    /// topic, and an unreliable topic drops what is overrun. A deadline counts from when the tick
+    /// may begin.
     pub fn at_most(mut self, rate: Rate) -> Self {
         self.wish.at_most = Some(rate);
         self
