@@ -1,0 +1,71 @@
+//! A robot's loop in one process: a sensor at 200 Hz, a controller that it wakes, a log.
+//!
+//! Ctrl-C stops it, everything in reverse order. `kill -9` does not, and the black box is still
+//! there: run it again, and it shows how the last one ended.
+
+use std::process::ExitCode;
+
+use horus_core::namespace::Namespace;
+use horus_core::prelude::*;
+use horus_core::scheduler::{FailurePolicy, Miss, black_box};
+
+horus_core::node! {
+    /// Turns with a wobble, and says so.
+    struct Gyroscope {
+        publish imu: Imu = "imu",
+    }
+
+    fn tick(&mut self, context) -> Result<()> {
+        let wobble = context.random_f64() - 0.5;
+        self.imu.send(Imu { angular_velocity: [0.0, 0.0, wobble], ..Imu::now() })?;
+        Ok(())
+    }
+}
+
+horus_core::node! {
+    /// Steers against what the gyroscope says.
+    struct Controller {
+        wake imu: Imu = "imu",
+        publish motors: CmdVel = "cmd_vel",
+        state gain: f32 = 0.8,
+    }
+
+    fn tick(&mut self) -> Result<()> {
+        if let Some(imu) = self.imu.latest() {
+            let turn = -self.gain * imu.angular_velocity[2] as f32;
+            self.motors.send(CmdVel::new(0.3, turn))?;
+        }
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        let _ = self.motors.send(CmdVel::new(0.0, 0.0));
+    }
+}
+
+fn main() -> std::result::Result<ExitCode, Box<dyn std::error::Error>> {
+    let mut scheduler = Scheduler::new();
+    scheduler.name("nodes");
+    scheduler.stop_on_signals();
+    // There is none before the first run.
+    let last_run = black_box(&Namespace::current()?, "nodes").unwrap_or_default();
+    last_run.iter().rev().take(3).rev().for_each(|event| println!("last run: {event}"));
+
+    Gyroscope::build(scheduler.node("gyroscope").rate(200.hz()).on_miss(Miss::Skip))?;
+    Controller::build(scheduler.node("controller").failure_policy(FailurePolicy::Ignore))?;
+    let mut motors = Subscriber::<CmdVel>::new("cmd_vel")?;
+    scheduler.node("log").build(move |context: &mut Context<'_>| {
+        if let Some(command) = motors.latest().filter(|_| context.tick() % 100 == 0) {
+            println!("turning at {:+.2} rad/s", command.angular);
+        }
+    })?;
+
+    println!("{}", scheduler.graph());
+    let report = scheduler.run()?;
+    for node in &report.nodes {
+        let lateness = node.figures.lateness.quantile(0.99);
+        println!("{}: {} ticks, p99 of lateness below {lateness:?}", node.name, node.figures.ticks);
+        node.refused.iter().for_each(|refused| println!("  could not have {refused}"));
+    }
+    Ok(ExitCode::from(report.exit_code()))
+}
