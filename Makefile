@@ -38,7 +38,8 @@ lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny
 bench: tools ## measures everything and records it in benchmarks/record
 	mkdir -p "$(RECORD)"
 	$(CARGO) build --release --locked -p horus_benchmarks $(BENCH)
-	for benchmark in raw_baselines all_paths_latency wakeup_benchmark; do \
+	for benchmark in raw_baselines all_paths_latency wakeup_benchmark determinism_benchmark \
+		scheduler_benchmark; do \
 		$(CARGO) run --release --locked -p horus_benchmarks $(BENCH) --bin $$benchmark -- \
 			--json "$(RECORD)/$$benchmark.json" || exit 1; \
 	done

@@ -21,6 +21,14 @@ enum Goal {
     NsMax(f64),
     /// At least this many messages a second.
     RateMin(f64),
+    /// At most this many nanoseconds for each node of a scheduler.
+    NsPerNodeMax(f64),
+    /// At most this many nanoseconds, 99th percentile.
+    P99NsMax(f64),
+    /// At most this much of a processor, in percent.
+    CpuPercentMax(f64),
+    /// At most so many due times too many or too few.
+    DriftMax(f64),
     /// At most this multiple of another row of the same run.
     TimesRowMax(&'static str, f64),
 }
@@ -29,7 +37,7 @@ enum Goal {
 /// median and 95 % interval.
 pub const RATIOS: &str = "ratio_to";
 
-const GOALS: [(&str, Goal); 13] = [
+const GOALS: [(&str, Goal); 20] = [
     ("one_way/same_thread/spsc_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/fanout_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/topic/16B", Goal::NsMax(10.0)),
@@ -43,6 +51,13 @@ const GOALS: [(&str, Goal); 13] = [
     ("throughput/cross_process/spsc_shm/304B", Goal::RateMin(20e6)),
     ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/futex", 1.25)),
     ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/iceoryx2", 1.0)),
+    ("tick/rust/50_nodes", Goal::NsPerNodeMax(40.0)),
+    ("tick/rust/1000_nodes", Goal::NsPerNodeMax(40.0)),
+    ("tick/rust/50_nodes/kernel_clock", Goal::NsPerNodeMax(60.0)),
+    ("lateness/1kHz", Goal::P99NsMax(20e3)),
+    ("lateness/1kHz", Goal::CpuPercentMax(8.0)),
+    ("lateness/1kHz", Goal::DriftMax(1.0)),
+    ("event/wake/16B", Goal::TimesRowMax("wakeup/futex", 2.0)),
 ];
 
 /// A table of the goals whose rows were measured; `None` if none was.
@@ -76,6 +91,23 @@ fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
         Goal::NsMax(max) => {
             let p50 = row.ns?.p50;
             [format!("< {max:.0} ns"), format!("{p50:.2} ns"), word(p50 < max)]
+        }
+        Goal::NsPerNodeMax(max) => {
+            let ns = row.figures.ns_per_node?;
+            [format!("<= {max:.0} ns a node"), format!("{ns:.1} ns"), word(ns <= max)]
+        }
+        Goal::P99NsMax(max) => {
+            let p99 = row.ns?.p99;
+            let us = |ns: f64| format!("{:.1} us", ns / 1e3);
+            [format!("p99 < {}", us(max)), us(p99), word(p99 < max)]
+        }
+        Goal::CpuPercentMax(max) => {
+            let percent = row.figures.cpu_percent?;
+            [format!("<= {max:.0} % CPU"), format!("{percent:.2} %"), word(percent <= max)]
+        }
+        Goal::DriftMax(max) => {
+            let ticks = row.figures.drift_ticks?;
+            [format!("+-{max:.0} ticks"), format!("{ticks:+.2}"), word(ticks.abs() <= max)]
         }
         Goal::RateMin(min) => {
             let rate = row.msgs_per_s?;
@@ -127,6 +159,7 @@ fn states(report: &Report, id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::Figures;
     use crate::stats::{Ratio, Samples};
 
     #[test]
@@ -135,6 +168,23 @@ mod tests {
         assert_eq!(word([1.1, 1.0, 1.2]), "met");
         assert_eq!(word([1.4, 1.3, 1.5]), "missed");
         assert_eq!(word([1.2, 1.1, 1.3]), "within the interval");
+    }
+
+    #[test]
+    fn figures_of_schedulers_are_judged_by_their_limits() {
+        let figures = Figures {
+            ns_per_node: Some(40.0),
+            cpu_percent: Some(8.1),
+            drift_ticks: Some(-1.5),
+            ..Figures::default()
+        };
+        let row = Row { figures, ..Row::default() };
+        let word = |goal| judge(goal, &row).unwrap()[2].clone();
+        assert_eq!(word(Goal::NsPerNodeMax(40.0)), "met");
+        assert_eq!(word(Goal::NsPerNodeMax(39.0)), "missed");
+        assert_eq!(word(Goal::CpuPercentMax(8.0)), "missed");
+        assert_eq!(word(Goal::DriftMax(1.0)), "missed");
+        assert_eq!(word(Goal::DriftMax(2.0)), "met");
     }
 
     #[test]
@@ -153,5 +203,7 @@ mod tests {
         let slow = Row::samples("x", &samples, 1.0);
         assert_eq!(judge(Goal::NsMax(10.0), &slow).unwrap()[2], "missed");
         assert!(judge(Goal::RatioMax(1.2), &slow).is_none());
+        assert!(judge(Goal::DriftMax(1.0), &slow).is_none());
+        assert_eq!(judge(Goal::P99NsMax(20e3), &slow).unwrap()[1..], ["0.0 us", "met"]);
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::figures::Figures;
 use crate::machine::Machine;
 use crate::micro::Micro;
 use crate::stats::{Filtered, Percentiles, Ratio, Samples};
@@ -45,6 +46,9 @@ pub struct Row {
     /// Its bootstrap 95 % interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio_ci: Option<[f64; 2]>,
+    /// What only some rows have.
+    #[serde(flatten)]
+    pub figures: Figures,
 }
 
 /// The cost of the `send` call in nanoseconds.

@@ -64,15 +64,25 @@ impl Session {
     ///
     /// [`PinError`] if the CPUs asked for cannot be used.
     pub fn begin(args: Args) -> Result<Session, PinError> {
+        let effort = Effort::new(&args);
+        let mut session = Session::begin_with(args, effort)?;
+        if effort.rounds < VERDICT_ROUNDS {
+            let warning = format!("{} rounds: too few for a verdict on ratios", effort.rounds);
+            session.report.machine.warnings.push(warning);
+        }
+        Ok(session)
+    }
+
+    /// As [`begin`](Self::begin), for a benchmark without ratios, whose effort is its own.
+    ///
+    /// # Errors
+    ///
+    /// As `begin`.
+    pub fn begin_with(args: Args, effort: Effort) -> Result<Session, PinError> {
         let cpus = CpuPair::choose(args.cpus)?;
         let clock = TscClock::calibrate(CALIBRATION);
-        let mut machine = Machine::probe(cpus, &clock)?;
+        let machine = Machine::probe(cpus, &clock)?;
         let commit = machine::commit();
-        let effort = Effort::new(&args);
-        if effort.rounds < VERDICT_ROUNDS {
-            let rounds = effort.rounds;
-            machine.warnings.push(format!("{rounds} rounds: too few for a verdict on ratios"));
-        }
         pin::pin_current_thread(cpus.near)?;
 
         let mut report = Report::new(machine, commit);

@@ -14,7 +14,7 @@ x floor: median over alternating rounds of the ratio of medians to the two-line 
 /// A column: its heading, and its text for a row (empty where it does not apply).
 type Column = (&'static str, fn(&Report, &Row) -> String);
 
-const COLUMNS: [Column; 16] = [
+const COLUMNS: [Column; 23] = [
     ("id", |_, row| row.id.clone()),
     ("sent", |_, row| row.sent.to_string()),
     ("lost", |_, row| row.lost.to_string()),
@@ -26,6 +26,21 @@ const COLUMNS: [Column; 16] = [
     ("p99.99", |_, row| ns(row.ns.map(|ns| ns.p99_99))),
     ("max", |_, row| ns(row.ns.map(|ns| ns.max))),
     ("mean", |_, row| ns(row.ns.map(|ns| ns.mean))),
+    ("sd", |_, row| ns(row.figures.sd_ns)),
+    ("run CV", |_, row| row.figures.run_cv.map_or_else(String::new, |cv| format!("{cv:.4}"))),
+    ("misses", |_, row| {
+        row.figures.deadline_misses.map_or_else(String::new, |misses| misses.to_string())
+    }),
+    ("ns/node", |_, row| ns(row.figures.ns_per_node)),
+    ("swaps/s", |_, row| {
+        row.figures.swaps_per_s.map_or_else(String::new, |rate| format!("{:.0}k", rate / 1e3))
+    }),
+    ("CPU %", |_, row| {
+        row.figures.cpu_percent.map_or_else(String::new, |percent| format!("{percent:.2}"))
+    }),
+    ("drift", |_, row| {
+        row.figures.drift_ticks.map_or_else(String::new, |ticks| format!("{ticks:+.2}"))
+    }),
     ("filtered p50/p99", |_, row| {
         row.filtered_ns
             .map_or_else(String::new, |f| format!("{}/{}", figure(f.ns.p50), figure(f.ns.p99)))

@@ -4,9 +4,11 @@
 //! is timed is from before the send to after the blocked call returned, by the counters of both
 //! CPUs.
 
+mod event_node;
 #[cfg(feature = "iceoryx2")]
 mod iceoryx;
 mod kernel;
+mod rounds;
 mod topics;
 
 use std::collections::BTreeMap;
@@ -32,8 +34,9 @@ use crate::peer::{self, Peer, PeerError};
 use crate::pin::CpuPair;
 use crate::stats::Samples;
 use crate::tsc::{TickSource, Ticks};
-use crate::wait::{STALL_LIMIT, WaitError};
+use crate::wait::{STALL_LIMIT, WaitError, Watch};
 
+pub use rounds::{check_counters, compare};
 pub use topics::awake_sends;
 
 /// The role of the child process that sleeps; serve it with [`serve_child`].
@@ -58,13 +61,15 @@ pub enum Way {
     TopicFence,
     /// A wait set of several topics.
     WaitSet,
+    /// A node of a scheduler that a topic wakes. Timed until its tick begins.
+    EventNode,
     /// The event service of iceoryx2.
     #[cfg(feature = "iceoryx2")]
     Iceoryx2,
 }
 
 impl Way {
-    /// All of them, the one first that the others are compared with.
+    /// Those of a receiver, the one first that the others are compared with.
     pub const ALL: &'static [Way] = &[
         Way::Futex,
         Way::Pipe,
@@ -83,6 +88,7 @@ impl Way {
             Way::Topic => "wakeup/topic/16B",
             Way::TopicFence => "wakeup/topic_fence/16B",
             Way::WaitSet => "wakeup/wait_set/16B",
+            Way::EventNode => "event/wake/16B",
             #[cfg(feature = "iceoryx2")]
             Way::Iceoryx2 => "wakeup/iceoryx2",
         }
@@ -122,6 +128,25 @@ trait Sleeper: Send {
     fn sleep(&mut self) -> Result<Packet16, String>;
 }
 
+/// A round at the far end, on whatever thread it sleeps.
+trait Night: Send {
+    /// Sleeps for each message of a round; the ticks from each send to its end.
+    fn spend(&mut self, blocked: &AtomicU64, plan: &WakeupPlan) -> Result<Samples, String>;
+
+    /// The kernel's number of the thread that sleeps.
+    fn thread(&self) -> u32;
+}
+
+impl<S: Sleeper> Night for S {
+    fn spend(&mut self, blocked: &AtomicU64, plan: &WakeupPlan) -> Result<Samples, String> {
+        sleep_for_each(self, blocked, plan)
+    }
+
+    fn thread(&self) -> u32 {
+        std::process::id()
+    }
+}
+
 /// Memory and places that both ends know.
 struct Common {
     lines: Arc<SharedLines>,
@@ -138,19 +163,22 @@ impl Common {
         Ok(match way {
             Way::Futex => Box::new(kernel::Futex::new(&self.lines)),
             Way::Pipe => Box::new(kernel::Pipe::open(&self.namespace)?),
-            Way::Topic | Way::TopicFence => Box::new(topics::publisher(&self.namespace, way)?),
+            Way::Topic | Way::TopicFence | Way::EventNode => {
+                Box::new(topics::publisher(&self.namespace, way)?)
+            }
             Way::WaitSet => Box::new(topics::publishers(&self.namespace)?),
             #[cfg(feature = "iceoryx2")]
             Way::Iceoryx2 => Box::new(iceoryx::Event::notifier(&self.lines)?),
         })
     }
 
-    fn sleeper(&self, way: Way) -> Result<Box<dyn Sleeper>, String> {
+    fn night(&self, way: Way) -> Result<Box<dyn Night>, String> {
         Ok(match way {
             Way::Futex => Box::new(kernel::Futex::new(&self.lines)),
             Way::Pipe => Box::new(kernel::Pipe::open(&self.namespace)?),
             Way::Topic | Way::TopicFence => Box::new(topics::subscriber(&self.namespace, way)?),
             Way::WaitSet => Box::new(topics::Set::open(&self.namespace)?),
+            Way::EventNode => Box::new(event_node::EventNode::start(&self.namespace, &self.lines)?),
             #[cfg(feature = "iceoryx2")]
             Way::Iceoryx2 => Box::new(iceoryx::Event::listener(&self.lines)?),
         })
@@ -160,7 +188,7 @@ impl Common {
 /// What the far end is told to do.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Job {
-    /// Open a way; answer with the process id.
+    /// Open a way; answer with the process and its thread that will sleep.
     Open(Way),
     /// Sleep for each message of a round; answer with the ticks from send to return.
     Sleep { way: Way, plan: WakeupPlan },
@@ -170,7 +198,7 @@ enum Job {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Answer {
-    Opened { pid: u32 },
+    Opened { pid: u32, thread: u32 },
     Woken(Samples),
     Closed,
 }
@@ -211,8 +239,7 @@ pub struct Woken {
 /// Both ends of all ways. The far end is a process.
 pub struct WakeupPair {
     common: Common,
-    wakers: BTreeMap<Way, Box<dyn Waker>>,
-    state: ProcessState,
+    wakers: BTreeMap<Way, (Box<dyn Waker>, ThreadState)>,
     sent: u64,
     source: TickSource,
     peer: Peer<Job, Answer>,
@@ -247,16 +274,14 @@ impl WakeupPair {
         })?;
         let namespace = private.open().map_err(io::Error::other)?;
         let common = Common { lines, namespace };
-        let (mut wakers, mut pid) = (BTreeMap::new(), 0);
+        let mut wakers = BTreeMap::new();
         for &way in ways {
             let waker = common.waker(way).map_err(|reason| WakeupError::Way { way, reason })?;
-            wakers.insert(way, waker);
-            if let Answer::Opened { pid: its } = peer.call(Job::Open(way))? {
-                pid = its;
+            if let Answer::Opened { pid, thread } = peer.call(Job::Open(way))? {
+                wakers.insert(way, (waker, ThreadState::of(pid, thread)?));
             }
         }
-        let state = ProcessState::of(pid)?;
-        Ok(Self { common, wakers, state, sent: 0, source, peer })
+        Ok(Self { common, wakers, sent: 0, source, peer })
     }
 
     /// One round of `way`: each message wakes the far end, which is asleep for sure.
@@ -268,10 +293,11 @@ impl WakeupPair {
         let plan = WakeupPlan { source: self.source, warm_up, samples, before: self.sent };
         self.sent = *plan.numbers().end();
         self.peer.start(Job::Sleep { way, plan })?;
+        let unknown = || WakeupError::Way { way, reason: "it is not open".to_owned() };
+        let (waker, state) = self.wakers.get_mut(&way).ok_or_else(unknown)?;
         let mut send = Samples::new();
         for number in plan.numbers() {
-            self.await_sleep(number)?;
-            let Some(waker) = self.wakers.get_mut(&way) else { continue };
+            await_sleep(self.common.blocked(), state, &self.peer.watch(), number)?;
             let mut message = Packet16::compose(number);
             let begin = plan.source.start();
             message.restamp(begin.0);
@@ -296,34 +322,38 @@ impl WakeupPair {
         self.peer.call(Job::Close)?;
         Ok(())
     }
-
-    /// Returns when the far end has been asleep for message `number` for a while.
-    fn await_sleep(&mut self, number: u64) -> Result<(), WakeupError> {
-        let (blocked, state) = (self.common.blocked(), &self.state);
-        self.peer.watch().spin_until(|| {
-            std::hint::spin_loop();
-            // Relaxed: the state below decides, and the message orders itself.
-            (blocked.load(atomic::Ordering::Relaxed) == number && state.is_asleep()).then_some(())
-        })?;
-        let begin = Instant::now();
-        while begin.elapsed() < SETTLE {
-            std::hint::spin_loop();
-        }
-        Ok(())
-    }
 }
 
-/// What the kernel says that another process does.
-struct ProcessState {
+/// Returns when the far end has been asleep for message `number` for a while.
+fn await_sleep(
+    blocked: &AtomicU64,
+    state: &ThreadState,
+    watch: &Watch,
+    number: u64,
+) -> Result<(), WaitError> {
+    watch.spin_until(|| {
+        std::hint::spin_loop();
+        // Relaxed: the state below decides, and the message orders itself.
+        (blocked.load(atomic::Ordering::Relaxed) == number && state.is_asleep()).then_some(())
+    })?;
+    let begin = Instant::now();
+    while begin.elapsed() < SETTLE {
+        std::hint::spin_loop();
+    }
+    Ok(())
+}
+
+/// What the kernel says that a thread of another process does.
+struct ThreadState {
     stat: File,
 }
 
-impl ProcessState {
-    fn of(pid: u32) -> io::Result<Self> {
-        Ok(Self { stat: File::open(format!("/proc/{pid}/stat"))? })
+impl ThreadState {
+    fn of(pid: u32, thread: u32) -> io::Result<Self> {
+        Ok(Self { stat: File::open(format!("/proc/{pid}/task/{thread}/stat"))? })
     }
 
-    /// Whether its main thread sleeps. A system call.
+    /// Whether it sleeps. A system call.
     fn is_asleep(&self) -> bool {
         let mut text = [0; 64];
         let read = self.stat.read_at(&mut text, 0).unwrap_or(0);
@@ -346,18 +376,20 @@ pub fn serve_child(context: &ChildContext) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut sleepers = BTreeMap::new();
+    let mut nights = BTreeMap::new();
     peer::serve(context, move |job, _| match job {
         Job::Open(way) => {
-            sleepers.insert(way, common.sleeper(way)?);
-            Ok(Answer::Opened { pid: std::process::id() })
+            let night = common.night(way)?;
+            let thread = night.thread();
+            nights.insert(way, night);
+            Ok(Answer::Opened { pid: std::process::id(), thread })
         }
         Job::Sleep { way, plan } => {
-            let sleeper = sleepers.get_mut(&way).ok_or("the way is not open")?;
-            sleep_for_each(sleeper.as_mut(), common.blocked(), &plan).map(Answer::Woken)
+            let night = nights.get_mut(&way).ok_or("the way is not open")?;
+            night.spend(common.blocked(), &plan).map(Answer::Woken)
         }
         Job::Close => {
-            sleepers.clear();
+            nights.clear();
             Ok(Answer::Closed)
         }
     })
@@ -374,14 +406,19 @@ fn sleep_for_each(
         blocked.store(number, atomic::Ordering::Relaxed);
         let message = sleeper.sleep()?;
         let end = plan.source.stop();
-        message.check(number).map_err(|error| error.to_string())?;
-        let ticks = end.checked_since(Ticks(message.stamp()));
-        let ticks = ticks.ok_or("a message arrived before it was sent, by the counters")?;
+        let ticks = ticks_of(&message, number, end)?;
         if plan.counts(number) {
             latency.record(ticks);
         }
     }
     Ok(latency)
+}
+
+/// Ticks from the send of message `number` to `end`, if this is that message.
+fn ticks_of(message: &Packet16, number: u64, end: Ticks) -> Result<u64, String> {
+    message.check(number).map_err(|error| error.to_string())?;
+    let ticks = end.checked_since(Ticks(message.stamp()));
+    ticks.ok_or_else(|| "a message arrived before it was sent, by the counters".to_owned())
 }
 
 /// What an end says that waited for [`STALL_LIMIT`].

@@ -51,6 +51,22 @@ const WAKEUPS: [&str; 5] = [
 
 const AWAKE: [&str; 2] = ["send_to_the_awake/topic/16B", "send_to_the_awake/topic_fence/16B"];
 
+const DETERMINISM_BENCHMARK: &str = env!("CARGO_BIN_EXE_determinism_benchmark");
+
+const SCHEDULER_BENCHMARK: &str = env!("CARGO_BIN_EXE_scheduler_benchmark");
+
+const TICKS: [&str; 6] = [
+    "tick/rust/0_nodes",
+    "tick/rust/1_node",
+    "tick/rust/10_nodes",
+    "tick/rust/50_nodes",
+    "tick/rust/1000_nodes",
+    "tick/rust/50_nodes/kernel_clock",
+];
+
+const LATENESS: [&str; 4] =
+    ["floor/nanosleep/1kHz", "lateness/1kHz", "floor/nanosleep/10kHz", "lateness/10kHz"];
+
 const ROUNDS: u64 = 2;
 const SAMPLES: u64 = 100;
 
@@ -290,4 +306,65 @@ fn wakeups_are_of_every_way_and_compared_with_the_futex() {
     }
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("x wakeup/futex"), "{table}");
+}
+
+#[test]
+fn determinism_is_of_all_samples_and_of_every_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("out.json");
+    let (output, json) = run_to_json(DETERMINISM_BENCHMARK, &json, &[]);
+    let report: Report = serde_json::from_value(json.clone()).unwrap();
+    let ids: Vec<&str> = report.rows.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids, ["determinism/topic/16B", "determinism/spsc/16B"]);
+    for (row, raw) in report.rows.iter().zip(json["rows"].as_array().unwrap()) {
+        let id = &row.id;
+        assert_row_is_sound(row);
+        assert_eq!((row.sent, row.lost), (ROUNDS * SAMPLES, 0), "{id}");
+        for field in ["sd_ns", "run_cv", "run_cv_median"] {
+            assert!(raw[field].as_f64().unwrap() >= 0.0, "{id}: {field}");
+        }
+        let misses = raw["deadline_misses"].as_u64().unwrap();
+        assert_eq!(raw["deadline_miss_share"], misses as f64 / row.sent as f64, "{id}");
+        assert_eq!(misses == 0, row.ns.unwrap().max <= 1000.0, "{id}");
+        assert_eq!(json["settings"]["runs"][id].as_array().unwrap().len() as u64, ROUNDS, "{id}");
+    }
+    assert_eq!(json["settings"]["samples_removed"], 0);
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("run CV") && !table.contains("too few for a verdict"), "{table}");
+}
+
+#[test]
+fn schedulers_are_measured_with_every_number_of_nodes_and_at_every_rate() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("out.json");
+    let (output, json) = run_to_json(SCHEDULER_BENCHMARK, &json, &[]);
+    let report: Report = serde_json::from_value(json.clone()).unwrap();
+    let row = |id: &str| {
+        let row = report.row(id).unwrap_or_else(|| panic!("no {id}"));
+        assert_row_is_sound(row);
+        assert!(!report.basis(id).is_empty(), "{id} does not say how");
+        row
+    };
+    for id in TICKS {
+        let row = row(id);
+        let ns_per_node = row.figures.ns_per_node.unwrap_or_else(|| panic!("{id} has no figure"));
+        assert!(ns_per_node > 0.0 && row.lost == 0, "{id}");
+    }
+    for id in LATENESS {
+        let row = row(id);
+        // What is passed over at the end is one of them, too.
+        assert!(row.sent >= SAMPLES, "{id}");
+        assert!(row.figures.cpu_percent.unwrap() > 0.0, "{id}");
+        assert!(row.figures.drift_ticks.unwrap().is_finite(), "{id}");
+        assert!(json["settings"]["refused"][id].is_array(), "{id} does not say what was refused");
+    }
+    let swap = row("swap/blitz");
+    assert!(swap.lost == 0 && swap.sent > 0 && swap.figures.swaps_per_s.unwrap() > 0.0);
+    assert!(swap.msgs_per_s.unwrap() > 0.0);
+    let wake = row("event/wake/16B");
+    assert_eq!((wake.sent, row("wakeup/futex").sent), (ROUNDS * SAMPLES, ROUNDS * SAMPLES));
+    let table = String::from_utf8(output.stdout).unwrap();
+    for wanted in ["<= 40 ns a node", "p99 < 20.0 us", "<= 8 % CPU", "2.00 x wakeup/futex"] {
+        assert!(table.contains(wanted), "no '{wanted}' in\n{table}");
+    }
 }

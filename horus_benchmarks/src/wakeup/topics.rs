@@ -24,6 +24,7 @@ fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuild
 const fn topic(way: Way) -> (&'static str, WakeEdge) {
     match way {
         Way::TopicFence => ("wakeup_fence", WakeEdge::Fence),
+        Way::EventNode => ("wakeup_event", WakeEdge::Membarrier),
         _ => ("wakeup", WakeEdge::Membarrier),
     }
 }

@@ -103,10 +103,10 @@ impl Crew {
     fn by_time(&mut self, chain: Vec<Runner>, terms: &Terms) -> Result<(), StartError> {
         let (timeline, mut clock) = (terms.timeline(&chain[0]), terms.clock.clone());
         self.begin(chain, terms, move |runners, shared| {
-            let spin_ns = real_time::spin_ns(&mut clock, timeline.period_ns());
+            let spin = real_time::Spin::learn(&mut clock, timeline.period_ns());
             // WHY: the first due time has passed meanwhile, and that is nobody's fault.
             let timeline = timeline.starting_after(clock.resync());
-            real_time::run(runners, &mut clock, shared, timeline, spin_ns)
+            real_time::run(runners, &mut clock, shared, timeline, spin)
         })
     }
 

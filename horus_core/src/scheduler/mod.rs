@@ -21,6 +21,7 @@
 mod builder;
 mod checkpoints;
 mod context;
+mod cores;
 mod crew;
 mod exchange;
 mod executor;
@@ -51,7 +52,6 @@ mod timeline;
 mod watched;
 
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use horus_shm::Namespace;
@@ -131,7 +131,7 @@ impl Scheduler {
             entries: Vec::new(),
             shared: Arc::default(),
             clock: Clock::new(),
-            cores: thread::available_parallelism().map_or(1, usize::from),
+            cores: cores::cores(),
             compute_threads: None,
             main_rate: Rate::hz(MAIN_RATE_HZ),
             on_event: Box::new(print),

@@ -286,9 +286,10 @@ impl Runner {
     ) -> (u64, After) {
         self.pulse.end(begin_ns, end_ns);
         self.tick += 1;
-        let late_ns = end_ns.saturating_sub(due_ns);
-        let is_late = late_ns > self.pace.deadline_ns
-            || end_ns.saturating_sub(begin_ns) > self.pace.budget_ns;
+        let late_ns = end_ns.saturating_sub(due_ns).saturating_sub(self.pace.deadline_ns);
+        let over_ns = end_ns.saturating_sub(begin_ns).saturating_sub(self.pace.budget_ns);
+        let late_ns = late_ns.max(over_ns);
+        let is_late = late_ns > 0;
         let after = match outcome {
             Ok(Ok(())) if self.guards.is_none() => self.judge(is_late, None, late_ns, end_ns),
             Ok(Ok(())) => self.judge_guarded(is_late, begin_ns, late_ns, end_ns),
@@ -373,7 +374,7 @@ impl Runner {
             Verdict::Stop => {
                 let late = || {
                     let late = Duration::from_nanos(late_ns);
-                    format!("missed its deadline: over {late:?} after it was due")
+                    format!("missed its deadline or its budget by {late:?}")
                 };
                 self.fatal = Some(fault.map_or_else(late, |fault| fault.text));
                 return After::Abort;

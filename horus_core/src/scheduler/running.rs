@@ -109,7 +109,8 @@ impl Running {
             begin_ns,
             main_rate,
             compute_threads: scheduler.compute_threads,
-            cores: scheduler.cores,
+            // As many as may run now, whatever the numbers of their processors.
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let mut running = Self {
             name,

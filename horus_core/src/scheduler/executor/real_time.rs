@@ -12,11 +12,11 @@ use crate::scheduler::timeline::Timeline;
 
 use super::best_effort::turns;
 
-/// Sleeps by which is learned how late the kernel wakes: so many, of so long.
-const TRIALS: usize = 20;
-const TRIAL_NS: u64 = 200_000;
+/// Sleeps by which is learned how late the kernel wakes at first: so many, of so long at most.
+const TRIALS: usize = 10;
+const TRIAL_NS_MAX: u64 = 1_000_000;
 /// Of the lateness in those, how many are longer than what is burned.
-const WORSE: usize = 2;
+const WORSE: usize = 1;
 /// Part of a period that may be burned, in percent.
 const SPIN_PERCENT: u64 = 8;
 
@@ -39,16 +39,43 @@ pub(in crate::scheduler) fn prepare(plan: &Plan) -> Vec<String> {
     refused
 }
 
-/// How long before a turn the thread has to wake in order to be in time nearly always, at most 8 %
-/// of a period. Takes some 5 ms.
-pub(in crate::scheduler) fn spin_ns(clock: &mut Clock, period_ns: u64) -> u64 {
-    let mut late: [u64; TRIALS] = std::array::from_fn(|_| {
-        let wake_ns = clock.resync() + TRIAL_NS;
-        sleep_until(wake_ns);
-        clock.resync().saturating_sub(wake_ns)
-    });
-    late.sort_unstable();
-    late[TRIALS - 1 - WORSE].min(period_ns / 100 * SPIN_PERCENT)
+/// How long before a turn a thread has to wake in order to be in time nearly always: what the
+/// kernel's wakes are late by, all but one in a hundred, at most 8 % of a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::scheduler) struct Spin {
+    ns: u64,
+    max_ns: u64,
+}
+
+/// A wake that was not late enough to matter takes so much of the spin, in parts of its most; one
+/// that was later adds so many times that, which is where one in a hundred is later.
+const DOWN_PARTS: u64 = 2000;
+const UP_TIMES: u64 = 99;
+
+impl Spin {
+    /// Learns it from a few sleeps. Takes 10 ms at most, and what the kernel is late by.
+    pub(in crate::scheduler) fn learn(clock: &mut Clock, period_ns: u64) -> Self {
+        // WHY no shorter than the sleeps to come: who sleeps deeper wakes later.
+        let trial_ns = period_ns.min(TRIAL_NS_MAX);
+        let mut late: [u64; TRIALS] = std::array::from_fn(|_| {
+            let wake_ns = clock.resync() + trial_ns;
+            sleep_until(wake_ns);
+            clock.resync().saturating_sub(wake_ns)
+        });
+        late.sort_unstable();
+        let max_ns = period_ns / 100 * SPIN_PERCENT;
+        Self { ns: late[TRIALS - 1 - WORSE].min(max_ns), max_ns }
+    }
+
+    /// Goes on learning: a wake was late by this much.
+    fn note(&mut self, late_ns: u64) {
+        let down_ns = (self.max_ns / DOWN_PARTS).max(1);
+        self.ns = if late_ns > self.ns {
+            (self.ns + down_ns * UP_TIMES).min(self.max_ns)
+        } else {
+            self.ns.saturating_sub(down_ns)
+        };
+    }
 }
 
 /// The longest sleep, after which a thread looks whether everything is to stop, and for orders.
@@ -56,23 +83,31 @@ const SLICE_NS: u64 = 20_000_000;
 
 /// Gives nodes their turns, one after the other at each due time, until everything is to stop.
 ///
-/// Sleeps until `spin_ns` before they are due and burns the rest: the kernel wakes late by as much
-/// as it likes. No allocation, lock or system call but the sleep.
+/// Sleeps until `spin` before they are due and burns the rest: the kernel wakes late by as much as
+/// it likes. No allocation, lock or system call but the sleep.
 pub(in crate::scheduler) fn run(
     runners: &mut [Runner],
     clock: &mut Clock,
     shared: &Shared,
     mut timeline: Timeline,
-    spin_ns: u64,
+    mut spin: Spin,
 ) -> After {
+    let mut slept_until_ns = None;
     while !shared.is_stopping() {
         let due_ns = timeline.due_ns();
         let now_ns = clock.resync();
-        let wake_ns = due_ns.saturating_sub(spin_ns);
+        if let Some(wanted_ns) = slept_until_ns.take()
+            && now_ns >= wanted_ns
+        {
+            spin.note(now_ns - wanted_ns);
+        }
+        let wake_ns = due_ns.saturating_sub(spin.ns);
         if now_ns < wake_ns {
+            let until_ns = wake_ns.min(now_ns.saturating_add(SLICE_NS));
             // WHY here too: a slow node is not due for long, and an emergency does not wait.
             runners.iter_mut().for_each(|runner| runner.heed(clock, now_ns));
-            sleep_until(wake_ns.min(now_ns.saturating_add(SLICE_NS)));
+            sleep_until(until_ns);
+            slept_until_ns = Some(until_ns);
             continue;
         }
         let mut begin_ns = clock.now_ns();
@@ -93,4 +128,29 @@ pub(in crate::scheduler) fn run(
         }
     }
     After::Continue
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spin_settles_where_one_wake_in_a_hundred_is_later() {
+        let mut spin = Spin { ns: 0, max_ns: 80_000 };
+        let mut state = 1_u64;
+        let mut later = 0;
+        for index in 0..200_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let late_ns = (state >> 33) % 40_000;
+            later += u64::from(index >= 100_000 && late_ns > spin.ns);
+            spin.note(late_ns);
+            assert!(spin.ns <= spin.max_ns);
+        }
+        assert!((700..1300).contains(&later), "{later} of 100000");
+        assert!((38_000..42_000).contains(&spin.ns), "{} ns", spin.ns);
+        (0..1_000_000).for_each(|_| spin.note(0));
+        assert_eq!(spin.ns, 0);
+        (0..1000).for_each(|_| spin.note(u64::MAX));
+        assert_eq!(spin.ns, spin.max_ns);
+    }
 }

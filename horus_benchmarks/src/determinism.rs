@@ -1,0 +1,179 @@
+//! The same work again and again: how much one time differs from another, and one run from another.
+
+use crate::figures::Figures;
+use crate::payload::{Corrupt, Payload};
+use crate::report::Row;
+use crate::stats::Samples;
+use crate::tsc::{TickSource, TscClock};
+use crate::workload::Link;
+
+/// How a run is timed.
+#[derive(Debug, Clone, Copy)]
+pub struct RunPlan {
+    /// What to time with.
+    pub source: TickSource,
+    /// Messages before the first sample; verified, but not counted.
+    pub warm_up: u64,
+    /// Messages that are timed, each by itself.
+    pub samples: u64,
+    /// Ticks that one may take.
+    pub deadline_ticks: u64,
+}
+
+/// What a run gave, in ticks. No sample is left out.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    samples: Samples,
+    sum: u128,
+    sum_of_squares: u128,
+    misses: u64,
+}
+
+impl Run {
+    /// Sends a message and receives it, over and over, in one thread. Each is timed by itself, from
+    /// before the send to after it was received, and verified.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`] for the first message that is lost or not what was sent.
+    pub fn measure<P: Payload>(link: &mut impl Link<P>, plan: &RunPlan) -> Result<Run, Corrupt> {
+        let mut run = Run::default();
+        for seq in 1..=plan.warm_up + plan.samples {
+            let message = P::compose(seq);
+            let mut received = P::compose(0);
+            let start = plan.source.start();
+            let arrived = link.send(&message) && link.poll(&mut received);
+            let ticks = plan.source.stop().since(start);
+            if !arrived {
+                return Err(Corrupt { expected_seq: seq, found_seq: 0 });
+            }
+            received.check(seq)?;
+            if seq > plan.warm_up {
+                run.record(ticks, plan.deadline_ticks);
+            }
+        }
+        Ok(run)
+    }
+
+    fn record(&mut self, ticks: u64, deadline_ticks: u64) {
+        self.samples.record(ticks);
+        self.sum += u128::from(ticks);
+        self.sum_of_squares += u128::from(ticks) * u128::from(ticks);
+        self.misses += u64::from(ticks > deadline_ticks);
+    }
+
+    fn merge(&mut self, other: &Run) {
+        self.samples.merge(&other.samples);
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.misses += other.misses;
+    }
+
+    /// Standard deviation, exactly; 0 if there are no samples.
+    fn sd(&self) -> f64 {
+        let count = u128::from(self.samples.count());
+        if count == 0 {
+            return 0.0;
+        }
+        // WHY in whole numbers: the difference of two large sums is all there is of a small one.
+        let scaled = (count * self.sum_of_squares).saturating_sub(self.sum * self.sum);
+        (scaled as f64).sqrt() / count as f64
+    }
+
+    /// The run as a record: what differs from run to run.
+    pub fn record_of(&self, clock: &TscClock) -> serde_json::Value {
+        let ns = self.samples.percentiles(clock.ns_per_tick());
+        serde_json::json!({
+            "mean": ns.mean, "p50": ns.p50, "p99": ns.p99, "max": ns.max,
+            "sd": round(clock.ns_per_tick() * self.sd()), "deadline_misses": self.misses,
+        })
+    }
+}
+
+/// A row of several runs: percentiles of the samples of all of them, and how far the runs differ.
+pub fn row(id: &str, runs: &[Run], clock: &TscClock) -> Row {
+    let mut all = Run::default();
+    runs.iter().for_each(|run| all.merge(run));
+    let means: Vec<f64> = runs.iter().map(|run| run.samples.mean()).collect();
+    let step = clock.resolution_ticks();
+    let medians: Vec<f64> = runs.iter().map(|run| run.samples.median_within(step)).collect();
+    let row = Row::samples(id, &all.samples, clock.ns_per_tick());
+    let share = all.misses as f64 / all.samples.count().max(1) as f64;
+    let figures = Figures {
+        sd_ns: Some(round(all.sd() * clock.ns_per_tick())),
+        run_cv: variation(&means).map(round),
+        run_cv_median: variation(&medians).map(round),
+        deadline_misses: Some(all.misses),
+        deadline_miss_share: Some(share),
+        ..Figures::default()
+    };
+    Row { figures, ..row }
+}
+
+/// Standard deviation of a few values (of a sample: by one less than their number) by their mean;
+/// none of fewer than two.
+fn variation(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1 && mean > 0.0).then(|| (squares / (count - 1.0)).sqrt() / mean)
+}
+
+/// As many digits as mean something.
+fn round(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::workload::Ends;
+
+    const PLAN: RunPlan = RunPlan {
+        source: TickSource::Monotonic,
+        warm_up: 3,
+        samples: 20,
+        deadline_ticks: 1_000_000_000_000,
+    };
+
+    fn run_of(values: &[u64], deadline_ticks: u64) -> Run {
+        let mut run = Run::default();
+        values.iter().for_each(|&value| run.record(value, deadline_ticks));
+        run
+    }
+
+    #[test]
+    fn every_message_is_timed_and_verified() {
+        let held: Cell<Option<[u64; 2]>> = Cell::new(None);
+        let mut link =
+            Ends(|message: &[u64; 2]| held.replace(Some(*message)).is_none(), || held.take());
+        let run = Run::measure(&mut link, &PLAN).unwrap();
+        assert_eq!((run.samples.count(), run.misses), (20, 0));
+    }
+
+    #[test]
+    fn a_message_that_is_lost_or_old_ends_the_run() {
+        let mut deaf = Ends(|_: &[u64; 2]| true, || None);
+        assert_eq!(Run::measure(&mut deaf, &PLAN).unwrap_err().expected_seq, 1);
+        let mut stuck = Ends(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(1)));
+        assert_eq!(Run::measure(&mut stuck, &PLAN).unwrap_err().expected_seq, 2);
+    }
+
+    #[test]
+    fn the_figures_are_those_of_the_formulas() {
+        let runs = [run_of(&[2, 4, 4, 4, 5, 5, 7, 9], 8), run_of(&[10, 10, 10, 10], 8)];
+        assert_eq!(runs[0].sd(), 2.0);
+        assert_eq!(runs[1].sd(), 0.0);
+        let clock = TscClock::calibrate(Duration::from_millis(1));
+        let row = row("x", &runs, &clock);
+        assert_eq!(row.sent, 12);
+        assert_eq!(row.figures.deadline_misses, Some(5));
+        assert_eq!(row.figures.deadline_miss_share, Some(5.0 / 12.0));
+        // Means 5 and 10: 5 / sqrt(2) by 7.5.
+        assert!((row.figures.run_cv.unwrap() - 0.471_405).abs() < 1e-5);
+        assert_eq!(variation(&[1.0]), None);
+    }
+}
