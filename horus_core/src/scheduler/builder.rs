@@ -251,6 +251,9 @@ impl<'a> NodeBuilder<'a> {
     /// of a second, and are dropped then.
     ///
     /// ```
+    /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    /// # // SAFETY: this program has one thread.
+    /// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
     /// use std::time::Duration;
     ///
     /// use horus_core::scheduler::{Context, Hertz, NodeResult, Scheduler};

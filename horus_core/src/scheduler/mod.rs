@@ -1,8 +1,9 @@
 //! Nodes, and what runs them: at their rates, in order, watched.
 //!
 //! ```
-//! use std::time::Duration;
-//!
+//! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+//! # // SAFETY: this program has one thread.
+//! # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
 //! use horus_core::scheduler::{Context, Hertz, Scheduler};
 //!
 //! let mut scheduler = Scheduler::new();

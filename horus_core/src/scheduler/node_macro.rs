@@ -32,7 +32,7 @@
 ///
 /// let mut scheduler = Scheduler::new();
 /// Controller::build(scheduler.node("control").rate(100.hz()))?;
-/// # scheduler.run();
+/// # scheduler.run().unwrap();
 /// # Ok::<(), horus_core::Error>(())
 /// ```
 ///
