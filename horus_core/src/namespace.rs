@@ -22,7 +22,23 @@
 //! # Ok::<(), horus_core::Error>(())
 //! ```
 
+use std::sync::Arc;
+
+use horus_shm::TopicName;
 pub use horus_shm::{
     NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName, NamespaceRemoveError,
     SweepReport, sweep,
 };
+
+use crate::error::TopicError;
+
+/// Removes the topic `name`, even if it is to outlive its processes; never while a process has an
+/// end of it, this one included. True if it is gone, also if it never was.
+///
+/// # Errors
+///
+/// [`TopicError`]: a bad name, a file that cannot be looked at or is none of ours.
+pub fn remove_topic(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
+    let remove = || horus_shm::remove_topic(namespace, &TopicName::new(name)?);
+    remove().map_err(|error| TopicError::new(name, error))
+}

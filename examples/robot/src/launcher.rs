@@ -243,6 +243,8 @@ impl Launcher<'_> {
         if restarts != kills {
             faults.push(format!("imu: killed {kills} times, heard to begin anew {restarts} times"));
         }
+        let boxes = self.namespace.open_black_boxes()?;
+        self.say(&format!("\nblack boxes of the schedulers\n{}", boxes.join("\n")))?;
         let signal = self.signal;
         faults.extend(self.namespace.remove()?.into_iter().map(|left| format!("left: {left}")));
 

@@ -4,9 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::{fs, io};
 
-use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::message::DiagnosticStatus;
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, remove_topic};
+use horus_core::scheduler;
 
 use crate::Result;
+
+/// So many lines of a black box are shown.
+const LINES: usize = 3;
 
 /// Removed with everything in it when dropped.
 #[derive(Debug)]
@@ -34,6 +39,23 @@ impl PrivateNamespace {
     /// Where its files are.
     pub(crate) fn path(&self) -> &std::path::Path {
         self.namespace.path()
+    }
+
+    /// What the black boxes of the schedulers say that was not as it should be, the last of each.
+    /// They are still there because they outlive their processes; then they are cleared up.
+    pub(crate) fn open_black_boxes(&self) -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        for scheduler in scheduler::schedulers(&self.namespace)? {
+            let events = scheduler::black_box(&self.namespace, &scheduler.name)?;
+            let bad: Vec<_> =
+                events.iter().filter(|event| event.level != DiagnosticStatus::OK).collect();
+            let last = bad.iter().rev().take(LINES).rev().map(|event| format!("  {event}"));
+            lines.push(format!("{}: {} events", scheduler.name, events.len()));
+            lines.extend(last);
+            scheduler::forget(&self.namespace, &scheduler.name)?;
+        }
+        remove_topic(&self.namespace, scheduler::EMERGENCY_STOP_TOPIC)?;
+        Ok(lines)
     }
 
     /// Removes the namespace and says what was left in it, which is nothing if every process

@@ -19,6 +19,9 @@ pub(crate) fn take(
     build: impl FnOnce(NodeBuilder<'_>) -> horus_core::Result<()>,
 ) -> crate::Result<()> {
     let mut scheduler = Scheduler::new();
+    scheduler.name(name);
+    // The launcher shows at the end what the black boxes say.
+    scheduler.on_event(|_| {});
     build(scheduler.node(name).rate(rate).watchdog(TICK_MAX))?;
     let handle = scheduler.handle();
     let _leash = Leash::hold_until(move || handle.stop());
