@@ -129,7 +129,9 @@ impl Running {
                 return Err(StartError::Thread { name: "supervisor".to_owned(), cause });
             }
         }
-        running.crew.start(entries, &terms).map(|()| running)
+        running.crew.start(entries, &terms)?;
+        running.shared.begin();
+        Ok(running)
     }
 
     /// What it is called where others look for it.

@@ -200,6 +200,7 @@ impl AsyncIo {
         let (shared, done) = (Arc::clone(shared), Arc::clone(&ended));
         let thread = spawn("async i/o", move || {
             let tasks = given.recv().unwrap_or_default();
+            shared.wait_for_begin();
             run(runtime, tasks, &shared, &ends, &done);
         })?;
         let members = tasks.iter().map(|task| Member::of(&task.runner)).collect();
