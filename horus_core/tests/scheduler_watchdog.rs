@@ -268,9 +268,10 @@ fn a_tick_of_twice_its_budget_is_a_miss_whoever_runs_it() {
         assert_eq!(report.reason, Reason::Asked);
         assert_eq!(report.nodes[0].figures.misses, 4, "{executor:?}: {report:?}");
         let missed = told.of("slow", NodeEvent::MISSED);
-        let took_ns = budget.as_nanos() as u64 * 2;
+        // By how much.
+        let over_ns = budget.as_nanos() as u64;
         assert!(!missed.is_empty(), "{executor:?}");
-        assert!(missed.iter().all(|event| event.value_ns >= took_ns), "{executor:?}: {missed:?}");
+        assert!(missed.iter().all(|event| event.value_ns >= over_ns), "{executor:?}: {missed:?}");
         assert_eq!(told.count("slow", NodeEvent::STUCK), 0, "{executor:?}");
     }
 }
