@@ -78,8 +78,8 @@ struct Costs {
     ticks: AtomicU64,
 }
 
-/// The work of a node on a real-time thread: it receives and sends, is astray or late in most ticks,
-/// and measures itself and everything around it.
+/// The work of a node on a real-time thread: it receives and sends, is astray or late in most
+/// ticks, and measures itself and everything around it.
 struct Work {
     commands: Subscriber<CmdVel>,
     echo: Publisher<CmdVel>,

@@ -81,15 +81,15 @@ impl Region {
         self.address
     }
 
-    /// Has the kernel map the first `bytes` bytes now, which this process may write, instead of page
-    /// by page when they are written first. Does nothing where it cannot, before Linux 5.14.
+    /// Has the kernel map the first `bytes` bytes now, which this process may write, instead of
+    /// page by page when they are written first. Does nothing where it cannot, before Linux 5.14.
     pub(crate) fn touch(&self, bytes: usize) {
         if matches!(self.kind, Kind::Heap(_)) {
             return;
         }
         // WHY: a file of another page size may be mapped in the middle of a page.
         let ahead = self.address as usize % PAGE_BYTES;
-        // SAFETY: the page that the region begins in is mapped as it is. Its bytes stay as they are.
+        // SAFETY: the page that the region begins in is mapped from its begin on.
         let begin = unsafe { self.address.sub(ahead) };
         // SAFETY: the call maps pages of a region that is there, and stores nothing.
         unsafe { libc::madvise(begin.cast(), ahead + bytes, libc::MADV_POPULATE_WRITE) };
