@@ -20,6 +20,7 @@
 //! ```
 
 mod builder;
+mod caught;
 mod checkpoints;
 mod context;
 mod cores;
@@ -311,6 +312,7 @@ impl Scheduler {
             self.shared.tell(nodes.iter().map(|node| &node.runner), after);
         }
         nodes.iter_mut().rev().for_each(|node| node.runner.stop());
+        nodes.iter_mut().rev().for_each(|node| node.runner.release());
         let reason = self.shared.reason().unwrap_or(Reason::Over);
         Report {
             scheduler: self.name,

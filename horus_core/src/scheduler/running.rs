@@ -129,7 +129,9 @@ impl Running {
                 return Err(StartError::Thread { name: "supervisor".to_owned(), cause });
             }
         }
-        running.crew.start(entries, &terms).map(|()| running)
+        running.crew.start(entries, &terms)?;
+        running.shared.begin();
+        Ok(running)
     }
 
     /// What it is called where others look for it.
@@ -191,7 +193,11 @@ impl Running {
                 continue;
             }
             self.round(due_ns, now_ns);
-            self.timeline.advance(self.clock.now_ns());
+            let passed = self.timeline.advance(self.clock.now_ns());
+            if passed > 0 {
+                let main = self.crew.main.iter();
+                main.for_each(|runner| runner.pulse().count_passed_over(passed));
+            }
         }
     }
 
@@ -211,6 +217,8 @@ impl Running {
             runners.iter_mut().rev().for_each(Runner::enter_safe_state);
         }
         runners.iter_mut().rev().for_each(Runner::stop);
+        // WHY here: what they say in that is told as long as there is somebody to tell it.
+        runners.iter_mut().rev().for_each(Runner::release);
         nodes.extend(runners.iter().map(NodeReport::of));
         nodes.sort_by_key(|node| node.position);
         self.shared.end();

@@ -133,6 +133,7 @@ impl Desk {
 
     /// Gives nodes their turns until everything is to stop.
     fn work(&self, clock: &mut Clock, shared: &Shared) {
+        shared.wait_for_begin();
         while let Some((mut job, now_ns)) = self.take(clock, shared) {
             let (end_ns, after) = job.runner.turn(clock, job.timeline.due_ns(), now_ns);
             shared.tell([&*job.runner], after);
