@@ -13,10 +13,16 @@ use crate::sync::Word;
 /// What asks a process to end.
 const ENDING: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
-/// The first of them that has come; 0 before.
-static RECEIVED: AtomicU64 = AtomicU64::new(0);
-/// 1 once somebody has been told of it.
-static TOLD: AtomicU64 = AtomicU64::new(0);
+/// The number of the first of them that has come, 0 before; and the two bits below. WHY one word: a
+/// thread may be in the handler, held up, while the last user goes. Either the user finds the
+/// signal here, or the handler finds that nobody notes any more; never neither.
+static STATE: AtomicU64 = AtomicU64::new(OFF);
+/// Nobody notes signals.
+const OFF: u64 = 0;
+/// Somebody notes signals.
+const ARMED: u64 = 1 << 32;
+/// Somebody has been told of the one that has come.
+const TOLD: u64 = 1 << 33;
 static USERS: Mutex<Users> = Mutex::new(Users { count: 0, previous: None });
 
 /// Who wants signals noted, and what they did before.
@@ -46,9 +52,13 @@ impl EndingSignals {
     pub fn install() -> io::Result<Self> {
         let mut users = users();
         if users.count == 0 {
-            let first = exchange(ENDING[0], &noting()?)?;
+            // Relaxed: the system calls below are far behind it, and the handler tells by the word.
+            STATE.set(ARMED);
+            let first = noting().and_then(|action| exchange(ENDING[0], &action));
+            let first = first.inspect_err(|_| STATE.set(OFF))?;
             let second = exchange(ENDING[1], &noting()?).inspect_err(|_| {
                 let _ = exchange(ENDING[0], &first);
+                disarm();
             })?;
             users.previous = Some([first, second]);
         }
@@ -60,12 +70,11 @@ impl EndingSignals {
     #[must_use]
     pub fn received(&self) -> Option<i32> {
         // Relaxed: a number, because of which nothing else is read.
-        let signal = RECEIVED.get();
-        if signal == 0 {
-            return None;
-        }
-        TOLD.set(1);
-        Some(signal as i32)
+        let state = STATE.get();
+        let signal = number(state)?;
+        // It changes no more but by this, while somebody notes.
+        STATE.replace(state, state | TOLD);
+        Some(signal)
     }
 }
 
@@ -80,26 +89,51 @@ impl Drop for EndingSignals {
         for (signal, previous) in ENDING.into_iter().zip(previous.iter().flatten()) {
             put_back(signal, previous);
         }
-        // Relaxed: nobody notes any more. (A handler that has only just begun may: then the next
-        // one to be installed is told.)
-        let (signal, told) = (RECEIVED.get(), TOLD.get() != 0);
-        RECEIVED.set(0);
-        TOLD.set(0);
-        if signal != 0 && !told {
-            // SAFETY: the call takes nothing and cannot fail.
-            let this = unsafe { libc::getpid() };
-            // SAFETY: the call takes no pointer, and the number is that of a signal.
-            unsafe { libc::kill(this, signal as c_int) };
-        }
+        disarm();
     }
+}
+
+/// The signal that has come.
+fn number(state: u64) -> Option<c_int> {
+    let number = (state & 0xff) as c_int;
+    (number != 0).then_some(number)
+}
+
+/// Notes no more; sends again what nobody has been told of. The signals do what they did before.
+fn disarm() {
+    let state = loop {
+        let state = STATE.get();
+        if STATE.replace(state, OFF) {
+            break state;
+        }
+    };
+    if let (Some(signal), false) = (number(state), state & TOLD != 0) {
+        send(signal);
+    }
+}
+
+/// Sends this process a signal.
+fn send(signal: c_int) {
+    // SAFETY: the call takes nothing and cannot fail.
+    let this = unsafe { libc::getpid() };
+    // SAFETY: the call takes no pointer, and the number is that of a signal.
+    unsafe { libc::kill(this, signal) };
 }
 
 /// Notes the first signal; the second ends the process.
 extern "C" fn note(signal: c_int) {
-    // Relaxed: as in `received`.
-    if !RECEIVED.replace(0, signal as u64) {
-        // SAFETY: allowed in a handler, and takes no pointer.
-        unsafe { libc::_exit(128 + signal) };
+    // Relaxed: a word that stands for itself, and `OFF` comes after the system calls that put back
+    // what the signals did before.
+    loop {
+        match STATE.get() {
+            ARMED if STATE.replace(ARMED, ARMED | signal as u64) => return,
+            // Another thread was quicker.
+            ARMED => {}
+            // This thread was held up until here: the signal does what it did before.
+            OFF => return crate::sys::signal::keep_errno(|| send(signal)),
+            // SAFETY: allowed in a handler, and takes no pointer.
+            _ => unsafe { libc::_exit(128 + signal) },
+        }
     }
 }
 
