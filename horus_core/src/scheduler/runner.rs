@@ -239,6 +239,11 @@ impl Runner {
         }
     }
 
+    /// Whether there are orders, carried out or not. A load.
+    pub(super) fn has_orders(&self) -> bool {
+        self.orders.attention()
+    }
+
     /// The node's turn, which was due at `due_ns` and begins at `begin_ns`. Returns when it ended,
     /// which is when the next node's turn begins, and what follows.
     #[inline]
@@ -381,7 +386,9 @@ impl Runner {
                 }
                 self.state = State::Resting { until_ns };
             }
-            Verdict::EnterSafeState => self.enter_safe_state(),
+            Verdict::EnterSafeState => {
+                self.enter_safe_state();
+            }
             Verdict::Stop => {
                 let late = || {
                     let late = Duration::from_nanos(late_ns);
