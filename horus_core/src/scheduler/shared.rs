@@ -66,9 +66,15 @@ impl Shared {
         self.stopping.get() != 0
     }
 
-    /// Stops everything; the first reason counts.
+    /// Stops everything; the first reason counts, but a signal comes before what was planned.
     pub(super) fn stop(&self, reason: Reason) {
-        self.reason.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        // WHY: a process that was told to end says so by its exit code.
+        let is_planned = matches!(&*first, Some(Reason::Asked | Reason::Over));
+        if first.is_none() || (is_planned && matches!(reason, Reason::Signal(_))) {
+            *first = Some(reason);
+        }
+        drop(first);
         self.stopping.set(1);
         self.changed.notify_all();
     }

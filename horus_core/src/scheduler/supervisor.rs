@@ -1,17 +1,17 @@
 //! Watches the nodes from a thread of its own, shows them to others, and hears commands.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
+use horus_shm::ending::EndingSignals;
 
 use super::handle::{Handle, OrderError};
 use super::monitor::Monitor;
 use super::rate::Rate;
 use super::recorder::Recorder;
 use super::shared::{Reason, Shared};
-use super::signals::Signals;
 use super::watched::{News, Watched};
 use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeader};
 use crate::topic::WaitSet;
@@ -37,7 +37,8 @@ pub(super) struct Supervisor {
     pub(super) handle: Handle,
     pub(super) monitor: Monitor,
     pub(super) recorder: Recorder,
-    pub(super) signals: Option<Signals>,
+    /// Weak: they are the run's, which has them put back also if this thread hangs.
+    pub(super) signals: Weak<EndingSignals>,
     pub(super) tell: Tell,
     pub(super) is_emergency: bool,
 }
@@ -57,7 +58,7 @@ impl Supervisor {
         let mut wake = self.wake_set();
         while !self.shared.has_ended() {
             let now_ns = clock.now_ns();
-            if let Some(signal) = self.signals.as_mut().and_then(Signals::received) {
+            if let Some(signal) = self.signals.upgrade().and_then(|all| all.received()) {
                 self.shared.stop(Reason::Signal(signal));
             }
             self.watch(now_ns);
