@@ -123,8 +123,7 @@ impl Pulse {
         self.health.set(health as u64);
     }
 
-    /// How the node is.
-    pub(super) fn health(&self) -> Health {
+    fn health(&self) -> Health {
         // Relaxed: a figure.
         Health::ALL.get(self.health.get() as usize).copied().unwrap_or_default()
     }

@@ -31,6 +31,10 @@ pub(super) struct Runner {
     state: State,
     /// Whether orders keep it from ticking.
     held: Held,
+    /// Whether it has entered its safe state and not left it.
+    is_safe: bool,
+    /// Whether misses keep it there.
+    is_unpunctual: bool,
     tick: u64,
     pace: Pace,
     failures: Failures,
@@ -123,6 +127,8 @@ impl Runner {
             orders: Arc::clone(&seat.orders),
             state: State::New { at_ns: 0 },
             held: Held::default(),
+            is_safe: false,
+            is_unpunctual: false,
             tick: 0,
             pace: Pace::of(&plan),
             failures: Failures::default(),
@@ -356,8 +362,8 @@ impl Runner {
         match verdict {
             Verdict::Fine | Verdict::Warn => {}
             Verdict::LeaveSafeState => {
-                self.pulse.is_now(Health::Active);
-                self.note(NodeEvent::SAFE_STATE_LEFT, 0, "");
+                self.is_unpunctual = false;
+                self.leave_safe_state();
             }
             Verdict::Skip => self.state = State::Skipping,
             Verdict::Halve | Verdict::Restore => {
@@ -366,11 +372,15 @@ impl Runner {
             }
             Verdict::Isolate { until_ns, enters_safe_state } => {
                 if enters_safe_state {
+                    self.is_unpunctual = true;
                     self.enter_safe_state();
                 }
                 self.state = State::Resting { until_ns };
             }
-            Verdict::EnterSafeState => self.enter_safe_state(),
+            Verdict::EnterSafeState => {
+                self.is_unpunctual = true;
+                self.enter_safe_state();
+            }
             Verdict::Stop => {
                 let late = || {
                     let late = Duration::from_nanos(late_ns);
@@ -388,11 +398,12 @@ impl Runner {
         if self.is_halved { State::Halved { ticks_next: false } } else { State::Active }
     }
 
-    /// Brings the node into its safe state; a panic in that is only noted.
+    /// Brings the node into its safe state, unless it is there; a panic in that is only noted.
     pub(super) fn enter_safe_state(&mut self) {
-        if matches!(self.state, State::Over | State::New { .. } | State::Broken) {
+        if self.is_safe || matches!(self.state, State::Over | State::New { .. } | State::Broken) {
             return;
         }
+        self.is_safe = true;
         let node = &mut self.node;
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| node.enter_safe_state())) {
             let error = message_of(&panic);
@@ -400,8 +411,28 @@ impl Runner {
             self.note(NodeEvent::PANICKED, 0, &error);
             self.last_error = Some(error);
         }
-        self.pulse.is_now(Health::Safe);
+        self.show_health();
         self.note(NodeEvent::SAFE_STATE_ENTERED, 0, "");
+    }
+
+    /// Lets the node out of its safe state, if nothing keeps it there.
+    fn leave_safe_state(&mut self) {
+        if !self.is_unpunctual && !self.held.is_emergency && std::mem::take(&mut self.is_safe) {
+            self.note(NodeEvent::SAFE_STATE_LEFT, 0, "");
+        }
+        self.show_health();
+    }
+
+    /// Shows others how the node is.
+    fn show_health(&self) {
+        self.pulse.is_now(match self.state {
+            State::Over => Health::Stopped,
+            _ if self.held.is_emergency => Health::Safe,
+            _ if self.held.is_paused => Health::Paused,
+            _ if self.is_safe => Health::Safe,
+            State::Resting { .. } | State::New { at_ns: 1.. } => Health::Resting,
+            _ => Health::Active,
+        });
     }
 
     #[cold]
@@ -428,12 +459,14 @@ impl Runner {
             Remedy::Continue => {}
             Remedy::Rest { until_ns } => {
                 self.state = State::Resting { until_ns };
-                self.pulse.is_now(Health::Resting);
+                self.show_health();
             }
             Remedy::Restart { at_ns } => {
                 self.end();
                 self.state = State::New { at_ns };
-                self.pulse.is_now(Health::Resting);
+                // What is initialised anew has not entered anything.
+                (self.is_safe, self.is_unpunctual) = (false, false);
+                self.show_health();
             }
             Remedy::Stop => {
                 self.fatal.clone_from(&self.last_error);
@@ -476,9 +509,7 @@ impl Runner {
     /// The node ticks again, in its safe state if it was in that.
     fn is_awake(&mut self) {
         self.state = self.awake();
-        if self.pulse.health() != Health::Safe {
-            self.pulse.is_now(Health::Active);
-        }
+        self.show_health();
     }
 
     /// What follows from a turn in which the node did not tick.
@@ -500,19 +531,17 @@ impl Runner {
             (self.pace, self.new_rate) = (pace, pace.rate);
             self.note(NodeEvent::RATE_CHANGED, pace.period_ns, "");
         }
-        if is_emergency && !self.held.is_emergency {
-            self.enter_safe_state();
-        }
         let is_paused = mode == Mode::Pause;
-        if is_paused != self.held.is_paused {
-            self.pulse.is_now(if is_paused { Health::Paused } else { Health::Active });
+        let before = std::mem::replace(&mut self.held, Held { is_paused, is_emergency });
+        if is_paused != before.is_paused {
             self.note(if is_paused { NodeEvent::PAUSED } else { NodeEvent::RESUMED }, 0, "");
         }
-        if !is_emergency && self.held.is_emergency {
-            self.pulse.is_now(if is_paused { Health::Paused } else { Health::Active });
-            self.note(NodeEvent::SAFE_STATE_LEFT, 0, "");
+        match (before.is_emergency, is_emergency) {
+            (false, true) => self.enter_safe_state(),
+            (true, false) => self.leave_safe_state(),
+            _ => {}
         }
-        self.held = Held { is_paused, is_emergency };
+        self.show_health();
         if mode == Mode::Stop && !self.is_over() {
             self.stop();
         } else if let Some(exchange) = exchange {
@@ -532,9 +561,16 @@ impl Runner {
             Ok(Ok(trial)) => {
                 self.trial = Some(trial);
                 self.note(NodeEvent::SWAPPED, 0, "");
+                let was_safe = std::mem::take(&mut self.is_safe);
                 // If that fails it is rolled back.
                 if !matches!(self.state, State::New { .. }) {
                     self.begin(clock, now_ns);
+                }
+                if was_safe && self.trial.is_some() {
+                    self.enter_safe_state();
+                } else {
+                    // The old one is back, as it was.
+                    self.is_safe = was_safe;
                 }
             }
             Ok(Err(reason)) => self.note(NodeEvent::SWAP_FAILED, 0, &reason),
@@ -633,7 +669,7 @@ impl Runner {
             self.end();
         }
         self.state = State::Over;
-        self.pulse.is_now(Health::Stopped);
+        self.show_health();
     }
 
     /// Writes down what may happen in every tick: of one kind, ten in a second. The next one says
