@@ -230,6 +230,11 @@ impl Runner {
         }
     }
 
+    /// Whether there are orders, carried out or not. A load.
+    pub(super) fn has_orders(&self) -> bool {
+        self.orders.attention()
+    }
+
     /// The node's turn, which was due at `due_ns` and begins at `begin_ns`. Returns when it ended,
     /// which is when the next node's turn begins, and what follows.
     #[inline]

@@ -26,6 +26,9 @@ use crate::scheduler::timeline::Timeline;
 
 use super::thread::{Member, join, spawn};
 
+/// The longest sleep of a task, after which it carries out orders.
+const SLICE: Duration = Duration::from_millis(20);
+
 /// A tick under way.
 type Underway<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
 
@@ -90,13 +93,14 @@ impl Task {
         let clock = Clock::kernel();
         while !shared.is_stopping() {
             let due_ns = self.timeline.due_ns();
-            let nap = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns()));
+            let nap = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns())).min(SLICE);
             // Ends early if everything does.
             if time::timeout(nap, end.wait_for(Option::is_some)).await.is_ok() {
                 break;
             }
             let begin_ns = clock.now_ns();
             if begin_ns < due_ns {
+                self.runner.heed(&clock, begin_ns);
                 continue;
             }
             let (end_ns, after) = self.turn(&clock, (due_ns, begin_ns), &mut end).await;
