@@ -441,10 +441,14 @@ impl Runner {
     fn show(&self) {
         self.pulse.is_now(match self.state {
             State::Over | State::Broken => Health::Stopped,
-            _ if self.is_safe => Health::Safe,
+            // Also a node that is not initialised yet: nothing of it moves.
+            _ if self.held.is_emergency => Health::Safe,
             _ if self.held.is_paused => Health::Paused,
-            State::Resting { .. } | State::New { .. } => Health::Resting,
-            State::Active | State::Skipping | State::Halved { .. } => Health::Active,
+            _ if self.is_safe => Health::Safe,
+            State::Resting { .. } | State::New { at_ns: 1.. } => Health::Resting,
+            State::New { .. } | State::Active | State::Skipping | State::Halved { .. } => {
+                Health::Active
+            }
         });
     }
 

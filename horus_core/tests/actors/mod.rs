@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
@@ -58,7 +59,19 @@ pub struct Child {
 impl Child {
     /// The test called `child_role` is what plays the role.
     pub fn spawn(role: &str, dir: &Path) -> Self {
-        let mut process = Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        // WHY before its first moment: a script that runs tests in the background has these signals
+        // ignored, and one that comes before the child says otherwise would be gone.
+        let obey = || {
+            for signal in [libc::SIGINT, libc::SIGTERM] {
+                // SAFETY: the default action is always allowed, and allowed after a fork.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
+            Ok(())
+        };
+        // SAFETY: the closure makes system calls only.
+        unsafe { command.pre_exec(obey) };
+        let mut process = command
             .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
             .env(DIR, dir)
@@ -162,11 +175,6 @@ pub fn role() -> Option<(String, PathBuf)> {
             eprintln!("{panic}");
         }
     }));
-    // WHY: a script that runs tests in the background has them ignored.
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: the default action is always allowed.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
-    }
     Some((role, PathBuf::from(std::env::var_os(DIR).unwrap())))
 }
 
