@@ -77,6 +77,18 @@ macro_rules! tables {
             all
         };
 
+        /// The bytes of the [`Default`] of the standard message called `name`, if it has one
+        /// length: what a constructor in another language begins with.
+        #[must_use]
+        pub fn standard_default(name: &str) -> Option<Box<[u8]>> {
+            match name {
+                $($(stringify!($name) => {
+                    Some(bytemuck::bytes_of(&super::$domain::$name::default()).into())
+                })+)+
+                _ => None,
+            }
+        }
+
         const PLAIN: &[&Schema] = &[$($(&<super::$domain::$name as Message>::SCHEMA),+),+];
 
         /// The domains of the standard messages.

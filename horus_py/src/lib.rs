@@ -1,0 +1,30 @@
+//! Python: what `import horus` is made of, under `horus._horus`.
+//!
+//! No logic is here: what Python says is converted, one function of `horus_core` called, and what
+//! it answers converted back.
+
+mod codec;
+mod end;
+mod error;
+mod field;
+mod kind;
+mod message;
+mod namespace;
+mod qos;
+mod topic;
+
+use pyo3::prelude::*;
+
+/// The native part of `horus`.
+#[pymodule(gil_used = true)]
+fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    module.add("__build_profile__", profile)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::register(module)?;
+    message::register(module)?;
+    module.add_class::<namespace::PyNamespace>()?;
+    module.add_class::<topic::PyPublisher>()?;
+    module.add_class::<topic::PySubscriber>()?;
+    Ok(())
+}
