@@ -192,7 +192,8 @@ on a topic that is full.";
 const RECV: &CStr = c"recv($self, timeout=None)
 --
 
-The next message, oldest first, or `None` if there is none: right now, or within `timeout` seconds.";
+The next message, oldest first, or `None` if there is none: right now, or within `timeout`
+seconds.";
 
 /// Adds the methods to the classes.
 pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
