@@ -227,12 +227,38 @@ impl RawProducer {
     /// # Panics
     ///
     /// If messages of the ring cannot have that length.
+    #[inline]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
-        let request = self.segment.shape().request();
-        let (bytes, max) = (message.len() as u64, request.payload_bytes);
-        assert!(bytes == max || request.sized && bytes < max, "{bytes} bytes, not {max}");
+        self.expect_length(message.len() as u64);
         // SAFETY: the slice is readable, and no longer than the payload.
         unsafe { self.send(message.as_ptr(), message.len()) }
+    }
+
+    /// [`Self::send_bytes`], but waits for room until the patience ends. Blocks as
+    /// [`Self::send_until`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`]; [`SendError::Full`] only after that.
+    ///
+    /// # Panics
+    ///
+    /// If messages of the ring cannot have that length.
+    pub fn send_bytes_until(
+        &mut self,
+        patience: Patience,
+        message: &[u8],
+    ) -> Result<(), SendError<()>> {
+        self.expect_length(message.len() as u64);
+        // SAFETY: the slice is readable, and no longer than the payload.
+        unsafe { self.send_until(patience, message.as_ptr(), message.len()) }
+    }
+
+    #[inline]
+    fn expect_length(&self, bytes: u64) {
+        let request = self.segment.shape().request();
+        let max = request.payload_bytes;
+        assert!(bytes == max || request.sized && bytes < max, "{bytes} bytes, not {max}");
     }
 
     /// After shared memory was touched: what was written may have gone into zeros that nobody

@@ -79,7 +79,7 @@ pub use schema::{
     SchemaDifference, SchemaTextError, first_difference, fnv1a_128,
 };
 pub use sensor::{BATTERY_CELLS_MAX, LASER_RANGES_MAX, TAXELS_MAX};
-pub use standard::{Domain, STANDARD, STANDARD_DOMAINS};
+pub use standard::{Domain, STANDARD, STANDARD_DOMAINS, standard_default};
 pub use text::{Text, TextTooLong};
 #[cfg(feature = "glam")]
 pub use transform::{NotARotation, TransformError};

@@ -77,6 +77,20 @@ macro_rules! tables {
             all
         };
 
+        /// The bytes of the [`Default`] of the standard message called `name`, if it has one
+        /// length: what a constructor in another language begins with.
+        #[must_use]
+        pub fn standard_default(name: &str) -> Option<Box<[u8]>> {
+            match name {
+                $($(stringify!($name) => {
+                    Some(bytemuck::bytes_of(&super::$domain::$name::default()).into())
+                })+)+
+                "MapMetaData" => Some(bytemuck::bytes_of(&MapMetaData::default()).into()),
+                "PointField" => Some(bytemuck::bytes_of(&PointField::default()).into()),
+                _ => None,
+            }
+        }
+
         const PLAIN: &[&Schema] = &[$($(&<super::$domain::$name as Message>::SCHEMA),+),+];
 
         /// The domains of the standard messages.

@@ -3,6 +3,7 @@
 
 mod backend;
 mod builder;
+mod bytes;
 mod encoded;
 mod payload;
 mod publisher;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 pub use backend::Backend;
 pub use builder::TopicBuilder;
+pub use bytes::{BytesPublisher, BytesSubscriber, PayloadType};
 pub use encoded::Encoded;
 pub(crate) use encoded::encoded_payload;
 #[doc(hidden)]
@@ -32,7 +34,7 @@ pub use recv_future::RecvFuture;
 pub use stats::Stats;
 pub use subscriber::{Iter, Subscriber, TryIter};
 pub use untyped::{UntypedPublisher, UntypedSchema, UntypedSubscriber};
-pub use wait_set::{Key, Ready, Reason, WaitSet};
+pub use wait_set::{Key, Ready, Reason, WaitSet, Watchable};
 
 use crate::error::{BorrowError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError};
 use crate::message::{Framed, FramedLoan, FramedSample, Header, Message};
@@ -79,7 +81,7 @@ impl<T: Payload> Topic<T> {
 
     /// Everything that can be set, for any of the ends.
     pub fn builder(name: &str) -> TopicBuilder<T> {
-        TopicBuilder::new(name)
+        TopicBuilder::new(name, T::type_info())
     }
 
     pub(crate) const fn from_ends(publisher: Publisher<T>, subscriber: Subscriber<T>) -> Self {

@@ -129,9 +129,17 @@ impl<T: Message> Inbox<T> for Consumer<T> {
 pub(crate) fn published_ns<T: Message>(bytes: &[u8]) -> u64 {
     let is_time = |field: &&crate::message::Field| {
         let u64_kind = matches!(field.kind, FieldKind::Primitive(Primitive::U64));
-        field.name == "timestamp_ns" && u64_kind && field.count == 1
+        field.name == TIME && u64_kind && field.count == 1
     };
     let Some(field) = T::SCHEMA.fields.iter().find(is_time) else { return 0 };
-    let time = bytes.get(field.offset..field.offset + 8);
-    time.and_then(|time| time.try_into().ok()).map_or(0, u64::from_ne_bytes)
+    u64_at(bytes, field.offset)
+}
+
+/// The field that tells which of two messages is newer.
+pub(super) const TIME: &str = "timestamp_ns";
+
+/// The number at this offset; 0 if there is none.
+pub(super) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    let number = bytes.get(offset..).and_then(|bytes| bytes.first_chunk());
+    number.copied().map_or(0, u64::from_ne_bytes)
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use horus_shm::Watch;
 use horus_shm::wait::{EVENTS_MAX, Patience};
 
-use super::{Payload, Subscriber};
+use super::{BytesSubscriber, Payload, Subscriber};
 use crate::error::{WaitError, WaitSetFull};
 
 /// Timers of one set, at most.
@@ -34,6 +34,25 @@ pub enum Reason {
     },
     /// The subscriber was dropped. It is no longer in the set.
     Closed,
+}
+
+/// What a wait set can wait for: subscribers of any kind.
+pub trait Watchable {
+    /// What the wait looks at.
+    #[doc(hidden)]
+    fn watch(&self) -> Watch;
+}
+
+impl<T: Payload> Watchable for Subscriber<T> {
+    fn watch(&self) -> Watch {
+        Self::watch(self)
+    }
+}
+
+impl Watchable for BytesSubscriber {
+    fn watch(&self) -> Watch {
+        Self::watch(self)
+    }
 }
 
 /// Something that is ready.
@@ -158,7 +177,7 @@ impl WaitSet {
     /// # Errors
     ///
     /// [`WaitSetFull`] with 128 topics.
-    pub fn add<T: Payload>(&mut self, subscriber: &Subscriber<T>) -> Result<Key, WaitSetFull> {
+    pub fn add(&mut self, subscriber: &impl Watchable) -> Result<Key, WaitSetFull> {
         self.add_watch(subscriber.watch(), None)
     }
 
@@ -174,9 +193,9 @@ impl WaitSet {
     /// # Panics
     ///
     /// If `allowed` is zero.
-    pub fn add_with_deadline<T: Payload>(
+    pub fn add_with_deadline(
         &mut self,
-        subscriber: &Subscriber<T>,
+        subscriber: &impl Watchable,
         allowed: Duration,
     ) -> Result<Key, WaitSetFull> {
         assert!(!allowed.is_zero(), "a deadline of zero is always missed");

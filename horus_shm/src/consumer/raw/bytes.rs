@@ -17,6 +17,7 @@ impl RawConsumer {
 
     /// Copies the next message to the beginning of `buffer` and returns its length, or `None` if
     /// there is none right now. A message that is longer than the buffer is cut. Never blocks.
+    #[inline]
     pub fn recv_bytes(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let bytes = buffer.len().min(self.max_bytes());
         // SAFETY: the buffer has room for so many bytes, which are at most the payload.

@@ -1,0 +1,87 @@
+//! The exceptions, and which error of `horus_core` becomes which.
+
+use horus_core::{OpenError, RecvError, SendError, TopicError};
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(horus, Error, PyException, "Every error of horus itself.");
+create_exception!(horus, OpenTopicError, Error, "A topic could not be opened.");
+create_exception!(
+    horus,
+    SchemaMismatchError,
+    OpenTopicError,
+    "The topic carries another message; says which field differs."
+);
+create_exception!(horus, NamespaceError, Error, "A namespace could not be opened or removed.");
+create_exception!(horus, SendFailedError, Error, "A message was not sent.");
+create_exception!(
+    horus,
+    FullError,
+    SendFailedError,
+    "A reliable subscriber is a whole lane behind. Try again later."
+);
+create_exception!(
+    horus,
+    ForkedError,
+    Error,
+    "The handle was inherited through fork. Open a new one in the child."
+);
+create_exception!(horus, RegionLostError, Error, "The topic's file was truncated. Open it again.");
+create_exception!(horus, ClosedError, Error, "The handle was closed.");
+create_exception!(
+    horus,
+    BusyError,
+    Error,
+    "Another thread is using this end of the topic. Open one for each thread."
+);
+
+/// Adds the exceptions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("Error", py.get_type::<Error>())?;
+    module.add("OpenTopicError", py.get_type::<OpenTopicError>())?;
+    module.add("SchemaMismatchError", py.get_type::<SchemaMismatchError>())?;
+    module.add("NamespaceError", py.get_type::<NamespaceError>())?;
+    module.add("SendFailedError", py.get_type::<SendFailedError>())?;
+    module.add("FullError", py.get_type::<FullError>())?;
+    module.add("ForkedError", py.get_type::<ForkedError>())?;
+    module.add("RegionLostError", py.get_type::<RegionLostError>())?;
+    module.add("ClosedError", py.get_type::<ClosedError>())?;
+    module.add("BusyError", py.get_type::<BusyError>())
+}
+
+/// A topic that could not be opened.
+#[cold]
+pub(crate) fn of_open(error: &TopicError) -> PyErr {
+    let text = error.to_string();
+    match (error, error.as_open_error()) {
+        (TopicError::SchemaMismatch { .. }, _) => SchemaMismatchError::new_err(text),
+        (_, Some(OpenError::Namespace(_))) => NamespaceError::new_err(text),
+        (_, Some(OpenError::Forked)) => ForkedError::new_err(text),
+        (_, Some(OpenError::RegionLost { .. })) => RegionLostError::new_err(text),
+        _ => OpenTopicError::new_err(text),
+    }
+}
+
+/// A message that was not sent.
+#[cold]
+pub(crate) fn of_send(error: &SendError<()>) -> PyErr {
+    let text = error.to_string();
+    match error {
+        SendError::Full(()) => FullError::new_err(text),
+        SendError::Forked(()) => ForkedError::new_err(text),
+        SendError::RegionLost(()) => RegionLostError::new_err(text),
+        _ => SendFailedError::new_err(text),
+    }
+}
+
+/// A subscriber that receives nothing any more.
+#[cold]
+pub(crate) fn of_recv(error: RecvError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        RecvError::RegionLost => RegionLostError::new_err(text),
+        _ => ForkedError::new_err(text),
+    }
+}

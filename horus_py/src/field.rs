@@ -1,0 +1,379 @@
+//! Fields of messages: from their bytes to Python, back, and as the text of a `repr`.
+
+use std::fmt::Write as _;
+
+use horus_core::message::{FieldKind, Primitive};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyTuple};
+
+use crate::kind::{Field, Kind};
+use crate::message;
+
+/// Calls a macro with each number: its variant, type and letter for numpy and `struct`.
+macro_rules! numbers {
+    ($callback:ident $($rest:tt)*) => {
+        $callback! { $($rest)*
+            U8 u8 "u1" "B", U16 u16 "u2" "H", U32 u32 "u4" "I", U64 u64 "u8" "Q",
+            I8 i8 "i1" "b", I16 i16 "i2" "h", I32 i32 "i4" "i", I64 i64 "i8" "q",
+            F32 f32 "f4" "f", F64 f64 "f8" "d"
+        }
+    };
+}
+
+/// What a field of `message` is.
+pub(crate) fn get<'py>(object: &Bound<'py, PyAny>, field: &Field) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    match (field.kind, field.count) {
+        (FieldKind::Primitive(primitive), 1) => {
+            number(py, primitive, &message::bytes(object)[field.offset..])
+        }
+        (FieldKind::Primitive(primitive), _) => array(object, field, primitive),
+        (_, 1) => element(object, field, 0),
+        (_, count) => {
+            let elements = (0..count).map(|index| element(object, field, index));
+            let elements: Vec<_> = elements.collect::<PyResult<_>>()?;
+            Ok(PyTuple::new(py, elements)?.into_any())
+        }
+    }
+}
+
+/// A text or message of a field.
+fn element<'py>(
+    object: &Bound<'py, PyAny>,
+    field: &Field,
+    index: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let offset = field.offset + index * field.kind.size();
+    match (field.kind, field.inner) {
+        (_, Some(inner)) => message::part(object, inner, offset),
+        (kind, None) => {
+            let bytes = &message::bytes(object)[offset..offset + kind.size()];
+            Ok(PyString::new(object.py(), text(bytes)).into_any())
+        }
+    }
+}
+
+/// What is before the first byte that is NUL or not UTF-8.
+fn text(bytes: &[u8]) -> &str {
+    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+    }
+}
+
+macro_rules! number {
+    ($($variant:ident $type:ident $code:literal $letter:literal),+) => {
+        #[inline]
+        fn number<'py>(
+            py: Python<'py>,
+            primitive: Primitive,
+            bytes: &[u8],
+        ) -> PyResult<Bound<'py, PyAny>> {
+            match primitive {
+                $(Primitive::$variant => {
+                    let bytes = *bytes.first_chunk().expect("a field lies in its message");
+                    $type::from_ne_bytes(bytes).into_bound_py_any(py)
+                })+
+                Primitive::Char => bytes[0].into_bound_py_any(py),
+            }
+        }
+
+        /// Writes the number that `value` is.
+        fn write_number(
+            primitive: Primitive,
+            value: &Bound<'_, PyAny>,
+            out: &mut [u8],
+        ) -> PyResult<()> {
+            match primitive {
+                $(Primitive::$variant => {
+                    out.copy_from_slice(&value.extract::<$type>()?.to_ne_bytes());
+                })+
+                Primitive::Char => out[0] = value.extract()?,
+            }
+            Ok(())
+        }
+
+        /// Copies numbers out of a buffer of that type; false if it is of another.
+        fn copy_buffer(
+            primitive: Primitive,
+            value: &Bound<'_, PyAny>,
+            out: &mut Vec<u8>,
+        ) -> bool {
+            let py = value.py();
+            match primitive {
+                $(Primitive::$variant => {
+                    let Ok(buffer) = pyo3::buffer::PyBuffer::<$type>::get(value) else {
+                        return false;
+                    };
+                    let Ok(numbers) = buffer.to_vec(py) else { return false };
+                    if buffer.dimensions() != 1 {
+                        return false;
+                    }
+                    out.clear();
+                    numbers.iter().for_each(|number| out.extend(number.to_ne_bytes()));
+                    true
+                })+
+                Primitive::Char => false,
+            }
+        }
+
+        /// What numpy calls the type.
+        pub(crate) const fn numpy_code(primitive: Primitive) -> &'static str {
+            match primitive {
+                $(Primitive::$variant => $code,)+
+                Primitive::Char => "S1",
+            }
+        }
+
+        /// What `struct` and `memoryview` call the type.
+        const fn struct_letter(primitive: Primitive) -> &'static str {
+            match primitive {
+                $(Primitive::$variant => $letter,)+
+                Primitive::Char => "B",
+            }
+        }
+
+        fn write_numbers(out: &mut String, primitive: Primitive, bytes: &[u8]) {
+            match primitive {
+                $(Primitive::$variant => {
+                    let numbers = bytes.as_chunks().0.iter();
+                    let texts = numbers.map(|bytes| literal($type::from_ne_bytes(*bytes)));
+                    write_list(out, texts.collect());
+                })+
+                Primitive::Char => {}
+            }
+        }
+    };
+}
+numbers!(number);
+
+/// Numbers in place: a numpy array, or a memoryview where there is no numpy.
+fn array<'py>(
+    object: &Bound<'py, PyAny>,
+    field: &Field,
+    primitive: Primitive,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let Some(numpy) = numpy(py) else {
+        let range = field.offset..field.offset + field.bytes();
+        let view = PyMemoryView::from(object)?;
+        let view = view.get_item(pyo3::types::PySlice::new(
+            py,
+            isize::try_from(range.start)?,
+            isize::try_from(range.end)?,
+            1,
+        ))?;
+        return view.call_method1("cast", (struct_letter(primitive),));
+    };
+    let numpy = numpy.bind(py);
+    numpy.call_method1("ndarray", ((field.count,), numpy_code(primitive), object, field.offset))
+}
+
+/// numpy, if it is installed.
+pub(crate) fn numpy(py: Python<'_>) -> Option<&Py<PyModule>> {
+    static NUMPY: PyOnceLock<Option<Py<PyModule>>> = PyOnceLock::new();
+    NUMPY.get_or_init(py, || py.import("numpy").ok().map(Bound::unbind)).as_ref()
+}
+
+/// Makes a field of `message` what `value` is, all of it or nothing.
+pub(crate) fn set(
+    object: &Bound<'_, PyAny>,
+    field: &Field,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    // WHY on the stack: most fields are short, and this is how messages are filled in.
+    let mut small = [0; 64];
+    let mut large = Vec::new();
+    let bytes = field.bytes();
+    let new = if bytes <= small.len() {
+        &mut small[..bytes]
+    } else {
+        large.resize(bytes, 0);
+        &mut large
+    };
+    set_bytes(field, value, new)?;
+    // SAFETY: the field lies in the message.
+    let to = unsafe { message::data(object).add(field.offset) };
+    // SAFETY: as above; what is written was made elsewhere.
+    unsafe { std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes) };
+    Ok(())
+}
+
+/// Makes bytes the field that `value` is.
+pub(crate) fn set_bytes(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()> {
+    read(field, value, out).map_err(|error| named(field, value, &error))
+}
+
+/// The same exception, saying which field it is about.
+#[cold]
+fn named(field: &Field, value: &Bound<'_, PyAny>, error: &PyErr) -> PyErr {
+    let py = value.py();
+    let text = format!("{}.{}: {}", field.message, field.name, error.value(py));
+    match error.get_type(py).call1((text,)) {
+        Ok(named) => PyErr::from_value(named),
+        Err(error) => error,
+    }
+}
+
+/// Writes the bytes of the whole field.
+fn read(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()> {
+    if field.count == 1 {
+        return read_element(field, value, out);
+    }
+    if let FieldKind::Primitive(primitive) = field.kind {
+        let mut numbers = Vec::new();
+        if copy_buffer(primitive, value, &mut numbers) {
+            let size = primitive.size();
+            let part = out.get_mut(..numbers.len());
+            let part = part.ok_or_else(|| too_many(field, numbers.len() / size))?;
+            part.copy_from_slice(&numbers);
+            return Ok(());
+        }
+    }
+    if value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>() {
+        let text = format!("{} where a sequence is wanted", value.get_type());
+        return Err(PyTypeError::new_err(text));
+    }
+    let mut elements = out.chunks_exact_mut(field.kind.size());
+    for (index, value) in value.try_iter()?.enumerate() {
+        let element = elements.next().ok_or_else(|| too_many(field, index + 1))?;
+        read_element(field, &value?, element)?;
+    }
+    if let Some(inner) = field.inner {
+        elements.for_each(|element| element.copy_from_slice(&inner.default));
+    }
+    Ok(())
+}
+
+fn too_many(field: &Field, found: usize) -> PyErr {
+    PyValueError::new_err(format!("{found} elements or more, and {} fit", field.count))
+}
+
+fn read_element(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()> {
+    match (field.kind, field.inner) {
+        (FieldKind::Primitive(primitive), _) => write_number(primitive, value, out),
+        (FieldKind::Text(max), _) => {
+            let bytes = match value.cast::<PyString>() {
+                Ok(text) => text.to_str()?.as_bytes(),
+                Err(_) => value.cast::<PyBytes>()?.as_bytes(),
+            };
+            if bytes.len() > max {
+                let found = bytes.len();
+                let text = format!("a text of {found} bytes where {max} fit: shorten it");
+                return Err(PyValueError::new_err(text));
+            }
+            out[..bytes.len()].copy_from_slice(bytes);
+            out[bytes.len()..].fill(0);
+            Ok(())
+        }
+        (FieldKind::Message(schema), inner) => {
+            let same = message::is_message(value)
+                && inner.is_some_and(|inner| std::ptr::eq(inner, message::kind_of(value)));
+            if !same {
+                let text = format!("{} where a {} is wanted", value.get_type(), schema.name);
+                return Err(PyTypeError::new_err(text));
+            }
+            out.copy_from_slice(message::bytes(value));
+            Ok(())
+        }
+    }
+}
+
+/// Writes an expression that makes the message again.
+pub(crate) fn write_message(
+    out: &mut String,
+    module: &str,
+    object: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    write_bytes(out, module, message::kind_of(object), message::bytes(object));
+    Ok(())
+}
+
+fn write_bytes(out: &mut String, module: &str, kind: &Kind, bytes: &[u8]) {
+    push(out, format_args!("{module}.{}(", kind.schema.name));
+    let mut separator = "";
+    for field in &kind.fields {
+        let bytes = &bytes[field.offset..field.offset + field.bytes()];
+        if field.is_reserved() && bytes.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        push(out, format_args!("{separator}{}=", field.name));
+        separator = ", ";
+        if let (FieldKind::Primitive(primitive), 2..) = (field.kind, field.count) {
+            write_numbers(out, primitive, bytes);
+            continue;
+        }
+        let elements = bytes.chunks_exact(field.kind.size());
+        let texts: Vec<_> = elements.map(|bytes| element_text(module, field, bytes)).collect();
+        match field.count {
+            1 => out.push_str(&texts[0]),
+            _ => write_list(out, texts),
+        }
+    }
+    out.push(')');
+}
+
+fn element_text(module: &str, field: &Field, bytes: &[u8]) -> String {
+    let mut out = String::new();
+    match (field.kind, field.inner) {
+        (FieldKind::Primitive(primitive), _) => {
+            write_numbers(&mut out, primitive, bytes);
+            out = out.trim_matches(['[', ']']).to_owned();
+        }
+        (_, Some(inner)) => write_bytes(&mut out, module, inner, bytes),
+        _ => {
+            let shown = text(bytes);
+            let exact = bytes[shown.len()..].iter().all(|byte| *byte == 0);
+            out = if exact { quoted(shown) } else { quoted_bytes(bytes) };
+        }
+    }
+    out
+}
+
+/// A list, short where all elements are equal.
+fn write_list(out: &mut String, texts: Vec<String>) {
+    match &*texts {
+        [first, rest @ ..] if rest.len() >= 4 && rest.iter().all(|text| text == first) => {
+            push(out, format_args!("[{first}] * {}", texts.len()));
+        }
+        _ => push(out, format_args!("[{}]", texts.join(", "))),
+    }
+}
+
+/// A number as Python reads it.
+fn literal(number: impl std::fmt::Debug) -> String {
+    let text = format!("{number:?}");
+    match text.as_str() {
+        "NaN" | "inf" | "-inf" => format!("float('{}')", text.to_lowercase()),
+        _ => text,
+    }
+}
+
+/// A text as Python reads it.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("'");
+    for character in text.chars() {
+        match character {
+            '\\' | '\'' => push(&mut out, format_args!("\\{character}")),
+            ' '..='~' => out.push(character),
+            _ if character.is_alphanumeric() => out.push(character),
+            _ => push(&mut out, format_args!("\\U{:08x}", u32::from(character))),
+        }
+    }
+    out + "'"
+}
+
+fn quoted_bytes(bytes: &[u8]) -> String {
+    let mut out = String::from("b'");
+    bytes.iter().for_each(|byte| push(&mut out, format_args!("\\x{byte:02x}")));
+    out + "'"
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = out.write_fmt(text);
+}

@@ -1,0 +1,113 @@
+//! Keywords of a topic's ends, as quality of service.
+
+use std::time::Duration;
+
+use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::namespace::PyNamespace;
+
+/// What can be said about a topic besides its name and type.
+#[derive(Default)]
+pub(crate) struct Keywords {
+    pub(crate) qos: Qos,
+    pub(crate) namespace: Option<Py<PyNamespace>>,
+    pub(crate) max_message_bytes: Option<u64>,
+    /// Map everything read-only, hold nobody back, do not be counted.
+    pub(crate) observe: bool,
+    /// Leave out what the same handle publishes.
+    pub(crate) ignore_own: bool,
+}
+
+impl Keywords {
+    /// Reads them; `qos` first, whatever their order, as all others change it.
+    pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut this = Self::default();
+        let Some(keywords) = keywords else { return Ok(this) };
+        if let Some(preset) = keywords.get_item("qos")? {
+            this.qos = self::preset(&preset.extract::<String>()?)?;
+        }
+        for (name, value) in keywords {
+            let name: String = name.extract()?;
+            if !value.is_none() {
+                this.set(&name, &value)?;
+            }
+        }
+        Ok(this)
+    }
+
+    fn set(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let qos = self.qos;
+        self.qos = match name {
+            "qos" => qos,
+            "reliability" => qos.reliability(match value.extract::<&str>()? {
+                "reliable" => Reliability::Reliable,
+                "best_effort" => Reliability::BestEffort,
+                other => return Err(unknown(name, other, "'reliable' or 'best_effort'")),
+            }),
+            "capacity" => qos.capacity(value.extract()?),
+            "history" => qos.history(value.extract()?),
+            "persist_after_exit" => qos.persist_after_exit(value.extract()?),
+            "wake_edge" => qos.wake_edge(match value.extract::<&str>()? {
+                "fence" => WakeEdge::Fence,
+                "membarrier" => WakeEdge::Membarrier,
+                other => return Err(unknown(name, other, "'fence' or 'membarrier'")),
+            }),
+            "pinnable" => qos.pinnable(value.extract()?),
+            "publishers_max" => qos.publishers_max(value.extract()?),
+            "subscribers_max" => qos.subscribers_max(value.extract()?),
+            "reliable_subscribers_max" => qos.reliable_subscribers_max(value.extract()?),
+            "detach_stalled_after" => {
+                qos.on_stalled(OnStalled::Detach { after: seconds(value.extract()?)? })
+            }
+            "max_message_bytes" => {
+                self.max_message_bytes = Some(value.extract()?);
+                qos
+            }
+            "namespace" => {
+                self.namespace = Some(value.extract()?);
+                qos
+            }
+            "observe" => {
+                self.observe = value.extract()?;
+                qos
+            }
+            "ignore_own" => {
+                self.ignore_own = value.extract()?;
+                qos
+            }
+            _ => return Err(PyTypeError::new_err(format!("unexpected keyword '{name}'"))),
+        };
+        Ok(())
+    }
+}
+
+fn preset(name: &str) -> PyResult<Qos> {
+    Ok(match name {
+        "default" => Qos::new(),
+        "sensor_data" => Qos::sensor_data(),
+        "reliable" => Qos::reliable(),
+        "command" => Qos::command(),
+        "latched" => Qos::latched(),
+        other => {
+            let presets = "'default', 'sensor_data', 'reliable', 'command' or 'latched'";
+            return Err(unknown("qos", other, presets));
+        }
+    })
+}
+
+fn unknown(keyword: &str, found: &str, wanted: &str) -> PyErr {
+    PyValueError::new_err(format!("{keyword} is '{found}', and must be {wanted}"))
+}
+
+/// A duration in seconds, which may be infinite.
+pub(crate) fn seconds(seconds: f64) -> PyResult<Duration> {
+    if seconds.is_nan() || seconds < 0.0 {
+        return Err(PyValueError::new_err(format!(
+            "a duration of {seconds} seconds: give 0 or more"
+        )));
+    }
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+}
