@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
@@ -117,6 +118,8 @@ pub struct RawProducer {
     fruitless: u32,
     /// Slots can be pinned, and are used in place.
     in_place: bool,
+    /// Where the lane was when a slot of it was lent by [`Self::lend`].
+    lent: Option<u64>,
     segment: Arc<Segment>,
 }
 
@@ -165,7 +168,8 @@ impl RawProducer {
         let (refused, fruitless) = (None, 0);
         #[rustfmt::skip]
         let this = Self {
-            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, segment,
+            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, lent: None,
+            segment,
         };
         // WHY: a lane of zeros was never claimed; the drop of this end knows what to do with it.
         this.segment.expect_usable()?;
@@ -227,6 +231,28 @@ impl RawProducer {
         assert!(bytes == max || request.sized && bytes < max, "{bytes} bytes, not {max}");
         // SAFETY: the slice is readable, and no longer than the payload.
         unsafe { self.send(message.as_ptr(), message.len()) }
+    }
+
+    /// [`Self::send_bytes`], but waits for room until the patience ends. Blocks as
+    /// [`Self::send_until`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`]; [`SendError::Full`] only after that.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::send_bytes`].
+    pub fn send_bytes_until(
+        &mut self,
+        patience: Patience,
+        message: &[u8],
+    ) -> Result<(), SendError<()>> {
+        let request = self.segment.shape().request();
+        let (bytes, max) = (message.len() as u64, request.payload_bytes);
+        assert!(bytes == max || request.sized && bytes < max, "{bytes} bytes, not {max}");
+        // SAFETY: the slice is readable, and no longer than the payload.
+        unsafe { self.send_until(patience, message.as_ptr(), message.len()) }
     }
 
     /// After shared memory was touched: what was written may have gone into zeros that nobody
@@ -344,6 +370,40 @@ impl RawProducer {
             outcome => outcome?,
         };
         Ok(RawLoan::new(self, address))
+    }
+
+    /// [`Self::loan`] for those who cannot keep a borrow: lends the next slot until
+    /// [`Self::publish_lent`] or any other send. Nobody else writes it until then; after that, and
+    /// when this end is gone, the address must not be used any more.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn lend(&mut self) -> Result<NonNull<[u8]>, LoanError> {
+        let address = self.take_slot()?;
+        self.lent = Some(self.writer.position());
+        let bytes = self.segment.shape().request().payload_bytes as usize;
+        let slot = NonNull::new(std::ptr::slice_from_raw_parts_mut(address, bytes));
+        slot.ok_or(LoanError::RegionLost)
+    }
+
+    /// Publishes the first `bytes` bytes of what was lent, or all of it if that is less.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError::Ended`] if nothing is lent, or something was sent since;
+    /// [`LoanError::Forked`] or [`LoanError::RegionLost`].
+    pub fn publish_lent(&mut self, bytes: usize) -> Result<(), LoanError> {
+        if self.lent.take() != Some(self.writer.position()) {
+            return Err(LoanError::Ended);
+        }
+        let max = self.segment.shape().request().payload_bytes;
+        Ok(self.publish((bytes as u64).min(max))?)
+    }
+
+    /// Ends the loan without publishing. True if there was one.
+    pub const fn discard_lent(&mut self) -> bool {
+        self.lent.take().is_some()
     }
 
     /// Takes the next slot, to be filled. Taking it again gives the same one.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use horus_shm::Watch;
 use horus_shm::wait::{EVENTS_MAX, Patience};
 
-use super::{Payload, Subscriber};
+use super::{Payload, Subscriber, UntypedSubscriber};
 use crate::error::{WaitError, WaitSetFull};
 
 /// Timers of one set, at most.
@@ -14,6 +14,20 @@ const INTERVALS_MAX: usize = 1024;
 /// What was added to a [`WaitSet`], for telling which of it is ready. Never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(u64);
+
+impl Key {
+    /// A number that tells it from all other keys of its set; not 0.
+    #[must_use]
+    pub const fn to_u64(self) -> u64 {
+        self.0
+    }
+
+    /// The key of this number, which [`Self::to_u64`] gave; else one that is in no set.
+    #[must_use]
+    pub const fn from_u64(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +48,31 @@ pub enum Reason {
     },
     /// The subscriber was dropped. It is no longer in the set.
     Closed,
+}
+
+/// What a wait set can wait for: subscribers, of any kind.
+pub trait Watchable: sealed::Watchable {}
+
+impl<S: sealed::Watchable> Watchable for S {}
+
+mod sealed {
+    use horus_shm::Watch;
+
+    pub trait Watchable {
+        fn watch(&self) -> Watch;
+    }
+
+    impl<T: super::Payload> Watchable for super::Subscriber<T> {
+        fn watch(&self) -> Watch {
+            self.watch()
+        }
+    }
+
+    impl Watchable for super::UntypedSubscriber {
+        fn watch(&self) -> Watch {
+            self.watch()
+        }
+    }
 }
 
 /// Something that is ready.
@@ -158,7 +197,7 @@ impl WaitSet {
     /// # Errors
     ///
     /// [`WaitSetFull`] with 128 topics.
-    pub fn add<T: Payload>(&mut self, subscriber: &Subscriber<T>) -> Result<Key, WaitSetFull> {
+    pub fn add(&mut self, subscriber: &impl Watchable) -> Result<Key, WaitSetFull> {
         self.add_watch(subscriber.watch(), None)
     }
 
@@ -174,9 +213,9 @@ impl WaitSet {
     /// # Panics
     ///
     /// If `allowed` is zero.
-    pub fn add_with_deadline<T: Payload>(
+    pub fn add_with_deadline(
         &mut self,
-        subscriber: &Subscriber<T>,
+        subscriber: &impl Watchable,
         allowed: Duration,
     ) -> Result<Key, WaitSetFull> {
         assert!(!allowed.is_zero(), "a deadline of zero is always missed");
