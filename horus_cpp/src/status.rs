@@ -155,7 +155,10 @@ failures! {
         _ => HORUS_E_SYSTEM,
     };
     OpenError: |error| open_status(&error);
-    NamespaceRemoveError: |_error| HORUS_E_SYSTEM;
+    NamespaceRemoveError: |error| match error {
+        NamespaceRemoveError::Attended { .. } => HORUS_E_BUSY,
+        _ => HORUS_E_SYSTEM,
+    };
     RecvTimeoutError: |error| match error {
         RecvTimeoutError::Timeout => HORUS_TIMEOUT,
         RecvTimeoutError::RegionLost => HORUS_E_REGION_LOST,

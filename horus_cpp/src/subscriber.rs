@@ -41,11 +41,11 @@ fn nothing(subscriber: &UntypedSubscriber) -> Call {
     Ok(HORUS_EMPTY)
 }
 
-/// Refuses a buffer in which no message of a fixed size has room.
+/// True if every message of the topic has room in `room` bytes; an error if none of them has.
 #[inline(always)]
-fn expect_room(subscriber: &UntypedSubscriber, buffer: &[u8]) -> Result<(), Failure> {
-    let fits = buffer.len() as u64 >= subscriber.max_message_bytes() || subscriber.is_sized();
-    if fits { Ok(()) } else { Err(no_room(subscriber, buffer.len())) }
+fn has_room(subscriber: &UntypedSubscriber, room: usize) -> Result<bool, Failure> {
+    let has_room = room as u64 >= subscriber.max_message_bytes();
+    if has_room || subscriber.is_sized() { Ok(has_room) } else { Err(no_room(subscriber, room)) }
 }
 
 #[cold]
@@ -54,16 +54,17 @@ fn no_room(subscriber: &UntypedSubscriber, bytes: usize) -> Failure {
     wrong(format!("out has room for {bytes} bytes, and messages of the topic have {wanted}"))
 }
 
-/// Says how long the message is that was copied into a buffer of `room` bytes.
+/// Copies as much of `message` as there is room for, and says how long it is.
 ///
 /// # Safety
 ///
 /// `out_bytes` is null or valid for writes.
-#[inline(always)]
-unsafe fn arrived(bytes: usize, room: usize, out_bytes: *mut usize) -> i32 {
+unsafe fn copy(message: &[u8], buffer: &mut [u8], out_bytes: *mut usize) -> i32 {
+    let copied = message.len().min(buffer.len());
+    buffer[..copied].copy_from_slice(&message[..copied]);
     // SAFETY: the caller's contract.
-    unsafe { set_if_wanted(out_bytes, bytes) };
-    if bytes > room { HORUS_TRUNCATED } else { HORUS_OK }
+    unsafe { set_if_wanted(out_bytes, message.len()) };
+    if copied < message.len() { HORUS_TRUNCATED } else { HORUS_OK }
 }
 
 /// `horus_subscriber_open`.
@@ -114,12 +115,17 @@ pub unsafe extern "C" fn horus_subscriber_recv(
         let mut subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         // SAFETY: the caller's contract.
         let buffer = unsafe { output(out, room) }?;
-        expect_room(&subscriber, buffer)?;
-        match subscriber.recv_into(buffer) {
-            // SAFETY: the caller's contract.
-            Some(bytes) => Ok(unsafe { arrived(bytes, room, out_bytes) }),
-            None => nothing(&subscriber),
+        if !has_room(&subscriber, room)? {
+            return match subscriber.recv_bytes() {
+                // SAFETY: the caller's contract.
+                Some(message) => Ok(unsafe { copy(message, buffer, out_bytes) }),
+                None => nothing(&subscriber),
+            };
         }
+        let Some(bytes) = subscriber.recv_into(buffer) else { return nothing(&subscriber) };
+        // SAFETY: the caller's contract.
+        unsafe { set_if_wanted(out_bytes, bytes) };
+        Ok(HORUS_OK)
     })
 }
 
@@ -141,11 +147,22 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
         let mut subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         // SAFETY: the caller's contract.
         let buffer = unsafe { output(out, room) }?;
-        expect_room(&subscriber, buffer)?;
+        let has_room = has_room(&subscriber, room)?;
         wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut subscriber, |subscriber, slice| {
+            if !has_room {
+                if let Some(message) = subscriber.recv_bytes_timeout(slice) {
+                    // SAFETY: the caller's contract.
+                    return Ok(unsafe { copy(message, buffer, out_bytes) });
+                }
+                subscriber.check()?;
+                return Ok(HORUS_TIMEOUT);
+            }
             match subscriber.recv_into_timeout(buffer, slice) {
-                // SAFETY: the caller's contract.
-                Ok(bytes) => Ok(unsafe { arrived(bytes, room, out_bytes) }),
+                Ok(bytes) => {
+                    // SAFETY: the caller's contract.
+                    unsafe { set_if_wanted(out_bytes, bytes) };
+                    Ok(HORUS_OK)
+                }
                 Err(RecvTimeoutError::Timeout) => Ok(HORUS_TIMEOUT),
                 Err(error) => Err(error.into()),
             }
@@ -170,12 +187,10 @@ pub unsafe extern "C" fn horus_subscriber_latest(
         let mut subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         // SAFETY: the caller's contract.
         let buffer = unsafe { output(out, room) }?;
-        expect_room(&subscriber, buffer)?;
+        has_room(&subscriber, room)?;
         let Some(message) = subscriber.latest_bytes() else { return nothing(&subscriber) };
-        let copied = message.len().min(room);
-        buffer[..copied].copy_from_slice(&message[..copied]);
         // SAFETY: the caller's contract.
-        Ok(unsafe { arrived(message.len(), room, out_bytes) })
+        Ok(unsafe { copy(message, buffer, out_bytes) })
     })
 }
 

@@ -68,6 +68,8 @@ pub enum HandleError {
 
 /// What an entry is about.
 #[derive(Debug)]
+// WHY in this order: a call looks at the first words, and then at the value.
+#[repr(C)]
 struct Entry<T> {
     /// The handle while it is open, else 0.
     state: AtomicU64,

@@ -225,6 +225,7 @@ impl RawProducer {
     /// # Panics
     ///
     /// If messages of the ring cannot have that length.
+    #[inline]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         let request = self.segment.shape().request();
         let (bytes, max) = (message.len() as u64, request.payload_bytes);

@@ -331,7 +331,10 @@ impl UntypedSubscriber {
     }
 
     /// Copies the next message to the beginning of `buffer` and returns its length, or `None` if
-    /// there is none right now. A message that is longer than the buffer is cut. Never blocks.
+    /// there is none right now. Never blocks.
+    ///
+    /// A message that is longer than the buffer is cut to its length: give it
+    /// [`Self::max_message_bytes`].
     #[inline]
     pub fn recv_into(&mut self, buffer: &mut [u8]) -> Option<usize> {
         self.raw.recv_bytes(buffer)
@@ -396,12 +399,14 @@ impl UntypedSubscriber {
     }
 
     /// Bytes of the longest message that the topic can carry.
+    #[inline]
     #[must_use]
     pub fn max_message_bytes(&self) -> u64 {
         self.raw.max_bytes() as u64
     }
 
     /// Messages have lengths of their own, up to that.
+    #[inline]
     #[must_use]
     pub fn is_sized(&self) -> bool {
         self.raw.segment().shape().request().sized
@@ -451,6 +456,7 @@ impl UntypedSubscriber {
     /// # Errors
     ///
     /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw.check()
     }
@@ -590,12 +596,14 @@ impl UntypedPublisher {
     }
 
     /// Bytes of the longest message that the topic can carry.
+    #[inline]
     #[must_use]
     pub fn max_message_bytes(&self) -> u64 {
         self.raw.segment().shape().request().payload_bytes
     }
 
     /// Messages have lengths of their own, up to that.
+    #[inline]
     #[must_use]
     pub fn is_sized(&self) -> bool {
         self.raw.segment().shape().request().sized

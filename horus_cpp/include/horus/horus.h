@@ -112,9 +112,10 @@ horus_status_t horus_namespace_open(const char *directory, const char *name,
 horus_status_t horus_namespace_close(horus_namespace_t name_space);
 
 /*
- * Closes the handle, and removes the namespace with all of its topics. All ends must be closed.
+ * Closes the handle, and removes the namespace with all of its topics: for tests, which have one of
+ * their own. Ends that this process has go on without names.
  *
- * Errors: HORUS_E_SYSTEM if it is in use; the handle is closed all the same.
+ * Errors: HORUS_E_BUSY if another process is in it: nothing is removed, but the handle is closed.
  */
 horus_status_t horus_namespace_remove(horus_namespace_t name_space);
 
@@ -306,7 +307,8 @@ horus_status_t horus_subscriber_close(horus_subscriber_t subscriber);
  * HORUS_OK and HORUS_TRUNCATED, `out` holds unspecified bytes.
  *
  * Outcomes: HORUS_EMPTY; HORUS_TRUNCATED if messages have lengths of their own and this one has
- * no room: it is received, `out_bytes` is its whole length. Errors: HORUS_E_ARGUMENT if messages
+ * no room: it is received, `out_bytes` is its whole length. (Where `room` is less than the longest
+ * message, messages are copied twice.) Errors: HORUS_E_ARGUMENT if messages
  * have one length, and there is room for less; HORUS_E_FORKED, HORUS_E_REGION_LOST.
  */
 horus_status_t horus_subscriber_recv(horus_subscriber_t subscriber, void *out, size_t room,
@@ -425,6 +427,8 @@ horus_status_t horus_wait_set_wait(horus_wait_set_t wait_set, int64_t timeout_ns
                                    horus_ready_t *out, size_t room, size_t *out_count);
 
 /* ---- Nodes and schedulers ----------------------------------------------------------------- */
+
+/* Not there yet. */
 
 #ifdef __cplusplus
 }

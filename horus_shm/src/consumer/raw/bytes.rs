@@ -10,6 +10,7 @@ pub type Key<'a> = &'a dyn Fn(&[u8]) -> u64;
 
 impl RawConsumer {
     /// The longest message of the topic, in bytes.
+    #[inline]
     #[must_use]
     pub fn max_bytes(&self) -> usize {
         self.segment.shape().request().payload_bytes as usize
@@ -17,6 +18,7 @@ impl RawConsumer {
 
     /// Copies the next message to the beginning of `buffer` and returns its length, or `None` if
     /// there is none right now. A message that is longer than the buffer is cut. Never blocks.
+    #[inline]
     pub fn recv_bytes(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let bytes = buffer.len().min(self.max_bytes());
         // SAFETY: the buffer has room for so many bytes, which are at most the payload.
