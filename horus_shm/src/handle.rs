@@ -12,6 +12,7 @@
 //! those words: a call never meets a value that is gone, and pays for that with a store.
 
 pub mod hazard;
+pub mod spare;
 mod table;
 
 use std::cell::UnsafeCell;

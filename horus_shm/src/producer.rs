@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytemuck::Pod;
 
 use crate::contract::Reliability;
+use crate::copy::COMMAND_BYTES;
 use crate::error::{OpenError, RecvError};
 use crate::fault;
 use crate::gate;
@@ -225,12 +226,16 @@ impl RawProducer {
     /// # Panics
     ///
     /// If messages of the ring cannot have that length.
-    #[inline]
+    #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         let request = self.segment.shape().request();
         let (bytes, max) = (message.len() as u64, request.payload_bytes);
         assert!(bytes == max || request.sized && bytes < max, "{bytes} bytes, not {max}");
-        // SAFETY: the slice is readable, and no longer than the payload.
+        if message.len() == COMMAND_BYTES {
+            // SAFETY: the slice is readable, and no longer than the payload.
+            return unsafe { self.send(message.as_ptr(), COMMAND_BYTES) };
+        }
+        // SAFETY: as above.
         unsafe { self.send(message.as_ptr(), message.len()) }
     }
 
