@@ -167,9 +167,10 @@ impl RawProducer {
             writer = writer.numbering();
         }
         let (refused, fruitless) = (None, 0);
+        let lent = None;
         #[rustfmt::skip]
         let this = Self {
-            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, lent: None,
+            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, lent,
             segment,
         };
         // WHY: a lane of zeros was never claimed; the drop of this end knows what to do with it.

@@ -1,6 +1,7 @@
 //! Who is in a call with which handle: a few words for each thread.
 //!
-//! [`announce`], [`enter`], [`leave`], [`mark`] and [`is_used`] are generic over their memory, for the models.
+//! [`announce`], [`enter`], [`leave`], [`mark`] and [`is_used`] are generic over their memory, for
+//! the models.
 
 use std::cell::Cell;
 use std::ptr;
@@ -128,9 +129,10 @@ impl Record {
 
     fn claim_free() -> Option<&'static Self> {
         let by_barrier = wait::reaches_this_process();
-        // ORDERING(record): the claim pairs with the store in `Return`.
         let claim = |record: &&Self| {
-            record.by_barrier == by_barrier && record.taken.claim(0, 1, edge::RECORD_CLAIM)
+            // ORDERING(record): pairs with the store in `Return`.
+            let claim = || record.taken.claim(0, 1, edge::RECORD_CLAIM);
+            record.by_barrier == by_barrier && claim()
         };
         all().find(claim)
     }
