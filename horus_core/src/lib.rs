@@ -23,6 +23,8 @@
 
 pub mod channel;
 mod error;
+/// Handles for bindings to other languages.
+pub use horus_shm::handle;
 pub mod introspect;
 pub mod message;
 pub mod namespace;

@@ -14,6 +14,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::fault;
+use crate::handle::hazard;
 use crate::sys::lock::{LockRange, unlock};
 
 /// Lock descriptors that one process can have: one for each open namespace.
@@ -131,7 +132,7 @@ fn forks_if_none_runs() -> Option<u64> {
 }
 
 /// Installs the handlers once. Two threads may both do it: running them twice is harmless.
-fn install_handlers() -> io::Result<()> {
+pub(crate) fn install_handlers() -> io::Result<()> {
     // ORDERING(atfork): Acquire. Pairs with the Release below: who sees true may rely on forks
     // that begin later to run the handlers.
     if INSTALLED.load(Ordering::Acquire) {
@@ -165,6 +166,7 @@ extern "C" fn after_fork() {
     // Relaxed, all of it: nobody else is here.
     EPOCH.fetch_add(1, Ordering::Relaxed);
     fault::disturb();
+    hazard::after_fork();
     FORKS_ENDED.store(FORKS_BEGUN.load(Ordering::Relaxed), Ordering::Relaxed);
     for place in &LOCK_FDS {
         let fd = place.swap(NO_FD, Ordering::Relaxed);

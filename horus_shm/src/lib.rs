@@ -38,6 +38,7 @@ mod fault;
 mod figures;
 mod fork;
 pub mod gate;
+pub mod handle;
 pub mod header;
 pub mod heap;
 pub mod lane;

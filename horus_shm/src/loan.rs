@@ -42,6 +42,9 @@ pub enum LoanError {
         /// Of the topic's longest message.
         max: u64,
     },
+    /// Nothing is on loan, or something else was sent since.
+    #[error("nothing is on loan, or something was sent since: ask for another slot")]
+    Ended,
 }
 
 impl From<SendError<()>> for LoanError {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytemuck::Pod;
 
 use crate::contract::Reliability;
+use crate::copy::COMMAND_BYTES;
 use crate::error::{OpenError, RecvError};
 use crate::fault;
 use crate::gate;
@@ -117,6 +119,8 @@ pub struct RawProducer {
     fruitless: u32,
     /// Slots can be pinned, and are used in place.
     in_place: bool,
+    /// Where the lane was when a slot of it was lent by [`Self::lend`].
+    lent: Option<u64>,
     segment: Arc<Segment>,
 }
 
@@ -163,9 +167,11 @@ impl RawProducer {
             writer = writer.numbering();
         }
         let (refused, fruitless) = (None, 0);
+        let lent = None;
         #[rustfmt::skip]
         let this = Self {
-            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, segment,
+            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, lent,
+            segment,
         };
         // WHY: a lane of zeros was never claimed; the drop of this end knows what to do with it.
         this.segment.expect_usable()?;
@@ -227,10 +233,14 @@ impl RawProducer {
     /// # Panics
     ///
     /// If messages of the ring cannot have that length.
-    #[inline]
+    #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         self.expect_length(message.len() as u64);
-        // SAFETY: the slice is readable, and no longer than the payload.
+        if message.len() == COMMAND_BYTES {
+            // SAFETY: the slice is readable, and no longer than the payload.
+            return unsafe { self.send(message.as_ptr(), COMMAND_BYTES) };
+        }
+        // SAFETY: as above.
         unsafe { self.send(message.as_ptr(), message.len()) }
     }
 
@@ -376,6 +386,40 @@ impl RawProducer {
             outcome => outcome?,
         };
         Ok(RawLoan::new(self, address))
+    }
+
+    /// [`Self::loan`] for those who cannot keep a borrow: lends the next slot until
+    /// [`Self::publish_lent`] or any other send. Nobody else writes it until then; after that, and
+    /// when this end is gone, the address must not be used any more.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn lend(&mut self) -> Result<NonNull<[u8]>, LoanError> {
+        let address = self.take_slot()?;
+        self.lent = Some(self.writer.position());
+        let bytes = self.segment.shape().request().payload_bytes as usize;
+        let slot = NonNull::new(std::ptr::slice_from_raw_parts_mut(address, bytes));
+        slot.ok_or(LoanError::RegionLost)
+    }
+
+    /// Publishes the first `bytes` bytes of what was lent, or all of it if that is less.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError::Ended`] if nothing is lent, or something was sent since;
+    /// [`LoanError::Forked`] or [`LoanError::RegionLost`].
+    pub fn publish_lent(&mut self, bytes: usize) -> Result<(), LoanError> {
+        if self.lent.take() != Some(self.writer.position()) {
+            return Err(LoanError::Ended);
+        }
+        let max = self.segment.shape().request().payload_bytes;
+        Ok(self.publish((bytes as u64).min(max))?)
+    }
+
+    /// Ends the loan without publishing. True if there was one.
+    pub const fn discard_lent(&mut self) -> bool {
+        self.lent.take().is_some()
     }
 
     /// Takes the next slot, to be filled. Taking it again gives the same one.

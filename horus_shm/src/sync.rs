@@ -5,7 +5,8 @@
 //! first and can weaken that one edge, which must turn a model red. `docs/memory-ordering.md`
 //! lists both halves of every label.
 
-use core::sync::atomic::{self, AtomicU64, Ordering};
+use core::ptr;
+use core::sync::atomic::{self, AtomicPtr, AtomicU64, Ordering};
 
 /// An ordering with the label under which it is argued, modelled and weakened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +168,64 @@ pub mod edge {
     /// The edges of channels between threads: the ticket ring, and who is at the ends.
     pub const CHANNELS: [Edge; 6] =
         [TICKET_PUBLISH, TICKET_SEE, ROOM_FREE, ROOM_SEE, ENDS_LEAVE, ENDS_SEE];
+
+    /// ORDERING(handle): Release store of an entry's handle. Pairs with [`HANDLE_SEE`]: whoever
+    /// sees the handle there sees the value it stands for.
+    pub const HANDLE_OPEN: Edge = Edge::new("handle/open", Ordering::Release);
+    /// ORDERING(handle): Acquire load, or exchange, of an entry's handle. Pairs with
+    /// [`HANDLE_OPEN`].
+    pub const HANDLE_SEE: Edge = Edge::new("handle/see", Ordering::Acquire);
+
+    /// ORDERING(hazard): SeqCst fence of a call between the word that says which handle it uses
+    /// and its look at the entry. Pairs with [`HAZARD_CLOSE`], the Dekker way: either the call
+    /// sees that the handle is closed, or the closer sees the call. Where closers have the kernel
+    /// make barriers, calls have none.
+    pub const HAZARD_ENTER: Edge = Edge::new("hazard/enter", Ordering::SeqCst);
+    /// ORDERING(hazard): SeqCst fence of a closer between the mark in the entry and its look at
+    /// the calls. Pairs with [`HAZARD_ENTER`].
+    pub const HAZARD_CLOSE: Edge = Edge::new("hazard/close", Ordering::SeqCst);
+
+    /// ORDERING(left): Release store of a call that ends. Pairs with [`LEFT_SEE`]: what it did to
+    /// the value happens before the value is dropped.
+    pub const LEFT_LEAVE: Edge = Edge::new("left/leave", Ordering::Release);
+    /// ORDERING(left): Acquire load of a call's word by a closer. Pairs with [`LEFT_LEAVE`].
+    pub const LEFT_SEE: Edge = Edge::new("left/see", Ordering::Acquire);
+
+    /// ORDERING(spare): Release exchange that puts an entry into the list of free ones. Pairs with
+    /// [`SPARE_POP`]: its value was taken out before another one is put in.
+    pub const SPARE_PUSH: Edge = Edge::new("spare/push", Ordering::Release);
+    /// ORDERING(spare): Acquire load of that list. Pairs with [`SPARE_PUSH`].
+    pub const SPARE_POP: Edge = Edge::new("spare/pop", Ordering::Acquire);
+
+    /// ORDERING(record): Release store of a thread that ends. Pairs with [`RECORD_CLAIM`].
+    pub const RECORD_RETURN: Edge = Edge::new("record/return", Ordering::Release);
+    /// ORDERING(record): Acquire exchange of a thread that takes over the words of one that ended.
+    /// Pairs with [`RECORD_RETURN`].
+    pub const RECORD_CLAIM: Edge = Edge::new("record/claim", Ordering::Acquire);
+
+    /// ORDERING(chunk): Release exchange that publishes entries that were just made. Pairs with
+    /// [`CHUNK_SEE`].
+    pub const CHUNK_PUBLISH: Edge = Edge::new("chunk/publish", Ordering::Release);
+    /// ORDERING(chunk): Acquire load of where entries lie. Pairs with [`CHUNK_PUBLISH`].
+    pub const CHUNK_SEE: Edge = Edge::new("chunk/see", Ordering::Acquire);
+
+    /// ORDERING(records): Release exchange that publishes a thread's words. Pairs with
+    /// [`RECORDS_SEE`].
+    pub const RECORDS_PUSH: Edge = Edge::new("records/push", Ordering::Release);
+    /// ORDERING(records): Acquire load of where they lie. Pairs with [`RECORDS_PUSH`].
+    pub const RECORDS_SEE: Edge = Edge::new("records/see", Ordering::Acquire);
+
+    /// The edges of handles that models can weaken; those of pointers are the same pattern.
+    pub const HANDLES: [Edge; 8] = [
+        HANDLE_OPEN,
+        HANDLE_SEE,
+        HAZARD_ENTER,
+        HAZARD_CLOSE,
+        LEFT_LEAVE,
+        LEFT_SEE,
+        SPARE_PUSH,
+        SPARE_POP,
+    ];
 }
 
 /// A shared 64-bit word: a core atomic in real memory, a loom atomic in a model.
@@ -272,4 +331,34 @@ pub(crate) fn compiler_fence(edge: Edge) {
 #[inline(always)]
 pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
+}
+
+/// Where a thing lies that is made once.
+#[inline(always)]
+pub(crate) fn load_pointer<T>(place: &AtomicPtr<T>, edge: Edge) -> *mut T {
+    place.load(edge.ordering)
+}
+
+/// Says where a thing lies; false if it was said before.
+pub(crate) fn publish_pointer<T>(place: &AtomicPtr<T>, new: *mut T, edge: Edge) -> bool {
+    let nothing = ptr::null_mut();
+    place.compare_exchange(nothing, new, edge.ordering, Ordering::Relaxed).is_ok()
+}
+
+/// Puts `new`, of which `next` is the link, before the first of a list.
+pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *mut T, edge: Edge) {
+    // Relaxed: nothing is read through it here.
+    let mut found = first.load(Ordering::Relaxed);
+    loop {
+        next.store(found, Ordering::Relaxed);
+        match first.compare_exchange(found, new, edge.ordering, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(other) => found = other,
+        }
+    }
+}
+
+/// Counts one more, and says how many that makes.
+pub(crate) fn next_number(count: &AtomicU64) -> u64 {
+    count.fetch_add(1, Ordering::Relaxed) + 1
 }

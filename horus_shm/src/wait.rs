@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::sync::{Edge, Word, edge};
 
 pub use event::EventCount;
-pub(crate) use event::{Event, Order};
+pub(crate) use event::{Event, Order, barrier_in_process, reaches_this_process};
 
 /// Eventcounts that one sleep can be about.
 pub const EVENTS_MAX: usize = crate::sys::futex::WAITV_MAX;

@@ -24,7 +24,7 @@ pub use encoded::Encoded;
 pub(crate) use encoded::encoded_payload;
 #[doc(hidden)]
 pub use encoded::{Decoder, Encoder};
-pub use horus_shm::{Loan, OnStalled, Reliability, Sample, WakeEdge};
+pub use horus_shm::{Loan, OnStalled, RawSample, Reliability, Sample, WakeEdge};
 pub use payload::Payload;
 pub(crate) use payload::published_ns;
 pub use publisher::Publisher;
@@ -33,7 +33,9 @@ pub use qos::Qos;
 pub use recv_future::RecvFuture;
 pub use stats::Stats;
 pub use subscriber::{Iter, Subscriber, TryIter};
-pub use untyped::{UntypedPublisher, UntypedSchema, UntypedSubscriber};
+pub use untyped::{
+    MessageType, UntypedBuilder, UntypedPublisher, UntypedSchema, UntypedSubscriber,
+};
 pub use wait_set::{Key, Ready, Reason, WaitSet, Watchable};
 
 use crate::error::{BorrowError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError};

@@ -1,17 +1,20 @@
 //! Ends of a topic for programs that learn its type from the topic: tools, recorders, bridges.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::wait::Patience;
 use horus_shm::{
-    Namespace, OnStalled, OpenError, RawConsumer, RawProducer, Reading, Request, Segment,
-    TopicName, TypeInfo,
+    Namespace, OnStalled, OpenError, RawConsumer, RawProducer, RawSample, Reading, Reliability,
+    Request, Segment, TopicName, TypeInfo, Watch,
 };
 
-use super::Stats;
-use crate::error::{RecvError, SendError, TopicError, WriteError};
-use crate::message::{Buffer, Layout, ParsedSchema, Schema};
+use super::{Payload, Qos, Stats};
+use crate::error::{
+    BorrowError, Error, LoanError, RecvError, RecvTimeoutError, SendError, TopicError, WriteError,
+};
+use crate::message::{Buffer, Layout, ParsedSchema, Primitive, Schema, SchemaTextError, fnv1a_128};
 use crate::value::{MSGPACK_SCHEMA, Value};
 
 /// The type of a topic's messages, as the topic tells it.
@@ -72,6 +75,152 @@ impl UntypedSchema {
     }
 }
 
+/// The type of messages, known when the program runs: by the text of a schema, or none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageType(TypeInfo);
+
+impl MessageType {
+    /// Text of the type of plain bytes; not a schema.
+    const BYTES: &str = "horus bytes 1\n";
+    /// Alignment of what has a length of its own, as for [`Framed`](crate::message::Framed).
+    const SIZED_ALIGN: u32 = 64;
+    /// Bytes of the longest message of a topic whose creator says nothing else.
+    const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
+
+    /// The type that this canonical text describes: the same as that of a Rust program whose
+    /// `message!` has this text.
+    ///
+    /// # Errors
+    ///
+    /// [`SchemaTextError`]: the first line that is not canonical.
+    pub fn of_schema(text: &str) -> Result<Self, SchemaTextError> {
+        let schema = Schema::parse(text)?;
+        let sized = schema.tail.is_some();
+        Ok(Self(TypeInfo {
+            name: schema.name.into(),
+            schema: text.to_owned().into(),
+            hash: fnv1a_128(text.as_bytes()).to_be_bytes(),
+            bytes: if sized { Self::MAX_MESSAGE_BYTES } else { schema.size as u64 },
+            align: if sized { Self::SIZED_ALIGN } else { schema.align as u32 },
+            sized,
+        }))
+    }
+
+    /// Bytes of any number, without a meaning to this library.
+    #[must_use]
+    pub fn bytes() -> Self {
+        Self(TypeInfo {
+            name: "bytes".into(),
+            schema: Self::BYTES.into(),
+            hash: fnv1a_128(Self::BYTES.as_bytes()).to_be_bytes(),
+            bytes: Self::MAX_MESSAGE_BYTES,
+            align: Self::SIZED_ALIGN,
+            sized: true,
+        })
+    }
+
+    /// That of messages of a Rust type.
+    #[must_use]
+    pub fn of<T: Payload>() -> Self {
+        Self(T::type_info())
+    }
+}
+
+/// Opens untyped ends of a topic, as [`TopicBuilder`](super::TopicBuilder) opens typed ones.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct UntypedBuilder {
+    name: String,
+    message_type: Option<MessageType>,
+    namespace: Option<Arc<Namespace>>,
+    qos: Qos,
+    max_message_bytes: Option<u64>,
+}
+
+impl UntypedBuilder {
+    /// Of the topic `name`; without a [`Self::message_type`] it must be there, and says what it is.
+    pub fn new(name: &str) -> Self {
+        let name = name.to_owned();
+        let (message_type, namespace, max_message_bytes) = (None, None, None);
+        Self { name, message_type, namespace, qos: Qos::new(), max_message_bytes }
+    }
+
+    /// What the messages must be; the topic is created if it is not there.
+    pub fn message_type(mut self, message_type: MessageType) -> Self {
+        self.message_type = Some(message_type);
+        self
+    }
+
+    /// The namespace; otherwise that of the environment (`HORUS_SHM_DIR`, `HORUS_NAMESPACE`).
+    pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
+        self.namespace = Some(Arc::clone(namespace));
+        self
+    }
+
+    /// Quality of service; everything left open otherwise.
+    pub fn qos(mut self, qos: Qos) -> Self {
+        self.qos = qos;
+        self
+    }
+
+    /// Bytes of the longest message, as
+    /// [`TopicBuilder::max_message_bytes`](super::TopicBuilder::max_message_bytes).
+    pub fn max_message_bytes(mut self, bytes: u64) -> Self {
+        self.max_message_bytes = Some(bytes);
+        self
+    }
+
+    /// A publisher.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn publisher(self) -> Result<UntypedPublisher, TopicError> {
+        let segment = self.segment(false);
+        let raw = segment.and_then(|segment| RawProducer::new(segment, self.qos.stall_policy()));
+        let raw = raw.map_err(|error| TopicError::new(&self.name, error))?;
+        let schema = UntypedSchema::of(&raw.segment().contract().type_info);
+        Ok(UntypedPublisher { raw, schema })
+    }
+
+    /// A subscriber, reliable if the topic is and nothing else is asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn subscriber(self) -> Result<UntypedSubscriber, TopicError> {
+        let open = || {
+            let segment = self.segment(true)?;
+            let topic_is_reliable = segment.contract().reliability == Reliability::Reliable;
+            let reading = match self.qos.reads_reliably().unwrap_or(topic_is_reliable) {
+                true => Reading::Gated,
+                false => Reading::KeepLast,
+            };
+            RawConsumer::new(segment, reading)
+        };
+        let raw = open().map_err(|error| TopicError::new(&self.name, error))?;
+        Ok(UntypedSubscriber::from_raw(raw))
+    }
+
+    fn segment(&self, reader: bool) -> Result<Arc<Segment>, OpenError> {
+        let namespace = match &self.namespace {
+            Some(namespace) => Arc::clone(namespace),
+            None => Namespace::current()?,
+        };
+        let topic = TopicName::new(&self.name)?;
+        let type_info = match &self.message_type {
+            Some(message_type) => message_type.0.clone(),
+            None => Segment::inspect(&namespace, &topic)?.contract().type_info.clone(),
+        };
+        let mut request = self.qos.request(type_info, reader);
+        request.max_message_bytes = self.max_message_bytes;
+        match self.message_type {
+            Some(_) => Segment::open_or_create(&namespace, &topic, &request),
+            None => Segment::open(&namespace, &topic, &request),
+        }
+    }
+}
+
 /// Opens the topic `name`, which must be there, as what it says it is.
 fn open(
     namespace: &Arc<Namespace>,
@@ -112,7 +261,11 @@ fn open(
 pub struct UntypedSubscriber {
     raw: RawConsumer,
     schema: UntypedSchema,
-    buffer: Buffer,
+    /// Where messages say when they were made.
+    time_offset: Option<usize>,
+    /// Made when they are needed.
+    buffers: [Buffer; 2],
+    spin: Duration,
     malformed: u64,
 }
 
@@ -140,11 +293,18 @@ impl UntypedSubscriber {
         name: &str,
         reading: Reading,
     ) -> Result<Self, TopicError> {
-        let (segment, schema) = open(namespace, name, true)?;
+        let (segment, _) = open(namespace, name, true)?;
         let raw = RawConsumer::new(segment, reading);
-        let raw = raw.map_err(|error| TopicError::new(name, error))?;
-        let buffer = Buffer::zeroed(raw.max_bytes());
-        Ok(Self { raw, schema, buffer, malformed: 0 })
+        Ok(Self::from_raw(raw.map_err(|error| TopicError::new(name, error))?))
+    }
+
+    fn from_raw(raw: RawConsumer) -> Self {
+        let type_info = &raw.segment().contract().type_info;
+        let schema = UntypedSchema::of(type_info);
+        let time_offset = time_offset(&schema);
+        let buffers = Default::default();
+        let (spin, malformed) = (Patience::SPIN, 0);
+        Self { raw, schema, time_offset, buffers, spin, malformed }
     }
 
     /// The type of the messages.
@@ -155,15 +315,119 @@ impl UntypedSubscriber {
 
     /// The bytes of the next message, or `None` if there is none right now. Never blocks.
     pub fn recv_bytes(&mut self) -> Option<&[u8]> {
-        let bytes = self.raw.recv_bytes(self.buffer.as_mut())?;
-        Some(&self.buffer.as_ref()[..bytes])
+        let buffer = &mut self.buffers[0];
+        buffer.make_room(self.raw.max_bytes());
+        let bytes = self.raw.recv_bytes(buffer.as_mut())?;
+        Some(&self.buffers[0].as_ref()[..bytes])
     }
 
     /// [`Self::recv_bytes`], but waits for a message for up to `timeout`. Blocks.
     pub fn recv_bytes_timeout(&mut self, timeout: Duration) -> Option<&[u8]> {
-        let patience = Patience::of(timeout);
-        let bytes = self.raw.recv_bytes_until(patience, self.buffer.as_mut())?;
-        Some(&self.buffer.as_ref()[..bytes])
+        let patience = Patience::of(timeout).spinning(self.spin);
+        let buffer = &mut self.buffers[0];
+        buffer.make_room(self.raw.max_bytes());
+        let bytes = self.raw.recv_bytes_until(patience, buffer.as_mut())?;
+        Some(&self.buffers[0].as_ref()[..bytes])
+    }
+
+    /// Copies the next message to the beginning of `buffer` and returns its length, or `None` if
+    /// there is none right now. Never blocks.
+    ///
+    /// A message that is longer than the buffer is cut to its length: give it
+    /// [`Self::max_message_bytes`].
+    #[inline]
+    pub fn recv_into(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        self.raw.recv_bytes(buffer)
+    }
+
+    /// [`Self::recv_into`], but waits for a message for up to `timeout`. Blocks, as
+    /// [`Subscriber::recv_timeout`](super::Subscriber::recv_timeout).
+    ///
+    /// # Errors
+    ///
+    /// [`RecvTimeoutError::Timeout`] if none came; the other variants if none ever will.
+    pub fn recv_into_timeout(
+        &mut self,
+        buffer: &mut [u8],
+        timeout: Duration,
+    ) -> Result<usize, RecvTimeoutError> {
+        let patience = Patience::of(timeout).spinning(self.spin);
+        let received = self.raw.recv_bytes_until(patience, buffer);
+        received.ok_or_else(|| match self.check() {
+            Ok(()) => RecvTimeoutError::Timeout,
+            Err(error) => error.into(),
+        })
+    }
+
+    /// The newest message that was not received yet, as
+    /// [`Subscriber::latest`](super::Subscriber::latest). Never blocks.
+    pub fn latest_bytes(&mut self) -> Option<&[u8]> {
+        let [first, second] = &mut self.buffers;
+        first.make_room(self.raw.max_bytes());
+        second.make_room(self.raw.max_bytes());
+        let at = self.time_offset;
+        let buffers = [first.as_mut(), second.as_mut()];
+        let (newest, bytes) =
+            self.raw.latest_bytes(buffers, &|message| published_ns(at, message))?;
+        Some(&self.buffers[newest].as_ref()[..bytes])
+    }
+
+    /// The next message where it lies in shared memory, or `None` if there is none right now, as
+    /// [`Subscriber::borrow`](super::Subscriber::borrow). Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`]; nothing is lost by it.
+    pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
+        self.raw.borrow()
+    }
+
+    /// [`Self::borrow`] of the newest message, as [`Self::latest_bytes`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn borrow_latest(&mut self) -> Result<Option<RawSample>, BorrowError> {
+        let at = self.time_offset;
+        self.raw.borrow_latest(&|message| published_ns(at, message))
+    }
+
+    /// How long the calls that wait look for a message before they sleep, as
+    /// [`Subscriber::set_spin`](super::Subscriber::set_spin).
+    pub const fn set_spin(&mut self, spin: Duration) {
+        self.spin = spin;
+    }
+
+    /// Bytes of the longest message that the topic can carry.
+    #[inline]
+    #[must_use]
+    pub fn max_message_bytes(&self) -> u64 {
+        self.raw.max_bytes() as u64
+    }
+
+    /// Messages have lengths of their own, up to that.
+    #[inline]
+    #[must_use]
+    pub fn is_sized(&self) -> bool {
+        self.raw.segment().shape().request().sized
+    }
+
+    /// Number of the last message received, as its publisher counts; 0 before the first.
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        self.raw.sequence()
+    }
+
+    /// Live publishers of the topic. About 0.2 µs for each.
+    #[must_use]
+    pub fn publisher_count(&self) -> usize {
+        self.raw.segment().publisher_count()
+    }
+
+    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    #[must_use]
+    pub fn subscriber_count(&self) -> usize {
+        self.raw.segment().subscriber_count()
     }
 
     /// What the next message says, or `None` if there is none right now. Never blocks.
@@ -171,8 +435,10 @@ impl UntypedSubscriber {
     /// Bytes that are no message are left out and counted, see [`Stats::malformed`].
     pub fn recv(&mut self) -> Option<Value> {
         for _ in 0..super::encoded::MALFORMED_MAX {
-            let bytes = self.raw.recv_bytes(self.buffer.as_mut())?;
-            match self.schema.decode(&self.buffer.as_ref()[..bytes]) {
+            let buffer = &mut self.buffers[0];
+            buffer.make_room(self.raw.max_bytes());
+            let bytes = self.raw.recv_bytes(buffer.as_mut())?;
+            match self.schema.decode(&buffer.as_ref()[..bytes]) {
                 Some(value) => return Some(value),
                 None => self.malformed += 1,
             }
@@ -180,11 +446,17 @@ impl UntypedSubscriber {
         None
     }
 
+    /// What a wait set looks at.
+    pub(super) fn watch(&self) -> Watch {
+        self.raw.watch()
+    }
+
     /// Whether this subscriber can still receive.
     ///
     /// # Errors
     ///
     /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw.check()
     }
@@ -256,16 +528,115 @@ impl UntypedPublisher {
     ///
     /// [`SendError::TooLong`], [`SendError::Unencodable`] if the topic's messages are of another
     /// size; [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
+    #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
-        let request = self.raw.segment().shape().request();
-        let (bytes, max) = (message.len() as u64, request.payload_bytes);
-        if bytes > max {
-            return Err(SendError::TooLong { message: (), bytes, max });
-        }
-        if bytes < max && !request.sized {
-            let reason = format!("{bytes} bytes, and messages of the topic have {max}");
-            return Err(SendError::Unencodable { message: (), reason });
-        }
+        self.check_length(message.len())?;
         Ok(self.raw.send_bytes(message)?)
     }
+
+    /// [`Self::send_bytes`], but waits for room for up to `timeout` while the topic is full.
+    /// Blocks, as [`Publisher::send_timeout`](super::Publisher::send_timeout).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`SendError::Full`] only after the timeout.
+    pub fn send_bytes_timeout(
+        &mut self,
+        message: &[u8],
+        timeout: Duration,
+    ) -> Result<(), SendError<()>> {
+        self.check_length(message.len())?;
+        Ok(self.raw.send_bytes_until(Patience::of(timeout), message)?)
+    }
+
+    #[inline(always)]
+    fn check_length(&self, bytes: usize) -> Result<(), SendError<()>> {
+        let request = self.raw.segment().shape().request();
+        let (bytes, max) = (bytes as u64, request.payload_bytes);
+        if bytes == max || bytes < max && request.sized {
+            return Ok(());
+        }
+        Err(Self::refuse_length(bytes, max))
+    }
+
+    #[cold]
+    fn refuse_length(bytes: u64, max: u64) -> SendError<()> {
+        if bytes > max {
+            return SendError::TooLong { message: (), bytes, max };
+        }
+        let reason = format!("{bytes} bytes, and messages of the topic have {max}");
+        SendError::Unencodable { message: (), reason }
+    }
+
+    /// Lends the next slot in shared memory, for those who cannot keep a borrow: fill it, then
+    /// [`Self::publish_lent`]. The address is good until then, or until anything else is sent, or
+    /// this end is dropped. Never blocks; costs the same whatever the size.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn lend(&mut self) -> Result<NonNull<[u8]>, LoanError> {
+        self.raw.lend()
+    }
+
+    /// Publishes the first `bytes` bytes of what was lent. Never blocks, copies nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError::Ended`] if nothing is on loan; [`SendError::TooLong`] and
+    /// [`SendError::Unencodable`] as of [`Self::send_bytes`], and then it still is.
+    pub fn publish_lent(&mut self, bytes: usize) -> Result<(), Error> {
+        self.check_length(bytes)?;
+        Ok(self.raw.publish_lent(bytes)?)
+    }
+
+    /// Takes back what was lent, as if it had not been asked for. True if something was.
+    pub const fn discard_lent(&mut self) -> bool {
+        self.raw.discard_lent()
+    }
+
+    /// Bytes of the longest message that the topic can carry.
+    #[inline]
+    #[must_use]
+    pub fn max_message_bytes(&self) -> u64 {
+        self.raw.segment().shape().request().payload_bytes
+    }
+
+    /// Messages have lengths of their own, up to that.
+    #[inline]
+    #[must_use]
+    pub fn is_sized(&self) -> bool {
+        self.raw.segment().shape().request().sized
+    }
+
+    /// As [`Publisher::sequence`](super::Publisher::sequence).
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        self.raw.position()
+    }
+
+    /// Live publishers of the topic. About 0.2 µs for each.
+    #[must_use]
+    pub fn publisher_count(&self) -> usize {
+        self.raw.segment().publisher_count()
+    }
+
+    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    #[must_use]
+    pub fn subscriber_count(&self) -> usize {
+        self.raw.segment().subscriber_count()
+    }
+}
+
+/// Where the messages of a schema say when they were made.
+fn time_offset(schema: &UntypedSchema) -> Option<usize> {
+    let UntypedSchema::Plain { schema, .. } = schema else { return None };
+    let field = schema.fields.iter().find(|field| field.path == "timestamp_ns")?;
+    let is_time = field.shape.primitive == Primitive::U64 && field.shape.count == 1;
+    is_time.then_some(field.shape.offset)
+}
+
+fn published_ns(offset: Option<usize>, message: &[u8]) -> u64 {
+    let time = offset.and_then(|offset| message.get(offset..offset + 8)?.try_into().ok());
+    time.map_or(0, u64::from_ne_bytes)
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use horus_shm::Watch;
 use horus_shm::wait::{EVENTS_MAX, Patience};
 
-use super::{BytesSubscriber, Payload, Subscriber};
+use super::{BytesSubscriber, Payload, Subscriber, UntypedSubscriber};
 use crate::error::{WaitError, WaitSetFull};
 
 /// Timers of one set, at most.
@@ -14,6 +14,20 @@ const INTERVALS_MAX: usize = 1024;
 /// What was added to a [`WaitSet`], for telling which of it is ready. Never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(u64);
+
+impl Key {
+    /// A number that tells it from all other keys of its set; not 0.
+    #[must_use]
+    pub const fn to_u64(self) -> u64 {
+        self.0
+    }
+
+    /// The key of this number, which [`Self::to_u64`] gave; else one that is in no set.
+    #[must_use]
+    pub const fn from_u64(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,22 +50,34 @@ pub enum Reason {
     Closed,
 }
 
-/// What a wait set can wait for: subscribers of any kind.
-pub trait Watchable {
-    /// What the wait looks at.
-    #[doc(hidden)]
-    fn watch(&self) -> Watch;
-}
+/// What a wait set can wait for: subscribers, of any kind.
+pub trait Watchable: sealed::Watchable {}
 
-impl<T: Payload> Watchable for Subscriber<T> {
-    fn watch(&self) -> Watch {
-        Self::watch(self)
+impl<S: sealed::Watchable> Watchable for S {}
+
+mod sealed {
+    use horus_shm::Watch;
+
+    pub trait Watchable {
+        fn watch(&self) -> Watch;
     }
-}
 
-impl Watchable for BytesSubscriber {
-    fn watch(&self) -> Watch {
-        Self::watch(self)
+    impl<T: super::Payload> Watchable for super::Subscriber<T> {
+        fn watch(&self) -> Watch {
+            self.watch()
+        }
+    }
+
+    impl Watchable for super::UntypedSubscriber {
+        fn watch(&self) -> Watch {
+            self.watch()
+        }
+    }
+
+    impl Watchable for super::BytesSubscriber {
+        fn watch(&self) -> Watch {
+            self.watch()
+        }
     }
 }
 

@@ -62,6 +62,18 @@ fn registered(scope: Scope) -> bool {
     })
 }
 
+/// True if [`barrier_in_process`] can be relied on. Asks the kernel once.
+pub(crate) fn reaches_this_process() -> bool {
+    registered(Scope::Process)
+}
+
+/// A full memory barrier on every CPU that runs a thread of this process; false if the kernel will
+/// not.
+pub(crate) fn barrier_in_process() -> bool {
+    // WHY: a forked child has to register anew.
+    registered(Scope::Process) && futex::barrier(Scope::Process)
+}
+
 /// An eventcount of which the words lie elsewhere.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event<'a> {

@@ -1,0 +1,8 @@
+//! Gives the shared library a name of its own, so that programs do not remember its path.
+
+fn main() {
+    // WHY an environment variable: an installed library carries the version of its ABI.
+    println!("cargo:rerun-if-env-changed=HORUS_CPP_SONAME");
+    let name = std::env::var("HORUS_CPP_SONAME").unwrap_or_else(|_| "libhorus_cpp.so".to_owned());
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{name}");
+}

@@ -1,0 +1,42 @@
+//! What an end can tell about itself and its topic.
+
+use crate::ffi::Sized32;
+
+/// `horus_topic_info_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs, reason = "the header documents each member")]
+pub struct HorusTopicInfo {
+    pub struct_bytes: u32,
+    pub is_sized: i32,
+    pub max_message_bytes: u64,
+    pub sequence: u64,
+    pub publishers: u32,
+    pub subscribers: u32,
+}
+
+// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+unsafe impl Sized32 for HorusTopicInfo {
+    const BYTES_MIN: usize = 32;
+}
+
+/// `horus_stats_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs, reason = "the header documents each member")]
+pub struct HorusStats {
+    pub struct_bytes: u32,
+    pub reserved: u32,
+    pub received: u64,
+    pub malformed: u64,
+    pub lost: u64,
+    pub skipped: u64,
+    pub waiting: u64,
+    pub sent: u64,
+    pub busy: u64,
+}
+
+// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+unsafe impl Sized32 for HorusStats {
+    const BYTES_MIN: usize = 64;
+}

@@ -1,0 +1,222 @@
+//! The publishing end of a topic, as C sees it.
+
+use std::ffi::{c_char, c_void};
+
+use horus_core::SendError;
+use horus_core::handle::Slab;
+use horus_core::topic::UntypedPublisher;
+
+use crate::ffi::{Call, Out, Sized32, guard, input, wait_in_slices};
+use crate::info::HorusTopicInfo;
+use crate::status::{Failure, HORUS_E_LOAN, HORUS_FULL, HORUS_OK};
+use crate::topic::{HorusTopicOptions, builder};
+
+/// `horus_publisher_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct HorusPublisher {
+    /// The handle.
+    pub id: u64,
+}
+
+/// An end, and whether a slot of it is on loan.
+#[derive(Debug)]
+struct Publisher {
+    end: UntypedPublisher,
+    is_lent: bool,
+}
+
+impl Publisher {
+    /// WHY: a send would publish the slot that the caller is writing.
+    #[inline(always)]
+    fn expect_nothing_lent(&self) -> Result<(), Failure> {
+        if self.is_lent { Err(Self::is_on_loan()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn is_on_loan() -> Failure {
+        Failure::new(HORUS_E_LOAN, "a slot is on loan: publish or discard it first")
+    }
+}
+
+static PUBLISHERS: Slab<Publisher> = Slab::new(2);
+
+/// What became of a send: being full is an outcome.
+#[inline(always)]
+fn outcome(sent: Result<(), SendError<()>>) -> Call {
+    match sent {
+        Ok(()) => Ok(HORUS_OK),
+        Err(SendError::Full(())) => Ok(HORUS_FULL),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `horus_publisher_open`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_publisher_open(
+    topic: *const c_char,
+    options: *const HorusTopicOptions,
+    out: *mut HorusPublisher,
+) -> i32 {
+    guard(|| {
+        let out = Out::new(out, "out")?;
+        // SAFETY: the caller's contract.
+        let end = unsafe { builder(topic, options) }?.publisher()?;
+        let id = PUBLISHERS.open(Publisher { end, is_lent: false })?;
+        // SAFETY: the caller's contract.
+        unsafe { out.set(HorusPublisher { id }) };
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_publisher_close`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_publisher_close(publisher: HorusPublisher) -> i32 {
+    guard(|| {
+        drop(PUBLISHERS.close(publisher.id)?);
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_publisher_send`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_publisher_send(
+    publisher: HorusPublisher,
+    data: *const c_void,
+    bytes: usize,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's contract.
+        let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        // SAFETY: the caller's contract.
+        let message = unsafe { input(data, bytes) }?;
+        publisher.expect_nothing_lent()?;
+        outcome(publisher.end.send_bytes(message))
+    })
+}
+
+/// `horus_publisher_send_timeout`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_publisher_send_timeout(
+    publisher: HorusPublisher,
+    data: *const c_void,
+    bytes: usize,
+    timeout_ns: i64,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's contract.
+        let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        // SAFETY: the caller's contract.
+        let message = unsafe { input(data, bytes) }?;
+        publisher.expect_nothing_lent()?;
+        wait_in_slices(timeout_ns, HORUS_FULL, &mut publisher, |publisher, slice| {
+            outcome(publisher.end.send_bytes_timeout(message, slice))
+        })
+    })
+}
+
+/// `horus_publisher_loan`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_publisher_loan(
+    publisher: HorusPublisher,
+    out_data: *mut *mut c_void,
+    out_bytes: *mut usize,
+) -> i32 {
+    guard(|| {
+        let out_data = Out::new(out_data, "out_data")?;
+        // SAFETY: the caller's contract.
+        let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        publisher.expect_nothing_lent()?;
+        let slot = match publisher.end.lend() {
+            Ok(slot) => slot,
+            Err(horus_core::LoanError::Full) => return Ok(HORUS_FULL),
+            Err(error) => return Err(error.into()),
+        };
+        publisher.is_lent = true;
+        // SAFETY: the caller's contract.
+        unsafe { out_data.set(slot.as_ptr().cast()) };
+        // SAFETY: the caller's contract.
+        unsafe { crate::ffi::set_if_wanted(out_bytes, slot.len()) };
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_publisher_publish`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, bytes: usize) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's contract.
+        let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        let published = publisher.end.publish_lent(bytes).map_err(Failure::from);
+        // WHY: after a wrong length the caller still has the slot.
+        let keeps = matches!(&published, Err(failure) if failure.status == crate::HORUS_E_MESSAGE);
+        publisher.is_lent &= keeps;
+        published.map(|()| HORUS_OK)
+    })
+}
+
+/// `horus_publisher_discard`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_publisher_discard(publisher: HorusPublisher) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's contract.
+        let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        publisher.is_lent = false;
+        match publisher.end.discard_lent() {
+            true => Ok(HORUS_OK),
+            false => Err(horus_core::LoanError::Ended.into()),
+        }
+    })
+}
+
+/// `horus_publisher_info`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_publisher_info(
+    publisher: HorusPublisher,
+    out: *mut HorusTopicInfo,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's contract.
+        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        let end = &publisher.end;
+        let info = HorusTopicInfo {
+            struct_bytes: 0,
+            is_sized: end.is_sized().into(),
+            max_message_bytes: end.max_message_bytes(),
+            sequence: end.sequence(),
+            publishers: end.publisher_count() as u32,
+            subscribers: end.subscriber_count() as u32,
+        };
+        // SAFETY: the caller's contract.
+        unsafe { HorusTopicInfo::write(&info, out, "out") }?;
+        Ok(HORUS_OK)
+    })
+}

@@ -1,0 +1,112 @@
+//! Quality of service, as C says it.
+
+use std::time::Duration;
+
+use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
+
+use crate::ffi::{Sized32, wrong};
+use crate::status::Failure;
+
+/// Not said.
+pub const HORUS_UNSET: i32 = 0;
+/// No.
+pub const HORUS_NO: i32 = 1;
+/// Yes.
+pub const HORUS_YES: i32 = 2;
+/// A slow subscriber loses messages and counts them.
+pub const HORUS_BEST_EFFORT: i32 = 1;
+/// A slow subscriber holds the publisher back.
+pub const HORUS_RELIABLE: i32 = 2;
+/// The reader pays for being woken.
+pub const HORUS_WAKE_MEMBARRIER: i32 = 1;
+/// The sender pays for waking.
+pub const HORUS_WAKE_FENCE: i32 = 2;
+/// In `history`: none; 0 says nothing about it.
+pub const HORUS_HISTORY_NONE: u32 = u32::MAX;
+
+/// All left open.
+pub const HORUS_QOS_DEFAULT: i32 = 0;
+/// Fresh data matters.
+pub const HORUS_QOS_SENSOR_DATA: i32 = 1;
+/// Nothing is overwritten unread.
+pub const HORUS_QOS_RELIABLE: i32 = 2;
+/// Commands to actuators.
+pub const HORUS_QOS_COMMAND: i32 = 3;
+/// The last message stays.
+pub const HORUS_QOS_LATCHED: i32 = 4;
+
+/// `horus_qos_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs, reason = "the header documents each member")]
+pub struct HorusQos {
+    pub struct_bytes: u32,
+    pub preset: i32,
+    pub reliability: i32,
+    pub history: u32,
+    pub capacity: u64,
+    pub persist_after_exit: i32,
+    pub wake_edge: i32,
+    pub pinnable: i32,
+    pub publishers_max: u32,
+    pub subscribers_max: u32,
+    pub reliable_subscribers_max: u32,
+    pub detach_after_ns: u64,
+}
+
+// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+unsafe impl Sized32 for HorusQos {
+    const BYTES_MIN: usize = 56;
+}
+
+impl HorusQos {
+    /// What the core calls that.
+    pub(crate) fn to_qos(self) -> Result<Qos, Failure> {
+        let mut qos = match self.preset {
+            HORUS_QOS_DEFAULT => Qos::new(),
+            HORUS_QOS_SENSOR_DATA => Qos::sensor_data(),
+            HORUS_QOS_RELIABLE => Qos::reliable(),
+            HORUS_QOS_COMMAND => Qos::command(),
+            HORUS_QOS_LATCHED => Qos::latched(),
+            other => return Err(wrong(format!("qos->preset is {other}, not 0 to 4"))),
+        };
+        if let Some(reliable) = flag("reliability", self.reliability)? {
+            let kinds = [Reliability::BestEffort, Reliability::Reliable];
+            qos = qos.reliability(kinds[usize::from(reliable)]);
+        }
+        if let Some(fence) = flag("wake_edge", self.wake_edge)? {
+            qos = qos.wake_edge([WakeEdge::Membarrier, WakeEdge::Fence][usize::from(fence)]);
+        }
+        if let Some(persist) = flag("persist_after_exit", self.persist_after_exit)? {
+            qos = qos.persist_after_exit(persist);
+        }
+        if let Some(pinnable) = flag("pinnable", self.pinnable)? {
+            qos = qos.pinnable(pinnable);
+        }
+        qos = match self.history {
+            0 => qos,
+            HORUS_HISTORY_NONE => qos.history(0),
+            messages => qos.history(messages),
+        };
+        let set = |number: u32| Some(number).filter(|number| *number != 0);
+        qos = if self.capacity == 0 { qos } else { qos.capacity(self.capacity) };
+        qos = set(self.publishers_max).map_or(qos, |max| qos.publishers_max(max));
+        qos = set(self.subscribers_max).map_or(qos, |max| qos.subscribers_max(max));
+        let readers = set(self.reliable_subscribers_max);
+        qos = readers.map_or(qos, |max| qos.reliable_subscribers_max(max));
+        Ok(match self.detach_after_ns {
+            0 => qos,
+            ns => qos.on_stalled(OnStalled::Detach { after: Duration::from_nanos(ns) }),
+        })
+    }
+}
+
+/// A setting of two values, if it is set.
+fn flag(name: &str, value: i32) -> Result<Option<bool>, Failure> {
+    match value {
+        HORUS_UNSET => Ok(None),
+        HORUS_NO => Ok(Some(false)),
+        HORUS_YES => Ok(Some(true)),
+        other => Err(wrong(format!("qos->{name} is {other}, not 0 to 2"))),
+    }
+}

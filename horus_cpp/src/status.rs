@@ -1,0 +1,239 @@
+//! What a call returns: 0, an outcome above, or an error below; and the text of the last error.
+
+use std::cell::Cell;
+use std::ffi::c_char;
+
+use horus_core::handle::HandleError;
+use horus_core::message::SchemaTextError;
+use horus_core::namespace::{NamespaceError, NamespaceRemoveError};
+use horus_core::{
+    BorrowError, Error, LoanError, OpenError, RecvError, RecvTimeoutError, SendError, TopicError,
+    WaitError, WaitSetFull,
+};
+
+macro_rules! statuses {
+    ($($(#[$doc:meta])* $name:ident = $value:literal;)*) => {
+        $($(#[$doc])* pub const $name: i32 = $value;)*
+
+        /// Every status and its name. Numbers are never used again.
+        pub const STATUSES: &[(&str, i32)] = &[$((stringify!($name), $value)),*];
+
+        /// `horus_status_name`.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn horus_status_name(status: i32) -> *const c_char {
+            let name = match status {
+                $($value => concat!(stringify!($name), "\0"),)*
+                _ => "unknown\0",
+            };
+            name.as_ptr().cast()
+        }
+    };
+}
+
+statuses! {
+    /// Done.
+    HORUS_OK = 0;
+    /// There is no message right now.
+    HORUS_EMPTY = 1;
+    /// A reliable subscriber is a whole lane behind.
+    HORUS_FULL = 2;
+    /// The time was over.
+    HORUS_TIMEOUT = 3;
+    /// The message was longer than the buffer, and was cut.
+    HORUS_TRUNCATED = 4;
+
+    /// A defect of this library.
+    HORUS_E_PANIC = -1;
+    /// No handle, or none of the kind, or a closed one.
+    HORUS_E_HANDLE = -2;
+    /// A pointer is null.
+    HORUS_E_NULL = -3;
+    /// An argument is out of its range.
+    HORUS_E_ARGUMENT = -4;
+    /// The handle is in use.
+    HORUS_E_BUSY = -5;
+    /// Too many of something.
+    HORUS_E_LIMIT = -6;
+    /// No name.
+    HORUS_E_NAME = -7;
+    /// Nobody created the topic yet.
+    HORUS_E_NOT_FOUND = -8;
+    /// The topic carries another message.
+    HORUS_E_TYPE = -9;
+    /// The topic has another quality of service.
+    HORUS_E_QOS = -10;
+    /// The text is no schema.
+    HORUS_E_SCHEMA = -11;
+    /// The topic has no such messages.
+    HORUS_E_MESSAGE = -12;
+    /// The handle was inherited through `fork`.
+    HORUS_E_FORKED = -13;
+    /// The topic's file was truncated.
+    HORUS_E_REGION_LOST = -14;
+    /// Messages of the topic are copied.
+    HORUS_E_NOT_PINNABLE = -15;
+    /// A slot is on loan, or none is.
+    HORUS_E_LOAN = -16;
+    /// There is no space left for the topic.
+    HORUS_E_NO_SPACE = -17;
+    /// The system refused.
+    HORUS_E_SYSTEM = -18;
+    /// The file is none of ours, or damaged, or of another version.
+    HORUS_E_DAMAGED = -19;
+}
+
+/// An error and what to say about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: i32,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    #[cold]
+    pub(crate) fn new(status: i32, text: impl Into<String>) -> Self {
+        Self { status, text: text.into() }
+    }
+
+    /// Keeps the text for [`horus_last_error_message`], and says the number.
+    #[cold]
+    pub(crate) fn report(self) -> i32 {
+        LAST.with(|last| {
+            let mut end = self.text.len().min(TEXT_BYTES - 1);
+            while !self.text.is_char_boundary(end) {
+                end -= 1;
+            }
+            for (place, byte) in last.iter().zip(self.text.as_bytes()[..end].iter()) {
+                // WHY: for C the text would end there.
+                place.set(if *byte == 0 { b'?' } else { *byte });
+            }
+            last[end].set(0);
+        });
+        self.status
+    }
+}
+
+/// Bytes of the longest text, with the 0 at its end.
+const TEXT_BYTES: usize = 1024;
+
+thread_local! {
+    // WHY a buffer that stays: a pointer to it is good for as long as the thread lives.
+    static LAST: [Cell<u8>; TEXT_BYTES] = const { [const { Cell::new(0) }; TEXT_BYTES] };
+}
+
+/// `horus_last_error_message`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_last_error_message() -> *const c_char {
+    LAST.with(|last| last.as_ptr().cast())
+}
+
+/// Maps an error of the core, whose text stays as it is.
+macro_rules! failures {
+    ($($error:ty: |$this:ident| $status:expr;)*) => {
+        $(impl From<$error> for Failure {
+            #[cold]
+            fn from($this: $error) -> Self {
+                Self { status: $status, text: $this.to_string() }
+            }
+        })*
+    };
+}
+
+failures! {
+    HandleError: |error| match error {
+        HandleError::Busy | HandleError::Shared => HORUS_E_BUSY,
+        HandleError::TooMany | HandleError::Nested => HORUS_E_LIMIT,
+        HandleError::NoBarrier => HORUS_E_SYSTEM,
+        _ => HORUS_E_HANDLE,
+    };
+    TopicError: |error| match &error {
+        TopicError::SchemaMismatch { .. } => HORUS_E_TYPE,
+        error => error.as_open_error().map_or(HORUS_E_SYSTEM, open_status),
+    };
+    NamespaceError: |error| match &error {
+        NamespaceError::Name(_) => HORUS_E_NAME,
+        _ => HORUS_E_SYSTEM,
+    };
+    OpenError: |error| open_status(&error);
+    NamespaceRemoveError: |error| match error {
+        NamespaceRemoveError::Attended { .. } => HORUS_E_BUSY,
+        _ => HORUS_E_SYSTEM,
+    };
+    RecvTimeoutError: |error| match error {
+        RecvTimeoutError::Timeout => HORUS_TIMEOUT,
+        RecvTimeoutError::RegionLost => HORUS_E_REGION_LOST,
+        _ => HORUS_E_FORKED,
+    };
+    LoanError: |error| match error {
+        LoanError::Full => HORUS_FULL,
+        LoanError::NotPinnable { .. } => HORUS_E_NOT_PINNABLE,
+        LoanError::RegionLost => HORUS_E_REGION_LOST,
+        LoanError::TooLong { .. } => HORUS_E_MESSAGE,
+        LoanError::Ended => HORUS_E_LOAN,
+        _ => HORUS_E_FORKED,
+    };
+    SendError<()>: |error| match error {
+        SendError::Full(()) => HORUS_FULL,
+        SendError::RegionLost(()) => HORUS_E_REGION_LOST,
+        SendError::TooLong { .. } | SendError::Unencodable { .. } => HORUS_E_MESSAGE,
+        _ => HORUS_E_FORKED,
+    };
+    SchemaTextError: |_error| HORUS_E_SCHEMA;
+    RecvError: |error| match error {
+        RecvError::RegionLost => HORUS_E_REGION_LOST,
+        _ => HORUS_E_FORKED,
+    };
+    BorrowError: |error| match error {
+        BorrowError::NotPinnable { .. } => HORUS_E_NOT_PINNABLE,
+        _ => HORUS_E_LIMIT,
+    };
+    WaitError: |error| match error {
+        WaitError::Empty => HORUS_E_ARGUMENT,
+        _ => HORUS_E_FORKED,
+    };
+    WaitSetFull: |_error| HORUS_E_LIMIT;
+}
+
+fn open_status(error: &OpenError) -> i32 {
+    match error {
+        OpenError::Name(_) => HORUS_E_NAME,
+        OpenError::NotFound { .. } => HORUS_E_NOT_FOUND,
+        OpenError::SchemaMismatch { .. } => HORUS_E_TYPE,
+        OpenError::QosMismatch { .. }
+        | OpenError::IncompatibleQos { .. }
+        | OpenError::GatedOnly { .. } => HORUS_E_QOS,
+        OpenError::TooManyPublishers { .. }
+        | OpenError::TooManySubscribers { .. }
+        | OpenError::TooManyReliableSubscribers { .. } => HORUS_E_LIMIT,
+        OpenError::Shape(_) | OpenError::TypeTooLong { .. } => HORUS_E_ARGUMENT,
+        OpenError::Forked => HORUS_E_FORKED,
+        OpenError::RegionLost { .. } => HORUS_E_REGION_LOST,
+        OpenError::NoSpace { .. } => HORUS_E_NO_SPACE,
+        OpenError::NotATopic { .. }
+        | OpenError::Damaged { .. }
+        | OpenError::LayoutVersion { .. }
+        | OpenError::RegistryReplaced { .. } => HORUS_E_DAMAGED,
+        _ => HORUS_E_SYSTEM,
+    }
+}
+
+impl From<Error> for Failure {
+    #[cold]
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Topic(error) => error.into(),
+            Error::Send(error) => error.into(),
+            Error::Loan(error) => error.into(),
+            Error::Borrow(error) => error.into(),
+            Error::Recv(error) => error.into(),
+            Error::RecvTimeout(error) => error.into(),
+            Error::WaitSetFull(error) => error.into(),
+            Error::Wait(error) => error.into(),
+            Error::Namespace(error) => error.into(),
+            Error::NamespaceRemove(error) => error.into(),
+            Error::Open(error) => error.into(),
+            Error::Name(error) => Self::new(HORUS_E_NAME, error.to_string()),
+            error => Self::new(HORUS_E_ARGUMENT, error.to_string()),
+        }
+    }
+}

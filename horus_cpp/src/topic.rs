@@ -1,0 +1,77 @@
+//! What can be said about a topic when an end of it is opened.
+
+use std::ffi::c_char;
+
+use horus_core::topic::{MessageType, UntypedBuilder};
+
+use crate::ffi::{self, NAME_BYTES_MAX, Sized32, TEXT_BYTES_MAX, wrong};
+use crate::namespace::{HorusNamespace, namespace_of};
+use crate::qos::HorusQos;
+use crate::status::Failure;
+
+/// The topic is there and says what it carries.
+pub const HORUS_TYPE_ADOPT: i32 = 0;
+/// Bytes without a meaning.
+pub const HORUS_TYPE_BYTES: i32 = 1;
+/// What `schema` describes.
+pub const HORUS_TYPE_SCHEMA: i32 = 2;
+
+/// `horus_topic_options_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the header documents each member")]
+pub struct HorusTopicOptions {
+    pub struct_bytes: u32,
+    pub message_type: i32,
+    pub schema: *const c_char,
+    pub max_message_bytes: u64,
+    pub name_space: HorusNamespace,
+    pub qos: *const HorusQos,
+}
+
+// SAFETY: numbers and pointers, of which zeros are some, and the first member is a `u32`.
+unsafe impl Sized32 for HorusTopicOptions {
+    const BYTES_MIN: usize = 40;
+}
+
+/// What opens an end of the topic.
+///
+/// # Safety
+///
+/// As the header says of `horus_publisher_open`.
+pub(crate) unsafe fn builder(
+    topic: *const c_char,
+    options: *const HorusTopicOptions,
+) -> Result<UntypedBuilder, Failure> {
+    // SAFETY: the caller's contract.
+    let topic = unsafe { ffi::text(topic, "topic", NAME_BYTES_MAX) }?;
+    let builder = UntypedBuilder::new(topic);
+    // SAFETY: the caller's contract.
+    let Some(options) = (unsafe { HorusTopicOptions::read(options, "options") })? else {
+        return Ok(builder);
+    };
+    let builder = match options.message_type {
+        HORUS_TYPE_ADOPT => builder,
+        HORUS_TYPE_BYTES => builder.message_type(MessageType::bytes()),
+        HORUS_TYPE_SCHEMA => {
+            // SAFETY: the caller's contract.
+            let text = unsafe { ffi::text(options.schema, "options->schema", TEXT_BYTES_MAX) }?;
+            builder.message_type(MessageType::of_schema(text)?)
+        }
+        other => return Err(wrong(format!("options->message_type is {other}, not 0 to 2"))),
+    };
+    // SAFETY: the caller's contract.
+    let builder = match unsafe { HorusQos::read(options.qos, "options->qos") }? {
+        Some(qos) => builder.qos(qos.to_qos()?),
+        None => builder,
+    };
+    let builder = match options.max_message_bytes {
+        0 => builder,
+        bytes => builder.max_message_bytes(bytes),
+    };
+    if options.name_space.id == 0 {
+        return Ok(builder);
+    }
+    // SAFETY: the caller's contract.
+    Ok(builder.namespace(&unsafe { namespace_of(options.name_space) }?))
+}

@@ -1,0 +1,210 @@
+//! Wait sets, as C sees them.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use horus_core::handle::Slab;
+use horus_core::topic::{Key, Ready, Reason, WaitSet};
+
+use crate::ffi::{Out, guard, set_if_wanted, wait_in_slices, wrong};
+use crate::status::{HORUS_OK, HORUS_TIMEOUT};
+use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
+
+/// There are messages.
+pub const HORUS_READY_MESSAGE: i32 = 1;
+/// There was none for too long.
+pub const HORUS_READY_DEADLINE_MISSED: i32 = 2;
+/// It is time.
+pub const HORUS_READY_TIMER: i32 = 3;
+/// The subscriber was closed.
+pub const HORUS_READY_CLOSED: i32 = 4;
+
+/// `horus_wait_set_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct HorusWaitSet {
+    /// The handle.
+    pub id: u64,
+}
+
+/// `horus_ready_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the header documents each member")]
+pub struct HorusReady {
+    pub key: u64,
+    pub reason: i32,
+    pub reserved: u32,
+    pub silent_ns: u64,
+    pub missed: u64,
+}
+
+impl HorusReady {
+    fn new(ready: Ready) -> Self {
+        let key = ready.key.to_u64();
+        let (reason, silent_ns, missed) = match ready.reason {
+            Reason::Message => (HORUS_READY_MESSAGE, 0, 0),
+            Reason::DeadlineMissed { silent } => {
+                let silent = u64::try_from(silent.as_nanos()).unwrap_or(u64::MAX);
+                (HORUS_READY_DEADLINE_MISSED, silent, 0)
+            }
+            Reason::Timer { missed } => (HORUS_READY_TIMER, 0, missed),
+            _ => (HORUS_READY_CLOSED, 0, 0),
+        };
+        Self { key, reason, reserved: 0, silent_ns, missed }
+    }
+}
+
+/// A set, and what is ready but had no room in the caller's array.
+#[derive(Debug, Default)]
+struct Set {
+    set: WaitSet,
+    rest: VecDeque<HorusReady>,
+}
+
+static WAIT_SETS: Slab<Set> = Slab::new(5);
+
+/// `horus_wait_set_open`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_wait_set_open(out: *mut HorusWaitSet) -> i32 {
+    guard(|| {
+        let out = Out::new(out, "out")?;
+        let id = WAIT_SETS.open(Set::default())?;
+        // SAFETY: the caller's contract.
+        unsafe { out.set(HorusWaitSet { id }) };
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_wait_set_close`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_wait_set_close(wait_set: HorusWaitSet) -> i32 {
+    guard(|| {
+        drop(WAIT_SETS.close(wait_set.id)?);
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_wait_set_add`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_wait_set_add(
+    wait_set: HorusWaitSet,
+    subscriber: HorusSubscriber,
+    silent_max_ns: u64,
+    out_key: *mut u64,
+) -> i32 {
+    guard(|| {
+        let out_key = Out::new(out_key, "out_key")?;
+        // SAFETY: the caller's contract.
+        let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
+        // SAFETY: the caller's contract.
+        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
+        let key = match Duration::from_nanos(silent_max_ns) {
+            Duration::ZERO => wait_set.set.add(&*subscriber)?,
+            allowed => wait_set.set.add_with_deadline(&*subscriber, allowed)?,
+        };
+        // SAFETY: the caller's contract.
+        unsafe { out_key.set(key.to_u64()) };
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_wait_set_add_interval`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_wait_set_add_interval(
+    wait_set: HorusWaitSet,
+    period_ns: u64,
+    out_key: *mut u64,
+) -> i32 {
+    guard(|| {
+        let out_key = Out::new(out_key, "out_key")?;
+        if period_ns == 0 {
+            return Err(wrong("period_ns is 0: such a period never passes"));
+        }
+        // SAFETY: the caller's contract.
+        let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
+        let key = wait_set.set.add_interval(Duration::from_nanos(period_ns))?;
+        // SAFETY: the caller's contract.
+        unsafe { out_key.set(key.to_u64()) };
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_wait_set_remove`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_wait_set_remove(wait_set: HorusWaitSet, key: u64) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's contract.
+        let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
+        wait_set.rest.retain(|ready| ready.key != key);
+        match wait_set.set.remove(Key::from_u64(key)) {
+            true => Ok(HORUS_OK),
+            false => Err(wrong(format!("nothing in the set has key {key}"))),
+        }
+    })
+}
+
+/// `horus_wait_set_wait`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_wait_set_wait(
+    wait_set: HorusWaitSet,
+    timeout_ns: i64,
+    out: *mut HorusReady,
+    room: usize,
+    out_count: *mut usize,
+) -> i32 {
+    guard(|| {
+        let first = Out::new(out, "out")?;
+        let out_count = Out::new(out_count, "out_count")?;
+        if room == 0 {
+            return Err(wrong("room is 0: there must be room for one"));
+        }
+        // SAFETY: the caller's contract.
+        let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
+        if timeout_ns < 0 && wait_set.set.is_empty() {
+            return Err(horus_core::WaitError::Empty.into());
+        }
+        // SAFETY: the caller's contract.
+        unsafe { out_count.set(0) };
+        if wait_set.rest.is_empty() {
+            let waited = wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut wait_set, |set, slice| {
+                let ready = set.set.wait(slice)?;
+                let is_over = ready.is_empty();
+                set.rest.extend(ready.iter().copied().map(HorusReady::new));
+                Ok(if is_over { HORUS_TIMEOUT } else { HORUS_OK })
+            })?;
+            if waited != HORUS_OK {
+                return Ok(waited);
+            }
+        }
+        let count = wait_set.rest.len().min(room);
+        for (index, ready) in wait_set.rest.drain(..count).enumerate() {
+            // SAFETY: the caller's contract: there is room for `count`.
+            unsafe { set_if_wanted(out.wrapping_add(index), ready) };
+        }
+        let _ = first;
+        // SAFETY: the caller's contract.
+        unsafe { out_count.set(count) };
+        Ok(HORUS_OK)
+    })
+}

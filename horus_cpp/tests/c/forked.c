@@ -1,0 +1,81 @@
+/* A forked child: inherited handles are errors, can be closed, and new ones work. */
+#include "check.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static horus_subscriber_t waited;
+
+/* In a call with `waited` while the other thread forks. */
+static void *wait_for_ever(void *unused) {
+    pair_t pair;
+    horus_status_t status;
+    do {
+        status = horus_subscriber_recv_timeout(waited, &pair, sizeof pair, -1, NULL);
+    } while (status == HORUS_OK);
+    CHECK(status == HORUS_E_HANDLE);
+    return unused;
+}
+
+int main(void) {
+    horus_qos_t qos = HORUS_QOS_INIT;
+    qos.pinnable = HORUS_YES;
+    horus_topic_options_t options = pair_options(&qos);
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber;
+    horus_wait_set_t set;
+    horus_sample_t sample;
+    uint64_t key;
+    void *slot;
+    pair_t pair = {1, 2};
+    EXPECT(HORUS_OK, horus_publisher_open("forked", &options, &publisher));
+    EXPECT(HORUS_OK, horus_subscriber_open("forked", &options, &subscriber));
+    EXPECT(HORUS_OK, horus_subscriber_open("forked", &options, &waited));
+    EXPECT(HORUS_OK, horus_wait_set_open(&set));
+    EXPECT(HORUS_OK, horus_wait_set_add(set, subscriber, 0, &key));
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
+    EXPECT(HORUS_OK, horus_subscriber_borrow(subscriber, &sample));
+    pthread_t waiter;
+    CHECK(pthread_create(&waiter, NULL, wait_for_ever, NULL) == 0);
+
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        EXPECT(HORUS_E_FORKED, horus_publisher_send(publisher, &pair, sizeof pair));
+        EXPECT(HORUS_E_FORKED, horus_publisher_send_timeout(publisher, &pair, sizeof pair, -1));
+        EXPECT(HORUS_E_FORKED, horus_publisher_loan(publisher, &slot, NULL));
+        EXPECT(HORUS_E_FORKED, horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));
+        EXPECT(HORUS_E_FORKED,
+               horus_subscriber_recv_timeout(subscriber, &pair, sizeof pair, -1, NULL));
+        EXPECT(HORUS_E_FORKED, horus_subscriber_latest(subscriber, &pair, sizeof pair, NULL));
+        EXPECT(HORUS_E_FORKED, horus_subscriber_borrow(subscriber, &sample));
+        EXPECT(HORUS_E_FORKED, horus_subscriber_check(subscriber));
+        EXPECT(HORUS_E_FORKED, horus_wait_set_wait(set, -1, &(horus_ready_t){0}, 1, &(size_t){0}));
+        EXPECT(HORUS_OK, horus_sample_release(sample.id));
+        EXPECT(HORUS_OK, horus_publisher_close(publisher));
+        EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+        /* The thread that is in a call with it does not exist here. */
+        EXPECT(HORUS_OK, horus_subscriber_close(waited));
+        EXPECT(HORUS_OK, horus_wait_set_close(set));
+        EXPECT(HORUS_OK, horus_publisher_open("forked", &options, &publisher));
+        pair.first = 99;
+        EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
+        EXPECT(HORUS_OK, horus_publisher_close(publisher));
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    /* The parent noticed nothing but the message. */
+    CHECK(memcmp(sample.data, &(pair_t){1, 2}, sizeof(pair_t)) == 0);
+    EXPECT(HORUS_OK, horus_sample_release(sample.id));
+    EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));
+    CHECK(pair.first == 99);
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
+    EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));
+    EXPECT(HORUS_OK, horus_subscriber_close(waited));
+    CHECK(pthread_join(waiter, NULL) == 0);
+    return 0;
+}

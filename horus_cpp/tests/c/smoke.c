@@ -1,0 +1,278 @@
+/* Each function once as it is meant, and each error that a caller can make. */
+#include "check.h"
+
+#include <string.h>
+
+static void sends_and_receives(void) {
+    horus_topic_options_t options = pair_options(NULL);
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber, adopting;
+    EXPECT(HORUS_E_NOT_FOUND, horus_subscriber_open("pairs", NULL, &subscriber));
+    EXPECT(HORUS_OK, horus_publisher_open("pairs", &options, &publisher));
+    EXPECT(HORUS_OK, horus_subscriber_open("pairs", &options, &subscriber));
+    EXPECT(HORUS_OK, horus_subscriber_open("pairs", NULL, &adopting));
+
+    pair_t sent = {1, 2}, got = {0, 0};
+    size_t bytes = 0;
+    EXPECT(HORUS_EMPTY, horus_subscriber_recv(subscriber, &got, sizeof got, &bytes));
+    EXPECT(HORUS_TIMEOUT, horus_subscriber_recv_timeout(subscriber, &got, sizeof got, 1000, NULL));
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &sent, sizeof sent));
+    EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, &got, sizeof got, &bytes));
+    CHECK(bytes == sizeof got && got.first == 1 && got.second == 2);
+    EXPECT(HORUS_OK, horus_subscriber_recv_timeout(adopting, &got, sizeof got, -1, &bytes));
+
+    sent.first = 7;
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &sent, sizeof sent));
+    sent.first = 8;
+    EXPECT(HORUS_OK, horus_publisher_send_timeout(publisher, &sent, sizeof sent, 0));
+    EXPECT(HORUS_OK, horus_subscriber_latest(subscriber, &got, sizeof got, &bytes));
+    CHECK(bytes == sizeof got && got.first == 8);
+    EXPECT(HORUS_EMPTY, horus_subscriber_latest(subscriber, &got, sizeof got, NULL));
+
+    horus_stats_t stats = HORUS_STATS_INIT;
+    EXPECT(HORUS_OK, horus_subscriber_stats(subscriber, &stats));
+    CHECK(stats.received == 2 && stats.skipped == 1 && stats.sent == 3 && stats.lost == 0);
+    CHECK(stats.struct_bytes == sizeof stats);
+    horus_topic_info_t info = HORUS_TOPIC_INFO_INIT;
+    EXPECT(HORUS_OK, horus_subscriber_info(subscriber, &info));
+    CHECK(info.max_message_bytes == 16 && info.sequence == 3 && !info.is_sized);
+    EXPECT(HORUS_OK, horus_publisher_info(publisher, &info));
+    CHECK(info.publishers == 1 && info.subscribers == 2 && info.sequence == 3);
+    EXPECT(HORUS_OK, horus_subscriber_check(subscriber));
+    EXPECT(HORUS_OK, horus_subscriber_set_spin(subscriber, 0));
+
+    EXPECT(HORUS_E_MESSAGE, horus_publisher_send(publisher, &sent, 15));
+    CHECK(strstr(horus_last_error_message(), "15") && strstr(horus_last_error_message(), "16"));
+    EXPECT(HORUS_E_MESSAGE, horus_publisher_send(publisher, &sent, 17));
+    EXPECT(HORUS_E_MESSAGE, horus_publisher_send(publisher, NULL, 0));
+    EXPECT(HORUS_E_NULL, horus_publisher_send(publisher, NULL, 16));
+    EXPECT(HORUS_E_ARGUMENT, horus_publisher_send(publisher, &sent, SIZE_MAX));
+    EXPECT(HORUS_E_ARGUMENT, horus_subscriber_recv(subscriber, &got, 15, NULL));
+    EXPECT(HORUS_E_NULL, horus_subscriber_recv(subscriber, NULL, 16, NULL));
+    EXPECT(HORUS_E_NULL, horus_subscriber_stats(subscriber, NULL));
+    EXPECT(HORUS_E_NULL, horus_publisher_info(publisher, NULL));
+    EXPECT(HORUS_E_NULL, horus_publisher_open("pairs", &options, NULL));
+    EXPECT(HORUS_E_NULL, horus_publisher_open(NULL, &options, &publisher));
+    stats.struct_bytes = 0;
+    EXPECT(HORUS_E_ARGUMENT, horus_subscriber_stats(subscriber, &stats));
+
+    horus_publisher_t other;
+    horus_topic_options_t wrong = options;
+    wrong.schema = "horus schema 1\nmessage Pair\nsize 8\nalign 8\nfield first u64 0 1\n";
+    EXPECT(HORUS_E_TYPE, horus_publisher_open("pairs", &wrong, &other));
+    CHECK(strstr(horus_last_error_message(), "pairs"));
+    wrong.schema = "horus schema 1\n";
+    EXPECT(HORUS_E_SCHEMA, horus_publisher_open("pairs", &wrong, &other));
+    wrong.schema = NULL;
+    EXPECT(HORUS_E_NULL, horus_publisher_open("pairs", &wrong, &other));
+    wrong.message_type = 3;
+    EXPECT(HORUS_E_ARGUMENT, horus_publisher_open("pairs", &wrong, &other));
+    wrong.struct_bytes = 0;
+    EXPECT(HORUS_E_ARGUMENT, horus_publisher_open("pairs", &wrong, &other));
+    EXPECT(HORUS_E_NAME, horus_publisher_open("", &options, &other));
+    EXPECT(HORUS_E_NAME, horus_publisher_open("a b", &options, &other));
+    EXPECT(HORUS_E_ARGUMENT, horus_publisher_open("\xff\xfe", &options, &other));
+    char *endless = malloc(8192);
+    memset(endless, 'a', 8192);
+    EXPECT(HORUS_E_ARGUMENT, horus_publisher_open(endless, &options, &other));
+    free(endless);
+    horus_qos_t qos = HORUS_QOS_INIT;
+    qos.preset = HORUS_QOS_RELIABLE;
+    options.qos = &qos;
+    EXPECT(HORUS_E_QOS, horus_publisher_open("pairs", &options, &other));
+    qos.preset = 99;
+    EXPECT(HORUS_E_ARGUMENT, horus_publisher_open("pairs", &options, &other));
+    EXPECT(HORUS_E_BUSY, horus_topic_remove((horus_namespace_t){0}, "pairs"));
+    EXPECT(HORUS_E_NOT_PINNABLE, horus_subscriber_borrow(subscriber, &(horus_sample_t){0}));
+    EXPECT(HORUS_E_NOT_PINNABLE, horus_publisher_loan(publisher, &(void *){0}, NULL));
+    EXPECT(HORUS_E_LOAN, horus_publisher_publish(publisher, 16));
+    EXPECT(HORUS_E_LOAN, horus_publisher_discard(publisher));
+
+    EXPECT(HORUS_OK, horus_publisher_close(publisher));
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+    EXPECT(HORUS_OK, horus_subscriber_close(adopting));
+    EXPECT(HORUS_OK, horus_topic_remove((horus_namespace_t){0}, "pairs"));
+}
+
+/* A reliable topic refuses, and every setting arrives. */
+static void is_reliable(void) {
+    horus_qos_t qos = HORUS_QOS_INIT;
+    qos.preset = HORUS_QOS_RELIABLE;
+    qos.capacity = 2;
+    qos.pinnable = HORUS_YES;
+    qos.reliable_subscribers_max = 1;
+    qos.publishers_max = 1;
+    horus_topic_options_t options = pair_options(&qos);
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber, second;
+    EXPECT(HORUS_OK, horus_publisher_open("reliable", &options, &publisher));
+    EXPECT(HORUS_OK, horus_subscriber_open("reliable", &options, &subscriber));
+    EXPECT(HORUS_E_LIMIT, horus_subscriber_open("reliable", &options, &second));
+    EXPECT(HORUS_E_LIMIT, horus_publisher_open("reliable", &options, &(horus_publisher_t){0}));
+    pair_t pair = {1, 1};
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
+    EXPECT(HORUS_FULL, horus_publisher_send(publisher, &pair, sizeof pair));
+    EXPECT(HORUS_FULL, horus_publisher_send_timeout(publisher, &pair, sizeof pair, 1000));
+    EXPECT(HORUS_FULL, horus_publisher_loan(publisher, &(void *){0}, NULL));
+    EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
+    EXPECT(HORUS_OK, horus_publisher_close(publisher));
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+}
+
+/* A mebibyte is written and read where it lies. */
+static void lends_and_borrows(void) {
+    const size_t megabyte = 1 << 20;
+    horus_topic_options_t options = bytes_options(megabyte);
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber;
+    EXPECT(HORUS_OK, horus_publisher_open("images", &options, &publisher));
+    EXPECT(HORUS_OK, horus_subscriber_open("images", &options, &subscriber));
+    horus_sample_t sample;
+    EXPECT(HORUS_EMPTY, horus_subscriber_borrow(subscriber, &sample));
+    EXPECT(HORUS_EMPTY, horus_subscriber_borrow_latest(subscriber, &sample));
+    EXPECT(HORUS_E_NULL, horus_subscriber_borrow(subscriber, NULL));
+
+    void *slot = NULL;
+    size_t room = 0;
+    EXPECT(HORUS_E_NULL, horus_publisher_loan(publisher, NULL, &room));
+    EXPECT(HORUS_OK, horus_publisher_loan(publisher, &slot, &room));
+    CHECK(room == megabyte && (uintptr_t)slot % 64 == 0);
+    EXPECT(HORUS_E_LOAN, horus_publisher_loan(publisher, &slot, &room));
+    EXPECT(HORUS_E_LOAN, horus_publisher_send(publisher, "abc", 3));
+    EXPECT(HORUS_E_LOAN, horus_publisher_send_timeout(publisher, "abc", 3, 0));
+    EXPECT(HORUS_E_MESSAGE, horus_publisher_publish(publisher, megabyte + 1));
+    EXPECT(HORUS_OK, horus_publisher_discard(publisher));
+    EXPECT(HORUS_EMPTY, horus_subscriber_borrow(subscriber, &sample));
+    EXPECT(HORUS_OK, horus_publisher_loan(publisher, &slot, NULL));
+    memset(slot, 42, megabyte);
+    EXPECT(HORUS_OK, horus_publisher_publish(publisher, megabyte));
+    EXPECT(HORUS_E_LOAN, horus_publisher_publish(publisher, megabyte));
+
+    EXPECT(HORUS_OK, horus_subscriber_borrow(subscriber, &sample));
+    const unsigned char *data = sample.data;
+    CHECK(sample.bytes == megabyte && sample.sequence == 1 && data[0] == 42);
+    CHECK(data[megabyte - 1] == 42);
+    EXPECT(HORUS_E_HANDLE, horus_sample_release(subscriber.id));
+    /* The message outlives its subscriber. */
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+    CHECK(data[7] == 42);
+    EXPECT(HORUS_OK, horus_sample_release(sample.id));
+    EXPECT(HORUS_E_HANDLE, horus_sample_release(sample.id));
+
+    EXPECT(HORUS_OK, horus_subscriber_open("images", NULL, &subscriber));
+    char text[4] = "";
+    size_t bytes = 0;
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, "abcdef", 6));
+    EXPECT(HORUS_TRUNCATED, horus_subscriber_recv(subscriber, text, 3, &bytes));
+    CHECK(bytes == 6 && strcmp(text, "abc") == 0);
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, "xy", 2));
+    EXPECT(HORUS_OK, horus_subscriber_recv_timeout(subscriber, text, 3, 0, &bytes));
+    CHECK(bytes == 2 && strcmp(text, "xyc") == 0);
+    EXPECT(HORUS_TIMEOUT, horus_subscriber_recv_timeout(subscriber, text, 3, 1000, &bytes));
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, NULL, 0));
+    EXPECT(HORUS_OK, horus_subscriber_latest(subscriber, NULL, 0, &bytes));
+    CHECK(bytes == 0);
+
+    horus_sample_t held[8];
+    for (int i = 0; i < 8; i++) {
+        EXPECT(HORUS_OK, horus_publisher_send(publisher, &i, sizeof i));
+        EXPECT(i < 7 ? HORUS_OK : HORUS_E_LIMIT, horus_subscriber_borrow(subscriber, &held[i]));
+    }
+    for (int i = 0; i < 7; i++) {
+        CHECK(memcmp(held[i].data, &i, sizeof i) == 0);
+        EXPECT(HORUS_OK, horus_sample_release(held[i].id));
+    }
+    EXPECT(HORUS_OK, horus_publisher_close(publisher));
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+}
+
+static void waits(void) {
+    horus_topic_options_t options = pair_options(NULL);
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber;
+    horus_wait_set_t set;
+    uint64_t on_message = 0, on_tick = 0;
+    horus_ready_t ready[4];
+    size_t count = 9;
+    EXPECT(HORUS_OK, horus_publisher_open("waited", &options, &publisher));
+    EXPECT(HORUS_OK, horus_subscriber_open("waited", &options, &subscriber));
+    EXPECT(HORUS_OK, horus_wait_set_open(&set));
+    EXPECT(HORUS_E_NULL, horus_wait_set_open(NULL));
+    EXPECT(HORUS_E_ARGUMENT, horus_wait_set_wait(set, -1, ready, 4, &count));
+    EXPECT(HORUS_TIMEOUT, horus_wait_set_wait(set, 0, ready, 4, &count));
+    CHECK(count == 0);
+    EXPECT(HORUS_OK, horus_wait_set_add(set, subscriber, 0, &on_message));
+    EXPECT(HORUS_E_HANDLE,
+           horus_wait_set_add(set, (horus_subscriber_t){publisher.id}, 0, &on_message));
+    EXPECT(HORUS_TIMEOUT, horus_wait_set_wait(set, 1000, ready, 4, &count));
+    EXPECT(HORUS_E_ARGUMENT, horus_wait_set_wait(set, 0, ready, 0, &count));
+    EXPECT(HORUS_E_NULL, horus_wait_set_wait(set, 0, NULL, 4, &count));
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &(pair_t){1, 2}, sizeof(pair_t)));
+    EXPECT(HORUS_OK, horus_wait_set_wait(set, -1, ready, 4, &count));
+    CHECK(count == 1 && ready[0].key == on_message && ready[0].reason == HORUS_READY_MESSAGE);
+    EXPECT(HORUS_E_ARGUMENT, horus_wait_set_add_interval(set, 0, &on_tick));
+    EXPECT(HORUS_OK, horus_wait_set_add_interval(set, 1, &on_tick));
+    CHECK(on_tick != 0 && on_tick != on_message);
+    /* Two are ready, and there is room for one: the other comes next. */
+    EXPECT(HORUS_OK, horus_wait_set_wait(set, -1, ready, 1, &count));
+    CHECK(count == 1 && ready[0].key == on_message);
+    EXPECT(HORUS_OK, horus_wait_set_wait(set, -1, ready, 1, &count));
+    CHECK(count == 1 && ready[0].key == on_tick && ready[0].reason == HORUS_READY_TIMER);
+    EXPECT(HORUS_OK, horus_wait_set_remove(set, on_tick));
+    EXPECT(HORUS_E_ARGUMENT, horus_wait_set_remove(set, on_tick));
+    EXPECT(HORUS_OK, horus_wait_set_remove(set, on_message));
+    EXPECT(HORUS_OK, horus_wait_set_add(set, subscriber, 1, &on_message));
+    EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, &(pair_t){0, 0}, sizeof(pair_t), NULL));
+    EXPECT(HORUS_OK, horus_wait_set_wait(set, -1, ready, 4, &count));
+    CHECK(count == 1 && ready[0].reason == HORUS_READY_DEADLINE_MISSED && ready[0].silent_ns > 0);
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+    EXPECT(HORUS_OK, horus_wait_set_wait(set, -1, ready, 4, &count));
+    CHECK(count == 1 && ready[0].key == on_message && ready[0].reason == HORUS_READY_CLOSED);
+    EXPECT(HORUS_OK, horus_wait_set_close(set));
+    EXPECT(HORUS_E_HANDLE, horus_wait_set_close(set));
+    EXPECT(HORUS_OK, horus_publisher_close(publisher));
+}
+
+static void has_namespaces(const char *directory) {
+    horus_namespace_t one, two;
+    EXPECT(HORUS_E_NAME, horus_namespace_open(directory, "not a name", &one));
+    EXPECT(HORUS_E_NULL, horus_namespace_open(directory, "one", NULL));
+    EXPECT(HORUS_OK, horus_namespace_open(directory, "one", &one));
+    EXPECT(HORUS_OK, horus_namespace_open(NULL, "two", &two));
+    horus_topic_options_t options = pair_options(NULL);
+    options.name_space = one;
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber;
+    EXPECT(HORUS_OK, horus_publisher_open("apart", &options, &publisher));
+    options.message_type = HORUS_TYPE_ADOPT;
+    EXPECT(HORUS_OK, horus_subscriber_open("apart", &options, &subscriber));
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+    options.name_space = two;
+    EXPECT(HORUS_E_NOT_FOUND, horus_subscriber_open("apart", &options, &subscriber));
+    size_t removed = 9;
+    EXPECT(HORUS_OK, horus_namespace_sweep(one, &removed));
+    CHECK(removed == 0);
+    EXPECT(HORUS_OK, horus_namespace_sweep(one, NULL));
+    EXPECT(HORUS_OK, horus_namespace_remove(one));
+    EXPECT(HORUS_E_HANDLE, horus_namespace_close(one));
+    /* An end of this process goes on without it. */
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &(pair_t){1, 2}, sizeof(pair_t)));
+    EXPECT(HORUS_OK, horus_publisher_close(publisher));
+    EXPECT(HORUS_OK, horus_namespace_close(two));
+}
+
+int main(void) {
+    CHECK(horus_abi_version() == HORUS_ABI_VERSION);
+    CHECK(strlen(horus_version_string()) > 0);
+    CHECK(strcmp(horus_last_error_message(), "") == 0);
+    CHECK(strcmp(horus_status_name(HORUS_E_NULL), "HORUS_E_NULL") == 0);
+    CHECK(strcmp(horus_status_name(12345), "unknown") == 0);
+    sends_and_receives();
+    is_reliable();
+    lends_and_borrows();
+    waits();
+    has_namespaces(getenv("HORUS_SHM_DIR"));
+    return 0;
+}

@@ -1,0 +1,85 @@
+//! The C ABI from C11: each function, each error, abuse, threads, forks, and Rust on the other end.
+
+mod compiler;
+
+use std::process::Stdio;
+
+use compiler::Program;
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::prelude::*;
+use horus_core::topic::UntypedSubscriber;
+
+horus_core::message! {
+    /// As in `c/check.h`.
+    pub struct Pair {
+        /// What stays.
+        pub first: u64,
+        /// What changes.
+        pub second: u64,
+    }
+}
+
+#[test]
+fn each_function_does_what_the_header_says() {
+    Program::new("smoke").run(&[]);
+}
+
+#[test]
+fn any_number_is_a_handle_or_an_error() {
+    let said = Program::new("abuse").run(&[]);
+    println!("{said}");
+    let functions: usize = said.split(' ').next().unwrap().parse().unwrap();
+    assert!(functions >= 30, "{said}");
+}
+
+/// In builds that are checked, also that two threads do not share a handle.
+#[test]
+fn a_handle_may_be_closed_while_it_is_used() {
+    let rounds = if cfg!(debug_assertions) { "40" } else { "400" };
+    let checked = if cfg!(debug_assertions) { "checked" } else { "unchecked" };
+    Program::new("race").run(&[rounds, checked]);
+}
+
+#[test]
+fn a_forked_child_has_handles_that_are_errors() {
+    Program::new("forked").run(&[]);
+}
+
+#[test]
+fn rust_and_c_meet_across_processes() {
+    const MESSAGES: u64 = 1000;
+    let program = Program::new("echo");
+    let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
+    let namespace = Namespace::open(&config).unwrap();
+    let qos = Qos::reliable();
+    let builder = |name: &str| Topic::<Pair>::builder(name).qos(qos).namespace(&namespace);
+    let mut questions = builder("questions").publisher().unwrap();
+    let mut answers = builder("answers").subscriber().unwrap();
+    let mut echo = program.command();
+    let echo = echo.arg("questions").stdout(Stdio::piped()).spawn().unwrap();
+    // The first says that the other end is there.
+    assert_eq!(answers.recv_blocking().unwrap(), Pair { first: 0, second: 0 });
+    let mut tool = UntypedSubscriber::observe(&namespace, "answers").unwrap();
+    for first in (1..MESSAGES).chain([0]) {
+        questions.send(Pair { first, second: first }).unwrap();
+        assert_eq!(answers.recv_blocking().unwrap(), Pair { first, second: first + 1 });
+        assert!(tool.recv().is_some());
+    }
+    let output = echo.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{MESSAGES}\n"));
+}
+
+/// The error names the first field that differs.
+#[test]
+fn another_message_is_an_error_that_says_where() {
+    let program = Program::new("echo");
+    let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
+    let namespace = Namespace::open(&config).unwrap();
+    let _questions = Topic::<CmdVel>::builder("questions").namespace(&namespace).topic().unwrap();
+    let output = program.command().arg("questions").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(errors.contains("is HORUS_E_TYPE"), "{errors}");
+    assert!(errors.contains("'Pair' here, 'CmdVel' in the topic"), "{errors}");
+}

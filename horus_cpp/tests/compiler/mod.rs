@@ -1,0 +1,84 @@
+//! C programs of the tests: compiled by the system's compiler, linked with the library, and run.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+pub const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where the library lies that was built with this test.
+pub fn library_dir() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let deps = test.parent().unwrap();
+    assert!(deps.join("libhorus_cpp.so").exists(), "no libhorus_cpp.so in {}", deps.display());
+    deps.to_owned()
+}
+
+/// The system's C compiler; what it does, it does in English.
+pub fn cc() -> Command {
+    let mut cc = Command::new("cc");
+    cc.env("LC_ALL", "C").stdin(Stdio::null()).arg("-I").arg(root().join("include"));
+    cc
+}
+
+/// What the compiler says about this C11 source, if it refuses it.
+pub fn refusal(source: &str, flags: &[&str]) -> Option<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("main.c");
+    std::fs::write(&file, source).unwrap();
+    let output = cc().args(flags).args(WARNINGS).arg("-fsyntax-only").arg(&file).output();
+    let output = output.expect("this test needs a C compiler as `cc`; install gcc or clang");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (!output.status.success()).then_some(errors)
+}
+
+/// A C program of `tests/c`, and memory for its topics that goes with it.
+pub struct Program {
+    dir: TempDir,
+    binary: PathBuf,
+}
+
+impl Program {
+    pub fn new(name: &str) -> Self {
+        let private = PermissionsExt::from_mode(0o700);
+        let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
+        let binary = dir.path().join(name);
+        let mut cc = cc();
+        cc.args(["-std=c11", "-O1", "-g", "-pthread", "-D_POSIX_C_SOURCE=200809L"]).args(WARNINGS);
+        cc.arg(root().join("tests/c").join(name).with_extension("c")).arg("-o").arg(&binary);
+        cc.arg("-L").arg(library_dir()).arg("-lhorus_cpp");
+        let output = cc.output();
+        let output = output.expect("this test needs a C compiler as `cc`; install gcc or clang");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Self { dir, binary }
+    }
+
+    /// Where its namespaces are.
+    pub fn shm_dir(&self) -> PathBuf {
+        self.dir.path().join("shm")
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.env("LD_LIBRARY_PATH", library_dir()).env("HORUS_SHM_DIR", self.shm_dir());
+        command.env_remove("HORUS_NAMESPACE").stdin(Stdio::null());
+        command
+    }
+
+    /// Runs it to its end, which must be a good one, and returns what it printed.
+    pub fn run(&self, arguments: &[&str]) -> String {
+        let output = self.command().args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}\n{said}\n{errors}", output.status);
+        said
+    }
+}

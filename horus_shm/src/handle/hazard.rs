@@ -1,0 +1,236 @@
+//! Who is in a call with which handle: a few words for each thread.
+//!
+//! [`announce`], [`enter`], [`leave`], [`mark`] and [`is_used`] are generic over their memory, for
+//! the models.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64};
+use std::thread;
+use std::time::Duration;
+
+use super::HandleError;
+use crate::fork;
+use crate::sync::{self, Edge, Word, edge, load_pointer};
+use crate::wait;
+
+/// Handles that one thread can use at a time, by calls that call back.
+pub const NESTED_MAX: usize = 7;
+
+/// Looks before a closer sleeps between two looks.
+const LOOKS: u32 = 64;
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// Says that the value of `handle`, the entry of which is the caller's, can be used.
+pub fn announce<W: Word>(state: &W, handle: u64) {
+    // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark`.
+    state.store(handle, edge::HANDLE_OPEN);
+}
+
+/// Says that `handle` is used, then looks whether `state` still is that handle. False, and
+/// nothing is used, if not.
+#[inline(always)]
+pub fn enter<W: Word>(word: &W, state: &W, handle: u64, fence: impl FnOnce(Edge)) -> bool {
+    // Relaxed: the fence, or the barrier of a closer, orders it before the load.
+    word.set(handle);
+    // ORDERING(hazard): pairs with the barrier of a closer, the Dekker way: either this call sees
+    // that the handle is closed, or the closer sees this call.
+    fence(edge::HAZARD_ENTER);
+    // ORDERING(handle): pairs with the store that opened it: who sees it sees the value.
+    if state.load(edge::HANDLE_SEE) == handle {
+        return true;
+    }
+    leave(word);
+    false
+}
+
+/// Ends the use.
+#[inline(always)]
+pub fn leave<W: Word>(word: &W) {
+    // ORDERING(left): pairs with the load in `is_used`: the call happened before the closing.
+    word.store(0, edge::LEFT_LEAVE);
+}
+
+/// Marks the entry of `handle` as closed; false if it is already.
+pub fn mark<W: Word>(state: &W, handle: u64) -> bool {
+    // ORDERING(handle): pairs with the store that opened it.
+    state.claim(handle, 0, edge::HANDLE_SEE)
+}
+
+/// After [`mark`] and a barrier: whether the call of `word` uses `handle`.
+pub fn is_used<W: Word>(word: &W, handle: u64) -> bool {
+    // ORDERING(left): pairs with the store in `leave`.
+    word.load(edge::LEFT_SEE) == handle
+}
+
+/// The words of one thread. Never freed; handed on when the thread ends.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Record {
+    words: [AtomicU64; NESTED_MAX],
+    /// 1 while a thread has it.
+    taken: AtomicU64,
+    /// Which record it is, counted from 1 on.
+    number: AtomicU64,
+    /// The one that was made before it.
+    next: AtomicPtr<Record>,
+    /// Closers have the kernel make barriers, so that calls need no fence.
+    by_barrier: bool,
+}
+
+static RECORDS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
+static RECORDS_MADE: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    // WHY two: the one that is read in each call has no destructor, and so needs no look whether
+    // it still exists.
+    static MINE: Cell<*const Record> = const { Cell::new(ptr::null()) };
+    static RETURN: Return = const { Return };
+}
+
+/// Hands the record of a thread on when the thread ends.
+struct Return;
+
+impl Drop for Return {
+    fn drop(&mut self) {
+        let record = MINE.replace(ptr::null());
+        // SAFETY: null, or leaked by `Record::make`.
+        if let Some(record) = unsafe { record.as_ref() } {
+            // ORDERING(record): pairs with the exchange in `claim_free`.
+            Word::store(&record.taken, 0, edge::RECORD_RETURN);
+        }
+    }
+}
+
+impl Record {
+    /// That of this thread.
+    #[inline(always)]
+    pub(super) fn mine() -> &'static Self {
+        let mine = MINE.get();
+        // SAFETY: null, or leaked by `make`.
+        match unsafe { mine.as_ref() } {
+            Some(record) => record,
+            None => Self::acquire(),
+        }
+    }
+
+    #[cold]
+    fn acquire() -> &'static Self {
+        // WHY: without handlers a child would wait for threads that only its parent has. It only
+        // fails for want of memory.
+        let _ = fork::install_handlers();
+        let record = Self::claim_free().unwrap_or_else(Self::make);
+        MINE.set(record);
+        // WHY the error is nothing: a thread that is past its destructors keeps its record, which
+        // nobody then uses again.
+        let _ = RETURN.try_with(|_| ());
+        record
+    }
+
+    fn claim_free() -> Option<&'static Self> {
+        let by_barrier = wait::reaches_this_process();
+        let claim = |record: &&Self| {
+            // ORDERING(record): pairs with the store in `Return`.
+            let claim = || record.taken.claim(0, 1, edge::RECORD_CLAIM);
+            record.by_barrier == by_barrier && claim()
+        };
+        all().find(claim)
+    }
+
+    fn make() -> &'static Self {
+        let record = Box::leak(Box::new(Self {
+            words: [const { AtomicU64::new(0) }; NESTED_MAX],
+            taken: AtomicU64::new(1),
+            number: AtomicU64::new(0),
+            next: AtomicPtr::new(ptr::null_mut()),
+            by_barrier: wait::reaches_this_process(),
+        }));
+        let record: &'static Self = record;
+        record.number.set(sync::next_number(&RECORDS_MADE));
+        let this = ptr::from_ref(record).cast_mut();
+        // ORDERING(records): pairs with the loads in `all`: who sees the record sees its words.
+        sync::push_pointer(&RECORDS, &record.next, this, edge::RECORDS_PUSH);
+        record
+    }
+
+    /// What the first half of the Dekker pair takes.
+    #[inline(always)]
+    pub(super) fn fence(&self) -> impl FnOnce(Edge) + use<> {
+        let by_barrier = self.by_barrier;
+        move |edge| if by_barrier { sync::compiler_fence(edge) } else { sync::fence(edge) }
+    }
+
+    /// A word that says nothing.
+    #[inline(always)]
+    pub(super) fn free_word(&self, handle: u64) -> Result<&AtomicU64, HandleError> {
+        // Relaxed, here and below: only this thread stores them.
+        let first = &self.words[0];
+        if first.get() == 0 { Ok(first) } else { self.nested_word(handle) }
+    }
+
+    #[cold]
+    fn nested_word(&self, handle: u64) -> Result<&AtomicU64, HandleError> {
+        if self.uses(handle) {
+            return Err(HandleError::Busy);
+        }
+        self.words.iter().find(|word| word.get() == 0).ok_or(HandleError::Nested)
+    }
+
+    /// True if this thread is in a call with `handle`.
+    pub(super) fn uses(&self, handle: u64) -> bool {
+        self.words.iter().any(|word| word.get() == handle)
+    }
+
+    /// What tells this thread from others that live.
+    pub(super) fn number(&self) -> u64 {
+        self.number.get()
+    }
+}
+
+/// The records that there are.
+fn all() -> impl Iterator<Item = &'static Record> {
+    // ORDERING(records): pairs with the exchange in `push_pointer`.
+    let mut next = load_pointer(&RECORDS, edge::RECORDS_SEE);
+    std::iter::from_fn(move || {
+        // SAFETY: null, or leaked by `Record::make`.
+        let record = unsafe { next.as_ref() }?;
+        // ORDERING(records): as above; it was stored before the record was pushed.
+        next = load_pointer(&record.next, edge::RECORDS_SEE);
+        Some(record)
+    })
+}
+
+/// Waits until no call uses `handle`, whose entry is marked. Blocks as long as such calls take.
+///
+/// # Errors
+///
+/// [`HandleError::NoBarrier`].
+pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
+    // ORDERING(hazard): SeqCst, between the mark and the look at the calls. Pairs with the fence
+    // in `enter`; where calls have none, the barrier is one on every CPU that runs a thread of us.
+    sync::fence(edge::HAZARD_CLOSE);
+    let any_by_barrier = all().any(|record| record.by_barrier);
+    if any_by_barrier && !wait::barrier_in_process() {
+        return Err(HandleError::NoBarrier);
+    }
+    for record in all() {
+        for word in &record.words {
+            let mut looks = 0;
+            while is_used(word, handle) {
+                looks += 1;
+                if looks < LOOKS { thread::yield_now() } else { thread::sleep(PAUSE) }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// In a forked child, its only thread: the calls of other threads end, as they do.
+pub(crate) fn after_fork() {
+    let mine = MINE.get();
+    for record in all().filter(|record| !ptr::eq(*record, mine)) {
+        // Relaxed: nobody else is here.
+        record.words.iter().for_each(|word| word.set(0));
+        record.taken.set(0);
+    }
+}

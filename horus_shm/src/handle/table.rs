@@ -1,0 +1,129 @@
+//! Where the entries of handles lie: in chunks that are made when they are needed, never freed.
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64};
+
+use super::{Entry, GENERATION_MAX, GENERATION_SHIFT, HandleError, KIND_SHIFT, hazard, spare};
+use crate::sync::{Word, edge, load_pointer, publish_pointer};
+
+const CHUNK_BITS: u32 = 8;
+const CHUNK_ENTRIES: usize = 1 << CHUNK_BITS;
+const CHUNKS_MAX: usize = 1024;
+
+/// Handles of one kind that can be open at a time.
+pub const HANDLES_MAX: usize = CHUNKS_MAX * CHUNK_ENTRIES;
+
+/// Entries of one kind of handles.
+#[derive(Debug)]
+pub(super) struct Table<T: 'static> {
+    kind: u8,
+    chunks: [AtomicPtr<[Entry<T>; CHUNK_ENTRIES]>; CHUNKS_MAX],
+    /// Entries that were ever used.
+    used: AtomicU64,
+    /// Those that are free, as [`spare`] has it.
+    free: AtomicU64,
+}
+
+// SAFETY: the value of an entry is reached by the one who popped it off the free list, by the one
+// who closed it, and in between through `Slab`, which says who may.
+unsafe impl<T: Send> Sync for Table<T> {}
+
+impl<T> Table<T> {
+    pub(super) const fn new(kind: u8) -> Self {
+        Self {
+            kind,
+            chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS_MAX],
+            used: AtomicU64::new(0),
+            free: AtomicU64::new(0),
+        }
+    }
+
+    /// The entry that `handle` is about, if it is of this kind.
+    #[inline]
+    pub(super) fn entry(&self, handle: u64) -> Option<&Entry<T>> {
+        if handle >> KIND_SHIFT != u64::from(self.kind) {
+            return None;
+        }
+        self.at(handle as u32)
+    }
+
+    #[inline]
+    fn at(&self, index: u32) -> Option<&Entry<T>> {
+        let chunk = self.chunks.get((index >> CHUNK_BITS) as usize)?;
+        // ORDERING(chunk): pairs with the exchange in `make_chunk`.
+        let chunk = load_pointer(chunk, edge::CHUNK_SEE);
+        // SAFETY: null, or a chunk that `make_chunk` leaked.
+        let chunk = unsafe { chunk.as_ref() }?;
+        chunk.get(index as usize % CHUNK_ENTRIES)
+    }
+
+    pub(super) fn refuse(&self, handle: u64) -> HandleError {
+        let (found, wanted) = ((handle >> KIND_SHIFT) as u8, self.kind);
+        match handle {
+            0 => HandleError::Null,
+            _ if found != wanted => HandleError::Kind { found, wanted },
+            _ => HandleError::Stale,
+        }
+    }
+
+    /// Puts `value` into a free entry.
+    pub(super) fn put(&self, value: T) -> Result<u64, HandleError> {
+        let index = spare::pop(&self.free, |index| Some(&self.at(index)?.next));
+        let index = index.or_else(|| self.fresh()).ok_or(HandleError::TooMany)?;
+        let entry = self.at(index).ok_or(HandleError::TooMany)?;
+        // Relaxed: the entry is this thread's alone.
+        let generation = entry.generation.get() + 1;
+        entry.generation.set(generation);
+        entry.flag.set(0);
+        // SAFETY: as above; its state is 0, so that no call looks at it.
+        unsafe { *entry.value.get() = Some(value) };
+        let kind = u64::from(self.kind) << KIND_SHIFT;
+        let handle = kind | generation << GENERATION_SHIFT | u64::from(index);
+        hazard::announce(&entry.state, handle);
+        Ok(handle)
+    }
+
+    /// Takes the value out of the entry of `handle`, which is free from then on.
+    ///
+    /// # Safety
+    ///
+    /// The caller marked the entry, and nobody uses the value.
+    pub(super) unsafe fn take(&self, handle: u64) -> Option<T> {
+        let entry = self.at(handle as u32)?;
+        // SAFETY: the caller's contract.
+        let value = unsafe { (*entry.value.get()).take() };
+        // WHY: an entry whose generations are used up stays empty, or an old handle would come to
+        // stand for something new.
+        if entry.generation.get() < u64::from(GENERATION_MAX) {
+            spare::push(&self.free, &entry.next, handle as u32);
+        }
+        value
+    }
+
+    /// An entry that was never used.
+    fn fresh(&self) -> Option<u32> {
+        loop {
+            // Relaxed: only who gets which number matters.
+            let used = self.used.get();
+            let index = u32::try_from(used).ok().filter(|_| used < HANDLES_MAX as u64)?;
+            self.make_chunk((index >> CHUNK_BITS) as usize);
+            if self.used.replace(used, used + 1) {
+                return Some(index);
+            }
+        }
+    }
+
+    fn make_chunk(&self, chunk: usize) {
+        let place = &self.chunks[chunk];
+        // ORDERING(chunk): as in `at`.
+        if !load_pointer(place, edge::CHUNK_SEE).is_null() {
+            return;
+        }
+        let made = Box::into_raw(Box::new([const { Entry::new() }; CHUNK_ENTRIES]));
+        // ORDERING(chunk): pairs with the load in `at`: who sees the chunk sees its entries.
+        if !publish_pointer(place, made, edge::CHUNK_PUBLISH) {
+            // SAFETY: another thread was faster, and nobody saw this one.
+            drop(unsafe { Box::from_raw(made) });
+        }
+    }
+}
