@@ -226,6 +226,10 @@ fn a_round_on_the_main_thread_asks_for_no_memory() {
     let mut running = scheduler.start().unwrap();
     let handle = running.handle();
     for number in 0..=WARM_UP + TICKS {
+        // WHY not all: what is used for the first time is mapped then, and the test asks the kernel
+        // for its own figures in the first and the last tick that count.
+        let counts = (WARM_UP + 1..WARM_UP + TICKS).contains(&number);
+        let round = if counts { round } else { Running::tick_once };
         if number % 10 == 0 {
             publisher.send(CmdVel::default()).unwrap();
         }
