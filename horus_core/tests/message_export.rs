@@ -79,6 +79,12 @@ fn compile(source: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(errors) }
 }
 
+#[test]
+fn the_stubs_of_python_are_those_of_the_table() {
+    let stubs = root().join("../horus_py/python/horus/_messages.pyi");
+    check_file(&stubs, &export::python(STANDARD));
+}
+
 /// Lays out every message by `ctypes` and, if it is there, by numpy.
 const CHECK_PY: &str = r#"
 import ctypes, sys

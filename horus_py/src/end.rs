@@ -69,6 +69,13 @@ impl<T> End<T> {
         self.closing.load(Ordering::Relaxed)
     }
 
+    /// # Errors
+    ///
+    /// Somebody asked to close it.
+    pub(crate) fn expect_open(&self) -> PyResult<()> {
+        if self.is_closing() { Err(closed()) } else { Ok(()) }
+    }
+
     /// Closes the end: at once, or if a thread waits with it, when that notices.
     pub(crate) fn close(&self, py: Python<'_>) {
         self.closing.store(true, Ordering::Relaxed);

@@ -122,7 +122,7 @@ macro_rules! number {
         }
 
         /// What numpy calls the type.
-        const fn numpy_code(primitive: Primitive) -> &'static str {
+        pub(crate) const fn numpy_code(primitive: Primitive) -> &'static str {
             match primitive {
                 $(Primitive::$variant => $code,)+
                 Primitive::Char => "S1",
@@ -185,6 +185,7 @@ pub(crate) fn set(
     field: &Field,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
+    // WHY on the stack: most fields are short, and this is how messages are filled in.
     let mut small = [0; 64];
     let mut large = Vec::new();
     let bytes = field.bytes();
@@ -194,13 +195,18 @@ pub(crate) fn set(
         large.resize(bytes, 0);
         &mut large
     };
-    read(field, value, new).map_err(|error| named(field, value, &error))?;
+    set_bytes(field, value, new)?;
     // SAFETY: the field lies in the message; what is written was made elsewhere.
     unsafe {
         let to = message::data(object).add(field.offset);
         std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes);
     }
     Ok(())
+}
+
+/// Makes bytes the field that `value` is.
+pub(crate) fn set_bytes(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()> {
+    read(field, value, out).map_err(|error| named(field, value, &error))
 }
 
 /// The same exception, saying which field it is about.

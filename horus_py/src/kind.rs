@@ -1,16 +1,18 @@
 //! A kind of message: its table of fields, and the Python class made of it.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use horus_core::message::{FieldKind, Primitive, Schema};
 use horus_core::topic::PayloadType;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::{PyTypeInfo, ffi};
 
 /// A kind of message. Lives as long as the process: its class does too.
-#[derive(Debug)]
 pub(crate) struct Kind {
     pub(crate) schema: &'static Schema,
     pub(crate) payload: PayloadType,
@@ -23,6 +25,10 @@ pub(crate) struct Kind {
     pub(crate) runs: Box<[Run]>,
     /// Where `timestamp_ns` is, if there is one.
     pub(crate) stamp: Option<usize>,
+    /// What numpy calls it, once it was asked for.
+    pub(crate) dtype: PyOnceLock<Py<PyAny>>,
+    /// The class; null until there is one, which is then never freed.
+    class: AtomicPtr<ffi::PyTypeObject>,
 }
 
 /// A field as its getter and setter see it.
@@ -60,6 +66,12 @@ pub(crate) enum Compared {
     F64,
 }
 
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kind({})", self.schema.name)
+    }
+}
+
 impl Kind {
     /// The kind of the messages of `schema`, whose nested messages have a kind already.
     pub(crate) fn new(schema: &'static Schema, default: Box<[u8]>) -> PyResult<Self> {
@@ -82,7 +94,21 @@ impl Kind {
         let stamp = fields.iter().find(|field| field.name == "timestamp_ns" && field.is_u64());
         let stamp = stamp.map(|field| field.offset);
         let runs = runs.into();
-        Ok(Self { schema, payload, bytes: schema.size, default, fields, runs, stamp })
+        let (bytes, dtype, class) = (schema.size, PyOnceLock::new(), AtomicPtr::default());
+        Ok(Self { schema, payload, bytes, default, fields, runs, stamp, dtype, class })
+    }
+
+    /// The class, which there is before anybody can have a message.
+    #[inline]
+    pub(crate) fn class(&self) -> *mut ffi::PyTypeObject {
+        // Relaxed: set once, under the GIL.
+        self.class.load(Ordering::Relaxed)
+    }
+
+    /// Whether the object is a message of this kind: its classes have no subclasses.
+    #[inline]
+    pub(crate) fn is_kind_of(&self, object: &Bound<'_, PyAny>) -> bool {
+        object.get_type_ptr() == self.class()
     }
 
     /// The field of this name.
@@ -130,7 +156,6 @@ pub(crate) struct Kinds {
     /// By the address of the class.
     by_class: HashMap<usize, &'static Kind>,
     by_hash: HashMap<u128, &'static Kind>,
-    classes: HashMap<u128, Py<PyAny>>,
 }
 
 static KINDS: Mutex<Option<Kinds>> = Mutex::new(None);
@@ -160,22 +185,17 @@ impl std::ops::DerefMut for KindsGuard {
 
 /// Makes `class` known as that of `kind`.
 pub(crate) fn add(kind: &'static Kind, class: &Bound<'_, PyAny>) {
+    // WHY leaked: messages are made of the class's address.
+    let address = class.clone().into_ptr();
+    kind.class.store(address.cast(), Ordering::Relaxed);
     let mut kinds = kinds();
-    kinds.by_class.insert(class.as_ptr() as usize, kind);
+    kinds.by_class.insert(address as usize, kind);
     kinds.by_hash.insert(kind.payload.hash(), kind);
-    kinds.classes.insert(kind.payload.hash(), class.clone().unbind());
 }
 
 /// The kind of the messages of a class, if it is one of messages.
 pub(crate) fn of_class(class: *mut ffi::PyTypeObject) -> Option<&'static Kind> {
     kinds().by_class.get(&(class as usize)).copied()
-}
-
-/// The class of a kind.
-pub(crate) fn class_of<'py>(py: Python<'py>, kind: &Kind) -> PyResult<Bound<'py, PyAny>> {
-    let class = kinds().classes.get(&kind.payload.hash()).map(|class| class.clone_ref(py));
-    let class = class.ok_or_else(|| PyRuntimeError::new_err("the class is not made yet"))?;
-    Ok(class.into_bound(py))
 }
 
 /// The kind that a caller's `Type` argument means, if it is a class of messages.

@@ -4,14 +4,23 @@
 //! it answers converted back.
 
 mod codec;
+mod declare;
+mod dtype;
 mod end;
 mod error;
+mod fast;
 mod field;
+mod inbox;
 mod kind;
 mod message;
 mod namespace;
+mod outbox;
 mod qos;
+mod stats;
 mod topic;
+mod wait_set;
+mod waits;
+mod wakeups;
 
 use pyo3::prelude::*;
 
@@ -26,5 +35,12 @@ fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<namespace::PyNamespace>()?;
     module.add_class::<topic::PyPublisher>()?;
     module.add_class::<topic::PySubscriber>()?;
-    Ok(())
+    module.add_class::<topic::PyTopic>()?;
+    module.add_class::<stats::PyStats>()?;
+    module.add_class::<wait_set::PyWaitSet>()?;
+    module.add_class::<wait_set::PyReady>()?;
+    module.add_class::<wakeups::Wakeups>()?;
+    module.add_function(wrap_pyfunction!(declare::_declare, module)?)?;
+    module.add_function(wrap_pyfunction!(waits::exiting, module)?)?;
+    fast::register(module.py())
 }

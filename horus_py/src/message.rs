@@ -39,23 +39,18 @@ pub(crate) struct Message;
 pub(crate) fn copied<'py>(
     py: Python<'py>,
     kind: &'static Kind,
-    class: *mut ffi::PyTypeObject,
     bytes: &[u8],
 ) -> PyResult<Bound<'py, PyAny>> {
     assert_eq!(bytes.len(), kind.bytes, "a message of {}", kind.schema.name);
-    let object = allocate(py, kind, class)?;
+    let object = allocate(py, kind)?;
     // SAFETY: the object is new, and has room for so many bytes.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data(&object), kind.bytes) };
     Ok(object)
 }
 
 /// A new message of zeros.
-pub(crate) fn zeroed<'py>(
-    py: Python<'py>,
-    kind: &'static Kind,
-    class: *mut ffi::PyTypeObject,
-) -> PyResult<Bound<'py, PyAny>> {
-    let object = allocate(py, kind, class)?;
+pub(crate) fn zeroed<'py>(py: Python<'py>, kind: &'static Kind) -> PyResult<Bound<'py, PyAny>> {
+    let object = allocate(py, kind)?;
     // SAFETY: the object is new, and has room for so many bytes.
     unsafe { std::ptr::write_bytes(data(&object), 0, kind.bytes) };
     Ok(object)
@@ -63,12 +58,8 @@ pub(crate) fn zeroed<'py>(
 
 /// A new message whose bytes are anything.
 #[inline]
-fn allocate<'py>(
-    py: Python<'py>,
-    kind: &'static Kind,
-    class: *mut ffi::PyTypeObject,
-) -> PyResult<Bound<'py, PyAny>> {
-    let object = block(py, kind, class, kind.bytes)?;
+fn allocate<'py>(py: Python<'py>, kind: &'static Kind) -> PyResult<Bound<'py, PyAny>> {
+    let object = block(py, kind, kind.bytes)?;
     // SAFETY: the block has so many bytes after the head.
     let data = unsafe { object.as_ptr().cast::<u8>().add(HEAD_BYTES) };
     // SAFETY: the object is new, nobody else knows it.
@@ -82,8 +73,7 @@ pub(crate) fn part<'py>(
     kind: &'static Kind,
     offset: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let class = kind::class_of(whole.py(), kind)?;
-    let object = block(whole.py(), kind, class.as_ptr().cast(), 0)?;
+    let object = block(whole.py(), kind, 0)?;
     let this = object.as_ptr().cast::<Object>();
     // SAFETY: the caller says that the part lies in the whole, which is a message.
     unsafe { (*this).data = data(whole).add(offset) };
@@ -94,12 +84,7 @@ pub(crate) fn part<'py>(
 
 /// A head and `bytes` after it.
 #[inline]
-fn block<'py>(
-    py: Python<'py>,
-    kind: &'static Kind,
-    class: *mut ffi::PyTypeObject,
-    bytes: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+fn block<'py>(py: Python<'py>, kind: &'static Kind, bytes: usize) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: the interpreter is attached.
     let block = unsafe { ffi::PyObject_Malloc(HEAD_BYTES + bytes) }.cast::<Object>();
     if block.is_null() {
@@ -110,7 +95,7 @@ fn block<'py>(
     // SAFETY: as above.
     unsafe { (&raw mut (*block).owner).write(std::ptr::null_mut()) };
     // SAFETY: the class is one of ours, whose instances begin with a head.
-    let object = unsafe { ffi::PyObject_Init(block.cast(), class) };
+    let object = unsafe { ffi::PyObject_Init(block.cast(), kind.class()) };
     // SAFETY: a new object, of which this is the only reference.
     Ok(unsafe { Bound::from_owned_ptr(py, object) })
 }
@@ -136,7 +121,19 @@ pub(crate) fn bytes<'a>(message: &'a Bound<'_, PyAny>) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(data(message), kind_of(message).bytes) }
 }
 
-/// The message behind an argument, if it is one.
+/// The bytes of a message, to be written.
+///
+/// # Safety
+///
+/// Nobody else knows the message.
+#[inline]
+pub(crate) unsafe fn bytes_mut<'a>(message: &Bound<'_, PyAny>) -> &'a mut [u8] {
+    let (data, bytes) = (data(message), kind_of(message).bytes);
+    // SAFETY: a message has so many bytes; by the contract, no other reference to them exists.
+    unsafe { std::slice::from_raw_parts_mut(data, bytes) }
+}
+
+/// Whether an object is a message of any kind.
 #[inline]
 pub(crate) fn is_message(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<Message>()
@@ -169,7 +166,7 @@ unsafe extern "C" fn new(
             let text = format!("{name}() takes keywords only: {name}({}=…)", kind.fields[0].name);
             return Err(PyTypeError::new_err(text));
         }
-        let object = copied(py, kind, class, &kind.default)?;
+        let object = copied(py, kind, &kind.default)?;
         // SAFETY: Python gives a dictionary or null.
         let kwargs = unsafe { Bound::from_borrowed_ptr_or_opt(py, kwargs) };
         if let Some(kwargs) = kwargs {
@@ -188,13 +185,27 @@ fn set_named(
     name: &Bound<'_, PyString>,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
+    field::set(object, named(kind, name)?, value)
+}
+
+/// Changes the default of a kind that nobody has seen yet.
+pub(crate) fn set_default(
+    kind: &Kind,
+    default: &mut [u8],
+    name: &Bound<'_, PyString>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let field = named(kind, name)?;
+    field::set_bytes(field, value, &mut default[field.offset..field.offset + field.bytes()])
+}
+
+fn named<'a>(kind: &'a Kind, name: &Bound<'_, PyString>) -> PyResult<&'a Field> {
     let name = name.to_str()?;
-    let field = kind.field(name).ok_or_else(|| {
+    kind.field(name).ok_or_else(|| {
         let known: Vec<_> = kind.fields.iter().map(|field| field.name).collect();
         let text = format!("{} has no field '{name}', only {}", kind.schema.name, known.join(", "));
         PyTypeError::new_err(text)
-    })?;
-    field::set(object, field, value)
+    })
 }
 
 /// `tp_dealloc`.
@@ -208,6 +219,18 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
         ffi::Py_XDECREF(owner);
         ffi::Py_DECREF(class.cast());
     }
+}
+
+/// `tp_traverse`: a message refers to nothing that could refer to it.
+///
+/// WHY at all: a class without it takes after its base, which is collected by the garbage
+/// collector; messages have no head for that.
+unsafe extern "C" fn traverse(
+    _object: *mut ffi::PyObject,
+    _visit: ffi::visitproc,
+    _argument: *mut c_void,
+) -> c_int {
+    0
 }
 
 /// `bf_getbuffer`: the bytes, to read and write.
@@ -282,6 +305,7 @@ pub(crate) fn make_class<'py>(
     let mut slots = [
         slot(ffi::Py_tp_new, new as *mut c_void),
         slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
+        slot(ffi::Py_tp_traverse, traverse as *mut c_void),
         slot(ffi::Py_bf_getbuffer, get_buffer as *mut c_void),
         slot(ffi::Py_tp_getset, Vec::leak(getset).as_mut_ptr().cast()),
         slot(ffi::Py_tp_doc, text(doc.trim())?.into_raw().cast::<c_char>().cast()),
@@ -299,12 +323,16 @@ pub(crate) fn make_class<'py>(
     let class = unsafe { ffi::PyType_FromSpecWithBases(&raw mut spec, bases.as_ptr()) };
     // SAFETY: a new reference, or null and an exception.
     let class = unsafe { Bound::from_owned_ptr_or_err(py, class)? };
+    // SAFETY: it is a class.
+    let flags = unsafe { ffi::PyType_GetFlags(class.as_ptr().cast()) };
+    if flags & ffi::Py_TPFLAGS_HAVE_GC != 0 {
+        return Err(PyRuntimeError::new_err("messages cannot be made without garbage collection"));
+    }
     for constant in kind.schema.constants {
         class.setattr(constant.name, constant.value)?;
     }
     class.setattr("__horus_schema__", kind.payload.schema())?;
     class.setattr("__horus_hash__", kind.payload.hash())?;
-    class.setattr("__match_args__", PyTuple::new(py, kind.fields.iter().map(|f| f.name))?)?;
     kind::add(kind, &class);
     Ok(class)
 }
@@ -313,18 +341,25 @@ pub(crate) fn make_class<'py>(
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add_class::<Message>()?;
+    for name in ["dtype", "__horus_dtype__"] {
+        py.get_type::<Message>().setattr(name, crate::dtype::DType)?;
+    }
+    let mut names = Vec::new();
     for schema in STANDARD.iter().copied() {
         let Some(default) = standard_default(schema.name) else { continue };
         let kind = Box::leak(Box::new(Kind::new(schema, default)?));
         let class = make_class(py, kind, "horus", schema.doc)?;
         module.add(schema.name, class)?;
+        names.push(schema.name);
     }
+    module.add("_STANDARD", PyTuple::new(py, names)?)?;
     module.add_function(wrap_pyfunction!(_restore, module)?)?;
     module.add_function(wrap_pyfunction!(py_timestamp_now_ns, module)?)
 }
 
 /// What `pickle` calls: a message of `class`, if that still has this hash.
 #[pyfunction]
+#[pyo3(signature = (class, hash, bytes, /))]
 fn _restore<'py>(
     class: &Bound<'py, PyAny>,
     hash: u128,
@@ -360,7 +395,7 @@ fn of_bytes<'py>(
         let text = format!("{found} bytes, and a {name} has {wanted}");
         return Err(PyValueError::new_err(text));
     }
-    copied(class.py(), kind, class.as_ptr().cast(), bytes)
+    copied(class.py(), kind, bytes)
 }
 
 #[pymethods]
@@ -396,8 +431,7 @@ impl Message {
 
     /// A message of its own with the same content.
     fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let class = slf.get_type();
-        copied(slf.py(), kind_of(slf), class.as_ptr().cast(), bytes(slf))
+        copied(slf.py(), kind_of(slf), bytes(slf))
     }
 
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -416,6 +450,11 @@ impl Message {
         let restore = py.import("horus._horus")?.getattr("_restore")?;
         let bytes = PyBytes::new(py, bytes(slf));
         (restore, (slf.get_type(), kind_of(slf).payload.hash(), bytes)).into_bound_py_any(py)
+    }
+
+    /// The message as a structured numpy array of no dimensions, in place: nothing is copied.
+    fn to_numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        crate::dtype::view(slf)
     }
 
     fn __bytes__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyBytes> {

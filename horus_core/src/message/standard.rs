@@ -85,6 +85,8 @@ macro_rules! tables {
                 $($(stringify!($name) => {
                     Some(bytemuck::bytes_of(&super::$domain::$name::default()).into())
                 })+)+
+                "MapMetaData" => Some(bytemuck::bytes_of(&MapMetaData::default()).into()),
+                "PointField" => Some(bytemuck::bytes_of(&PointField::default()).into()),
                 _ => None,
             }
         }

@@ -7,6 +7,7 @@
 mod cpp;
 mod markdown;
 mod numpy;
+mod python;
 
 use std::fmt::Write;
 
@@ -15,6 +16,7 @@ use super::{Field, FieldKind, Schema};
 pub use cpp::cpp;
 pub use markdown::markdown;
 pub use numpy::numpy;
+pub use python::python;
 
 /// One line for each message, `<name> <size> <hash in 32 hexadecimal digits>`: what changes if a
 /// message does.

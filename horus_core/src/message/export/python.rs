@@ -1,0 +1,133 @@
+//! The messages as classes for Python's type checkers: the stubs of what `horus_py` makes of the
+//! same table.
+
+use std::fmt::Write;
+
+use super::super::{Constant, Field, FieldKind, Primitive, Schema};
+use super::relinked;
+
+const HEAD: &str = "\
+# @generated from the table of fields in horus_core/src/message/.
+\"\"\"The standard messages.\"\"\"
+
+from collections.abc import Iterable
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ._horus import Message
+
+";
+
+/// A stub file with a class for each of these messages that has one length.
+#[must_use]
+pub fn python(messages: &[&Schema]) -> String {
+    let mut out = String::from(HEAD);
+    let plain = || messages.iter().filter(|schema| schema.tail.is_none());
+    out.push_str("__all__ = [\n");
+    let mut names: Vec<_> = plain().map(|schema| schema.name).collect();
+    names.sort_unstable();
+    names.iter().for_each(|name| push(&mut out, format_args!("    \"{name}\",\n")));
+    out.push_str("]\n");
+    for schema in plain() {
+        class(&mut out, schema);
+    }
+    out
+}
+
+fn class(out: &mut String, schema: &Schema) {
+    push(out, format_args!("\nclass {}(Message):\n", schema.name));
+    doc(out, schema.doc);
+    for Constant { name, .. } in schema.constants {
+        push(out, format_args!("    {name}: ClassVar[int]\n"));
+    }
+    out.push_str("    def __new__(\n        cls,\n        *,\n");
+    for field in schema.fields {
+        push(out, format_args!("        {}: {} = ...,\n", field.name, given(field)));
+    }
+    out.push_str("    ) -> Self: ...\n");
+    for field in schema.fields {
+        property(out, field);
+    }
+}
+
+fn property(out: &mut String, field: &Field) {
+    let (name, has, given) = (field.name, has(field), given(field));
+    if has == given {
+        // WHY: numpy's type is an attribute of all messages, and a field hides it.
+        let hides = if name == "dtype" { "  # type: ignore[assignment]" } else { "" };
+        push(out, format_args!("    {name}: {has}{hides}\n"));
+        doc(out, field.doc);
+        return;
+    }
+    push(out, format_args!("    @property\n    def {name}(self) -> {has}:\n"));
+    out.push_str("    ");
+    doc(out, field.doc);
+    push(out, format_args!("    @{name}.setter\n"));
+    push(out, format_args!("    def {name}(self, value: {given}) -> None: ...\n"));
+}
+
+/// What the attribute is.
+fn has(field: &Field) -> String {
+    match (field.kind, field.count) {
+        (FieldKind::Primitive(primitive), 2..) => format!("npt.NDArray[np.{}]", numpy(primitive)),
+        (_, 1) => element(field).to_owned(),
+        _ => format!("tuple[{}, ...]", element(field)),
+    }
+}
+
+/// What it can be set to.
+fn given(field: &Field) -> String {
+    match (field.kind, field.count) {
+        (FieldKind::Text(_), 1) => "str | bytes".to_owned(),
+        (FieldKind::Text(_), _) => "Iterable[str | bytes]".to_owned(),
+        (FieldKind::Primitive(primitive), 2..) => {
+            let element = element(field);
+            format!("Iterable[{element}] | npt.NDArray[np.{}]", numpy(primitive))
+        }
+        (_, 1) => element(field).to_owned(),
+        _ => format!("Iterable[{}]", element(field)),
+    }
+}
+
+const fn element(field: &Field) -> &'static str {
+    match field.kind {
+        FieldKind::Primitive(Primitive::F32 | Primitive::F64) => "float",
+        FieldKind::Primitive(_) => "int",
+        FieldKind::Text(_) => "str",
+        FieldKind::Message(schema) => schema.name,
+    }
+}
+
+const fn numpy(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::U8 | Primitive::Char => "uint8",
+        Primitive::U16 => "uint16",
+        Primitive::U32 => "uint32",
+        Primitive::U64 => "uint64",
+        Primitive::I8 => "int8",
+        Primitive::I16 => "int16",
+        Primitive::I32 => "int32",
+        Primitive::I64 => "int64",
+        Primitive::F32 => "float32",
+        Primitive::F64 => "float64",
+    }
+}
+
+/// A docstring, of the comment as it was written.
+fn doc(out: &mut String, text: &str) {
+    let text = relinked(text, |name| format!("`{name}`"));
+    let lines: Vec<_> = text.trim().lines().map(str::trim).collect();
+    if lines == [""] || lines.is_empty() {
+        return;
+    }
+    let text = lines.join("\n    ").replace("\n    \n", "\n\n");
+    let end = if lines.len() > 1 { "\n    " } else { "" };
+    push(out, format_args!("    \"\"\"{text}{end}\"\"\"\n"));
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = out.write_fmt(text);
+}

@@ -1,0 +1,57 @@
+"""Messages for tasks of asyncio. Everything here runs in the thread of a loop."""
+
+import asyncio
+import itertools
+import weakref
+
+from . import _horus
+
+_bridges = weakref.WeakKeyDictionary()
+
+
+class _Bridge:
+    """Tells the tasks of one loop that they can go on."""
+
+    def __init__(self, loop):
+        self.wakeups = _horus._Wakeups()
+        self.tokens = itertools.count(1)
+        self.waiting = {}
+        loop.add_reader(self.wakeups.fileno(), self._woken)
+
+    def _woken(self):
+        for token in self.wakeups.take():
+            future = self.waiting.pop(token, None)
+            if future is not None and not future.done():
+                future.set_result(None)
+
+
+def _bridge(loop):
+    bridge = _bridges.get(loop)
+    if bridge is None:
+        bridge = _bridges[loop] = _Bridge(loop)
+    return bridge
+
+
+async def received(subscriber):
+    """The next message of a subscriber or topic."""
+    loop = asyncio.get_running_loop()
+    bridge = _bridge(loop)
+    while True:
+        token = next(bridge.tokens)
+        message = subscriber._poll(bridge.wakeups, token)
+        if message is not None:
+            return message
+        future = bridge.waiting[token] = loop.create_future()
+        try:
+            await future
+        finally:
+            bridge.waiting.pop(token, None)
+            subscriber._polled()
+
+
+async def following(subscriber):
+    """The next message, or the end of an `async for` once the subscriber is closed."""
+    try:
+        return await received(subscriber)
+    except _horus.ClosedError:
+        raise StopAsyncIteration from None

@@ -1,0 +1,6 @@
+"""The standard messages: what the native module made of the table of fields."""
+
+from . import _horus
+
+__all__ = sorted(_horus._STANDARD)
+globals().update({name: getattr(_horus, name) for name in __all__})

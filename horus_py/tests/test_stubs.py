@@ -1,0 +1,65 @@
+"""The stubs say what the module has."""
+
+import pathlib
+import subprocess
+import sys
+
+import horus
+
+PROGRAM = """
+import asyncio
+import horus
+
+def main() -> None:
+    publisher = horus.Publisher("cmd_vel", horus.CmdVel, qos="command")
+    with horus.Subscriber("cmd_vel", horus.CmdVel, capacity=8) as subscriber:
+        publisher.send(horus.CmdVel(linear=0.5))
+        message = subscriber.recv(timeout=1.0)
+        if message is not None:
+            speed: float = message.linear
+            print(speed)
+        for command in subscriber:
+            print(command.angular + 1.0)
+
+async def collect(topic: horus.Topic[horus.Imu]) -> None:
+    imu = await topic.recv_async()
+    imu.orientation = [0.0, 0.0, 0.0, 1.0]
+    async for imu in topic:
+        print(imu.orientation.sum())
+
+asyncio.run(collect(horus.Topic("imu", horus.Imu)))
+"""
+
+WRONG = """
+import horus
+horus.CmdVel(speed=1.0)
+horus.Publisher("x", horus.CmdVel).send(horus.Imu())
+horus.Publisher("x", horus.CmdVel, depth=4)
+"""
+
+
+def mypy(module, *arguments, cwd):
+    command = [sys.executable, "-m", module, *arguments]
+    process = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    return process.returncode, process.stdout + process.stderr
+
+
+def test_the_stubs_agree_with_the_module(tmp_path):
+    code, text = mypy("mypy.stubtest", "horus", cwd=tmp_path)
+    assert code == 0, text
+
+
+def test_a_program_is_typed(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    code, text = mypy("mypy", "--strict", "program.py", cwd=tmp_path)
+    assert code == 0, text
+
+
+def test_mistakes_are_found(tmp_path):
+    (tmp_path / "wrong.py").write_text(WRONG)
+    _, text = mypy("mypy", "--strict", "wrong.py", cwd=tmp_path)
+    assert [line.split(":")[1] for line in text.splitlines() if "error" in line][:3] == list("345")
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (pathlib.Path(horus.__file__).parent / "py.typed").exists()
