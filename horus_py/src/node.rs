@@ -229,6 +229,8 @@ impl PythonNode {
                 self.interruption.raise(error);
                 return None;
             }
+            // WHY: before 3.12 the exception itself learns of its traceback only by this.
+            let error = PyErr::from_value(error.into_value(py).into_bound(py).into_any());
             let text = described(py, &error);
             let error = self.on_error.is_some().then_some(error);
             Some(Failure { text, error })

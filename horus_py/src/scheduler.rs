@@ -39,6 +39,8 @@ const SLICE: Duration = Duration::from_millis(40);
 const EVENTS_MAX: usize = 1024;
 /// How long the end of a run waits for `on_event` to return.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long the end of the interpreter waits for threads that run schedulers.
+const EXIT_MAX: Duration = Duration::from_secs(2);
 
 /// What has become of a scheduler.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ pub(crate) struct PyScheduler {
     report: Mutex<Option<Py<PyReport>>>,
     /// Calls `on_event`, until all events are told.
     teller: Mutex<Option<JoinHandle<()>>>,
-    process: u32,
+    generation: usize,
 }
 
 #[pymethods]
@@ -107,7 +109,7 @@ impl PyScheduler {
             name: Mutex::new(name),
             report: Mutex::new(None),
             teller: Mutex::new(teller),
-            process: std::process::id(),
+            generation: turns::generation(),
         })
     }
 
@@ -242,7 +244,7 @@ impl PyScheduler {
     ///
     /// It was inherited through `fork`: its threads are not here, and its locks may be held.
     pub(crate) fn expect_own(&self) -> PyResult<()> {
-        if self.process == std::process::id() {
+        if self.generation == turns::generation() {
             return Ok(());
         }
         Err(ForkedError::new_err("the scheduler runs in the parent process: make a new one here"))
@@ -341,7 +343,7 @@ impl PyScheduler {
 
 impl Drop for PyScheduler {
     fn drop(&mut self) {
-        let is_own = self.process == std::process::id();
+        let is_own = self.generation == turns::generation();
         let _ = Python::try_attach(|py| {
             let Ok(mut entered) = self.stage.enter(py) else { return };
             let stage = std::mem::replace(entered.get(), Stage::Over);
@@ -443,15 +445,18 @@ pub(crate) fn namespace_of(namespace: Option<&Bound<'_, PyNamespace>>) -> PyResu
 /// Called when the interpreter begins to end: ends all schedulers, as long as Python works.
 #[pyfunction]
 fn _end_schedulers(py: Python<'_>) {
-    let living = std::mem::take(&mut *locked(&LIVING));
-    for scheduler in living {
+    let living: Vec<_> = locked(&LIVING).iter().map(|living| living.clone_ref(py)).collect();
+    for scheduler in &living {
         let scheduler = scheduler.get();
         scheduler.handle.stop();
-        if let Ok(mut entered) = scheduler.enter(py)
-            && let Stage::Running(running) = std::mem::replace(entered.get(), Stage::Over)
-        {
-            detached(py, || drop(running.finish()));
+        // Those in which a thread is are ended by that thread.
+        if let Ok(mut entered) = scheduler.enter(py) {
+            let _ = scheduler.end(py, entered.get(), None);
         }
+    }
+    let end = Instant::now() + EXIT_MAX;
+    while !locked(&LIVING).is_empty() && Instant::now() < end {
+        py.detach(|| thread::sleep(Duration::from_millis(1)));
     }
     turns::close(py);
 }

@@ -15,6 +15,8 @@ const PAUSE: Duration = Duration::from_micros(200);
 
 /// Calls that are in Python, or on their way there.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
+/// How many forks this process is away from the first.
+static GENERATION: AtomicUsize = AtomicUsize::new(0);
 /// The interpreter ends: nobody else goes in.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
@@ -108,4 +110,15 @@ pub(crate) fn close(py: Python<'_>) {
 pub(crate) fn forked() {
     // Relaxed: this process has one thread.
     INSIDE.store(0, Ordering::Relaxed);
+    // Relaxed: as above.
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How many forks Python has made from the first process to this one.
+///
+/// WHY: asking the kernel who one is costs more than a tick.
+#[inline]
+pub(crate) fn generation() -> usize {
+    // Relaxed: it changes only when the process has one thread.
+    GENERATION.load(Ordering::Relaxed)
 }

@@ -17,21 +17,20 @@ import inspect
 import os
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
 
 from ._horus import (
     ClosedError,
-    Context,
-    Message,
-    Namespace,
-    NodeEvent,
     PlanError,
     Publisher,
-    Report,
     Scheduler,
     Subscriber,
     Topic,
 )
+
+if TYPE_CHECKING:
+    from ._horus import Context, Message, Namespace, Report
+    from ._messages import NodeEvent
 
 __all__ = ["Node", "Restart", "Skip", "run"]
 
@@ -64,10 +63,11 @@ def Skip(max: int = 3, cooldown: float = 1.0) -> _Skip:
     return _Skip("skip", max, cooldown)
 
 
-_Miss = Literal["warn", "skip", "safe_mode", "graduated", "stop"]
-_Policy = Union[Literal["fatal", "ignore"], _Restart, _Skip]
-_Publishes = Union[type[Message], Publisher[Any], Topic[Any]]
-_Receives = Union[type[Message], Subscriber[Any], Topic[Any]]
+if TYPE_CHECKING:
+    _Miss = Literal["warn", "skip", "safe_mode", "graduated", "stop"]
+    _Policy = Union[Literal["fatal", "ignore"], _Restart, _Skip]
+    _Publishes = Union[type[Message], Publisher[Any], Topic[Any]]
+    _Receives = Union[type[Message], Subscriber[Any], Topic[Any]]
 
 
 class Node:
@@ -209,13 +209,17 @@ class Node:
         if inspect.iscoroutinefunction(self.tick):
             raise PlanError(f"node '{self.name}' has an asynchronous tick: make it a plain one")
         where: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
-        for topic, what in self._pubs.items():
-            is_end = isinstance(what, (Publisher, Topic))
-            self._publishers[topic] = what if is_end else Publisher(topic, what, **where)
-        for topic, what in self._subs.items():
-            is_end = isinstance(what, (Subscriber, Topic))
-            self._subscribers[topic] = what if is_end else Subscriber(topic, what, **where)
-        settings = dict(self._wish)
+        for topic, sent in self._pubs.items():
+            if isinstance(sent, (Publisher, Topic)):
+                self._publishers[topic] = sent
+            else:
+                self._publishers[topic] = Publisher(topic, sent, **where)
+        for topic, received in self._subs.items():
+            if isinstance(received, (Subscriber, Topic)):
+                self._subscribers[topic] = received
+            else:
+                self._subscribers[topic] = Subscriber(topic, received, **where)
+        settings: dict[str, Any] = dict(self._wish)
         settings["name"] = self.name
         settings["tick"] = self.tick
         for hook in ("init", "shutdown", "enter_safe_state", "is_safe_state", "on_error"):
@@ -257,7 +261,7 @@ def run(
 def _describe(error: BaseException) -> str:
     """What a log says of an exception: a line with the place, and the traceback."""
     try:
-        line = traceback.format_exception_only(error)[-1].strip()
+        line = traceback.format_exception_only(error)[-1].strip().splitlines()[0]
     except Exception:
         line = type(error).__name__
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
