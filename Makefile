@@ -10,7 +10,10 @@ RECORD ?= benchmarks/record/$(or $(CPU),unknown-cpu)/$(shell date +%Y-%m-%d)
 # `make bench BENCH="--features iceoryx2"` measures iceoryx2 as well, for comparison.
 BENCH ?=
 
-.PHONY: help demo test torture lint bench readme tools test-tools lint-tools
+# Where `make test` installs the Python package, to test what users get.
+VENV := target/venv
+
+.PHONY: help demo test test-python torture lint bench readme tools test-tools lint-tools
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -22,6 +25,14 @@ test: test-tools ## runs all tests
 	$(CARGO) test --workspace --locked
 	$(CARGO) test -p horus_core --features async-io --locked --test scheduler_async_io
 	$(CARGO) test -p horus_core --features async-io --locked --doc build_async
+	$(MAKE) test-python
+
+# WHY a target directory of its own for pip: it is kept between runs, and pip's is not.
+test-python: test-tools
+	test -x $(VENV)/bin/pytest || { rm -rf $(VENV) && python3 -m venv $(VENV); }
+	CARGO_TARGET_DIR="$(CURDIR)/target" $(VENV)/bin/pip install --quiet \
+		--disable-pip-version-check './horus_py[test]'
+	$(VENV)/bin/pytest --quiet horus_py/tests
 
 torture: test-tools ## runs the long versions of all tests, then sanitizers; records what was reached
 	CARGO="$(CARGO)" .ci/torture "$(RECORD)"
@@ -60,6 +71,10 @@ test-tools: tools
 	@command -v c++ >/dev/null || { echo "error: no C++ compiler: apt-get install g++" >&2; exit 1; }
 	@command -v python3 >/dev/null || { echo "error: no python3: apt-get install python3" >&2; \
 	exit 1; }
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || { echo "error: python3 cannot make virtual \
+	environments: apt-get install python3-venv" >&2; exit 1; }
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: python3 is \
+	older than 3.11" >&2; exit 1; }
 
 lint-tools: tools
 	@$(CARGO) fmt --version >/dev/null 2>&1 || { echo "error: no rustfmt: \

@@ -10,24 +10,23 @@ use pyo3::types::{PyDict, PyString};
 use crate::kind::{self, Kind};
 use crate::message;
 
-/// Makes the class of the message `name` of `module`.
+/// Makes the class of a message, which is named by its module, its name and its text.
 ///
 /// A field is its name, its type (`"f64"`, `"text:16"`, or a class of messages) and how many of
 /// them it has.
 #[pyfunction]
 pub(crate) fn _declare<'py>(
     py: Python<'py>,
-    module: &str,
-    name: &str,
-    doc: &str,
+    names: (String, String, String),
     fields: Vec<(String, Bound<'py, PyAny>, usize)>,
     defaults: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let (module, name, doc) = names;
     let mut table = Vec::new();
     let mut default = Vec::new();
     let mut align = 1;
     for (field, element, count) in &fields {
-        let (kind, element_default) = element_kind(name, field, element)?;
+        let (kind, element_default) = element_kind(&name, field, element)?;
         let wanted = alignment(kind);
         if !default.len().is_multiple_of(wanted) {
             let at = default.len();
@@ -61,7 +60,7 @@ pub(crate) fn _declare<'py>(
     if table.is_empty() {
         return Err(PyTypeError::new_err(format!("{name} has no fields")));
     }
-    let (name, bytes, table) = (leak(name), default.len(), Vec::leak(table));
+    let (name, bytes, table) = (leak(&name), default.len(), Vec::leak(table));
     let schema = catch_unwind(AssertUnwindSafe(|| Schema::checked(name, bytes, align, table)));
     let schema = schema.map_err(|_| {
         PyTypeError::new_err(format!("{name} has a name that is not ASCII, or too many fields"))
@@ -73,7 +72,7 @@ pub(crate) fn _declare<'py>(
     }
     // WHY here: nobody has seen the kind, so its default can still change.
     kind.default = default.into();
-    message::make_class(py, kind, module, doc)
+    message::make_class(py, kind, &module, &doc)
 }
 
 /// The longest message that can be declared.

@@ -77,7 +77,9 @@ impl<'py> Arguments<'py> {
 
     fn at(&self, index: usize) -> Bound<'py, PyAny> {
         // SAFETY: the caller's index is that of an argument.
-        let argument = unsafe { *self.first.add(index) };
+        let argument = unsafe { self.first.add(index) };
+        // SAFETY: as above.
+        let argument = unsafe { argument.read() };
         // SAFETY: Python keeps the arguments for the time of the call.
         unsafe { Bound::from_borrowed_ptr(self.py, argument) }
     }
@@ -153,8 +155,10 @@ unsafe extern "C" fn send<T: Sends>(
         }
         let message = arguments.at(0);
         let timeout = arguments.get(1, "timeout")?.filter(|timeout| !timeout.is_none());
-        // SAFETY: Python's descriptor checked that `this` is of the class.
-        let this = unsafe { Bound::from_borrowed_ptr(py, this).cast_into_unchecked::<T>() };
+        // SAFETY: Python keeps it for the time of the call.
+        let this = unsafe { Bound::from_borrowed_ptr(py, this) };
+        // SAFETY: Python's descriptor checked that it is of the class.
+        let this = unsafe { this.cast_into_unchecked::<T>() };
         this.get().outbox().send(&message, timeout.as_ref())?;
         Ok(py.None().into_ptr())
     })
@@ -170,8 +174,10 @@ unsafe extern "C" fn recv<T: Receives>(
         let arguments = Arguments { first, positional: count.unsigned_abs(), names, py };
         arguments.expect("recv", 1, &["timeout"])?;
         let timeout = arguments.get(0, "timeout")?.filter(|timeout| !timeout.is_none());
-        // SAFETY: Python's descriptor checked that `this` is of the class.
-        let this = unsafe { Bound::from_borrowed_ptr(py, this).cast_into_unchecked::<T>() };
+        // SAFETY: Python keeps it for the time of the call.
+        let this = unsafe { Bound::from_borrowed_ptr(py, this) };
+        // SAFETY: Python's descriptor checked that it is of the class.
+        let this = unsafe { this.cast_into_unchecked::<T>() };
         let received = this.get().inbox().recv(py, timeout.as_ref())?;
         Ok(received.map_or_else(|| py.None().into_ptr(), Bound::into_ptr))
     })
@@ -186,7 +192,8 @@ on a topic that is full.";
 const RECV: &CStr = c"recv($self, timeout=None)
 --
 
-The next message, oldest first, or `None` if there is none: right now, or within `timeout` seconds.";
+The next message, oldest first, or `None` if there is none: right now, or within `timeout`
+seconds.";
 
 /// Adds the methods to the classes.
 pub(crate) fn register(py: Python<'_>) -> PyResult<()> {

@@ -196,11 +196,10 @@ pub(crate) fn set(
         &mut large
     };
     set_bytes(field, value, new)?;
-    // SAFETY: the field lies in the message; what is written was made elsewhere.
-    unsafe {
-        let to = message::data(object).add(field.offset);
-        std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes);
-    }
+    // SAFETY: the field lies in the message.
+    let to = unsafe { message::data(object).add(field.offset) };
+    // SAFETY: as above; what is written was made elsewhere.
+    unsafe { std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes) };
     Ok(())
 }
 
@@ -240,11 +239,9 @@ fn read(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()>
         return Err(PyTypeError::new_err(text));
     }
     let mut elements = out.chunks_exact_mut(field.kind.size());
-    let mut count = 0;
-    for value in value.try_iter()? {
-        let element = elements.next().ok_or_else(|| too_many(field, count + 1))?;
+    for (index, value) in value.try_iter()?.enumerate() {
+        let element = elements.next().ok_or_else(|| too_many(field, index + 1))?;
         read_element(field, &value?, element)?;
-        count += 1;
     }
     if let Some(inner) = field.inner {
         elements.for_each(|element| element.copy_from_slice(&inner.default));

@@ -50,5 +50,7 @@ fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(declare::_declare, module)?)?;
     module.add_function(wrap_pyfunction!(waits::exiting, module)?)?;
     scheduler::register(module)?;
-    fast::register(module.py())
+    fast::register(module.py())?;
+    // WHY: it would name all of this, and what users are to import is named by `horus`.
+    module.delattr("__all__")
 }

@@ -21,6 +21,12 @@ use crate::kind::{self, Compared, Field, Kind};
 #[repr(C)]
 pub(crate) struct Object {
     head: ffi::PyObject,
+    part: Part,
+}
+
+/// What a message has besides what every object has.
+#[repr(C)]
+struct Part {
     kind: &'static Kind,
     data: *mut u8,
     owner: *mut ffi::PyObject,
@@ -63,7 +69,7 @@ fn allocate<'py>(py: Python<'py>, kind: &'static Kind) -> PyResult<Bound<'py, Py
     // SAFETY: the block has so many bytes after the head.
     let data = unsafe { object.as_ptr().cast::<u8>().add(HEAD_BYTES) };
     // SAFETY: the object is new, nobody else knows it.
-    unsafe { (*object.as_ptr().cast::<Object>()).data = data };
+    unsafe { (*object.as_ptr().cast::<Object>()).part.data = data };
     Ok(object)
 }
 
@@ -74,11 +80,12 @@ pub(crate) fn part<'py>(
     offset: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let object = block(whole.py(), kind, 0)?;
-    let this = object.as_ptr().cast::<Object>();
+    // SAFETY: the object is new, nobody else knows it.
+    let this = unsafe { &mut *object.as_ptr().cast::<Object>() };
     // SAFETY: the caller says that the part lies in the whole, which is a message.
-    unsafe { (*this).data = data(whole).add(offset) };
-    // SAFETY: the object is new, nobody else knows it; it keeps the whole alive.
-    unsafe { (*this).owner = ffi::Py_NewRef(whole.as_ptr()) };
+    this.part.data = unsafe { data(whole).add(offset) };
+    // The part keeps the whole alive.
+    this.part.owner = whole.clone().into_ptr();
     Ok(object)
 }
 
@@ -90,12 +97,14 @@ fn block<'py>(py: Python<'py>, kind: &'static Kind, bytes: usize) -> PyResult<Bo
     if block.is_null() {
         return Err(pyo3::exceptions::PyMemoryError::new_err(()));
     }
-    // SAFETY: the block has room for a head, and is aligned for it.
-    unsafe { (&raw mut (*block).kind).write(kind) };
-    // SAFETY: as above.
-    unsafe { (&raw mut (*block).owner).write(std::ptr::null_mut()) };
-    // SAFETY: the class is one of ours, whose instances begin with a head.
+    // SAFETY: the class is one of ours, whose instances begin with a head; the block has room.
     let object = unsafe { ffi::PyObject_Init(block.cast(), kind.class()) };
+    // SAFETY: the block begins with a head, of which nothing but what Python has just written is
+    // read before the next lines.
+    let place = unsafe { (&raw mut (*block).part).cast::<Part>() };
+    let part = Part { kind, data: std::ptr::null_mut(), owner: std::ptr::null_mut() };
+    // SAFETY: as above; nobody else knows the block.
+    unsafe { place.write(part) };
     // SAFETY: a new object, of which this is the only reference.
     Ok(unsafe { Bound::from_owned_ptr(py, object) })
 }
@@ -104,14 +113,14 @@ fn block<'py>(py: Python<'py>, kind: &'static Kind, bytes: usize) -> PyResult<Bo
 #[inline]
 pub(crate) fn data(message: &Bound<'_, PyAny>) -> *mut u8 {
     // SAFETY: every message begins with a head, which never changes.
-    unsafe { (*message.as_ptr().cast::<Object>()).data }
+    unsafe { (*message.as_ptr().cast::<Object>()).part.data }
 }
 
 /// The kind of a message. It has to be one.
 #[inline]
 pub(crate) fn kind_of(message: &Bound<'_, PyAny>) -> &'static Kind {
     // SAFETY: every message begins with a head, which never changes.
-    unsafe { (*message.as_ptr().cast::<Object>()).kind }
+    unsafe { (*message.as_ptr().cast::<Object>()).part.kind }
 }
 
 /// The bytes of a message, for as long as Python cannot run.
@@ -211,14 +220,15 @@ fn named<'a>(kind: &'a Kind, name: &Bound<'_, PyString>) -> PyResult<&'a Field> 
 /// `tp_dealloc`.
 unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: Python gives the last reference to a message.
-    let (class, owner) = unsafe { (ffi::Py_TYPE(object), (*object.cast::<Object>()).owner) };
+    let class = unsafe { ffi::Py_TYPE(object) };
+    // SAFETY: as above.
+    let owner = unsafe { (*object.cast::<Object>()).part.owner };
     // SAFETY: the block is from `PyObject_Malloc`; whoever exports its bytes has a reference.
     unsafe { ffi::PyObject_Free(object.cast()) };
-    // SAFETY: the object had a reference to its class, and one to its owner or none.
-    unsafe {
-        ffi::Py_XDECREF(owner);
-        ffi::Py_DECREF(class.cast());
-    }
+    // SAFETY: the object had a reference to its owner, or none.
+    unsafe { ffi::Py_XDECREF(owner) };
+    // SAFETY: the object had a reference to its class.
+    unsafe { ffi::Py_DECREF(class.cast()) };
 }
 
 /// `tp_traverse`: a message refers to nothing that could refer to it.
@@ -240,7 +250,7 @@ unsafe extern "C" fn get_buffer(
     flags: c_int,
 ) -> c_int {
     // SAFETY: Python calls this with a message.
-    let this = unsafe { &*object.cast::<Object>() };
+    let this = unsafe { &(*object.cast::<Object>()).part };
     let bytes = isize::try_from(this.kind.bytes).unwrap_or(isize::MAX);
     // SAFETY: the bytes live as long as the object, to which the view gets a reference.
     unsafe { ffi::PyBuffer_FillInfo(view, object, this.data.cast(), bytes, 0, flags) }
@@ -344,15 +354,14 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for name in ["dtype", "__horus_dtype__"] {
         py.get_type::<Message>().setattr(name, crate::dtype::DType)?;
     }
-    let mut names = Vec::new();
+    let classes = PyDict::new(py);
     for schema in STANDARD.iter().copied() {
         let Some(default) = standard_default(schema.name) else { continue };
         let kind = Box::leak(Box::new(Kind::new(schema, default)?));
         let class = make_class(py, kind, "horus", schema.doc)?;
-        module.add(schema.name, class)?;
-        names.push(schema.name);
+        classes.set_item(schema.name, class)?;
     }
-    module.add("_STANDARD", PyTuple::new(py, names)?)?;
+    module.add("_STANDARD", classes)?;
     module.add_function(wrap_pyfunction!(_restore, module)?)?;
     module.add_function(wrap_pyfunction!(py_timestamp_now_ns, module)?)
 }
@@ -424,8 +433,9 @@ impl Message {
         };
         let message = class.call((), fields)?;
         let now = timestamp_now_ns().to_ne_bytes();
-        // SAFETY: the field has eight bytes there, and only who holds the GIL writes them.
-        unsafe { data(&message).add(stamp).cast::<[u8; 8]>().write(now) };
+        // SAFETY: nobody else knows the message yet.
+        let bytes = unsafe { bytes_mut(&message) };
+        bytes[stamp..stamp + 8].copy_from_slice(&now);
         Ok(message)
     }
 

@@ -36,7 +36,7 @@ pub(crate) fn message<'py, T: Message>(
     py: Python<'py>,
     message: &T,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let class = py.import("horus._horus")?.getattr(T::SCHEMA.name)?;
+    let class = py.import("horus._horus")?.getattr("_STANDARD")?.get_item(T::SCHEMA.name)?;
     let wanted = || PyRuntimeError::new_err(format!("no class for {}", T::SCHEMA.name));
     let kind = kind::of_argument(&class).ok_or_else(wanted)?;
     // SAFETY: a message is plain data without padding, and lives as long as the reference.

@@ -37,14 +37,16 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, wait: impl FnOnce() -> T + Send)
         RETURNING.fetch_add(1, Ordering::SeqCst);
         // ORDERING(exit): as above.
         if EXITING.load(Ordering::SeqCst) && !IS_EXITING.get() {
-            RETURNING.fetch_sub(1, Ordering::SeqCst);
+            // Relaxed: only tells `exiting` that it need not wait any longer.
+            RETURNING.fetch_sub(1, Ordering::Relaxed);
             loop {
                 thread::park();
             }
         }
         result
     });
-    RETURNING.fetch_sub(1, Ordering::SeqCst);
+    // Relaxed: only tells `exiting` that it need not wait any longer; the GIL orders the rest.
+    RETURNING.fetch_sub(1, Ordering::Relaxed);
     result
 }
 

@@ -93,7 +93,8 @@ def message(cls):
         for name, annotation in annotations.items()
     ]
     defaults = {name: vars(cls)[name] for name in annotations if name in vars(cls)}
-    made = _horus._declare(cls.__module__, cls.__name__, cls.__doc__ or "", fields, defaults)
+    names = (cls.__module__, cls.__name__, cls.__doc__ or "")
+    made = _horus._declare(names, fields, defaults)
     for name, value in vars(cls).items():
         if name not in _TAKEN and name not in annotations:
             setattr(made, name, value)

@@ -112,7 +112,7 @@ class Publisher(Generic[_M]):
     """Publishes messages of one type on a topic, for one thread at a time."""
 
     def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[_Qos]) -> Self: ...
-    def __class_getitem__(cls, item: Any, /) -> Any: ...
+    def __class_getitem__(cls, item: Any) -> Any: ...
     @property
     def name(self) -> str:
         """The topic's name."""
@@ -144,7 +144,7 @@ class Subscriber(Generic[_M]):
     """Receives messages of one type from a topic, for one thread at a time."""
 
     def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[_SubscriberQos]) -> Self: ...
-    def __class_getitem__(cls, item: Any, /) -> Any: ...
+    def __class_getitem__(cls, item: Any) -> Any: ...
     @property
     def name(self) -> str:
         """The topic's name."""
@@ -193,7 +193,7 @@ class Topic(Generic[_M]):
     """Both ends of a topic: one thread may send while another receives."""
 
     def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[_TopicQos]) -> Self: ...
-    def __class_getitem__(cls, item: Any, /) -> Any: ...
+    def __class_getitem__(cls, item: Any) -> Any: ...
     @property
     def name(self) -> str:
         """The topic's name."""
@@ -309,14 +309,10 @@ class _Wakeups:
 def _exiting() -> None: ...
 def _restore(class_: type[_M], hash: int, bytes: bytes, /) -> _M: ...
 def _declare(
-    module: str,
-    name: str,
-    doc: str,
+    names: tuple[str, str, str],
     fields: list[tuple[str, Any, int]],
     defaults: dict[str, Any],
 ) -> type[Any]: ...
-
-_STANDARD: tuple[str, ...]
 
 class SchedulerError(Error):
     """A scheduler could not be made, started or told."""
@@ -565,3 +561,5 @@ def forget(name: str, namespace: Namespace | None = None) -> bool:
     """Removes what a scheduler left that is no more. True if it is gone."""
 
 def _end_schedulers() -> None: ...
+
+_STANDARD: dict[str, type[Message]]

@@ -3,4 +3,4 @@
 from . import _horus
 
 __all__ = sorted(_horus._STANDARD)
-globals().update({name: getattr(_horus, name) for name in __all__})
+globals().update(_horus._STANDARD)

@@ -2,7 +2,7 @@
 """The standard messages."""
 
 from collections.abc import Iterable
-from typing import ClassVar, Self
+from typing import ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +76,7 @@ __all__ = [
     "WrenchStamped",
 ]
 
+@final
 class Point3(Message):
     """A point in space, as `geometry_msgs/Point`. Without a time: for use inside other messages,
     and for computing.
@@ -94,6 +95,7 @@ class Point3(Message):
     z: float
     """Metres."""
 
+@final
 class Vector3(Message):
     """A direction with a length, as `geometry_msgs/Vector3`. Without a time: for use inside other
     messages, and for computing.
@@ -112,6 +114,7 @@ class Vector3(Message):
     z: float
     """Along z: of its use."""
 
+@final
 class Quaternion(Message):
     """A rotation in space as a unit quaternion, as `geometry_msgs/Quaternion`. Without a time: for
     use inside other messages, and for computing.
@@ -133,6 +136,7 @@ class Quaternion(Message):
     w: float
     """cos(half the angle): no unit."""
 
+@final
 class Transform(Message):
     """Where one frame is in another, as `geometry_msgs/Transform`: takes what is given in the
     child's frame to the parent's, by rotating and then translating. Without names and time: for
@@ -155,6 +159,7 @@ class Transform(Message):
     @rotation.setter
     def rotation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class Pose2D(Message):
     """Position and heading in the plane, as `geometry_msgs/Pose2D`; in the frame that the topic is
     about.
@@ -176,6 +181,7 @@ class Pose2D(Message):
     theta: float
     """Heading from the x axis, counter-clockwise: radians."""
 
+@final
 class Pose3D(Message):
     """Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that
     the topic is about. One cache line.
@@ -200,6 +206,7 @@ class Pose3D(Message):
     @orientation.setter
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class PoseStamped(Message):
     """Position and orientation in a named frame, as `geometry_msgs/PoseStamped`."""
     def __new__(
@@ -228,6 +235,7 @@ class PoseStamped(Message):
     @orientation.setter
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class PoseWithCovariance(Message):
     """An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time; in the frame that the
     topic is about, usually `map`.
@@ -261,6 +269,7 @@ class PoseWithCovariance(Message):
     @covariance.setter
     def covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class Twist(Message):
     """Velocity of a body in space, as `geometry_msgs/TwistStamped`; in the body's own frame."""
     def __new__(
@@ -283,6 +292,7 @@ class Twist(Message):
     @angular.setter
     def angular(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class TwistWithCovariance(Message):
     """An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time; in the body's own
     frame.
@@ -316,6 +326,7 @@ class TwistWithCovariance(Message):
     @covariance.setter
     def covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class Accel(Message):
     """Acceleration of a body in space, as `geometry_msgs/AccelStamped`; in the body's own frame."""
     def __new__(
@@ -338,6 +349,7 @@ class Accel(Message):
     @angular.setter
     def angular(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class TransformStamped(Message):
     """Where the frame `child_frame_id` is in the frame `frame_id`, as
     `geometry_msgs/TransformStamped`: takes what is given in the child's frame to the parent's.
@@ -374,6 +386,7 @@ class TransformStamped(Message):
     @rotation.setter
     def rotation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class Wrench(Message):
     """Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame,
     or that of the sensor, and about its origin.
@@ -398,6 +411,7 @@ class Wrench(Message):
     @torque.setter
     def torque(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class WrenchStamped(Message):
     """Force and torque in a named frame and about its origin, as `geometry_msgs/WrenchStamped`."""
     def __new__(
@@ -426,6 +440,7 @@ class WrenchStamped(Message):
     @torque.setter
     def torque(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class Imu(Message):
     """One sample of an inertial measurement unit, as `sensor_msgs/Imu`.
 
@@ -478,6 +493,7 @@ class Imu(Message):
     @linear_acceleration_covariance.setter
     def linear_acceleration_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class LaserScan(Message):
     """One sweep of a planar range finder, as `sensor_msgs/LaserScan` without intensities.
 
@@ -523,6 +539,7 @@ class LaserScan(Message):
     @ranges.setter
     def ranges(self, value: Iterable[float] | npt.NDArray[np.float32]) -> None: ...
 
+@final
 class RangeSensor(Message):
     """The distance to the nearest thing in a cone about the sensor's x axis, as
     `sensor_msgs/Range`.
@@ -564,6 +581,7 @@ class RangeSensor(Message):
     variance: float
     """Of `range`, 0 if unknown: m²."""
 
+@final
 class JointState(Message):
     """Measured state of up to 16 joints, as `sensor_msgs/JointState`.
 
@@ -609,6 +627,7 @@ class JointState(Message):
     @effort.setter
     def effort(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class BatteryState(Message):
     """State of a battery, as `sensor_msgs/BatteryState`. NaN is what is not measured."""
     POWER_SUPPLY_STATUS_UNKNOWN: ClassVar[int]
@@ -704,6 +723,7 @@ class BatteryState(Message):
     @serial_number.setter
     def serial_number(self, value: str | bytes) -> None: ...
 
+@final
 class NavSatFix(Message):
     """A fix of a satellite navigation receiver by WGS 84, as `sensor_msgs/NavSatFix`.
 
@@ -759,6 +779,7 @@ class NavSatFix(Message):
     @position_covariance.setter
     def position_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class MagneticField(Message):
     """The magnetic field at a sensor and in its frame, as `sensor_msgs/MagneticField`.
 
@@ -784,6 +805,7 @@ class MagneticField(Message):
     @magnetic_field_covariance.setter
     def magnetic_field_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class Temperature(Message):
     """A temperature, as `sensor_msgs/Temperature`."""
     def __new__(
@@ -800,6 +822,7 @@ class Temperature(Message):
     variance: float
     """Of `temperature`, 0 if unknown: °C²."""
 
+@final
 class FluidPressure(Message):
     """The pressure of air or water, not of a tank or a tyre, as `sensor_msgs/FluidPressure`."""
     def __new__(
@@ -816,6 +839,7 @@ class FluidPressure(Message):
     variance: float
     """Of `fluid_pressure`, 0 if unknown: Pa²."""
 
+@final
 class Illuminance(Message):
     """How bright it is, as `sensor_msgs/Illuminance`."""
     def __new__(
@@ -832,6 +856,7 @@ class Illuminance(Message):
     variance: float
     """Of `illuminance`, 0 if unknown: lx²."""
 
+@final
 class TactileArray(Message):
     """Pressure on the taxels of a tactile sensor, row by row, and the force that they add up to.
     No ROS type.
@@ -871,6 +896,7 @@ class TactileArray(Message):
     @pressure.setter
     def pressure(self, value: Iterable[float] | npt.NDArray[np.float32]) -> None: ...
 
+@final
 class CmdVel(Message):
     """Velocity command of a robot that moves in the plane: `linear.x` and `angular.z` of
     `geometry_msgs/Twist`, in single precision; in the robot's own frame.
@@ -889,6 +915,7 @@ class CmdVel(Message):
     angular: float
     """Counter-clockwise: radians per second."""
 
+@final
 class JointCommand(Message):
     """Set-points of up to 16 joints, with the names of `trajectory_msgs/JointTrajectoryPoint`.
 
@@ -963,6 +990,7 @@ class JointCommand(Message):
     @effort_max.setter
     def effort_max(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class MotorCommand(Message):
     """Set-point of one motor. No ROS type: the fields and modes of `JointCommand` for a single
     joint, and the duty cycle of drives without a sensor.
@@ -1013,6 +1041,7 @@ class MotorCommand(Message):
     effort_max: float
     """The drive pushes no harder; 0 leaves the limit to the drive: N·m."""
 
+@final
 class ServoCommand(Message):
     """Set-point of a hobby servo. No ROS type."""
     def __new__(
@@ -1041,6 +1070,7 @@ class ServoCommand(Message):
     velocity_max: float
     """0 for as fast as it can: radians per second."""
 
+@final
 class DifferentialDriveCommand(Message):
     """Wheel speeds of a robot with two driven wheels. No ROS type: what
     `diff_drive_controller` of `ros2_control` sends to its wheels.
@@ -1071,6 +1101,7 @@ class DifferentialDriveCommand(Message):
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
+@final
 class PidConfig(Message):
     """Gains and limits of a PID controller: `Pid::Gains` and `AntiWindupStrategy` of
     `control_toolbox` of `ros2_control`.
@@ -1129,6 +1160,7 @@ class PidConfig(Message):
     error_deadband: float
     """Smaller errors are not integrated: of its use."""
 
+@final
 class TrajectoryPoint(Message):
     """Where a body is to be and how it is to move there at one time of a trajectory, as
     `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body; in the frame that the topic is
@@ -1181,6 +1213,7 @@ class TrajectoryPoint(Message):
     time_from_start_ns: int
     """When to be there, from `timestamp_ns`: nanoseconds."""
 
+@final
 class ForceCommand(Message):
     """Force to apply along some axes of a frame, while the others keep their position: hybrid
     force and position control after Raibert and Craig (1981). No ROS type; force and torque
@@ -1234,6 +1267,7 @@ class ForceCommand(Message):
     per second.
     """
 
+@final
 class ImpedanceParameters(Message):
     """How a tool gives way: a spring, a damper and a mass along and about each axis of a frame.
     No ROS type; Hogan's impedance control (1985).
@@ -1296,6 +1330,7 @@ class ImpedanceParameters(Message):
     torque_max: float
     """Never turn harder; 0 leaves the limit to the controller: N·m."""
 
+@final
 class Odometry(Message):
     """Estimated pose and velocity of a body, as `nav_msgs/Odometry`.
 
@@ -1347,6 +1382,7 @@ class Odometry(Message):
     @twist_covariance.setter
     def twist_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class NavGoal(Message):
     """Where to drive, as the goal of `nav2_msgs/action/NavigateToPose`, with its tolerances."""
     def __new__(
@@ -1387,6 +1423,7 @@ class NavGoal(Message):
     timeout_ns: int
     """To give up after; 0 is never: nanoseconds."""
 
+@final
 class GoalResult(Message):
     """What became of a `NavGoal`, while it is followed and afterwards: the status of
     `action_msgs/GoalStatus` with the result and feedback of `nav2_msgs/action/NavigateToPose`.
@@ -1436,6 +1473,7 @@ class GoalResult(Message):
     @error_msg.setter
     def error_msg(self, value: str | bytes) -> None: ...
 
+@final
 class Waypoint(Message):
     """One pose of a path and how fast to pass it; a pose of `nav_msgs/Path` with a speed. Without
     a time and a frame: for use inside `NavPath`. One cache line.
@@ -1460,6 +1498,7 @@ class Waypoint(Message):
     speed: float
     """How fast to pass; 0 is to stop there: metres per second."""
 
+@final
 class NavPath(Message):
     """The way to go, as `nav_msgs/Path`."""
     def __new__(
@@ -1488,6 +1527,7 @@ class NavPath(Message):
     @waypoints.setter
     def waypoints(self, value: Iterable[Waypoint]) -> None: ...
 
+@final
 class BoundingBox2D(Message):
     """A rectangle in an image, as `vision_msgs/BoundingBox2D`. Without a time: for use inside
     other messages.
@@ -1512,6 +1552,7 @@ class BoundingBox2D(Message):
     size_y: float
     """Along its own y: pixels."""
 
+@final
 class BoundingBox3D(Message):
     """A box in space, as `vision_msgs/BoundingBox3D`. Without a time: for use inside other
     messages.
@@ -1539,6 +1580,7 @@ class BoundingBox3D(Message):
     @size.setter
     def size(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
+@final
 class Detection(Message):
     """Something that was recognised in an image, as `vision_msgs/Detection2D` with its best
     hypothesis. Those of one image have the same time.
@@ -1575,6 +1617,7 @@ class Detection(Message):
     @id.setter
     def id(self, value: str | bytes) -> None: ...
 
+@final
 class Detection3D(Message):
     """Something that was recognised in space, as `vision_msgs/Detection3D` with its best
     hypothesis. Those of one measurement have the same time.
@@ -1611,6 +1654,7 @@ class Detection3D(Message):
     @id.setter
     def id(self, value: str | bytes) -> None: ...
 
+@final
 class TrackedObject(Message):
     """Something that is followed from one measurement to the next. No ROS type; the box is that of
     `vision_msgs/Detection3D`.
@@ -1675,6 +1719,7 @@ class TrackedObject(Message):
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
+@final
 class Landmark(Message):
     """A place that is recognised again, as a corner or a fiducial marker. No ROS type.
 
@@ -1731,6 +1776,7 @@ class Landmark(Message):
     score: float
     """How sure it is that one, 0 to 1: no unit."""
 
+@final
 class PlaneDetection(Message):
     """A flat piece of the surroundings, as a floor or a table. No ROS type; `coef` as in
     `shape_msgs/Plane`.
@@ -1778,6 +1824,7 @@ class PlaneDetection(Message):
     residual: float
     """Root mean square distance of those from the plane: metres."""
 
+@final
 class RegionOfInterest(Message):
     """A part of an image, as `sensor_msgs/RegionOfInterest`. Without a time: for use inside other
     messages. All zeros is the whole image.
@@ -1808,6 +1855,7 @@ class RegionOfInterest(Message):
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
+@final
 class CameraInfo(Message):
     """Calibration of a camera, as `sensor_msgs/CameraInfo`; the meaning of its fields is in
     `image_pipeline`'s documents, and matrices are row-major.
@@ -1877,6 +1925,7 @@ class CameraInfo(Message):
     roi: RegionOfInterest
     """The part of the sensor that was read, before binning."""
 
+@final
 class Heartbeat(Message):
     """A sign of life. No ROS type."""
     def __new__(
@@ -1899,6 +1948,7 @@ class Heartbeat(Message):
     period_ns: int
     """When the next one is due, from this one: nanoseconds."""
 
+@final
 class NodeHeartbeat(Message):
     """A sign of life of a node, and how it keeps its time. No ROS type; the states are those of
     `lifecycle_msgs/State`.
@@ -1952,6 +2002,7 @@ class NodeHeartbeat(Message):
     _reserved: int
     """0: no unit."""
 
+@final
 class DiagnosticValue(Message):
     """One thing that is known of a part, as `diagnostic_msgs/KeyValue`. Without a time: for use
     inside `DiagnosticStatus`.
@@ -1973,6 +2024,7 @@ class DiagnosticValue(Message):
     @value.setter
     def value(self, value: str | bytes) -> None: ...
 
+@final
 class DiagnosticStatus(Message):
     """How a part of the robot is, as `diagnostic_msgs/DiagnosticStatus`."""
     OK: ClassVar[int]
@@ -2023,6 +2075,7 @@ class DiagnosticStatus(Message):
     @values.setter
     def values(self, value: Iterable[DiagnosticValue]) -> None: ...
 
+@final
 class EmergencyStop(Message):
     """Whether everything has to stand still. No ROS type.
 
@@ -2057,6 +2110,7 @@ class EmergencyStop(Message):
     @reason.setter
     def reason(self, value: str | bytes) -> None: ...
 
+@final
 class SafetyStatus(Message):
     """What the safety functions allow at the moment. No ROS type; the modes after ISO 10218.
 
@@ -2100,6 +2154,7 @@ class SafetyStatus(Message):
     @message.setter
     def message(self, value: str | bytes) -> None: ...
 
+@final
 class ResourceUsage(Message):
     """What a computer is busy with. No ROS type."""
     def __new__(
@@ -2149,6 +2204,7 @@ class ResourceUsage(Message):
     cpu_count: int
     """Processors that there are: count."""
 
+@final
 class NodeEvent(Message):
     """Something that happened to a node, or to the scheduler that runs it: a line of a log, and of
     the black box. No ROS type.
@@ -2218,6 +2274,7 @@ class NodeEvent(Message):
     _reserved: int
     """0: no unit."""
 
+@final
 class NodeMetrics(Message):
     """What a node has done since its scheduler began. Without a time: for use inside
     `SchedulerStatus`. No ROS type.
@@ -2305,6 +2362,7 @@ class NodeMetrics(Message):
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
+@final
 class NodeCommand(Message):
     """What a node or a whole scheduler is to do. No ROS type."""
     PAUSE: ClassVar[int]
@@ -2338,6 +2396,7 @@ class NodeCommand(Message):
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
+@final
 class Clock(Message):
     """The time by which a simulation or a recording runs, as `rosgraph_msgs/Clock`."""
     def __new__(
@@ -2354,6 +2413,7 @@ class Clock(Message):
     rate: float
     """How fast it is meant to run, 1 as real time, 0 while it stands: no unit."""
 
+@final
 class TimeReference(Message):
     """What another clock showed at a time of this one, as `sensor_msgs/TimeReference`."""
     def __new__(
@@ -2373,6 +2433,7 @@ class TimeReference(Message):
     @source.setter
     def source(self, value: str | bytes) -> None: ...
 
+@final
 class JoystickInput(Message):
     """State of a joystick or gamepad, as `sensor_msgs/Joy`."""
     def __new__(
@@ -2407,6 +2468,7 @@ class JoystickInput(Message):
     @buttons.setter
     def buttons(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
+@final
 class KeyboardInput(Message):
     """A key that was pressed or released. No ROS type; keys have the numbers of the USB HID usage
     tables, page 7, which do not depend on the layout of the keyboard.
@@ -2447,6 +2509,7 @@ class KeyboardInput(Message):
     @text.setter
     def text(self, value: str | bytes) -> None: ...
 
+@final
 class PointField(Message):
     """One number, or array of numbers, in each point, as `sensor_msgs/PointField`. Without a time:
     for use inside `PointCloudHeader`.
@@ -2477,6 +2540,7 @@ class PointField(Message):
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
+@final
 class MapMetaData(Message):
     """Size and place of a map, as `nav_msgs/MapMetaData`. Without a time: for use inside maps."""
     def __new__(

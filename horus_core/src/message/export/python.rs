@@ -11,7 +11,7 @@ const HEAD: &str = "\
 \"\"\"The standard messages.\"\"\"
 
 from collections.abc import Iterable
-from typing import ClassVar, Self
+from typing import ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ pub fn python(messages: &[&Schema]) -> String {
 }
 
 fn class(out: &mut String, schema: &Schema) {
-    push(out, format_args!("\nclass {}(Message):\n", schema.name));
+    push(out, format_args!("\n@final\nclass {}(Message):\n", schema.name));
     doc(out, schema.doc);
     for Constant { name, .. } in schema.constants {
         push(out, format_args!("    {name}: ClassVar[int]\n"));
