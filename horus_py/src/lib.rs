@@ -10,14 +10,21 @@ mod end;
 mod error;
 mod fast;
 mod field;
+mod handle;
 mod inbox;
 mod kind;
 mod message;
 mod namespace;
+mod node;
 mod outbox;
 mod qos;
+mod remote;
+mod report;
+mod scheduler;
+mod settings;
 mod stats;
 mod topic;
+mod turns;
 mod wait_set;
 mod waits;
 mod wakeups;
@@ -42,6 +49,7 @@ fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<wakeups::Wakeups>()?;
     module.add_function(wrap_pyfunction!(declare::_declare, module)?)?;
     module.add_function(wrap_pyfunction!(waits::exiting, module)?)?;
+    scheduler::register(module)?;
     fast::register(module.py())?;
     // WHY: it would name all of this, and what users are to import is named by `horus`.
     module.delattr("__all__")

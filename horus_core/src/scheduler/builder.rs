@@ -16,8 +16,8 @@ use super::plan::{PlanError, Wish};
 use super::policy::{FailurePolicy, Miss};
 use super::rate::Rate;
 use super::supervisor::SafeState;
-use crate::error::TopicError;
-use crate::topic::{Payload, Publisher, Subscriber, Topic, TopicBuilder, WaitSet};
+use crate::error::{TopicError, WaitSetFull};
+use crate::topic::{BytesSubscriber, Payload, Publisher, Subscriber, Topic, TopicBuilder, WaitSet};
 
 /// What a node is to be: ends with [`Self::build`], which takes the node.
 #[must_use = "a node is added by `build()`"]
@@ -71,6 +71,17 @@ impl<'a> NodeBuilder<'a> {
         self.wake.add(subscriber).expect("a node waits for too many topics");
         self.wish.topics.push(subscriber.name().to_owned());
         self.reads(subscriber)
+    }
+
+    /// As [`Self::on`], for a subscriber that learnt the type of its messages at run time.
+    ///
+    /// # Errors
+    ///
+    /// [`WaitSetFull`] if there are more than a [`WaitSet`] can hold.
+    pub fn on_bytes(mut self, subscriber: &BytesSubscriber) -> Result<Self, WaitSetFull> {
+        self.wake.add(subscriber)?;
+        self.wish.topics.push(subscriber.name().to_owned());
+        Ok(self.reads_topic(subscriber.name()))
     }
 
     /// A publisher for the node, in the scheduler's namespace: the scheduler's [`Graph`] shows that
@@ -131,14 +142,24 @@ impl<'a> NodeBuilder<'a> {
 
     /// The node receives from this subscriber, which was made elsewhere, for instance with a
     /// quality of service.
-    pub fn reads<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
-        self.wish.reads.push(subscriber.name().to_owned());
-        self
+    pub fn reads<T: Payload>(self, subscriber: &Subscriber<T>) -> Self {
+        self.reads_topic(subscriber.name())
     }
 
     /// The node publishes by this publisher, which was made elsewhere.
-    pub fn writes<T: Payload>(mut self, publisher: &Publisher<T>) -> Self {
-        self.wish.writes.push(publisher.name().to_owned());
+    pub fn writes<T: Payload>(self, publisher: &Publisher<T>) -> Self {
+        self.writes_topic(publisher.name())
+    }
+
+    /// As [`Self::reads`], by the topic's name: for ends of any type.
+    pub fn reads_topic(mut self, topic: &str) -> Self {
+        self.wish.reads.push(topic.to_owned());
+        self
+    }
+
+    /// As [`Self::writes`], by the topic's name: for ends of any type.
+    pub fn writes_topic(mut self, topic: &str) -> Self {
+        self.wish.writes.push(topic.to_owned());
         self
     }
 

@@ -1,13 +1,16 @@
 """The native part of horus."""
 
 import builtins
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from os import PathLike
 from typing import Any, Final, Generic, Literal, Self, TypedDict, TypeVar, Unpack, final
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
+
+from ._messages import NodeEvent, NodeMetrics
+from ._node import Node
 
 __build_profile__: Final[str]
 __version__: Final[str]
@@ -310,5 +313,253 @@ def _declare(
     fields: list[tuple[str, Any, int]],
     defaults: dict[str, Any],
 ) -> type[Any]: ...
+
+class SchedulerError(Error):
+    """A scheduler could not be made, started or told."""
+
+class PlanError(SchedulerError):
+    """What was asked for a node contradicts itself; says why."""
+
+class OrderError(SchedulerError):
+    """A node or scheduler could not be told."""
+
+@final
+class Context:
+    """A tick, as its node sees it. Of no use when the tick is over."""
+
+    @property
+    def node(self) -> Any:
+        """The node whose tick it is."""
+    @property
+    def tick(self) -> int:
+        """Number of this tick of this node, from 0 on."""
+    @property
+    def scheduled_ns(self) -> int:
+        """When the tick was due, in nanoseconds of `time.monotonic_ns()`."""
+    @property
+    def started_ns(self) -> int:
+        """When the tick began, in nanoseconds of `time.monotonic_ns()`."""
+    @property
+    def lateness(self) -> float:
+        """How much later than due the tick began, in seconds."""
+    @property
+    def period(self) -> float:
+        """From one tick to the next, in seconds; 0 without a rate."""
+    def budget_left(self) -> float:
+        """What is left of the budget, in seconds; infinite without one."""
+    def checkpoint(self, number: int) -> None:
+        """Passes a checkpoint, 1 for the first of a tick."""
+    def random(self) -> float:
+        """A random number from 0 to 1, the same in every simulated run with the same seed."""
+    def stop(self) -> None:
+        """Asks the scheduler to stop after this tick."""
+
+_N = TypeVar("_N", bound=Node)
+
+@final
+class Scheduler:
+    """Nodes, and what runs them. Runs once."""
+
+    def __new__(
+        cls,
+        name: str | None = None,
+        namespace: Namespace | None = None,
+        *,
+        main_rate: float | None = None,
+        compute_threads: int | None = None,
+        stop_on_signals: bool = False,
+        on_event: Callable[[NodeEvent], object] | None = None,
+    ) -> Self: ...
+    @property
+    def name(self) -> str:
+        """What it is called; once it runs, perhaps with a number behind it."""
+    @property
+    def report(self) -> Report | None:
+        """What the run came to, once it is over."""
+    def add(self, node: _N) -> _N:
+        """Adds a node, and opens its topics in the scheduler's namespace. Returns the node."""
+    def handle(self) -> Handle:
+        """Stops the run and changes its nodes, from any thread."""
+    def stop(self) -> None:
+        """Has every node shut down after its present tick; `run` returns then."""
+    def start(self) -> None:
+        """Initialises the nodes, in order, and starts their threads."""
+    def tick_once(self) -> bool:
+        """Gives every node that has neither a rate nor a topic one turn, now, on this thread."""
+    def run(self) -> Report:
+        """Runs until a node, a handle, a command or a signal stops it."""
+    def run_for(self, duration: float) -> Report:
+        """Runs for so many seconds at most."""
+    def finish(self) -> Report:
+        """Stops everything, shuts all nodes down in reverse order, and says what they did."""
+    def simulate(self, duration: float, seed: int = 0, epoch_ns: int = 0) -> Report:
+        """Runs so many simulated seconds as fast as it goes, on this thread alone."""
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_exception: object) -> None: ...
+
+@final
+class Handle:
+    """Stops a run and changes its nodes, from any thread. Nothing here waits for a node."""
+
+    def stop(self) -> None:
+        """Has every node shut down after its present tick."""
+    def nodes(self) -> list[str]:
+        """The names of the nodes, in the order in which they were added."""
+    def figures(self, node: str) -> Figures:
+        """What the node has done so far."""
+    def pause(self, node: str) -> None:
+        """Has the node tick no more until `resume`."""
+    def resume(self, node: str) -> None:
+        """Has a paused node tick again."""
+    def stop_node(self, node: str) -> None:
+        """Shuts the node down, for the rest of the run."""
+    def set_rate(self, node: str, rate: float) -> None:
+        """Has the node tick at another rate, in hertz, from its next due time on."""
+    def swap(self, node: str, replacement: Node) -> Swap:
+        """Puts another node in the node's place, between two ticks."""
+
+_SwapState = Literal["pending", "on_trial", "done", "rolled_back", "abandoned"]
+
+@final
+class Swap:
+    """A swap that was asked for: where to learn how it is going."""
+
+    @property
+    def state(self) -> _SwapState:
+        """How it is going."""
+    @property
+    def reason(self) -> str | None:
+        """Why the old node is back."""
+    def wait(self, timeout: float | None = None) -> _SwapState:
+        """Waits until it is done, rolled back or abandoned; says how it is going then."""
+
+@final
+class Report:
+    """What a run came to."""
+
+    @property
+    def scheduler(self) -> str:
+        """What the scheduler was called."""
+    @property
+    def reason(self) -> Literal["asked", "over", "signal", "node"]:
+        """Why it ended."""
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended it."""
+    @property
+    def failed_node(self) -> str | None:
+        """The node whose failure ended it."""
+    @property
+    def error(self) -> str | None:
+        """What that node said, with the traceback if it was an exception."""
+    @property
+    def exit_code(self) -> int:
+        """What the process is to exit with."""
+    @property
+    def nodes(self) -> list[NodeReport]:
+        """The nodes, in the order in which they were started."""
+    def node(self, name: str) -> NodeReport | None:
+        """The node of this name, or `None`."""
+
+@final
+class NodeReport:
+    """What one node did in a run."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+    @property
+    def executor(
+        self,
+    ) -> Literal["real_time", "compute", "event", "async_io", "best_effort", "other"]:
+        """Who ran it."""
+    @property
+    def figures(self) -> Figures:
+        """What it did."""
+    @property
+    def last_error(self) -> str | None:
+        """What it said when it failed last; of an exception, a line and the traceback."""
+    @property
+    def refused(self) -> list[str]:
+        """What its thread was to have and could not, with the reason."""
+
+@final
+class Figures:
+    """What a node has done so far. Times are in seconds."""
+
+    @property
+    def ticks(self) -> int:
+        """Ticks that are over."""
+    @property
+    def last(self) -> float:
+        """How long the last one took."""
+    @property
+    def max(self) -> float:
+        """How long the longest one took."""
+    @property
+    def misses(self) -> int:
+        """Ticks that were over after their deadline, or took more than their budget."""
+    @property
+    def passed_over(self) -> int:
+        """Due times at which the node did not run, because it was still busy or late."""
+    @property
+    def failures(self) -> int:
+        """Ticks that raised an exception."""
+    @property
+    def health(self) -> Literal["active", "paused", "resting", "safe", "stopped"]:
+        """How it is."""
+    def duration(self, share: float) -> float:
+        """A time that `share` of the ticks, from 0 to 1, did not take: at most twice what it is."""
+    def lateness(self, share: float) -> float:
+        """By how much `share` of the ticks were not late: at most twice what it is."""
+
+@final
+class SchedulerInfo:
+    """A scheduler, as another process sees it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+    @property
+    def process_id(self) -> int | None:
+        """Its process, if that is known."""
+    @property
+    def is_alive(self) -> bool:
+        """Whether it lives. The kernel says so."""
+    @property
+    def nodes(self) -> list[NodeMetrics]:
+        """Its nodes, as they were when it last said so."""
+
+@final
+class RemoteScheduler:
+    """A scheduler of another process, or of this one, to be told something."""
+
+    def __new__(cls, name: str, namespace: Namespace | None = None) -> Self: ...
+    @property
+    def name(self) -> str:
+        """Its name."""
+    def info(self) -> SchedulerInfo:
+        """How it is."""
+    def pause(self, node: str) -> None:
+        """Has a node not tick until it is resumed; all nodes, if the name is empty."""
+    def resume(self, node: str) -> None:
+        """Has a node go on after a pause."""
+    def stop_node(self, node: str) -> None:
+        """Has a node end after its present tick."""
+    def set_rate(self, node: str, rate: float) -> None:
+        """Has a node tick at another rate, in hertz."""
+    def stop(self) -> None:
+        """Has all nodes end, and the scheduler with them."""
+
+def schedulers(namespace: Namespace | None = None) -> list[SchedulerInfo]:
+    """The schedulers of a namespace, by name: those that live, and those that ended."""
+
+def black_box(name: str, namespace: Namespace | None = None) -> list[NodeEvent]:
+    """The last events of a scheduler, oldest first, also after it was killed."""
+
+def forget(name: str, namespace: Namespace | None = None) -> bool:
+    """Removes what a scheduler left that is no more. True if it is gone."""
+
+def _end_schedulers() -> None: ...
 
 _STANDARD: dict[str, type[Message]]

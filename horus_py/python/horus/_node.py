@@ -1,0 +1,272 @@
+"""Nodes: what ticks, and what it asks of the scheduler.
+
+    import horus
+
+    class Controller(horus.Node):
+        def tick(self, context):
+            imu = self.recv("imu")
+            if imu is not None:
+                self.send("cmd_vel", horus.CmdVel(linear=0.5))
+
+    horus.run(Controller(rate=100, subs={"imu": horus.Imu}, pubs={"cmd_vel": horus.CmdVel}))
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
+
+from ._horus import (
+    ClosedError,
+    PlanError,
+    Publisher,
+    Scheduler,
+    Subscriber,
+    Topic,
+)
+
+if TYPE_CHECKING:
+    from ._horus import Context, Message, Namespace, Report
+    from ._messages import NodeEvent
+
+__all__ = ["Node", "Restart", "Skip", "run"]
+
+
+class _Restart(NamedTuple):
+    policy: Literal["restart"]
+    max: int
+    backoff: float
+
+
+class _Skip(NamedTuple):
+    policy: Literal["skip"]
+    max: int
+    cooldown: float
+
+
+def Restart(max: int = 3, backoff: float = 0.1) -> _Restart:
+    """A node that fails is initialised again, after `backoff` seconds, twice as long each time.
+
+    After `max` restarts in a row, one more failure is fatal.
+    """
+    return _Restart("restart", max, backoff)
+
+
+def Skip(max: int = 3, cooldown: float = 1.0) -> _Skip:
+    """The tick of a node that fails is lost, and the node goes on.
+
+    After `max` failures in a row and one more, it rests for `cooldown` seconds.
+    """
+    return _Skip("skip", max, cooldown)
+
+
+if TYPE_CHECKING:
+    _Miss = Literal["warn", "skip", "safe_mode", "graduated", "stop"]
+    _Policy = Union[Literal["fatal", "ignore"], _Restart, _Skip]
+    _Publishes = Union[type[Message], Publisher[Any], Topic[Any]]
+    _Receives = Union[type[Message], Subscriber[Any], Topic[Any]]
+
+
+class Node:
+    """A part of a robot's program that a scheduler runs.
+
+    Give it a `tick`, or derive a class that has one. Times are in seconds, rates in hertz.
+
+    `pubs` and `subs` name its topics: of each the class of its messages, or an end that is there
+    already. They are opened when the node is added to a scheduler, in that one's namespace.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        tick: Callable[[Context], object] | None = None,
+        init: Callable[[Context], object] | None = None,
+        shutdown: Callable[[], object] | None = None,
+        enter_safe_state: Callable[[], object] | None = None,
+        rate: float | None = None,
+        order: int = 0,
+        budget: float | None = None,
+        deadline: float | None = None,
+        on_miss: _Miss | None = None,
+        failure_policy: _Policy | None = None,
+        watchdog: float | None = None,
+        priority: int | None = None,
+        core: int | None = None,
+        chain: str | None = None,
+        compute: bool = False,
+        on: str | Iterable[str] = (),
+        at_most: float | None = None,
+        not_before: float | None = None,
+        checkpoints: int | None = None,
+        pubs: Mapping[str, _Publishes] | None = None,
+        subs: Mapping[str, _Receives] | None = None,
+    ) -> None:
+        hooks = {
+            "tick": tick,
+            "init": init,
+            "shutdown": shutdown,
+            "enter_safe_state": enter_safe_state,
+        }
+        for hook, call in hooks.items():
+            if call is not None:
+                setattr(self, hook, call)
+        if name is None:
+            name = type(self).__name__ if tick is None else getattr(tick, "__name__", "node")
+        self.name = name
+        self._wish = {
+            "rate": rate,
+            "order": order,
+            "budget": budget,
+            "deadline": deadline,
+            "on_miss": on_miss,
+            "failure_policy": failure_policy,
+            "watchdog": watchdog,
+            "priority": priority,
+            "core": core,
+            "chain": chain,
+            "compute": compute,
+            "at_most": at_most,
+            "not_before": not_before,
+            "checkpoints": checkpoints,
+        }
+        self._on = (on,) if isinstance(on, str) else tuple(on)
+        self._pubs = dict(pubs or {})
+        self._subs = dict(subs or {})
+        self._publishers: dict[str, Publisher[Any] | Topic[Any]] = {}
+        self._subscribers: dict[str, Subscriber[Any] | Topic[Any]] = {}
+        unknown = [topic for topic in self._on if topic not in self._subs]
+        if unknown:
+            raise PlanError(f"node '{name}' waits for '{unknown[0]}', which is not in its subs")
+
+    def tick(self, context: Context) -> object:
+        """Does what there is to do, and returns."""
+        raise NotImplementedError(f"node '{self.name}' has no tick: give it one")
+
+    def init(self, context: Context) -> object:
+        """Called once before the first tick of any node, and again after a restart or swap."""
+
+    def shutdown(self) -> object:
+        """Called once after the last tick."""
+
+    def enter_safe_state(self) -> object:
+        """Brings what the node controls into a state that harms nobody."""
+
+    def is_safe_state(self) -> bool:
+        """Whether that state has been reached."""
+        return True
+
+    def on_error(self, error: BaseException) -> object:
+        """Told of every failure of this node, before its policy is applied."""
+
+    def send(self, topic: str, message: Any) -> None:
+        """Publishes a message on one of the node's topics. Never blocks."""
+        try:
+            publisher = self._publishers[topic]
+        except KeyError:
+            raise self._unknown(topic, self._pubs, "pubs") from None
+        publisher.send(message)
+
+    def recv(self, topic: str) -> Any:
+        """The next message of one of the node's topics, or `None`. Never blocks."""
+        try:
+            subscriber = self._subscribers[topic]
+        except KeyError:
+            raise self._unknown(topic, self._subs, "subs") from None
+        return subscriber.recv()
+
+    def latest(self, topic: str) -> Any:
+        """The newest message of one of the node's topics, or `None`. Never blocks."""
+        try:
+            subscriber = self._subscribers[topic]
+        except KeyError:
+            raise self._unknown(topic, self._subs, "subs") from None
+        return subscriber.latest()
+
+    def publisher(self, topic: str) -> Publisher[Any] | Topic[Any]:
+        """The end by which the node sends on a topic."""
+        if topic not in self._publishers:
+            raise self._unknown(topic, self._pubs, "pubs")
+        return self._publishers[topic]
+
+    def subscriber(self, topic: str) -> Subscriber[Any] | Topic[Any]:
+        """The end by which the node receives from a topic."""
+        if topic not in self._subscribers:
+            raise self._unknown(topic, self._subs, "subs")
+        return self._subscribers[topic]
+
+    def _unknown(self, topic: str, known: Mapping[str, object], where: str) -> Exception:
+        if topic in known:
+            return ClosedError(f"node '{self.name}' has no topics open: add it to a scheduler")
+        names = ", ".join(known) or "none"
+        return KeyError(f"node '{self.name}' has no '{topic}' in its {where}; there are: {names}")
+
+    def _settings(self, namespace: Namespace | None) -> dict[str, Any]:
+        """Opens the topics, and says what the scheduler is to know."""
+        if inspect.iscoroutinefunction(self.tick):
+            raise PlanError(f"node '{self.name}' has an asynchronous tick: make it a plain one")
+        where: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
+        for topic, sent in self._pubs.items():
+            if isinstance(sent, (Publisher, Topic)):
+                self._publishers[topic] = sent
+            else:
+                self._publishers[topic] = Publisher(topic, sent, **where)
+        for topic, received in self._subs.items():
+            if isinstance(received, (Subscriber, Topic)):
+                self._subscribers[topic] = received
+            else:
+                self._subscribers[topic] = Subscriber(topic, received, **where)
+        settings: dict[str, Any] = dict(self._wish)
+        settings["name"] = self.name
+        settings["tick"] = self.tick
+        for hook in ("init", "shutdown", "enter_safe_state", "is_safe_state", "on_error"):
+            call = getattr(self, hook)
+            # WHY: a hook that does nothing is not worth a call.
+            if getattr(call, "__func__", None) is not getattr(Node, hook):
+                settings[hook] = call
+        settings["on"] = [self._subscribers[topic] for topic in self._on]
+        settings["writes"] = [end.name for end in self._publishers.values()]
+        settings["reads"] = [
+            self._subscribers[topic].name for topic in self._subs if topic not in self._on
+        ]
+        return settings
+
+    def __repr__(self) -> str:
+        return f"<horus.{type(self).__name__} '{self.name}'>"
+
+
+def run(
+    *nodes: Node,
+    duration: float | None = None,
+    name: str | None = None,
+    namespace: Namespace | None = None,
+    stop_on_signals: bool = True,
+    on_event: Callable[[NodeEvent], object] | None = None,
+) -> Report:
+    """Runs nodes until one of them, a command or a signal stops them, or `duration` is over.
+
+    Ctrl-C shuts all nodes down in order, and raises `KeyboardInterrupt` then.
+    """
+    scheduler = Scheduler(
+        name, namespace, stop_on_signals=stop_on_signals, on_event=on_event
+    )
+    for node in nodes:
+        scheduler.add(node)
+    return scheduler.run() if duration is None else scheduler.run_for(duration)
+
+
+def _describe(error: BaseException) -> str:
+    """What a log says of an exception: a line with the place, and the traceback."""
+    try:
+        line = traceback.format_exception_only(error)[-1].strip().splitlines()[0]
+    except Exception:
+        line = type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__, limit=-1)
+    if frames:
+        frame = frames[-1]
+        place = f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}"
+        line = f"{line[:80]} ({place})"
+    return line + "\n" + "".join(traceback.format_exception(error))

@@ -1,0 +1,138 @@
+//! What a node is to be: from a dictionary to the builder.
+
+use std::time::Duration;
+
+use horus_core::scheduler::{FailurePolicy, Miss, NodeBuilder, Rate};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::qos::seconds;
+use crate::scheduler::{PlanError, refused};
+use crate::topic::{PySubscriber, PyTopic};
+
+/// A setting that is always there.
+pub(crate) fn required<'py, T>(settings: &Bound<'py, PyDict>, name: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    let value = settings.get_item(name)?;
+    value.ok_or_else(|| PyTypeError::new_err(format!("no '{name}'")))?.extract()
+}
+
+/// Tells the builder all settings that there are.
+pub(crate) fn apply<'a>(
+    mut builder: NodeBuilder<'a>,
+    settings: &Bound<'_, PyDict>,
+) -> PyResult<NodeBuilder<'a>> {
+    for (name, value) in settings {
+        if !value.is_none() {
+            builder = set(builder, &name.extract::<String>()?, &value)?;
+        }
+    }
+    Ok(builder)
+}
+
+fn set<'a>(
+    builder: NodeBuilder<'a>,
+    name: &str,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<NodeBuilder<'a>> {
+    let time = || -> PyResult<Duration> { seconds(value.extract()?) };
+    let rate = || -> PyResult<Rate> {
+        let rate = Rate::hz(value.extract()?).check();
+        rate.map_err(|error| PlanError::new_err(error.to_string()))
+    };
+    Ok(match name {
+        "order" => builder.order(value.extract()?),
+        "rate" => builder.rate(rate()?),
+        "at_most" => builder.at_most(rate()?),
+        "budget" => builder.budget(time()?),
+        "deadline" => builder.deadline(time()?),
+        "watchdog" => builder.watchdog(time()?),
+        "not_before" => builder.not_before(time()?),
+        "checkpoints" => builder.checkpoints(value.extract()?),
+        "priority" => builder.priority(value.extract()?),
+        "core" => builder.core(value.extract()?),
+        "chain" => builder.chain(&value.extract::<String>()?),
+        "compute" if value.is_truthy()? => builder.compute(),
+        "on_miss" => builder.on_miss(miss(&value.extract::<String>()?)?),
+        "failure_policy" => builder.failure_policy(failure_policy(value)?),
+        "reads" => each(builder, value, |builder, topic| {
+            Ok(builder.reads_topic(&topic.extract::<String>()?))
+        })?,
+        "writes" => each(builder, value, |builder, topic| {
+            Ok(builder.writes_topic(&topic.extract::<String>()?))
+        })?,
+        "on" => each(builder, value, wake)?,
+        // The name, hooks, and what is off.
+        _ => builder,
+    })
+}
+
+fn each<'a, 'py>(
+    mut builder: NodeBuilder<'a>,
+    values: &Bound<'py, PyAny>,
+    set: impl Fn(NodeBuilder<'a>, &Bound<'py, PyAny>) -> PyResult<NodeBuilder<'a>>,
+) -> PyResult<NodeBuilder<'a>> {
+    for value in values.try_iter()? {
+        builder = set(builder, &value?)?;
+    }
+    Ok(builder)
+}
+
+/// Has a subscriber or topic wake the node.
+fn wake<'a>(builder: NodeBuilder<'a>, end: &Bound<'_, PyAny>) -> PyResult<NodeBuilder<'a>> {
+    let py = end.py();
+    let builder = if let Ok(subscriber) = end.cast::<PySubscriber>() {
+        subscriber.get().inbox.ask(py, |end| builder.on_bytes(end))?
+    } else if let Ok(topic) = end.cast::<PyTopic>() {
+        topic.get().inbox.ask(py, |end| builder.on_bytes(end))?
+    } else {
+        let found = end.get_type();
+        let text = format!("{found} where a Subscriber or Topic is wanted");
+        return Err(PyTypeError::new_err(text));
+    };
+    builder.map_err(refused)
+}
+
+fn miss(name: &str) -> PyResult<Miss> {
+    Ok(match name {
+        "warn" => Miss::Warn,
+        "skip" => Miss::Skip,
+        "safe_mode" => Miss::SafeMode,
+        "graduated" => Miss::Graduated,
+        "stop" => Miss::Stop,
+        other => {
+            let text = format!(
+                "on_miss is '{other}', and must be 'warn', 'skip', 'safe_mode', 'graduated' or \
+                 'stop'"
+            );
+            return Err(PyValueError::new_err(text));
+        }
+    })
+}
+
+/// `'fatal'`, `'ignore'`, or what `Restart` and `Skip` are: a name, a number and a time.
+fn failure_policy(value: &Bound<'_, PyAny>) -> PyResult<FailurePolicy> {
+    let parts: PyResult<(String, u32, f64)> = value.extract();
+    if let Ok((name, max, time)) = parts {
+        let time = seconds(time)?;
+        match &*name {
+            "restart" => return Ok(FailurePolicy::Restart { max, backoff: time }),
+            "skip" => return Ok(FailurePolicy::Skip { max, cooldown: time }),
+            _ => {}
+        }
+    }
+    match value.extract::<String>().as_deref() {
+        Ok("fatal") => Ok(FailurePolicy::Fatal),
+        Ok("ignore") => Ok(FailurePolicy::Ignore),
+        _ => {
+            let text = format!(
+                "failure_policy is {value:?}, and must be 'fatal', 'ignore', horus.Restart(…) or \
+                 horus.Skip(…)"
+            );
+            Err(PyValueError::new_err(text))
+        }
+    }
+}

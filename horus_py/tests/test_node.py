@@ -1,0 +1,626 @@
+"""Nodes and schedulers: turns, policies, exceptions, signals, swaps, and what outlives them."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import horus
+import pytest
+
+# What a test waits for at most that would otherwise hang; a machine may be slow.
+PATIENCE = 60
+
+
+@pytest.fixture
+def scheduler(namespace):
+    return horus.Scheduler("test", namespace)
+
+
+def counting(ticks, stop_at):
+    """A tick that counts, and stops everything in its last."""
+
+    def tick(context):
+        ticks.append(context.tick)
+        if len(ticks) == stop_at:
+            context.stop()
+
+    return tick
+
+
+def kinds(namespace, name="test"):
+    return [event.kind for event in horus.black_box(name, namespace)]
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it does not come to that"
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize(
+    ("settings", "executor"),
+    [
+        ({}, "best_effort"),
+        ({"rate": 200}, "real_time"),
+        ({"rate": 200, "compute": True}, "compute"),
+        ({"rate": 200, "chain": "arm"}, "real_time"),
+    ],
+)
+def test_a_node_ticks_until_it_stops_everything(scheduler, settings, executor):
+    ticks = []
+    scheduler.add(horus.Node("count", tick=counting(ticks, 5), **settings))
+    report = scheduler.run()
+    node = report.node("count")
+    assert (report.reason, report.exit_code, report.failed_node) == ("asked", 0, None)
+    assert (node.executor, node.figures.ticks, node.figures.failures) == (executor, 5, 0)
+    assert ticks == list(range(5))
+    assert report.scheduler == "test"
+    assert scheduler.report is report
+    assert node.figures.duration(0.5) > 0
+
+
+def test_a_context_says_when_it_is_and_only_in_its_tick(namespace):
+    seen = []
+
+    class Look(horus.Node):
+        def tick(self, context):
+            assert context.node is self
+            assert context.started_ns >= context.scheduled_ns
+            assert context.period == 0.01
+            assert context.lateness >= 0
+            assert context.budget_left() <= 0.008
+            assert 0 <= context.random() < 1
+            now = time.monotonic_ns()
+            # The counter of the processor and the kernel's clock agree to some microseconds.
+            assert context.started_ns <= now + 1_000_000
+            context.checkpoint(1)
+            seen.append(context)
+            context.stop()
+
+    report = horus.run(Look(rate=100, checkpoints=1), name="look", namespace=namespace)
+    assert report.node("Look").last_error is None
+    with pytest.raises(horus.Error, match="the tick is over"):
+        _ = seen[0].tick
+
+
+def test_nodes_run_in_order_and_writers_before_readers(scheduler):
+    seen = []
+
+    def node(name, **settings):
+        def tick(context):
+            seen.append(name)
+            if len(seen) == 8:
+                context.stop()
+
+        return horus.Node(name, tick=tick, **settings)
+
+    scheduler.add(node("last", order=1))
+    scheduler.add(node("reads", subs={"way": horus.CmdVel}))
+    scheduler.add(node("writes", pubs={"way": horus.CmdVel}))
+    scheduler.add(node("first", order=-1))
+    scheduler.run()
+    assert seen == ["first", "writes", "reads", "last"] * 2
+
+
+def test_a_message_wakes_the_node_that_waits_for_it(scheduler):
+    received = []
+
+    class Listen(horus.Node):
+        def tick(self, context):
+            while (message := self.recv("cmd_vel")) is not None:
+                received.append(message.linear)
+            if len(received) == 3:
+                context.stop()
+
+    def talk(context):
+        context.node.send("cmd_vel", horus.CmdVel(linear=context.tick))
+
+    scheduler.add(Listen("listen", subs={"cmd_vel": horus.CmdVel}, on="cmd_vel"))
+    scheduler.add(horus.Node("talk", tick=talk, rate=100, pubs={"cmd_vel": horus.CmdVel}))
+    report = scheduler.run()
+    assert report.node("listen").executor == "event"
+    assert received[:3] == [0, 1, 2]
+
+
+def test_ends_that_are_there_already_are_used(scheduler, namespace):
+    topic = horus.Topic("loop", horus.CmdVel, namespace=namespace)
+    received = []
+
+    def tick(context):
+        received.append(context.node.recv("loop").linear)
+        context.stop()
+
+    node = scheduler.add(horus.Node("end", tick=tick, subs={"loop": topic}, on=["loop"]))
+    assert node.subscriber("loop") is topic
+    topic.send(horus.CmdVel(linear=4))
+    scheduler.run()
+    assert received == [4]
+
+
+def test_a_node_is_initialised_first_and_shut_down_last(scheduler):
+    calls = []
+
+    def node(name):
+        return horus.Node(
+            name,
+            init=lambda context: calls.append(f"init {name}"),
+            tick=lambda context: context.stop(),
+            shutdown=lambda: calls.append(f"shutdown {name}"),
+        )
+
+    scheduler.add(node("a"))
+    scheduler.add(node("b"))
+    scheduler.run()
+    assert calls == ["init a", "init b", "shutdown b", "shutdown a"]
+
+
+def recurse():
+    return recurse()
+
+
+class Rude(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize("settings", [{}, {"rate": 500}, {"rate": 500, "compute": True}])
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (lambda: 1 / 0, "ZeroDivisionError: division by zero (test_node.py"),
+        (lambda: recurse(), "RecursionError: maximum recursion depth exceeded"),
+        (lambda: (_ for _ in ()).throw(MemoryError("all")), "MemoryError: all (test_node.py"),
+        (lambda: (_ for _ in ()).throw(GeneratorExit()), "GeneratorExit"),
+        (lambda: (_ for _ in ()).throw(Rude()), "Rude: <exception str() failed>"),
+    ],
+)
+def test_an_exception_is_the_node_s_failure(scheduler, namespace, settings, error, text):
+    scheduler.add(horus.Node("bad", tick=lambda context: error(), **settings))
+    report = scheduler.run()
+    assert (report.reason, report.exit_code, report.failed_node) == ("node", 1, "bad")
+    assert report.error == report.node("bad").last_error
+    assert text in report.error.splitlines()[0]
+    assert "Traceback (most recent call last)" in report.error
+    assert report.node("bad").figures.failures == 1
+    events = horus.black_box("test", namespace)
+    failed = [event for event in events if event.kind == horus.NodeEvent.FAILED]
+    assert text[:40] in failed[0].text
+    assert not [event for event in events if event.kind == horus.NodeEvent.PANICKED]
+
+
+@pytest.mark.parametrize("settings", [{}, {"rate": 500}, {"rate": 500, "compute": True}])
+@pytest.mark.parametrize("error", [SystemExit(7), KeyboardInterrupt()])
+def test_what_ends_a_program_ends_the_run_first(scheduler, namespace, settings, error):
+    calls = []
+
+    def tick(context):
+        raise error
+
+    node = horus.Node("end", tick=tick, shutdown=lambda: calls.append("shutdown"), **settings)
+    scheduler.add(node)
+    with pytest.raises(type(error)) as caught:
+        scheduler.run()
+    assert caught.value is error
+    assert calls == ["shutdown"]
+    assert scheduler.report.reason == "asked"
+    assert scheduler.report.node("end").figures.failures == 0
+
+
+def test_a_failure_is_skipped_ignored_or_followed_by_a_restart(scheduler):
+    ticks = {"skip": 0, "ignore": 0, "restart": 0}
+    inits = []
+    told = []
+
+    class Fails(horus.Node):
+        def init(self, context):
+            inits.append(self.name)
+
+        def tick(self, context):
+            ticks[self.name] += 1
+            if min(ticks.values()) >= 3:
+                context.stop()
+            raise ValueError(self.name)
+
+        def on_error(self, error):
+            assert isinstance(error, ValueError)
+            told.append(self.name)
+
+    scheduler.add(Fails("skip", failure_policy=horus.Skip(max=1000, cooldown=0.01)))
+    scheduler.add(Fails("ignore", failure_policy="ignore"))
+    scheduler.add(Fails("restart", failure_policy=horus.Restart(max=1000, backoff=0.0001)))
+    report = scheduler.run()
+    assert report.reason == "asked"
+    for name, count in ticks.items():
+        assert report.node(name).figures.failures == count == told.count(name)
+        assert f"ValueError: {name}" in report.node(name).last_error
+    assert inits.count("restart") >= 3
+    assert (inits.count("skip"), inits.count("ignore")) == (1, 1)
+
+
+def test_a_failure_in_init_is_one_of_the_node(scheduler):
+    ticks = []
+    scheduler.add(horus.Node("bad", tick=counting(ticks, 1), init=lambda context: 1 / 0))
+    report = scheduler.run()
+    assert (report.failed_node, ticks) == ("bad", [])
+
+
+def test_a_failure_elsewhere_is_reported_by_python(scheduler, monkeypatch):
+    unraisable = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda hook: unraisable.append(hook.exc_type))
+    node = horus.Node("bad", tick=lambda context: 1 / 0, enter_safe_state=lambda: {}["x"])
+    scheduler.add(node)
+    assert scheduler.run().failed_node == "bad"
+    assert unraisable == [KeyError]
+
+
+def test_events_are_told_by_a_thread_of_their_own(namespace):
+    told = []
+
+    def tell(event):
+        told.append((event.kind, threading.get_ident()))
+
+    node = horus.Node("bad", tick=lambda context: 1 / 0)
+    horus.run(node, name="told", namespace=namespace, on_event=tell)
+    assert horus.NodeEvent.FAILED in [kind for kind, _ in told]
+    assert threading.get_ident() not in [thread for _, thread in told]
+
+
+# A call of C that keeps the GIL for as long as it sleeps.
+STALL = """
+import ctypes, sys, threading, time
+import horus
+usleep = ctypes.PyDLL(None).usleep
+scheduler = horus.Scheduler("stalled", on_event=None)
+free = threading.Event()
+
+def tick(context):
+    if context.tick == 3:
+        usleep(int(float(sys.argv[1]) * 1e6))
+    if context.tick == 5:
+        context.stop()
+
+scheduler.add(horus.Node("stall", tick=tick, rate=100, watchdog=0.05, on_miss="warn"))
+scheduler.run()
+"""
+
+
+def test_the_watchdog_sees_a_gil_that_is_not_given_back(namespace):
+    process = subprocess.Popen([sys.executable, "-c", STALL, "600"])
+    try:
+        until(lambda: any(info.is_alive for info in horus.schedulers(namespace)))
+        until(lambda: horus.NodeEvent.STUCK in kinds(namespace, "stalled"))
+        # It is still in that call: no thread of it has run Python since.
+        assert process.poll() is None
+        events = horus.black_box("stalled", namespace)
+        stuck = next(event for event in events if event.kind == horus.NodeEvent.STUCK)
+        assert stuck.node == "stall"
+        assert stuck.value_ns >= 50_000_000
+        assert horus.NodeEvent.RECOVERED not in kinds(namespace, "stalled")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_stall_that_ends_is_followed_by_recovery(namespace):
+    subprocess.run([sys.executable, "-c", STALL, "0.3"], check=True, timeout=PATIENCE)
+    found = kinds(namespace, "stalled")
+    assert found.index(horus.NodeEvent.STUCK) < found.index(horus.NodeEvent.RECOVERED)
+
+
+def test_nodes_are_paused_resumed_stopped_and_changed_while_they_run(scheduler):
+    ticks = {"a": 0, "b": 0}
+
+    class Count(horus.Node):
+        def tick(self, context):
+            ticks[self.name] += 1
+
+    scheduler.add(Count("a", rate=500))
+    scheduler.add(Count("b", rate=500))
+    handle = scheduler.handle()
+    with scheduler:
+        assert handle.nodes() == ["a", "b"]
+        until(lambda: ticks["a"] > 3)
+        handle.pause("a")
+        until(lambda: handle.figures("a").health == "paused")
+        paused, others = ticks["a"], ticks["b"]
+        until(lambda: ticks["b"] > others + 5)
+        assert ticks["a"] == paused
+        handle.resume("a")
+        until(lambda: ticks["a"] > paused)
+        handle.set_rate("a", 1000)
+        handle.stop_node("b")
+        until(lambda: handle.figures("b").health == "stopped")
+        with pytest.raises(horus.OrderError, match="no node is called 'c'; there are: a, b"):
+            handle.pause("c")
+        with pytest.raises(horus.OrderError, match="a rate has to be"):
+            handle.set_rate("a", -1)
+    assert scheduler.report.reason == "over"
+
+
+def test_a_node_is_swapped_and_taken_back_if_it_fails(scheduler):
+    seen = []
+
+    def node(name):
+        return horus.Node(name, tick=lambda context: seen.append(name))
+
+    def bad(context):
+        raise ValueError("worse")
+
+    scheduler.add(node("old"))
+    handle = scheduler.handle()
+    with scheduler:
+        thread = threading.Thread(target=ticking, args=(scheduler, handle))
+        thread.start()
+        until(lambda: "old" in seen)
+        swap = handle.swap("old", node("new"))
+        assert swap.wait(timeout=PATIENCE) == "done"
+        assert seen.count("new") >= 10
+        swap = handle.swap("old", horus.Node("bad", tick=bad))
+        assert swap.wait(timeout=PATIENCE) == "rolled_back"
+        assert "ValueError: worse" in swap.reason
+        seen.clear()
+        until(lambda: seen)
+        assert set(seen) == {"new"}
+        handle.stop()
+        thread.join()
+        late = handle.swap("old", node("late"))
+    del handle
+    assert late.state in ("pending", "abandoned")
+
+
+def ticking(scheduler, handle):
+    while scheduler.tick_once():
+        pass
+
+
+def test_ticks_are_had_one_by_one(scheduler):
+    ticks = []
+    scheduler.add(horus.Node("count", tick=counting(ticks, 3)))
+    with pytest.raises(horus.SchedulerError, match="call start"):
+        scheduler.tick_once()
+    scheduler.start()
+    assert [scheduler.tick_once() for _ in range(5)] == [True, True, True, False, False]
+    assert scheduler.finish().node("count").figures.ticks == 3
+    with pytest.raises(horus.SchedulerError, match="its run is over"):
+        scheduler.run()
+
+
+def test_simulated_runs_are_alike(namespace):
+    def run():
+        drawn = []
+        scheduler = horus.Scheduler("simulated", namespace)
+        scheduler.add(horus.Node("a", tick=lambda context: drawn.append(context.random())))
+        report = scheduler.simulate(1.0, seed=3)
+        return drawn, report.node("a").figures.ticks
+
+    first, second = run(), run()
+    assert first == second
+    assert first[1] == 100
+
+
+def test_what_contradicts_itself_is_refused(scheduler):
+    def tick(context):
+        pass
+
+    async def later(context):
+        pass
+
+    table = [
+        ({"rate": -1}, horus.PlanError, "a rate has to be"),
+        ({"rate": 10, "priority": 100}, horus.PlanError, "priority"),
+        ({"on_miss": "weep"}, ValueError, "on_miss is 'weep', and must be 'warn'"),
+        ({"failure_policy": "hope"}, ValueError, "failure_policy is 'hope'"),
+        ({"budget": -1.0}, ValueError, "give 0 or more"),
+        ({"tick": later}, horus.PlanError, "asynchronous"),
+        ({"subs": {"x": int}}, TypeError, "int"),
+    ]
+    for settings, error, text in table:
+        with pytest.raises(error, match=text):
+            scheduler.add(horus.Node("wrong", **{"tick": tick, **settings}))
+    with pytest.raises(horus.PlanError, match="not in its subs"):
+        horus.Node("wrong", tick=tick, on="scan")
+    with pytest.raises(TypeError, match="a horus.Node is wanted"):
+        scheduler.add(tick)
+    scheduler.add(horus.Node("same", tick=tick))
+    with pytest.raises(horus.PlanError, match="same"):
+        scheduler.add(horus.Node("same", tick=tick))
+    with pytest.raises(KeyError, match="no 'x' in its pubs"):
+        horus.Node("same", tick=tick).send("x", horus.CmdVel())
+
+
+def test_a_scheduler_that_runs_says_so(scheduler):
+    found = []
+
+    def tick(context):
+        with pytest.raises(horus.BusyError, match="the scheduler is running"):
+            scheduler.run()
+        found.append(True)
+        scheduler.stop()
+
+    scheduler.add(horus.Node("nested", tick=tick))
+    scheduler.run()
+    assert found == [True]
+
+
+CHILD = """
+import os, signal, sys, time
+import horus
+
+def shutdown():
+    print("shutdown", flush=True)
+
+def tick(context):
+    if context.tick == 2:
+        print("ready", flush=True)
+
+node = horus.Node("count", tick=tick, rate=100, shutdown=shutdown)
+"""
+
+
+def start(script, **options):
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD + script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def end(process):
+    """What it said, without what a slow machine adds to it; and how it ended."""
+    output, errors = process.communicate(timeout=PATIENCE)
+    slow = ("missed its deadline", "spent its budget", "stuck, a tick", "recovered, the tick")
+    lines = [line for line in errors.splitlines() if not any(what in line for what in slow)]
+    return output, lines, process.returncode
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "horus.run(node, name='child')",
+        "s = horus.Scheduler('child'); s.add(node); s.run()",
+        "s = horus.Scheduler('child', stop_on_signals=True); s.add(node); s.run()",
+    ],
+)
+def test_ctrl_c_shuts_down_in_order_and_is_a_keyboard_interrupt(directory, script):
+    script = f"try:\n    {script}\nexcept KeyboardInterrupt:\n    print('interrupted')\n    raise"
+    process = start(script)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert output == "shutdown\ninterrupted\n"
+    assert process.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in errors
+
+
+def test_sigterm_shuts_down_in_order(namespace):
+    process = start("horus.run(node, name='child')")
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert (output, process.returncode) == ("shutdown\n", 128 + signal.SIGTERM)
+    assert horus.NodeEvent.SCHEDULER_STOPPED in kinds(namespace, "child")
+
+
+def test_a_handler_of_the_program_is_called_after_the_run(directory):
+    process = start(
+        "signal.signal(signal.SIGINT, lambda *_: print('handled'))\n"
+        "print(horus.run(node, name='child').signal)"
+    )
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert (output, process.returncode) == ("shutdown\nhandled\n2\n", 0)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "s = horus.Scheduler('child'); s.add(node); s.start(); time.sleep(1)",
+        "import threading\ns = horus.Scheduler('child'); s.add(node)\n"
+        "threading.Thread(target=s.run, daemon=True).start(); time.sleep(1)",
+    ],
+)
+def test_the_end_of_the_interpreter_ends_what_runs(directory, script):
+    process = start(script)
+    assert end(process) == ("shutdown\n", [], 0)
+
+
+def test_a_node_that_hangs_does_not_keep_the_interpreter(directory):
+    process = start(
+        "hang = lambda context: time.sleep(600)\n"
+        "s = horus.Scheduler('child'); s.add(node)\n"
+        "s.add(horus.Node('hang', tick=hang, rate=10)); s.start(); time.sleep(1)"
+    )
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert (output, process.returncode) == ("shutdown\n", 0), errors
+
+
+def test_the_black_box_outlives_a_killed_process(namespace):
+    process = start("horus.run(node, name='child')")
+    assert [info.name for info in horus.schedulers(namespace) if info.is_alive] == ["child"]
+    process.kill()
+    process.communicate()
+    info = next(info for info in horus.schedulers(namespace) if info.name == "child")
+    assert (info.is_alive, info.process_id) == (False, process.pid)
+    events = horus.black_box("child", namespace)
+    started = [event for event in events if event.kind == horus.NodeEvent.STARTED]
+    assert [event.node for event in started] == ["count"]
+    assert {event.process_id for event in events} == {process.pid}
+    assert horus.forget("child", namespace)
+    assert horus.schedulers(namespace) == []
+
+
+def test_another_process_is_told_what_to_do(namespace):
+    process = start("horus.run(node, name='child')")
+    remote = horus.RemoteScheduler("child", namespace)
+    until(lambda: [node.name for node in remote.info().nodes] == ["count"])
+    remote.pause("count")
+    until(lambda: horus.NodeEvent.PAUSED in kinds(namespace, "child"))
+    remote.set_rate("count", 50)
+    with pytest.raises(horus.OrderError, match="no node 'x'"):
+        remote.resume("x")
+    remote.stop()
+    assert end(process) == ("shutdown\n", [], 0)
+    with pytest.raises(horus.OrderError, match="no scheduler 'child' runs"):
+        horus.RemoteScheduler("child", namespace)
+
+
+def test_a_child_has_no_part_in_its_parent_s_scheduler(directory):
+    process = start(
+        """
+s = horus.Scheduler('child'); s.add(node); s.start(); time.sleep(0.5)
+child = os.fork()
+if child == 0:
+    try:
+        s.finish()
+    except horus.ForkedError as error:
+        print("forked:", "parent process" in str(error), flush=True)
+    own = horus.Scheduler('own')
+    own.add(horus.Node('own', tick=lambda context: context.stop(), rate=100))
+    print(own.run().node('own').figures.ticks, flush=True)
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+s.finish()
+"""
+    )
+    assert end(process) == ("forked: True\n1\nshutdown\n", [], 0)
+
+
+def test_nodes_and_schedulers_are_freed(namespace):
+    import gc
+    import weakref
+
+    class Held(horus.Node):
+        def tick(self, context):
+            context.stop()
+
+    node = Held(rate=100)
+    gone = weakref.ref(node)
+    scheduler = horus.Scheduler("freed", namespace)
+    scheduler_gone = weakref.ref(scheduler)
+    scheduler.add(node)
+    scheduler.run()
+    del node, scheduler
+    gc.collect()
+    assert gone() is None
+    assert scheduler_gone() is None
+
+
+def test_a_thread_s_own_values_last_from_tick_to_tick(scheduler):
+    own = threading.local()
+    seen = []
+
+    def tick(context):
+        own.count = getattr(own, "count", 0) + 1
+        seen.append(own.count)
+        if len(seen) == 3:
+            context.stop()
+
+    scheduler.add(horus.Node("local", tick=tick, rate=500))
+    scheduler.run()
+    assert seen == [1, 2, 3]
+    assert not hasattr(own, "count")
