@@ -16,8 +16,8 @@ use super::plan::{PlanError, Wish};
 use super::policy::{FailurePolicy, Miss};
 use super::rate::Rate;
 use super::supervisor::SafeState;
-use crate::error::TopicError;
-use crate::topic::{Payload, Publisher, Subscriber, Topic, TopicBuilder, WaitSet};
+use crate::error::{TopicError, WaitSetFull};
+use crate::topic::{Payload, Publisher, Subscriber, Topic, TopicBuilder, WaitSet, Watchable};
 
 /// What a node is to be: ends with [`Self::build`], which takes the node.
 #[must_use = "a node is added by `build()`"]
@@ -71,6 +71,23 @@ impl<'a> NodeBuilder<'a> {
         self.wake.add(subscriber).expect("a node waits for too many topics");
         self.wish.topics.push(subscriber.name().to_owned());
         self.reads(subscriber)
+    }
+
+    /// [`Self::on`] for any subscriber, here of the topic that is called `topic`: for programs
+    /// that learn types and topics when they run.
+    ///
+    /// # Errors
+    ///
+    /// [`WaitSetFull`] if there are more than a [`WaitSet`] can hold.
+    pub fn wake_by(
+        &mut self,
+        topic: &str,
+        subscriber: &impl Watchable,
+    ) -> Result<(), WaitSetFull> {
+        self.wake.add(subscriber)?;
+        self.wish.topics.push(topic.to_owned());
+        self.wish.reads.push(topic.to_owned());
+        Ok(())
     }
 
     /// A publisher for the node, in the scheduler's namespace: the scheduler's [`Graph`] shows that
@@ -139,6 +156,18 @@ impl<'a> NodeBuilder<'a> {
     /// The node publishes by this publisher, which was made elsewhere.
     pub fn writes<T: Payload>(mut self, publisher: &Publisher<T>) -> Self {
         self.wish.writes.push(publisher.name().to_owned());
+        self
+    }
+
+    /// The node receives from the topic of this name, see [`Self::reads`].
+    pub fn reads_topic(mut self, topic: &str) -> Self {
+        self.wish.reads.push(topic.to_owned());
+        self
+    }
+
+    /// The node publishes on the topic of this name, see [`Self::writes`].
+    pub fn writes_topic(mut self, topic: &str) -> Self {
+        self.wish.writes.push(topic.to_owned());
         self
     }
 

@@ -53,6 +53,13 @@ impl Handle {
         self.shared.stop(Reason::Asked);
     }
 
+    /// Whether it is to stop, or has stopped: because it was asked to, or a node failed. A load.
+    #[inline]
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.shared.is_stopping()
+    }
+
     /// The names of the nodes, in the order in which they were added.
     #[must_use]
     pub fn nodes(&self) -> Vec<String> {
