@@ -15,6 +15,9 @@ pub struct Figures {
     /// Due times met or passed over, less those that there were by the kernel's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift_ticks: Option<f64>,
+    /// In how much of the time nobody could have begun within 20 microseconds, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stalled_percent: Option<f64>,
     /// Nodes replaced in a second, median of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swaps_per_s: Option<f64>,

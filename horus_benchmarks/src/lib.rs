@@ -39,6 +39,7 @@ pub mod readme;
 pub mod report;
 pub mod session;
 pub mod side;
+pub mod stalls;
 pub mod stats;
 pub mod stream;
 pub mod swapping;

@@ -14,7 +14,7 @@ x floor: median over alternating rounds of the ratio of medians to the two-line 
 /// A column: its heading, and its text for a row (empty where it does not apply).
 type Column = (&'static str, fn(&Report, &Row) -> String);
 
-const COLUMNS: [Column; 23] = [
+const COLUMNS: [Column; 24] = [
     ("id", |_, row| row.id.clone()),
     ("sent", |_, row| row.sent.to_string()),
     ("lost", |_, row| row.lost.to_string()),
@@ -37,6 +37,9 @@ const COLUMNS: [Column; 23] = [
     }),
     ("CPU %", |_, row| {
         row.figures.cpu_percent.map_or_else(String::new, |percent| format!("{percent:.2}"))
+    }),
+    ("stalled %", |_, row| {
+        row.figures.stalled_percent.map_or_else(String::new, |percent| format!("{percent:.2}"))
     }),
     ("drift", |_, row| {
         row.figures.drift_ticks.map_or_else(String::new, |ticks| format!("{ticks:+.2}"))

@@ -358,6 +358,8 @@ fn schedulers_are_measured_with_every_number_of_nodes_and_at_every_rate() {
         assert!(row.figures.drift_ticks.unwrap().is_finite(), "{id}");
         assert!(json["settings"]["refused"][id].is_array(), "{id} does not say what was refused");
     }
+    let stalled = row("floor/stalls").figures.stalled_percent.unwrap();
+    assert!((0.0..=100.0).contains(&stalled), "{stalled}");
     let swap = row("swap/blitz");
     assert!(swap.lost == 0 && swap.sent > 0 && swap.figures.swaps_per_s.unwrap() > 0.0);
     assert!(swap.msgs_per_s.unwrap() > 0.0);

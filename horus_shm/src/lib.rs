@@ -31,6 +31,7 @@ pub mod clock;
 mod consumer;
 mod contract;
 pub mod copy;
+pub mod ending;
 pub mod ends;
 mod error;
 mod fault;

@@ -492,6 +492,15 @@ impl Segment {
         Ok(unsafe { RawLane::new(parts) })
     }
 
+    /// Has the kernel map a lane that this process writes, all at once.
+    pub(crate) fn touch_lane(&self, lane: u32) {
+        let range = self.shape().lane(lane);
+        let place = self.file().map(|file| &file.lanes[lane as usize].write);
+        if let Some(region) = place.and_then(|place| place.get()) {
+            region.touch((range.end - range.start) as usize);
+        }
+    }
+
     /// The descriptor of the topic file, if there is one.
     pub(crate) fn file(&self) -> Option<&TopicFile> {
         match &self.backing {

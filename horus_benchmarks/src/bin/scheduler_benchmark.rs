@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use horus_benchmarks::args::Args;
 use horus_benchmarks::child::ChildContext;
@@ -14,6 +15,7 @@ use horus_benchmarks::pin;
 use horus_benchmarks::progress::Progress;
 use horus_benchmarks::report::Row;
 use horus_benchmarks::session::{self, Session};
+use horus_benchmarks::stalls::Stalls;
 use horus_benchmarks::stats::{Samples, median};
 use horus_benchmarks::swapping::{MESSAGES_PER_SWAP, Swapping};
 use horus_benchmarks::ticking::Ticking;
@@ -57,6 +59,9 @@ const LATENESS: [(u32, &str, &str, (u64, u64)); 2] = [
     (1000, "lateness/1kHz", "floor/nanosleep/1kHz", (60, 10)),
     (10_000, "lateness/10kHz", "floor/nanosleep/10kHz", (10, 10)),
 ];
+
+/// How long stalls are looked for; with `--quick`.
+const STALLS_TIME: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(2));
 
 /// Of the threads that are to be in time.
 const PRIORITY: u8 = 80;
@@ -180,6 +185,16 @@ fn late(
     private: &PrivateNamespace,
     ticks_asked: Option<u64>,
 ) -> Result<(), Box<dyn Error>> {
+    if session.args.wants(goals::STALLS) {
+        let time = if session.args.quick { STALLS_TIME.1 } else { STALLS_TIME.0 };
+        let stalls = Stalls::find(session.cpus.far, PRIORITY, time)?;
+        refusals(session, goals::STALLS, &stalls.refused);
+        let basis = format!(
+            "pauses of a thread that only reads the clock; CPU {}, priority {PRIORITY}",
+            session.cpus.far
+        );
+        session.report.push(stalls.row(goals::STALLS), &basis);
+    }
     for (hz, id, floor, seconds) in LATENESS {
         let seconds = if session.args.quick { seconds.1 } else { seconds.0 };
         let ticks = ticks_asked.unwrap_or(seconds * u64::from(hz)).max(2);
@@ -198,13 +213,15 @@ fn late(
 }
 
 fn note(session: &mut Session, id: &str, lateness: &Lateness, plan: &LatenessPlan, basis: &str) {
-    let report = &mut session.report;
-    report.note(REFUSED, id, json!(lateness.refused));
-    for refused in &lateness.refused {
-        report.machine.warnings.push(format!("{id}: refused: {refused}"));
-    }
+    refusals(session, id, &lateness.refused);
     let basis = format!("{basis}; {} Hz, CPU {}, priority {}", plan.hz, plan.cpu, plan.priority);
-    report.push(lateness.row(id, plan), &basis);
+    session.report.push(lateness.row(id, plan), &basis);
+}
+
+fn refusals(session: &mut Session, id: &str, refused: &[String]) {
+    session.report.note(REFUSED, id, json!(refused));
+    let warnings = refused.iter().map(|refused| format!("{id}: refused: {refused}"));
+    session.report.machine.warnings.extend(warnings);
 }
 
 /// A node in another process, and a bare futex.

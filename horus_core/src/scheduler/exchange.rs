@@ -227,8 +227,8 @@ impl Drop for Trial {
     }
 }
 
-/// In a node's place while it is being changed, and for good if that panicked.
-struct Nobody;
+/// In a node's place while it is being changed or dropped, and for good if that panicked.
+pub(super) struct Nobody;
 
 impl Node for Nobody {
     fn tick(&mut self, _: &mut super::Context<'_>) -> super::NodeResult {

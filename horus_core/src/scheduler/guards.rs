@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::checkpoints::{Checkpoints, Place};
 use super::input::{InputWatch, stalest};
 use super::plan::Plan;
-use crate::message::NodeEvent;
+use crate::message::{NodeEvent, Text};
 
 /// The watches of one node, if it has any.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Guards {
 pub(super) struct Fault {
     /// The kind of [`NodeEvent`] to be recorded; none if it has been, and goes on.
     pub(super) kind: Option<u8>,
-    pub(super) text: String,
+    pub(super) text: Text<128>,
 }
 
 impl Guards {
@@ -57,8 +57,10 @@ impl Guards {
     /// for them has been received.
     pub(super) fn end(&mut self, begin_ns: u64) -> Option<Fault> {
         let way = self.checkpoints.as_mut().and_then(|checkpoints| checkpoints.end().err());
-        let astray =
-            way.map(|fault| Fault { kind: Some(NodeEvent::CHECKPOINT), text: fault.to_string() });
+        let astray = way.map(|fault| Fault {
+            kind: Some(NodeEvent::CHECKPOINT),
+            text: Text::format(format_args!("{fault}")),
+        });
         astray.or_else(|| self.look_at_inputs(begin_ns))
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use horus_shm::sync::Word;
 
 use super::policy::nanos;
+use crate::message::Text;
 use crate::topic::{Payload, Subscriber};
 
 /// Receives messages of type `T`, and knows for how long there was none.
@@ -115,9 +116,11 @@ impl InputWatch {
     }
 
     /// What is wrong if it is stale, for a person.
-    pub(super) fn complaint(&self, now_ns: u64) -> String {
+    pub(super) fn complaint(&self, now_ns: u64) -> Text<128> {
         let [age, timeout] = [self.age_ns(now_ns), self.timeout_ns].map(Duration::from_nanos);
-        format!("nothing on '{}' for {age:?}, and {timeout:?} are allowed", self.topic)
+        let topic = &self.topic;
+        let what = format_args!("nothing on '{topic}' for {age:?}, and {timeout:?} are allowed");
+        Text::format(what)
     }
 
     /// The node is about to be initialised: patience begins anew.
@@ -161,7 +164,7 @@ mod tests {
         let inputs = [Arc::new(input)];
         assert!(stalest(&inputs, 1100).is_none());
         let complaint = stalest(&inputs, 1101).unwrap().complaint(1101);
-        assert_eq!(complaint, "nothing on 'imu' for 101ns, and 100ns are allowed");
+        assert_eq!(complaint.as_str(), "nothing on 'imu' for 101ns, and 100ns are allowed");
         inputs[0].last_ns.set(1101);
         assert!(stalest(&inputs, 1201).is_none() && stalest(&inputs, 1202).is_some());
         // A clock that went back a little is no reason.

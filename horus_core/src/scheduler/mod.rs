@@ -20,6 +20,7 @@
 //! ```
 
 mod builder;
+mod caught;
 mod checkpoints;
 mod context;
 mod cores;
@@ -47,7 +48,6 @@ mod report;
 mod runner;
 mod running;
 mod shared;
-mod signals;
 mod supervisor;
 mod timeline;
 mod watched;
@@ -215,8 +215,15 @@ impl Scheduler {
     }
 
     /// Stops, with [`Reason::Signal`], when the process gets SIGINT (Ctrl-C) or SIGTERM; a second
-    /// one ends the process at once, with 128 and its number. Until then no handler is installed,
-    /// and none is left when the run is over.
+    /// one ends the process at once, with 128 and its number. Also when it comes while everything
+    /// stops for another reason, unless a node failed.
+    ///
+    /// The handlers are installed when the scheduler starts, in the place of what was there, and
+    /// that is back when the run is over. A signal that comes too late for the report is sent
+    /// again then, so that none is lost.
+    ///
+    /// A node that does not return from `init` or `shutdown`, or hangs on the thread that runs the
+    /// scheduler, holds all up: that is what the second signal is for.
     pub const fn stop_on_signals(&mut self) {
         self.stops_on_signals = true;
     }
@@ -311,6 +318,7 @@ impl Scheduler {
             self.shared.tell(nodes.iter().map(|node| &node.runner), after);
         }
         nodes.iter_mut().rev().for_each(|node| node.runner.stop());
+        nodes.iter_mut().rev().for_each(|node| node.runner.release());
         let reason = self.shared.reason().unwrap_or(Reason::Over);
         Report {
             scheduler: self.name,

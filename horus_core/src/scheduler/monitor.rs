@@ -174,5 +174,7 @@ fn claim_lanes(first: Publisher<NodeEvent>, threads: usize) -> Result<Vec<Lane>,
             },
         }
     }
+    // WHY: an event is not to cost a thread that has to be in time the fault of a page.
+    lanes.iter().for_each(Publisher::touch);
     Ok(lanes.into_iter().map(|lane| Arc::new(Mutex::new(lane))).collect())
 }

@@ -70,7 +70,8 @@ pub trait Node: Send + Any {
     /// Called once, until the node has left the safe state.
     fn enter_safe_state(&mut self) {}
 
-    /// Whether that state has been reached.
+    /// Whether that state has been reached. Asked right after it was entered; the answer is in the
+    /// black box.
     fn is_safe_state(&self) -> bool {
         true
     }

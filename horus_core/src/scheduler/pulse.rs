@@ -123,8 +123,7 @@ impl Pulse {
         self.health.set(health as u64);
     }
 
-    /// How the node is.
-    pub(super) fn health(&self) -> Health {
+    fn health(&self) -> Health {
         // Relaxed: a figure.
         Health::ALL.get(self.health.get() as usize).copied().unwrap_or_default()
     }
@@ -142,10 +141,15 @@ impl Pulse {
         add(&self.panics, u64::from(is_panic));
     }
 
+    /// When the present tick began; 0 between two.
+    pub(super) fn began_ns(&self) -> u64 {
+        // Relaxed: a figure.
+        self.began_ns.get()
+    }
+
     /// For how long the present tick has lasted; `None` between two.
     pub(super) fn busy_for(&self, now_ns: u64) -> Option<Duration> {
-        // Relaxed: a figure.
-        let began = self.began_ns.get();
+        let began = self.began_ns();
         (began != 0).then(|| Duration::from_nanos(now_ns.saturating_sub(began)))
     }
 

@@ -82,6 +82,11 @@ impl Punctuality {
         }
     }
 
+    /// Whether the node is to be in its safe state.
+    pub(super) fn is_safe(&self) -> bool {
+        self.rung == Rung::Safe
+    }
+
     /// A good tick after a miss: ten of them take one step back.
     #[cold]
     fn keep(&mut self, policy: Miss) -> Verdict {

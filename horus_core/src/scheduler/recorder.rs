@@ -25,8 +25,7 @@ impl Recorder {
     /// stays if the process dies.
     ///
     /// Allocates nothing. Calls the kernel only if another thread writes into the same lane at this
-    /// moment, or if somebody sleeps until there is an event. The first event of a lane may cost a
-    /// page fault, and so may each 4 KiB until the lane was written once.
+    /// moment, or if somebody sleeps until there is an event.
     pub(super) fn record(&self, mut event: NodeEvent) {
         event.process_id = self.process_id;
         // A panic cannot leave a publisher half-changed, so poison means nothing here.

@@ -1,15 +1,17 @@
 //! The one place that calls a node: its turns, its orders, its clock, its failures.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
+use super::caught::{caught, dropped, said_by};
 use super::checkpoints::Place;
 use super::context::Context;
-use super::exchange::{Exchange, Trial};
+use super::exchange::{Exchange, Nobody, Trial};
 use super::guards::{Fault, Guards};
 use super::node::{Node, NodeError, NodeResult};
 use super::orders::{Mode, Orders, Pace};
@@ -31,6 +33,8 @@ pub(super) struct Runner {
     state: State,
     /// Whether orders keep it from ticking.
     held: Held,
+    /// Whether it was brought into its safe state, and has not left it.
+    is_safe: bool,
     tick: u64,
     pace: Pace,
     failures: Failures,
@@ -45,7 +49,8 @@ pub(super) struct Runner {
     recorder: Option<Recorder>,
     /// What was noted last of what may happen in every tick.
     repeated: Repeated,
-    last_error: Option<String>,
+    /// Empty before the first. With room for what comes up in every tick.
+    last_error: String,
     /// Why everything is to stop because of it.
     fatal: Option<String>,
     plan: Plan,
@@ -81,6 +86,9 @@ struct Repeated {
     noted_ns: u64,
     left_out: u64,
 }
+
+/// Room for an error. Those of misses are no longer.
+const ERROR_BYTES: usize = 256;
 
 /// How soon after another one of its kind an event is left out that may come in every tick.
 const REPEAT_NS: u64 = 100_000_000;
@@ -123,6 +131,7 @@ impl Runner {
             orders: Arc::clone(&seat.orders),
             state: State::New { at_ns: 0 },
             held: Held::default(),
+            is_safe: false,
             tick: 0,
             pace: Pace::of(&plan),
             failures: Failures::default(),
@@ -134,7 +143,7 @@ impl Runner {
             new_rate: None,
             recorder: None,
             repeated: Repeated::default(),
-            last_error: None,
+            last_error: String::with_capacity(ERROR_BYTES),
             fatal: None,
             plan,
             position: 0,
@@ -186,7 +195,13 @@ impl Runner {
 
     /// The last failure, for a person.
     pub(super) fn last_error(&self) -> Option<&str> {
-        self.last_error.as_deref()
+        Some(self.last_error.as_str()).filter(|error| !error.is_empty())
+    }
+
+    /// Notes the last failure. Allocates only if it is longer than all before.
+    fn is_to_blame_for(&mut self, error: &str) {
+        self.last_error.clear();
+        self.last_error.push_str(error);
     }
 
     /// Why everything is to stop because of it, if it is.
@@ -224,6 +239,11 @@ impl Runner {
         }
     }
 
+    /// Whether there are orders, carried out or not. A load.
+    pub(super) fn has_orders(&self) -> bool {
+        self.orders.attention()
+    }
+
     /// The node's turn, which was due at `due_ns` and begins at `begin_ns`. Returns when it ended,
     /// which is when the next node's turn begins, and what follows.
     #[inline]
@@ -232,8 +252,7 @@ impl Runner {
             return (begin_ns, after);
         }
         let (node, mut context) = self.parts(clock, due_ns, begin_ns);
-        // WHY unwind safe: a node that panicked is only ticked again if its policy says so.
-        let outcome = catch_unwind(AssertUnwindSafe(|| node.tick(&mut context)));
+        let outcome = caught(|| node.tick(&mut context));
         let stop = context.stop;
         self.close(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
     }
@@ -280,7 +299,7 @@ impl Runner {
     #[inline(always)]
     pub(super) fn close(
         &mut self,
-        outcome: std::thread::Result<NodeResult>,
+        outcome: Result<NodeResult, String>,
         stop: bool,
         (due_ns, begin_ns, end_ns): (u64, u64, u64),
     ) -> (u64, After) {
@@ -293,7 +312,7 @@ impl Runner {
         let after = match outcome {
             Ok(Ok(())) if self.guards.is_none() => self.judge(is_late, None, late_ns, end_ns),
             Ok(Ok(())) => self.judge_guarded(is_late, begin_ns, late_ns, end_ns),
-            failed => self.fail(failed, end_ns),
+            failed => self.fail(failed, "", end_ns),
         };
         (end_ns, if stop && after == After::Continue { After::Stop } else { after })
     }
@@ -313,7 +332,7 @@ impl Runner {
             self.note(NodeEvent::FRESH_INPUT, 0, "");
         }
         if let Some(Fault { kind: Some(kind), text }) = &fault {
-            self.note_often(*kind, 0, text);
+            self.note_often(*kind, 0, text.as_str());
         }
         fault
     }
@@ -349,16 +368,13 @@ impl Runner {
             self.pulse.count_miss();
             match &fault {
                 // What is wrong with it has been noted.
-                Some(fault) => self.last_error = Some(fault.text.clone()),
+                Some(fault) => self.is_to_blame_for(fault.text.as_str()),
                 None => self.note_often(NodeEvent::MISSED, late_ns, ""),
             }
         }
         match verdict {
             Verdict::Fine | Verdict::Warn => {}
-            Verdict::LeaveSafeState => {
-                self.pulse.is_now(Health::Active);
-                self.note(NodeEvent::SAFE_STATE_LEFT, 0, "");
-            }
+            Verdict::LeaveSafeState => self.leave_safe_state(),
             Verdict::Skip => self.state = State::Skipping,
             Verdict::Halve | Verdict::Restore => {
                 self.is_halved = verdict == Verdict::Halve;
@@ -370,13 +386,15 @@ impl Runner {
                 }
                 self.state = State::Resting { until_ns };
             }
-            Verdict::EnterSafeState => self.enter_safe_state(),
+            Verdict::EnterSafeState => {
+                self.enter_safe_state();
+            }
             Verdict::Stop => {
                 let late = || {
                     let late = Duration::from_nanos(late_ns);
                     format!("missed its deadline or its budget by {late:?}")
                 };
-                self.fatal = Some(fault.map_or_else(late, |fault| fault.text));
+                self.fatal = Some(fault.map_or_else(late, |fault| fault.text.as_str().to_owned()));
                 return After::Abort;
             }
         }
@@ -388,55 +406,106 @@ impl Runner {
         if self.is_halved { State::Halved { ticks_next: false } } else { State::Active }
     }
 
-    /// Brings the node into its safe state; a panic in that is only noted.
+    /// Brings the node into its safe state, unless it is in it: whatever the reasons, once. A panic
+    /// in that is only noted.
     pub(super) fn enter_safe_state(&mut self) {
-        if matches!(self.state, State::Over | State::New { .. } | State::Broken) {
+        if self.is_safe || matches!(self.state, State::Over | State::New { .. } | State::Broken) {
             return;
         }
+        self.is_safe = true;
+        self.show();
         let node = &mut self.node;
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| node.enter_safe_state())) {
-            let error = message_of(&panic);
-            self.pulse.count_failure(true);
-            self.note(NodeEvent::PANICKED, 0, &error);
-            self.last_error = Some(error);
+        let reached = caught(|| {
+            node.enter_safe_state();
+            node.is_safe_state()
+        });
+        match reached {
+            Ok(is_reached) => {
+                let text = if is_reached { "" } else { "not reached yet" };
+                self.note(NodeEvent::SAFE_STATE_ENTERED, 0, text);
+            }
+            Err(panic) => self.note_panic(&panic, " in enter_safe_state"),
         }
-        self.pulse.is_now(Health::Safe);
-        self.note(NodeEvent::SAFE_STATE_ENTERED, 0, "");
     }
 
+    /// Says that the node is out of its safe state, unless there is another reason for it.
+    fn leave_safe_state(&mut self) {
+        if self.is_safe && !self.held.is_emergency && !self.punctuality.is_safe() {
+            self.is_safe = false;
+            self.note(NodeEvent::SAFE_STATE_LEFT, 0, "");
+        }
+        self.show();
+    }
+
+    /// Shows others how the node is.
+    fn show(&self) {
+        self.pulse.is_now(match self.state {
+            State::Over | State::Broken => Health::Stopped,
+            // Also a node that is not initialised yet: nothing of it moves.
+            _ if self.held.is_emergency => Health::Safe,
+            _ if self.held.is_paused => Health::Paused,
+            _ if self.is_safe => Health::Safe,
+            State::Resting { .. } | State::New { at_ns: 1.. } => Health::Resting,
+            State::New { .. } | State::Active | State::Skipping | State::Halved { .. } => {
+                Health::Active
+            }
+        });
+    }
+
+    /// Counts and writes down a panic that no policy is for.
+    fn note_panic(&mut self, panic: &str, place: &str) {
+        let error = format!("panicked{place}: {panic}");
+        self.pulse.count_failure(true);
+        self.note(NodeEvent::PANICKED, 0, &error);
+        self.is_to_blame_for(&error);
+    }
+
+    /// The node's tick, or what `place` says, failed: what follows.
     #[cold]
-    fn fail(&mut self, outcome: std::thread::Result<NodeResult>, now_ns: u64) -> After {
+    fn fail(&mut self, outcome: Result<NodeResult, String>, place: &str, now_ns: u64) -> After {
         let (error, is_panic): (NodeError, bool) = match outcome {
             Ok(Ok(())) => return After::Continue,
             Ok(Err(error)) => (error, false),
-            Err(panic) => (format!("panicked: {}", message_of(&panic)).into(), true),
+            Err(panic) => (format!("panicked{place}: {panic}").into(), true),
         };
-        let text = error.to_string();
+        let text = said_by(&*error);
         self.pulse.count_failure(is_panic);
         let kind = if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED };
         self.note_often(kind, 0, &text);
         let node = &mut self.node;
-        // A panic while it is told of a failure says no more than the failure.
-        let _ = catch_unwind(AssertUnwindSafe(|| node.on_error(&error)));
+        if let Err(panic) = caught(|| node.on_error(&error)) {
+            self.note_panic(&panic, " in on_error");
+        }
+        if let Some(panic) = dropped(error) {
+            self.note_panic(&panic, " in the drop of an error");
+        }
         if let Some(trial) = self.trial.take() {
             self.roll_back(trial, &text);
-            self.last_error = Some(text);
+            self.is_to_blame_for(&text);
             return After::Continue;
         }
-        self.last_error = Some(text);
+        self.is_to_blame_for(&text);
         match self.failures.record(self.plan.on_failure, now_ns) {
             Remedy::Continue => {}
+            // WHY: a node that could not be initialised has nothing to go on with, nor to end.
             Remedy::Rest { until_ns } => {
-                self.state = State::Resting { until_ns };
-                self.pulse.is_now(Health::Resting);
+                self.state = match self.state {
+                    State::New { .. } => State::New { at_ns: until_ns },
+                    _ => State::Resting { until_ns },
+                };
+                self.show();
             }
             Remedy::Restart { at_ns } => {
-                self.end();
-                self.state = State::New { at_ns };
-                self.pulse.is_now(Health::Resting);
+                if !matches!(self.state, State::New { .. }) {
+                    self.end();
+                }
+                // What it was found to be is over with it.
+                (self.punctuality, self.is_halved) = (Punctuality::default(), false);
+                (self.state, self.is_safe) = (State::New { at_ns }, false);
+                self.show();
             }
             Remedy::Stop => {
-                self.fatal.clone_from(&self.last_error);
+                self.fatal = Some(text);
                 return After::Abort;
             }
         }
@@ -476,9 +545,7 @@ impl Runner {
     /// The node ticks again, in its safe state if it was in that.
     fn is_awake(&mut self) {
         self.state = self.awake();
-        if self.pulse.health() != Health::Safe {
-            self.pulse.is_now(Health::Active);
-        }
+        self.show();
     }
 
     /// What follows from a turn in which the node did not tick.
@@ -500,19 +567,17 @@ impl Runner {
             (self.pace, self.new_rate) = (pace, pace.rate);
             self.note(NodeEvent::RATE_CHANGED, pace.period_ns, "");
         }
-        if is_emergency && !self.held.is_emergency {
-            self.enter_safe_state();
-        }
         let is_paused = mode == Mode::Pause;
-        if is_paused != self.held.is_paused {
-            self.pulse.is_now(if is_paused { Health::Paused } else { Health::Active });
+        let before = std::mem::replace(&mut self.held, Held { is_paused, is_emergency });
+        if is_emergency {
+            self.enter_safe_state();
+        } else {
+            self.leave_safe_state();
+        }
+        if is_paused != before.is_paused {
             self.note(if is_paused { NodeEvent::PAUSED } else { NodeEvent::RESUMED }, 0, "");
         }
-        if !is_emergency && self.held.is_emergency {
-            self.pulse.is_now(if is_paused { Health::Paused } else { Health::Active });
-            self.note(NodeEvent::SAFE_STATE_LEFT, 0, "");
-        }
-        self.held = Held { is_paused, is_emergency };
+        self.show();
         if mode == Mode::Stop && !self.is_over() {
             self.stop();
         } else if let Some(exchange) = exchange {
@@ -528,17 +593,18 @@ impl Runner {
         // An earlier one that is still on trial has passed: who swaps again has seen enough.
         self.accept_trial();
         let place = &mut self.node;
-        match catch_unwind(AssertUnwindSafe(|| exchange.carry_out(place))) {
+        match caught(|| exchange.carry_out(place)) {
             Ok(Ok(trial)) => {
                 self.trial = Some(trial);
                 self.note(NodeEvent::SWAPPED, 0, "");
                 // If that fails it is rolled back.
-                if !matches!(self.state, State::New { .. }) {
-                    self.begin(clock, now_ns);
+                let is_new = !matches!(self.state, State::New { .. }) && self.begin(clock, now_ns);
+                // WHY: it is another node that has to be safe.
+                if is_new && self.trial.is_some() && std::mem::take(&mut self.is_safe) {
+                    self.enter_safe_state();
                 }
             }
-            Ok(Err(reason)) => self.note(NodeEvent::SWAP_FAILED, 0, &reason),
-            Err(panic) => self.note(NodeEvent::SWAP_FAILED, 0, &message_of(&panic)),
+            Ok(Err(reason)) | Err(reason) => self.note(NodeEvent::SWAP_FAILED, 0, &reason),
         }
     }
 
@@ -558,11 +624,11 @@ impl Runner {
 
     fn roll_back(&mut self, trial: Trial, why: &str) {
         let place = &mut self.node;
-        let new = catch_unwind(AssertUnwindSafe(|| trial.roll_back(place, why)));
+        let new = caught(|| trial.roll_back(place, why));
         self.note(NodeEvent::SWAP_FAILED, 0, why);
         match new {
             Ok(new) => new.into_iter().for_each(|new| self.end_of(new)),
-            Err(panic) => self.last_error = Some(message_of(&panic)),
+            Err(panic) => self.note_panic(&panic, " in a swap"),
         }
         // A node that was to be initialised still is.
         if !matches!(self.state, State::New { .. }) {
@@ -585,14 +651,14 @@ impl Runner {
             checkpoints: None,
             random,
         };
-        match catch_unwind(AssertUnwindSafe(|| node.init(&mut context))) {
+        match caught(|| node.init(&mut context)) {
             Ok(Ok(())) => {
                 self.is_awake();
                 self.note(NodeEvent::STARTED, 0, "");
                 true
             }
             failed => {
-                if self.fail(failed, now_ns) == After::Abort {
+                if self.fail(failed, " in init", now_ns) == After::Abort {
                     self.state = State::Broken;
                 }
                 // After a rollback the old node goes on at once.
@@ -608,22 +674,42 @@ impl Runner {
 
     /// Shuts the node down.
     fn end(&mut self) {
-        let error = shut_down(&mut *self.node);
-        self.note_end(error);
+        let node = &mut self.node;
+        let outcome = caught(|| node.shutdown());
+        self.note_end(outcome);
     }
 
     /// Shuts down and drops a node that has left its place.
     fn end_of(&mut self, mut node: Box<dyn Node>) {
-        let error = shut_down(&mut *node);
-        self.note_end(error);
-        // WHY: what a node drops may panic too.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(node)));
+        let outcome = caught(|| node.shutdown());
+        self.note_end(outcome);
+        self.let_go(node);
     }
 
-    fn note_end(&mut self, error: Option<String>) {
-        self.note(NodeEvent::FINISHED, 0, error.as_deref().unwrap_or_default());
-        if error.is_some() {
-            self.last_error = error;
+    fn note_end(&mut self, outcome: Result<NodeResult, String>) {
+        let error = match outcome {
+            Ok(Ok(())) => return self.note(NodeEvent::FINISHED, 0, ""),
+            Ok(Err(error)) => {
+                let text = said_by(&*error);
+                self.note(NodeEvent::FAILED, 0, &text);
+                if let Some(panic) = dropped(error) {
+                    self.note_panic(&panic, " in the drop of an error");
+                }
+                self.is_to_blame_for(&text);
+                text
+            }
+            Err(panic) => {
+                self.note_panic(&panic, " in shutdown");
+                panic
+            }
+        };
+        self.note(NodeEvent::FINISHED, 0, &error);
+    }
+
+    /// Drops what was the node's.
+    fn let_go<T>(&mut self, what: T) {
+        if let Some(panic) = dropped(what) {
+            self.note_panic(&panic, " in its drop");
         }
     }
 
@@ -632,8 +718,20 @@ impl Runner {
         if !matches!(self.state, State::New { .. } | State::Broken | State::Over) {
             self.end();
         }
+        // A node that waits for another one to prove itself has its end, too.
+        if let Some(old) = self.trial.as_mut().and_then(Trial::take_old) {
+            self.end_of(old);
+        }
         self.state = State::Over;
-        self.pulse.is_now(Health::Stopped);
+        self.show();
+    }
+
+    /// Drops the node: the last that is called of it.
+    pub(super) fn release(&mut self) {
+        let node = std::mem::replace(&mut self.node, Box::new(Nobody));
+        let trial = self.trial.take();
+        self.let_go(node);
+        self.let_go(trial);
     }
 
     /// Writes down what may happen in every tick: of one kind, ten in a second. The next one says
@@ -665,73 +763,8 @@ impl Runner {
     }
 }
 
-/// What went wrong in the end of a node, if anything did.
-fn shut_down(node: &mut dyn Node) -> Option<String> {
-    match catch_unwind(AssertUnwindSafe(|| node.shutdown())) {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(panic) => Some(message_of(&panic)),
-    }
-}
-
-/// What a panic said.
-fn message_of(panic: &Box<dyn Any + Send>) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicU64;
-
-    use horus_shm::sync::Word;
-
-    use super::*;
-    use crate::scheduler::plan::Wish;
-    use crate::scheduler::policy::Miss;
-    use crate::scheduler::rate::Hertz;
-
-    /// A node that only counts how often it enters its safe state.
-    struct Counting(Arc<AtomicU64>);
-
-    impl Node for Counting {
-        fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-            Ok(())
-        }
-
-        fn enter_safe_state(&mut self) {
-            self.0.count();
-        }
-    }
-
-    #[test]
-    fn a_late_node_is_halved_isolated_and_ends_everything_in_one_safe_state() {
-        let rate = Some(1000.hz());
-        let wish =
-            Wish { name: "n".into(), rate, on_miss: Some(Miss::Graduated), ..Wish::default() };
-        let entered = Arc::default();
-        let node = Box::new(Counting(Arc::clone(&entered)));
-        let seat = Seat { wish: wish.clone(), orders: Arc::default(), pulse: Arc::default() };
-        let mut runner = Runner::new(node, wish.whole(1).unwrap(), &seat);
-        runner.start(&Clock::simulated(0));
-        let mut ticked_at_ms = Vec::new();
-        let after = (0..20_000_u64).find_map(|ms| {
-            let (before, due_ns) = (runner.tick, ms * 1_000_000);
-            let clock = Clock::simulated(due_ns + 999_999);
-            let (_, after) = runner.turn(&clock, due_ns, due_ns);
-            ticked_at_ms.extend((runner.tick > before).then_some(ms));
-            (after != After::Continue).then_some(after)
-        });
-        assert_eq!(after, Some(After::Abort));
-        let wanted = [
-            [0, 1, 2, 3],
-            [5, 7, 9, 11],
-            [1012, 1014, 1016, 1018],
-            [3019, 3021, 3023, 3025],
-            [7026, 7028, 7030, 7032],
-        ];
-        assert_eq!(ticked_at_ms, wanted.concat());
-        assert_eq!(runner.pulse.figures().misses, 20);
-        assert_eq!(entered.get(), 1);
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.release();
     }
 }

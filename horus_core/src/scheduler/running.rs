@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
+use horus_shm::ending::EndingSignals;
 
 use super::crew::{Crew, Terms};
 use super::executor::best_effort;
@@ -14,18 +15,24 @@ use super::executor::thread::{join, spawn};
 use super::handle::Handle;
 use super::plan::Class;
 use super::policy::nanos;
+use super::recorder::Recorder;
 use super::report::{NodeReport, Report};
 use super::runner::{After, Runner};
 use super::shared::{Reason, Shared};
-use super::signals::Signals;
 use super::supervisor::Supervisor;
 use super::timeline::Timeline;
 use super::watched::Watched;
 use super::{Entry, Scheduler};
 use crate::error::TopicError;
+use crate::message::NodeEvent;
 
 /// How long a node may go on with its last tick when everything stops.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// How long the supervisor has at least to say what has become of everything, also after a node
+/// has used up all the time.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The longest sleep between rounds, after which orders are carried out.
+const SLICE_NS: u64 = 20_000_000;
 /// How long rounds without a sleep may go on before the clock is set again.
 const RESYNC_NS: u64 = 1_000_000;
 
@@ -68,14 +75,16 @@ pub struct Running {
     timeline: Timeline,
     crew: Crew,
     supervisor: Option<JoinHandle<()>>,
+    signals: Option<Arc<EndingSignals>>,
+    recorder: Recorder,
 }
 
 impl Running {
     pub(super) fn start(mut scheduler: Scheduler) -> Result<Self, StartError> {
         scheduler.sort();
         let handle = scheduler.handle();
-        let signals = scheduler.stops_on_signals.then(Signals::install).transpose();
-        let signals = signals.map_err(|cause| StartError::Signals { cause })?;
+        let signals = scheduler.stops_on_signals.then(EndingSignals::install).transpose();
+        let signals = signals.map_err(|cause| StartError::Signals { cause })?.map(Arc::new);
         let monitor = scheduler.monitor()?;
         let Scheduler { mut entries, shared, mut clock, main_rate, on_event, .. } = scheduler;
         let (name, mut nodes) = (monitor.name().to_owned(), Vec::new());
@@ -84,23 +93,28 @@ impl Running {
             entry.runner.record_to(monitor.recorder(lane));
             nodes.push(Watched::new(&entry.runner, entry.safe_state.take()));
         }
+        let recorder = monitor.recorder(MAIN_LANE);
         let mut supervisor = Supervisor {
             nodes,
             shared: Arc::clone(&shared),
             handle: handle.clone(),
             recorder: monitor.recorder(SUPERVISOR_LANE),
             monitor,
-            signals,
+            signals: signals.as_ref().map(Arc::downgrade).unwrap_or_default(),
             tell: on_event,
             is_emergency: false,
         };
         supervisor.begin();
+        // WHY before any `init`: it may take long, and signals and commands are heard meanwhile.
+        let supervisor = spawn("supervisor", move || supervisor.run());
+        let supervisor = supervisor
+            .map_err(|cause| StartError::Thread { name: "supervisor".to_owned(), cause })?;
         for entry in &mut entries {
-            let after = entry.runner.start(&clock);
-            shared.tell([&entry.runner], after);
             if shared.is_stopping() {
                 break;
             }
+            let after = entry.runner.start(&clock);
+            shared.tell([&entry.runner], after);
         }
         let begin_ns = clock.resync();
         let terms = Terms {
@@ -119,17 +133,14 @@ impl Running {
             clock,
             timeline: Timeline::new(begin_ns, main_rate),
             crew: Crew::default(),
-            supervisor: None,
+            supervisor: Some(supervisor),
+            signals,
+            recorder,
             shared,
         };
-        match spawn("supervisor", move || supervisor.run()) {
-            Ok(supervisor) => running.supervisor = Some(supervisor),
-            Err(cause) => {
-                running.crew.main = entries.into_iter().map(|entry| entry.runner).collect();
-                return Err(StartError::Thread { name: "supervisor".to_owned(), cause });
-            }
-        }
-        running.crew.start(entries, &terms).map(|()| running)
+        running.crew.start(entries, &terms)?;
+        running.shared.begin();
+        Ok(running)
     }
 
     /// What it is called where others look for it.
@@ -187,11 +198,20 @@ impl Running {
             }
             let due_ns = if self.crew.main.is_empty() { end_ns } else { self.timeline.due_ns() };
             if now_ns < due_ns.min(end_ns) {
-                self.shared.wait(Duration::from_nanos(due_ns.min(end_ns) - now_ns));
+                let nap_ns = (due_ns.min(end_ns) - now_ns).min(SLICE_NS);
+                self.shared.wait(Duration::from_nanos(nap_ns));
+                if nap_ns == SLICE_NS {
+                    let Self { crew, clock, .. } = self;
+                    crew.main.iter_mut().for_each(|runner| runner.heed(clock, now_ns));
+                }
                 continue;
             }
             self.round(due_ns, now_ns);
-            self.timeline.advance(self.clock.now_ns());
+            let passed = self.timeline.advance(self.clock.now_ns());
+            if passed > 0 {
+                let main = self.crew.main.iter();
+                main.for_each(|runner| runner.pulse().count_passed_over(passed));
+            }
         }
     }
 
@@ -206,16 +226,27 @@ impl Running {
         let reason = self.shared.reason().unwrap_or(Reason::Over);
         let deadline = Instant::now() + FAREWELL;
         let (mut runners, mut nodes) = self.crew.end(deadline);
+        for node in &nodes {
+            let event = NodeEvent::new(NodeEvent::STUCK, &node.name, Clock::kernel().now_ns());
+            self.recorder.record(event.saying(node.last_error.as_deref().unwrap_or_default()));
+        }
         // In reverse order: those who use others go before them.
         if reason.is_failure() {
             runners.iter_mut().rev().for_each(Runner::enter_safe_state);
         }
         runners.iter_mut().rev().for_each(Runner::stop);
+        // WHY here: what they say in that is told as long as there is somebody to tell it.
+        runners.iter_mut().rev().for_each(Runner::release);
         nodes.extend(runners.iter().map(NodeReport::of));
         nodes.sort_by_key(|node| node.position);
         self.shared.end();
         // The supervisor ends when everything does, unless what it was told to call hangs.
+        let deadline = deadline.max(Instant::now() + LAST_WORDS);
         let _ = self.supervisor.take().map(|supervisor| join(supervisor, deadline));
+        if let Some(signal) = self.signals.take().and_then(|signals| signals.received()) {
+            self.shared.stop(Reason::Signal(signal));
+        }
+        let reason = self.shared.reason().unwrap_or(Reason::Over);
         Report { scheduler: self.name.clone(), reason, nodes }
     }
 }

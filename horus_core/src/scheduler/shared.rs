@@ -45,6 +45,8 @@ pub(super) struct Shared {
     stopping: AtomicU64,
     /// 1 once all nodes are shut down.
     ended: AtomicU64,
+    /// 1 once all threads are there.
+    begun: AtomicU64,
     reason: Mutex<Option<Reason>>,
     changed: Condvar,
     seats: Mutex<Vec<Seat>>,
@@ -66,9 +68,15 @@ impl Shared {
         self.stopping.get() != 0
     }
 
-    /// Stops everything; the first reason counts.
+    /// Stops everything; the first reason counts, but a signal comes before what was planned.
     pub(super) fn stop(&self, reason: Reason) {
-        self.reason.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        // WHY: a process that was told to end says so by its exit code.
+        let is_planned = matches!(&*first, Some(Reason::Asked | Reason::Over));
+        if first.is_none() || (is_planned && matches!(reason, Reason::Signal(_))) {
+            *first = Some(reason);
+        }
+        drop(first);
         self.stopping.set(1);
         self.changed.notify_all();
     }
@@ -83,6 +91,21 @@ impl Shared {
             name: runner.plan().name.clone(),
             error: error.to_owned(),
         }));
+    }
+
+    /// All threads are there: their nodes may have their turns.
+    pub(super) fn begin(&self) {
+        let reason = self.reason.lock();
+        self.begun.set(1);
+        drop(reason);
+        self.changed.notify_all();
+    }
+
+    /// Waits until all threads are there, or everything is to stop.
+    pub(super) fn wait_for_begin(&self) {
+        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_to_wait = |reason: &mut Option<Reason>| reason.is_none() && self.begun.get() == 0;
+        drop(self.changed.wait_while(reason, is_to_wait));
     }
 
     /// Whether all nodes are shut down.

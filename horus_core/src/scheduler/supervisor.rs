@@ -1,17 +1,17 @@
 //! Watches the nodes from a thread of its own, shows them to others, and hears commands.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
+use horus_shm::ending::EndingSignals;
 
+use super::caught::{caught, dropped};
 use super::handle::{Handle, OrderError};
 use super::monitor::Monitor;
 use super::rate::Rate;
 use super::recorder::Recorder;
 use super::shared::{Reason, Shared};
-use super::signals::Signals;
 use super::watched::{News, Watched};
 use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeader};
 use crate::topic::WaitSet;
@@ -21,8 +21,8 @@ pub(super) type SafeState = Box<dyn FnMut() + Send>;
 /// Who is told of events.
 pub(super) type Tell = Box<dyn FnMut(&NodeEvent) + Send>;
 
-/// The supervisor looks this often at least, and at most.
-const PERIODS_NS: (u64, u64) = (500_000, 20_000_000);
+/// The supervisor looks this often at least; when a tick may last too long, then, too.
+const PERIOD_NS: u64 = 10_000_000;
 /// How often it looks when everything stops.
 const LAST_NS: u64 = 500_000;
 /// How often it shows the nodes to others.
@@ -37,7 +37,8 @@ pub(super) struct Supervisor {
     pub(super) handle: Handle,
     pub(super) monitor: Monitor,
     pub(super) recorder: Recorder,
-    pub(super) signals: Option<Signals>,
+    /// Weak: they are the run's, which has them put back also if this thread hangs.
+    pub(super) signals: Weak<EndingSignals>,
     pub(super) tell: Tell,
     pub(super) is_emergency: bool,
 }
@@ -51,13 +52,11 @@ impl Supervisor {
 
     /// Watches until everything is to stop, and on until it has.
     pub(super) fn run(mut self) {
-        let shortest = self.nodes.iter().map(Watched::limit_ns).min().unwrap_or(PERIODS_NS.1);
-        let period_ns = (shortest / 4).clamp(PERIODS_NS.0, PERIODS_NS.1);
         let (clock, mut status_ns) = (Clock::kernel(), 0);
         let mut wake = self.wake_set();
         while !self.shared.has_ended() {
             let now_ns = clock.now_ns();
-            if let Some(signal) = self.signals.as_mut().and_then(Signals::received) {
+            if let Some(signal) = self.signals.upgrade().and_then(|all| all.received()) {
                 self.shared.stop(Reason::Signal(signal));
             }
             self.watch(now_ns);
@@ -69,12 +68,22 @@ impl Supervisor {
                 self.show(now_ns);
             }
             // WHY a wait that fails is no reason to end: it does so in a forked child only.
-            let is_stopping = self.shared.is_stopping();
-            let _ = wake.wait(Duration::from_nanos(if is_stopping { LAST_NS } else { period_ns }));
+            let nap_ns = self.nap_ns(now_ns, clock.now_ns());
+            let _ = wake.wait(Duration::from_nanos(nap_ns));
         }
         self.record(NodeEvent::SCHEDULER_STOPPED, "", 0, &self.farewell());
         self.tell_events();
         self.show(clock.now_ns());
+    }
+
+    /// How long it has nothing to do, after a look at `look_ns`.
+    fn nap_ns(&self, look_ns: u64, now_ns: u64) -> u64 {
+        if self.shared.is_stopping() {
+            return LAST_NS;
+        }
+        let looks = self.nodes.iter().map(|node| node.next_look_ns(look_ns));
+        let next_ns = looks.fold(look_ns.saturating_add(PERIOD_NS), u64::min);
+        next_ns.saturating_sub(now_ns)
     }
 
     /// What wakes it before its period is over. WHY not the events: they wait that long.
@@ -126,10 +135,12 @@ impl Supervisor {
     /// Does what was given to be done for a node that hangs.
     fn make_safe(&mut self, index: usize, name: &str) {
         let Some(enter) = &mut self.nodes[index].safe_state else { return };
-        let outcome = catch_unwind(AssertUnwindSafe(enter));
-        match outcome {
+        match caught(enter) {
             Ok(()) => self.record(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
-            Err(_) => self.record(NodeEvent::PANICKED, name, 0, "in its safe_state()"),
+            Err(panic) => {
+                let error = format!("panicked in safe_state: {panic}");
+                self.record(NodeEvent::PANICKED, name, 0, &error);
+            }
         }
     }
 
@@ -199,9 +210,9 @@ impl Supervisor {
             let Some(event) = monitor.events().recv() else { break };
             let node = nodes.iter_mut().find(|node| event.node == *node.name());
             node.into_iter().for_each(|node| node.hear(&event));
-            if catch_unwind(AssertUnwindSafe(|| tell(&event))).is_err() {
-                // It is not asked again: the panic has said why.
-                *tell = Box::new(|_| {});
+            if caught(|| tell(&event)).is_err() {
+                // It is not told again: the panic has said why.
+                dropped(std::mem::replace(tell, Box::new(|_| {})));
             }
         }
     }

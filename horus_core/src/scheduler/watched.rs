@@ -20,6 +20,12 @@ const ENDLESS_NS: u64 = u64::MAX;
 const GIVE_UP: u64 = 10;
 const GIVE_UP_NS: u64 = 1_000_000_000;
 
+/// From one look at a node to the next, at least: while it does nothing, and in a tick.
+const IDLE_LEAST_NS: u64 = 500_000;
+const BUSY_LEAST_NS: u64 = 100_000;
+/// How often is looked whether a node that is stuck has recovered.
+const STUCK_PERIOD_NS: u64 = 1_000_000;
+
 /// A node that is watched.
 pub(super) struct Watched {
     name: String,
@@ -71,9 +77,19 @@ impl Watched {
         &self.name
     }
 
-    /// How long one of its ticks may last.
-    pub(super) const fn limit_ns(&self) -> u64 {
-        self.limit_ns
+    /// When it has to be looked at next, after it was at `now_ns`.
+    ///
+    /// WHY not so often a period: a tick that lasts too long is found the moment that it does, and
+    /// one that has not begun yet cannot have lasted too long before.
+    pub(super) fn next_look_ns(&self, now_ns: u64) -> u64 {
+        if self.stuck_ns.is_some() {
+            return now_ns.saturating_add(STUCK_PERIOD_NS);
+        }
+        let begin_ns = self.pulse.began_ns();
+        let (from_ns, least_ns) =
+            if begin_ns == 0 { (now_ns, IDLE_LEAST_NS) } else { (begin_ns, BUSY_LEAST_NS) };
+        let over_ns = from_ns.saturating_add(self.limit_ns).saturating_add(1);
+        over_ns.max(now_ns.saturating_add(least_ns))
     }
 
     /// Looks once; says what is new.
@@ -153,5 +169,32 @@ const fn class_number(class: Class) -> u8 {
         Class::Event => NodeMetrics::CLASS_EVENT,
         Class::AsyncIo => NodeMetrics::CLASS_ASYNC_IO,
         Class::BestEffort => NodeMetrics::CLASS_BEST_EFFORT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::plan::Wish;
+    use crate::scheduler::shared::Seat;
+
+    #[test]
+    fn a_tick_is_looked_at_when_it_has_lasted_too_long_and_not_much_sooner() {
+        const MS: u64 = 1_000_000;
+        let watchdog = Some(std::time::Duration::from_millis(10));
+        let wish = Wish { name: "n".into(), watchdog, ..Wish::default() };
+        let pulse = Arc::<Pulse>::default();
+        let seat = Seat { wish: wish.clone(), orders: Arc::default(), pulse: Arc::clone(&pulse) };
+        let node = |_: &mut crate::scheduler::Context<'_>| {};
+        let runner = Runner::new(Box::new(node), wish.whole(1).unwrap(), &seat);
+        let mut watched = Watched::new(&runner, None);
+        let mut looks = |now_ns| (watched.look(now_ns).is_some(), watched.next_look_ns(now_ns));
+        assert_eq!(looks(100 * MS), (false, 110 * MS + 1));
+        pulse.begin(100 * MS, 101 * MS);
+        assert_eq!(looks(110 * MS + 1), (false, 111 * MS + 1));
+        assert_eq!(looks(111 * MS), (false, 111 * MS + BUSY_LEAST_NS));
+        assert_eq!(looks(111 * MS + 1), (true, 111 * MS + 1 + STUCK_PERIOD_NS));
+        pulse.end(101 * MS, 112 * MS);
+        assert_eq!(looks(112 * MS), (true, 122 * MS + 1));
     }
 }

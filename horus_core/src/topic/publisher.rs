@@ -93,6 +93,13 @@ impl<T: Payload> Publisher<T> {
         Ok(Self::from_raw(&self.name, raw, self.qos_on_stalled))
     }
 
+    /// Has the kernel map all memory of this publisher now, instead of a page at a time in the
+    /// first messages: for nodes that have to be in time, before their first tick. Blocks for some
+    /// 0.1 ms a MiB. Does nothing before Linux 5.14.
+    pub fn touch(&self) {
+        self.raw().touch();
+    }
+
     /// The topic's name, as it was given.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -3,11 +3,10 @@
 use std::any::Any;
 use std::future::poll_fn;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::task::Poll;
-use std::thread::{JoinHandle, Result as ThreadResult};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
@@ -16,6 +15,7 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 use tokio::time;
 
+use crate::scheduler::caught::{caught, dropped};
 use crate::scheduler::context::Context;
 use crate::scheduler::node::{IntoNodeResult, Node, NodeResult};
 use crate::scheduler::pulse::Pulse;
@@ -25,6 +25,9 @@ use crate::scheduler::shared::Shared;
 use crate::scheduler::timeline::Timeline;
 
 use super::thread::{Member, join, spawn};
+
+/// The longest sleep of a task, after which it carries out orders.
+const SLICE: Duration = Duration::from_millis(20);
 
 /// A tick under way.
 type Underway<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
@@ -90,13 +93,14 @@ impl Task {
         let clock = Clock::kernel();
         while !shared.is_stopping() {
             let due_ns = self.timeline.due_ns();
-            let nap = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns()));
+            let nap = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns())).min(SLICE);
             // Ends early if everything does.
             if time::timeout(nap, end.wait_for(Option::is_some)).await.is_ok() {
                 break;
             }
             let begin_ns = clock.now_ns();
             if begin_ns < due_ns {
+                self.runner.heed(&clock, begin_ns);
                 continue;
             }
             let (end_ns, after) = self.turn(&clock, (due_ns, begin_ns), &mut end).await;
@@ -127,7 +131,7 @@ impl Task {
         let outcome = match AsyncNode::of(node) {
             Ok(node) => drive(node.0.begin(&mut context), &pulse, clock, end).await,
             // It was made to be one that does not wait, or swapped for one.
-            Err(node) => catch_unwind(AssertUnwindSafe(|| node.tick(&mut context))),
+            Err(node) => caught(|| node.tick(&mut context)),
         };
         let stop = context.stop;
         runner.close(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
@@ -140,13 +144,13 @@ async fn drive(
     pulse: &Pulse,
     clock: &Clock,
     end: &mut watch::Receiver<End>,
-) -> ThreadResult<NodeResult> {
+) -> Result<NodeResult, String> {
     let mut farewell = pin!(farewell(end));
     let outcome = poll_fn(|task| {
         // WHY each time: a tick that waits is not stuck, and one that does not give back the
         // thread is.
         pulse.go_on(clock.now_ns());
-        let polled = catch_unwind(AssertUnwindSafe(|| tick.as_mut().poll(task)));
+        let polled = caught(|| tick.as_mut().poll(task));
         pulse.pause();
         match polled {
             Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
@@ -158,8 +162,8 @@ async fn drive(
     })
     .await;
     // Drops run code of the node's, too.
-    match catch_unwind(AssertUnwindSafe(|| drop(tick))) {
-        Err(panic) if matches!(outcome, Ok(Ok(()))) => Err(panic),
+    match dropped(tick) {
+        Some(panic) if matches!(outcome, Ok(Ok(()))) => Err(panic),
         _ => outcome,
     }
 }
@@ -200,6 +204,7 @@ impl AsyncIo {
         let (shared, done) = (Arc::clone(shared), Arc::clone(&ended));
         let thread = spawn("async i/o", move || {
             let tasks = given.recv().unwrap_or_default();
+            shared.wait_for_begin();
             run(runtime, tasks, &shared, &ends, &done);
         })?;
         let members = tasks.iter().map(|task| Member::of(&task.runner)).collect();

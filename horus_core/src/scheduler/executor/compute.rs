@@ -65,6 +65,9 @@ pub(in crate::scheduler) fn threads(wanted: Option<usize>, cores: usize, nodes: 
     wanted.unwrap_or(cores.saturating_sub(1)).max(1).min(nodes)
 }
 
+/// The longest sleep of the thread that watches, after which it looks for orders.
+const SLICE_NS: u64 = 20_000_000;
+
 /// What the threads have in common. Holds a lock only to take a node and to put it back.
 #[derive(Debug)]
 struct Desk {
@@ -81,6 +84,8 @@ struct Queue {
     /// When the thread that sleeps until somebody is due wakes; the others sleep until they are
     /// told. WHY: if all slept until then, all would wake for one node.
     watch_ns: Option<u64>,
+    /// When orders are looked for next.
+    look_ns: u64,
     is_over: bool,
 }
 
@@ -94,6 +99,9 @@ impl Desk {
         let mut queue = self.lock();
         while !queue.is_over && !shared.is_stopping() {
             let now_ns = clock.resync();
+            if now_ns >= queue.look_ns {
+                queue = self.heed(queue, clock, now_ns);
+            }
             match queue.jobs.peek().map(|Reverse(job)| job.timeline.due_ns()) {
                 Some(due_ns) if due_ns <= now_ns => {
                     let Reverse(job) = queue.jobs.pop()?;
@@ -105,7 +113,7 @@ impl Desk {
                 }
                 Some(due_ns) if queue.watch_ns.is_none_or(|watch_ns| due_ns < watch_ns) => {
                     queue.watch_ns = Some(due_ns);
-                    let nap = Duration::from_nanos(due_ns - now_ns);
+                    let nap = Duration::from_nanos((due_ns - now_ns).min(SLICE_NS));
                     let woken = self.changed.wait_timeout(queue, nap);
                     queue = woken.unwrap_or_else(PoisonError::into_inner).0;
                     // WHY the check: a thread with an earlier node may have taken over the watch.
@@ -119,8 +127,37 @@ impl Desk {
         None
     }
 
+    /// Carries out the orders of nodes that are not due for long, meanwhile without the lock.
+    fn heed<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, Queue>,
+        clock: &Clock,
+        now_ns: u64,
+    ) -> MutexGuard<'a, Queue> {
+        queue.look_ns = now_ns.saturating_add(SLICE_NS);
+        let is_meant = |job: &Job| {
+            job.timeline.due_ns() > now_ns.saturating_add(SLICE_NS) && job.runner.has_orders()
+        };
+        if !queue.jobs.iter().any(|Reverse(job)| is_meant(job)) {
+            return queue;
+        }
+        let jobs = std::mem::take(&mut queue.jobs).into_vec();
+        let (meant, others): (Vec<_>, Vec<_>) =
+            jobs.into_iter().partition(|Reverse(job)| is_meant(job));
+        queue.jobs = others.into();
+        queue.in_hand.extend(meant.iter().map(|Reverse(job)| Arc::clone(&job.member)));
+        drop(queue);
+        let mut queue = None;
+        for Reverse(mut job) in meant {
+            drop(queue.take());
+            job.runner.heed(clock, now_ns);
+            queue = Some(self.put_back(job));
+        }
+        queue.unwrap_or_else(|| self.lock())
+    }
+
     /// Puts a node back after its turn.
-    fn put_back(&self, job: Job) {
+    fn put_back(&self, job: Job) -> MutexGuard<'_, Queue> {
         let mut queue = self.lock();
         if let Some(index) =
             queue.in_hand.iter().position(|member| Arc::ptr_eq(member, &job.member))
@@ -129,10 +166,12 @@ impl Desk {
         }
         // WHY nobody is told: the thread that puts it back looks next, and takes over the watch.
         queue.jobs.push(Reverse(job));
+        queue
     }
 
     /// Gives nodes their turns until everything is to stop.
     fn work(&self, clock: &mut Clock, shared: &Shared) {
+        shared.wait_for_begin();
         while let Some((mut job, now_ns)) = self.take(clock, shared) {
             let (end_ns, after) = job.runner.turn(clock, job.timeline.due_ns(), now_ns);
             shared.tell([&*job.runner], after);
@@ -143,7 +182,7 @@ impl Desk {
             if passed > 0 && after == After::Continue {
                 job.runner.pulse().count_passed_over(passed);
             }
-            self.put_back(job);
+            drop(self.put_back(job));
         }
     }
 }

@@ -51,6 +51,8 @@ impl NodeThread {
             let mut runners = take(&to_thread);
             let refused = real_time::prepare(runners[0].plan());
             runners.iter_mut().for_each(|runner| runner.refuse(refused.clone()));
+            // WHY: if there is no room for another thread, no node is to have ticked.
+            shared.wait_for_begin();
             let after = run(&mut runners, &shared);
             shared.tell(&runners, after);
             runners

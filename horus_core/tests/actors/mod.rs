@@ -1,0 +1,210 @@
+//! Children of a test: this binary once more, in a role, and what they say.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::scheduler::{Report, Scheduler};
+
+const ROLE: &str = "HORUS_TEST_ROLE";
+const DIR: &str = "HORUS_TEST_DIR";
+
+/// How long something may take that has to happen: a machine that is slow is none that fails.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Waits until something is so.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "not so after {PATIENCE:?}: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The default namespace in `dir`.
+pub fn namespace_in(dir: &Path) -> Arc<Namespace> {
+    Namespace::open(&NamespaceConfig::new(dir, NamespaceName::default())).unwrap()
+}
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Code(i32),
+    Signal(i32),
+}
+
+impl End {
+    fn of(status: ExitStatus) -> Self {
+        status.signal().map_or_else(|| Self::Code(status.code().unwrap()), Self::Signal)
+    }
+}
+
+/// This binary once more, in a role; killed when dropped.
+pub struct Child {
+    process: std::process::Child,
+    stdin: Option<ChildStdin>,
+    words: Receiver<String>,
+    said: Vec<String>,
+}
+
+impl Child {
+    /// The test called `child_role` is what plays the role.
+    pub fn spawn(role: &str, dir: &Path) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        // WHY before its first moment: a script that runs tests in the background has these signals
+        // ignored, and one that comes before the child says otherwise would be gone.
+        let obey = || {
+            for signal in [libc::SIGINT, libc::SIGTERM] {
+                // SAFETY: the default action is always allowed, and allowed after a fork.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
+            Ok(())
+        };
+        // SAFETY: the closure makes system calls only.
+        unsafe { command.pre_exec(obey) };
+        let mut process = command
+            .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
+            .env(ROLE, role)
+            .env(DIR, dir)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (say, words) = channel();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        // WHY a thread: a child is never held up by a pipe that is full.
+        thread::spawn(move || {
+            // WHY with the end of the line: what a killed child was about to say is no word.
+            for line in stdout.split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line);
+                let word = line.strip_prefix('@').and_then(|word| word.strip_suffix('.'));
+                let _ = word.map(|word| say.send(word.to_owned()));
+            }
+        });
+        let stdin = process.stdin.take();
+        Self { process, stdin, words, said: Vec::new() }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The next word that the child says; `None` when it has ended.
+    pub fn try_listen(&mut self) -> Option<&str> {
+        let word = self.words.recv_timeout(PATIENCE).ok()?;
+        self.said.push(word);
+        self.said.last().map(String::as_str)
+    }
+
+    /// Waits until the child has said something that begins so.
+    pub fn await_word(&mut self, beginning: &str) -> String {
+        loop {
+            let word = self.try_listen().map(str::to_owned);
+            let Some(word) = word else { panic!("never said '{beginning}': {:?}", self.said) };
+            if word.starts_with(beginning) {
+                return word;
+            }
+        }
+    }
+
+    /// What the child has said so far. Does not wait.
+    pub fn said(&mut self) -> &[String] {
+        self.said.extend(self.words.try_iter());
+        &self.said
+    }
+
+    /// How often it has said this so far.
+    pub fn count(&mut self, word: &str) -> usize {
+        self.said().iter().filter(|said| *said == word).count()
+    }
+
+    pub fn tell(&mut self, order: &str) {
+        self.stdin.as_mut().unwrap().write_all(format!("{order}\n").as_bytes()).unwrap();
+    }
+
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: the call takes no pointer, and the child has not been waited for.
+        assert_eq!(unsafe { libc::kill(self.process.id() as i32, signal) }, 0);
+    }
+
+    /// Says no more, waits until the child has ended and has said all.
+    pub fn wait(&mut self) -> End {
+        drop(self.stdin.take());
+        while self.try_listen().is_some() {}
+        End::of(self.process.wait().unwrap())
+    }
+
+    pub fn kill(&mut self) {
+        self.signal(libc::SIGKILL);
+        assert_eq!(self.wait(), End::Signal(libc::SIGKILL));
+    }
+
+    /// What it said that begins so, without that.
+    pub fn told(&mut self, beginning: &str) -> Vec<String> {
+        let rest = self.said().iter().filter_map(|word| word.strip_prefix(beginning));
+        rest.map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The role of this process and its directory, if it is a child. It dies with its parent.
+pub fn role() -> Option<(String, PathBuf)> {
+    let role = std::env::var(ROLE).ok()?;
+    // SAFETY: the call takes no pointer.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // What this does on purpose is not for the terminal.
+    std::panic::set_hook(Box::new(|panic| {
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<String>().map_or("", String::as_str);
+        if text.parse::<u64>().is_err() {
+            eprintln!("{panic}");
+        }
+    }));
+    Some((role, PathBuf::from(std::env::var_os(DIR).unwrap())))
+}
+
+/// Says a word to the parent, at once.
+pub fn say(word: impl std::fmt::Display) {
+    // WHY: the harness may be in the middle of a line.
+    let line = format!("\n@{word}.\n");
+    // SAFETY: the bytes are valid for the read; a pipe takes so few in one piece.
+    let written = unsafe { libc::write(1, line.as_ptr().cast(), line.len()) };
+    assert_eq!(written, line.len() as isize);
+}
+
+/// Waits for an order; `None` when the parent has no more.
+pub fn hear() -> Option<String> {
+    let mut line = String::new();
+    (std::io::stdin().read_line(&mut line).unwrap() > 0).then(|| line.trim_end().to_owned())
+}
+
+/// A scheduler called `arm` that tells nobody but its black box.
+pub fn arm(dir: &Path) -> Scheduler {
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(&namespace_in(dir));
+    scheduler.name("arm");
+    scheduler.on_event(|_| {});
+    scheduler
+}
+
+/// Says how it ended, waits until the parent has no more to say, and ends as programs do.
+pub fn exit(report: &Report) -> ! {
+    say(format!("over {}", report.exit_code()));
+    while hear().is_some() {}
+    std::process::exit(report.exit_code().into());
+}

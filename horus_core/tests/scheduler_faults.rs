@@ -1,0 +1,428 @@
+//! Nodes that fail in every way, on every executor: what follows is what their policy says, told
+//! with the reason, and nobody else is harmed.
+
+mod noise;
+mod private;
+
+use std::fmt;
+use std::panic::panic_any;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use horus_core::message::NodeEvent;
+use horus_core::prelude::*;
+use horus_core::scheduler::{
+    Context, FailurePolicy, Handle, Hertz, Node, NodeBuilder, NodeError, NodeResult, Reason,
+    Report, Running, Scheduler,
+};
+use noise::result;
+use private::Private;
+
+/// Long enough for anything that happens at all.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Who gives the nodes their turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Executor {
+    RealTime,
+    Chain,
+    Event,
+    BestEffort,
+    Compute,
+    #[cfg(feature = "async-io")]
+    AsyncIo,
+}
+
+const EXECUTORS: &[Executor] = &[
+    Executor::RealTime,
+    Executor::Chain,
+    Executor::Event,
+    Executor::BestEffort,
+    Executor::Compute,
+    #[cfg(feature = "async-io")]
+    Executor::AsyncIo,
+];
+
+/// What is wrong with a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Error,
+    /// An error whose text panics.
+    MuteError,
+    /// Panics with what `panic!` carries, formatted or not, and with anything else.
+    Str,
+    Text,
+    Other,
+    /// Panics with what panics when it is dropped.
+    Bomb,
+    Init,
+    InitError,
+    Shutdown,
+    OnError,
+    SafeState,
+    Drop,
+}
+
+const FAULTS: [Fault; 12] = [
+    Fault::Error,
+    Fault::MuteError,
+    Fault::Str,
+    Fault::Text,
+    Fault::Other,
+    Fault::Bomb,
+    Fault::Init,
+    Fault::InitError,
+    Fault::Shutdown,
+    Fault::OnError,
+    Fault::SafeState,
+    Fault::Drop,
+];
+
+const RESTART: FailurePolicy = FailurePolicy::Restart { max: 5, backoff: Duration::from_millis(1) };
+const SKIP: FailurePolicy = FailurePolicy::Skip { max: 0, cooldown: Duration::from_millis(1) };
+const POLICIES: [FailurePolicy; 4] = [FailurePolicy::Fatal, RESTART, SKIP, FailurePolicy::Ignore];
+
+/// The tick in which a node fails.
+const BAD_TICK: u64 = 2;
+
+impl Fault {
+    /// What is said of it, and whether as a panic; nothing if it does not show in what the policy
+    /// is for.
+    const fn said(self) -> Option<(&'static str, bool)> {
+        Some(match self {
+            Self::Error | Self::OnError | Self::SafeState => ("on purpose", false),
+            Self::MuteError => ("an error whose text panicked: on purpose", false),
+            Self::Str => ("panicked: on purpose", true),
+            Self::Text => ("panicked: on purpose in tick 2", true),
+            Self::Other | Self::Bomb => ("panicked: a panic without a text", true),
+            Self::Init => ("panicked in init: on purpose", true),
+            Self::InitError => ("on purpose", false),
+            Self::Shutdown | Self::Drop => return None,
+        })
+    }
+
+    /// A panic that it is beside that.
+    const fn also_said(self) -> Option<&'static str> {
+        match self {
+            Self::OnError => Some("panicked in on_error: on purpose"),
+            Self::SafeState => Some("panicked in enter_safe_state: on purpose"),
+            Self::Shutdown => Some("panicked in shutdown: on purpose"),
+            Self::Drop => Some("panicked in its drop: on purpose"),
+            _ => None,
+        }
+    }
+
+    const fn is_in_init(self) -> bool {
+        matches!(self, Self::Init | Self::InitError)
+    }
+}
+
+#[derive(Debug)]
+struct Mute;
+
+impl fmt::Display for Mute {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("on purpose")
+    }
+}
+
+impl std::error::Error for Mute {}
+
+struct Bomb(u64);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            panic_any(Self(self.0 - 1));
+        }
+    }
+}
+
+/// What nodes did, in order.
+#[derive(Clone, Default)]
+struct Diary(Arc<Mutex<Vec<String>>>);
+
+impl Diary {
+    fn note(&self, what: String) {
+        self.0.lock().unwrap().push(what);
+    }
+
+    fn read(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// The names of those who did this, in order.
+    fn who(&self, what: &str) -> String {
+        let read = self.read();
+        let names = read.iter().filter_map(|line| line.strip_suffix(what)).map(str::trim);
+        names.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A node that notes its calls, and has a fault.
+struct Faulty {
+    name: &'static str,
+    fault: Option<Fault>,
+    diary: Diary,
+    commands: Option<Subscriber<CmdVel>>,
+    has_failed: bool,
+}
+
+impl Faulty {
+    fn note(&self, what: &str) {
+        self.diary.note(format!("{} {what}", self.name));
+    }
+
+    fn panics_if(&self, fault: Fault) {
+        assert!(self.fault != Some(fault), "on purpose");
+    }
+}
+
+impl Node for Faulty {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.note("init");
+        // Only the first time.
+        if !std::mem::replace(&mut self.has_failed, true) {
+            self.panics_if(Fault::Init);
+            if self.fault == Some(Fault::InitError) {
+                return Err("on purpose".into());
+            }
+        }
+        self.note("ready");
+        Ok(())
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        self.commands.iter_mut().for_each(|commands| _ = commands.recv());
+        assert!(self.diary.read().contains(&format!("{} ready", self.name)), "it is not ready");
+        if context.tick() != BAD_TICK {
+            return Ok(());
+        }
+        match self.fault {
+            Some(Fault::Error | Fault::OnError | Fault::SafeState) => Err("on purpose".into()),
+            Some(Fault::MuteError) => Err(Box::new(Mute)),
+            Some(Fault::Str) => panic!("on purpose"),
+            Some(Fault::Text) => panic!("on purpose in tick {}", context.tick()),
+            Some(Fault::Other) => panic_any(context.tick()),
+            Some(Fault::Bomb) => panic_any(Bomb(2)),
+            _ => Ok(()),
+        }
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.note("shutdown");
+        self.panics_if(Fault::Shutdown);
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.note("safe");
+        self.panics_if(Fault::SafeState);
+    }
+
+    fn on_error(&mut self, _: &NodeError) {
+        self.note("told");
+        self.panics_if(Fault::OnError);
+    }
+}
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        self.note("dropped");
+        self.panics_if(Fault::Drop);
+    }
+}
+
+/// Says that the executor is to run the node.
+fn by<'a>(
+    node: NodeBuilder<'a>,
+    executor: Executor,
+    commands: &Subscriber<CmdVel>,
+) -> NodeBuilder<'a> {
+    match executor {
+        Executor::RealTime => node.rate(200.hz()),
+        Executor::Chain => node.rate(200.hz()).chain("chain"),
+        Executor::Event => node.on(commands),
+        Executor::BestEffort => node,
+        Executor::Compute => node.compute().rate(200.hz()),
+        #[cfg(feature = "async-io")]
+        Executor::AsyncIo => node.async_io().rate(200.hz()),
+    }
+}
+
+/// A scheduler in a namespace of its own, and what it tells.
+fn listening(private: &Private) -> (Scheduler, Arc<Mutex<Vec<NodeEvent>>>) {
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(private.namespace());
+    let events = Arc::<Mutex<Vec<NodeEvent>>>::default();
+    let all = Arc::clone(&events);
+    scheduler.on_event(move |event| all.lock().unwrap().push(*event));
+    (scheduler, events)
+}
+
+/// Runs until it stops or `is_over`.
+fn run(running: &mut Running, what: &str, mut is_over: impl FnMut(&Handle) -> bool) {
+    let (handle, end) = (running.handle(), Instant::now() + LONG);
+    while !running.is_stopping() && !is_over(&handle) {
+        running.run_for(Duration::from_millis(2));
+        assert!(Instant::now() < end, "never: {what}");
+    }
+}
+
+/// A bad node among good ones.
+struct Trial {
+    report: Report,
+    events: Vec<NodeEvent>,
+    diary: Diary,
+}
+
+/// Ticks that everybody makes after a fault that is not fatal.
+const MORE_TICKS: u64 = 4;
+
+fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Trial {
+    let private = Private::new();
+    let (mut scheduler, events) = listening(&private);
+    let diary = Diary::default();
+    let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
+    let plan = [
+        ("first", Executor::BestEffort),
+        ("bad", executor),
+        ("like it", executor),
+        ("last", Executor::RealTime),
+    ];
+    for (order, (name, executor)) in plan.into_iter().enumerate() {
+        let commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
+        let (fault, policy) = match name {
+            "bad" => (Some(fault), policy),
+            _ => (None, FailurePolicy::Fatal),
+        };
+        let node = scheduler.node(name).order(order as i32).failure_policy(policy);
+        let node = by(node, executor, &commands);
+        let (diary, commands) = (diary.clone(), Some(commands));
+        node.build(Faulty { name, fault, diary, commands, has_failed: false }).unwrap();
+    }
+    let mut running = scheduler.start().unwrap();
+    let what = format!("{executor:?} {fault:?} {policy:?}");
+    run(&mut running, &what, |handle| {
+        publisher.send(CmdVel::default()).unwrap();
+        let ticks = |name: &str| handle.figures(name).unwrap().ticks;
+        plan.iter().all(|(name, _)| ticks(name) > BAD_TICK + MORE_TICKS)
+    });
+    if !running.is_stopping() {
+        running.handle().stop();
+    }
+    let report = running.finish();
+    let events = events.lock().unwrap().clone();
+    Trial { report, events, diary }
+}
+
+/// How many say this of the node.
+fn said(events: &[NodeEvent], node: &str, kind: u8, text: &str) -> usize {
+    let is_it = |event: &&NodeEvent| {
+        event.kind == kind && event.node == *node && event.text.as_str() == text
+    };
+    events.iter().filter(is_it).count()
+}
+
+fn judge(executor: Executor, fault: Fault, policy: FailurePolicy) {
+    let Trial { report, events, diary } = try_out(executor, fault, policy);
+    let what =
+        format!("{executor:?} {fault:?} {policy:?}: {report:?}\n{:?}\n{events:?}", diary.read());
+    let is_fatal = policy == FailurePolicy::Fatal && fault.said().is_some();
+    let bad = report.node("bad").unwrap();
+
+    // What was to follow followed, for the whole and for the node.
+    match fault.said() {
+        Some((error, _)) if is_fatal => {
+            let reason = Reason::Node { name: "bad".into(), error: error.into() };
+            assert_eq!(report.reason, reason, "{what}");
+        }
+        _ => assert_eq!(report.reason, Reason::Asked, "{what}"),
+    }
+    let restarts = usize::from(policy == RESTART && fault.said().is_some() && !fault.is_in_init());
+    let inits = if fault.is_in_init() && !is_fatal { 2 } else { 1 + restarts };
+    let count = |what: &str| diary.read().iter().filter(|line| *line == what).count();
+    assert_eq!(count("bad init"), inits, "{what}");
+    let is_ready = usize::from(!(is_fatal && fault.is_in_init()));
+    assert_eq!(count("bad shutdown"), is_ready + restarts, "{what}");
+    assert_eq!(count("bad told"), usize::from(fault.said().is_some()), "{what}");
+    assert_eq!(count("bad dropped"), 1, "{what}");
+
+    // It was said what happened, where, and when.
+    let mut panics = 0;
+    if let Some((error, is_panic)) = fault.said() {
+        let kind = if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED };
+        assert_eq!(said(&events, "bad", kind, error), 1, "{what}");
+        let event = events.iter().find(|event| event.kind == kind).unwrap();
+        let tick = if fault.is_in_init() { 0 } else { BAD_TICK + 1 };
+        assert_eq!(event.tick, tick, "{what}");
+        panics += u64::from(is_panic);
+    }
+    // A safe state is for the end of everything only.
+    let is_also = fault != Fault::SafeState || is_fatal;
+    if let Some(error) = fault.also_said().filter(|_| is_also) {
+        assert_eq!(said(&events, "bad", NodeEvent::PANICKED, error), 1, "{what}");
+        panics += 1;
+    }
+    assert_eq!(bad.figures.panics, panics, "{what}");
+
+    // Nobody else was harmed, and all ended in order.
+    let others = report.nodes.iter().filter(|node| node.name != "bad");
+    assert!(others.clone().all(|node| node.figures.failures == 0), "{what}");
+    let initialised = match is_fatal && fault.is_in_init() {
+        true => "first",
+        false => "last like it bad first",
+    };
+    let ends = diary.who("shutdown");
+    let ends = ends.strip_prefix("bad ").filter(|_| restarts > 0).unwrap_or(&ends);
+    assert_eq!(ends, initialised, "{what}");
+    let safe = if is_fatal { initialised } else { "" };
+    assert_eq!(diary.who("safe"), safe, "{what}");
+    assert_eq!(diary.who("dropped"), "last like it bad first", "{what}");
+    let lines = diary.read();
+    let first_end = lines.iter().rposition(|line| line == "first safe");
+    let shutdown = lines.iter().position(|line| {
+        *line == format!("{} shutdown", if initialised == "first" { "first" } else { "last" })
+    });
+    assert!(first_end.is_none_or(|safe| Some(safe) < shutdown), "safe before the end: {what}");
+}
+
+fn matrix(executor: Executor) {
+    assert!(EXECUTORS.contains(&executor));
+    for fault in FAULTS {
+        POLICIES.iter().for_each(|policy| judge(executor, fault, *policy));
+    }
+    let cases = FAULTS.len() * POLICIES.len();
+    result(&format!("scheduler_faults/{executor:?}"), format!("{cases} faults and policies"));
+}
+
+#[test]
+fn a_fault_on_a_thread_of_its_own_is_followed_by_what_the_policy_says() {
+    matrix(Executor::RealTime);
+}
+
+#[test]
+fn a_fault_in_a_chain_is_followed_by_what_the_policy_says() {
+    matrix(Executor::Chain);
+}
+
+#[test]
+fn a_fault_on_a_topic_is_followed_by_what_the_policy_says() {
+    matrix(Executor::Event);
+}
+
+#[test]
+fn a_fault_on_the_main_thread_is_followed_by_what_the_policy_says() {
+    matrix(Executor::BestEffort);
+}
+
+#[test]
+fn a_fault_in_the_pool_is_followed_by_what_the_policy_says() {
+    matrix(Executor::Compute);
+}
+
+#[cfg(feature = "async-io")]
+#[test]
+fn a_fault_of_a_task_is_followed_by_what_the_policy_says() {
+    matrix(Executor::AsyncIo);
+}

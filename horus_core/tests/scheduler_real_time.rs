@@ -1,0 +1,248 @@
+//! What a real-time thread does between two sleeps: no call of the kernel, no memory asked for, no
+//! page missing, whatever happens to its nodes.
+//!
+//! `.ci/sanitizers` also builds this file with RealtimeSanitizer, which ends a process that
+//! allocates, locks or calls the kernel within a function that is marked `nonblocking`.
+
+#![cfg_attr(horus_sanitizer = "realtime", feature(sanitize))]
+
+mod kernel;
+mod noise;
+mod private;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::message::NodeEvent;
+use horus_core::prelude::*;
+use horus_core::scheduler::{
+    Context, Handle, Hertz, Miss, NodeBuilder, NodeResult, Running, Scheduler, black_box,
+};
+use noise::result;
+use private::Private;
+
+/// Counts how often this thread asks for memory or gives it back.
+struct Counting;
+
+thread_local! {
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    CALLS.set(CALLS.get() + 1);
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Page faults of this thread so far.
+fn page_faults() -> u64 {
+    // SAFETY: usage is plain data, of which zeros are none.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the place is valid for a usage.
+    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) }, 0);
+    (usage.ru_minflt + usage.ru_majflt) as u64
+}
+
+/// Long enough for anything that happens at all.
+const LONG: Duration = Duration::from_secs(60);
+/// Ticks before it counts: what is used for the first time may cost something.
+const WARM_UP: u64 = 300;
+/// Ticks that count.
+const TICKS: u64 = 1000;
+
+/// What a thread did in the ticks that count.
+#[derive(Default)]
+struct Costs {
+    allocator_calls: AtomicU64,
+    page_faults: AtomicU64,
+    ticks: AtomicU64,
+}
+
+/// The work of a node on a real-time thread: it receives and sends, is astray or late in most
+/// ticks, and measures itself and everything around it.
+struct Work {
+    commands: Subscriber<CmdVel>,
+    echo: Publisher<CmdVel>,
+    costs: Arc<Costs>,
+    is_watched: bool,
+}
+
+impl Work {
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        if context.tick() == WARM_UP {
+            self.costs.page_faults.store(page_faults(), Ordering::Relaxed);
+            self.costs.allocator_calls.store(CALLS.get(), Ordering::Relaxed);
+            if self.is_watched {
+                kernel::watch();
+            }
+        }
+        if context.tick() == WARM_UP + TICKS {
+            if self.is_watched {
+                kernel::look_away();
+            }
+            let calls = CALLS.get() - self.costs.allocator_calls.load(Ordering::Relaxed);
+            self.costs.allocator_calls.store(calls, Ordering::Relaxed);
+            let faults = page_faults() - self.costs.page_faults.load(Ordering::Relaxed);
+            self.costs.page_faults.store(faults, Ordering::Relaxed);
+        }
+        self.costs.ticks.store(context.tick() + 1, Ordering::Relaxed);
+        while let Some(command) = self.commands.recv() {
+            self.echo.send(command)?;
+        }
+        // Out of turn now and then.
+        context.checkpoint(1 + u64::from(context.tick() % 300 > 200));
+        // And late.
+        while context.tick() % 300 > 100 && !context.budget_left().is_zero() {}
+        Ok(())
+    }
+}
+
+/// A scheduler with such a node, by the rate if `is_timed`, on the main thread otherwise.
+fn scheduler(private: &Private, is_timed: bool) -> (Scheduler, Arc<Costs>) {
+    let mut scheduler = Scheduler::new();
+    scheduler.name("real time");
+    scheduler.namespace(private.namespace());
+    scheduler.on_event(|_| {});
+    let costs = Arc::<Costs>::default();
+    let mut work = Work {
+        commands: private.subscriber("cmd_vel", Qos::new()),
+        echo: private.publisher("echo", Qos::new()),
+        costs: Arc::clone(&costs),
+        is_watched: is_timed,
+    };
+    work.echo.touch();
+    let node: NodeBuilder<'_> = scheduler.node("works").checkpoints(1).on_miss(Miss::Warn);
+    let node = if is_timed { node.rate(1.khz()) } else { node };
+    let node = node.budget(Duration::from_micros(50)).watchdog(LONG);
+    node.build(move |context: &mut Context<'_>| work.tick(context)).unwrap();
+    (scheduler, costs)
+}
+
+/// Gives orders as they come while a robot runs.
+fn order(handle: &Handle, round: u64) {
+    match round % 4 {
+        0 => handle.set_rate("works", 1.khz()).unwrap(),
+        1 => handle.pause("works").unwrap(),
+        2 => handle.resume("works").unwrap(),
+        _ => handle.set_rate("works", 900.hz()).unwrap(),
+    }
+}
+
+#[test]
+fn a_real_time_thread_only_sleeps_and_works() {
+    let private = Private::new();
+    let (scheduler, costs) = scheduler(&private, true);
+    let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
+    let mut echo = private.subscriber::<CmdVel>("echo", Qos::new());
+    // What is to be seen is seen: a call that this thread makes.
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            kernel::watch();
+            // SAFETY: the call takes no pointer.
+            let parent = unsafe { libc::getppid() };
+            kernel::look_away();
+            assert_eq!(parent as u32, std::os::unix::process::parent_id());
+        });
+    });
+    if let Some(calls) = kernel::calls() {
+        assert_eq!(calls, [(libc::SYS_getppid, 1)]);
+    }
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    let (end, mut heard, mut round) = (Instant::now() + LONG, 0, 0);
+    while costs.ticks.load(Ordering::Relaxed) <= WARM_UP + TICKS {
+        assert!(Instant::now() < end, "never done");
+        publisher.send(CmdVel::default()).unwrap();
+        heard += echo.try_iter().count();
+        if costs.ticks.load(Ordering::Relaxed) > 10 {
+            order(&handle, round);
+            round += 1;
+        }
+        thread::sleep(Duration::from_millis(3));
+    }
+    let report = running.finish();
+    let events = black_box(private.namespace(), "real time").unwrap();
+    let of = |kind: u8| events.iter().filter(|event| event.kind == kind).count();
+    let [missed, astray, paced] =
+        [NodeEvent::MISSED, NodeEvent::CHECKPOINT, NodeEvent::RATE_CHANGED].map(of);
+    let calls = kernel::calls();
+    let [allocator_calls, page_faults] =
+        [&costs.allocator_calls, &costs.page_faults].map(|count| count.load(Ordering::Relaxed));
+    result(
+        "scheduler_real_time/thread",
+        format!(
+            "in {TICKS} ticks {} misses ({missed} and {astray} noted), {paced} new rates, {heard} \
+             messages: {calls:?} calls of the kernel, {allocator_calls} of the allocator, \
+             {page_faults} page faults",
+            report.nodes[0].figures.misses
+        ),
+    );
+    assert!(
+        missed > 0 && astray > 0 && paced > 0 && heard > 0,
+        "{missed} {astray} {paced} {heard}"
+    );
+    assert_eq!(allocator_calls, 0);
+    // WHY not none: the kernel may have moved a page of ours.
+    assert!(page_faults < 4, "{page_faults}");
+    if let Some(calls) = calls {
+        let others = calls.iter().filter(|(number, _)| *number != libc::SYS_clock_nanosleep);
+        assert_eq!(others.count(), 0, "{calls:?}");
+        assert!(!calls.is_empty(), "no sleep was seen, so nothing would be");
+    }
+}
+
+#[inline(never)]
+#[cfg_attr(horus_sanitizer = "realtime", sanitize(realtime = "nonblocking"))]
+fn round(running: &mut Running) -> bool {
+    running.tick_once()
+}
+
+/// Also the way of RealtimeSanitizer into the turns of nodes.
+#[test]
+fn a_round_on_the_main_thread_asks_for_no_memory() {
+    let private = Private::new();
+    let (scheduler, costs) = scheduler(&private, false);
+    let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
+    let mut running = scheduler.start().unwrap();
+    let handle = running.handle();
+    for number in 0..=WARM_UP + TICKS {
+        if number % 10 == 0 {
+            publisher.send(CmdVel::default()).unwrap();
+        }
+        if number % 100 == 50 {
+            handle.pause("works").unwrap();
+            assert!(round(&mut running));
+            handle.resume("works").unwrap();
+        }
+        assert!(round(&mut running));
+    }
+    let report = running.finish();
+    assert_eq!(report.nodes[0].figures.ticks, WARM_UP + TICKS + 1);
+    assert!(report.nodes[0].figures.misses > TICKS / 2, "{report:?}");
+    assert_eq!(report.nodes[0].figures.failures, 0, "{report:?}");
+    let [calls, faults] =
+        [&costs.allocator_calls, &costs.page_faults].map(|count| count.load(Ordering::Relaxed));
+    let text = format!("{calls} calls of the allocator, {faults} page faults in {TICKS} rounds");
+    result("scheduler_real_time/main", text);
+    assert_eq!(calls, 0);
+}

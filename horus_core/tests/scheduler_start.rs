@@ -1,0 +1,157 @@
+//! A scheduler that cannot be started: an error, no node has ticked, and who was initialised is
+//! shut down.
+
+mod noise;
+mod private;
+
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use horus_core::prelude::*;
+use horus_core::scheduler::{Context, Hertz, Node, NodeResult, Reason, Scheduler, StartError};
+use noise::result;
+use private::Private;
+
+const ROLE: &str = "HORUS_TEST_ROLE";
+
+/// Notes its calls.
+struct Noting(&'static str, Arc<Mutex<Vec<String>>>);
+
+impl Noting {
+    fn note(&self, what: &str) {
+        self.1.lock().unwrap().push(format!("{} {what}", self.0));
+    }
+}
+
+impl Node for Noting {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.note("init");
+        Ok(())
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.note("tick");
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.note("shutdown");
+        Ok(())
+    }
+}
+
+/// Bytes of address space that this process uses.
+fn address_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// Lets this process have so many bytes of address space; nothing for as many as it likes.
+fn limit_address_bytes(bytes: Option<u64>) {
+    let limit = libc::rlimit {
+        rlim_cur: bytes.unwrap_or(libc::RLIM_INFINITY),
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the limit is valid.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
+}
+
+/// Sees to it that there is heap, whatever address space there is. WHY: where it ends a program in
+/// Rust ends, and that is not what this is about.
+fn hoard_heap() {
+    const HEAP_BYTES: usize = 16 << 20;
+    for (option, value) in [
+        (libc::M_ARENA_MAX, 1),
+        (libc::M_TRIM_THRESHOLD, i32::MAX),
+        (libc::M_MMAP_THRESHOLD, 2 * HEAP_BYTES as i32),
+    ] {
+        // SAFETY: the call takes no pointer.
+        assert_eq!(unsafe { libc::mallopt(option, value) }, 1);
+    }
+    drop(std::hint::black_box(vec![1_u8; HEAP_BYTES]));
+}
+
+/// Starts nodes of all kinds with so much address space left; the error, if it is one.
+fn start(private: &Private, room_bytes: u64) -> Option<StartError> {
+    let calls = Arc::<Mutex<Vec<String>>>::default();
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(private.namespace());
+    scheduler.on_event(|_| {});
+    let commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
+    let noting = |name| Noting(name, Arc::clone(&calls));
+    scheduler.node("main").order(0).build(noting("main")).unwrap();
+    scheduler.node("event").order(1).on(&commands).build(noting("event")).unwrap();
+    scheduler.node("timed").order(2).rate(1.khz()).build(noting("timed")).unwrap();
+    let chain = scheduler.node("chain").order(3).rate(1.khz()).chain("a");
+    chain.build(noting("chain")).unwrap();
+    scheduler.compute_threads(2);
+    scheduler.node("pool").order(4).compute().rate(1.khz()).build(noting("pool")).unwrap();
+    scheduler.node("pool 2").order(5).compute().rate(1.khz()).build(noting("pool 2")).unwrap();
+    #[cfg(feature = "async-io")]
+    scheduler.node("task").order(6).async_io().rate(1.khz()).build(noting("task")).unwrap();
+    let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
+    publisher.send(CmdVel::default()).unwrap();
+    limit_address_bytes(Some(address_bytes() + room_bytes));
+    let outcome = scheduler.start();
+    limit_address_bytes(None);
+    match outcome {
+        Ok(mut running) => {
+            running.run_for(Duration::from_millis(50));
+            assert_eq!(running.finish().reason, Reason::Over);
+            None
+        }
+        Err(error) => {
+            let calls = calls.lock().unwrap();
+            let ended: Vec<_> =
+                calls.iter().filter_map(|call| call.strip_suffix(" shutdown")).collect();
+            let mut begun: Vec<_> =
+                calls.iter().filter_map(|call| call.strip_suffix(" init")).collect();
+            begun.reverse();
+            assert_eq!(ended, begun, "{error}");
+            assert!(!calls.iter().any(|call| call.ends_with("tick")), "{error}: {calls:?}");
+            Some(error)
+        }
+    }
+}
+
+/// Not a property: the process that has little room, as somebody's child.
+#[test]
+fn child_role() {
+    if std::env::var_os(ROLE).is_none() {
+        return;
+    }
+    hoard_heap();
+    let private = Private::new();
+    let mut errors = Vec::<String>::new();
+    for quarters in 0..200 {
+        let Some(error) = start(&private, quarters << 18) else {
+            println!("@{} MiB suffice; without: {}", quarters / 4, errors.join("; "));
+            return;
+        };
+        let is_known = matches!(error, StartError::Thread { .. } | StartError::Monitor(_));
+        assert!(is_known, "{error:?}");
+        let text = match error {
+            StartError::Thread { name, cause } => format!("no thread for '{name}' ({cause})"),
+            error => error.to_string(),
+        };
+        if errors.last() != Some(&text) {
+            errors.push(text);
+        }
+    }
+    panic!("it never had enough: {errors:?}");
+}
+
+#[test]
+fn who_finds_no_room_for_a_thread_says_so_and_shuts_down_who_was_initialised() {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
+    let child = child.env(ROLE, "small").stdin(Stdio::null()).output().unwrap();
+    let [said, errors] =
+        [child.stdout, child.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(child.status.success(), "{:?}: {said}\n{errors}", child.status);
+    let said = said.lines().find_map(|line| Some(line.split_once('@')?.1)).unwrap();
+    assert!(said.contains("no thread for 'supervisor'"), "{said}");
+    assert!(said.contains("no thread for 'timed'"), "{said}");
+    result("scheduler_start/no_room", said);
+}
