@@ -67,38 +67,74 @@ unsafe fn number(given: *mut HorusContext, read: impl FnOnce(&mut Context<'_>) -
     found
 }
 
-macro_rules! numbers {
-    ($($(#[$doc:meta])* $name:ident = |$context:ident| $value:expr;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// # Safety
-        ///
-        /// As the header says.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(context: *mut HorusContext) -> u64 {
-            // SAFETY: the caller's contract.
-            unsafe { number(context, |$context| $value) }
-        }
-    )*};
-}
-
 fn nanos(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-numbers! {
-    /// `horus_context_tick`.
-    horus_context_tick = |context| context.tick();
-    /// `horus_context_scheduled_ns`.
-    horus_context_scheduled_ns = |context| context.scheduled_ns();
-    /// `horus_context_started_ns`.
-    horus_context_started_ns = |context| context.started_ns();
-    /// `horus_context_period_ns`.
-    horus_context_period_ns = |context| nanos(context.period());
-    /// `horus_context_budget_left_ns`.
-    horus_context_budget_left_ns = |context| nanos(context.budget_left());
-    /// `horus_context_random`.
-    horus_context_random = |context| context.random();
+/// `horus_context_tick`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_tick(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| context.tick()) }
+}
+
+/// `horus_context_scheduled_ns`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_scheduled_ns(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| context.scheduled_ns()) }
+}
+
+/// `horus_context_started_ns`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_started_ns(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| context.started_ns()) }
+}
+
+/// `horus_context_period_ns`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_period_ns(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| nanos(context.period())) }
+}
+
+/// `horus_context_budget_left_ns`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_budget_left_ns(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| nanos(context.budget_left())) }
+}
+
+/// `horus_context_random`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_random(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| context.random()) }
 }
 
 /// `horus_context_random_double`.

@@ -84,9 +84,9 @@ statuses! {
     /// The file is none of ours, or damaged, or of another version.
     HORUS_E_DAMAGED = -19;
     /// The node cannot run so, or there is none of that name.
-    HORUS_E_NODE = -30;
+    HORUS_E_NODE = -20;
     /// The scheduler has started already, has not yet, or is over.
-    HORUS_E_STATE = -31;
+    HORUS_E_STATE = -21;
 }
 
 /// An error and what to say about it.

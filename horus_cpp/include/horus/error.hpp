@@ -5,7 +5,7 @@
 #include <string>
 #include <system_error>
 
-#include <horus/horus.h>
+#include "horus.h"
 
 /// 1 if errors may be thrown; 0, also by -fno-exceptions, leaves only what takes an error_code.
 #ifndef HORUS_EXCEPTIONS
@@ -39,6 +39,8 @@ enum class Errc : int {
     no_space = HORUS_E_NO_SPACE,
     system = HORUS_E_SYSTEM,
     damaged = HORUS_E_DAMAGED,
+    node = HORUS_E_NODE,
+    state = HORUS_E_STATE,
 };
 
 namespace detail {

@@ -6,13 +6,14 @@
 #ifndef HORUS_HORUS_HPP
 #define HORUS_HORUS_HPP
 
-#include <horus/error.hpp>
-#include <horus/options.hpp>
-#include <horus/publisher.hpp>
-#include <horus/schema.hpp>
-#include <horus/subscriber.hpp>
-#include <horus/topic.hpp>
-#include <horus/wait_set.hpp>
+#include "error.hpp"
+#include "options.hpp"
+#include "publisher.hpp"
+#include "scheduler.hpp"
+#include "schema.hpp"
+#include "subscriber.hpp"
+#include "topic.hpp"
+#include "wait_set.hpp"
 
 namespace horus {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include <horus/error.hpp>
-#include <horus/schema.hpp>
+#include "error.hpp"
+#include "schema.hpp"
 
 #if __cplusplus >= 202002L
 #include <span>

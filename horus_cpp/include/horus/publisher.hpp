@@ -2,7 +2,7 @@
 #ifndef HORUS_PUBLISHER_HPP
 #define HORUS_PUBLISHER_HPP
 
-#include <horus/options.hpp>
+#include "options.hpp"
 
 namespace horus {
 

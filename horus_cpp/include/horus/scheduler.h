@@ -34,8 +34,10 @@ typedef struct horus_context horus_context_t;
 /* Number of this tick of this node, from 0 on. */
 uint64_t horus_context_tick(horus_context_t *context);
 
-/* When the tick was due, and when it began, by CLOCK_MONOTONIC. */
+/* When the tick was due, by CLOCK_MONOTONIC. */
 uint64_t horus_context_scheduled_ns(horus_context_t *context);
+
+/* When it began. */
 uint64_t horus_context_started_ns(horus_context_t *context);
 
 /* From one tick to the next; 0 without a rate. */
@@ -44,8 +46,10 @@ uint64_t horus_context_period_ns(horus_context_t *context);
 /* What is left of the budget; 0 when it is spent, UINT64_MAX without one. Reads the clock. */
 uint64_t horus_context_budget_left_ns(horus_context_t *context);
 
-/* 64 random bits of this node's own, and a number from 0 to 1 (1 not included). Not for secrets. */
+/* 64 random bits of this node's own. Not for secrets. */
 uint64_t horus_context_random(horus_context_t *context);
+
+/* The same as a number from 0 to 1, 1 not included. */
 double horus_context_random_double(horus_context_t *context);
 
 /* Passes a checkpoint, see `checkpoints` of horus_node_options_t. */
@@ -293,19 +297,24 @@ horus_status_t horus_scheduler_finish(horus_scheduler_t scheduler);
 horus_status_t horus_scheduler_report(horus_scheduler_t scheduler, horus_report_t *out);
 
 /* 1 if it was started and nothing has stopped it, else 0; or HORUS_E_HANDLE. A nanosecond or two. */
-int32_t horus_scheduler_is_running(horus_scheduler_t scheduler);
+horus_status_t horus_scheduler_is_running(horus_scheduler_t scheduler);
 
 /* Has everything stop after the present ticks. Never blocks. */
 horus_status_t horus_scheduler_stop(horus_scheduler_t scheduler);
 
 /*
- * Orders are noted and carried out before the node's next turn: nobody waits for it. A paused node
- * ticks no more until it is resumed, a stopped one is shut down for good. At another rate, budget
- * and deadline change with it. Errors: HORUS_E_NODE.
+ * The node ticks no more until it is resumed; it stays as it is. Orders are noted and carried out
+ * before the node's next turn: nobody waits for it. Errors, here and below: HORUS_E_NODE.
  */
 horus_status_t horus_scheduler_pause(horus_scheduler_t scheduler, const char *node);
+
+/* A paused node ticks again. */
 horus_status_t horus_scheduler_resume(horus_scheduler_t scheduler, const char *node);
+
+/* The node is shut down, for the rest of the run. */
 horus_status_t horus_scheduler_stop_node(horus_scheduler_t scheduler, const char *node);
+
+/* The node, which has a rate, ticks at another one; budget and deadline change with it. */
 horus_status_t horus_scheduler_set_rate(horus_scheduler_t scheduler, const char *node,
                                         double rate_hz);
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include <horus/fields.hpp>
+#include "fields.hpp"
 
 /// Makes a message of a struct: `HORUS_MESSAGE(Pose, x, y, theta);` behind the struct, in its
 /// namespace, with all of its fields in their order. At most 64.

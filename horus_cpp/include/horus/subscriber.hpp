@@ -2,7 +2,7 @@
 #ifndef HORUS_SUBSCRIBER_HPP
 #define HORUS_SUBSCRIBER_HPP
 
-#include <horus/options.hpp>
+#include "options.hpp"
 
 namespace horus {
 

@@ -2,8 +2,8 @@
 #ifndef HORUS_TOPIC_HPP
 #define HORUS_TOPIC_HPP
 
-#include <horus/publisher.hpp>
-#include <horus/subscriber.hpp>
+#include "publisher.hpp"
+#include "subscriber.hpp"
 
 namespace horus {
 

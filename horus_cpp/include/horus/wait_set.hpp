@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include <horus/subscriber.hpp>
+#include "subscriber.hpp"
 
 namespace horus {
 
