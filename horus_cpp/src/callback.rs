@@ -27,6 +27,8 @@ const CANCEL_DISABLE: c_int = 1;
 /// The calling thread is in a callback of a scheduler.
 pub(crate) struct Inside {
     before: u64,
+    // WHY kept: finding it costs a call in a shared library. It stays on this thread with this.
+    here: *const Here,
 }
 
 impl Inside {
@@ -36,7 +38,7 @@ impl Inside {
             if !here.is_uncancellable.get() {
                 Self::forbid_cancels(here);
             }
-            Self { before: here.scheduler.replace(scheduler) }
+            Self { before: here.scheduler.replace(scheduler), here }
         })
     }
 
@@ -52,7 +54,8 @@ impl Inside {
 impl Drop for Inside {
     #[inline(always)]
     fn drop(&mut self) {
-        HERE.with(|here| here.scheduler.set(self.before));
+        // SAFETY: of this thread, which is in a call, and without a destructor.
+        unsafe { &*self.here }.scheduler.set(self.before);
     }
 }
 
@@ -66,6 +69,8 @@ pub(crate) fn is_inside(scheduler: u64) -> bool {
 /// through the frames of the scheduler, and nobody could stop it.
 pub(crate) struct Uncancelled {
     before: Option<c_int>,
+    // As of `Inside`.
+    here: *const Here,
 }
 
 impl Uncancelled {
@@ -73,12 +78,12 @@ impl Uncancelled {
     pub(crate) fn begin() -> Self {
         HERE.with(|here| {
             if here.is_uncancellable.replace(true) {
-                return Self { before: None };
+                return Self { before: None, here };
             }
             let mut before = 0;
             // SAFETY: it changes a flag of this thread, and says what it was.
             unsafe { pthread_setcancelstate(CANCEL_DISABLE, &raw mut before) };
-            Self { before: Some(before) }
+            Self { before: Some(before), here }
         })
     }
 }
@@ -87,7 +92,8 @@ impl Drop for Uncancelled {
     #[inline]
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            HERE.with(|here| here.is_uncancellable.set(false));
+            // SAFETY: as in `Inside`.
+            unsafe { &*self.here }.is_uncancellable.set(false);
             // SAFETY: as above; this state was there before.
             unsafe { pthread_setcancelstate(before, null_mut()) };
         }

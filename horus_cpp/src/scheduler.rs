@@ -2,7 +2,7 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use horus_core::handle::{Shared, Slab};
@@ -68,6 +68,7 @@ struct Site {
     /// True while a thread uses `own`.
     is_driven: AtomicBool,
     own: UnsafeCell<Own>,
+    has_nodes: AtomicBool,
     /// The process that opened it.
     process_id: u32,
 }
@@ -76,6 +77,17 @@ struct Site {
 unsafe impl Sync for Site {}
 
 static SCHEDULERS: Slab<Site> = Slab::new(6);
+
+/// Schedulers of which it is known without a look at their handle that they run.
+const SIGNS: usize = 4096;
+/// The handle of the scheduler of that index, while it runs and is not to stop.
+static RUNNING: [AtomicU64; SIGNS] = [const { AtomicU64::new(0) }; SIGNS];
+
+/// The word that says whether the scheduler runs.
+#[inline(always)]
+fn sign(id: u64) -> Option<&'static AtomicU64> {
+    RUNNING.get(id as u32 as usize)
+}
 
 /// The turn of a thread to use what only one may use.
 struct Turn<'a>(&'a Site);
@@ -103,6 +115,7 @@ impl Site {
             phase: AtomicU32::new(BUILT),
             is_driven: AtomicBool::new(false),
             own: UnsafeCell::new(Own::Built(Box::new(scheduler))),
+            has_nodes: AtomicBool::new(false),
             process_id: std::process::id(),
         }
     }
@@ -122,13 +135,16 @@ impl Site {
     }
 
     /// Has it run, if it has not begun.
-    fn running<'a>(&self, own: &'a mut Own) -> Result<&'a mut Running, Failure> {
+    fn running<'a>(&self, id: u64, own: &'a mut Own) -> Result<&'a mut Running, Failure> {
         if let Own::Built(_) = own {
             let Own::Built(scheduler) = std::mem::replace(own, Own::Failed) else {
                 return Err(not_any_more(own));
             };
             *own = Own::Runs(Box::new(scheduler.start()?));
             self.is_now(RUNS);
+            if let Some(sign) = sign(id) {
+                self.handle.show_in(sign, id);
+            }
         }
         match own {
             Own::Runs(running) => Ok(running),
@@ -138,7 +154,6 @@ impl Site {
 
     /// Ends it.
     fn finish(&self, own: &mut Own) -> Call {
-        self.running(own)?;
         self.is_now(OVER);
         if let Own::Runs(running) = std::mem::replace(own, Own::Failed) {
             *own = Own::Over(Box::new(running.finish()));
@@ -291,7 +306,7 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
     options: *const HorusNodeOptions,
     node: *const HorusNode,
 ) -> i32 {
-    drive(scheduler, |_, own| {
+    drive(scheduler, |site, own| {
         let Own::Built(built) = own else { return Err(not_any_more(own)) };
         // SAFETY: the caller's contract.
         let name = unsafe { ffi::text(name, "name", NAME_BYTES_MAX) }?;
@@ -309,6 +324,8 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
         }
         builder.build(node)?;
         receipt.accept();
+        // Relaxed: for the thread that has its turn.
+        site.has_nodes.store(true, Ordering::Relaxed);
         Ok(HORUS_OK)
     })
 }
@@ -318,7 +335,7 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
 pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
     drive(scheduler, |site, own| {
         let Own::Built(_) = own else { return Err(not_any_more(own)) };
-        site.running(own)?;
+        site.running(scheduler.id, own)?;
         Ok(site.stopped())
     })
 }
@@ -333,7 +350,8 @@ pub extern "C" fn horus_scheduler_tick_once(scheduler: HorusScheduler) -> i32 {
             drop(turn);
             return start_and_tick(scheduler);
         };
-        let _uncancelled = Uncancelled::begin();
+        // WHY: without a callback there is nothing to be cancelled in.
+        let _uncancelled = site.has_nodes.load(Ordering::Relaxed).then(Uncancelled::begin);
         Ok(if running.tick_once() { HORUS_OK } else { HORUS_STOPPED })
     })
 }
@@ -341,7 +359,7 @@ pub extern "C" fn horus_scheduler_tick_once(scheduler: HorusScheduler) -> i32 {
 #[cold]
 fn start_and_tick(scheduler: HorusScheduler) -> Call {
     let status = drive(scheduler, |site, own| {
-        let is_new = site.running(own)?.tick_once();
+        let is_new = site.running(scheduler.id, own)?.tick_once();
         Ok(if is_new { HORUS_OK } else { HORUS_STOPPED })
     });
     Ok(status)
@@ -352,7 +370,7 @@ fn start_and_tick(scheduler: HorusScheduler) -> Call {
 pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i64) -> i32 {
     drive(scheduler, |site, own| {
         let time = u64::try_from(time_ns).map_or(Duration::MAX, Duration::from_nanos);
-        site.running(own)?.run_for(time);
+        site.running(scheduler.id, own)?.run_for(time);
         Ok(site.stopped())
     })
 }
@@ -361,7 +379,7 @@ pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i6
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_run(scheduler: HorusScheduler) -> i32 {
     drive(scheduler, |site, own| {
-        site.running(own)?.run_for(Duration::MAX);
+        site.running(scheduler.id, own)?.run_for(Duration::MAX);
         site.finish(own)
     })
 }
@@ -396,6 +414,16 @@ pub unsafe extern "C" fn horus_scheduler_report(
 /// `horus_scheduler_is_running`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_is_running(scheduler: HorusScheduler) -> i32 {
+    // Relaxed: a figure. WHY not 0: that is what the word holds of who does not run.
+    let is_running = |sign: &AtomicU64| sign.load(Ordering::Relaxed) == scheduler.id;
+    if scheduler.id != 0 && sign(scheduler.id).is_some_and(is_running) {
+        return 1;
+    }
+    is_running_by_handle(scheduler)
+}
+
+#[cold]
+fn is_running_by_handle(scheduler: HorusScheduler) -> i32 {
     guard(|| {
         let site = share(scheduler)?;
         // Relaxed: a figure.

@@ -1,7 +1,7 @@
 // What C++ pays for the scheduler: calls, ticks, throughput. 10 000 samples a row, after a warm-up.
 //
 //   cargo build --release --no-default-features -p horus_cpp
-//   g++ -std=c++17 -O2 -o cpp_benchmark horus_cpp/tests/cpp_benchmark.cpp \
+//   g++ -std=c++17 -O2 -o cpp_benchmark horus_cpp/tests/cpp_benchmark.cpp
 //       -L target/release -lhorus_cpp -lpthread -ldl -lm
 //   LD_LIBRARY_PATH=target/release ./cpp_benchmark
 //

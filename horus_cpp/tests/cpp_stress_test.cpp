@@ -1,8 +1,8 @@
 // The scheduler from C++ under a sanitizer: lives, ticks, threads, and calls that are wrong.
 //
 //   cargo build --release --no-default-features -p horus_cpp
-//   g++ -std=c++17 -O2 -fsanitize=address -fno-omit-frame-pointer \
-//       -o cpp_stress_asan horus_cpp/tests/cpp_stress_test.cpp \
+//   g++ -std=c++17 -O2 -fsanitize=address -fno-omit-frame-pointer
+//       -o cpp_stress_asan horus_cpp/tests/cpp_stress_test.cpp
 //       -L target/release -lhorus_cpp -lpthread -ldl -lm
 //   LD_LIBRARY_PATH=target/release ./cpp_stress_asan
 //

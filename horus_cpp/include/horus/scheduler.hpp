@@ -152,9 +152,10 @@ std::int32_t trampoline(horus_context_t *context, Call &&call) noexcept {
         return 0;
     }
 #if __has_include(<cxxabi.h>) && defined(__GLIBCXX__)
-    // WHY thrown again: who swallows a pthread_exit is aborted by the C library.
+    // WHY: who swallows a pthread_exit is aborted by the C library, and says nothing of why.
     catch (abi::__forced_unwind &) {
-        throw;
+        std::fputs("horus: a callback must not call pthread_exit\n", stderr);
+        std::terminate();
     }
 #endif
     catch (const std::exception &error) {
