@@ -207,7 +207,9 @@ unsafe fn list<'a, T>(name: &str, items: *const T, count: usize) -> Result<&'a [
         return Err(Failure::new(HORUS_E_NULL, format!("{name} is null, its count {count}")));
     }
     if count > LIST_MAX || !items.is_aligned() {
-        return Err(wrong(format!("{name} has {count} items, at most {LIST_MAX}, or no alignment")));
+        return Err(wrong(format!(
+            "{name} has {count} items, at most {LIST_MAX}, or no alignment"
+        )));
     }
     // SAFETY: the caller's contract.
     Ok(unsafe { std::slice::from_raw_parts(items, count) })

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <unistd.h>
@@ -26,7 +27,8 @@ namespace {
 using Clock = std::chrono::high_resolution_clock;
 using namespace horus::literals;
 
-constexpr int samples = 10000;
+/// Samples of a row; fewer with --quick, to see whether it works.
+int samples = 10000;
 constexpr int warm_up = 1000;
 constexpr int batch = 1000;
 
@@ -84,7 +86,7 @@ std::vector<double> single(Call call) {
         call();
     }
     std::vector<double> all;
-    all.reserve(samples);
+    all.reserve(static_cast<std::size_t>(samples));
     for (int i = 0; i < samples; i++) {
         const auto begin = Clock::now();
         call();
@@ -98,7 +100,7 @@ std::vector<double> single(Call call) {
 template <class Call>
 std::vector<double> batched(Call call) {
     std::vector<double> all;
-    all.reserve(samples);
+    all.reserve(static_cast<std::size_t>(samples));
     for (int i = -warm_up / 10; i < samples; i++) {
         const auto begin = Clock::now();
         for (int j = 0; j < batch; j++) {
@@ -153,7 +155,10 @@ class Directory {
 
 }  // namespace
 
-int main() {
+int main(int count, char **arguments) {
+    if (count > 1 && std::strcmp(arguments[1], "--quick") == 0) {
+        samples = 100;
+    }
     const Directory directory;
     std::printf("horus %s, ABI %u; %d samples a row, %d to warm up\n", horus_version_string(),
                 horus_abi_version(), samples, warm_up);
@@ -178,7 +183,7 @@ int main() {
     for (int i = 0; i < 3; i++) {
         auto filled = with_nodes(counts[i], ticks);
         filled.start();
-        const std::string name = std::to_string(counts[i]) + " node(s) + callback";
+        const std::string name = std::to_string(counts[i]) + (i == 0 ? " node" : " nodes") + " + callback";
         medians[i] = row(name.c_str(), single([&] { keep(filled.tick_once()); }));
         if (i == 0) {
             row("1 node, means of 1000", batched([&] { keep(filled.tick_once()); }));
@@ -192,7 +197,7 @@ int main() {
                     text(medians[i] / counts[i]).c_str());
     }
 
-    constexpr int rounds = 2000000;
+    const int rounds = 200 * samples;
     auto one = with_nodes(1, ticks);
     one.start();
     const std::uint64_t before = ticks;
@@ -202,7 +207,7 @@ int main() {
     }
     const double tick_ns = ns_between(begin, Clock::now()) / rounds;
     one.finish();
-    if (ticks - before != rounds) {
+    if (ticks - before != static_cast<std::uint64_t>(rounds)) {
         std::printf("error: %llu ticks of %d\n", static_cast<unsigned long long>(ticks - before),
                     rounds);
         return 1;

@@ -49,7 +49,8 @@ const OUT_TYPES: [(&str, &str); 2] =
     [("*mut HorusTopicInfo", "horus_topic_info_t *"), ("*mut HorusStats", "horus_stats_t *")];
 
 fn header() -> String {
-    let files = ["horus.h", "scheduler.h"].map(|file| compiler::root().join("include/horus").join(file));
+    let files =
+        ["horus.h", "scheduler.h"].map(|file| compiler::root().join("include/horus").join(file));
     files.map(|file| fs::read_to_string(file).unwrap()).concat()
 }
 

@@ -79,11 +79,7 @@ impl<'a> NodeBuilder<'a> {
     /// # Errors
     ///
     /// [`WaitSetFull`] if there are more than a [`WaitSet`] can hold.
-    pub fn wake_by(
-        &mut self,
-        topic: &str,
-        subscriber: &impl Watchable,
-    ) -> Result<(), WaitSetFull> {
+    pub fn wake_by(&mut self, topic: &str, subscriber: &impl Watchable) -> Result<(), WaitSetFull> {
         self.wake.add(subscriber)?;
         self.wish.topics.push(topic.to_owned());
         self.wish.reads.push(topic.to_owned());
