@@ -16,6 +16,11 @@ fn golden(name: &str) -> PathBuf {
     root().join("tests/golden").join(name)
 }
 
+/// Where C++ programs find the header.
+fn include() -> PathBuf {
+    root().parent().unwrap().join("horus_cpp/include")
+}
+
 /// Holds the file to `text`, or rewrites it if the environment asks for it.
 fn check_file(path: &Path, text: &str) {
     if std::env::var_os("HORUS_WRITE_GOLDEN").is_some_and(|value| value == "1") {
@@ -49,19 +54,19 @@ fn no_message_changes_by_accident() {
 #[test]
 fn the_header_compiles_and_its_assertions_hold() {
     let header = export::cpp(STANDARD);
-    check_file(&golden("messages.hpp"), &header);
-    let source = "#include \"messages.hpp\"\nint main() { return 0; }\n";
+    check_file(&include().join("horus/msg.hpp"), &header);
+    let source = "#include <horus/msg.hpp>\nint main() { return 0; }\n";
     compile(source).expect("the header does not compile");
 }
 
 #[test]
 fn the_header_s_assertions_can_fail() {
-    let moved = "#include \"messages.hpp\"\nstatic_assert(offsetof(horus::Imu, orientation) == 9);";
+    let moved = "#include <horus/msg.hpp>\nstatic_assert(offsetof(horus::Imu, orientation) == 9);";
     let errors = compile(moved).expect_err("a wrong offset compiles");
     assert!(errors.contains("static assertion failed"), "{errors}");
 }
 
-/// Checks a C++ source beside the golden files.
+/// Checks a C++ source.
 fn compile(source: &str) -> Result<(), String> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("main.cpp");
@@ -69,7 +74,7 @@ fn compile(source: &str) -> Result<(), String> {
     let mut compiler = Command::new("c++");
     compiler.args("-std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I".split(' '));
     let output = compiler
-        .arg(root().join("tests/golden"))
+        .arg(include())
         .arg(&file)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())

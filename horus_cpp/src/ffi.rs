@@ -40,7 +40,7 @@ fn report_panic(panic: Box<dyn Any + Send>) -> i32 {
 }
 
 #[cold]
-fn null(name: &str) -> Failure {
+pub(crate) fn null(name: &str) -> Failure {
     Failure::new(HORUS_E_NULL, format!("{name} is null"))
 }
 

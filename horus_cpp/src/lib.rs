@@ -1,24 +1,34 @@
 //! The C ABI of horus: what `include/horus/horus.h` declares, and documents for those who call it.
 //!
 //! Every function guards against panics, looks its handles up, checks its pointers, calls
-//! `horus_core`, and returns a number. One file for each noun; what nodes and the scheduler need
-//! goes into files of their own beside them.
+//! `horus_core`, and returns a number. One file for each noun.
 
+mod callback;
+mod context;
+mod event;
 mod ffi;
 mod info;
 mod namespace;
+mod node;
 mod publisher;
 mod qos;
+mod report;
+mod scheduler;
 mod status;
 mod subscriber;
 mod topic;
 mod version;
 mod wait_set;
 
+pub use context::*;
+pub use event::HorusEvent;
 pub use info::{HorusStats, HorusTopicInfo};
 pub use namespace::*;
+pub use node::*;
 pub use publisher::*;
 pub use qos::*;
+pub use report::*;
+pub use scheduler::*;
 pub use status::*;
 pub use subscriber::*;
 pub use topic::*;

@@ -6,6 +6,7 @@ use std::ffi::c_char;
 use horus_core::handle::HandleError;
 use horus_core::message::SchemaTextError;
 use horus_core::namespace::{NamespaceError, NamespaceRemoveError};
+use horus_core::scheduler::{OrderError, PlanError, StartError};
 use horus_core::{
     BorrowError, Error, LoanError, OpenError, RecvError, RecvTimeoutError, SendError, TopicError,
     WaitError, WaitSetFull,
@@ -41,6 +42,8 @@ statuses! {
     HORUS_TIMEOUT = 3;
     /// The message was longer than the buffer, and was cut.
     HORUS_TRUNCATED = 4;
+    /// Everything is to stop, or has stopped.
+    HORUS_STOPPED = 5;
 
     /// A defect of this library.
     HORUS_E_PANIC = -1;
@@ -80,6 +83,10 @@ statuses! {
     HORUS_E_SYSTEM = -18;
     /// The file is none of ours, or damaged, or of another version.
     HORUS_E_DAMAGED = -19;
+    /// The node cannot run so, or there is none of that name.
+    HORUS_E_NODE = -20;
+    /// The scheduler has started already, has not yet, or is over.
+    HORUS_E_STATE = -21;
 }
 
 /// An error and what to say about it.
@@ -155,6 +162,12 @@ failures! {
         _ => HORUS_E_SYSTEM,
     };
     OpenError: |error| open_status(&error);
+    PlanError: |_error| HORUS_E_NODE;
+    OrderError: |_error| HORUS_E_NODE;
+    StartError: |error| match &error {
+        StartError::Monitor(error) => error.as_open_error().map_or(HORUS_E_SYSTEM, open_status),
+        _ => HORUS_E_SYSTEM,
+    };
     NamespaceRemoveError: |error| match error {
         NamespaceRemoveError::Attended { .. } => HORUS_E_BUSY,
         _ => HORUS_E_SYSTEM,

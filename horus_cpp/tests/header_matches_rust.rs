@@ -10,7 +10,7 @@ use std::mem::{align_of, offset_of, size_of};
 use horus_cpp::*;
 
 /// What each type of a signature is called in C, by its name in Rust.
-const TYPES: [(&str, &str); 22] = [
+const TYPES: [(&str, &str); 32] = [
     ("i32", "horus_status_t"),
     ("i64", "int64_t"),
     ("u32", "uint32_t"),
@@ -33,13 +33,25 @@ const TYPES: [(&str, &str); 22] = [
     ("*mut HorusSample", "horus_sample_t *"),
     ("*mut HorusReady", "horus_ready_t *"),
     ("*const HorusTopicOptions", "const horus_topic_options_t *"),
+    ("f64", "double"),
+    ("HorusScheduler", "horus_scheduler_t"),
+    ("*mut HorusScheduler", "horus_scheduler_t *"),
+    ("*mut HorusContext", "horus_context_t *"),
+    ("*const HorusSchedulerOptions", "const horus_scheduler_options_t *"),
+    ("*const HorusNodeOptions", "const horus_node_options_t *"),
+    ("*const HorusNode", "const horus_node_t *"),
+    ("*const HorusEvent", "const horus_event_t *"),
+    ("*mut HorusReport", "horus_report_t *"),
+    ("*mut HorusFigures", "horus_figures_t *"),
 ];
 /// As [`TYPES`], of what grows.
 const OUT_TYPES: [(&str, &str); 2] =
     [("*mut HorusTopicInfo", "horus_topic_info_t *"), ("*mut HorusStats", "horus_stats_t *")];
 
 fn header() -> String {
-    fs::read_to_string(compiler::root().join("include/horus/horus.h")).unwrap()
+    let files =
+        ["horus.h", "scheduler.h"].map(|file| compiler::root().join("include/horus").join(file));
+    files.map(|file| fs::read_to_string(file).unwrap()).concat()
 }
 
 fn sources() -> String {
@@ -102,7 +114,13 @@ fn declared() -> BTreeMap<String, String> {
     let mut functions = BTreeMap::new();
     for statement in header.split(';').filter(|statement| statement.trim_end().ends_with(')')) {
         // What comes before the declaration: preprocessor lines and the braces of C++.
-        let first = ["horus_status_t horus_", "uint32_t horus_", "const char *horus_"];
+        let first = [
+            "horus_status_t horus_",
+            "uint32_t horus_",
+            "uint64_t horus_",
+            "double horus_",
+            "const char *horus_",
+        ];
         let start = first.iter().filter_map(|first| statement.rfind(first)).min();
         let Some(start) = start else { continue };
         let declaration = statement[start..].trim();
@@ -168,7 +186,12 @@ fn constants_and_layouts_are_the_same() {
         HORUS_WAKE_MEMBARRIER HORUS_WAKE_FENCE HORUS_HISTORY_NONE HORUS_QOS_DEFAULT
         HORUS_QOS_SENSOR_DATA HORUS_QOS_RELIABLE HORUS_QOS_COMMAND HORUS_QOS_LATCHED
         HORUS_TYPE_ADOPT HORUS_TYPE_BYTES HORUS_TYPE_SCHEMA HORUS_READY_MESSAGE
-        HORUS_READY_DEADLINE_MISSED HORUS_READY_TIMER HORUS_READY_CLOSED
+        HORUS_READY_DEADLINE_MISSED HORUS_READY_TIMER HORUS_READY_CLOSED HORUS_MISS_WARN
+        HORUS_MISS_SKIP HORUS_MISS_SAFE_MODE HORUS_MISS_GRADUATED HORUS_MISS_STOP
+        HORUS_FAILURE_FATAL HORUS_FAILURE_RESTART HORUS_FAILURE_SKIP HORUS_FAILURE_IGNORE
+        HORUS_REASON_ASKED HORUS_REASON_OVER HORUS_REASON_SIGNAL HORUS_REASON_NODE
+        HORUS_HEALTH_ACTIVE HORUS_HEALTH_PAUSED HORUS_HEALTH_RESTING HORUS_HEALTH_SAFE
+        HORUS_HEALTH_STOPPED
     }
     macro_rules! layouts {
         ($($rust:ident = $c:ident { $($field:ident)* })*) => {$(
@@ -199,6 +222,31 @@ fn constants_and_layouts_are_the_same() {
         HorusQos = horus_qos_t {
             struct_bytes preset reliability history capacity persist_after_exit wake_edge pinnable
             publishers_max subscribers_max reliable_subscribers_max detach_after_ns
+        }
+        HorusScheduler = horus_scheduler_t { id }
+        HorusNode = horus_node_t {
+            struct_bytes reserved user tick init shutdown enter_safe_state is_safe_state on_error
+            on_stuck destroy
+        }
+        HorusNodeOptions = horus_node_options_t {
+            struct_bytes order rate_hz at_most_hz budget_ns deadline_ns watchdog_ns not_before_ns
+            checkpoints on_miss on_failure failures_max priority pause_ns is_pinned core is_compute
+            reserved chain wake wake_count reads reads_count writes writes_count
+        }
+        HorusEvent = horus_event_t {
+            struct_bytes process_id kind level timestamp_ns monotonic_ns tick value_ns node text
+            line
+        }
+        HorusSchedulerOptions = horus_scheduler_options_t {
+            struct_bytes compute_threads name name_space main_rate_hz stop_on_signals
+            use_kernel_clock on_event on_event_user
+        }
+        HorusReport = horus_report_t {
+            struct_bytes reason signal exit_code scheduler node error
+        }
+        HorusFigures = horus_figures_t {
+            struct_bytes health ticks last_ns max_ns misses passed_over failures panics durations
+            lateness
         }
     }
     assert_eq!(compiler::refusal(&source, &["-std=c11"]), None);

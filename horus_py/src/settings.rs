@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use horus_core::scheduler::{FailurePolicy, Miss, NodeBuilder, Rate};
+use horus_core::topic::BytesSubscriber;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -82,18 +83,20 @@ fn each<'a, 'py>(
 }
 
 /// Has a subscriber or topic wake the node.
-fn wake<'a>(builder: NodeBuilder<'a>, end: &Bound<'_, PyAny>) -> PyResult<NodeBuilder<'a>> {
+fn wake<'a>(mut builder: NodeBuilder<'a>, end: &Bound<'_, PyAny>) -> PyResult<NodeBuilder<'a>> {
     let py = end.py();
-    let builder = if let Ok(subscriber) = end.cast::<PySubscriber>() {
-        subscriber.get().inbox.ask(py, |end| builder.on_bytes(end))?
+    let wake = |end: &BytesSubscriber| builder.wake_by(end.name(), end);
+    let woken = if let Ok(subscriber) = end.cast::<PySubscriber>() {
+        subscriber.get().inbox.ask(py, wake)?
     } else if let Ok(topic) = end.cast::<PyTopic>() {
-        topic.get().inbox.ask(py, |end| builder.on_bytes(end))?
+        topic.get().inbox.ask(py, wake)?
     } else {
         let found = end.get_type();
         let text = format!("{found} where a Subscriber or Topic is wanted");
         return Err(PyTypeError::new_err(text));
     };
-    builder.map_err(refused)
+    woken.map_err(refused)?;
+    Ok(builder)
 }
 
 fn miss(name: &str) -> PyResult<Miss> {

@@ -12,6 +12,7 @@
 //! those words: a call never meets a value that is gone, and pays for that with a store.
 
 pub mod hazard;
+mod shared;
 pub mod spare;
 mod table;
 
@@ -23,6 +24,7 @@ use std::sync::atomic::AtomicU64;
 use crate::sync::Word;
 use table::Table;
 
+pub use shared::Shared;
 pub use table::HANDLES_MAX;
 
 const KIND_SHIFT: u32 = 56;

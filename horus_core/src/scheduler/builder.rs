@@ -17,7 +17,7 @@ use super::policy::{FailurePolicy, Miss};
 use super::rate::Rate;
 use super::supervisor::SafeState;
 use crate::error::{TopicError, WaitSetFull};
-use crate::topic::{BytesSubscriber, Payload, Publisher, Subscriber, Topic, TopicBuilder, WaitSet};
+use crate::topic::{Payload, Publisher, Subscriber, Topic, TopicBuilder, WaitSet, Watchable};
 
 /// What a node is to be: ends with [`Self::build`], which takes the node.
 #[must_use = "a node is added by `build()`"]
@@ -73,15 +73,17 @@ impl<'a> NodeBuilder<'a> {
         self.reads(subscriber)
     }
 
-    /// As [`Self::on`], for a subscriber that learnt the type of its messages at run time.
+    /// [`Self::on`] for any subscriber, here of the topic that is called `topic`: for programs
+    /// that learn types and topics when they run.
     ///
     /// # Errors
     ///
     /// [`WaitSetFull`] if there are more than a [`WaitSet`] can hold.
-    pub fn on_bytes(mut self, subscriber: &BytesSubscriber) -> Result<Self, WaitSetFull> {
+    pub fn wake_by(&mut self, topic: &str, subscriber: &impl Watchable) -> Result<(), WaitSetFull> {
         self.wake.add(subscriber)?;
-        self.wish.topics.push(subscriber.name().to_owned());
-        Ok(self.reads_topic(subscriber.name()))
+        self.wish.topics.push(topic.to_owned());
+        self.wish.reads.push(topic.to_owned());
+        Ok(())
     }
 
     /// A publisher for the node, in the scheduler's namespace: the scheduler's [`Graph`] shows that

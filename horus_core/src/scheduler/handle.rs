@@ -1,6 +1,7 @@
 //! A scheduler from outside: stopping it, and changing its nodes while they run.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::exchange::{Exchange, Swap};
 use super::node::Node;
@@ -51,6 +52,19 @@ impl Handle {
     /// Has every node shut down after its present tick.
     pub fn stop(&self) {
         self.shared.stop(Reason::Asked);
+    }
+
+    /// Whether it is to stop, or has stopped: because it was asked to, or a node failed. A load.
+    #[inline]
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.shared.is_stopping()
+    }
+
+    /// Has `word` be `number` from now on until everything is to stop, and then 0: for who has to
+    /// know that often and without the handle. The first call counts.
+    pub fn show_in(&self, word: &'static AtomicU64, number: u64) {
+        self.shared.show_in(word, number);
     }
 
     /// The names of the nodes, in the order in which they were added.

@@ -1,7 +1,7 @@
 //! What all threads of a scheduler know: whether it is to stop, and why, and who has a seat.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use horus_shm::sync::Word;
@@ -48,6 +48,8 @@ pub(super) struct Shared {
     /// 1 once all threads are there.
     begun: AtomicU64,
     reason: Mutex<Option<Reason>>,
+    /// A word elsewhere, and what it holds while nothing is to stop.
+    sign: OnceLock<(&'static AtomicU64, u64)>,
     changed: Condvar,
     seats: Mutex<Vec<Seat>>,
 }
@@ -76,9 +78,23 @@ impl Shared {
         if first.is_none() || (is_planned && matches!(reason, Reason::Signal(_))) {
             *first = Some(reason);
         }
+        if let Some((word, number)) = self.sign.get() {
+            // WHY claimed: the word may be somebody else's by now. Relaxed: as `is_stopping`.
+            word.replace(*number, 0);
+        }
         drop(first);
         self.stopping.set(1);
         self.changed.notify_all();
+    }
+
+    /// Has `word` be `number` until everything is to stop, and then 0. Once.
+    pub(super) fn show_in(&self, word: &'static AtomicU64, number: u64) {
+        // WHY under the lock: either `stop` sees the sign, or this sees its reason.
+        let first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.sign.set((word, number)).is_ok() && first.is_none() {
+            // Relaxed: as `is_stopping`.
+            word.set(number);
+        }
     }
 
     /// Stops everything if the turns of these nodes said so.

@@ -446,6 +446,14 @@ impl UntypedSubscriber {
         None
     }
 
+    /// The topic's name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let path = self.raw.segment().path();
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        TopicName::from_file_name(&file).map_or_else(|_| file.into_owned(), |name| name.to_string())
+    }
+
     /// What a wait set looks at.
     pub(super) fn watch(&self) -> Watch {
         self.raw.watch()

@@ -60,6 +60,7 @@ enum {
     HORUS_FULL = 2,      /* a reliable subscriber is a whole lane behind: try again */
     HORUS_TIMEOUT = 3,   /* the time was over */
     HORUS_TRUNCATED = 4, /* the message was longer than the buffer, and was cut */
+    HORUS_STOPPED = 5,   /* the scheduler is to stop, or has stopped */
 
     HORUS_E_PANIC = -1,         /* a defect of this library: please report the text */
     HORUS_E_HANDLE = -2,        /* no handle, one of another kind, or a closed one */
@@ -79,7 +80,9 @@ enum {
     HORUS_E_LOAN = -16,         /* a slot is on loan and must not be, or the other way round */
     HORUS_E_NO_SPACE = -17,     /* the memory file system is full */
     HORUS_E_SYSTEM = -18,       /* the system refused */
-    HORUS_E_DAMAGED = -19       /* a file is none of ours, damaged, or of another version */
+    HORUS_E_DAMAGED = -19,      /* a file is none of ours, damaged, or of another version */
+    HORUS_E_NODE = -20,         /* the node cannot run so, or none has that name: the text says */
+    HORUS_E_STATE = -21         /* the scheduler runs already, does not yet, or is over */
 };
 
 /* The name of a status, as "HORUS_E_NULL"; "unknown" of any other number. Lives for ever. */
@@ -428,10 +431,10 @@ horus_status_t horus_wait_set_wait(horus_wait_set_t wait_set, int64_t timeout_ns
 
 /* ---- Nodes and schedulers ----------------------------------------------------------------- */
 
-/* Not there yet. */
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "scheduler.h"
 
 #endif /* HORUS_HORUS_H */

@@ -10,6 +10,9 @@ use tempfile::TempDir;
 
 pub const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
+/// What the C++ headers are clean of besides.
+pub const CPP_WARNINGS: [&str; 3] = ["-Wshadow", "-Wconversion", "-Wsign-conversion"];
+
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -29,13 +32,29 @@ pub fn cc() -> Command {
     cc
 }
 
+/// The system's C++ compiler.
+pub fn cxx() -> Command {
+    let mut cxx = Command::new("c++");
+    cxx.env("LC_ALL", "C").stdin(Stdio::null()).arg("-I").arg(root().join("include"));
+    cxx
+}
+
 /// What the compiler says about this C11 source, if it refuses it.
 pub fn refusal(source: &str, flags: &[&str]) -> Option<String> {
+    refused(cc(), "main.c", source, flags)
+}
+
+/// What the compiler says about this C++ source, if it refuses it.
+pub fn cpp_refusal(source: &str, flags: &[&str]) -> Option<String> {
+    refused(cxx(), "main.cpp", source, flags)
+}
+
+fn refused(mut compiler: Command, name: &str, source: &str, flags: &[&str]) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("main.c");
+    let file = dir.path().join(name);
     std::fs::write(&file, source).unwrap();
-    let output = cc().args(flags).args(WARNINGS).arg("-fsyntax-only").arg(&file).output();
-    let output = output.expect("this test needs a C compiler as `cc`; install gcc or clang");
+    let output = compiler.args(flags).args(WARNINGS).arg("-fsyntax-only").arg(&file).output();
+    let output = output.expect("this test needs C and C++ compilers as `cc` and `c++`");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     (!output.status.success()).then_some(errors)
 }
@@ -48,15 +67,26 @@ pub struct Program {
 
 impl Program {
     pub fn new(name: &str) -> Self {
+        let mut cc = cc();
+        cc.args(["-std=c11", "-D_POSIX_C_SOURCE=200809L"]);
+        Self::of(cc, &root().join("tests/c").join(name).with_extension("c"))
+    }
+
+    /// A C++ program, by its path in this crate.
+    pub fn cpp(path: &str, flags: &[&str]) -> Self {
+        let mut cxx = cxx();
+        cxx.args(CPP_WARNINGS).args(flags);
+        Self::of(cxx, &root().join(path))
+    }
+
+    fn of(mut compiler: Command, source: &Path) -> Self {
         let private = PermissionsExt::from_mode(0o700);
         let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
-        let binary = dir.path().join(name);
-        let mut cc = cc();
-        cc.args(["-std=c11", "-O1", "-g", "-pthread", "-D_POSIX_C_SOURCE=200809L"]).args(WARNINGS);
-        cc.arg(root().join("tests/c").join(name).with_extension("c")).arg("-o").arg(&binary);
-        cc.arg("-L").arg(library_dir()).arg("-lhorus_cpp");
-        let output = cc.output();
-        let output = output.expect("this test needs a C compiler as `cc`; install gcc or clang");
+        let binary = dir.path().join(source.file_stem().unwrap());
+        compiler.args(["-O1", "-g", "-pthread"]).args(WARNINGS).arg(source);
+        compiler.arg("-o").arg(&binary).arg("-L").arg(library_dir()).arg("-lhorus_cpp");
+        let output = compiler.output();
+        let output = output.expect("this test needs C and C++ compilers as `cc` and `c++`");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Self { dir, binary }
     }

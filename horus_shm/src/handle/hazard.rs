@@ -176,6 +176,14 @@ impl Record {
         self.words.iter().find(|word| word.get() == 0).ok_or(HandleError::Nested)
     }
 
+    /// A word that says nothing, for a call beside others with the same handle.
+    #[inline(always)]
+    pub(super) fn shared_word(&self) -> Result<&AtomicU64, HandleError> {
+        // Relaxed: only this thread stores them.
+        let free = self.words.iter().find(|word| word.get() == 0);
+        free.ok_or(HandleError::Nested)
+    }
+
     /// True if this thread is in a call with `handle`.
     pub(super) fn uses(&self, handle: u64) -> bool {
         self.words.iter().any(|word| word.get() == handle)

@@ -7,36 +7,33 @@ use super::{lengths, relinked, struct_name};
 
 const HEAD: &str = "\
 // @generated from the table of fields in horus_core/src/message/. C++17.
-#pragma once
+#ifndef HORUS_MSG_HPP
+#define HORUS_MSG_HPP
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
+#include <horus/schema.hpp>
+
 namespace horus {
-
-/// 128 bits, as in the file of a topic.
-struct SchemaHash {
-    std::uint64_t high;
-    std::uint64_t low;
-};
-
-static_assert(sizeof(float) == 4 && std::numeric_limits<float>::is_iec559, \"float is not f32\");
-static_assert(sizeof(double) == 8 && std::numeric_limits<double>::is_iec559, \"double is not f64\");
 ";
 
-/// A C++17 header with a struct for each message, in the namespace `horus`.
+const COLUMNS_MAX: usize = 100;
+
+/// A C++17 header with a struct for each message, in the namespace `horus`; of a message with a
+/// tail, one for its header and one for the whole.
 ///
 /// It states size, alignment and all offsets in `static_assert`s. Constants are static members, as
-/// is `schema_hash`, the hash of the schema.
+/// is `schema_hash`, which a program that uses the message compares with what its compiler makes of
+/// the fields.
 #[must_use]
 pub fn cpp(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
     for schema in messages {
         message(&mut out, schema);
     }
-    out + "\n}  // namespace horus\n"
+    out + "\n}  // namespace horus\n\n#endif  // HORUS_MSG_HPP\n"
 }
 
 fn message(out: &mut String, schema: &Schema) {
@@ -58,15 +55,10 @@ fn message(out: &mut String, schema: &Schema) {
         let kind = number(*kind);
         push(out, format_args!("    static constexpr {kind} {name} = {value};\n"));
     }
-    let hash = schema.hash();
-    let (high, low) = ((hash >> 64) as u64, hash as u64);
-    out.push_str("    /// Of the canonical schema text of the whole message.\n");
-    push(
-        out,
-        format_args!(
-            "    static constexpr SchemaHash schema_hash{{0x{high:016x}u, 0x{low:016x}u}};\n}};\n"
-        ),
-    );
+    if tail.is_none() {
+        hash(out, schema);
+    }
+    out.push_str("};\n");
     push(out, format_args!("static_assert(sizeof({name}) == {size}, \"size of {name}\");\n"));
     push(
         out,
@@ -82,6 +74,39 @@ fn message(out: &mut String, schema: &Schema) {
     for Field { name: field, offset, .. } in schema.fields {
         push(out, format_args!("static_assert(offsetof({name}, {field}) == {offset});\n"));
     }
+    described(out, &name, schema.fields);
+    if let Some(tail) = tail {
+        let (whole, primitive) = (schema.name, number(tail.primitive));
+        push(out, format_args!("struct {whole} : Framed<{name}, {primitive}> {{\n"));
+        hash(out, schema);
+        push(out, format_args!("}};\nHORUS_FRAMED({whole}, {});\n", tail.name));
+    }
+}
+
+fn hash(out: &mut String, schema: &Schema) {
+    let hash = schema.hash();
+    let (high, low) = ((hash >> 64) as u64, hash as u64);
+    out.push_str("    /// Of the canonical schema text.\n");
+    push(
+        out,
+        format_args!(
+            "    static constexpr SchemaHash schema_hash{{0x{high:016x}u, 0x{low:016x}u}};\n"
+        ),
+    );
+}
+
+/// The names of the fields once more, of which the compiler makes the schema.
+fn described(out: &mut String, name: &str, fields: &[Field]) {
+    let mut line = format!("HORUS_MESSAGE({name}");
+    for Field { name, .. } in fields {
+        line.push(',');
+        if line.len() + name.len() + " );".len() > COLUMNS_MAX {
+            push(out, format_args!("{line}\n"));
+            line = "   ".to_owned();
+        }
+        push(&mut line, format_args!(" {name}"));
+    }
+    push(out, format_args!("{line});\n"));
 }
 
 const fn kind(field: &Field) -> &'static str {

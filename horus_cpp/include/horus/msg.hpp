@@ -1,21 +1,14 @@
 // @generated from the table of fields in horus_core/src/message/. C++17.
-#pragma once
+#ifndef HORUS_MSG_HPP
+#define HORUS_MSG_HPP
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
+#include <horus/schema.hpp>
+
 namespace horus {
-
-/// 128 bits, as in the file of a topic.
-struct SchemaHash {
-    std::uint64_t high;
-    std::uint64_t low;
-};
-
-static_assert(sizeof(float) == 4 && std::numeric_limits<float>::is_iec559, "float is not f32");
-static_assert(sizeof(double) == 8 && std::numeric_limits<double>::is_iec559, "double is not f64");
 
 /// A point in space, as `geometry_msgs/Point`. Without a time: for use inside other messages,
 /// and for computing.
@@ -26,7 +19,7 @@ struct alignas(8) Point3 {
     double y;
     /// Metres.
     double z;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x7682045822f34049u, 0x9ea8671d740c5cd7u};
 };
 static_assert(sizeof(Point3) == 24, "size of Point3");
@@ -35,6 +28,7 @@ static_assert(std::is_trivially_copyable_v<Point3> && std::is_standard_layout_v<
 static_assert(offsetof(Point3, x) == 0);
 static_assert(offsetof(Point3, y) == 8);
 static_assert(offsetof(Point3, z) == 16);
+HORUS_MESSAGE(Point3, x, y, z);
 
 /// A direction with a length, as `geometry_msgs/Vector3`. Without a time: for use inside other
 /// messages, and for computing.
@@ -45,7 +39,7 @@ struct alignas(8) Vector3 {
     double y;
     /// Along z: of its use.
     double z;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x70ab4246b67c63afu, 0x3f456aacae8ecbd6u};
 };
 static_assert(sizeof(Vector3) == 24, "size of Vector3");
@@ -54,6 +48,7 @@ static_assert(std::is_trivially_copyable_v<Vector3> && std::is_standard_layout_v
 static_assert(offsetof(Vector3, x) == 0);
 static_assert(offsetof(Vector3, y) == 8);
 static_assert(offsetof(Vector3, z) == 16);
+HORUS_MESSAGE(Vector3, x, y, z);
 
 /// A rotation in space as a unit quaternion, as `geometry_msgs/Quaternion`. Without a time: for
 /// use inside other messages, and for computing.
@@ -66,7 +61,7 @@ struct alignas(8) Quaternion {
     double z;
     /// cos(half the angle): no unit.
     double w;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xf280916dd2e78ee0u, 0x446e784fbb8121a9u};
 };
 static_assert(sizeof(Quaternion) == 32, "size of Quaternion");
@@ -76,6 +71,7 @@ static_assert(offsetof(Quaternion, x) == 0);
 static_assert(offsetof(Quaternion, y) == 8);
 static_assert(offsetof(Quaternion, z) == 16);
 static_assert(offsetof(Quaternion, w) == 24);
+HORUS_MESSAGE(Quaternion, x, y, z, w);
 
 /// Where one frame is in another, as `geometry_msgs/Transform`: takes what is given in the
 /// child's frame to the parent's, by rotating and then translating. Without names and time: for
@@ -85,7 +81,7 @@ struct alignas(8) Transform {
     double translation[3];
     /// Unit quaternion x, y, z, w: no unit.
     double rotation[4];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x85d626f2d893ce6du, 0xadb2d92a2a065682u};
 };
 static_assert(sizeof(Transform) == 56, "size of Transform");
@@ -93,6 +89,7 @@ static_assert(alignof(Transform) == 8, "alignment of Transform");
 static_assert(std::is_trivially_copyable_v<Transform> && std::is_standard_layout_v<Transform>);
 static_assert(offsetof(Transform, translation) == 0);
 static_assert(offsetof(Transform, rotation) == 24);
+HORUS_MESSAGE(Transform, translation, rotation);
 
 /// Position and heading in the plane, as `geometry_msgs/Pose2D`; in the frame that the topic is
 /// about.
@@ -105,7 +102,7 @@ struct alignas(8) Pose2D {
     double y;
     /// Heading from the x axis, counter-clockwise: radians.
     double theta;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x5bc725ec9dd69896u, 0x22d3af54adcb3030u};
 };
 static_assert(sizeof(Pose2D) == 32, "size of Pose2D");
@@ -115,6 +112,7 @@ static_assert(offsetof(Pose2D, timestamp_ns) == 0);
 static_assert(offsetof(Pose2D, x) == 8);
 static_assert(offsetof(Pose2D, y) == 16);
 static_assert(offsetof(Pose2D, theta) == 24);
+HORUS_MESSAGE(Pose2D, timestamp_ns, x, y, theta);
 
 /// Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that
 /// the topic is about. One cache line.
@@ -125,7 +123,7 @@ struct alignas(8) Pose3D {
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x2de247eef6942b85u, 0xe02a56b0c739b8e4u};
 };
 static_assert(sizeof(Pose3D) == 64, "size of Pose3D");
@@ -134,6 +132,7 @@ static_assert(std::is_trivially_copyable_v<Pose3D> && std::is_standard_layout_v<
 static_assert(offsetof(Pose3D, timestamp_ns) == 0);
 static_assert(offsetof(Pose3D, position) == 8);
 static_assert(offsetof(Pose3D, orientation) == 32);
+HORUS_MESSAGE(Pose3D, timestamp_ns, position, orientation);
 
 /// Position and orientation in a named frame, as `geometry_msgs/PoseStamped`.
 struct alignas(8) PoseStamped {
@@ -145,7 +144,7 @@ struct alignas(8) PoseStamped {
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x46dea6ebfacb4167u, 0xb04599cf1f80e2bfu};
 };
 static_assert(sizeof(PoseStamped) == 96, "size of PoseStamped");
@@ -155,6 +154,7 @@ static_assert(offsetof(PoseStamped, timestamp_ns) == 0);
 static_assert(offsetof(PoseStamped, frame_id) == 8);
 static_assert(offsetof(PoseStamped, position) == 40);
 static_assert(offsetof(PoseStamped, orientation) == 64);
+HORUS_MESSAGE(PoseStamped, timestamp_ns, frame_id, position, orientation);
 
 /// An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time; in the frame that the
 /// topic is about, usually `map`.
@@ -170,7 +170,7 @@ struct alignas(8) PoseWithCovariance {
     double orientation[4];
     /// Of position, of both, of rotation: m², m·rad, rad².
     double covariance[36];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x63d01107de6d3857u, 0x370142cc11540372u};
 };
 static_assert(sizeof(PoseWithCovariance) == 352, "size of PoseWithCovariance");
@@ -180,6 +180,7 @@ static_assert(offsetof(PoseWithCovariance, timestamp_ns) == 0);
 static_assert(offsetof(PoseWithCovariance, position) == 8);
 static_assert(offsetof(PoseWithCovariance, orientation) == 32);
 static_assert(offsetof(PoseWithCovariance, covariance) == 64);
+HORUS_MESSAGE(PoseWithCovariance, timestamp_ns, position, orientation, covariance);
 
 /// Velocity of a body in space, as `geometry_msgs/TwistStamped`; in the body's own frame.
 struct alignas(8) Twist {
@@ -189,7 +190,7 @@ struct alignas(8) Twist {
     double linear[3];
     /// About x, y, z: radians per second.
     double angular[3];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x259e73172a7989bbu, 0x412055e9b1a6866bu};
 };
 static_assert(sizeof(Twist) == 56, "size of Twist");
@@ -198,6 +199,7 @@ static_assert(std::is_trivially_copyable_v<Twist> && std::is_standard_layout_v<T
 static_assert(offsetof(Twist, timestamp_ns) == 0);
 static_assert(offsetof(Twist, linear) == 8);
 static_assert(offsetof(Twist, angular) == 32);
+HORUS_MESSAGE(Twist, timestamp_ns, linear, angular);
 
 /// An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time; in the body's own
 /// frame.
@@ -213,7 +215,7 @@ struct alignas(8) TwistWithCovariance {
     double angular[3];
     /// Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
     double covariance[36];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xf088a2d640c0e1f6u, 0xb43628b0f1496e85u};
 };
 static_assert(sizeof(TwistWithCovariance) == 344, "size of TwistWithCovariance");
@@ -223,6 +225,7 @@ static_assert(offsetof(TwistWithCovariance, timestamp_ns) == 0);
 static_assert(offsetof(TwistWithCovariance, linear) == 8);
 static_assert(offsetof(TwistWithCovariance, angular) == 32);
 static_assert(offsetof(TwistWithCovariance, covariance) == 56);
+HORUS_MESSAGE(TwistWithCovariance, timestamp_ns, linear, angular, covariance);
 
 /// Acceleration of a body in space, as `geometry_msgs/AccelStamped`; in the body's own frame.
 struct alignas(8) Accel {
@@ -232,7 +235,7 @@ struct alignas(8) Accel {
     double linear[3];
     /// About x, y, z: rad/s².
     double angular[3];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x044a25e6df18e5fau, 0xab2cfa0889ca6b58u};
 };
 static_assert(sizeof(Accel) == 56, "size of Accel");
@@ -241,6 +244,7 @@ static_assert(std::is_trivially_copyable_v<Accel> && std::is_standard_layout_v<A
 static_assert(offsetof(Accel, timestamp_ns) == 0);
 static_assert(offsetof(Accel, linear) == 8);
 static_assert(offsetof(Accel, angular) == 32);
+HORUS_MESSAGE(Accel, timestamp_ns, linear, angular);
 
 /// Where the frame `child_frame_id` is in the frame `frame_id`, as
 /// `geometry_msgs/TransformStamped`: takes what is given in the child's frame to the parent's.
@@ -255,7 +259,7 @@ struct alignas(8) TransformStamped {
     double translation[3];
     /// Unit quaternion x, y, z, w: no unit.
     double rotation[4];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x3b5a63b80b73ea93u, 0xef668925dd31bd67u};
 };
 static_assert(sizeof(TransformStamped) == 128, "size of TransformStamped");
@@ -266,6 +270,7 @@ static_assert(offsetof(TransformStamped, frame_id) == 8);
 static_assert(offsetof(TransformStamped, child_frame_id) == 40);
 static_assert(offsetof(TransformStamped, translation) == 72);
 static_assert(offsetof(TransformStamped, rotation) == 96);
+HORUS_MESSAGE(TransformStamped, timestamp_ns, frame_id, child_frame_id, translation, rotation);
 
 /// Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame,
 /// or that of the sensor, and about its origin.
@@ -276,7 +281,7 @@ struct alignas(8) Wrench {
     double force[3];
     /// About x, y, z: N·m.
     double torque[3];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x0ea493aea20ddad5u, 0x55863e42f86a347du};
 };
 static_assert(sizeof(Wrench) == 56, "size of Wrench");
@@ -285,6 +290,7 @@ static_assert(std::is_trivially_copyable_v<Wrench> && std::is_standard_layout_v<
 static_assert(offsetof(Wrench, timestamp_ns) == 0);
 static_assert(offsetof(Wrench, force) == 8);
 static_assert(offsetof(Wrench, torque) == 32);
+HORUS_MESSAGE(Wrench, timestamp_ns, force, torque);
 
 /// Force and torque in a named frame and about its origin, as `geometry_msgs/WrenchStamped`.
 struct alignas(8) WrenchStamped {
@@ -296,7 +302,7 @@ struct alignas(8) WrenchStamped {
     double force[3];
     /// About x, y, z: N·m.
     double torque[3];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x2d792e3487889692u, 0xf543f4b9d055cffbu};
 };
 static_assert(sizeof(WrenchStamped) == 88, "size of WrenchStamped");
@@ -306,6 +312,7 @@ static_assert(offsetof(WrenchStamped, timestamp_ns) == 0);
 static_assert(offsetof(WrenchStamped, frame_id) == 8);
 static_assert(offsetof(WrenchStamped, force) == 40);
 static_assert(offsetof(WrenchStamped, torque) == 64);
+HORUS_MESSAGE(WrenchStamped, timestamp_ns, frame_id, force, torque);
 
 /// One sample of an inertial measurement unit, as `sensor_msgs/Imu`.
 ///
@@ -328,7 +335,7 @@ struct alignas(8) Imu {
     double linear_acceleration[3];
     /// Of `linear_acceleration`: m²/s⁴.
     double linear_acceleration_covariance[9];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x1fb88ec2e68fac71u, 0x66c0f92fed9c36a9u};
 };
 static_assert(sizeof(Imu) == 304, "size of Imu");
@@ -341,6 +348,8 @@ static_assert(offsetof(Imu, angular_velocity) == 112);
 static_assert(offsetof(Imu, angular_velocity_covariance) == 136);
 static_assert(offsetof(Imu, linear_acceleration) == 208);
 static_assert(offsetof(Imu, linear_acceleration_covariance) == 232);
+HORUS_MESSAGE(Imu, timestamp_ns, orientation, orientation_covariance, angular_velocity,
+    angular_velocity_covariance, linear_acceleration, linear_acceleration_covariance);
 
 /// One sweep of a planar range finder, as `sensor_msgs/LaserScan` without intensities.
 ///
@@ -368,7 +377,7 @@ struct alignas(8) LaserScan {
     std::uint32_t count;
     /// Distances in order of their angles: metres.
     float ranges[360];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x4f3cd10ce037e0f6u, 0xdc4d80863d0bb59du};
 };
 static_assert(sizeof(LaserScan) == 1480, "size of LaserScan");
@@ -384,6 +393,8 @@ static_assert(offsetof(LaserScan, range_min) == 28);
 static_assert(offsetof(LaserScan, range_max) == 32);
 static_assert(offsetof(LaserScan, count) == 36);
 static_assert(offsetof(LaserScan, ranges) == 40);
+HORUS_MESSAGE(LaserScan, timestamp_ns, angle_min, angle_max, angle_increment, time_increment,
+    scan_time, range_min, range_max, count, ranges);
 
 /// The distance to the nearest thing in a cone about the sensor's x axis, as
 /// `sensor_msgs/Range`.
@@ -411,7 +422,7 @@ struct alignas(8) RangeSensor {
     static constexpr std::uint8_t ULTRASOUND = 0;
     /// Infrared light.
     static constexpr std::uint8_t INFRARED = 1;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x325fde923d06ce57u, 0xf2f48663061bec3bu};
 };
 static_assert(sizeof(RangeSensor) == 32, "size of RangeSensor");
@@ -425,6 +436,8 @@ static_assert(offsetof(RangeSensor, min_range) == 16);
 static_assert(offsetof(RangeSensor, max_range) == 20);
 static_assert(offsetof(RangeSensor, range) == 24);
 static_assert(offsetof(RangeSensor, variance) == 28);
+HORUS_MESSAGE(RangeSensor, timestamp_ns, radiation_type, _reserved, field_of_view, min_range,
+    max_range, range, variance);
 
 /// Measured state of up to 16 joints, as `sensor_msgs/JointState`.
 ///
@@ -446,7 +459,7 @@ struct alignas(8) JointState {
     double velocity[16];
     /// Torque: N·m.
     double effort[16];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xd1df00e2b659293eu, 0xf133648ec5e6d7aau};
 };
 static_assert(sizeof(JointState) == 912, "size of JointState");
@@ -459,6 +472,7 @@ static_assert(offsetof(JointState, name) == 16);
 static_assert(offsetof(JointState, position) == 528);
 static_assert(offsetof(JointState, velocity) == 656);
 static_assert(offsetof(JointState, effort) == 784);
+HORUS_MESSAGE(JointState, timestamp_ns, count, _reserved, name, position, velocity, effort);
 
 /// State of a battery, as `sensor_msgs/BatteryState`. NaN is what is not measured.
 struct alignas(8) BatteryState {
@@ -542,7 +556,7 @@ struct alignas(8) BatteryState {
     static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_LIMN = 6;
     /// Lithium with nickel, manganese or aluminium, and cobalt.
     static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_TERNARY = 7;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x97538250c5975e30u, 0xb3b5595802941285u};
 };
 static_assert(sizeof(BatteryState) == 240, "size of BatteryState");
@@ -566,6 +580,9 @@ static_assert(offsetof(BatteryState, cell_voltage) == 48);
 static_assert(offsetof(BatteryState, cell_temperature) == 112);
 static_assert(offsetof(BatteryState, location) == 176);
 static_assert(offsetof(BatteryState, serial_number) == 208);
+HORUS_MESSAGE(BatteryState, timestamp_ns, voltage, temperature, current, charge, capacity,
+    design_capacity, percentage, power_supply_status, power_supply_health, power_supply_technology,
+    present, cell_count, _reserved, cell_voltage, cell_temperature, location, serial_number);
 
 /// A fix of a satellite navigation receiver by WGS 84, as `sensor_msgs/NavSatFix`.
 ///
@@ -618,7 +635,7 @@ struct alignas(8) NavSatFix {
     static constexpr std::uint8_t COVARIANCE_TYPE_DIAGONAL_KNOWN = 2;
     /// All of it is known.
     static constexpr std::uint8_t COVARIANCE_TYPE_KNOWN = 3;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xc4eca8ee794611c1u, 0xd55f5d92543a73bcu};
 };
 static_assert(sizeof(NavSatFix) == 112, "size of NavSatFix");
@@ -633,6 +650,8 @@ static_assert(offsetof(NavSatFix, latitude) == 16);
 static_assert(offsetof(NavSatFix, longitude) == 24);
 static_assert(offsetof(NavSatFix, altitude) == 32);
 static_assert(offsetof(NavSatFix, position_covariance) == 40);
+HORUS_MESSAGE(NavSatFix, timestamp_ns, status, position_covariance_type, service, _reserved,
+    latitude, longitude, altitude, position_covariance);
 
 /// The magnetic field at a sensor and in its frame, as `sensor_msgs/MagneticField`.
 ///
@@ -644,7 +663,7 @@ struct alignas(8) MagneticField {
     double magnetic_field[3];
     /// Of `magnetic_field`: T².
     double magnetic_field_covariance[9];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xa5d4fcc4439e9988u, 0x7b5e97e7d63273f9u};
 };
 static_assert(sizeof(MagneticField) == 104, "size of MagneticField");
@@ -653,6 +672,7 @@ static_assert(std::is_trivially_copyable_v<MagneticField> && std::is_standard_la
 static_assert(offsetof(MagneticField, timestamp_ns) == 0);
 static_assert(offsetof(MagneticField, magnetic_field) == 8);
 static_assert(offsetof(MagneticField, magnetic_field_covariance) == 32);
+HORUS_MESSAGE(MagneticField, timestamp_ns, magnetic_field, magnetic_field_covariance);
 
 /// A temperature, as `sensor_msgs/Temperature`.
 struct alignas(8) Temperature {
@@ -662,7 +682,7 @@ struct alignas(8) Temperature {
     double temperature;
     /// Of `temperature`, 0 if unknown: °C².
     double variance;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x4a7c7b9e30c2faf9u, 0x1d33ce2fe3bd6099u};
 };
 static_assert(sizeof(Temperature) == 24, "size of Temperature");
@@ -671,6 +691,7 @@ static_assert(std::is_trivially_copyable_v<Temperature> && std::is_standard_layo
 static_assert(offsetof(Temperature, timestamp_ns) == 0);
 static_assert(offsetof(Temperature, temperature) == 8);
 static_assert(offsetof(Temperature, variance) == 16);
+HORUS_MESSAGE(Temperature, timestamp_ns, temperature, variance);
 
 /// The pressure of air or water, not of a tank or a tyre, as `sensor_msgs/FluidPressure`.
 struct alignas(8) FluidPressure {
@@ -680,7 +701,7 @@ struct alignas(8) FluidPressure {
     double fluid_pressure;
     /// Of `fluid_pressure`, 0 if unknown: Pa².
     double variance;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x8c2d6372538032d1u, 0xafcfe31a943dbe08u};
 };
 static_assert(sizeof(FluidPressure) == 24, "size of FluidPressure");
@@ -689,6 +710,7 @@ static_assert(std::is_trivially_copyable_v<FluidPressure> && std::is_standard_la
 static_assert(offsetof(FluidPressure, timestamp_ns) == 0);
 static_assert(offsetof(FluidPressure, fluid_pressure) == 8);
 static_assert(offsetof(FluidPressure, variance) == 16);
+HORUS_MESSAGE(FluidPressure, timestamp_ns, fluid_pressure, variance);
 
 /// How bright it is, as `sensor_msgs/Illuminance`.
 struct alignas(8) Illuminance {
@@ -698,7 +720,7 @@ struct alignas(8) Illuminance {
     double illuminance;
     /// Of `illuminance`, 0 if unknown: lx².
     double variance;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xeaebb1676530b1f3u, 0x717e492802310d4fu};
 };
 static_assert(sizeof(Illuminance) == 24, "size of Illuminance");
@@ -707,6 +729,7 @@ static_assert(std::is_trivially_copyable_v<Illuminance> && std::is_standard_layo
 static_assert(offsetof(Illuminance, timestamp_ns) == 0);
 static_assert(offsetof(Illuminance, illuminance) == 8);
 static_assert(offsetof(Illuminance, variance) == 16);
+HORUS_MESSAGE(Illuminance, timestamp_ns, illuminance, variance);
 
 /// Pressure on the taxels of a tactile sensor, row by row, and the force that they add up to.
 /// No ROS type.
@@ -725,7 +748,7 @@ struct alignas(8) TactileArray {
     float force[3];
     /// Row-major, `rows` times `columns` of them: pascals.
     float pressure[256];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x74503478e562bb2cu, 0xb0b9edebff8729c1u};
 };
 static_assert(sizeof(TactileArray) == 1088, "size of TactileArray");
@@ -738,6 +761,7 @@ static_assert(offsetof(TactileArray, columns) == 44);
 static_assert(offsetof(TactileArray, spacing) == 48);
 static_assert(offsetof(TactileArray, force) == 52);
 static_assert(offsetof(TactileArray, pressure) == 64);
+HORUS_MESSAGE(TactileArray, timestamp_ns, frame_id, rows, columns, spacing, force, pressure);
 
 /// Velocity command of a robot that moves in the plane: `linear.x` and `angular.z` of
 /// `geometry_msgs/Twist`, in single precision; in the robot's own frame.
@@ -748,7 +772,7 @@ struct alignas(8) CmdVel {
     float linear;
     /// Counter-clockwise: radians per second.
     float angular;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xa6d74e5d663f338cu, 0xb818bd1ad89988b3u};
 };
 static_assert(sizeof(CmdVel) == 16, "size of CmdVel");
@@ -757,6 +781,7 @@ static_assert(std::is_trivially_copyable_v<CmdVel> && std::is_standard_layout_v<
 static_assert(offsetof(CmdVel, timestamp_ns) == 0);
 static_assert(offsetof(CmdVel, linear) == 8);
 static_assert(offsetof(CmdVel, angular) == 12);
+HORUS_MESSAGE(CmdVel, timestamp_ns, linear, angular);
 
 /// Set-points of up to 16 joints, with the names of `trajectory_msgs/JointTrajectoryPoint`.
 ///
@@ -796,7 +821,7 @@ struct alignas(8) JointCommand {
     static constexpr std::uint8_t MODE_EFFORT = 3;
     /// Apply `effort + stiffness · (position − measured) + damping · (velocity − measured)`.
     static constexpr std::uint8_t MODE_IMPEDANCE = 4;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x4a6514cb5ec896b3u, 0xd11cf45b15dc1b6eu};
 };
 static_assert(sizeof(JointCommand) == 928, "size of JointCommand");
@@ -813,6 +838,8 @@ static_assert(offsetof(JointCommand, effort) == 416);
 static_assert(offsetof(JointCommand, stiffness) == 544);
 static_assert(offsetof(JointCommand, damping) == 672);
 static_assert(offsetof(JointCommand, effort_max) == 800);
+HORUS_MESSAGE(JointCommand, timestamp_ns, count, _reserved, mode, position, velocity, acceleration,
+    effort, stiffness, damping, effort_max);
 
 /// Set-point of one motor. No ROS type: the fields and modes of `JointCommand` for a single
 /// joint, and the duty cycle of drives without a sensor.
@@ -851,7 +878,7 @@ struct alignas(8) MotorCommand {
     static constexpr std::uint8_t MODE_EFFORT = 3;
     /// Apply `duty_cycle`, open loop. 4 is the impedance mode of `JointCommand`, not had here.
     static constexpr std::uint8_t MODE_DUTY_CYCLE = 5;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xa04b60fcf5273d0eu, 0x29bac585269bb339u};
 };
 static_assert(sizeof(MotorCommand) == 72, "size of MotorCommand");
@@ -869,6 +896,8 @@ static_assert(offsetof(MotorCommand, duty_cycle) == 40);
 static_assert(offsetof(MotorCommand, velocity_max) == 48);
 static_assert(offsetof(MotorCommand, acceleration_max) == 56);
 static_assert(offsetof(MotorCommand, effort_max) == 64);
+HORUS_MESSAGE(MotorCommand, timestamp_ns, motor_id, mode, enable, _reserved, position, velocity,
+    effort, duty_cycle, velocity_max, acceleration_max, effort_max);
 
 /// Set-point of a hobby servo. No ROS type.
 struct alignas(8) ServoCommand {
@@ -884,7 +913,7 @@ struct alignas(8) ServoCommand {
     float position;
     /// 0 for as fast as it can: radians per second.
     float velocity_max;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xdb11875bb4b6c919u, 0xb08d3cdbfed4a928u};
 };
 static_assert(sizeof(ServoCommand) == 24, "size of ServoCommand");
@@ -896,6 +925,7 @@ static_assert(offsetof(ServoCommand, enable) == 12);
 static_assert(offsetof(ServoCommand, _reserved) == 13);
 static_assert(offsetof(ServoCommand, position) == 16);
 static_assert(offsetof(ServoCommand, velocity_max) == 20);
+HORUS_MESSAGE(ServoCommand, timestamp_ns, servo_id, enable, _reserved, position, velocity_max);
 
 /// Wheel speeds of a robot with two driven wheels. No ROS type: what
 /// `diff_drive_controller` of `ros2_control` sends to its wheels.
@@ -912,7 +942,7 @@ struct alignas(8) DifferentialDriveCommand {
     std::uint8_t enable;
     /// 0: no unit.
     std::uint8_t _reserved[7];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x7e02422c1990f17fu, 0x933923d380b38cc4u};
 };
 static_assert(sizeof(DifferentialDriveCommand) == 40, "size of DifferentialDriveCommand");
@@ -924,6 +954,8 @@ static_assert(offsetof(DifferentialDriveCommand, right) == 16);
 static_assert(offsetof(DifferentialDriveCommand, acceleration_max) == 24);
 static_assert(offsetof(DifferentialDriveCommand, enable) == 32);
 static_assert(offsetof(DifferentialDriveCommand, _reserved) == 33);
+HORUS_MESSAGE(DifferentialDriveCommand, timestamp_ns, left, right, acceleration_max, enable,
+    _reserved);
 
 /// Gains and limits of a PID controller: `Pid::Gains` and `AntiWindupStrategy` of
 /// `control_toolbox` of `ros2_control`.
@@ -963,7 +995,7 @@ struct alignas(8) PidConfig {
     static constexpr std::uint8_t ANTIWINDUP_BACK_CALCULATION = 1;
     /// Nothing is integrated that would lead further beyond the limit.
     static constexpr std::uint8_t ANTIWINDUP_CONDITIONAL_INTEGRATION = 2;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x7dda655f8606f200u, 0xf1eb25259ec91198u};
 };
 static_assert(sizeof(PidConfig) == 88, "size of PidConfig");
@@ -982,6 +1014,8 @@ static_assert(offsetof(PidConfig, u_max) == 56);
 static_assert(offsetof(PidConfig, u_min) == 64);
 static_assert(offsetof(PidConfig, tracking_time_constant) == 72);
 static_assert(offsetof(PidConfig, error_deadband) == 80);
+HORUS_MESSAGE(PidConfig, timestamp_ns, controller_id, antiwindup, _reserved, p, i, d, i_max, i_min,
+    u_max, u_min, tracking_time_constant, error_deadband);
 
 /// Where a body is to be and how it is to move there at one time of a trajectory, as
 /// `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body; in the frame that the topic is
@@ -1003,7 +1037,7 @@ struct alignas(8) TrajectoryPoint {
     double angular_acceleration[3];
     /// When to be there, from `timestamp_ns`: nanoseconds.
     std::uint64_t time_from_start_ns;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x3f0a0ccc1cfad4acu, 0x533754a0243dcef2u};
 };
 static_assert(sizeof(TrajectoryPoint) == 168, "size of TrajectoryPoint");
@@ -1017,6 +1051,8 @@ static_assert(offsetof(TrajectoryPoint, angular_velocity) == 88);
 static_assert(offsetof(TrajectoryPoint, linear_acceleration) == 112);
 static_assert(offsetof(TrajectoryPoint, angular_acceleration) == 136);
 static_assert(offsetof(TrajectoryPoint, time_from_start_ns) == 160);
+HORUS_MESSAGE(TrajectoryPoint, timestamp_ns, position, orientation, linear_velocity,
+    angular_velocity, linear_acceleration, angular_acceleration, time_from_start_ns);
 
 /// Force to apply along some axes of a frame, while the others keep their position: hybrid
 /// force and position control after Raibert and Craig (1981). No ROS type; force and torque
@@ -1040,7 +1076,7 @@ struct alignas(8) ForceCommand {
     /// How fast to turn where nothing resists; 0 leaves the limit to the controller: radians
     /// per second.
     double angular_velocity_max;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xa160b5d5f02c365bu, 0x2c210aef51f681bdu};
 };
 static_assert(sizeof(ForceCommand) == 112, "size of ForceCommand");
@@ -1054,6 +1090,8 @@ static_assert(offsetof(ForceCommand, force_controlled) == 88);
 static_assert(offsetof(ForceCommand, _reserved) == 94);
 static_assert(offsetof(ForceCommand, linear_velocity_max) == 96);
 static_assert(offsetof(ForceCommand, angular_velocity_max) == 104);
+HORUS_MESSAGE(ForceCommand, timestamp_ns, frame_id, force, torque, force_controlled, _reserved,
+    linear_velocity_max, angular_velocity_max);
 
 /// How a tool gives way: a spring, a damper and a mass along and about each axis of a frame.
 /// No ROS type; Hogan's impedance control (1985).
@@ -1080,7 +1118,7 @@ struct alignas(8) ImpedanceParameters {
     double force_max;
     /// Never turn harder; 0 leaves the limit to the controller: N·m.
     double torque_max;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x959370426970db0bu, 0xd7fd2c6bb64d8a08u};
 };
 static_assert(sizeof(ImpedanceParameters) == 200, "size of ImpedanceParameters");
@@ -1096,6 +1134,8 @@ static_assert(offsetof(ImpedanceParameters, mass) == 136);
 static_assert(offsetof(ImpedanceParameters, inertia) == 160);
 static_assert(offsetof(ImpedanceParameters, force_max) == 184);
 static_assert(offsetof(ImpedanceParameters, torque_max) == 192);
+HORUS_MESSAGE(ImpedanceParameters, timestamp_ns, frame_id, linear_stiffness, angular_stiffness,
+    linear_damping, angular_damping, mass, inertia, force_max, torque_max);
 
 /// Estimated pose and velocity of a body, as `nav_msgs/Odometry`.
 ///
@@ -1117,7 +1157,7 @@ struct alignas(8) Odometry {
     double angular[3];
     /// Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
     double twist_covariance[36];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xfd74e7f9cdc87358u, 0x01436083d0c5dfdcu};
 };
 static_assert(sizeof(Odometry) == 688, "size of Odometry");
@@ -1130,6 +1170,8 @@ static_assert(offsetof(Odometry, pose_covariance) == 64);
 static_assert(offsetof(Odometry, linear) == 352);
 static_assert(offsetof(Odometry, angular) == 376);
 static_assert(offsetof(Odometry, twist_covariance) == 400);
+HORUS_MESSAGE(Odometry, timestamp_ns, position, orientation, pose_covariance, linear, angular,
+    twist_covariance);
 
 /// Where to drive, as the goal of `nav2_msgs/action/NavigateToPose`, with its tolerances.
 struct alignas(8) NavGoal {
@@ -1149,7 +1191,7 @@ struct alignas(8) NavGoal {
     double yaw_tolerance;
     /// To give up after; 0 is never: nanoseconds.
     std::uint64_t timeout_ns;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x6c45dc12d5918786u, 0x1d8bfac2804436c4u};
 };
 static_assert(sizeof(NavGoal) == 128, "size of NavGoal");
@@ -1163,6 +1205,8 @@ static_assert(offsetof(NavGoal, orientation) == 72);
 static_assert(offsetof(NavGoal, position_tolerance) == 104);
 static_assert(offsetof(NavGoal, yaw_tolerance) == 112);
 static_assert(offsetof(NavGoal, timeout_ns) == 120);
+HORUS_MESSAGE(NavGoal, timestamp_ns, goal_id, frame_id, position, orientation, position_tolerance,
+    yaw_tolerance, timeout_ns);
 
 /// What became of a `NavGoal`, while it is followed and afterwards: the status of
 /// `action_msgs/GoalStatus` with the result and feedback of `nav2_msgs/action/NavigateToPose`.
@@ -1201,7 +1245,7 @@ struct alignas(8) GoalResult {
     static constexpr std::uint8_t STATUS_CANCELED = 5;
     /// Given up by itself.
     static constexpr std::uint8_t STATUS_ABORTED = 6;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x065e8ec9ccc44431u, 0x069cd4b6111bc129u};
 };
 static_assert(sizeof(GoalResult) == 112, "size of GoalResult");
@@ -1217,6 +1261,9 @@ static_assert(offsetof(GoalResult, navigation_time_ns) == 24);
 static_assert(offsetof(GoalResult, estimated_time_remaining_ns) == 32);
 static_assert(offsetof(GoalResult, distance_remaining) == 40);
 static_assert(offsetof(GoalResult, error_msg) == 48);
+HORUS_MESSAGE(GoalResult, timestamp_ns, goal_id, status, _reserved, error_code,
+    number_of_recoveries, navigation_time_ns, estimated_time_remaining_ns, distance_remaining,
+    error_msg);
 
 /// One pose of a path and how fast to pass it; a pose of `nav_msgs/Path` with a speed. Without
 /// a time and a frame: for use inside `NavPath`. One cache line.
@@ -1227,7 +1274,7 @@ struct alignas(8) Waypoint {
     double orientation[4];
     /// How fast to pass; 0 is to stop there: metres per second.
     double speed;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x2c20bd97b93a50d9u, 0x74d100a14662026fu};
 };
 static_assert(sizeof(Waypoint) == 64, "size of Waypoint");
@@ -1236,6 +1283,7 @@ static_assert(std::is_trivially_copyable_v<Waypoint> && std::is_standard_layout_
 static_assert(offsetof(Waypoint, position) == 0);
 static_assert(offsetof(Waypoint, orientation) == 24);
 static_assert(offsetof(Waypoint, speed) == 56);
+HORUS_MESSAGE(Waypoint, position, orientation, speed);
 
 /// The way to go, as `nav_msgs/Path`.
 struct alignas(8) NavPath {
@@ -1249,7 +1297,7 @@ struct alignas(8) NavPath {
     std::uint32_t _reserved;
     /// In the order in which they are passed.
     Waypoint waypoints[256];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x87271f2d00ec0f01u, 0x0ad8b5a04459bf7cu};
 };
 static_assert(sizeof(NavPath) == 16432, "size of NavPath");
@@ -1260,6 +1308,7 @@ static_assert(offsetof(NavPath, frame_id) == 8);
 static_assert(offsetof(NavPath, count) == 40);
 static_assert(offsetof(NavPath, _reserved) == 44);
 static_assert(offsetof(NavPath, waypoints) == 48);
+HORUS_MESSAGE(NavPath, timestamp_ns, frame_id, count, _reserved, waypoints);
 
 /// A rectangle in an image, as `vision_msgs/BoundingBox2D`. Without a time: for use inside
 /// other messages.
@@ -1272,7 +1321,7 @@ struct alignas(8) BoundingBox2D {
     double size_x;
     /// Along its own y: pixels.
     double size_y;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xdaa80f496d84563au, 0xf989ca6da0c56c15u};
 };
 static_assert(sizeof(BoundingBox2D) == 40, "size of BoundingBox2D");
@@ -1282,6 +1331,7 @@ static_assert(offsetof(BoundingBox2D, center) == 0);
 static_assert(offsetof(BoundingBox2D, theta) == 16);
 static_assert(offsetof(BoundingBox2D, size_x) == 24);
 static_assert(offsetof(BoundingBox2D, size_y) == 32);
+HORUS_MESSAGE(BoundingBox2D, center, theta, size_x, size_y);
 
 /// A box in space, as `vision_msgs/BoundingBox3D`. Without a time: for use inside other
 /// messages.
@@ -1292,7 +1342,7 @@ struct alignas(8) BoundingBox3D {
     double orientation[4];
     /// Along its own x, y, z: metres.
     double size[3];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x6b1bd15d8fcc6373u, 0x46cc96c9f9129046u};
 };
 static_assert(sizeof(BoundingBox3D) == 80, "size of BoundingBox3D");
@@ -1301,6 +1351,7 @@ static_assert(std::is_trivially_copyable_v<BoundingBox3D> && std::is_standard_la
 static_assert(offsetof(BoundingBox3D, center) == 0);
 static_assert(offsetof(BoundingBox3D, orientation) == 24);
 static_assert(offsetof(BoundingBox3D, size) == 56);
+HORUS_MESSAGE(BoundingBox3D, center, orientation, size);
 
 /// Something that was recognised in an image, as `vision_msgs/Detection2D` with its best
 /// hypothesis. Those of one image have the same time.
@@ -1317,7 +1368,7 @@ struct alignas(8) Detection {
     BoundingBox2D bbox;
     /// The same for the same thing in several images, if it is tracked: text.
     char id[32];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x3e41dad6e778b0bbu, 0x38c1f4e3d92535a1u};
 };
 static_assert(sizeof(Detection) == 152, "size of Detection");
@@ -1329,6 +1380,7 @@ static_assert(offsetof(Detection, class_id) == 40);
 static_assert(offsetof(Detection, score) == 72);
 static_assert(offsetof(Detection, bbox) == 80);
 static_assert(offsetof(Detection, id) == 120);
+HORUS_MESSAGE(Detection, timestamp_ns, frame_id, class_id, score, bbox, id);
 
 /// Something that was recognised in space, as `vision_msgs/Detection3D` with its best
 /// hypothesis. Those of one measurement have the same time.
@@ -1345,7 +1397,7 @@ struct alignas(8) Detection3D {
     BoundingBox3D bbox;
     /// The same for the same thing in several measurements, if it is tracked: text.
     char id[32];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xe9df06dd51f762dbu, 0xe353ad7a258fcef1u};
 };
 static_assert(sizeof(Detection3D) == 192, "size of Detection3D");
@@ -1357,6 +1409,7 @@ static_assert(offsetof(Detection3D, class_id) == 40);
 static_assert(offsetof(Detection3D, score) == 72);
 static_assert(offsetof(Detection3D, bbox) == 80);
 static_assert(offsetof(Detection3D, id) == 160);
+HORUS_MESSAGE(Detection3D, timestamp_ns, frame_id, class_id, score, bbox, id);
 
 /// Something that is followed from one measurement to the next. No ROS type; the box is that of
 /// `vision_msgs/Detection3D`.
@@ -1393,7 +1446,7 @@ struct alignas(8) TrackedObject {
     static constexpr std::uint8_t STATE_COASTING = 2;
     /// Given up: the last message of this track.
     static constexpr std::uint8_t STATE_DELETED = 3;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x7b237fa28b88d4a2u, 0x6f4c57a88617572du};
 };
 static_assert(sizeof(TrackedObject) == 232, "size of TrackedObject");
@@ -1411,6 +1464,8 @@ static_assert(offsetof(TrackedObject, age_ns) == 216);
 static_assert(offsetof(TrackedObject, missed) == 224);
 static_assert(offsetof(TrackedObject, state) == 228);
 static_assert(offsetof(TrackedObject, _reserved) == 229);
+HORUS_MESSAGE(TrackedObject, timestamp_ns, frame_id, track_id, class_id, score, bbox,
+    linear_velocity, angular_velocity, age_ns, missed, state, _reserved);
 
 /// A place that is recognised again, as a corner or a fiducial marker. No ROS type.
 ///
@@ -1442,7 +1497,7 @@ struct alignas(8) Landmark {
     static constexpr std::uint8_t KIND_POLE = 2;
     /// A reflector.
     static constexpr std::uint8_t KIND_REFLECTOR = 3;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x9e84ee6e81a7dc46u, 0xd61deec9cc971ec0u};
 };
 static_assert(sizeof(Landmark) == 184, "size of Landmark");
@@ -1457,6 +1512,8 @@ static_assert(offsetof(Landmark, position) == 48);
 static_assert(offsetof(Landmark, orientation) == 72);
 static_assert(offsetof(Landmark, position_covariance) == 104);
 static_assert(offsetof(Landmark, score) == 176);
+HORUS_MESSAGE(Landmark, timestamp_ns, frame_id, landmark_id, kind, _reserved, position,
+    orientation, position_covariance, score);
 
 /// A flat piece of the surroundings, as a floor or a table. No ROS type; `coef` as in
 /// `shape_msgs/Plane`.
@@ -1478,7 +1535,7 @@ struct alignas(8) PlaneDetection {
     std::uint32_t _reserved;
     /// Root mean square distance of those from the plane: metres.
     double residual;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xe8755ffe6d4b9674u, 0xd65f7d3c6a41c3a4u};
 };
 static_assert(sizeof(PlaneDetection) == 128, "size of PlaneDetection");
@@ -1492,6 +1549,8 @@ static_assert(offsetof(PlaneDetection, size) == 96);
 static_assert(offsetof(PlaneDetection, inlier_count) == 112);
 static_assert(offsetof(PlaneDetection, _reserved) == 116);
 static_assert(offsetof(PlaneDetection, residual) == 120);
+HORUS_MESSAGE(PlaneDetection, timestamp_ns, frame_id, coef, center, size, inlier_count, _reserved,
+    residual);
 
 /// A part of an image, as `sensor_msgs/RegionOfInterest`. Without a time: for use inside other
 /// messages. All zeros is the whole image.
@@ -1508,7 +1567,7 @@ struct alignas(4) RegionOfInterest {
     std::uint8_t do_rectify;
     /// 0: no unit.
     std::uint8_t _reserved[7];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xe32ae37d0766003cu, 0x8513f38d6954b335u};
 };
 static_assert(sizeof(RegionOfInterest) == 24, "size of RegionOfInterest");
@@ -1520,6 +1579,7 @@ static_assert(offsetof(RegionOfInterest, height) == 8);
 static_assert(offsetof(RegionOfInterest, width) == 12);
 static_assert(offsetof(RegionOfInterest, do_rectify) == 16);
 static_assert(offsetof(RegionOfInterest, _reserved) == 17);
+HORUS_MESSAGE(RegionOfInterest, x_offset, y_offset, height, width, do_rectify, _reserved);
 
 /// Calibration of a camera, as `sensor_msgs/CameraInfo`; the meaning of its fields is in
 /// `image_pipeline`'s documents, and matrices are row-major.
@@ -1552,7 +1612,7 @@ struct alignas(8) CameraInfo {
     std::uint32_t binning_y;
     /// The part of the sensor that was read, before binning.
     RegionOfInterest roi;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x1a0c86a55ece8ee4u, 0xba0651a853759885u};
 };
 static_assert(sizeof(CameraInfo) == 472, "size of CameraInfo");
@@ -1572,6 +1632,8 @@ static_assert(offsetof(CameraInfo, p) == 344);
 static_assert(offsetof(CameraInfo, binning_x) == 440);
 static_assert(offsetof(CameraInfo, binning_y) == 444);
 static_assert(offsetof(CameraInfo, roi) == 448);
+HORUS_MESSAGE(CameraInfo, timestamp_ns, frame_id, height, width, distortion_model, d_count,
+    _reserved, d, k, r, p, binning_x, binning_y, roi);
 
 /// A sign of life. No ROS type.
 struct alignas(8) Heartbeat {
@@ -1583,7 +1645,7 @@ struct alignas(8) Heartbeat {
     std::uint64_t sequence;
     /// When the next one is due, from this one: nanoseconds.
     std::uint64_t period_ns;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x26633e60a4f4b2d9u, 0x9e23d192b3b5da7au};
 };
 static_assert(sizeof(Heartbeat) == 56, "size of Heartbeat");
@@ -1593,6 +1655,7 @@ static_assert(offsetof(Heartbeat, timestamp_ns) == 0);
 static_assert(offsetof(Heartbeat, source) == 8);
 static_assert(offsetof(Heartbeat, sequence) == 40);
 static_assert(offsetof(Heartbeat, period_ns) == 48);
+HORUS_MESSAGE(Heartbeat, timestamp_ns, source, sequence, period_ns);
 
 /// A sign of life of a node, and how it keeps its time. No ROS type; the states are those of
 /// `lifecycle_msgs/State`.
@@ -1631,7 +1694,7 @@ struct alignas(8) NodeHeartbeat {
     static constexpr std::uint8_t STATE_ACTIVE = 3;
     /// At its end.
     static constexpr std::uint8_t STATE_FINALIZED = 4;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xa55142ea1c420ecau, 0x4226d798d2c1eb35u};
 };
 static_assert(sizeof(NodeHeartbeat) == 96, "size of NodeHeartbeat");
@@ -1649,6 +1712,8 @@ static_assert(offsetof(NodeHeartbeat, process_id) == 88);
 static_assert(offsetof(NodeHeartbeat, state) == 92);
 static_assert(offsetof(NodeHeartbeat, level) == 93);
 static_assert(offsetof(NodeHeartbeat, _reserved) == 94);
+HORUS_MESSAGE(NodeHeartbeat, timestamp_ns, name, tick_count, period_ns, tick_duration_ns,
+    tick_duration_max_ns, missed_deadlines, uptime_ns, process_id, state, level, _reserved);
 
 /// One thing that is known of a part, as `diagnostic_msgs/KeyValue`. Without a time: for use
 /// inside `DiagnosticStatus`.
@@ -1657,7 +1722,7 @@ struct alignas(1) DiagnosticValue {
     char key[32];
     /// How it is, with its unit: text.
     char value[64];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xdfc88fc18827760eu, 0x9e4c898d7919a3c7u};
 };
 static_assert(sizeof(DiagnosticValue) == 96, "size of DiagnosticValue");
@@ -1665,6 +1730,7 @@ static_assert(alignof(DiagnosticValue) == 1, "alignment of DiagnosticValue");
 static_assert(std::is_trivially_copyable_v<DiagnosticValue> && std::is_standard_layout_v<DiagnosticValue>);
 static_assert(offsetof(DiagnosticValue, key) == 0);
 static_assert(offsetof(DiagnosticValue, value) == 32);
+HORUS_MESSAGE(DiagnosticValue, key, value);
 
 /// How a part of the robot is, as `diagnostic_msgs/DiagnosticStatus`.
 struct alignas(8) DiagnosticStatus {
@@ -1692,7 +1758,7 @@ struct alignas(8) DiagnosticStatus {
     static constexpr std::uint8_t ERROR = 2;
     /// Has said nothing for too long.
     static constexpr std::uint8_t STALE = 3;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x057fe8783c522fe9u, 0x7a832fdccbe59e67u};
 };
 static_assert(sizeof(DiagnosticStatus) == 1776, "size of DiagnosticStatus");
@@ -1706,6 +1772,8 @@ static_assert(offsetof(DiagnosticStatus, name) == 16);
 static_assert(offsetof(DiagnosticStatus, message) == 80);
 static_assert(offsetof(DiagnosticStatus, hardware_id) == 208);
 static_assert(offsetof(DiagnosticStatus, values) == 240);
+HORUS_MESSAGE(DiagnosticStatus, timestamp_ns, level, _reserved, count, name, message, hardware_id,
+    values);
 
 /// Whether everything has to stand still. No ROS type.
 ///
@@ -1721,7 +1789,7 @@ struct alignas(8) EmergencyStop {
     char source[32];
     /// Why, for a person: text.
     char reason[64];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xbd885f54117f0403u, 0x58ef7d2f311ba594u};
 };
 static_assert(sizeof(EmergencyStop) == 112, "size of EmergencyStop");
@@ -1732,6 +1800,7 @@ static_assert(offsetof(EmergencyStop, engaged) == 8);
 static_assert(offsetof(EmergencyStop, _reserved) == 9);
 static_assert(offsetof(EmergencyStop, source) == 16);
 static_assert(offsetof(EmergencyStop, reason) == 48);
+HORUS_MESSAGE(EmergencyStop, timestamp_ns, engaged, _reserved, source, reason);
 
 /// What the safety functions allow at the moment. No ROS type; the modes after ISO 10218.
 ///
@@ -1765,7 +1834,7 @@ struct alignas(8) SafetyStatus {
     static constexpr std::uint8_t MODE_EMERGENCY_STOP = 4;
     /// A safety function does not work.
     static constexpr std::uint8_t MODE_FAULT = 5;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xc6c0baf4f0fc739bu, 0x9268d6a1b8270a6bu};
 };
 static_assert(sizeof(SafetyStatus) == 88, "size of SafetyStatus");
@@ -1779,6 +1848,8 @@ static_assert(offsetof(SafetyStatus, limits_ok) == 11);
 static_assert(offsetof(SafetyStatus, fault_code) == 12);
 static_assert(offsetof(SafetyStatus, speed_max) == 16);
 static_assert(offsetof(SafetyStatus, message) == 24);
+HORUS_MESSAGE(SafetyStatus, timestamp_ns, mode, enabled, watchdog_ok, limits_ok, fault_code,
+    speed_max, message);
 
 /// What a computer is busy with. No ROS type.
 struct alignas(8) ResourceUsage {
@@ -1808,7 +1879,7 @@ struct alignas(8) ResourceUsage {
     std::uint32_t thread_count;
     /// Processors that there are: count.
     std::uint32_t cpu_count;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xd042a0a078883fcbu, 0x5c02531e42d4e6c8u};
 };
 static_assert(sizeof(ResourceUsage) == 112, "size of ResourceUsage");
@@ -1827,6 +1898,9 @@ static_assert(offsetof(ResourceUsage, network_sent_bytes) == 88);
 static_assert(offsetof(ResourceUsage, uptime_ns) == 96);
 static_assert(offsetof(ResourceUsage, thread_count) == 104);
 static_assert(offsetof(ResourceUsage, cpu_count) == 108);
+HORUS_MESSAGE(ResourceUsage, timestamp_ns, source, cpu_load, cpu_temperature, memory_used_bytes,
+    memory_total_bytes, disk_used_bytes, disk_total_bytes, network_received_bytes,
+    network_sent_bytes, uptime_ns, thread_count, cpu_count);
 
 /// Something that happened to a node, or to the scheduler that runs it: a line of a log, and of
 /// the black box. No ROS type.
@@ -1899,7 +1973,7 @@ struct alignas(8) NodeEvent {
     static constexpr std::uint8_t SCHEDULER_STARTED = 23;
     /// The scheduler ended: `text`.
     static constexpr std::uint8_t SCHEDULER_STOPPED = 24;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xab1f7eb7b2c7a9b1u, 0x4acfe5c08fde3c1du};
 };
 static_assert(sizeof(NodeEvent) == 232, "size of NodeEvent");
@@ -1915,6 +1989,8 @@ static_assert(offsetof(NodeEvent, process_id) == 224);
 static_assert(offsetof(NodeEvent, kind) == 228);
 static_assert(offsetof(NodeEvent, level) == 229);
 static_assert(offsetof(NodeEvent, _reserved) == 230);
+HORUS_MESSAGE(NodeEvent, timestamp_ns, monotonic_ns, tick, value_ns, node, text, process_id, kind,
+    level, _reserved);
 
 /// What a node has done since its scheduler began. Without a time: for use inside
 /// `SchedulerStatus`. No ROS type.
@@ -1978,7 +2054,7 @@ struct alignas(8) NodeMetrics {
     static constexpr std::uint8_t STATE_STOPPED = 5;
     /// In a tick that does not end.
     static constexpr std::uint8_t STATE_STUCK = 6;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x60e9871cb26c1591u, 0x07c120781e1e810fu};
 };
 static_assert(sizeof(NodeMetrics) == 904, "size of NodeMetrics");
@@ -2000,6 +2076,8 @@ static_assert(offsetof(NodeMetrics, node_class) == 896);
 static_assert(offsetof(NodeMetrics, state) == 897);
 static_assert(offsetof(NodeMetrics, level) == 898);
 static_assert(offsetof(NodeMetrics, _reserved) == 899);
+HORUS_MESSAGE(NodeMetrics, name, last_error, ticks, period_ns, last_ns, max_ns, misses,
+    passed_over, failures, panics, durations, lateness, node_class, state, level, _reserved);
 
 /// What a node or a whole scheduler is to do. No ROS type.
 struct alignas(8) NodeCommand {
@@ -2023,7 +2101,7 @@ struct alignas(8) NodeCommand {
     static constexpr std::uint8_t SET_RATE = 4;
     /// All nodes to end, and the scheduler with them.
     static constexpr std::uint8_t STOP_SCHEDULER = 5;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x539134b4514d404du, 0x62302f2b0c3aa235u};
 };
 static_assert(sizeof(NodeCommand) == 88, "size of NodeCommand");
@@ -2034,6 +2112,7 @@ static_assert(offsetof(NodeCommand, node) == 8);
 static_assert(offsetof(NodeCommand, rate_hz) == 72);
 static_assert(offsetof(NodeCommand, kind) == 80);
 static_assert(offsetof(NodeCommand, _reserved) == 81);
+HORUS_MESSAGE(NodeCommand, timestamp_ns, node, rate_hz, kind, _reserved);
 
 /// The time by which a simulation or a recording runs, as `rosgraph_msgs/Clock`.
 struct alignas(8) Clock {
@@ -2043,7 +2122,7 @@ struct alignas(8) Clock {
     std::uint64_t clock_ns;
     /// How fast it is meant to run, 1 as real time, 0 while it stands: no unit.
     double rate;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xcd96f703159eb346u, 0x946c0e3ee5e2cfcbu};
 };
 static_assert(sizeof(Clock) == 24, "size of Clock");
@@ -2052,6 +2131,7 @@ static_assert(std::is_trivially_copyable_v<Clock> && std::is_standard_layout_v<C
 static_assert(offsetof(Clock, timestamp_ns) == 0);
 static_assert(offsetof(Clock, clock_ns) == 8);
 static_assert(offsetof(Clock, rate) == 16);
+HORUS_MESSAGE(Clock, timestamp_ns, clock_ns, rate);
 
 /// What another clock showed at a time of this one, as `sensor_msgs/TimeReference`.
 struct alignas(8) TimeReference {
@@ -2061,7 +2141,7 @@ struct alignas(8) TimeReference {
     std::uint64_t time_ref_ns;
     /// Which clock, as `gps`: text.
     char source[32];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xfe87fa87ea763168u, 0x5a2baa29aaebdbc1u};
 };
 static_assert(sizeof(TimeReference) == 48, "size of TimeReference");
@@ -2070,6 +2150,7 @@ static_assert(std::is_trivially_copyable_v<TimeReference> && std::is_standard_la
 static_assert(offsetof(TimeReference, timestamp_ns) == 0);
 static_assert(offsetof(TimeReference, time_ref_ns) == 8);
 static_assert(offsetof(TimeReference, source) == 16);
+HORUS_MESSAGE(TimeReference, timestamp_ns, time_ref_ns, source);
 
 /// State of a joystick or gamepad, as `sensor_msgs/Joy`.
 struct alignas(8) JoystickInput {
@@ -2085,7 +2166,7 @@ struct alignas(8) JoystickInput {
     float axes[16];
     /// 1 while pressed, else 0: no unit.
     std::uint8_t buttons[32];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x4164a31930fa5e47u, 0x134a57bcbd3c1d08u};
 };
 static_assert(sizeof(JoystickInput) == 144, "size of JoystickInput");
@@ -2097,6 +2178,7 @@ static_assert(offsetof(JoystickInput, axis_count) == 40);
 static_assert(offsetof(JoystickInput, button_count) == 44);
 static_assert(offsetof(JoystickInput, axes) == 48);
 static_assert(offsetof(JoystickInput, buttons) == 112);
+HORUS_MESSAGE(JoystickInput, timestamp_ns, device, axis_count, button_count, axes, buttons);
 
 /// A key that was pressed or released. No ROS type; keys have the numbers of the USB HID usage
 /// tables, page 7, which do not depend on the layout of the keyboard.
@@ -2127,7 +2209,7 @@ struct alignas(8) KeyboardInput {
     static constexpr std::uint16_t MODIFIER_ALT = 4;
     /// A key with a logo on it.
     static constexpr std::uint16_t MODIFIER_META = 8;
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x0179e3d391d7165eu, 0x46ee9aadce974f28u};
 };
 static_assert(sizeof(KeyboardInput) == 24, "size of KeyboardInput");
@@ -2139,6 +2221,7 @@ static_assert(offsetof(KeyboardInput, modifiers) == 10);
 static_assert(offsetof(KeyboardInput, action) == 12);
 static_assert(offsetof(KeyboardInput, _reserved) == 13);
 static_assert(offsetof(KeyboardInput, text) == 16);
+HORUS_MESSAGE(KeyboardInput, timestamp_ns, key, modifiers, action, _reserved, text);
 
 /// The header of an `Image`, after `sensor_msgs/Image`: rows of pixels, the top one first.
 ///
@@ -2162,8 +2245,6 @@ struct alignas(8) ImageHeader {
     char frame_id[32];
     /// 0: no unit.
     std::uint64_t _reserved1[7];
-    /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0x22b8835e6c7aadb9u, 0x462af78c7539b9bfu};
 };
 static_assert(sizeof(ImageHeader) == 128, "size of ImageHeader");
 static_assert(alignof(ImageHeader) == 8, "alignment of ImageHeader");
@@ -2177,6 +2258,13 @@ static_assert(offsetof(ImageHeader, _reserved0) == 21);
 static_assert(offsetof(ImageHeader, encoding) == 24);
 static_assert(offsetof(ImageHeader, frame_id) == 40);
 static_assert(offsetof(ImageHeader, _reserved1) == 72);
+HORUS_MESSAGE(ImageHeader, timestamp_ns, height, width, step, is_bigendian, _reserved0, encoding,
+    frame_id, _reserved1);
+struct Image : Framed<ImageHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x22b8835e6c7aadb9u, 0x462af78c7539b9bfu};
+};
+HORUS_FRAMED(Image, data);
 
 /// The header of a `DepthImage`, as REP-118 describes them: rows of depths along the optical
 /// axis, the top one first.
@@ -2203,8 +2291,6 @@ struct alignas(8) DepthImageHeader {
     char frame_id[32];
     /// 0: no unit.
     std::uint64_t _reserved[6];
-    /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0xaa2395cedaf53127u, 0xfbf738c539ae75dau};
 };
 static_assert(sizeof(DepthImageHeader) == 128, "size of DepthImageHeader");
 static_assert(alignof(DepthImageHeader) == 8, "alignment of DepthImageHeader");
@@ -2219,6 +2305,13 @@ static_assert(offsetof(DepthImageHeader, range_max) == 28);
 static_assert(offsetof(DepthImageHeader, encoding) == 32);
 static_assert(offsetof(DepthImageHeader, frame_id) == 48);
 static_assert(offsetof(DepthImageHeader, _reserved) == 80);
+HORUS_MESSAGE(DepthImageHeader, timestamp_ns, height, width, step, unit, range_min, range_max,
+    encoding, frame_id, _reserved);
+struct DepthImage : Framed<DepthImageHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xaa2395cedaf53127u, 0xfbf738c539ae75dau};
+};
+HORUS_FRAMED(DepthImage, data);
 
 /// The header of a `CompressedImage`, after `sensor_msgs/CompressedImage`: the output of a
 /// codec.
@@ -2235,8 +2328,6 @@ struct alignas(8) CompressedImageHeader {
     char frame_id[32];
     /// 0: no unit.
     std::uint8_t _reserved[16];
-    /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0x4e29072dcb6eedc2u, 0x0a2f1fe39810c21fu};
 };
 static_assert(sizeof(CompressedImageHeader) == 128, "size of CompressedImageHeader");
 static_assert(alignof(CompressedImageHeader) == 8, "alignment of CompressedImageHeader");
@@ -2246,6 +2337,12 @@ static_assert(offsetof(CompressedImageHeader, bytes) == 8);
 static_assert(offsetof(CompressedImageHeader, format) == 16);
 static_assert(offsetof(CompressedImageHeader, frame_id) == 80);
 static_assert(offsetof(CompressedImageHeader, _reserved) == 112);
+HORUS_MESSAGE(CompressedImageHeader, timestamp_ns, bytes, format, frame_id, _reserved);
+struct CompressedImage : Framed<CompressedImageHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x4e29072dcb6eedc2u, 0x0a2f1fe39810c21fu};
+};
+HORUS_FRAMED(CompressedImage, data);
 
 /// The header of a `SegmentationMask`: rows of numbers of classes, a byte for each pixel, the
 /// top one first.
@@ -2266,8 +2363,6 @@ struct alignas(8) SegmentationMaskHeader {
     char frame_id[32];
     /// 0: no unit.
     std::uint64_t _reserved;
-    /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0x603e3871881495d1u, 0xb6a8799b03a4336du};
 };
 static_assert(sizeof(SegmentationMaskHeader) == 64, "size of SegmentationMaskHeader");
 static_assert(alignof(SegmentationMaskHeader) == 8, "alignment of SegmentationMaskHeader");
@@ -2279,6 +2374,13 @@ static_assert(offsetof(SegmentationMaskHeader, step) == 16);
 static_assert(offsetof(SegmentationMaskHeader, class_count) == 20);
 static_assert(offsetof(SegmentationMaskHeader, frame_id) == 24);
 static_assert(offsetof(SegmentationMaskHeader, _reserved) == 56);
+HORUS_MESSAGE(SegmentationMaskHeader, timestamp_ns, height, width, step, class_count, frame_id,
+    _reserved);
+struct SegmentationMask : Framed<SegmentationMaskHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x603e3871881495d1u, 0xb6a8799b03a4336du};
+};
+HORUS_FRAMED(SegmentationMask, data);
 
 /// One number, or array of numbers, in each point, as `sensor_msgs/PointField`. Without a time:
 /// for use inside `PointCloudHeader`.
@@ -2293,7 +2395,7 @@ struct alignas(4) PointField {
     std::uint8_t dtype;
     /// 0: no unit.
     std::uint8_t _reserved[7];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x0d6278f00c682511u, 0x442a98c1eac19115u};
 };
 static_assert(sizeof(PointField) == 32, "size of PointField");
@@ -2304,6 +2406,7 @@ static_assert(offsetof(PointField, offset) == 16);
 static_assert(offsetof(PointField, count) == 20);
 static_assert(offsetof(PointField, dtype) == 24);
 static_assert(offsetof(PointField, _reserved) == 25);
+HORUS_MESSAGE(PointField, name, offset, count, dtype, _reserved);
 
 /// The header of a `PointCloud`, after `sensor_msgs/PointCloud2`: points that have the fields
 /// described here.
@@ -2332,8 +2435,6 @@ struct alignas(8) PointCloudHeader {
     std::uint8_t _reserved[2];
     /// What a point consists of: no unit.
     PointField fields[16];
-    /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0xb393948ce9737c83u, 0x2909928b0cd58f85u};
 };
 static_assert(sizeof(PointCloudHeader) == 576, "size of PointCloudHeader");
 static_assert(alignof(PointCloudHeader) == 8, "alignment of PointCloudHeader");
@@ -2349,6 +2450,13 @@ static_assert(offsetof(PointCloudHeader, is_bigendian) == 60);
 static_assert(offsetof(PointCloudHeader, is_dense) == 61);
 static_assert(offsetof(PointCloudHeader, _reserved) == 62);
 static_assert(offsetof(PointCloudHeader, fields) == 64);
+HORUS_MESSAGE(PointCloudHeader, timestamp_ns, frame_id, height, width, point_step, row_step,
+    field_count, is_bigendian, is_dense, _reserved, fields);
+struct PointCloud : Framed<PointCloudHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xb393948ce9737c83u, 0x2909928b0cd58f85u};
+};
+HORUS_FRAMED(PointCloud, data);
 
 /// The header of a `Tensor`, with what `DLTensor` of DLPack says: numbers in up to eight
 /// dimensions.
@@ -2371,8 +2479,6 @@ struct alignas(8) TensorHeader {
     char name[32];
     /// 0: no unit.
     std::uint8_t _reserved1[16];
-    /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0x6c65a2ac2cb67a45u, 0x21a0cbb9714ffc15u};
 };
 static_assert(sizeof(TensorHeader) == 192, "size of TensorHeader");
 static_assert(alignof(TensorHeader) == 8, "alignment of TensorHeader");
@@ -2385,6 +2491,13 @@ static_assert(offsetof(TensorHeader, shape) == 16);
 static_assert(offsetof(TensorHeader, strides) == 80);
 static_assert(offsetof(TensorHeader, name) == 144);
 static_assert(offsetof(TensorHeader, _reserved1) == 176);
+HORUS_MESSAGE(TensorHeader, timestamp_ns, dtype, dimensions, _reserved0, shape, strides, name,
+    _reserved1);
+struct Tensor : Framed<TensorHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x6c65a2ac2cb67a45u, 0x21a0cbb9714ffc15u};
+};
+HORUS_FRAMED(Tensor, data);
 
 /// Size and place of a map, as `nav_msgs/MapMetaData`. Without a time: for use inside maps.
 struct alignas(8) MapMetaData {
@@ -2402,7 +2515,7 @@ struct alignas(8) MapMetaData {
     double origin_position[3];
     /// Rotation of the grid in the map's frame, a unit quaternion x, y, z, w: no unit.
     double origin_orientation[4];
-    /// Of the canonical schema text of the whole message.
+    /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x4dcaa78dfb51f6e8u, 0x4a7861db5480d9e8u};
 };
 static_assert(sizeof(MapMetaData) == 80, "size of MapMetaData");
@@ -2415,6 +2528,8 @@ static_assert(offsetof(MapMetaData, height) == 16);
 static_assert(offsetof(MapMetaData, _reserved) == 20);
 static_assert(offsetof(MapMetaData, origin_position) == 24);
 static_assert(offsetof(MapMetaData, origin_orientation) == 48);
+HORUS_MESSAGE(MapMetaData, map_load_time_ns, resolution, width, height, _reserved, origin_position,
+    origin_orientation);
 
 /// The header of an `OccupancyGrid`, after `nav_msgs/OccupancyGrid`: a byte for each cell, 0
 /// to 100 in percent, −1 if unknown, along x first.
@@ -2429,8 +2544,6 @@ struct alignas(8) OccupancyGridHeader {
     MapMetaData info;
     /// 0: no unit.
     std::uint64_t _reserved;
-    /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0x87c1623137dcb677u, 0xac2dffbc685137aeu};
 };
 static_assert(sizeof(OccupancyGridHeader) == 128, "size of OccupancyGridHeader");
 static_assert(alignof(OccupancyGridHeader) == 8, "alignment of OccupancyGridHeader");
@@ -2439,6 +2552,12 @@ static_assert(offsetof(OccupancyGridHeader, timestamp_ns) == 0);
 static_assert(offsetof(OccupancyGridHeader, frame_id) == 8);
 static_assert(offsetof(OccupancyGridHeader, info) == 40);
 static_assert(offsetof(OccupancyGridHeader, _reserved) == 120);
+HORUS_MESSAGE(OccupancyGridHeader, timestamp_ns, frame_id, info, _reserved);
+struct OccupancyGrid : Framed<OccupancyGridHeader, std::int8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x87c1623137dcb677u, 0xac2dffbc685137aeu};
+};
+HORUS_FRAMED(OccupancyGrid, data);
 
 /// The header of a `CostMap`, after `nav2_msgs/Costmap`: a byte for each cell, 0 to 252, 253
 /// and 254 near and in obstacles, 255 if unknown, along x first.
@@ -2455,8 +2574,6 @@ struct alignas(8) CostMapHeader {
     char layer[32];
     /// 0: no unit.
     std::uint64_t _reserved[5];
-    /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0x9d214cbf5660bf3cu, 0x8101cfb423dbe49fu};
 };
 static_assert(sizeof(CostMapHeader) == 192, "size of CostMapHeader");
 static_assert(alignof(CostMapHeader) == 8, "alignment of CostMapHeader");
@@ -2466,6 +2583,12 @@ static_assert(offsetof(CostMapHeader, frame_id) == 8);
 static_assert(offsetof(CostMapHeader, info) == 40);
 static_assert(offsetof(CostMapHeader, layer) == 120);
 static_assert(offsetof(CostMapHeader, _reserved) == 152);
+HORUS_MESSAGE(CostMapHeader, timestamp_ns, frame_id, info, layer, _reserved);
+struct CostMap : Framed<CostMapHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x9d214cbf5660bf3cu, 0x8101cfb423dbe49fu};
+};
+HORUS_FRAMED(CostMap, data);
 
 /// The header of an `AudioFrame`: samples that are not compressed, those of all channels at
 /// one time side by side.
@@ -2488,8 +2611,6 @@ struct alignas(8) AudioFrameHeader {
     char frame_id[32];
     /// 0: no unit.
     std::uint64_t _reserved1;
-    /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0xe3a0c04004dae366u, 0xbc67d772e87c199bu};
 };
 static_assert(sizeof(AudioFrameHeader) == 64, "size of AudioFrameHeader");
 static_assert(alignof(AudioFrameHeader) == 8, "alignment of AudioFrameHeader");
@@ -2502,6 +2623,13 @@ static_assert(offsetof(AudioFrameHeader, dtype) == 22);
 static_assert(offsetof(AudioFrameHeader, _reserved0) == 23);
 static_assert(offsetof(AudioFrameHeader, frame_id) == 24);
 static_assert(offsetof(AudioFrameHeader, _reserved1) == 56);
+HORUS_MESSAGE(AudioFrameHeader, timestamp_ns, samples, sample_rate, channels, dtype, _reserved0,
+    frame_id, _reserved1);
+struct AudioFrame : Framed<AudioFrameHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xe3a0c04004dae366u, 0xbc67d772e87c199bu};
+};
+HORUS_FRAMED(AudioFrame, data);
 
 /// The header of `Bytes`: any data, with a name for what they are.
 ///
@@ -2513,8 +2641,6 @@ struct alignas(8) BytesHeader {
     std::uint64_t bytes;
     /// What the data are, best as a media type such as `application/cbor`: text.
     char format[48];
-    /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0x8610491e6d4200e6u, 0xa93c5bfcab91bed2u};
 };
 static_assert(sizeof(BytesHeader) == 64, "size of BytesHeader");
 static_assert(alignof(BytesHeader) == 8, "alignment of BytesHeader");
@@ -2522,6 +2648,12 @@ static_assert(std::is_trivially_copyable_v<BytesHeader> && std::is_standard_layo
 static_assert(offsetof(BytesHeader, timestamp_ns) == 0);
 static_assert(offsetof(BytesHeader, bytes) == 8);
 static_assert(offsetof(BytesHeader, format) == 16);
+HORUS_MESSAGE(BytesHeader, timestamp_ns, bytes, format);
+struct Bytes : Framed<BytesHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x8610491e6d4200e6u, 0xa93c5bfcab91bed2u};
+};
+HORUS_FRAMED(Bytes, data);
 
 /// The header of a `SchedulerStatus`: how a scheduler is. The metrics of its nodes follow,
 /// one `NodeMetrics` after the other.
@@ -2558,8 +2690,6 @@ struct alignas(8) SchedulerStatusHeader {
     static constexpr std::uint8_t STATE_STOPPING = 4;
     /// At its end.
     static constexpr std::uint8_t STATE_STOPPED = 5;
-    /// Of the canonical schema text of the whole message.
-    static constexpr SchemaHash schema_hash{0x5dd3f7aa202fb154u, 0xcf80d674dd139f45u};
 };
 static_assert(sizeof(SchedulerStatusHeader) == 128, "size of SchedulerStatusHeader");
 static_assert(alignof(SchedulerStatusHeader) == 8, "alignment of SchedulerStatusHeader");
@@ -2573,5 +2703,14 @@ static_assert(offsetof(SchedulerStatusHeader, count) == 92);
 static_assert(offsetof(SchedulerStatusHeader, node_bytes) == 96);
 static_assert(offsetof(SchedulerStatusHeader, state) == 100);
 static_assert(offsetof(SchedulerStatusHeader, _reserved) == 101);
+HORUS_MESSAGE(SchedulerStatusHeader, timestamp_ns, monotonic_ns, uptime_ns, scheduler, process_id,
+    count, node_bytes, state, _reserved);
+struct SchedulerStatus : Framed<SchedulerStatusHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x5dd3f7aa202fb154u, 0xcf80d674dd139f45u};
+};
+HORUS_FRAMED(SchedulerStatus, nodes);
 
 }  // namespace horus
+
+#endif  // HORUS_MSG_HPP

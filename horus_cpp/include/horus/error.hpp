@@ -1,0 +1,113 @@
+// What went wrong: error codes of the C ABI as std::error_code, and as exceptions.
+#ifndef HORUS_ERROR_HPP
+#define HORUS_ERROR_HPP
+
+#include <string>
+#include <system_error>
+
+#include "horus.h"
+
+/// 1 if errors may be thrown; 0, also by -fno-exceptions, leaves only what takes an error_code.
+#ifndef HORUS_EXCEPTIONS
+#ifdef __cpp_exceptions
+#define HORUS_EXCEPTIONS 1
+#else
+#define HORUS_EXCEPTIONS 0
+#endif
+#endif
+
+namespace horus {
+
+/// The errors: HORUS_E_* of <horus/horus.h>, which says what each means.
+enum class Errc : int {
+    panic = HORUS_E_PANIC,
+    handle = HORUS_E_HANDLE,
+    null = HORUS_E_NULL,
+    argument = HORUS_E_ARGUMENT,
+    busy = HORUS_E_BUSY,
+    limit = HORUS_E_LIMIT,
+    name = HORUS_E_NAME,
+    not_found = HORUS_E_NOT_FOUND,
+    type = HORUS_E_TYPE,
+    qos = HORUS_E_QOS,
+    schema = HORUS_E_SCHEMA,
+    message = HORUS_E_MESSAGE,
+    forked = HORUS_E_FORKED,
+    region_lost = HORUS_E_REGION_LOST,
+    not_pinnable = HORUS_E_NOT_PINNABLE,
+    loan = HORUS_E_LOAN,
+    no_space = HORUS_E_NO_SPACE,
+    system = HORUS_E_SYSTEM,
+    damaged = HORUS_E_DAMAGED,
+    node = HORUS_E_NODE,
+    state = HORUS_E_STATE,
+};
+
+namespace detail {
+
+class ErrorCategory final : public std::error_category {
+  public:
+    const char *name() const noexcept override { return "horus"; }
+    std::string message(int status) const override { return horus_status_name(status); }
+};
+
+}  // namespace detail
+
+/// Of the error codes of this library. Their message is the name of the status.
+inline const std::error_category &error_category() noexcept {
+    static const detail::ErrorCategory category;
+    return category;
+}
+
+/// Lets `error == horus::Errc::type` work.
+inline std::error_code make_error_code(Errc error) noexcept {
+    return {static_cast<int>(error), error_category()};
+}
+
+/// What the last error of this thread has to say: what was found, what was wanted, what to do. It
+/// lives until the next error of the thread.
+inline const char *last_error_message() noexcept { return horus_last_error_message(); }
+
+#if HORUS_EXCEPTIONS
+/// What is thrown. `what()` is the text of the error, `code()` says which one it is.
+class Error : public std::system_error {
+  public:
+    explicit Error(std::error_code code) : std::system_error(code, last_error_message()) {}
+};
+#endif
+
+namespace detail {
+
+#if HORUS_EXCEPTIONS
+// WHY not inlined: what is not thrown costs no instructions.
+[[noreturn]] __attribute__((noinline, cold)) inline void raise(horus_status_t status) {
+    throw Error(make_error_code(static_cast<Errc>(status)));
+}
+
+/// Throws errors; otherwise whether it was HORUS_OK.
+inline bool done(horus_status_t status) {
+    if (status < 0) {
+        raise(status);
+    }
+    return status == HORUS_OK;
+}
+#endif
+
+/// Stores errors; whether it was HORUS_OK.
+inline bool done(horus_status_t status, std::error_code &error) noexcept {
+    if (status < 0) {
+        error = make_error_code(static_cast<Errc>(status));
+    } else {
+        error.clear();
+    }
+    return status == HORUS_OK;
+}
+
+}  // namespace detail
+
+}  // namespace horus
+
+template <>
+struct std::is_error_code_enum<horus::Errc> : std::true_type {};
+
+#endif  // HORUS_ERROR_HPP

@@ -1,0 +1,81 @@
+// HORUS_EACH: a macro for each of up to 64 fields, separated by commas.
+#ifndef HORUS_FIELDS_HPP
+#define HORUS_FIELDS_HPP
+
+#define HORUS_EACH(M, T, ...) HORUS_EACH_FOR(__VA_ARGS__)(M, T, __VA_ARGS__)
+
+#define HORUS_EACH_1(M, T, a) M(T, a)
+#define HORUS_EACH_2(M, T, a, ...) M(T, a), HORUS_EACH_1(M, T, __VA_ARGS__)
+#define HORUS_EACH_3(M, T, a, ...) M(T, a), HORUS_EACH_2(M, T, __VA_ARGS__)
+#define HORUS_EACH_4(M, T, a, ...) M(T, a), HORUS_EACH_3(M, T, __VA_ARGS__)
+#define HORUS_EACH_5(M, T, a, ...) M(T, a), HORUS_EACH_4(M, T, __VA_ARGS__)
+#define HORUS_EACH_6(M, T, a, ...) M(T, a), HORUS_EACH_5(M, T, __VA_ARGS__)
+#define HORUS_EACH_7(M, T, a, ...) M(T, a), HORUS_EACH_6(M, T, __VA_ARGS__)
+#define HORUS_EACH_8(M, T, a, ...) M(T, a), HORUS_EACH_7(M, T, __VA_ARGS__)
+#define HORUS_EACH_9(M, T, a, ...) M(T, a), HORUS_EACH_8(M, T, __VA_ARGS__)
+#define HORUS_EACH_10(M, T, a, ...) M(T, a), HORUS_EACH_9(M, T, __VA_ARGS__)
+#define HORUS_EACH_11(M, T, a, ...) M(T, a), HORUS_EACH_10(M, T, __VA_ARGS__)
+#define HORUS_EACH_12(M, T, a, ...) M(T, a), HORUS_EACH_11(M, T, __VA_ARGS__)
+#define HORUS_EACH_13(M, T, a, ...) M(T, a), HORUS_EACH_12(M, T, __VA_ARGS__)
+#define HORUS_EACH_14(M, T, a, ...) M(T, a), HORUS_EACH_13(M, T, __VA_ARGS__)
+#define HORUS_EACH_15(M, T, a, ...) M(T, a), HORUS_EACH_14(M, T, __VA_ARGS__)
+#define HORUS_EACH_16(M, T, a, ...) M(T, a), HORUS_EACH_15(M, T, __VA_ARGS__)
+#define HORUS_EACH_17(M, T, a, ...) M(T, a), HORUS_EACH_16(M, T, __VA_ARGS__)
+#define HORUS_EACH_18(M, T, a, ...) M(T, a), HORUS_EACH_17(M, T, __VA_ARGS__)
+#define HORUS_EACH_19(M, T, a, ...) M(T, a), HORUS_EACH_18(M, T, __VA_ARGS__)
+#define HORUS_EACH_20(M, T, a, ...) M(T, a), HORUS_EACH_19(M, T, __VA_ARGS__)
+#define HORUS_EACH_21(M, T, a, ...) M(T, a), HORUS_EACH_20(M, T, __VA_ARGS__)
+#define HORUS_EACH_22(M, T, a, ...) M(T, a), HORUS_EACH_21(M, T, __VA_ARGS__)
+#define HORUS_EACH_23(M, T, a, ...) M(T, a), HORUS_EACH_22(M, T, __VA_ARGS__)
+#define HORUS_EACH_24(M, T, a, ...) M(T, a), HORUS_EACH_23(M, T, __VA_ARGS__)
+#define HORUS_EACH_25(M, T, a, ...) M(T, a), HORUS_EACH_24(M, T, __VA_ARGS__)
+#define HORUS_EACH_26(M, T, a, ...) M(T, a), HORUS_EACH_25(M, T, __VA_ARGS__)
+#define HORUS_EACH_27(M, T, a, ...) M(T, a), HORUS_EACH_26(M, T, __VA_ARGS__)
+#define HORUS_EACH_28(M, T, a, ...) M(T, a), HORUS_EACH_27(M, T, __VA_ARGS__)
+#define HORUS_EACH_29(M, T, a, ...) M(T, a), HORUS_EACH_28(M, T, __VA_ARGS__)
+#define HORUS_EACH_30(M, T, a, ...) M(T, a), HORUS_EACH_29(M, T, __VA_ARGS__)
+#define HORUS_EACH_31(M, T, a, ...) M(T, a), HORUS_EACH_30(M, T, __VA_ARGS__)
+#define HORUS_EACH_32(M, T, a, ...) M(T, a), HORUS_EACH_31(M, T, __VA_ARGS__)
+#define HORUS_EACH_33(M, T, a, ...) M(T, a), HORUS_EACH_32(M, T, __VA_ARGS__)
+#define HORUS_EACH_34(M, T, a, ...) M(T, a), HORUS_EACH_33(M, T, __VA_ARGS__)
+#define HORUS_EACH_35(M, T, a, ...) M(T, a), HORUS_EACH_34(M, T, __VA_ARGS__)
+#define HORUS_EACH_36(M, T, a, ...) M(T, a), HORUS_EACH_35(M, T, __VA_ARGS__)
+#define HORUS_EACH_37(M, T, a, ...) M(T, a), HORUS_EACH_36(M, T, __VA_ARGS__)
+#define HORUS_EACH_38(M, T, a, ...) M(T, a), HORUS_EACH_37(M, T, __VA_ARGS__)
+#define HORUS_EACH_39(M, T, a, ...) M(T, a), HORUS_EACH_38(M, T, __VA_ARGS__)
+#define HORUS_EACH_40(M, T, a, ...) M(T, a), HORUS_EACH_39(M, T, __VA_ARGS__)
+#define HORUS_EACH_41(M, T, a, ...) M(T, a), HORUS_EACH_40(M, T, __VA_ARGS__)
+#define HORUS_EACH_42(M, T, a, ...) M(T, a), HORUS_EACH_41(M, T, __VA_ARGS__)
+#define HORUS_EACH_43(M, T, a, ...) M(T, a), HORUS_EACH_42(M, T, __VA_ARGS__)
+#define HORUS_EACH_44(M, T, a, ...) M(T, a), HORUS_EACH_43(M, T, __VA_ARGS__)
+#define HORUS_EACH_45(M, T, a, ...) M(T, a), HORUS_EACH_44(M, T, __VA_ARGS__)
+#define HORUS_EACH_46(M, T, a, ...) M(T, a), HORUS_EACH_45(M, T, __VA_ARGS__)
+#define HORUS_EACH_47(M, T, a, ...) M(T, a), HORUS_EACH_46(M, T, __VA_ARGS__)
+#define HORUS_EACH_48(M, T, a, ...) M(T, a), HORUS_EACH_47(M, T, __VA_ARGS__)
+#define HORUS_EACH_49(M, T, a, ...) M(T, a), HORUS_EACH_48(M, T, __VA_ARGS__)
+#define HORUS_EACH_50(M, T, a, ...) M(T, a), HORUS_EACH_49(M, T, __VA_ARGS__)
+#define HORUS_EACH_51(M, T, a, ...) M(T, a), HORUS_EACH_50(M, T, __VA_ARGS__)
+#define HORUS_EACH_52(M, T, a, ...) M(T, a), HORUS_EACH_51(M, T, __VA_ARGS__)
+#define HORUS_EACH_53(M, T, a, ...) M(T, a), HORUS_EACH_52(M, T, __VA_ARGS__)
+#define HORUS_EACH_54(M, T, a, ...) M(T, a), HORUS_EACH_53(M, T, __VA_ARGS__)
+#define HORUS_EACH_55(M, T, a, ...) M(T, a), HORUS_EACH_54(M, T, __VA_ARGS__)
+#define HORUS_EACH_56(M, T, a, ...) M(T, a), HORUS_EACH_55(M, T, __VA_ARGS__)
+#define HORUS_EACH_57(M, T, a, ...) M(T, a), HORUS_EACH_56(M, T, __VA_ARGS__)
+#define HORUS_EACH_58(M, T, a, ...) M(T, a), HORUS_EACH_57(M, T, __VA_ARGS__)
+#define HORUS_EACH_59(M, T, a, ...) M(T, a), HORUS_EACH_58(M, T, __VA_ARGS__)
+#define HORUS_EACH_60(M, T, a, ...) M(T, a), HORUS_EACH_59(M, T, __VA_ARGS__)
+#define HORUS_EACH_61(M, T, a, ...) M(T, a), HORUS_EACH_60(M, T, __VA_ARGS__)
+#define HORUS_EACH_62(M, T, a, ...) M(T, a), HORUS_EACH_61(M, T, __VA_ARGS__)
+#define HORUS_EACH_63(M, T, a, ...) M(T, a), HORUS_EACH_62(M, T, __VA_ARGS__)
+#define HORUS_EACH_64(M, T, a, ...) M(T, a), HORUS_EACH_63(M, T, __VA_ARGS__)
+#define HORUS_PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17,    \
+    _18, _19, _20, _21, _22, _23, _24, _25, _26, _27, _28, _29, _30, _31, _32, _33, _34, _35,     \
+    _36, _37, _38, _39, _40, _41, _42, _43, _44, _45, _46, _47, _48, _49, _50, _51, _52, _53,     \
+    _54, _55, _56, _57, _58, _59, _60, _61, _62, _63, _64, N, ...) \
+    HORUS_EACH_##N
+#define HORUS_EACH_FOR(...) HORUS_PICK(__VA_ARGS__, 64, 63, 62, 61, 60, 59, 58, 57, 56, 55, 54,   \
+    53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31,   \
+    30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8,     \
+    7, 6, 5, 4, 3, 2, 1, _)
+
+#endif  // HORUS_FIELDS_HPP

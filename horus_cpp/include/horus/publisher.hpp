@@ -1,0 +1,218 @@
+// Publisher<T> and Loan<T>: sending, and filling messages in shared memory.
+#ifndef HORUS_PUBLISHER_HPP
+#define HORUS_PUBLISHER_HPP
+
+#include "options.hpp"
+
+namespace horus {
+
+namespace detail {
+
+/// A slot on loan; ends the loan unless that was done.
+class Slot {
+  public:
+    Slot(horus_publisher_t publisher, void *data, std::size_t bytes) noexcept
+        : publisher_(publisher), data_(data), bytes_(bytes) {}
+    Slot(Slot &&other) noexcept
+        : publisher_(std::exchange(other.publisher_, horus_publisher_t{})),
+          data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+    Slot &operator=(Slot &&other) noexcept {
+        if (this != &other) {
+            discard();
+            publisher_ = std::exchange(other.publisher_, horus_publisher_t{});
+            data_ = std::exchange(other.data_, nullptr);
+            bytes_ = other.bytes_;
+        }
+        return *this;
+    }
+    ~Slot() { discard(); }
+
+    void *data() const noexcept { return data_; }
+    std::size_t bytes() const noexcept { return bytes_; }
+
+    horus_status_t publish(std::size_t bytes) noexcept {
+        const horus_status_t status = horus_publisher_publish(publisher_, bytes);
+        if (status == HORUS_OK) {
+            publisher_ = {};
+            data_ = nullptr;
+        }
+        return status;
+    }
+
+    void discard() noexcept {
+        if (data_ != nullptr) {
+            data_ = nullptr;
+            (void)horus_publisher_discard(publisher_);
+        }
+    }
+
+  private:
+    horus_publisher_t publisher_;
+    void *data_;
+    std::size_t bytes_;
+};
+
+}  // namespace detail
+
+/// A slot in shared memory, to be filled in place: nothing is copied. It holds an older message or
+/// zeros. Whoever drops it unpublished ends the loan as if it had not been asked for. Must not be
+/// used after its publisher is gone.
+template <class T, bool = is_framed_v<T>>
+class Loan {
+  public:
+    explicit Loan(detail::Slot slot) noexcept : slot_(std::move(slot)) {}
+
+    T &operator*() const noexcept { return *get(); }
+    T *operator->() const noexcept { return get(); }
+    /// Null after it was published.
+    T *get() const noexcept { return static_cast<T *>(slot_.data()); }
+
+    /// Publishes the message, and ends the loan. Never blocks.
+    void publish(std::error_code &error) noexcept {
+        (void)detail::done(slot_.publish(sizeof(T)), error);
+    }
+#if HORUS_EXCEPTIONS
+    void publish() { (void)detail::done(slot_.publish(sizeof(T))); }
+#endif
+
+  private:
+    detail::Slot slot_;
+};
+
+/// The same of a message with a length of its own: a header, and elements behind it.
+template <class T>
+class Loan<T, true> {
+  public:
+    using Header = typename T::Header;
+    using Element = typename T::Element;
+
+    explicit Loan(detail::Slot slot) noexcept : slot_(std::move(slot)) {}
+
+    Header &header() const noexcept { return *static_cast<Header *>(slot_.data()); }
+    /// As many elements as fit.
+    Span<Element> data() const noexcept {
+        auto *first = static_cast<unsigned char *>(slot_.data()) + sizeof(Header);
+        return {reinterpret_cast<Element *>(first),
+                (slot_.bytes() - sizeof(Header)) / sizeof(Element)};
+    }
+
+    /// Publishes the header and the first `elements` elements, and ends the loan. Never blocks.
+    /// More than fit are horus::Errc::message, and the loan goes on.
+    void publish(std::size_t elements, std::error_code &error) noexcept {
+        (void)detail::done(slot_.publish(bytes_of(elements)), error);
+    }
+#if HORUS_EXCEPTIONS
+    void publish(std::size_t elements) { (void)detail::done(slot_.publish(bytes_of(elements))); }
+#endif
+
+  private:
+    static std::size_t bytes_of(std::size_t elements) noexcept {
+        constexpr std::size_t max = (SIZE_MAX - sizeof(Header)) / sizeof(Element);
+        return elements > max ? SIZE_MAX : sizeof(Header) + elements * sizeof(Element);
+    }
+
+    detail::Slot slot_;
+};
+
+/// The sending end of a topic. One thread at a time; may be moved to another.
+template <class T>
+class Publisher {
+    static_assert(detail::check_message<T>());
+
+  public:
+    /// Opens the topic, and creates it if it is not there. 10 to 500 us.
+    static std::optional<Publisher> open(Name topic, const Options &options,
+                                         std::error_code &error) noexcept {
+        horus_publisher_t raw{};
+        if (detail::done(open_raw(topic, options, raw), error)) {
+            return Publisher(raw);
+        }
+        return std::nullopt;
+    }
+
+    /// Publishes a copy of the message. False if a reliable subscriber is a whole lane behind, or
+    /// by an error. Never blocks: some 10 ns and the copy.
+    bool send(const T &message, std::error_code &error) noexcept {
+        return detail::done(send_raw(message), error);
+    }
+    /// The same, but waits for room for up to `timeout`.
+    bool send_timeout(const T &message, std::chrono::nanoseconds timeout,
+                      std::error_code &error) noexcept {
+        return detail::done(send_raw(message, timeout), error);
+    }
+    /// Lends the next slot in shared memory. None if a reliable subscriber is a whole lane behind,
+    /// or by an error: horus::Errc::not_pinnable below 4 KiB without Qos::pinnable. One at a time.
+    /// Never blocks; the cost does not depend on the size.
+    std::optional<Loan<T>> loan(std::error_code &error) noexcept {
+        void *data = nullptr;
+        std::size_t bytes = 0;
+        if (detail::done(horus_publisher_loan(raw(), &data, &bytes), error)) {
+            return Loan<T>(detail::Slot(raw(), data, bytes));
+        }
+        return std::nullopt;
+    }
+    /// What the publisher can tell. 0.2 us for each end of the topic.
+    Info info(std::error_code &error) const noexcept {
+        Info info = empty_info();
+        (void)detail::done(horus_publisher_info(raw(), &info), error);
+        return info;
+    }
+
+#if HORUS_EXCEPTIONS
+    explicit Publisher(Name topic, const Options &options = Options()) {
+        horus_publisher_t raw{};
+        (void)detail::done(open_raw(topic, options, raw));
+        handle_ = Handle(raw);
+    }
+    bool send(const T &message) { return detail::done(send_raw(message)); }
+    bool send_timeout(const T &message, std::chrono::nanoseconds timeout) {
+        return detail::done(send_raw(message, timeout));
+    }
+    std::optional<Loan<T>> loan() {
+        void *data = nullptr;
+        std::size_t bytes = 0;
+        if (detail::done(horus_publisher_loan(raw(), &data, &bytes))) {
+            return Loan<T>(detail::Slot(raw(), data, bytes));
+        }
+        return std::nullopt;
+    }
+    Info info() const {
+        Info info = empty_info();
+        (void)detail::done(horus_publisher_info(raw(), &info));
+        return info;
+    }
+#endif
+
+    horus_publisher_t raw() const noexcept { return handle_.raw(); }
+
+  private:
+    using Handle = detail::Handle<horus_publisher_t, horus_publisher_close>;
+
+    explicit Publisher(horus_publisher_t raw) noexcept : handle_(raw) {}
+
+    static horus_status_t open_raw(Name topic, const Options &options,
+                                   horus_publisher_t &out) noexcept {
+        const horus_topic_options_t raw = options.template raw<T>();
+        return horus_publisher_open(topic.c_str(), &raw, &out);
+    }
+    horus_status_t send_raw(const T &message) noexcept {
+        static_assert(!is_framed_v<T>, "horus: fill a loan() to send what has a header and data");
+        return horus_publisher_send(raw(), &message, sizeof message);
+    }
+    horus_status_t send_raw(const T &message, std::chrono::nanoseconds timeout) noexcept {
+        static_assert(!is_framed_v<T>, "horus: fill a loan() to send what has a header and data");
+        const std::int64_t timeout_ns = detail::timeout_ns(timeout);
+        return horus_publisher_send_timeout(raw(), &message, sizeof message, timeout_ns);
+    }
+    static Info empty_info() noexcept {
+        Info info{};
+        info.struct_bytes = static_cast<std::uint32_t>(sizeof info);
+        return info;
+    }
+
+    Handle handle_;
+};
+
+}  // namespace horus
+
+#endif  // HORUS_PUBLISHER_HPP

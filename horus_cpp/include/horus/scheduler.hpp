@@ -1,0 +1,544 @@
+// Nodes and schedulers for C++17: horus::Scheduler, horus::Node, lambdas, 100_hz.
+#ifndef HORUS_SCHEDULER_HPP
+#define HORUS_SCHEDULER_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if __has_include(<cxxabi.h>)
+#include <cxxabi.h>
+#endif
+
+#include "error.hpp"
+#include "horus.h"
+#include "subscriber.hpp"
+
+namespace horus {
+
+/// How often something happens.
+struct Rate {
+    double hz;
+
+    static constexpr Rate every(std::chrono::nanoseconds period) noexcept {
+        return Rate{1e9 / static_cast<double>(period.count())};
+    }
+};
+
+inline namespace literals {
+
+constexpr Rate operator""_hz(unsigned long long hz) noexcept {
+    return Rate{static_cast<double>(hz)};
+}
+constexpr Rate operator""_hz(long double hz) noexcept { return Rate{static_cast<double>(hz)}; }
+constexpr Rate operator""_khz(unsigned long long khz) noexcept {
+    return Rate{static_cast<double>(khz) * 1000.0};
+}
+constexpr Rate operator""_khz(long double khz) noexcept {
+    return Rate{static_cast<double>(khz) * 1000.0};
+}
+
+}  // namespace literals
+
+/// A tick, as its node sees it. Only good for the call that it was given to, on its thread.
+class Context {
+  public:
+    explicit Context(horus_context_t *raw) noexcept : raw_(raw) {}
+
+    /// Number of this tick of this node, from 0 on.
+    std::uint64_t tick() const noexcept { return horus_context_tick(raw_); }
+    /// When the tick was due, and when it began, by CLOCK_MONOTONIC.
+    std::chrono::nanoseconds scheduled() const noexcept {
+        return ns(horus_context_scheduled_ns(raw_));
+    }
+    std::chrono::nanoseconds started() const noexcept { return ns(horus_context_started_ns(raw_)); }
+    /// From one tick to the next; zero without a rate.
+    std::chrono::nanoseconds period() const noexcept { return ns(horus_context_period_ns(raw_)); }
+    /// What is left of the budget; zero when it is spent, the maximum without one.
+    std::chrono::nanoseconds budget_left() const noexcept {
+        return ns(horus_context_budget_left_ns(raw_));
+    }
+    /// 64 random bits of this node's own. Not for secrets.
+    std::uint64_t random() noexcept { return horus_context_random(raw_); }
+    /// From 0 to 1, 1 not included.
+    double random_double() noexcept { return horus_context_random_double(raw_); }
+    /// Passes a checkpoint: 1, 2, and so on.
+    void checkpoint(std::uint64_t number) noexcept { horus_context_checkpoint(raw_, number); }
+    /// Asks the scheduler to stop after this tick.
+    void stop() noexcept { horus_context_stop(raw_); }
+    /// Why the call fails, if it returns false or a number; with exceptions, throw one.
+    void set_error(const char *error) noexcept { horus_context_set_error(raw_, error); }
+
+    horus_context_t *raw() const noexcept { return raw_; }
+
+  private:
+    static std::chrono::nanoseconds ns(std::uint64_t number) noexcept {
+        constexpr auto most = static_cast<std::uint64_t>(INT64_MAX);
+        return std::chrono::nanoseconds(static_cast<std::int64_t>(number < most ? number : most));
+    }
+
+    horus_context_t *raw_;
+};
+
+/// A part of a robot's program that the scheduler runs. Whatever is thrown in a call is a failure
+/// of the node, with the text of the exception. Calls come from other threads, never two at once.
+class Node {
+  public:
+    Node() = default;
+    Node(const Node &) = delete;
+    Node &operator=(const Node &) = delete;
+    virtual ~Node() = default;
+
+    /// Does what there is to do, and returns.
+    virtual void tick(Context &context) = 0;
+    /// Before the first tick, and again after a restart.
+    virtual void init(Context &) {}
+    /// After the last tick.
+    virtual void shutdown() {}
+    /// Brings what the node controls into a state that harms nobody.
+    virtual void enter_safe_state() {}
+    /// Whether that state has been reached.
+    virtual bool is_safe_state() { return true; }
+    /// Told of each failure, before the policy is applied.
+    virtual void on_error(const char *) {}
+};
+
+enum class Miss : std::int32_t {
+    warn = HORUS_MISS_WARN,
+    skip = HORUS_MISS_SKIP,
+    safe_mode = HORUS_MISS_SAFE_MODE,
+    graduated = HORUS_MISS_GRADUATED,
+    stop = HORUS_MISS_STOP,
+};
+
+/// What follows when a tick fails.
+struct FailurePolicy {
+    std::int32_t kind = HORUS_UNSET;
+    std::uint32_t max = 0;
+    std::chrono::nanoseconds pause{0};
+
+    /// The whole scheduler stops.
+    static constexpr FailurePolicy fatal() noexcept { return {HORUS_FAILURE_FATAL, 0, {}}; }
+    /// Shut down and initialised again, up to `max` times in a row, after a pause that doubles.
+    static constexpr FailurePolicy restart(std::uint32_t max,
+                                           std::chrono::nanoseconds backoff) noexcept {
+        return {HORUS_FAILURE_RESTART, max, backoff};
+    }
+    /// The tick is lost; after more than `max` in a row the node rests.
+    static constexpr FailurePolicy skip(std::uint32_t max,
+                                        std::chrono::nanoseconds cooldown) noexcept {
+        return {HORUS_FAILURE_SKIP, max, cooldown};
+    }
+    /// The node goes on.
+    static constexpr FailurePolicy ignore() noexcept { return {HORUS_FAILURE_IGNORE, 0, {}}; }
+};
+
+namespace detail {
+
+/// Runs a callback: whatever it throws becomes a number, and a text in the context.
+template <typename Call>
+std::int32_t trampoline(horus_context_t *context, Call &&call) noexcept {
+#if HORUS_EXCEPTIONS
+    try {
+        call();
+        return 0;
+    }
+#if __has_include(<cxxabi.h>) && defined(__GLIBCXX__)
+    // WHY: who swallows a pthread_exit is aborted by the C library, and says nothing of why.
+    catch (abi::__forced_unwind &) {
+        std::fputs("horus: a callback must not call pthread_exit\n", stderr);
+        std::terminate();
+    }
+#endif
+    catch (const std::exception &error) {
+        if (context != nullptr) {
+            horus_context_set_error(context, error.what());
+        }
+    } catch (const char *text) {
+        if (context != nullptr) {
+            horus_context_set_error(context, text);
+        }
+    } catch (int number) {
+        if (context != nullptr) {
+            char text[40];
+            std::snprintf(text, sizeof text, "the int %d was thrown", number);
+            horus_context_set_error(context, text);
+        }
+    } catch (...) {
+        if (context != nullptr) {
+            horus_context_set_error(context, "something that is no std::exception was thrown");
+        }
+    }
+    return -1;
+#else
+    (void)context;
+    call();
+    return 0;
+#endif
+}
+
+/// A callable as a node: it returns nothing, or false or a number but 0 to fail.
+template <typename Tick>
+struct Callable {
+    Tick tick;
+
+    static std::int32_t call(void *user, horus_context_t *raw) noexcept {
+        std::int32_t code = 0;
+        const std::int32_t thrown = trampoline(raw, [&] {
+            Context context(raw);
+            auto &tick = static_cast<Callable *>(user)->tick;
+            using Result = std::invoke_result_t<Tick &, Context &>;
+            if constexpr (std::is_void_v<Result>) {
+                tick(context);
+            } else if constexpr (std::is_same_v<Result, bool>) {
+                code = tick(context) ? 0 : -1;
+            } else {
+                code = tick(context);
+            }
+        });
+        return thrown != 0 ? thrown : code;
+    }
+
+    static void destroy(void *user) noexcept {
+        trampoline(nullptr, [&] { delete static_cast<Callable *>(user); });
+    }
+};
+
+/// The callbacks of a Node.
+struct Virtual {
+    static Node &of(void *user) noexcept { return *static_cast<Node *>(user); }
+
+    static std::int32_t tick(void *user, horus_context_t *raw) noexcept {
+        return trampoline(raw, [&] {
+            Context context(raw);
+            of(user).tick(context);
+        });
+    }
+    static std::int32_t init(void *user, horus_context_t *raw) noexcept {
+        return trampoline(raw, [&] {
+            Context context(raw);
+            of(user).init(context);
+        });
+    }
+    static std::int32_t shutdown(void *user, horus_context_t *raw) noexcept {
+        return trampoline(raw, [&] { of(user).shutdown(); });
+    }
+    static std::int32_t enter_safe_state(void *user, horus_context_t *raw) noexcept {
+        return trampoline(raw, [&] { of(user).enter_safe_state(); });
+    }
+    static std::int32_t is_safe_state(void *user) noexcept {
+        bool is_safe = false;
+        trampoline(nullptr, [&] { is_safe = of(user).is_safe_state(); });
+        return is_safe ? 1 : 0;
+    }
+    static void on_error(void *user, const char *error) noexcept {
+        trampoline(nullptr, [&] { of(user).on_error(error); });
+    }
+    static void destroy(void *user) noexcept {
+        trampoline(nullptr, [&] { delete static_cast<Node *>(user); });
+    }
+};
+
+}  // namespace detail
+
+class Scheduler;
+
+/// What a node is to be: ends with `build`, which takes the node.
+class NodeBuilder {
+  public:
+    /// Smaller ones come first, where nodes run one after the other.
+    NodeBuilder &order(std::int32_t order) { return options_.order = order, *this; }
+    /// A thread of its own, so often.
+    NodeBuilder &rate(Rate rate) { return options_.rate_hz = rate.hz, *this; }
+    /// Runs whenever `subscriber` has messages. It stays where it is while the scheduler runs,
+    /// and is used by the node alone.
+    template <typename T>
+    NodeBuilder &on(const Subscriber<T> &subscriber) {
+        return wake_.push_back(subscriber.raw()), *this;
+    }
+    /// A node that topics wake runs so often at most.
+    NodeBuilder &at_most(Rate rate) { return options_.at_most_hz = rate.hz, *this; }
+    /// A topic that it reads besides, or writes.
+    NodeBuilder &reads(std::string topic) { return reads_.push_back(std::move(topic)), *this; }
+    NodeBuilder &writes(std::string topic) { return writes_.push_back(std::move(topic)), *this; }
+    /// Takes long and may be late.
+    NodeBuilder &compute() { return options_.is_compute = HORUS_YES, *this; }
+    NodeBuilder &budget(std::chrono::nanoseconds time) {
+        return options_.budget_ns = ns(time), *this;
+    }
+    NodeBuilder &deadline(std::chrono::nanoseconds time) {
+        return options_.deadline_ns = ns(time), *this;
+    }
+    NodeBuilder &watchdog(std::chrono::nanoseconds time) {
+        return options_.watchdog_ns = ns(time), *this;
+    }
+    NodeBuilder &not_before(std::chrono::nanoseconds time) {
+        return options_.not_before_ns = ns(time), *this;
+    }
+    NodeBuilder &checkpoints(std::uint64_t number) {
+        return options_.checkpoints = number, *this;
+    }
+    NodeBuilder &on_miss(Miss policy) {
+        return options_.on_miss = static_cast<std::int32_t>(policy), *this;
+    }
+    NodeBuilder &failure_policy(FailurePolicy policy) {
+        options_.on_failure = policy.kind;
+        options_.failures_max = policy.max;
+        options_.pause_ns = ns(policy.pause);
+        return *this;
+    }
+    NodeBuilder &priority(std::int32_t priority) { return options_.priority = priority, *this; }
+    NodeBuilder &core(std::uint32_t core) {
+        options_.is_pinned = HORUS_YES;
+        options_.core = core;
+        return *this;
+    }
+    NodeBuilder &chain(std::string chain) { return chain_ = std::move(chain), *this; }
+
+    /// Adds a node, which belongs to the scheduler then; if not, it is destroyed.
+    bool build(std::unique_ptr<Node> node, std::error_code &error) {
+        horus_node_t calls{};
+        calls.struct_bytes = sizeof calls;
+        calls.user = node.get();
+        calls.tick = detail::Virtual::tick;
+        calls.init = detail::Virtual::init;
+        calls.shutdown = detail::Virtual::shutdown;
+        calls.enter_safe_state = detail::Virtual::enter_safe_state;
+        calls.is_safe_state = detail::Virtual::is_safe_state;
+        calls.on_error = detail::Virtual::on_error;
+        calls.destroy = detail::Virtual::destroy;
+        if (node == nullptr) {
+            calls.tick = nullptr;
+        }
+        const bool is_added = detail::done(add(calls), error);
+        if (is_added) {
+            (void)node.release();
+        }
+        return is_added;
+    }
+
+    /// Adds a callable that takes a Context&, and returns nothing, a bool, or a number.
+    template <typename Tick,
+              typename = std::enable_if_t<std::is_invocable_v<std::decay_t<Tick> &, Context &>>>
+    bool build(Tick &&tick, std::error_code &error) {
+        using Callable = detail::Callable<std::decay_t<Tick>>;
+        std::unique_ptr<Callable> owned(new Callable{std::forward<Tick>(tick)});
+        horus_node_t calls{};
+        calls.struct_bytes = sizeof calls;
+        calls.user = owned.get();
+        calls.tick = Callable::call;
+        calls.destroy = Callable::destroy;
+        const bool is_added = detail::done(add(calls), error);
+        if (is_added) {
+            (void)owned.release();
+        }
+        return is_added;
+    }
+
+#if HORUS_EXCEPTIONS
+    template <typename Tick>
+    void build(Tick &&node) {
+        std::error_code error;
+        if (!build(std::forward<Tick>(node), error)) {
+            throw Error(error);
+        }
+    }
+#endif
+
+  private:
+    friend class Scheduler;
+
+    NodeBuilder(horus_scheduler_t scheduler, std::string name)
+        : scheduler_(scheduler), name_(std::move(name)) {
+        options_.struct_bytes = sizeof options_;
+    }
+
+    static std::uint64_t ns(std::chrono::nanoseconds time) noexcept {
+        return static_cast<std::uint64_t>(time.count() < 0 ? 0 : time.count());
+    }
+
+    horus_status_t add(const horus_node_t &calls) {
+        std::vector<const char *> reads, writes;
+        for (const std::string &topic : reads_) {
+            reads.push_back(topic.c_str());
+        }
+        for (const std::string &topic : writes_) {
+            writes.push_back(topic.c_str());
+        }
+        options_.chain = chain_ ? chain_->c_str() : nullptr;
+        options_.wake = wake_.data();
+        options_.wake_count = wake_.size();
+        options_.reads = reads.data();
+        options_.reads_count = reads.size();
+        options_.writes = writes.data();
+        options_.writes_count = writes.size();
+        return horus_scheduler_add_node(scheduler_, name_.c_str(), &options_, &calls);
+    }
+
+    horus_scheduler_t scheduler_;
+    std::string name_;
+    horus_node_options_t options_{};
+    std::optional<std::string> chain_;
+    std::vector<horus_subscriber_t> wake_;
+    std::vector<std::string> reads_, writes_;
+};
+
+/// What a scheduler is to be. Zeros ask for nothing.
+struct SchedulerOptions {
+    std::string name;
+    Rate main_rate{0};
+    std::uint32_t compute_threads = 0;
+    bool stop_on_signals = false;
+    bool use_kernel_clock = false;
+    horus_namespace_t name_space{};
+};
+
+/// Runs nodes. What says so may be called from any thread, also from nodes; all else from one.
+class Scheduler {
+  public:
+#if HORUS_EXCEPTIONS
+    explicit Scheduler(const SchedulerOptions &options = {}) { detail::done(begin(options)); }
+#endif
+    Scheduler(const SchedulerOptions &options, std::error_code &error) {
+        detail::done(begin(options), error);
+    }
+    Scheduler(Scheduler &&other) noexcept : raw_(std::exchange(other.raw_, {})) {}
+    Scheduler &operator=(Scheduler &&other) noexcept {
+        if (this != &other) {
+            close();
+            raw_ = std::exchange(other.raw_, {});
+        }
+        return *this;
+    }
+    Scheduler(const Scheduler &) = delete;
+    Scheduler &operator=(const Scheduler &) = delete;
+    /// Stops everything, and shuts the nodes down.
+    ~Scheduler() { close(); }
+
+    /// Begins a node of this name: say what it needs, then `build`.
+    NodeBuilder node(std::string name) { return NodeBuilder(raw_, std::move(name)); }
+
+    /// Gives every node that has neither a rate nor a topic one turn, now, on this thread. False if
+    /// everything is to stop.
+    bool tick_once(std::error_code &error) noexcept {
+        return detail::done(horus_scheduler_tick_once(raw_), error);
+    }
+    /// Initialises the nodes and starts their threads. False if everything is to stop.
+    bool start(std::error_code &error) noexcept {
+        return detail::done(horus_scheduler_start(raw_), error);
+    }
+    /// Runs for this long. False if everything is to stop.
+    bool run_for(std::chrono::nanoseconds time, std::error_code &error) noexcept {
+        return detail::done(horus_scheduler_run_for(raw_, time.count()), error);
+    }
+    /// Runs until something stops it, and shuts everything down.
+    bool run(std::error_code &error) noexcept {
+        return detail::done(horus_scheduler_run(raw_), error);
+    }
+    /// Stops everything and shuts all nodes down.
+    bool finish(std::error_code &error) noexcept {
+        return detail::done(horus_scheduler_finish(raw_), error);
+    }
+    /// What the run came to, when it is over.
+    horus_report_t report(std::error_code &error) noexcept {
+        horus_report_t report{};
+        report.struct_bytes = sizeof report;
+        detail::done(horus_scheduler_report(raw_, &report), error);
+        return report;
+    }
+
+    /// From any thread: whether it was started and nothing has stopped it.
+    bool is_running() const noexcept { return horus_scheduler_is_running(raw_) == 1; }
+    /// From any thread: has everything stop.
+    void stop() const noexcept { horus_scheduler_stop(raw_); }
+    /// From any thread.
+    bool pause(const char *node, std::error_code &error) const noexcept {
+        return detail::done(horus_scheduler_pause(raw_, node), error);
+    }
+    bool resume(const char *node, std::error_code &error) const noexcept {
+        return detail::done(horus_scheduler_resume(raw_, node), error);
+    }
+    bool stop_node(const char *node, std::error_code &error) const noexcept {
+        return detail::done(horus_scheduler_stop_node(raw_, node), error);
+    }
+    bool set_rate(const char *node, Rate rate, std::error_code &error) const noexcept {
+        return detail::done(horus_scheduler_set_rate(raw_, node, rate.hz), error);
+    }
+    horus_figures_t figures(const char *node, std::error_code &error) const noexcept {
+        horus_figures_t figures{};
+        figures.struct_bytes = sizeof figures;
+        detail::done(horus_scheduler_figures(raw_, node, &figures), error);
+        return figures;
+    }
+
+#if HORUS_EXCEPTIONS
+    bool tick_once() { return detail::done(horus_scheduler_tick_once(raw_)); }
+    bool start() { return detail::done(horus_scheduler_start(raw_)); }
+    bool run_for(std::chrono::nanoseconds time) {
+        return detail::done(horus_scheduler_run_for(raw_, time.count()));
+    }
+    /// The report's exit code is what the process should end with.
+    horus_report_t run() {
+        detail::done(horus_scheduler_run(raw_));
+        return report();
+    }
+    horus_report_t finish() {
+        detail::done(horus_scheduler_finish(raw_));
+        return report();
+    }
+    horus_report_t report() {
+        horus_report_t report{};
+        report.struct_bytes = sizeof report;
+        detail::done(horus_scheduler_report(raw_, &report));
+        return report;
+    }
+    void pause(const char *node) const { detail::done(horus_scheduler_pause(raw_, node)); }
+    void resume(const char *node) const { detail::done(horus_scheduler_resume(raw_, node)); }
+    void stop_node(const char *node) const { detail::done(horus_scheduler_stop_node(raw_, node)); }
+    void set_rate(const char *node, Rate rate) const {
+        detail::done(horus_scheduler_set_rate(raw_, node, rate.hz));
+    }
+    horus_figures_t figures(const char *node) const {
+        horus_figures_t figures{};
+        figures.struct_bytes = sizeof figures;
+        detail::done(horus_scheduler_figures(raw_, node, &figures));
+        return figures;
+    }
+#endif
+
+    horus_scheduler_t raw() const noexcept { return raw_; }
+
+  private:
+    horus_status_t begin(const SchedulerOptions &options) noexcept {
+        horus_scheduler_options_t raw{};
+        raw.struct_bytes = sizeof raw;
+        raw.compute_threads = options.compute_threads;
+        raw.name = options.name.empty() ? nullptr : options.name.c_str();
+        raw.name_space = options.name_space;
+        raw.main_rate_hz = options.main_rate.hz;
+        raw.stop_on_signals = options.stop_on_signals ? HORUS_YES : HORUS_UNSET;
+        raw.use_kernel_clock = options.use_kernel_clock ? HORUS_YES : HORUS_UNSET;
+        return horus_scheduler_open(&raw, &raw_);
+    }
+
+    void close() noexcept {
+        if (raw_.id != 0) {
+            horus_scheduler_close(raw_);
+            raw_ = {};
+        }
+    }
+
+    horus_scheduler_t raw_{};
+};
+
+}  // namespace horus
+
+#endif  // HORUS_SCHEDULER_HPP

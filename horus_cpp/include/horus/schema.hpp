@@ -1,0 +1,454 @@
+// What a message is: HORUS_MESSAGE, and the schema of a struct, computed by the compiler.
+#ifndef HORUS_SCHEMA_HPP
+#define HORUS_SCHEMA_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "fields.hpp"
+
+/// Makes a message of a struct: `HORUS_MESSAGE(Pose, x, y, theta);` behind the struct, in its
+/// namespace, with all of its fields in their order. At most 64.
+///
+/// Fields are std::uint8_t to std::uint64_t, std::int8_t to std::int64_t, float, double, `char[N]`
+/// for text, scoped enumerations, other messages, and arrays of those (also std::array). There is
+/// no padding: put larger fields first, and a field called `_reserved` where a gap is left. What
+/// does not hold is a compile error that says so.
+///
+/// The schema is the one that `message!` makes of the same fields in Rust, with the same hash.
+#define HORUS_MESSAGE(Type, ...)                                                                   \
+    static_assert(std::is_standard_layout_v<Type> && std::is_trivially_copyable_v<Type>,           \
+                  "horus: a message is plain data: public fields, no base with fields, no virtual " \
+                  "functions, no pointers, strings or containers");                                \
+    [[maybe_unused]] constexpr auto horus_fields_of(const Type *) noexcept {                       \
+        return ::std::array{HORUS_EACH(HORUS_FIELD, Type, __VA_ARGS__)};                           \
+    }                                                                                              \
+    [[maybe_unused]] constexpr const char *horus_name_of(const Type *) noexcept {                  \
+        return ::horus::detail::bare_name(#Type);                                                  \
+    }                                                                                              \
+    static_assert(::horus::detail::check_layout<Type>())
+
+/// Makes a message of a struct derived from `horus::Framed<Header, Element>`: a header, and
+/// elements called `tail` up to the end of the message.
+#define HORUS_FRAMED(Type, tail)                                                                   \
+    [[maybe_unused]] constexpr const char *horus_name_of(const Type *) noexcept {                  \
+        return ::horus::detail::bare_name(#Type);                                                  \
+    }                                                                                              \
+    [[maybe_unused]] constexpr const char *horus_tail_of(const Type *) noexcept { return #tail; }  \
+    static_assert(std::is_base_of_v<::horus::detail::FramedBase, Type>,                            \
+                  "horus: HORUS_FRAMED is for structs derived from horus::Framed<Header, Element>")
+
+#define HORUS_FIELD(Type, field)                                                                   \
+    ::horus::detail::field_of<decltype(Type::field)>(#field, offsetof(Type, field))
+
+namespace horus {
+
+static_assert(sizeof(float) == 4 && std::numeric_limits<float>::is_iec559, "float is not f32");
+static_assert(sizeof(double) == 8 && std::numeric_limits<double>::is_iec559, "double is not f64");
+
+/// The hash of a schema's text: FNV-1a with 128 bits, equal in Rust, C++ and Python.
+struct SchemaHash {
+    std::uint64_t high;
+    std::uint64_t low;
+};
+
+constexpr bool operator==(const SchemaHash &a, const SchemaHash &b) noexcept {
+    return a.high == b.high && a.low == b.low;
+}
+
+constexpr bool operator!=(const SchemaHash &a, const SchemaHash &b) noexcept { return !(a == b); }
+
+namespace detail {
+
+struct FramedBase {};
+
+}  // namespace detail
+
+/// The base of a message with a length of its own: a header, and as many elements as it needs.
+/// Nobody makes objects of it; a Loan and a Borrow have `header()` and `data()`.
+template <class HeaderType, class ElementType>
+struct Framed : detail::FramedBase {
+    using Header = HeaderType;
+    using Element = ElementType;
+};
+
+namespace detail {
+
+struct Schema;
+
+/// One field: `count` elements side by side, which are a number, a text or a message.
+struct Field {
+    const char *name;
+    const char *primitive;
+    std::size_t offset;
+    std::size_t count;
+    std::size_t element_bytes;
+    std::size_t text_bytes;
+    const Schema *inner;
+};
+
+struct Schema {
+    const char *name;
+    std::size_t size;
+    std::size_t align;
+    const Field *fields;
+    std::size_t field_count;
+    const char *tail_name;
+    const char *tail_primitive;
+};
+
+template <class>
+inline constexpr bool never = false;
+
+template <class T, class = void>
+struct HasFields : std::false_type {};
+template <class T>
+struct HasFields<T, std::void_t<decltype(horus_fields_of(static_cast<const T *>(nullptr)))>>
+    : std::true_type {};
+
+template <class T, class = void>
+struct IsFramed : std::false_type {};
+template <class T>
+struct IsFramed<T, std::void_t<decltype(horus_tail_of(static_cast<const T *>(nullptr)))>>
+    : std::true_type {};
+
+template <class T>
+constexpr bool is_enum_class() noexcept {
+    if constexpr (std::is_enum_v<T>) {
+        return !std::is_convertible_v<T, std::underlying_type_t<T>>;
+    } else {
+        return false;
+    }
+}
+
+/// The name of a number in a schema text; null of what is none.
+template <class T>
+constexpr const char *primitive_of() noexcept {
+    if constexpr (is_enum_class<T>()) {
+        return primitive_of<std::underlying_type_t<T>>();
+    } else if constexpr (std::is_same_v<T, float>) {
+        return "f32";
+    } else if constexpr (std::is_same_v<T, double>) {
+        return "f64";
+    } else if constexpr (!std::is_integral_v<T> || std::is_same_v<T, bool> ||
+                         std::is_same_v<T, char> || std::is_same_v<T, wchar_t> ||
+                         std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>) {
+        return nullptr;
+    } else if constexpr (std::is_signed_v<T>) {
+        constexpr const char *names[] = {"", "i8", "i16", "", "i32", "", "", "", "i64"};
+        return sizeof(T) <= 8 ? names[sizeof(T)] : nullptr;
+    } else {
+        constexpr const char *names[] = {"", "u8", "u16", "", "u32", "", "", "", "u64"};
+        return sizeof(T) <= 8 ? names[sizeof(T)] : nullptr;
+    }
+}
+
+/// The arrays around the element of a field, taken off.
+template <class T>
+struct Peeled {
+    using Element = T;
+    static constexpr std::size_t count = 1;
+    static constexpr std::size_t text_bytes = std::is_same_v<T, char> ? 1 : 0;
+};
+template <class T, std::size_t N>
+struct Peeled<T[N]> {
+    using Element = typename Peeled<T>::Element;
+    static constexpr std::size_t count = N * Peeled<T>::count;
+    static constexpr std::size_t text_bytes = Peeled<T>::text_bytes;
+};
+template <class T, std::size_t N>
+struct Peeled<std::array<T, N>> : Peeled<T[N]> {
+    static_assert(N > 0 && sizeof(std::array<T, N>) == N * sizeof(T),
+                  "horus: a field of a message is an array without elements");
+};
+template <std::size_t N>
+struct Peeled<char[N]> {
+    using Element = char;
+    static constexpr std::size_t count = 1;
+    static constexpr std::size_t text_bytes = N;
+};
+template <std::size_t N>
+struct Peeled<std::array<char, N>> : Peeled<char[N]> {};
+
+template <class T>
+struct SchemaOf;
+
+template <class Member>
+constexpr Field field_of(const char *name, std::size_t offset) noexcept {
+    using Element = typename Peeled<Member>::Element;
+    constexpr std::size_t count = Peeled<Member>::count;
+    constexpr std::size_t text = Peeled<Member>::text_bytes;
+    if constexpr (text > 0) {
+        return {name, "char", offset, count, text, text, nullptr};
+    } else if constexpr (primitive_of<Element>() != nullptr) {
+        return {name, primitive_of<Element>(), offset, count, sizeof(Element), 0, nullptr};
+    } else if constexpr (HasFields<Element>::value) {
+        return {name, nullptr, offset, count, sizeof(Element), 0, &SchemaOf<Element>::schema};
+    } else {
+        static_assert(never<Element>,
+                      "horus: this type cannot be a field of a message. Fields are std::uint8_t to "
+                      "std::uint64_t, std::int8_t to std::int64_t, float, double, char[N], structs "
+                      "with HORUS_MESSAGE, and arrays of those. Write a flag as std::uint8_t");
+        return {};
+    }
+}
+
+/// `name` without the namespaces that it may be written with.
+constexpr const char *bare_name(const char *name) noexcept {
+    const char *bare = name;
+    for (; *name != 0; ++name) {
+        if (*name == ':' || *name == ' ') {
+            bare = name + 1;
+        }
+    }
+    return bare;
+}
+
+template <std::size_t N>
+constexpr bool without_gaps(const std::array<Field, N> &fields, std::size_t size) noexcept {
+    std::size_t end = 0;
+    for (std::size_t index = 0; index < N; ++index) {
+        if (fields[index].offset != end) {
+            return false;
+        }
+        end += fields[index].count * fields[index].element_bytes;
+    }
+    return end == size;
+}
+
+template <std::size_t N>
+constexpr bool aligned(const std::array<Field, N> &fields) noexcept {
+    for (std::size_t index = 0; index < N; ++index) {
+        const Field &field = fields[index];
+        std::size_t align = field.inner != nullptr      ? field.inner->align
+                            : field.text_bytes != 0 ? 1
+                                                    : field.element_bytes;
+        if (field.offset % align != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+template <class T>
+constexpr bool check_layout() noexcept {
+    constexpr auto fields = horus_fields_of(static_cast<const T *>(nullptr));
+    static_assert(aligned(fields), "horus: a message cannot be packed: put larger fields first");
+    static_assert(without_gaps(fields, sizeof(T)),
+                  "horus: HORUS_MESSAGE must name all fields in their order, and there must be no "
+                  "padding between or behind them: put larger fields first, and add `_reserved`");
+    return true;
+}
+
+/// Counts and hashes a text, and keeps it if there is room.
+struct Writer {
+    char *out = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t high = 0x6c62272e07bb0142u;
+    std::uint64_t low = 0x62b821756295c58du;
+
+    constexpr void byte(char letter) noexcept {
+        if (out != nullptr) {
+            out[bytes] = letter;
+        }
+        ++bytes;
+        // The prime is 2^88 + 0x13b.
+        low ^= static_cast<unsigned char>(letter);
+        const std::uint64_t first = (low & 0xffffffffu) * 0x13bu;
+        const std::uint64_t second = (low >> 32) * 0x13bu + (first >> 32);
+        high = high * 0x13bu + (second >> 32) + (low << 24);
+        low = (second << 32) | (first & 0xffffffffu);
+    }
+
+    constexpr void text(const char *text) noexcept {
+        for (; *text != 0; ++text) {
+            byte(*text);
+        }
+    }
+
+    constexpr void number(std::size_t number) noexcept {
+        if (number >= 10) {
+            this->number(number / 10);
+        }
+        byte(static_cast<char>('0' + number % 10));
+    }
+};
+
+/// The messages around a field, innermost first.
+struct Outer {
+    const Field *field;
+    const Outer *around;
+};
+
+constexpr void write_path(Writer &out, const Outer *outer) noexcept {
+    if (outer != nullptr) {
+        write_path(out, outer->around);
+        out.text(outer->field->name);
+        out.byte('.');
+    }
+}
+
+constexpr void write_arrays(Writer &out, const Outer *outer) noexcept {
+    if (outer != nullptr) {
+        write_arrays(out, outer->around);
+        if (outer->field->count != 1) {
+            out.byte(' ');
+            out.number(outer->field->count);
+            out.byte('*');
+            out.number(outer->field->element_bytes);
+        }
+    }
+}
+
+constexpr void write_fields(Writer &out, const Schema &schema, std::size_t offset,
+                            const Outer *around) noexcept {
+    for (std::size_t index = 0; index < schema.field_count; ++index) {
+        const Field &field = schema.fields[index];
+        const Outer outer{&field, around};
+        if (field.inner != nullptr) {
+            write_fields(out, *field.inner, offset + field.offset, &outer);
+            continue;
+        }
+        out.text("field ");
+        write_path(out, around);
+        out.text(field.name);
+        out.byte(' ');
+        out.text(field.primitive);
+        out.byte(' ');
+        out.number(offset + field.offset);
+        out.byte(' ');
+        out.number(field.text_bytes != 0 ? field.text_bytes : field.count);
+        write_arrays(out, field.text_bytes != 0 ? &outer : around);
+        out.byte('\n');
+    }
+}
+
+/// The text that horus_core/src/message/schema.rs defines.
+constexpr void write_schema(Writer &out, const Schema &schema) noexcept {
+    out.text("horus schema 1\nmessage ");
+    out.text(schema.name);
+    out.text("\nsize ");
+    out.number(schema.size);
+    out.text("\nalign ");
+    out.number(schema.align);
+    out.byte('\n');
+    write_fields(out, schema, 0, nullptr);
+    if (schema.tail_name != nullptr) {
+        out.text("tail ");
+        out.text(schema.tail_name);
+        out.byte(' ');
+        out.text(schema.tail_primitive);
+        out.byte('\n');
+    }
+}
+
+struct Digest {
+    std::size_t bytes;
+    SchemaHash hash;
+};
+
+constexpr Digest digest_of(const Schema &schema) noexcept {
+    Writer writer;
+    write_schema(writer, schema);
+    return {writer.bytes, {writer.high, writer.low}};
+}
+
+template <class T>
+constexpr auto fields_of() noexcept {
+    if constexpr (IsFramed<T>::value) {
+        return horus_fields_of(static_cast<const typename T::Header *>(nullptr));
+    } else {
+        return horus_fields_of(static_cast<const T *>(nullptr));
+    }
+}
+
+template <class T>
+constexpr Schema schema_of(const Field *fields, std::size_t count) noexcept {
+    const char *name = horus_name_of(static_cast<const T *>(nullptr));
+    if constexpr (IsFramed<T>::value) {
+        using Header = typename T::Header;
+        static_assert(primitive_of<typename T::Element>() != nullptr,
+                      "horus: what follows the header is numbers of one type");
+        static_assert(sizeof(Header) % sizeof(typename T::Element) == 0,
+                      "horus: the size of the header is no multiple of that of the elements");
+        return {name, sizeof(Header), alignof(Header), fields, count,
+                horus_tail_of(static_cast<const T *>(nullptr)),
+                primitive_of<typename T::Element>()};
+    } else {
+        return {name, sizeof(T), alignof(T), fields, count, nullptr, nullptr};
+    }
+}
+
+template <class T>
+struct SchemaOf {
+    static constexpr auto fields = fields_of<T>();
+    static constexpr Schema schema = schema_of<T>(fields.data(), fields.size());
+};
+
+template <class T>
+inline constexpr Digest digest = digest_of(SchemaOf<T>::schema);
+
+template <class T>
+constexpr auto write_text() noexcept {
+    std::array<char, digest<T>.bytes + 1> text{};
+    Writer writer{text.data()};
+    write_schema(writer, SchemaOf<T>::schema);
+    return text;
+}
+
+template <class T>
+inline constexpr auto text = write_text<T>();
+
+template <class T, class = void>
+struct HasHash : std::false_type {};
+template <class T>
+struct HasHash<T, std::void_t<decltype(T::schema_hash)>> : std::true_type {};
+
+/// What every template of this library asks of its message.
+template <class T>
+constexpr bool check_message() noexcept {
+    static_assert(HasFields<T>::value || IsFramed<T>::value,
+                  "horus: this type is no message. Write HORUS_MESSAGE(Type, field, field, ...); "
+                  "behind the struct, in its namespace; standard messages are in <horus/msg.hpp>");
+    if constexpr (HasFields<T>::value || IsFramed<T>::value) {
+        static_assert(digest<T>.bytes <= 15 * 1024,
+                      "horus: the schema text of this message is longer than 15 KiB: it has too "
+                      "many fields");
+    }
+    if constexpr (HasHash<T>::value) {
+        static_assert(digest<T>.hash == T::schema_hash,
+                      "horus: the fields of this message are not those that its hash was made of");
+    }
+    return true;
+}
+
+}  // namespace detail
+
+/// Whether T is a message: HORUS_MESSAGE or HORUS_FRAMED was written for it.
+template <class T>
+inline constexpr bool is_message_v = detail::HasFields<T>::value || detail::IsFramed<T>::value;
+
+/// Whether T is a message with a length of its own.
+template <class T>
+inline constexpr bool is_framed_v = detail::IsFramed<T>::value;
+
+/// The canonical text of a message's schema; ends in a 0.
+template <class T>
+constexpr const char *schema_text() noexcept {
+    static_assert(detail::check_message<T>());
+    return detail::text<T>.data();
+}
+
+/// The hash of that text.
+template <class T>
+constexpr SchemaHash schema_hash() noexcept {
+    static_assert(detail::check_message<T>());
+    return detail::digest<T>.hash;
+}
+
+}  // namespace horus
+
+#endif  // HORUS_SCHEMA_HPP

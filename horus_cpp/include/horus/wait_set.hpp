@@ -1,0 +1,147 @@
+// WaitSet: one thread waits for many topics, deadlines and timers.
+#ifndef HORUS_WAIT_SET_HPP
+#define HORUS_WAIT_SET_HPP
+
+#include <array>
+
+#include "subscriber.hpp"
+
+namespace horus {
+
+/// Why something in a wait set is ready.
+enum class Reason : std::int32_t {
+    message = HORUS_READY_MESSAGE,
+    deadline_missed = HORUS_READY_DEADLINE_MISSED,
+    timer = HORUS_READY_TIMER,
+    closed = HORUS_READY_CLOSED,
+};
+
+/// Something in a wait set that is ready.
+class Ready {
+  public:
+    Ready() noexcept = default;
+
+    /// What `add` returned.
+    std::uint64_t key() const noexcept { return raw_.key; }
+    Reason reason() const noexcept { return static_cast<Reason>(raw_.reason); }
+    /// Of Reason::deadline_missed: how long no message was published.
+    std::chrono::nanoseconds silent() const noexcept {
+        return std::chrono::nanoseconds(static_cast<std::int64_t>(raw_.silent_ns));
+    }
+    /// Of Reason::timer: periods that were over before and not reported.
+    std::uint64_t missed() const noexcept { return raw_.missed; }
+
+  private:
+    friend class WaitSet;
+
+    horus_ready_t raw_{};
+};
+static_assert(sizeof(Ready) == sizeof(horus_ready_t) && std::is_standard_layout_v<Ready>);
+
+/// What is ready after a wait; none if the time was over. `for (const auto &ready : set.wait())`.
+class ReadyList {
+  public:
+    const Ready *begin() const noexcept { return all_.data(); }
+    const Ready *end() const noexcept { return all_.data() + count_; }
+    std::size_t size() const noexcept { return count_; }
+    bool empty() const noexcept { return count_ == 0; }
+
+  private:
+    friend class WaitSet;
+
+    // WHY no more: what has no room comes with the next wait, and this lies on the stack.
+    std::array<Ready, 16> all_;
+    std::size_t count_ = 0;
+};
+
+/// Topics, deadlines and timers to wait for. It owns none of the subscribers, which are used as
+/// ever between waits. One thread at a time.
+class WaitSet {
+  public:
+    static std::optional<WaitSet> open(std::error_code &error) noexcept {
+        horus_wait_set_t raw{};
+        if (detail::done(horus_wait_set_open(&raw), error)) {
+            return WaitSet(raw);
+        }
+        return std::nullopt;
+    }
+    /// Adds a topic: ready when there is something to receive, and, if `silent_max` is not 0,
+    /// whenever nothing was published for that long. Returns a key, which is never 0.
+    template <class T>
+    std::uint64_t add(const Subscriber<T> &subscriber, std::chrono::nanoseconds silent_max,
+                      std::error_code &error) noexcept {
+        std::uint64_t key = 0;
+        (void)detail::done(add_raw(subscriber.raw(), silent_max, key), error);
+        return key;
+    }
+    /// Adds a timer: ready every `period` from now on. Its phase stays, however late a wait is.
+    std::uint64_t add_interval(std::chrono::nanoseconds period, std::error_code &error) noexcept {
+        std::uint64_t key = 0;
+        const std::uint64_t period_ns = detail::period_ns(period);
+        (void)detail::done(horus_wait_set_add_interval(raw(), period_ns, &key), error);
+        return key;
+    }
+    /// Takes a topic or a timer out.
+    void remove(std::uint64_t key, std::error_code &error) noexcept {
+        (void)detail::done(horus_wait_set_remove(raw(), key), error);
+    }
+    /// Waits until something is ready, for up to `timeout`. A topic with unread messages is ready
+    /// again and again. Blocks, asleep after a short spin.
+    ReadyList wait(std::chrono::nanoseconds timeout, std::error_code &error) noexcept {
+        ReadyList list;
+        if (!detail::done(wait_raw(timeout, list), error)) {
+            list.count_ = 0;
+        }
+        return list;
+    }
+
+#if HORUS_EXCEPTIONS
+    WaitSet() {
+        horus_wait_set_t raw{};
+        (void)detail::done(horus_wait_set_open(&raw));
+        handle_ = Handle(raw);
+    }
+    template <class T>
+    std::uint64_t add(const Subscriber<T> &subscriber,
+                      std::chrono::nanoseconds silent_max = std::chrono::nanoseconds(0)) {
+        std::uint64_t key = 0;
+        (void)detail::done(add_raw(subscriber.raw(), silent_max, key));
+        return key;
+    }
+    std::uint64_t add_interval(std::chrono::nanoseconds period) {
+        std::uint64_t key = 0;
+        (void)detail::done(horus_wait_set_add_interval(raw(), detail::period_ns(period), &key));
+        return key;
+    }
+    void remove(std::uint64_t key) { (void)detail::done(horus_wait_set_remove(raw(), key)); }
+    ReadyList wait(std::chrono::nanoseconds timeout = forever) {
+        ReadyList list;
+        if (!detail::done(wait_raw(timeout, list))) {
+            list.count_ = 0;
+        }
+        return list;
+    }
+#endif
+
+    horus_wait_set_t raw() const noexcept { return handle_.raw(); }
+
+  private:
+    using Handle = detail::Handle<horus_wait_set_t, horus_wait_set_close>;
+
+    explicit WaitSet(horus_wait_set_t raw) noexcept : handle_(raw) {}
+
+    horus_status_t add_raw(horus_subscriber_t subscriber, std::chrono::nanoseconds silent_max,
+                           std::uint64_t &key) noexcept {
+        return horus_wait_set_add(raw(), subscriber, detail::period_ns(silent_max), &key);
+    }
+    horus_status_t wait_raw(std::chrono::nanoseconds timeout, ReadyList &list) noexcept {
+        return horus_wait_set_wait(raw(), detail::timeout_ns(timeout), &list.all_.data()->raw_,
+                                   list.all_.size(), &list.count_);
+    }
+
+    Handle handle_;
+};
+
+}  // namespace horus
+
+#endif  // HORUS_WAIT_SET_HPP

@@ -1,0 +1,216 @@
+//! A tick, as C sees it.
+
+use std::ffi::{c_char, c_void};
+
+use horus_core::scheduler::Context;
+
+use crate::ffi::{Call, guard, null};
+use crate::status::{Failure, HORUS_E_STATE, HORUS_OK};
+
+/// Bytes of the longest error text that is looked at.
+const ERROR_BYTES_MAX: usize = 4096;
+
+/// `horus_context_t`: of one call, gone when it returns.
+#[repr(C)]
+#[derive(Debug)]
+pub struct HorusContext {
+    context: *mut c_void,
+    said: *mut String,
+}
+
+impl HorusContext {
+    #[inline(always)]
+    pub(crate) fn new(context: &mut Context<'_>, said: &mut String) -> Self {
+        Self { context: std::ptr::from_mut(context).cast(), said }
+    }
+
+    /// For a call that is no tick: it can only say why it fails.
+    pub(crate) fn without_tick(said: &mut String) -> Self {
+        Self { context: std::ptr::null_mut(), said }
+    }
+}
+
+/// The context of a call.
+///
+/// # Safety
+///
+/// `given` is null, or what the library gave to a callback that has not returned, on its thread.
+#[inline(always)]
+unsafe fn of<'a>(given: *mut HorusContext) -> Result<&'a mut Context<'a>, Failure> {
+    if given.is_null() {
+        return Err(null("context"));
+    }
+    // SAFETY: the caller's contract.
+    let context = unsafe { (*given).context }.cast::<Context<'a>>();
+    // SAFETY: null, or `new` made it of a context that lives as long as the call.
+    unsafe { context.as_mut() }.ok_or_else(no_tick)
+}
+
+#[cold]
+fn no_tick() -> Failure {
+    Failure::new(HORUS_E_STATE, "this call is no tick: it can only set an error")
+}
+
+/// A number of the context, or 0 without one.
+///
+/// # Safety
+///
+/// As [`of`].
+#[inline(always)]
+unsafe fn number(given: *mut HorusContext, read: impl FnOnce(&mut Context<'_>) -> u64) -> u64 {
+    let mut found = 0;
+    guard(|| -> Call {
+        // SAFETY: the caller's contract.
+        found = read(unsafe { of(given) }?);
+        Ok(HORUS_OK)
+    });
+    found
+}
+
+fn nanos(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// `horus_context_tick`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_tick(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| context.tick()) }
+}
+
+/// `horus_context_scheduled_ns`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_scheduled_ns(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| context.scheduled_ns()) }
+}
+
+/// `horus_context_started_ns`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_started_ns(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| context.started_ns()) }
+}
+
+/// `horus_context_period_ns`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_period_ns(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| nanos(context.period())) }
+}
+
+/// `horus_context_budget_left_ns`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_budget_left_ns(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| nanos(context.budget_left())) }
+}
+
+/// `horus_context_random`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_random(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract.
+    unsafe { number(context, |context| context.random()) }
+}
+
+/// `horus_context_random_double`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_random_double(context: *mut HorusContext) -> f64 {
+    // SAFETY: the caller's contract.
+    f64::from_bits(unsafe { number(context, |context| context.random_f64().to_bits()) })
+}
+
+/// `horus_context_checkpoint`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_checkpoint(
+    context: *mut HorusContext,
+    checkpoint: u64,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's contract.
+        unsafe { of(context) }?.checkpoint(checkpoint);
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_context_stop`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_stop(context: *mut HorusContext) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's contract.
+        unsafe { of(context) }?.stop();
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_context_set_error`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_set_error(
+    context: *mut HorusContext,
+    error: *const c_char,
+) -> i32 {
+    guard(|| {
+        if context.is_null() || error.is_null() {
+            return Err(null(if context.is_null() { "context" } else { "error" }));
+        }
+        // SAFETY: the caller's contract: the node lends its text for the call.
+        let said = unsafe { &mut *(*context).said };
+        // SAFETY: the caller's contract.
+        *said = unsafe { cut(error) };
+        Ok(HORUS_OK)
+    })
+}
+
+/// The begin of a text. WHY nothing is refused: what explains an error must not be one.
+///
+/// # Safety
+///
+/// `text` is readable up to its first 0, or for as many bytes as are looked at.
+unsafe fn cut(text: *const c_char) -> String {
+    let bytes = (0..ERROR_BYTES_MAX).map_while(|index| {
+        // SAFETY: the caller's contract: nothing before here was 0.
+        let byte = unsafe { text.add(index).read() };
+        (byte != 0).then_some(byte as u8)
+    });
+    String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
+}

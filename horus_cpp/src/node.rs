@@ -1,0 +1,364 @@
+//! Nodes that are C callbacks, and what they ask for.
+
+use std::ffi::{CString, c_char, c_void};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use horus_core::scheduler::{
+    Context, FailurePolicy, Miss, Node, NodeBuilder, NodeError, NodeResult, Rate,
+};
+
+use crate::callback::Inside;
+use crate::context::HorusContext;
+use crate::ffi::{self, NAME_BYTES_MAX, Sized32, wrong};
+use crate::status::{Failure, HORUS_E_NULL};
+use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
+use crate::{HORUS_NO, HORUS_UNSET, HORUS_YES};
+
+/// It is counted and reported.
+pub const HORUS_MISS_WARN: i32 = 1;
+/// The next tick is left out.
+pub const HORUS_MISS_SKIP: i32 = 2;
+/// The node enters its safe state.
+pub const HORUS_MISS_SAFE_MODE: i32 = 3;
+/// One step after the other, up to the end of the run.
+pub const HORUS_MISS_GRADUATED: i32 = 4;
+/// Everything stops.
+pub const HORUS_MISS_STOP: i32 = 5;
+
+/// Everything stops.
+pub const HORUS_FAILURE_FATAL: i32 = 1;
+/// The node is shut down and initialised again.
+pub const HORUS_FAILURE_RESTART: i32 = 2;
+/// The tick is lost; after too many the node rests.
+pub const HORUS_FAILURE_SKIP: i32 = 3;
+/// It is counted and reported.
+pub const HORUS_FAILURE_IGNORE: i32 = 4;
+
+/// Names of topics and wake subscribers of one node, at most.
+const LIST_MAX: usize = 128;
+
+type WithContext = unsafe extern "C" fn(*mut c_void, *mut HorusContext) -> i32;
+type Asked = unsafe extern "C" fn(*mut c_void) -> i32;
+type Doing = unsafe extern "C" fn(*mut c_void);
+type Told = unsafe extern "C" fn(*mut c_void, *const c_char);
+
+/// `horus_node_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the header documents each member")]
+pub struct HorusNode {
+    pub struct_bytes: u32,
+    pub reserved: u32,
+    pub user: *mut c_void,
+    pub tick: Option<WithContext>,
+    pub init: Option<WithContext>,
+    pub shutdown: Option<WithContext>,
+    pub enter_safe_state: Option<WithContext>,
+    pub is_safe_state: Option<Asked>,
+    pub on_error: Option<Told>,
+    pub on_stuck: Option<Doing>,
+    pub destroy: Option<Doing>,
+}
+
+// SAFETY: numbers, pointers and functions that may be null, and the first member is a `u32`.
+unsafe impl Sized32 for HorusNode {
+    const BYTES_MIN: usize = 80;
+}
+
+/// `horus_node_options_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the header documents each member")]
+pub struct HorusNodeOptions {
+    pub struct_bytes: u32,
+    pub order: i32,
+    pub rate_hz: f64,
+    pub at_most_hz: f64,
+    pub budget_ns: u64,
+    pub deadline_ns: u64,
+    pub watchdog_ns: u64,
+    pub not_before_ns: u64,
+    pub checkpoints: u64,
+    pub on_miss: i32,
+    pub on_failure: i32,
+    pub failures_max: u32,
+    pub priority: i32,
+    pub pause_ns: u64,
+    pub is_pinned: i32,
+    pub core: u32,
+    pub is_compute: i32,
+    pub reserved: u32,
+    pub chain: *const c_char,
+    pub wake: *const HorusSubscriber,
+    pub wake_count: usize,
+    pub reads: *const *const c_char,
+    pub reads_count: usize,
+    pub writes: *const *const c_char,
+    pub writes_count: usize,
+}
+
+// SAFETY: numbers and pointers, of which zeros are some, and the first member is a `u32`.
+unsafe impl Sized32 for HorusNodeOptions {
+    const BYTES_MIN: usize = 160;
+}
+
+impl HorusNodeOptions {
+    /// Asks for what is said here.
+    ///
+    /// # Safety
+    ///
+    /// As the header says of `horus_scheduler_add_node`.
+    pub(crate) unsafe fn apply<'a>(
+        &self,
+        mut node: NodeBuilder<'a>,
+    ) -> Result<NodeBuilder<'a>, Failure> {
+        let time = |ns: u64| Some(Duration::from_nanos(ns)).filter(|time| !time.is_zero());
+        // SAFETY: the caller's contract.
+        for wake in unsafe { list("wake", self.wake, self.wake_count) }? {
+            // SAFETY: the caller's contract.
+            let subscriber = unsafe { SUBSCRIBERS.enter(wake.id) }?;
+            node.wake_by(&subscriber.name(), &*subscriber)?;
+        }
+        // SAFETY: the caller's contract.
+        for topic in unsafe { list("reads", self.reads, self.reads_count) }? {
+            // SAFETY: the caller's contract.
+            node = node.reads_topic(unsafe { ffi::text(*topic, "reads", NAME_BYTES_MAX) }?);
+        }
+        // SAFETY: the caller's contract.
+        for topic in unsafe { list("writes", self.writes, self.writes_count) }? {
+            // SAFETY: the caller's contract.
+            node = node.writes_topic(unsafe { ffi::text(*topic, "writes", NAME_BYTES_MAX) }?);
+        }
+        // SAFETY: the caller's contract.
+        if let Some(chain) = unsafe { ffi::text_if_any(self.chain, "chain", NAME_BYTES_MAX) }? {
+            node = node.chain(chain);
+        }
+        node = node.order(self.order).checkpoints(self.checkpoints);
+        node = rate(self.rate_hz).into_iter().fold(node, NodeBuilder::rate);
+        node = rate(self.at_most_hz).into_iter().fold(node, NodeBuilder::at_most);
+        node = time(self.budget_ns).into_iter().fold(node, NodeBuilder::budget);
+        node = time(self.deadline_ns).into_iter().fold(node, NodeBuilder::deadline);
+        node = time(self.watchdog_ns).into_iter().fold(node, NodeBuilder::watchdog);
+        node = time(self.not_before_ns).into_iter().fold(node, NodeBuilder::not_before);
+        node = self.miss()?.into_iter().fold(node, NodeBuilder::on_miss);
+        node = self.failure()?.into_iter().fold(node, NodeBuilder::failure_policy);
+        if self.priority != 0 {
+            let priority = u8::try_from(self.priority).ok().filter(|it| (1..=99).contains(it));
+            let no_priority = || wrong(format!("priority is {}, not 1 to 99", self.priority));
+            node = node.priority(priority.ok_or_else(no_priority)?);
+        }
+        if flag("is_pinned", self.is_pinned)? {
+            node = node.core(self.core as usize);
+        }
+        Ok(if flag("is_compute", self.is_compute)? { node.compute() } else { node })
+    }
+
+    fn miss(&self) -> Result<Option<Miss>, Failure> {
+        Ok(Some(match self.on_miss {
+            HORUS_UNSET => return Ok(None),
+            HORUS_MISS_WARN => Miss::Warn,
+            HORUS_MISS_SKIP => Miss::Skip,
+            HORUS_MISS_SAFE_MODE => Miss::SafeMode,
+            HORUS_MISS_GRADUATED => Miss::Graduated,
+            HORUS_MISS_STOP => Miss::Stop,
+            other => return Err(wrong(format!("on_miss is {other}, not 0 to 5"))),
+        }))
+    }
+
+    fn failure(&self) -> Result<Option<FailurePolicy>, Failure> {
+        let (max, pause) = (self.failures_max, Duration::from_nanos(self.pause_ns));
+        Ok(Some(match self.on_failure {
+            HORUS_UNSET => return Ok(None),
+            HORUS_FAILURE_FATAL => FailurePolicy::Fatal,
+            HORUS_FAILURE_RESTART => FailurePolicy::Restart { max, backoff: pause },
+            HORUS_FAILURE_SKIP => FailurePolicy::Skip { max, cooldown: pause },
+            HORUS_FAILURE_IGNORE => FailurePolicy::Ignore,
+            other => return Err(wrong(format!("on_failure is {other}, not 0 to 4"))),
+        }))
+    }
+}
+
+/// A rate, unless it is 0, which asks for none. The core judges it.
+fn rate(hz: f64) -> Option<Rate> {
+    (hz != 0.0).then(|| Rate::hz(hz))
+}
+
+pub(crate) fn flag(name: &str, value: i32) -> Result<bool, Failure> {
+    match value {
+        HORUS_UNSET | HORUS_NO => Ok(false),
+        HORUS_YES => Ok(true),
+        other => Err(wrong(format!("{name} is {other}, not 0 to 2"))),
+    }
+}
+
+/// An array of the caller's.
+///
+/// # Safety
+///
+/// `items` is null or readable for `count` items, for as long as the slice is used.
+unsafe fn list<'a, T>(name: &str, items: *const T, count: usize) -> Result<&'a [T], Failure> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if items.is_null() {
+        return Err(Failure::new(HORUS_E_NULL, format!("{name} is null, its count {count}")));
+    }
+    if count > LIST_MAX || !items.is_aligned() {
+        return Err(wrong(format!(
+            "{name} has {count} items, at most {LIST_MAX}, or no alignment"
+        )));
+    }
+    // SAFETY: the caller's contract.
+    Ok(unsafe { std::slice::from_raw_parts(items, count) })
+}
+
+/// What the callbacks are given, which the caller has handed over.
+struct User {
+    pointer: *mut c_void,
+    destroy: Option<Doing>,
+    /// The node was taken: what failed to be added stays the caller's.
+    is_ours: AtomicBool,
+    scheduler: u64,
+}
+
+// SAFETY: the header says that callbacks come from other threads.
+unsafe impl Send for User {}
+// SAFETY: as above; that of a node that is stuck comes at the same time as its tick.
+unsafe impl Sync for User {}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        // Relaxed: it was set before the node was given to anybody else.
+        if let (true, Some(destroy)) = (self.is_ours.load(Ordering::Relaxed), self.destroy) {
+            let _inside = Inside::enter(self.scheduler);
+            // SAFETY: the header's contract: once, after every other call.
+            unsafe { destroy(self.pointer) };
+        }
+    }
+}
+
+/// A node, as the scheduler calls it.
+pub(crate) struct CNode {
+    tick: WithContext,
+    calls: HorusNode,
+    user: Arc<User>,
+    /// What the callback has to say about its failure.
+    said: String,
+}
+
+// SAFETY: as of its user.
+unsafe impl Send for CNode {}
+
+/// Says that a node was added, so that its user is destroyed with it.
+pub(crate) struct Receipt(Arc<User>);
+
+impl Receipt {
+    pub(crate) fn accept(self) {
+        // Relaxed: see `User::drop`.
+        self.0.is_ours.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What else can be called while a node is stuck.
+pub(crate) type OnStuck = Box<dyn FnMut() + Send>;
+
+impl CNode {
+    pub(crate) fn new(
+        calls: HorusNode,
+        scheduler: u64,
+    ) -> Result<(Self, Receipt, Option<OnStuck>), Failure> {
+        let tick = calls.tick.ok_or_else(|| Failure::new(HORUS_E_NULL, "node->tick is null"))?;
+        let user = Arc::new(User {
+            pointer: calls.user,
+            destroy: calls.destroy,
+            is_ours: AtomicBool::new(false),
+            scheduler,
+        });
+        let receipt = Receipt(Arc::clone(&user));
+        let on_stuck = calls.on_stuck.map(|call| {
+            let user = Arc::clone(&user);
+            let act = move || {
+                // WHY the whole of it: a closure that has only the pointer could not be sent.
+                let user: &User = &user;
+                let _inside = Inside::enter(user.scheduler);
+                // SAFETY: the header's contract.
+                unsafe { call(user.pointer) };
+            };
+            Box::new(act) as OnStuck
+        });
+        Ok((Self { tick, calls, user, said: String::new() }, receipt, on_stuck))
+    }
+
+    /// Calls what has a context.
+    #[inline(always)]
+    fn call(&mut self, call: WithContext, context: &mut Context<'_>) -> NodeResult {
+        let _inside = Inside::enter(self.user.scheduler);
+        let mut given = HorusContext::new(context, &mut self.said);
+        // SAFETY: the header's contract.
+        let code = unsafe { call(self.user.pointer, &raw mut given) };
+        self.outcome(code)
+    }
+
+    /// Calls what is no tick.
+    fn call_between(&mut self, call: WithContext) -> NodeResult {
+        let _inside = Inside::enter(self.user.scheduler);
+        let mut given = HorusContext::without_tick(&mut self.said);
+        // SAFETY: the header's contract.
+        let code = unsafe { call(self.user.pointer, &raw mut given) };
+        self.outcome(code)
+    }
+
+    #[inline(always)]
+    fn outcome(&mut self, code: i32) -> NodeResult {
+        if code == 0 { Ok(()) } else { Err(self.failure(code)) }
+    }
+
+    #[cold]
+    fn failure(&mut self, code: i32) -> NodeError {
+        if self.said.is_empty() {
+            return format!("the callback returned {code}").into();
+        }
+        std::mem::take(&mut self.said).into()
+    }
+}
+
+impl Node for CNode {
+    fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
+        self.calls.init.map_or(Ok(()), |init| self.call(init, context))
+    }
+
+    #[inline]
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        self.call(self.tick, context)
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.calls.shutdown.map_or(Ok(()), |shutdown| self.call_between(shutdown))
+    }
+
+    fn enter_safe_state(&mut self) {
+        let entered = self.calls.enter_safe_state.map_or(Ok(()), |enter| self.call_between(enter));
+        if let Err(error) = entered {
+            // WHY: to the scheduler a safe state that fails is a panic; nothing is printed by it.
+            resume_unwind(Box::new(error.to_string()));
+        }
+    }
+
+    fn is_safe_state(&self) -> bool {
+        let Some(is_safe) = self.calls.is_safe_state else { return true };
+        let _inside = Inside::enter(self.user.scheduler);
+        // SAFETY: the header's contract.
+        unsafe { is_safe(self.user.pointer) != 0 }
+    }
+
+    fn on_error(&mut self, error: &NodeError) {
+        let Some(tell) = self.calls.on_error else { return };
+        let text = CString::new(error.to_string().replace('\0', "?")).unwrap_or_default();
+        let _inside = Inside::enter(self.user.scheduler);
+        // SAFETY: the header's contract.
+        unsafe { tell(self.user.pointer, text.as_ptr()) };
+    }
+}

@@ -1,0 +1,147 @@
+//! What a run came to, as C sees it.
+
+use std::ffi::c_char;
+use std::time::Duration;
+
+use horus_core::scheduler::{Figures, Health, Histogram, PULSE_BUCKETS, Reason, Report};
+
+use crate::ffi::Sized32;
+
+/// It was asked to.
+pub const HORUS_REASON_ASKED: i32 = 1;
+/// The time was over.
+pub const HORUS_REASON_OVER: i32 = 2;
+/// The process got a signal.
+pub const HORUS_REASON_SIGNAL: i32 = 3;
+/// A node failed or was late.
+pub const HORUS_REASON_NODE: i32 = 4;
+
+/// It ticks.
+pub const HORUS_HEALTH_ACTIVE: i32 = 1;
+/// It was paused.
+pub const HORUS_HEALTH_PAUSED: i32 = 2;
+/// It has failed, and rests.
+pub const HORUS_HEALTH_RESTING: i32 = 3;
+/// It is in its safe state.
+pub const HORUS_HEALTH_SAFE: i32 = 4;
+/// It is shut down.
+pub const HORUS_HEALTH_STOPPED: i32 = 5;
+
+/// Bytes of a name, with the 0 at its end.
+const NAME_BYTES: usize = 72;
+/// Bytes of an error, with the 0 at its end.
+const ERROR_BYTES: usize = 512;
+
+/// `horus_report_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the header documents each member")]
+pub struct HorusReport {
+    pub struct_bytes: u32,
+    pub reason: i32,
+    pub signal: i32,
+    pub exit_code: i32,
+    pub scheduler: [c_char; NAME_BYTES],
+    pub node: [c_char; NAME_BYTES],
+    pub error: [c_char; ERROR_BYTES],
+}
+
+// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+unsafe impl Sized32 for HorusReport {
+    const BYTES_MIN: usize = 672;
+}
+
+impl HorusReport {
+    pub(crate) fn new(report: &Report) -> Self {
+        let mut this = Self {
+            struct_bytes: 0,
+            reason: HORUS_REASON_ASKED,
+            signal: 0,
+            exit_code: report.exit_code().into(),
+            scheduler: [0; NAME_BYTES],
+            node: [0; NAME_BYTES],
+            error: [0; ERROR_BYTES],
+        };
+        copy(&report.scheduler, &mut this.scheduler);
+        match &report.reason {
+            Reason::Over => this.reason = HORUS_REASON_OVER,
+            Reason::Signal(signal) => {
+                (this.reason, this.signal) = (HORUS_REASON_SIGNAL, *signal);
+            }
+            Reason::Node { name, error } => {
+                this.reason = HORUS_REASON_NODE;
+                copy(name, &mut this.node);
+                copy(error, &mut this.error);
+            }
+            _ => {}
+        }
+        this
+    }
+}
+
+/// As much of a text as there is room for, and a 0.
+fn copy(text: &str, to: &mut [c_char]) {
+    let mut end = text.len().min(to.len() - 1);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    for (place, byte) in to.iter_mut().zip(text.as_bytes()[..end].iter()) {
+        // WHY: for C the text would end there.
+        *place = if *byte == 0 { b'?' } else { *byte } as c_char;
+    }
+}
+
+/// `horus_figures_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the header documents each member")]
+pub struct HorusFigures {
+    pub struct_bytes: u32,
+    pub health: i32,
+    pub ticks: u64,
+    pub last_ns: u64,
+    pub max_ns: u64,
+    pub misses: u64,
+    pub passed_over: u64,
+    pub failures: u64,
+    pub panics: u64,
+    pub durations: [u64; PULSE_BUCKETS],
+    pub lateness: [u64; PULSE_BUCKETS],
+}
+
+// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+unsafe impl Sized32 for HorusFigures {
+    const BYTES_MIN: usize = 64 + 2 * 8 * 40;
+}
+
+impl HorusFigures {
+    pub(crate) fn new(figures: &Figures) -> Self {
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let buckets = |histogram: &Histogram| *histogram.buckets();
+        Self {
+            struct_bytes: 0,
+            health: match figures.health {
+                Health::Paused => HORUS_HEALTH_PAUSED,
+                Health::Resting => HORUS_HEALTH_RESTING,
+                Health::Safe => HORUS_HEALTH_SAFE,
+                Health::Stopped => HORUS_HEALTH_STOPPED,
+                _ => HORUS_HEALTH_ACTIVE,
+            },
+            ticks: figures.ticks,
+            last_ns: ns(figures.last),
+            max_ns: ns(figures.max),
+            misses: figures.misses,
+            passed_over: figures.passed_over,
+            failures: figures.failures,
+            panics: figures.panics,
+            durations: buckets(&figures.durations),
+            lateness: buckets(&figures.lateness),
+        }
+    }
+}
+
+const _: () = {
+    assert!(size_of::<HorusReport>() == HorusReport::BYTES_MIN);
+    assert!(size_of::<HorusFigures>() == HorusFigures::BYTES_MIN);
+    assert!(PULSE_BUCKETS == 40);
+};

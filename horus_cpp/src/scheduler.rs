@@ -1,0 +1,541 @@
+//! Schedulers, as C sees them.
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use horus_core::handle::{Shared, Slab};
+use horus_core::scheduler::{Handle, Rate, Report, Running, Scheduler};
+
+use crate::callback::{Uncancelled, is_inside};
+use crate::event::{Listener, OnEvent};
+use crate::ffi::{self, Call, NAME_BYTES_MAX, Out, Sized32, guard, null};
+use crate::namespace::{HorusNamespace, namespace_of};
+use crate::node::{CNode, HorusNode, HorusNodeOptions, flag};
+use crate::report::{HorusFigures, HorusReport};
+use crate::status::{
+    Failure, HORUS_E_BUSY, HORUS_E_FORKED, HORUS_E_STATE, HORUS_OK, HORUS_STOPPED,
+};
+
+/// `horus_scheduler_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct HorusScheduler {
+    /// The handle.
+    pub id: u64,
+}
+
+/// `horus_scheduler_options_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the header documents each member")]
+pub struct HorusSchedulerOptions {
+    pub struct_bytes: u32,
+    pub compute_threads: u32,
+    pub name: *const c_char,
+    pub name_space: HorusNamespace,
+    pub main_rate_hz: f64,
+    pub stop_on_signals: i32,
+    pub use_kernel_clock: i32,
+    pub on_event: Option<OnEvent>,
+    pub on_event_user: *mut c_void,
+}
+
+// SAFETY: numbers, pointers and a function that may be null; the first member is a `u32`.
+unsafe impl Sized32 for HorusSchedulerOptions {
+    const BYTES_MIN: usize = 56;
+}
+
+/// What becomes of a scheduler.
+enum Own {
+    Built(Box<Scheduler>),
+    Runs(Box<Running>),
+    Over(Box<Report>),
+    /// It could not be started.
+    Failed,
+}
+
+const BUILT: u32 = 0;
+const RUNS: u32 = 1;
+const OVER: u32 = 2;
+
+/// A scheduler, and what any thread may know of it.
+struct Site {
+    handle: Handle,
+    /// One of the constants above.
+    phase: AtomicU32,
+    /// True while a thread uses `own`.
+    is_driven: AtomicBool,
+    own: UnsafeCell<Own>,
+    has_nodes: AtomicBool,
+    /// The process that opened it.
+    process_id: u32,
+}
+
+// SAFETY: `own` is only used by the thread that has set `is_driven`; all else is shared anyway.
+unsafe impl Sync for Site {}
+
+static SCHEDULERS: Slab<Site> = Slab::new(6);
+
+/// Schedulers of which it is known without a look at their handle that they run.
+const SIGNS: usize = 4096;
+/// The handle of the scheduler of that index, while it runs and is not to stop.
+static RUNNING: [AtomicU64; SIGNS] = [const { AtomicU64::new(0) }; SIGNS];
+
+/// The word that says whether the scheduler runs.
+#[inline(always)]
+fn sign(id: u64) -> Option<&'static AtomicU64> {
+    RUNNING.get(id as u32 as usize)
+}
+
+/// The turn of a thread to use what only one may use.
+struct Turn<'a>(&'a Site);
+
+impl Turn<'_> {
+    #[inline(always)]
+    fn own(&mut self) -> &mut Own {
+        // SAFETY: there is one turn at a time, and one borrow of it.
+        unsafe { &mut *self.0.own.get() }
+    }
+}
+
+impl Drop for Turn<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release: the next turn sees what this one did.
+        self.0.is_driven.store(false, Ordering::Release);
+    }
+}
+
+impl Site {
+    fn new(scheduler: Scheduler) -> Self {
+        Self {
+            handle: scheduler.handle(),
+            phase: AtomicU32::new(BUILT),
+            is_driven: AtomicBool::new(false),
+            own: UnsafeCell::new(Own::Built(Box::new(scheduler))),
+            has_nodes: AtomicBool::new(false),
+            process_id: std::process::id(),
+        }
+    }
+
+    #[inline(always)]
+    fn turn(&self) -> Result<Turn<'_>, Failure> {
+        // Acquire: this turn sees what the one before did.
+        if self.is_driven.swap(true, Ordering::Acquire) { Err(busy()) } else { Ok(Turn(self)) }
+    }
+
+    fn expect_unforked(&self) -> Result<(), Failure> {
+        if self.process_id == std::process::id() {
+            return Ok(());
+        }
+        let text = "the scheduler was inherited through fork: its threads are the parent's";
+        Err(Failure::new(HORUS_E_FORKED, text))
+    }
+
+    /// Has it run, if it has not begun.
+    fn running<'a>(&self, id: u64, own: &'a mut Own) -> Result<&'a mut Running, Failure> {
+        if let Own::Built(_) = own {
+            let Own::Built(scheduler) = std::mem::replace(own, Own::Failed) else {
+                return Err(not_any_more(own));
+            };
+            *own = Own::Runs(Box::new(scheduler.start()?));
+            self.is_now(RUNS);
+            if let Some(sign) = sign(id) {
+                self.handle.show_in(sign, id);
+            }
+        }
+        match own {
+            Own::Runs(running) => Ok(running),
+            own => Err(not_any_more(own)),
+        }
+    }
+
+    /// Ends it.
+    fn finish(&self, own: &mut Own) -> Call {
+        self.is_now(OVER);
+        if let Own::Runs(running) = std::mem::replace(own, Own::Failed) {
+            *own = Own::Over(Box::new(running.finish()));
+        }
+        Ok(HORUS_OK)
+    }
+
+    fn is_now(&self, phase: u32) {
+        // Relaxed: for those who ask from elsewhere; a figure.
+        self.phase.store(phase, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn stopped(&self) -> i32 {
+        if self.handle.is_stopping() { HORUS_STOPPED } else { HORUS_OK }
+    }
+}
+
+#[cold]
+fn busy() -> Failure {
+    let text = "the scheduler is in a call, of another thread or of the one that called back";
+    Failure::new(HORUS_E_BUSY, text)
+}
+
+#[cold]
+fn not_any_more(own: &Own) -> Failure {
+    let text = match own {
+        Own::Built(_) => "the scheduler has not been started",
+        Own::Runs(_) => "the scheduler runs already",
+        Own::Over(_) => "the scheduler is over: open another one",
+        Own::Failed => "the scheduler could not be started: open another one",
+    };
+    Failure::new(HORUS_E_STATE, text)
+}
+
+fn share(scheduler: HorusScheduler) -> Result<Shared<'static, Site>, Failure> {
+    Ok(SCHEDULERS.share(scheduler.id)?)
+}
+
+/// A call that only one thread may be in, and none of a node.
+fn drive(scheduler: HorusScheduler, call: impl FnOnce(&Site, &mut Own) -> Call) -> i32 {
+    guard(|| {
+        let site = share(scheduler)?;
+        site.expect_unforked()?;
+        if is_inside(scheduler.id) {
+            return Err(busy());
+        }
+        let mut turn = site.turn()?;
+        let _uncancelled = Uncancelled::begin();
+        call(&site, turn.own())
+    })
+}
+
+/// `horus_scheduler_open`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_scheduler_open(
+    options: *const HorusSchedulerOptions,
+    out: *mut HorusScheduler,
+) -> i32 {
+    guard(|| {
+        let out = Out::new(out, "out")?;
+        let mut scheduler = Scheduler::new();
+        // SAFETY: the caller's contract.
+        let options = unsafe { HorusSchedulerOptions::read(options, "options") }?;
+        if let Some(options) = &options {
+            // SAFETY: the caller's contract.
+            unsafe { options.apply(&mut scheduler) }?;
+        }
+        let site = Site::new(scheduler);
+        let id = SCHEDULERS.open(site)?;
+        let listener = options.and_then(|options| Some((options.on_event?, options.on_event_user)));
+        if let Some((tell, user)) = listener {
+            let site = SCHEDULERS.share(id)?;
+            if let Own::Built(scheduler) = site.turn()?.own() {
+                let listener = Listener::new(tell, user, id);
+                scheduler.on_event(move |event| listener.hear(event));
+            }
+        }
+        // SAFETY: the caller's contract.
+        unsafe { out.set(HorusScheduler { id }) };
+        Ok(HORUS_OK)
+    })
+}
+
+impl HorusSchedulerOptions {
+    /// # Safety
+    ///
+    /// As the header says of `horus_scheduler_open`.
+    unsafe fn apply(&self, scheduler: &mut Scheduler) -> Result<(), Failure> {
+        // SAFETY: the caller's contract.
+        if let Some(name) = unsafe { ffi::text_if_any(self.name, "name", NAME_BYTES_MAX) }? {
+            scheduler.name(name);
+        }
+        if self.name_space.id != 0 {
+            // SAFETY: the caller's contract.
+            scheduler.namespace(&unsafe { namespace_of(self.name_space) }?);
+        }
+        if self.main_rate_hz != 0.0 {
+            let rate = Rate::hz(self.main_rate_hz).check();
+            scheduler.main_rate(rate.map_err(|error| ffi::wrong(error.to_string()))?);
+        }
+        if self.compute_threads != 0 {
+            scheduler.compute_threads(self.compute_threads as usize);
+        }
+        if flag("stop_on_signals", self.stop_on_signals)? {
+            scheduler.stop_on_signals();
+        }
+        if flag("use_kernel_clock", self.use_kernel_clock)? {
+            scheduler.use_kernel_clock();
+        }
+        Ok(())
+    }
+}
+
+/// `horus_scheduler_close`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_scheduler_close(scheduler: HorusScheduler) -> i32 {
+    guard(|| {
+        let site = share(scheduler)?;
+        if site.expect_unforked().is_err() {
+            drop(site);
+            // WHY forgotten: its end would wait for threads that only the parent has.
+            std::mem::forget(SCHEDULERS.close(scheduler.id)?);
+            return Ok(HORUS_OK);
+        }
+        if is_inside(scheduler.id) {
+            return Err(busy());
+        }
+        site.handle.stop();
+        drop(site);
+        let _uncancelled = Uncancelled::begin();
+        drop(SCHEDULERS.close(scheduler.id)?);
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_scheduler_add_node`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_scheduler_add_node(
+    scheduler: HorusScheduler,
+    name: *const c_char,
+    options: *const HorusNodeOptions,
+    node: *const HorusNode,
+) -> i32 {
+    drive(scheduler, |site, own| {
+        let Own::Built(built) = own else { return Err(not_any_more(own)) };
+        // SAFETY: the caller's contract.
+        let name = unsafe { ffi::text(name, "name", NAME_BYTES_MAX) }?;
+        // SAFETY: the caller's contract.
+        let node = unsafe { HorusNode::read(node, "node") }?.ok_or_else(|| null("node"))?;
+        let (node, receipt, on_stuck) = CNode::new(node, scheduler.id)?;
+        let mut builder = built.node(name);
+        // SAFETY: the caller's contract.
+        if let Some(options) = unsafe { HorusNodeOptions::read(options, "options") }? {
+            // SAFETY: the caller's contract.
+            builder = unsafe { options.apply(builder) }?;
+        }
+        if let Some(on_stuck) = on_stuck {
+            builder = builder.safe_state(on_stuck);
+        }
+        builder.build(node)?;
+        receipt.accept();
+        // Relaxed: for the thread that has its turn.
+        site.has_nodes.store(true, Ordering::Relaxed);
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_scheduler_start`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
+    drive(scheduler, |site, own| {
+        let Own::Built(_) = own else { return Err(not_any_more(own)) };
+        site.running(scheduler.id, own)?;
+        Ok(site.stopped())
+    })
+}
+
+/// `horus_scheduler_tick_once`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_scheduler_tick_once(scheduler: HorusScheduler) -> i32 {
+    guard(|| {
+        let site = share(scheduler)?;
+        let mut turn = site.turn()?;
+        let Own::Runs(running) = turn.own() else {
+            drop(turn);
+            return start_and_tick(scheduler);
+        };
+        // WHY: without a callback there is nothing to be cancelled in.
+        let _uncancelled = site.has_nodes.load(Ordering::Relaxed).then(Uncancelled::begin);
+        Ok(if running.tick_once() { HORUS_OK } else { HORUS_STOPPED })
+    })
+}
+
+#[cold]
+fn start_and_tick(scheduler: HorusScheduler) -> Call {
+    let status = drive(scheduler, |site, own| {
+        let is_new = site.running(scheduler.id, own)?.tick_once();
+        Ok(if is_new { HORUS_OK } else { HORUS_STOPPED })
+    });
+    Ok(status)
+}
+
+/// `horus_scheduler_run_for`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i64) -> i32 {
+    drive(scheduler, |site, own| {
+        let time = u64::try_from(time_ns).map_or(Duration::MAX, Duration::from_nanos);
+        site.running(scheduler.id, own)?.run_for(time);
+        Ok(site.stopped())
+    })
+}
+
+/// `horus_scheduler_run`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_scheduler_run(scheduler: HorusScheduler) -> i32 {
+    drive(scheduler, |site, own| {
+        site.running(scheduler.id, own)?.run_for(Duration::MAX);
+        site.finish(own)
+    })
+}
+
+/// `horus_scheduler_finish`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_scheduler_finish(scheduler: HorusScheduler) -> i32 {
+    drive(scheduler, |site, own| match own {
+        Own::Runs(_) => site.finish(own),
+        own => Err(not_any_more(own)),
+    })
+}
+
+/// `horus_scheduler_report`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_scheduler_report(
+    scheduler: HorusScheduler,
+    out: *mut HorusReport,
+) -> i32 {
+    drive(scheduler, |_, own| {
+        let Own::Over(report) = own else { return Err(not_any_more(own)) };
+        // SAFETY: the caller's contract.
+        unsafe { HorusReport::write(&HorusReport::new(report), out, "out") }?;
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_scheduler_is_running`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_scheduler_is_running(scheduler: HorusScheduler) -> i32 {
+    // Relaxed: a figure. WHY not 0: that is what the word holds of who does not run.
+    let is_running = |sign: &AtomicU64| sign.load(Ordering::Relaxed) == scheduler.id;
+    if scheduler.id != 0 && sign(scheduler.id).is_some_and(is_running) {
+        return 1;
+    }
+    is_running_by_handle(scheduler)
+}
+
+#[cold]
+fn is_running_by_handle(scheduler: HorusScheduler) -> i32 {
+    guard(|| {
+        let site = share(scheduler)?;
+        // Relaxed: a figure.
+        let runs = site.phase.load(Ordering::Relaxed) == RUNS && !site.handle.is_stopping();
+        Ok(runs.into())
+    })
+}
+
+/// `horus_scheduler_stop`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_scheduler_stop(scheduler: HorusScheduler) -> i32 {
+    guard(|| {
+        let site = share(scheduler)?;
+        site.expect_unforked()?;
+        site.handle.stop();
+        Ok(HORUS_OK)
+    })
+}
+
+/// What any thread may do with a node of this name.
+///
+/// # Safety
+///
+/// As the header says.
+unsafe fn steer(
+    scheduler: HorusScheduler,
+    node: *const c_char,
+    act: impl FnOnce(&Handle, &str) -> Result<(), Failure>,
+) -> i32 {
+    guard(|| {
+        let site = share(scheduler)?;
+        site.expect_unforked()?;
+        // SAFETY: the caller's contract.
+        act(&site.handle, unsafe { ffi::text(node, "node", NAME_BYTES_MAX) }?)?;
+        Ok(HORUS_OK)
+    })
+}
+
+/// `horus_scheduler_pause`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_scheduler_pause(
+    scheduler: HorusScheduler,
+    node: *const c_char,
+) -> i32 {
+    // SAFETY: the caller's contract.
+    unsafe { steer(scheduler, node, |handle, node| Ok(handle.pause(node)?)) }
+}
+
+/// `horus_scheduler_resume`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_scheduler_resume(
+    scheduler: HorusScheduler,
+    node: *const c_char,
+) -> i32 {
+    // SAFETY: the caller's contract.
+    unsafe { steer(scheduler, node, |handle, node| Ok(handle.resume(node)?)) }
+}
+
+/// `horus_scheduler_stop_node`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_scheduler_stop_node(
+    scheduler: HorusScheduler,
+    node: *const c_char,
+) -> i32 {
+    // SAFETY: the caller's contract.
+    unsafe { steer(scheduler, node, |handle, node| Ok(handle.stop_node(node)?)) }
+}
+
+/// `horus_scheduler_set_rate`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_scheduler_set_rate(
+    scheduler: HorusScheduler,
+    node: *const c_char,
+    rate_hz: f64,
+) -> i32 {
+    let set = |handle: &Handle, node: &str| Ok(handle.set_rate(node, Rate::hz(rate_hz))?);
+    // SAFETY: the caller's contract.
+    unsafe { steer(scheduler, node, set) }
+}
+
+/// `horus_scheduler_figures`.
+///
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_scheduler_figures(
+    scheduler: HorusScheduler,
+    node: *const c_char,
+    out: *mut HorusFigures,
+) -> i32 {
+    let figures = |handle: &Handle, node: &str| {
+        let figures = HorusFigures::new(&handle.figures(node)?);
+        // SAFETY: the caller's contract.
+        unsafe { HorusFigures::write(&figures, out, "out") }
+    };
+    // SAFETY: the caller's contract.
+    unsafe { steer(scheduler, node, figures) }
+}

@@ -1,0 +1,298 @@
+// Nodes in C++: whatever is thrown in any call, from whoever runs the node, is the node's failure.
+#include <horus/horus.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <pthread.h>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+#define CHECK(condition)                                                                          \
+    do {                                                                                          \
+        if (!(condition)) {                                                                       \
+            std::fprintf(stderr, "%s:%d: %s; last error: %s\n", __FILE__, __LINE__, #condition,   \
+                         horus::last_error_message());                                            \
+            std::_Exit(1);                                                                        \
+        }                                                                                         \
+    } while (0)
+
+using namespace horus::literals;
+using namespace std::chrono_literals;
+
+static_assert((100_hz).hz == 100 && (0.5_khz).hz == 500 && horus::Rate::every(10ms).hz == 100);
+
+// Of another translation unit.
+std::unique_ptr<horus::Node> counter_elsewhere(std::atomic<int> &ticks);
+void add_lambda_elsewhere(horus::Scheduler &scheduler, std::atomic<int> &ticks);
+
+struct Wake {
+    std::uint64_t number;
+};
+HORUS_MESSAGE(Wake, number);
+
+namespace {
+
+/// Waits for what has to come; a machine may be slow.
+void wait_for(const std::function<bool()> &condition) {
+    while (!condition()) {
+        std::this_thread::sleep_for(1ms);
+    }
+}
+
+struct NoException {};
+
+struct Thrown {
+    const char *said;
+    void (*act)();
+};
+
+const Thrown what_is_thrown[] = {
+    {"the wheel fell off", [] { throw std::runtime_error("the wheel fell off"); }},
+    {"std::bad_alloc", [] { throw std::bad_alloc(); }},
+    {"the int 42 was thrown", [] { throw 42; }},
+    {"only text", [] { throw "only text"; }},
+    {"something that is no std::exception was thrown", [] { throw NoException{}; }},
+    {"something that is no std::exception was thrown", [] { throw std::string("a string"); }},
+};
+
+enum class Executor { main, rate, compute, event };
+enum class Place { tick, init, shutdown, safe_state };
+
+/// Throws in one of its calls, and notes what it is told.
+class Throws : public horus::Node {
+  public:
+    struct Notes {
+        std::atomic<int> errors{0}, ticks{0}, shutdowns{0}, destroyed{0};
+        std::mutex lock;
+        std::string said;
+    };
+
+    Throws(const Thrown &thrown, Place place, Notes &notes,
+           std::unique_ptr<horus::Subscriber<Wake>> subscriber)
+        : thrown_(thrown), place_(place), notes_(notes), subscriber_(std::move(subscriber)) {}
+    ~Throws() override {
+        notes_.destroyed++;
+    }
+
+    void init(horus::Context &) override { act(Place::init); }
+    void tick(horus::Context &) override {
+        notes_.ticks++;
+        act(Place::tick);
+        if (place_ == Place::safe_state) {
+            throw std::logic_error("safe state, please");
+        }
+    }
+    void shutdown() override {
+        notes_.shutdowns++;
+        act(Place::shutdown);
+    }
+    void enter_safe_state() override { act(Place::safe_state); }
+    bool is_safe_state() override { throw 1; }
+    void on_error(const char *error) override {
+        {
+            const std::lock_guard<std::mutex> guard(notes_.lock);
+            notes_.said = error;
+        }
+        notes_.errors++;
+        throw std::runtime_error("and that is nothing");
+    }
+
+  private:
+    void act(Place place) const {
+        if (place == place_) {
+            thrown_.act();
+        }
+    }
+
+    const Thrown &thrown_;
+    Place place_;
+    Notes &notes_;
+    std::unique_ptr<horus::Subscriber<Wake>> subscriber_;
+};
+
+/// One row of the matrix.
+void throws(const Thrown &thrown, Executor executor, Place place, horus::FailurePolicy policy) {
+    Throws::Notes notes;
+    horus_report_t report;
+    {
+        horus::Scheduler scheduler;
+        auto builder = scheduler.node("throws");
+        builder.failure_policy(policy);
+        std::unique_ptr<horus::Subscriber<Wake>> subscriber;
+        std::unique_ptr<horus::Publisher<Wake>> publisher;
+        if (executor == Executor::rate) {
+            builder.rate(200_hz);
+        } else if (executor == Executor::compute) {
+            builder.rate(200_hz).compute();
+        } else if (executor == Executor::event) {
+            publisher = std::make_unique<horus::Publisher<Wake>>("wake");
+            subscriber = std::make_unique<horus::Subscriber<Wake>>("wake");
+            builder.on(*subscriber);
+            publisher->send(Wake{1});
+        }
+        builder.build(std::make_unique<Throws>(thrown, place, notes, std::move(subscriber)));
+        std::thread runner([&] { report = scheduler.run(); });
+        const bool is_fatal = policy.kind == HORUS_FAILURE_FATAL;
+        if (place == Place::shutdown) {
+            wait_for([&] { return notes.ticks > 0; });
+            scheduler.stop();
+        } else if (!is_fatal) {
+            wait_for([&] { return notes.errors > 1; });
+            CHECK(scheduler.is_running());
+            scheduler.stop();
+        }
+        runner.join();
+        if (is_fatal && place != Place::shutdown) {
+            CHECK(report.reason == HORUS_REASON_NODE && report.exit_code == 1);
+            CHECK(std::strcmp(report.node, "throws") == 0);
+            const char *said = place == Place::safe_state ? "safe state, please" : thrown.said;
+            CHECK(std::strcmp(report.error, said) == 0);
+        } else {
+            CHECK(report.reason == HORUS_REASON_ASKED && report.exit_code == 0);
+        }
+        // One in shutdown is reported, and nothing else.
+        CHECK(place == Place::shutdown || scheduler.figures("throws").failures >= 1);
+    }
+    CHECK(notes.destroyed == 1);
+    if (place == Place::tick) {
+        CHECK(notes.said == thrown.said);
+    }
+}
+
+void exception_matrix() {
+    const horus::FailurePolicy fatal = horus::FailurePolicy::fatal();
+    const horus::FailurePolicy ignore = horus::FailurePolicy::ignore();
+    for (const Thrown &thrown : what_is_thrown) {
+        for (const Executor executor :
+             {Executor::main, Executor::rate, Executor::compute, Executor::event}) {
+            throws(thrown, executor, Place::tick, fatal);
+            throws(thrown, executor, Place::tick, ignore);
+        }
+        throws(thrown, Executor::main, Place::init, fatal);
+        throws(thrown, Executor::rate, Place::init, fatal);
+        throws(thrown, Executor::main, Place::shutdown, fatal);
+        throws(thrown, Executor::rate, Place::safe_state, fatal);
+    }
+    std::printf("exceptions\n");
+}
+
+/// A pthread_cancel in a callback waits until its thread is out of the library.
+void cancelled(bool is_own_thread) {
+    std::atomic<pthread_t> where{};
+    std::atomic<int> ticks{0};
+    std::atomic<bool> is_known{false}, has_returned{false};
+    horus::Scheduler scheduler;
+    auto builder = scheduler.node("sleeps");
+    if (is_own_thread) {
+        builder.rate(100_hz).budget(9ms).deadline(10ms);
+    }
+    builder.build([&](horus::Context &) {
+        where = pthread_self();
+        is_known = true;
+        // A point at which a thread is cancelled.
+        usleep(100);
+        ticks++;
+    });
+    std::thread runner([&] {
+        scheduler.run();
+        has_returned = true;
+        if (!is_own_thread) {
+            for (;;) {
+                pthread_testcancel();
+            }
+        }
+    });
+    wait_for([&] { return is_known.load(); });
+    CHECK(pthread_cancel(where) == 0);
+    const int before = ticks;
+    wait_for([&] { return ticks > before + 3; });
+    CHECK(scheduler.is_running() && scheduler.figures("sleeps").failures == 0);
+    scheduler.stop();
+    runner.join();
+    CHECK(has_returned);
+}
+
+void signals() {
+    horus::SchedulerOptions options;
+    options.stop_on_signals = true;
+    horus::Scheduler scheduler(options);
+    scheduler.node("raises").rate(100_hz).build([](horus::Context &context) {
+        if (context.tick() == 2) {
+            CHECK(kill(getpid(), SIGTERM) == 0);
+        }
+    });
+    const horus_report_t report = scheduler.run();
+    CHECK(report.reason == HORUS_REASON_SIGNAL && report.signal == SIGTERM);
+    CHECK(report.exit_code == 128 + SIGTERM);
+}
+
+void results_of_lambdas() {
+    horus::Scheduler scheduler;
+    int calls = 0;
+    scheduler.node("nothing").order(1).build([&](horus::Context &) { calls++; });
+    scheduler.node("bool").failure_policy(horus::FailurePolicy::ignore())
+        .build([&](horus::Context &context) {
+            context.set_error("it said no");
+            return context.tick() % 2 == 0;
+        });
+    scheduler.node("number").failure_policy(horus::FailurePolicy::ignore())
+        .build([owned = std::make_unique<int>(5)](horus::Context &) { return *owned; });
+    std::error_code error;
+    CHECK(!scheduler.node("bool").build([](horus::Context &) {}, error));
+    CHECK(error == horus::Errc::node);
+    CHECK(!scheduler.node("null").build(std::unique_ptr<horus::Node>(), error));
+    CHECK(error == horus::Errc::null);
+    try {
+        scheduler.node("slow").rate(horus::Rate{-1}).build([](horus::Context &) {});
+        CHECK(!"a negative rate");
+    } catch (const horus::Error &refused) {
+        CHECK(refused.code() == horus::Errc::node);
+    }
+    for (int i = 0; i < 10; i++) {
+        CHECK(scheduler.tick_once());
+    }
+    CHECK(calls == 10 && scheduler.figures("bool").failures == 5);
+    CHECK(scheduler.figures("number").failures == 10);
+    horus::Scheduler moved = std::move(scheduler);
+    CHECK(moved.is_running() && moved.tick_once());
+    moved.pause("nothing");
+    CHECK(moved.tick_once() && calls == 11);
+    CHECK(!moved.set_rate("nothing", 5_hz, error) && error == horus::Errc::node);
+    CHECK(moved.finish().reason == HORUS_REASON_OVER);
+    CHECK(!moved.tick_once(error) && error == horus::Errc::state);
+}
+
+void other_translation_units() {
+    std::atomic<int> ticks{0};
+    horus::Scheduler scheduler;
+    scheduler.node("here").build([&](horus::Context &) { ticks++; });
+    scheduler.node("there").build(counter_elsewhere(ticks));
+    add_lambda_elsewhere(scheduler, ticks);
+    for (int i = 0; i < 10; i++) {
+        CHECK(scheduler.tick_once());
+    }
+    CHECK(ticks == 30);
+}
+
+}  // namespace
+
+int main() {
+    results_of_lambdas();
+    other_translation_units();
+    exception_matrix();
+    cancelled(true);
+    cancelled(false);
+    signals();
+    std::printf("done\n");
+    return 0;
+}

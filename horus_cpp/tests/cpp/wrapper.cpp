@@ -1,0 +1,212 @@
+// Everything that the C++ wrapper can do, with exceptions.
+#include "check.hpp"
+
+#include <string>
+#include <thread>
+#include <utility>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+template <class T>
+constexpr bool is_move_only =
+    std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T> &&
+    !std::is_copy_constructible_v<T> && !std::is_copy_assignable_v<T>;
+
+static_assert(is_move_only<horus::Publisher<robot::Pair>>);
+static_assert(is_move_only<horus::Subscriber<robot::Pair>>);
+static_assert(is_move_only<horus::Topic<robot::Pair>>);
+static_assert(is_move_only<horus::Loan<robot::Pair>>);
+static_assert(is_move_only<horus::Borrow<robot::Pair>>);
+static_assert(is_move_only<horus::Loan<Sonar>>);
+static_assert(is_move_only<horus::Borrow<Sonar>>);
+static_assert(is_move_only<horus::WaitSet>);
+static_assert(is_move_only<horus::Namespace>);
+
+/// What this throws.
+template <class Call>
+horus::Errc thrown(Call call) {
+    try {
+        call();
+    } catch (const horus::Error &error) {
+        CHECK(error.code().category() == horus::error_category());
+        CHECK(std::string(error.what()).size() > 10);
+        return static_cast<horus::Errc>(error.code().value());
+    }
+    return static_cast<horus::Errc>(0);
+}
+
+void sends_and_receives() {
+    horus::Publisher<robot::Pair> publisher("pairs");
+    horus::Subscriber<robot::Pair> subscriber(std::string("pairs"));
+    CHECK(!subscriber.recv());
+    CHECK(publisher.send({1, 2}));
+    const auto pair = subscriber.recv();
+    CHECK(pair && pair->first == 1 && pair->second == 2);
+    CHECK(publisher.send_timeout({3, 4}, 1s));
+    robot::Pair out{};
+    CHECK(subscriber.recv_timeout(out, horus::forever) && out.first == 3);
+    CHECK(!subscriber.recv_timeout(1ms));
+    CHECK(!subscriber.recv_timeout(-1s));
+    for (std::uint64_t first = 5; first < 8; ++first) {
+        CHECK(publisher.send({first, 0}));
+    }
+    CHECK(subscriber.latest()->first == 7);
+    CHECK(!subscriber.latest());
+    CHECK(publisher.send({9, 0}));
+    CHECK(subscriber.recv_blocking().first == 9);
+    subscriber.check();
+    subscriber.set_spin(0ns);
+    const horus::Stats stats = subscriber.stats();
+    CHECK(stats.received == 4 && stats.skipped == 2 && stats.lost == 0 && stats.sent == 6);
+    CHECK(publisher.info().subscribers == 1 && publisher.info().sequence == 6);
+    CHECK(subscriber.info().max_message_bytes == sizeof(robot::Pair));
+}
+
+void a_moved_end_goes_on() {
+    horus::Topic<robot::Pair> topic("moved", horus::Qos::reliable().capacity(2));
+    CHECK(topic.send({1, 1}) && topic.send({2, 2}) && !topic.send({3, 3}));
+    horus::Topic<robot::Pair> other = std::move(topic);
+    CHECK(thrown([&] { (void)topic.send({4, 4}); }) == horus::Errc::handle);
+    CHECK(other.recv()->first == 1);
+    std::thread([moved = std::move(other)]() mutable {
+        CHECK(moved.recv()->first == 2);
+        CHECK(moved.send({5, 5}));
+        CHECK(moved.info().publishers == 1);
+    }).join();
+    horus::Subscriber<robot::Pair> gone("moved");
+    CHECK(gone.info().subscribers == 1);
+    horus::Subscriber<robot::Pair> assigned("another");
+    assigned = std::move(gone);
+    CHECK(assigned.info().subscribers == 1);
+}
+
+void a_loan_is_the_slot_that_is_borrowed() {
+    const auto qos = horus::Qos().pinnable().capacity(4);
+    horus::Publisher<robot::Pair> publisher("slots", qos);
+    horus::Subscriber<robot::Pair> subscriber("slots");
+    auto loan = publisher.loan();
+    const robot::Pair *slot = loan->get();
+    (*loan)->first = 1;
+    (**loan).second = 2;
+    CHECK(thrown([&] { (void)publisher.send({0, 0}); }) == horus::Errc::loan);
+    CHECK(thrown([&] { (void)publisher.loan(); }) == horus::Errc::loan);
+    loan->publish();
+    CHECK(loan->get() == nullptr);
+    CHECK(thrown([&] { loan->publish(); }) != static_cast<horus::Errc>(0));
+    loan.reset();
+    auto first = subscriber.borrow();
+    CHECK((*first)->first == 1 && (**first).second == 2 && first->sequence() == 1);
+    {
+        // Two mappings of the same bytes: what one changes, the other shows.
+        const_cast<robot::Pair *>(slot)->first = 7;
+        CHECK((*first)->first == 7);
+    }
+    // A loan that is dropped was never asked for.
+    (void)publisher.loan();
+    CHECK(publisher.send({3, 4}));
+    auto newest = subscriber.borrow_latest();
+    CHECK((*newest)->first == 3 && newest->sequence() == 2);
+    CHECK(!subscriber.borrow());
+    // What is borrowed outlives the subscriber, and goes to another thread.
+    horus::Borrow<robot::Pair> kept = std::move(*newest);
+    subscriber = horus::Subscriber<robot::Pair>("slots");
+    std::thread([kept = std::move(kept)] { CHECK(kept->second == 4); }).join();
+
+    horus::Topic<robot::Pair> small("small");
+    CHECK(thrown([&] { (void)small.loan(); }) == horus::Errc::not_pinnable);
+    CHECK(thrown([&] { (void)small.borrow(); }) == horus::Errc::not_pinnable);
+}
+
+void data_follow_a_header() {
+    const auto options = horus::Options().max_message_bytes(sizeof(SonarHeader) + 4096);
+    horus::Publisher<Sonar> publisher("sonar", options.qos(horus::Qos().pinnable()));
+    horus::Subscriber<Sonar> subscriber("sonar");
+    auto loan = publisher.loan();
+    CHECK(loan->data().size() >= 1024);
+    loan->header() = {17, 3};
+    float value = 0;
+    for (float &echo : loan->data()) {
+        echo = value++;
+    }
+    CHECK(thrown([&] { loan->publish(SIZE_MAX); }) == horus::Errc::message);
+    loan->publish(3);
+    const auto borrow = subscriber.borrow();
+    CHECK(borrow->header().timestamp_ns == 17 && borrow->data().size() == 3);
+    CHECK(borrow->data()[2] == 2 && borrow->sequence() == 1);
+}
+
+void one_thread_waits_for_all() {
+    horus::WaitSet set;
+    horus::Topic<robot::Pair> pairs("waited");
+    horus::Subscriber<Wheel> wheels("wheels");
+    CHECK(set.wait(0ns).empty());
+    const auto of_pairs = set.add(pairs.subscriber());
+    const auto of_wheels = set.add(wheels, 1ms);
+    CHECK(pairs.send({1, 1}));
+    const auto ready = set.wait(0ns);
+    CHECK(!ready.empty());
+    CHECK(ready.begin()->key() == of_pairs);
+    CHECK(ready.begin()->reason() == horus::Reason::message);
+    CHECK(pairs.recv());
+    const auto silent = set.wait();
+    CHECK(silent.size() == 1 && silent.begin()->key() == of_wheels);
+    CHECK(silent.begin()->reason() == horus::Reason::deadline_missed);
+    CHECK(silent.begin()->silent() >= 1ms);
+    set.remove(of_wheels);
+    const auto timer = set.add_interval(1ms);
+    for (const horus::Ready &each : set.wait()) {
+        CHECK(each.key() == timer && each.reason() == horus::Reason::timer);
+    }
+    CHECK(thrown([&] { (void)set.add_interval(0ns); }) == horus::Errc::argument);
+    CHECK(thrown([&] { set.remove(99); }) == horus::Errc::argument);
+}
+
+void namespaces_are_apart() {
+    const char *directory = std::getenv("HORUS_SHM_DIR");
+    CHECK(directory != nullptr);
+    horus::Namespace other(directory, "other");
+    const auto options = horus::Options().name_space(other);
+    {
+        horus::Publisher<robot::Pair> there("pair", options);
+        horus::Subscriber<robot::Pair> here("pair");
+        CHECK(there.info().subscribers == 0 && here.info().publishers == 0);
+        CHECK(thrown([&] { other.remove_topic("pair"); }) == horus::Errc::busy);
+    }
+    CHECK(other.sweep() == 0);
+    std::move(other).remove();
+    CHECK(thrown([] { horus::Namespace(std::getenv("HORUS_SHM_DIR"), "../up"); }) ==
+          horus::Errc::name);
+}
+
+void errors_say_what_is_wrong() {
+    horus::Publisher<robot::Pair> publisher("typed");
+    try {
+        horus::Publisher<Wheel> other("typed");
+        CHECK(false);
+    } catch (const std::system_error &error) {
+        CHECK(error.code() == horus::Errc::type);
+        CHECK(error.code().message() == "HORUS_E_TYPE");
+        CHECK(std::string(error.what()).find("'Wheel' here, 'Pair' in the topic") !=
+              std::string::npos);
+    }
+    std::error_code code;
+    CHECK(!horus::Publisher<Wheel>::open("typed", {}, code));
+    CHECK(code == horus::Errc::type);
+    CHECK(publisher.send({1, 1}, code) && !code);
+}
+
+}  // namespace
+
+int main() {
+    sends_and_receives();
+    a_moved_end_goes_on();
+    a_loan_is_the_slot_that_is_borrowed();
+    data_follow_a_header();
+    one_thread_waits_for_all();
+    namespaces_are_apart();
+    errors_say_what_is_wrong();
+    CHECK(horus::version()[0] != 0);
+    return 0;
+}

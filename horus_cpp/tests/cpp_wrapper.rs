@@ -1,0 +1,307 @@
+//! The C++ wrapper: what it can do, what does not compile, and the same messages as in Rust.
+
+mod compiler;
+
+use std::process::Stdio;
+use std::sync::Arc;
+
+use compiler::{CPP_WARNINGS, Program, cpp_refusal};
+use horus_core::message::{
+    Bytes, DiagnosticStatus, Encoding, Header, Image, ImageHeader, Imu, LaserScan, Message,
+    NavGoal, NavPath, Point3, Primitive, STANDARD, Schema, TactileArray, Tail, Text, Zeroable,
+};
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::prelude::*;
+
+/// As in `cpp/check.hpp`.
+mod robot {
+    use horus_core::message::{Point3, Text};
+
+    horus_core::message! {
+        pub struct Pair {
+            pub first: u64,
+            pub second: u64,
+        }
+    }
+
+    horus_core::message! {
+        pub struct Everything {
+            pub u64: u64,
+            pub i64: i64,
+            pub f64: f64,
+            pub pairs: [Pair; 3],
+            pub corners: [[Point3; 2]; 2],
+            pub vector: [f64; 3],
+            pub matrix: [[f32; 3]; 2],
+            pub u32: u32,
+            pub i32: i32,
+            pub u16: u16,
+            pub i16: i16,
+            pub names: [Text<16>; 2],
+            pub name: Text<9>,
+            pub u8: u8,
+            pub i8: i8,
+            pub mode: u8,
+        }
+    }
+
+    horus_core::message! {
+        pub struct Wheel {
+            pub metres: f32,
+        }
+    }
+
+    horus_core::message! {
+        pub struct SonarHeader {
+            pub timestamp_ns: u64,
+            pub echoes: u64,
+        }
+    }
+}
+use robot::{Everything, Pair, SonarHeader, Wheel};
+
+impl Header for SonarHeader {
+    const NAME: &str = "Sonar";
+    const TAIL: Tail = Tail { name: "echoes", primitive: Primitive::F32 };
+    const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
+
+    fn data_bytes(&self) -> u64 {
+        self.echoes.saturating_mul(4)
+    }
+}
+
+#[test]
+fn the_wrapper_does_what_it_says() {
+    for standard in ["-std=c++17", "-std=c++20"] {
+        Program::cpp("tests/cpp/wrapper.cpp", &[standard]).run(&[]);
+    }
+}
+
+#[test]
+fn nothing_needs_exceptions() {
+    let flags = ["-std=c++17", "-fno-exceptions", "-fno-rtti"];
+    Program::cpp("tests/cpp/no_exceptions.cpp", &flags).run(&[]);
+}
+
+/// Each header by itself, in each dialect.
+#[test]
+fn each_header_compiles_alone_without_a_warning() {
+    let headers = std::fs::read_dir(compiler::root().join("include/horus")).unwrap();
+    let names = headers.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let names: Vec<String> = names.filter(|name| name.ends_with(".hpp")).collect();
+    assert!(names.len() >= 9, "{names:?}");
+    for standard in ["-std=c++17", "-std=c++20"] {
+        let twice: String = names.iter().map(|name| format!("#include <horus/{name}>\n")).collect();
+        let sources = names.iter().map(|name| format!("#include <horus/{name}>\n"));
+        for source in sources.chain([twice.repeat(2)]) {
+            let mut flags = vec![standard];
+            flags.extend(CPP_WARNINGS);
+            assert_eq!(cpp_refusal(&source, &flags), None, "{source}");
+        }
+    }
+}
+
+#[test]
+fn the_compiler_makes_the_schemas_that_rust_makes() {
+    let program = Program::cpp("tests/cpp/schemas.cpp", &["-std=c++17"]);
+    let schemas = [
+        Pair::SCHEMA,
+        Everything::SCHEMA,
+        Wheel::SCHEMA,
+        SonarHeader::SCHEMA.framed(SonarHeader::NAME, SonarHeader::TAIL),
+        CmdVel::SCHEMA,
+        NavPath::SCHEMA,
+        TactileArray::SCHEMA,
+        DiagnosticStatus::SCHEMA,
+        Image::SCHEMA,
+        Bytes::SCHEMA,
+    ];
+    let expected = |schema: &Schema| {
+        format!("{:032x} {}\n{}", schema.hash(), schema.text_bytes(), schema.text())
+    };
+    assert_eq!(program.run(&[]), schemas.iter().map(expected).collect::<String>());
+}
+
+/// By the hash that Rust wrote into the header.
+#[test]
+fn the_compiler_makes_the_hash_of_every_standard_message() {
+    let mut source = "#include <horus/msg.hpp>\n".to_owned();
+    for schema in STANDARD {
+        let (name, hash) = (schema.name, schema.hash());
+        let (high, low) = ((hash >> 64) as u64, hash as u64);
+        source += &format!(
+            "static_assert(horus::schema_hash<horus::{name}>() == \
+             horus::SchemaHash{{0x{high:x}u, 0x{low:x}u}});\n"
+        );
+    }
+    assert_eq!(cpp_refusal(&source, &["-std=c++17"]), None);
+    let wrong = source.replacen("SchemaHash{0x", "SchemaHash{0x1", 1);
+    assert!(cpp_refusal(&wrong, &["-std=c++17"]).is_some());
+}
+
+#[test]
+fn what_is_no_message_does_not_compile_and_the_error_says_why() {
+    let cases = [
+        ("", "int main() { horus::Publisher<int> p(\"x\"); }", "this type is no message"),
+        ("struct A { int a; };", "horus::Topic<A> t(\"x\");", "Write HORUS_MESSAGE"),
+        ("struct A { bool a; }; HORUS_MESSAGE(A, a);", "", "cannot be a field of a message"),
+        ("struct A { A *a; }; HORUS_MESSAGE(A, a);", "", "cannot be a field of a message"),
+        ("struct A { char8_t a; }; HORUS_MESSAGE(A, a);", "", "cannot be a field of a message"),
+        ("enum E { e }; struct A { E a; }; HORUS_MESSAGE(A, a);", "", "cannot be a field"),
+        ("struct A { std::string a; }; HORUS_MESSAGE(A, a);", "", "a message is plain data"),
+        ("struct A { virtual void f(); int a; }; HORUS_MESSAGE(A, a);", "", "plain data"),
+        ("struct A { int a, b; }; HORUS_MESSAGE(A, a);", "", "must name all fields"),
+        ("struct A { int a, b; }; HORUS_MESSAGE(A, b, a);", "", "in their order"),
+        ("struct A { char a; int b; }; HORUS_MESSAGE(A, a, b);", "", "there must be no padding"),
+        ("struct A { int b; char a; }; HORUS_MESSAGE(A, b, a);", "", "there must be no padding"),
+        (
+            "struct __attribute__((packed)) A { char a; int b; }; HORUS_MESSAGE(A, a, b);",
+            "",
+            "a message cannot be packed",
+        ),
+        (
+            "struct A { int a; static constexpr horus::SchemaHash schema_hash{1, 2}; }; \
+             HORUS_MESSAGE(A, a);",
+            "horus::Subscriber<A> s(\"x\");",
+            "are not those that its hash was made of",
+        ),
+        (
+            "struct A {}; HORUS_FRAMED(A, data);",
+            "",
+            "HORUS_FRAMED is for structs derived from horus::Framed",
+        ),
+        (
+            "void f(horus::Publisher<horus::Image> &p, horus::Image i) { p.send(i); }",
+            "",
+            "fill a loan() to send what has a header and data",
+        ),
+        (
+            "void f(horus::Subscriber<horus::Wrench> &s) { horus::Subscriber t = s; }",
+            "",
+            "use of deleted function",
+        ),
+    ];
+    for (before, line, expected) in cases {
+        let source = format!(
+            "#include <horus/horus.hpp>\n#include <horus/msg.hpp>\n#include <string>\n\
+             {before}\n{line}\n"
+        );
+        let errors = cpp_refusal(&source, &["-std=c++20"]).unwrap_or_default();
+        // Another compiler says "call to deleted", or wraps its lines elsewhere.
+        let expected = expected.strip_prefix("use of ").unwrap_or(expected);
+        let found = errors.contains(expected.trim_end_matches(" function"));
+        assert!(found, "{source}\nis refused without {expected:?}:\n{errors}");
+    }
+}
+
+struct Echo {
+    namespace: Arc<Namespace>,
+}
+
+impl Echo {
+    /// Sends messages, and compares what comes back with what `answer` makes of them.
+    fn check<T: Message + std::fmt::Debug + PartialEq>(
+        &self,
+        name: &str,
+        messages: &[T],
+        answer: impl Fn(&mut T),
+    ) {
+        let builder = |end: &str| {
+            let builder = Topic::<T>::builder(&format!("{name}.{end}"));
+            builder.qos(Qos::reliable()).namespace(&self.namespace)
+        };
+        let mut questions = builder("questions").publisher().unwrap();
+        let mut answers = builder("answers").subscriber().unwrap();
+        assert_eq!(answers.recv_blocking().unwrap(), T::zeroed());
+        for message in messages {
+            questions.send(message).unwrap();
+            let mut expected = *message;
+            answer(&mut expected);
+            assert_eq!(answers.recv_blocking().unwrap(), expected);
+        }
+    }
+
+    fn check_images(&self) {
+        let builder = |end: &str| {
+            let builder = Topic::<Image>::builder(&format!("image.{end}"));
+            builder.qos(Qos::reliable().capacity(4)).namespace(&self.namespace)
+        };
+        let builder = |end: &str| builder(end).max_message_bytes(1 << 20);
+        let mut questions = builder("questions").publisher().unwrap();
+        let mut answers = builder("answers").subscriber().unwrap();
+        assert_eq!(answers.recv_blocking().unwrap().data().len(), 1);
+        for (width, timestamp_ns) in [(3, 1), (640, 2), (1000, 0)] {
+            let header = ImageHeader::new(width, 480, Encoding::MONO8);
+            let header = ImageHeader { timestamp_ns, ..header };
+            let mut image = questions.loan(header).unwrap();
+            let pixels = image.data_mut().iter_mut().enumerate();
+            pixels.for_each(|(index, pixel)| *pixel = (index % 251) as u8);
+            image.publish().unwrap();
+            let answer = answers.recv_blocking().unwrap();
+            assert_eq!(*answer.header(), header);
+            let inverted = |(index, pixel): (usize, &u8)| 255 - *pixel == (index % 251) as u8;
+            assert!(answer.data().iter().enumerate().all(inverted));
+            assert_eq!(answer.data().len(), 480 * width as usize);
+        }
+    }
+}
+
+#[test]
+fn rust_and_cpp_meet_across_processes() {
+    let program = Program::cpp("tests/cpp/echo.cpp", &["-std=c++17"]);
+    let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
+    let echo = Echo { namespace: Namespace::open(&config).unwrap() };
+    let other = program.command().stderr(Stdio::inherit()).spawn().unwrap();
+    let commands = [1, 2, 0].map(|timestamp_ns| CmdVel {
+        timestamp_ns,
+        linear: timestamp_ns as f32 + 0.5,
+        angular: -0.25,
+    });
+    echo.check("cmd_vel", &commands, |command| {
+        command.linear *= 2.0;
+        command.angular = -command.angular;
+    });
+    let imu = Imu {
+        orientation: [0.1, 0.2, 0.3, 0.4],
+        angular_velocity: [1.0, 2.0, 3.0],
+        linear_acceleration: [4.0, 5.0, 6.0],
+        linear_acceleration_covariance: [0.5; 9],
+        ..Imu::zeroed()
+    };
+    echo.check("imu", &[Imu { timestamp_ns: 9, ..imu }, imu], |imu| {
+        imu.orientation.reverse();
+        std::mem::swap(&mut imu.angular_velocity, &mut imu.linear_acceleration);
+        imu.linear_acceleration_covariance[8] += 1.0;
+    });
+    let mut scan = LaserScan { angle_min: -1.0, angle_max: 2.0, count: 7, ..LaserScan::zeroed() };
+    scan.ranges[..9].copy_from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+    echo.check("scan", &[scan], |scan| {
+        scan.ranges[..7].reverse();
+        std::mem::swap(&mut scan.angle_min, &mut scan.angle_max);
+    });
+    let goal = NavGoal { goal_id: 41, frame_id: Text::literal("map"), ..NavGoal::zeroed() };
+    echo.check("goal", &[NavGoal { yaw_tolerance: 0.125, ..goal }], |goal| {
+        goal.frame_id = Text::literal("odom");
+        goal.goal_id += 1;
+        goal.yaw_tolerance *= 2.0;
+    });
+    let mut all = Everything::zeroed();
+    all.i64 = -(1 << 40);
+    all.pairs[0] = Pair { first: 1, second: 2 };
+    all.corners[0][1] = Point3 { x: 1.0, y: 2.0, z: 3.0 };
+    all.matrix = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
+    all.names = [Text::literal("left"), Text::literal("a name of 16 byt")];
+    all.i8 = 17;
+    echo.check("everything", &[all], |all| {
+        all.i64 = -all.i64;
+        all.pairs.swap(0, 2);
+        (all.corners[0][1], all.corners[1][0]) = (all.corners[1][0], all.corners[0][1]);
+        (all.matrix[0][2], all.matrix[1][0]) = (all.matrix[1][0], all.matrix[0][2]);
+        all.names.swap(0, 1);
+        all.vector[1] += 1.0;
+        all.i8 = -all.i8;
+        all.mode = 1;
+    });
+    echo.check_images();
+    assert!(other.wait_with_output().unwrap().status.success());
+}
