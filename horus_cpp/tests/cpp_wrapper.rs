@@ -208,7 +208,7 @@ impl Echo {
     ) {
         let builder = |end: &str| {
             let builder = Topic::<T>::builder(&format!("{name}.{end}"));
-            builder.qos(Qos::reliable()).namespace(&self.namespace)
+            builder.qos(Qos::reliable().history(1)).namespace(&self.namespace)
         };
         let mut questions = builder("questions").publisher().unwrap();
         let mut answers = builder("answers").subscriber().unwrap();
@@ -224,7 +224,7 @@ impl Echo {
     fn check_images(&self) {
         let builder = |end: &str| {
             let builder = Topic::<Image>::builder(&format!("image.{end}"));
-            builder.qos(Qos::reliable().capacity(4)).namespace(&self.namespace)
+            builder.qos(Qos::reliable().capacity(16).history(1)).namespace(&self.namespace)
         };
         let builder = |end: &str| builder(end).max_message_bytes(1 << 20);
         let mut questions = builder("questions").publisher().unwrap();

@@ -124,6 +124,17 @@ constexpr bool is_enum_class() noexcept {
     }
 }
 
+template <class T>
+constexpr bool is_letter() noexcept {
+#ifdef __cpp_char8_t
+    if constexpr (std::is_same_v<T, char8_t>) {
+        return true;
+    }
+#endif
+    return std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char16_t> ||
+           std::is_same_v<T, char32_t>;
+}
+
 /// The name of a number in a schema text; null of what is none.
 template <class T>
 constexpr const char *primitive_of() noexcept {
@@ -133,9 +144,7 @@ constexpr const char *primitive_of() noexcept {
         return "f32";
     } else if constexpr (std::is_same_v<T, double>) {
         return "f64";
-    } else if constexpr (!std::is_integral_v<T> || std::is_same_v<T, bool> ||
-                         std::is_same_v<T, char> || std::is_same_v<T, wchar_t> ||
-                         std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>) {
+    } else if constexpr (!std::is_integral_v<T> || std::is_same_v<T, bool> || is_letter<T>()) {
         return nullptr;
     } else if constexpr (std::is_signed_v<T>) {
         constexpr const char *names[] = {"", "i8", "i16", "", "i32", "", "", "", "i64"};
