@@ -62,7 +62,7 @@ use robot::{Everything, Pair, SonarHeader, Wheel};
 
 impl Header for SonarHeader {
     const NAME: &str = "Sonar";
-    const TAIL: Tail = Tail { name: "echoes", primitive: Primitive::F32 };
+    const TAIL: Tail = Tail { name: "strengths", primitive: Primitive::F32 };
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -169,6 +169,12 @@ fn what_is_no_message_does_not_compile_and_the_error_says_why() {
             "struct A {}; HORUS_FRAMED(A, data);",
             "",
             "HORUS_FRAMED is for structs derived from horus::Framed",
+        ),
+        (
+            "struct H { int a; }; HORUS_MESSAGE(H, a); \
+             struct A : horus::Framed<H, float> {}; HORUS_FRAMED(A, a);",
+            "horus::Subscriber<A> s(\"x\");",
+            "must not be called like one of its fields",
         ),
         (
             "void f(horus::Publisher<horus::Image> &p, horus::Image i) { p.send(i); }",

@@ -365,6 +365,22 @@ constexpr Digest digest_of(const Schema &schema) noexcept {
     return {writer.bytes, {writer.high, writer.low}};
 }
 
+constexpr bool same(const char *a, const char *b) noexcept {
+    for (; *a != 0 && *a == *b; ++a, ++b) {
+    }
+    return *a == *b;
+}
+
+template <std::size_t N>
+constexpr bool has_field(const std::array<Field, N> &fields, const char *name) noexcept {
+    for (std::size_t index = 0; index < N; ++index) {
+        if (same(fields[index].name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 template <class T>
 constexpr auto fields_of() noexcept {
     if constexpr (IsFramed<T>::value) {
@@ -426,6 +442,10 @@ constexpr bool check_message() noexcept {
         static_assert(digest<T>.bytes <= 15 * 1024,
                       "horus: the schema text of this message is longer than 15 KiB: it has too "
                       "many fields");
+    }
+    if constexpr (IsFramed<T>::value) {
+        static_assert(!has_field(fields_of<T>(), horus_tail_of(static_cast<const T *>(nullptr))),
+                      "horus: what follows the header must not be called like one of its fields");
     }
     if constexpr (HasHash<T>::value) {
         static_assert(digest<T>.hash == T::schema_hash,
