@@ -58,7 +58,7 @@ mod robot {
         }
     }
 }
-use robot::{Everything, Pair, SonarHeader, Wheel};
+use self::robot::{Everything, Pair, SonarHeader, Wheel};
 
 impl Header for SonarHeader {
     const NAME: &str = "Sonar";
