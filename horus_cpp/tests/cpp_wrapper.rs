@@ -77,6 +77,13 @@ fn the_wrapper_does_what_it_says() {
     }
 }
 
+/// Also the schemas: with UBSan, gcc takes less for a constant.
+#[test]
+fn sanitizers_have_nothing_to_report() {
+    let flags = ["-std=c++17", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    Program::cpp("tests/cpp/wrapper.cpp", &flags).run(&[]);
+}
+
 #[test]
 fn nothing_needs_exceptions() {
     let flags = ["-std=c++17", "-fno-exceptions", "-fno-rtti"];
@@ -310,4 +317,35 @@ fn rust_and_cpp_meet_across_processes() {
     });
     echo.check_images();
     assert!(other.wait_with_output().unwrap().status.success());
+}
+
+/// What `docs/cpp.md` shows, with what it leaves out before it.
+#[test]
+fn the_document_s_code_compiles() {
+    let document = compiler::root().parent().unwrap().join("docs/cpp.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    let blocks = document.split("```cpp\n").skip(1);
+    let blocks: Vec<&str> = blocks.map(|block| block.split("```").next().unwrap()).collect();
+    assert!(blocks.len() >= 5, "{} blocks", blocks.len());
+    let mut source = "#include <cstdio>\n#include <horus/horus.hpp>\n#include <horus/msg.hpp>\n\
+        using namespace std::chrono_literals;\n\
+        inline void drive(float) {}\ninline void control() {}\ninline void stop() {}\n\
+        inline void fill(horus::Span<std::uint8_t>) {}\n\
+        inline void show(const horus::ImageHeader &, horus::Span<const std::uint8_t>) {}\n"
+        .to_owned();
+    for (number, block) in blocks.iter().enumerate() {
+        if block.starts_with("namespace") {
+            source += block;
+            continue;
+        }
+        let (includes, code): (Vec<&str>, Vec<&str>) =
+            block.lines().partition(|line| line.starts_with("#include"));
+        let (includes, code) = (includes.join("\n"), code.join("\n"));
+        source += &format!(
+            "{includes}\n[[maybe_unused]] static void block{number}(const horus::ImageHeader &header, \
+             std::optional<horus::CmdVel> command, horus::Subscriber<horus::CmdVel> &subscriber) {{\n\
+             (void)header; (void)command; (void)subscriber;\n{{\n{code}\n}}\n}}\n"
+        );
+    }
+    assert_eq!(cpp_refusal(&source, &["-std=c++17"]), None, "{source}");
 }
