@@ -69,6 +69,9 @@ tools:
 # What the tests compile and run besides.
 test-tools: tools
 	@command -v c++ >/dev/null || { echo "error: no C++ compiler: apt-get install g++" >&2; exit 1; }
+	@command -v cmake >/dev/null || { echo "error: no cmake: apt-get install cmake make" >&2; exit 1; }
+	@command -v pkg-config >/dev/null || { echo "error: no pkg-config: \
+	apt-get install pkg-config" >&2; exit 1; }
 	@command -v python3 >/dev/null || { echo "error: no python3: apt-get install python3" >&2; \
 	exit 1; }
 	@python3 -c 'import ensurepip, venv' 2>/dev/null || { echo "error: python3 cannot make virtual \

@@ -58,11 +58,11 @@ mod robot {
         }
     }
 }
-use robot::{Everything, Pair, SonarHeader, Wheel};
+use self::robot::{Everything, Pair, SonarHeader, Wheel};
 
 impl Header for SonarHeader {
     const NAME: &str = "Sonar";
-    const TAIL: Tail = Tail { name: "echoes", primitive: Primitive::F32 };
+    const TAIL: Tail = Tail { name: "strengths", primitive: Primitive::F32 };
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -75,6 +75,13 @@ fn the_wrapper_does_what_it_says() {
     for standard in ["-std=c++17", "-std=c++20"] {
         Program::cpp("tests/cpp/wrapper.cpp", &[standard]).run(&[]);
     }
+}
+
+/// Also the schemas: with UBSan, gcc takes less for a constant.
+#[test]
+fn sanitizers_have_nothing_to_report() {
+    let flags = ["-std=c++17", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    Program::cpp("tests/cpp/wrapper.cpp", &flags).run(&[]);
 }
 
 #[test]
@@ -171,6 +178,12 @@ fn what_is_no_message_does_not_compile_and_the_error_says_why() {
             "HORUS_FRAMED is for structs derived from horus::Framed",
         ),
         (
+            "struct H { int a; }; HORUS_MESSAGE(H, a); \
+             struct A : horus::Framed<H, float> {}; HORUS_FRAMED(A, a);",
+            "horus::Subscriber<A> s(\"x\");",
+            "must not be called like one of its fields",
+        ),
+        (
             "void f(horus::Publisher<horus::Image> &p, horus::Image i) { p.send(i); }",
             "",
             "fill a loan() to send what has a header and data",
@@ -208,7 +221,7 @@ impl Echo {
     ) {
         let builder = |end: &str| {
             let builder = Topic::<T>::builder(&format!("{name}.{end}"));
-            builder.qos(Qos::reliable()).namespace(&self.namespace)
+            builder.qos(Qos::reliable().history(1)).namespace(&self.namespace)
         };
         let mut questions = builder("questions").publisher().unwrap();
         let mut answers = builder("answers").subscriber().unwrap();
@@ -224,7 +237,7 @@ impl Echo {
     fn check_images(&self) {
         let builder = |end: &str| {
             let builder = Topic::<Image>::builder(&format!("image.{end}"));
-            builder.qos(Qos::reliable().capacity(4)).namespace(&self.namespace)
+            builder.qos(Qos::reliable().capacity(16).history(1)).namespace(&self.namespace)
         };
         let builder = |end: &str| builder(end).max_message_bytes(1 << 20);
         let mut questions = builder("questions").publisher().unwrap();
@@ -304,4 +317,35 @@ fn rust_and_cpp_meet_across_processes() {
     });
     echo.check_images();
     assert!(other.wait_with_output().unwrap().status.success());
+}
+
+/// What `docs/cpp.md` shows, with what it leaves out before it.
+#[test]
+fn the_document_s_code_compiles() {
+    let document = compiler::root().parent().unwrap().join("docs/cpp.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    let blocks = document.split("```cpp\n").skip(1);
+    let blocks: Vec<&str> = blocks.map(|block| block.split("```").next().unwrap()).collect();
+    assert!(blocks.len() >= 5, "{} blocks", blocks.len());
+    let mut source = "#include <cstdio>\n#include <horus/horus.hpp>\n#include <horus/msg.hpp>\n\
+        using namespace std::chrono_literals;\n\
+        inline void drive(float) {}\ninline void control() {}\ninline void stop() {}\n\
+        inline void fill(horus::Span<std::uint8_t>) {}\n\
+        inline void show(const horus::ImageHeader &, horus::Span<const std::uint8_t>) {}\n"
+        .to_owned();
+    for (number, block) in blocks.iter().enumerate() {
+        if block.starts_with("namespace") {
+            source += block;
+            continue;
+        }
+        let (includes, code): (Vec<&str>, Vec<&str>) =
+            block.lines().partition(|line| line.starts_with("#include"));
+        let (includes, code) = (includes.join("\n"), code.join("\n"));
+        source += &format!(
+            "{includes}\n[[maybe_unused]] static void block{number}(const horus::ImageHeader &header, \
+             std::optional<horus::CmdVel> command, horus::Subscriber<horus::CmdVel> &subscriber) {{\n\
+             (void)header; (void)command; (void)subscriber;\n{{\n{code}\n}}\n}}\n"
+        );
+    }
+    assert_eq!(cpp_refusal(&source, &["-std=c++17"]), None, "{source}");
 }

@@ -55,7 +55,7 @@ use crate::topic::{Encoded, encoded_payload, published_ns};
 ///
 /// impl Header for SonarHeader {
 ///     const NAME: &str = "Sonar";
-///     const TAIL: Tail = Tail { name: "echoes", primitive: Primitive::F32 };
+///     const TAIL: Tail = Tail { name: "strengths", primitive: Primitive::F32 };
 ///     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 ///
 ///     fn data_bytes(&self) -> u64 {

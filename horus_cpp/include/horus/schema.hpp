@@ -80,13 +80,18 @@ namespace detail {
 struct Schema;
 
 /// One field: `count` elements side by side, which are a number, a text or a message.
+///
+/// WHY flags instead of null pointers: with -fsanitize=undefined, gcc takes no comparison with
+/// null for a constant.
 struct Field {
     const char *name;
     const char *primitive;
     std::size_t offset;
     std::size_t count;
     std::size_t element_bytes;
+    std::size_t element_align;
     std::size_t text_bytes;
+    bool is_message;
     const Schema *inner;
 };
 
@@ -96,6 +101,7 @@ struct Schema {
     std::size_t align;
     const Field *fields;
     std::size_t field_count;
+    bool has_tail;
     const char *tail_name;
     const char *tail_primitive;
 };
@@ -124,7 +130,18 @@ constexpr bool is_enum_class() noexcept {
     }
 }
 
-/// The name of a number in a schema text; null of what is none.
+template <class T>
+constexpr bool is_letter() noexcept {
+#ifdef __cpp_char8_t
+    if constexpr (std::is_same_v<T, char8_t>) {
+        return true;
+    }
+#endif
+    return std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char16_t> ||
+           std::is_same_v<T, char32_t>;
+}
+
+/// The name of a number in a schema text; "" of what is none.
 template <class T>
 constexpr const char *primitive_of() noexcept {
     if constexpr (is_enum_class<T>()) {
@@ -133,17 +150,20 @@ constexpr const char *primitive_of() noexcept {
         return "f32";
     } else if constexpr (std::is_same_v<T, double>) {
         return "f64";
-    } else if constexpr (!std::is_integral_v<T> || std::is_same_v<T, bool> ||
-                         std::is_same_v<T, char> || std::is_same_v<T, wchar_t> ||
-                         std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>) {
-        return nullptr;
+    } else if constexpr (!std::is_integral_v<T> || std::is_same_v<T, bool> || is_letter<T>()) {
+        return "";
     } else if constexpr (std::is_signed_v<T>) {
         constexpr const char *names[] = {"", "i8", "i16", "", "i32", "", "", "", "i64"};
-        return sizeof(T) <= 8 ? names[sizeof(T)] : nullptr;
+        return sizeof(T) <= 8 ? names[sizeof(T)] : "";
     } else {
         constexpr const char *names[] = {"", "u8", "u16", "", "u32", "", "", "", "u64"};
-        return sizeof(T) <= 8 ? names[sizeof(T)] : nullptr;
+        return sizeof(T) <= 8 ? names[sizeof(T)] : "";
     }
+}
+
+template <class T>
+constexpr bool is_number() noexcept {
+    return primitive_of<T>()[0] != 0;
 }
 
 /// The arrays around the element of a field, taken off.
@@ -182,11 +202,13 @@ constexpr Field field_of(const char *name, std::size_t offset) noexcept {
     constexpr std::size_t count = Peeled<Member>::count;
     constexpr std::size_t text = Peeled<Member>::text_bytes;
     if constexpr (text > 0) {
-        return {name, "char", offset, count, text, text, nullptr};
-    } else if constexpr (primitive_of<Element>() != nullptr) {
-        return {name, primitive_of<Element>(), offset, count, sizeof(Element), 0, nullptr};
+        return {name, "char", offset, count, text, 1, text, false, nullptr};
+    } else if constexpr (is_number<Element>()) {
+        constexpr std::size_t bytes = sizeof(Element);
+        return {name, primitive_of<Element>(), offset, count, bytes, bytes, 0, false, nullptr};
     } else if constexpr (HasFields<Element>::value) {
-        return {name, nullptr, offset, count, sizeof(Element), 0, &SchemaOf<Element>::schema};
+        constexpr const Schema *inner = &SchemaOf<Element>::schema;
+        return {name, "", offset, count, sizeof(Element), alignof(Element), 0, true, inner};
     } else {
         static_assert(never<Element>,
                       "horus: this type cannot be a field of a message. Fields are std::uint8_t to "
@@ -222,11 +244,7 @@ constexpr bool without_gaps(const std::array<Field, N> &fields, std::size_t size
 template <std::size_t N>
 constexpr bool aligned(const std::array<Field, N> &fields) noexcept {
     for (std::size_t index = 0; index < N; ++index) {
-        const Field &field = fields[index];
-        std::size_t align = field.inner != nullptr      ? field.inner->align
-                            : field.text_bytes != 0 ? 1
-                                                    : field.element_bytes;
-        if (field.offset % align != 0) {
+        if (fields[index].offset % fields[index].element_align != 0) {
             return false;
         }
     }
@@ -245,13 +263,14 @@ constexpr bool check_layout() noexcept {
 
 /// Counts and hashes a text, and keeps it if there is room.
 struct Writer {
+    bool keeps = false;
     char *out = nullptr;
     std::size_t bytes = 0;
     std::uint64_t high = 0x6c62272e07bb0142u;
     std::uint64_t low = 0x62b821756295c58du;
 
     constexpr void byte(char letter) noexcept {
-        if (out != nullptr) {
+        if (keeps) {
             out[bytes] = letter;
         }
         ++bytes;
@@ -277,14 +296,15 @@ struct Writer {
     }
 };
 
-/// The messages around a field, innermost first.
+/// The messages around a field, innermost first; the last one, of depth 0, is none.
 struct Outer {
+    std::size_t depth;
     const Field *field;
     const Outer *around;
 };
 
 constexpr void write_path(Writer &out, const Outer *outer) noexcept {
-    if (outer != nullptr) {
+    if (outer->depth > 0) {
         write_path(out, outer->around);
         out.text(outer->field->name);
         out.byte('.');
@@ -292,7 +312,7 @@ constexpr void write_path(Writer &out, const Outer *outer) noexcept {
 }
 
 constexpr void write_arrays(Writer &out, const Outer *outer) noexcept {
-    if (outer != nullptr) {
+    if (outer->depth > 0) {
         write_arrays(out, outer->around);
         if (outer->field->count != 1) {
             out.byte(' ');
@@ -307,8 +327,8 @@ constexpr void write_fields(Writer &out, const Schema &schema, std::size_t offse
                             const Outer *around) noexcept {
     for (std::size_t index = 0; index < schema.field_count; ++index) {
         const Field &field = schema.fields[index];
-        const Outer outer{&field, around};
-        if (field.inner != nullptr) {
+        const Outer outer{around->depth + 1, &field, around};
+        if (field.is_message) {
             write_fields(out, *field.inner, offset + field.offset, &outer);
             continue;
         }
@@ -335,8 +355,9 @@ constexpr void write_schema(Writer &out, const Schema &schema) noexcept {
     out.text("\nalign ");
     out.number(schema.align);
     out.byte('\n');
-    write_fields(out, schema, 0, nullptr);
-    if (schema.tail_name != nullptr) {
+    const Outer none{0, nullptr, nullptr};
+    write_fields(out, schema, 0, &none);
+    if (schema.has_tail) {
         out.text("tail ");
         out.text(schema.tail_name);
         out.byte(' ');
@@ -356,6 +377,22 @@ constexpr Digest digest_of(const Schema &schema) noexcept {
     return {writer.bytes, {writer.high, writer.low}};
 }
 
+constexpr bool same(const char *a, const char *b) noexcept {
+    for (; *a != 0 && *a == *b; ++a, ++b) {
+    }
+    return *a == *b;
+}
+
+template <std::size_t N>
+constexpr bool has_field(const std::array<Field, N> &fields, const char *name) noexcept {
+    for (std::size_t index = 0; index < N; ++index) {
+        if (same(fields[index].name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 template <class T>
 constexpr auto fields_of() noexcept {
     if constexpr (IsFramed<T>::value) {
@@ -370,15 +407,15 @@ constexpr Schema schema_of(const Field *fields, std::size_t count) noexcept {
     const char *name = horus_name_of(static_cast<const T *>(nullptr));
     if constexpr (IsFramed<T>::value) {
         using Header = typename T::Header;
-        static_assert(primitive_of<typename T::Element>() != nullptr,
+        static_assert(is_number<typename T::Element>(),
                       "horus: what follows the header is numbers of one type");
         static_assert(sizeof(Header) % sizeof(typename T::Element) == 0,
                       "horus: the size of the header is no multiple of that of the elements");
-        return {name, sizeof(Header), alignof(Header), fields, count,
+        return {name, sizeof(Header), alignof(Header), fields, count, true,
                 horus_tail_of(static_cast<const T *>(nullptr)),
                 primitive_of<typename T::Element>()};
     } else {
-        return {name, sizeof(T), alignof(T), fields, count, nullptr, nullptr};
+        return {name, sizeof(T), alignof(T), fields, count, false, "", ""};
     }
 }
 
@@ -394,7 +431,7 @@ inline constexpr Digest digest = digest_of(SchemaOf<T>::schema);
 template <class T>
 constexpr auto write_text() noexcept {
     std::array<char, digest<T>.bytes + 1> text{};
-    Writer writer{text.data()};
+    Writer writer{true, text.data()};
     write_schema(writer, SchemaOf<T>::schema);
     return text;
 }
@@ -417,6 +454,10 @@ constexpr bool check_message() noexcept {
         static_assert(digest<T>.bytes <= 15 * 1024,
                       "horus: the schema text of this message is longer than 15 KiB: it has too "
                       "many fields");
+    }
+    if constexpr (IsFramed<T>::value) {
+        static_assert(!has_field(fields_of<T>(), horus_tail_of(static_cast<const T *>(nullptr))),
+                      "horus: what follows the header must not be called like one of its fields");
     }
     if constexpr (HasHash<T>::value) {
         static_assert(digest<T>.hash == T::schema_hash,

@@ -67,9 +67,14 @@ pub struct Program {
 
 impl Program {
     pub fn new(name: &str) -> Self {
+        Self::c(&format!("tests/c/{name}.c"))
+    }
+
+    /// A C program, by its path in this crate.
+    pub fn c(path: &str) -> Self {
         let mut cc = cc();
         cc.args(["-std=c11", "-D_POSIX_C_SOURCE=200809L"]);
-        Self::of(cc, &root().join("tests/c").join(name).with_extension("c"))
+        Self::of(cc, &root().join(path))
     }
 
     /// A C++ program, by its path in this crate.

@@ -65,6 +65,6 @@ struct SonarHeader {
 };
 HORUS_MESSAGE(SonarHeader, timestamp_ns, echoes);
 struct Sonar : horus::Framed<SonarHeader, float> {};
-HORUS_FRAMED(Sonar, echoes);
+HORUS_FRAMED(Sonar, strengths);
 
 #endif  // HORUS_TESTS_CHECK_HPP

@@ -9,7 +9,8 @@ namespace {
 /// Answers until `answer` returns false.
 template <class T, class Answer>
 void echo(const char *name, Answer answer) {
-    const horus::Qos qos = horus::Qos::reliable();
+    // Who comes later gets the first answer too.
+    const horus::Qos qos = horus::Qos::reliable().history(1);
     horus::Subscriber<T> questions(std::string(name) + ".questions", qos);
     horus::Publisher<T> answers(std::string(name) + ".answers", qos);
     // The first says that this end is there.
@@ -23,7 +24,7 @@ void echo(const char *name, Answer answer) {
 }
 
 void images() {
-    const horus::Qos qos = horus::Qos::reliable().capacity(4);
+    const horus::Qos qos = horus::Qos::reliable().capacity(16).history(1);
     const auto options = horus::Options(qos).max_message_bytes(1 << 20);
     horus::Subscriber<horus::Image> questions("image.questions", options);
     horus::Publisher<horus::Image> answers("image.answers", options);

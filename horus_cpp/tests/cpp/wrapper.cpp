@@ -83,7 +83,7 @@ void a_moved_end_goes_on() {
 }
 
 void a_loan_is_the_slot_that_is_borrowed() {
-    const auto qos = horus::Qos().pinnable().capacity(4);
+    const auto qos = horus::Qos().pinnable().capacity(16);
     horus::Publisher<robot::Pair> publisher("slots", qos);
     horus::Subscriber<robot::Pair> subscriber("slots");
     auto loan = publisher.loan();

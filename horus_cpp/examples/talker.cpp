@@ -1,0 +1,21 @@
+// Publishes a counter ten times per second: `talker_cpp [messages]`.
+#include "counter.hpp"
+
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+int main(int argc, char **argv) try {
+    const std::uint64_t messages = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : UINT64_MAX;
+    horus::Publisher<Counter> publisher("counter", horus::Qos::latched());
+    for (std::uint64_t count = 1; count <= messages; ++count) {
+        const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
+        publisher.send({static_cast<std::uint64_t>(now.count()), count});
+        std::cout << "sent " << count << std::endl;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return 0;
+} catch (const horus::Error &error) {
+    std::cerr << "talker: " << error.what() << '\n';
+    return 1;
+}

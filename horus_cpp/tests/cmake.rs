@@ -1,0 +1,114 @@
+//! A project outside of this tree: finds the installed library by CMake and pkg-config, or builds
+//! it as a part of itself.
+
+mod compiler;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use compiler::{WARNINGS, root};
+
+/// The library, built by CMake once and installed; where each kind of project finds it.
+#[test]
+fn other_projects_find_the_library() {
+    // WHY kept: cargo builds for CMake in a directory of its own, and slowly the first time.
+    let cargo_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cmake");
+    let dir = tempfile::tempdir().unwrap();
+    let (build, prefix) = (dir.path().join("build"), dir.path().join("prefix"));
+    let cargo = [
+        format!("-DHORUS_CARGO_TARGET_DIR={}", cargo_dir.display()),
+        format!("-DHORUS_CARGO={}", env!("CARGO")),
+        "-DHORUS_CARGO_PROFILE=dev".to_owned(),
+        "-DHORUS_CARGO_FLAGS=--offline".to_owned(),
+    ];
+    cmake(Command::new("cmake").arg("-S").arg(root()).arg("-B").arg(&build).args(&cargo));
+    cmake(Command::new("cmake").arg("--build").arg(&build));
+    cmake(Command::new("cmake").arg("--install").arg(&build).arg("--prefix").arg(&prefix));
+    let lib = find(&prefix, "libhorus_cpp.so.0").expect("no libhorus_cpp.so.0 was installed");
+    assert_eq!(fs::read_link(lib.join("libhorus_cpp.so")).unwrap(), Path::new("libhorus_cpp.so.0"));
+
+    let consumer = dir.path().join("consumer");
+    fs::create_dir(&consumer).unwrap();
+    for from in ["tests/consumer", "examples"] {
+        for file in fs::read_dir(root().join(from)).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), consumer.join(file.file_name())).unwrap();
+        }
+    }
+    let found = dir.path().join("found");
+    let prefix_path = format!("-DCMAKE_PREFIX_PATH={}", prefix.display());
+    cmake(Command::new("cmake").arg("-S").arg(&consumer).arg("-B").arg(&found).arg(prefix_path));
+    cmake(Command::new("cmake").arg("--build").arg(&found));
+    for talker in ["talker_c11", "talker_cpp17", "talker_cpp20"] {
+        talk(&mut Command::new(found.join(talker)));
+    }
+
+    let pkg_config = run(
+        Command::new("pkg-config")
+            .args(["--cflags", "--libs", "horus"])
+            .env("PKG_CONFIG_PATH", lib.join("pkgconfig")),
+        "pkg-config",
+    );
+    let talker = dir.path().join("talker");
+    run(
+        Command::new("cc")
+            .args(["-std=c11", "-D_POSIX_C_SOURCE=200809L"])
+            .args(WARNINGS)
+            .arg(consumer.join("talker.c"))
+            .arg("-o")
+            .arg(&talker)
+            .args(pkg_config.split_whitespace()),
+        "gcc",
+    );
+    talk(Command::new(&talker).env("LD_LIBRARY_PATH", &lib));
+
+    let part = dir.path().join("part");
+    let source = format!("-DHORUS_SOURCE={}", root().display());
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(&consumer).arg("-B").arg(&part).arg(source).args(&cargo);
+    cmake(&mut configure);
+    cmake(Command::new("cmake").arg("--build").arg(&part));
+    talk(&mut Command::new(part.join("talker_cpp17")));
+}
+
+/// The directory at or below `dir` that has this file.
+fn find(dir: &Path, name: &str) -> Option<std::path::PathBuf> {
+    if dir.join(name).exists() {
+        return Some(dir.to_owned());
+    }
+    let entries = fs::read_dir(dir).ok()?.map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.is_dir()).find_map(|path| find(&path, name))
+}
+
+/// Has a talker send twice.
+fn talk(talker: &mut Command) {
+    use std::os::unix::fs::PermissionsExt;
+    let private = PermissionsExt::from_mode(0o700);
+    let shm = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
+    talker.arg("2").env("HORUS_SHM_DIR", shm.path().join("shm")).env_remove("HORUS_NAMESPACE");
+    assert_eq!(run(talker, "the talker"), "sent 1\nsent 2\n");
+}
+
+fn cmake(command: &mut Command) {
+    // WHY: the cargo that runs this test would have its flags go on to the one that CMake runs.
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_") && name != "CARGO_HOME" {
+            command.env_remove(&*name);
+        }
+    }
+    run(command, "cmake");
+}
+
+/// Runs it to a good end; what it said.
+fn run(command: &mut Command, package: &str) -> String {
+    let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| {
+        panic!("cannot run {command:?}: {error}; this test needs {package}: apt-get install it")
+    });
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{said}\n{errors}", output.status);
+    said
+}
