@@ -85,7 +85,7 @@ fn each<'a, 'py>(
 /// Has a subscriber or topic wake the node.
 fn wake<'a>(mut builder: NodeBuilder<'a>, end: &Bound<'_, PyAny>) -> PyResult<NodeBuilder<'a>> {
     let py = end.py();
-    let wake = |end: &BytesSubscriber| builder.wake_by(end.name(), end);
+    let wake = |end: &mut BytesSubscriber| builder.wake_by(end.name(), end);
     let woken = if let Ok(subscriber) = end.cast::<PySubscriber>() {
         subscriber.get().inbox.ask(py, wake)?
     } else if let Ok(topic) = end.cast::<PyTopic>() {
