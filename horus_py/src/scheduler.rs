@@ -75,6 +75,7 @@ impl PyScheduler {
         name = None, namespace = None, *, main_rate = None, compute_threads = None,
         stop_on_signals = false, on_event = None,
     ))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
         py: Python<'_>,
         name: Option<String>,
