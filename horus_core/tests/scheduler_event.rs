@@ -12,6 +12,7 @@ use horus_core::prelude::*;
 use horus_core::scheduler::{
     Class, Context, FailurePolicy, Hertz, NodeResult, Reason, Report, Scheduler,
 };
+use horus_core::topic::PayloadType;
 use private::Private;
 
 /// A scheduler in a namespace of its own.
@@ -159,4 +160,32 @@ fn a_node_that_rests_does_not_burn_time_on_the_messages_that_wait() {
     let burned_ns = measured.join().unwrap();
     assert_eq!((report.reason, report.nodes[0].figures.ticks), (Reason::Asked, 2));
     assert!(burned_ns < 60_000_000, "{burned_ns} ns of 300 ms");
+}
+
+/// A node on ends that learnt their type at run time: woken by one, and behind who writes another.
+#[test]
+fn ends_of_any_type_wake_a_node_and_put_it_in_order() {
+    let private = Private::new();
+    let builder = || private.builder::<CmdVel>("cmd_vel");
+    let mut publisher = builder().publisher().unwrap();
+    let mut commands = PayloadType::parse(&CmdVel::SCHEMA.text())
+        .unwrap()
+        .builder("cmd_vel")
+        .namespace(private.namespace())
+        .bytes_subscriber()
+        .unwrap();
+    let (mut scheduler, _private) = alone();
+    let wakes = scheduler.node("woken").on_bytes(&commands).unwrap().reads_topic("map");
+    let woken = move |context: &mut Context<'_>| {
+        let mut buffer = [0; size_of::<CmdVel>()];
+        assert_eq!(commands.recv(&mut buffer), Some(buffer.len()));
+        context.stop();
+    };
+    wakes.build(woken).unwrap();
+    let sends = move |_: &mut Context<'_>| publisher.send(CmdVel::new(1.0, 0.0)).unwrap();
+    scheduler.node("sends").writes_topic("map").build(sends).unwrap();
+    let report = scheduler.run().unwrap();
+    let order: Vec<_> = report.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!((order, ticks(&report, "woken")), (vec!["sends", "woken"], 1));
+    assert_eq!(report.node("woken").unwrap().class, Class::Event);
 }
