@@ -70,19 +70,18 @@ pub unsafe extern "C" fn horus_namespace_open(
 
 /// `horus_namespace_close`.
 #[unsafe(no_mangle)]
-pub extern "C" fn horus_namespace_close(namespace: HorusNamespace) -> i32 {
+pub extern "C" fn horus_namespace_close(name_space: HorusNamespace) -> i32 {
     guard(|| {
-        drop(NAMESPACES.close(namespace.id)?);
+        drop(NAMESPACES.close(name_space.id)?);
         Ok(HORUS_OK)
     })
 }
 
 /// `horus_namespace_remove`.
 #[unsafe(no_mangle)]
-pub extern "C" fn horus_namespace_remove(namespace: HorusNamespace) -> i32 {
+pub extern "C" fn horus_namespace_remove(name_space: HorusNamespace) -> i32 {
     guard(|| {
-        let namespace = NAMESPACES.close(namespace.id)?;
-        namespace.remove()?;
+        NAMESPACES.close(name_space.id)?.remove()?;
         Ok(HORUS_OK)
     })
 }
@@ -94,15 +93,15 @@ pub extern "C" fn horus_namespace_remove(namespace: HorusNamespace) -> i32 {
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_namespace_sweep(
-    namespace: HorusNamespace,
-    removed: *mut usize,
+    name_space: HorusNamespace,
+    out_removed: *mut usize,
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller's contract.
-        let namespace = unsafe { namespace_of(namespace) }?;
+        let namespace = unsafe { namespace_of(name_space) }?;
         let report = sweep(&namespace)?;
         // SAFETY: the caller's contract.
-        unsafe { set_if_wanted(removed, report.removed.len()) };
+        unsafe { set_if_wanted(out_removed, report.removed.len()) };
         Ok(HORUS_OK)
     })
 }
@@ -114,14 +113,14 @@ pub unsafe extern "C" fn horus_namespace_sweep(
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_topic_remove(
-    namespace: HorusNamespace,
+    name_space: HorusNamespace,
     topic: *const c_char,
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller's contract.
         let topic = unsafe { ffi::text(topic, "topic", NAME_BYTES_MAX) }?;
         // SAFETY: the caller's contract.
-        let namespace = unsafe { namespace_of(namespace) }?;
+        let namespace = unsafe { namespace_of(name_space) }?;
         if remove_topic(&namespace, topic)? {
             return Ok(HORUS_OK);
         }

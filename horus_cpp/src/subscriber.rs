@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
-use horus_core::handle::{Guard, Slab, Vault};
+use horus_core::handle::{Slab, Vault};
 use horus_core::topic::{RawSample, UntypedSubscriber};
 use horus_core::{BorrowError, RecvTimeoutError};
 
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn horus_subscriber_latest(
 unsafe fn borrow_with(
     subscriber: HorusSubscriber,
     out: *mut HorusSample,
-    borrow: impl FnOnce(&mut Guard<'_, UntypedSubscriber>) -> Result<Option<RawSample>, BorrowError>,
+    borrow: impl FnOnce(&mut UntypedSubscriber) -> Result<Option<RawSample>, BorrowError>,
 ) -> Call {
     let out = Out::new(out, "out")?;
     // SAFETY: the caller's contract.
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn horus_subscriber_borrow(
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract.
-    guard(|| unsafe { borrow_with(subscriber, out, |subscriber| subscriber.borrow()) })
+    guard(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow) })
 }
 
 /// `horus_subscriber_borrow_latest`.
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn horus_subscriber_borrow_latest(
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract.
-    guard(|| unsafe { borrow_with(subscriber, out, |subscriber| subscriber.borrow_latest()) })
+    guard(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow_latest) })
 }
 
 /// `horus_sample_release`.

@@ -12,6 +12,7 @@
 //! those words: a call never meets a value that is gone, and pays for that with a store.
 
 pub mod hazard;
+pub mod spare;
 mod table;
 
 use std::cell::UnsafeCell;
@@ -79,6 +80,8 @@ struct Entry<T> {
     next: AtomicU64,
     /// The thread that is in a call, in checked builds.
     user: AtomicU64,
+    /// What the value says of itself to those who do not enter.
+    flag: AtomicU64,
     value: UnsafeCell<Option<T>>,
 }
 
@@ -89,6 +92,7 @@ impl<T> Entry<T> {
             generation: AtomicU64::new(0),
             next: AtomicU64::new(0),
             user: AtomicU64::new(0),
+            flag: AtomicU64::new(0),
             value: UnsafeCell::new(None),
         }
     }
@@ -174,6 +178,19 @@ impl<T: Send> Slab<T> {
         self.table.entry(handle).is_some_and(|entry| entry.state.get() == handle)
     }
 
+    /// What [`Guard::set_flag`] said last, 0 before; `None` if `handle` is not open. For what is
+    /// asked all the time, also by threads that do not have the handle: about a nanosecond, and
+    /// nobody waits for it.
+    #[inline]
+    #[must_use]
+    pub fn flag(&self, handle: u64) -> Option<u64> {
+        let entry = self.table.entry(handle)?;
+        // Relaxed, all of it: nothing is concluded about the value. What a successor in the entry
+        // says may be seen by one who closes the handle at the same time, and by no one else.
+        let flag = entry.flag.get();
+        (entry.state.get() == handle).then_some(flag)
+    }
+
     /// Why `handle` is none of this slab.
     #[cold]
     fn refuse(&self, handle: u64) -> HandleError {
@@ -192,6 +209,12 @@ impl<T> Guard<'_, T> {
     /// Notes the thread that is in a call; false if there is one.
     fn claim(&self, record: &hazard::Record) -> bool {
         self.entry.user.replace(0, record.number())
+    }
+
+    /// Says what [`Slab::flag`] tells.
+    pub fn set_flag(&self, flag: u64) {
+        // Relaxed: as there.
+        self.entry.flag.set(flag);
     }
 
     /// True once another thread waits to close the handle: a call that blocks gives up then.
@@ -273,5 +296,149 @@ impl<T: Send> Vault<T> {
         }
         // SAFETY: this thread closed the handle, and nobody enters values of a vault.
         unsafe { self.table.take(handle) }.ok_or(HandleError::Stale)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    use super::*;
+
+    /// SAFETY: for tests in which no other thread has a guard of the handle.
+    fn enter<T: Send>(slab: &Slab<T>, handle: u64) -> Result<Guard<'_, T>, HandleError> {
+        // SAFETY: by the contract of this function.
+        unsafe { slab.enter(handle) }
+    }
+
+    #[test]
+    fn a_handle_stands_for_its_value_until_it_is_closed() {
+        static SLAB: Slab<String> = Slab::new(9);
+        let handle = SLAB.open("a".to_owned()).unwrap();
+        enter(&SLAB, handle).unwrap().push('b');
+        assert_eq!(SLAB.flag(handle), Some(0));
+        enter(&SLAB, handle).unwrap().set_flag(7);
+        assert_eq!(SLAB.flag(handle), Some(7));
+        assert_eq!(*enter(&SLAB, handle).unwrap(), "ab");
+        assert!(SLAB.is_open(handle));
+        assert_eq!(SLAB.close(handle).unwrap(), "ab");
+        assert!(!SLAB.is_open(handle));
+        for error in [enter(&SLAB, handle).unwrap_err(), SLAB.close(handle).unwrap_err()] {
+            assert_eq!(error, HandleError::Stale);
+        }
+        let again = SLAB.open("c".to_owned()).unwrap();
+        assert_eq!(again as u32, handle as u32, "the entry is used again");
+        assert_ne!(again, handle);
+        assert_eq!((SLAB.flag(handle), SLAB.flag(again)), (None, Some(0)));
+        assert_eq!(enter(&SLAB, handle).unwrap_err(), HandleError::Stale);
+        assert_eq!(enter(&SLAB, 0).unwrap_err(), HandleError::Null);
+        let (found, wanted) = (8, 9);
+        let foreign = again ^ 1 << KIND_SHIFT;
+        assert_eq!(enter(&SLAB, foreign).unwrap_err(), HandleError::Kind { found, wanted });
+        for index in [1, 255, 256, HANDLES_MAX as u64, u64::from(u32::MAX)] {
+            let forged = again & !u64::from(u32::MAX) | index;
+            assert_eq!(enter(&SLAB, forged).unwrap_err(), HandleError::Stale, "{index}");
+        }
+    }
+
+    #[test]
+    fn a_handle_in_use_is_not_used_or_closed_by_the_same_thread() {
+        static SLAB: Slab<u8> = Slab::new(9);
+        let handles: Vec<_> =
+            (0..=hazard::NESTED_MAX as u8).map(|n| SLAB.open(n).unwrap()).collect();
+        let guard = enter(&SLAB, handles[0]).unwrap();
+        assert_eq!(enter(&SLAB, handles[0]).unwrap_err(), HandleError::Busy);
+        assert_eq!(SLAB.close(handles[0]).unwrap_err(), HandleError::Busy);
+        assert!(!guard.is_closing());
+        let nested = handles[1..].iter().map(|&handle| enter(&SLAB, handle));
+        let nested: Vec<_> = nested.collect();
+        let (last, others) = nested.split_last().unwrap();
+        assert!(others.iter().all(Result::is_ok));
+        assert_eq!(*last.as_ref().unwrap_err(), HandleError::Nested);
+        drop((nested, guard));
+        for (value, handle) in (0..).zip(handles) {
+            assert_eq!(SLAB.close(handle), Ok(value));
+        }
+    }
+
+    /// Says when it is dropped.
+    struct Noted(Arc<AtomicU64>);
+
+    impl Drop for Noted {
+        fn drop(&mut self) {
+            // Relaxed: the threads are joined.
+            self.0.set(1);
+        }
+    }
+
+    #[test]
+    fn closing_waits_for_the_call_of_another_thread() {
+        static SLAB: Slab<Noted> = Slab::new(9);
+        let is_dropped = Arc::new(AtomicU64::new(0));
+        let handle = SLAB.open(Noted(Arc::clone(&is_dropped))).unwrap();
+        let (entered, has_entered) = channel();
+        let user = thread::spawn(move || {
+            let guard = enter(&SLAB, handle).unwrap();
+            entered.send(()).unwrap();
+            while !guard.is_closing() {
+                thread::yield_now();
+            }
+            // The closer is at work, and cannot have got the value.
+            (0..1000).for_each(|_| thread::yield_now());
+            guard.0.get()
+        });
+        has_entered.recv().unwrap();
+        drop(SLAB.close(handle).unwrap());
+        assert_eq!(user.join().unwrap(), 0, "dropped during the call");
+        assert_eq!(is_dropped.get(), 1);
+    }
+
+    #[test]
+    fn a_second_thread_in_a_call_is_found_where_that_is_checked() {
+        static SLAB: Slab<()> = Slab::new(9);
+        if !IS_CHECKED {
+            return;
+        }
+        let handle = SLAB.open(()).unwrap();
+        let guard = enter(&SLAB, handle).unwrap();
+        let second = thread::spawn(move || enter(&SLAB, handle).map(drop)).join().unwrap();
+        assert_eq!(second, Err(HandleError::Shared));
+        drop(guard);
+        let later = thread::spawn(move || enter(&SLAB, handle).map(drop)).join().unwrap();
+        assert_eq!(later, Ok(()));
+    }
+
+    #[test]
+    fn an_entry_of_which_the_generations_are_used_up_stays_empty() {
+        static VAULT: Vault<u32> = Vault::new(9);
+        let first = VAULT.put(1).unwrap();
+        let entry = VAULT.table.entry(first).unwrap();
+        VAULT.take(first).unwrap();
+        entry.generation.set(u64::from(GENERATION_MAX) - 1);
+        let last = VAULT.put(2).unwrap();
+        assert_eq!(last as u32, first as u32);
+        assert_eq!(VAULT.take(last), Ok(2));
+        let other = VAULT.put(3).unwrap();
+        assert_ne!(other as u32, first as u32, "the entry is used again");
+        assert_eq!(VAULT.take(first), Err(HandleError::Stale));
+        assert_eq!(VAULT.take(other), Ok(3));
+        assert_eq!(VAULT.take(other), Err(HandleError::Stale));
+    }
+
+    #[test]
+    fn handles_have_a_limit_and_threads_come_and_go() {
+        static VAULT: Vault<u32> = Vault::new(9);
+        let handles: Vec<_> = (0..HANDLES_MAX as u32).map(|n| VAULT.put(n).unwrap()).collect();
+        assert_eq!(VAULT.put(0), Err(HandleError::TooMany));
+        let halves = handles.chunks(HANDLES_MAX / 2).map(<[u64]>::to_vec);
+        let take_all = |half: Vec<u64>| {
+            thread::spawn(move || half.iter().map(|&h| u64::from(VAULT.take(h).unwrap())).sum())
+        };
+        let threads: Vec<thread::JoinHandle<u64>> = halves.map(take_all).collect();
+        let sum: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert_eq!(sum, (0..HANDLES_MAX as u64).sum::<u64>());
+        assert!(VAULT.put(0).is_ok());
     }
 }

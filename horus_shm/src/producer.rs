@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytemuck::Pod;
 
 use crate::contract::Reliability;
+use crate::copy::COMMAND_BYTES;
 use crate::error::{OpenError, RecvError};
 use crate::fault;
 use crate::gate;
@@ -166,9 +167,10 @@ impl RawProducer {
             writer = writer.numbering();
         }
         let (refused, fruitless) = (None, 0);
+        let lent = None;
         #[rustfmt::skip]
         let this = Self {
-            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, lent: None,
+            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, lent,
             segment,
         };
         // WHY: a lane of zeros was never claimed; the drop of this end knows what to do with it.
@@ -231,12 +233,16 @@ impl RawProducer {
     /// # Panics
     ///
     /// If messages of the ring cannot have that length.
-    #[inline]
+    #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         let request = self.segment.shape().request();
         let (bytes, max) = (message.len() as u64, request.payload_bytes);
         assert!(bytes == max || request.sized && bytes < max, "{bytes} bytes, not {max}");
-        // SAFETY: the slice is readable, and no longer than the payload.
+        if message.len() == COMMAND_BYTES {
+            // SAFETY: the slice is readable, and no longer than the payload.
+            return unsafe { self.send(message.as_ptr(), COMMAND_BYTES) };
+        }
+        // SAFETY: as above.
         unsafe { self.send(message.as_ptr(), message.len()) }
     }
 

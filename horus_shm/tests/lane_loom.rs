@@ -108,6 +108,10 @@ models! {
         a_deserted_ring_is_empty,
         a_deserted_lane_is_empty,
         a_channel_with_a_new_sender_is_not_deserted;
+    handle:
+        a_call_never_meets_a_value_that_is_gone,
+        a_handle_is_closed_once,
+        a_free_entry_has_one_owner;
 }
 
 fn check(name: &str) {
@@ -141,6 +145,7 @@ fn all_are_killed(title: &str, mutants: impl Iterator<Item = Mutant>) {
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
     let edges = edge::ALL.into_iter().chain(edge::DISCOVERY).chain(edge::CHANNELS);
+    let edges = edges.chain(edge::HANDLES);
     all_are_killed("weakened to relaxed", edges.map(|edge| Mutant::Edge(edge.label)));
 }
 

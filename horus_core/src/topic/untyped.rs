@@ -528,7 +528,7 @@ impl UntypedPublisher {
     ///
     /// [`SendError::TooLong`], [`SendError::Unencodable`] if the topic's messages are of another
     /// size; [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
-    #[inline]
+    #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         self.check_length(message.len())?;
         Ok(self.raw.send_bytes(message)?)
@@ -549,7 +549,7 @@ impl UntypedPublisher {
         Ok(self.raw.send_bytes_until(Patience::of(timeout), message)?)
     }
 
-    #[inline]
+    #[inline(always)]
     fn check_length(&self, bytes: usize) -> Result<(), SendError<()>> {
         let request = self.raw.segment().shape().request();
         let (bytes, max) = (bytes as u64, request.payload_bytes);

@@ -1,6 +1,7 @@
 //! Who is in a call with which handle: a few words for each thread.
 //!
-//! [`enter`], [`leave`] and [`mark`] are generic over their memory, for the models.
+//! [`announce`], [`enter`], [`leave`], [`mark`] and [`is_used`] are generic over their memory, for
+//! the models.
 
 use std::cell::Cell;
 use std::ptr;
@@ -19,6 +20,12 @@ pub const NESTED_MAX: usize = 7;
 /// Looks before a closer sleeps between two looks.
 const LOOKS: u32 = 64;
 const PAUSE: Duration = Duration::from_micros(200);
+
+/// Says that the value of `handle`, the entry of which is the caller's, can be used.
+pub fn announce<W: Word>(state: &W, handle: u64) {
+    // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark`.
+    state.store(handle, edge::HANDLE_OPEN);
+}
 
 /// Says that `handle` is used, then looks whether `state` still is that handle. False, and
 /// nothing is used, if not.
@@ -122,9 +129,10 @@ impl Record {
 
     fn claim_free() -> Option<&'static Self> {
         let by_barrier = wait::reaches_this_process();
-        // ORDERING(record): the claim pairs with the store in `Return`.
         let claim = |record: &&Self| {
-            record.by_barrier == by_barrier && record.taken.claim(0, 1, edge::RECORD_CLAIM)
+            // ORDERING(record): pairs with the store in `Return`.
+            let claim = || record.taken.claim(0, 1, edge::RECORD_CLAIM);
+            record.by_barrier == by_barrier && claim()
         };
         all().find(claim)
     }

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
-use super::{Entry, GENERATION_MAX, GENERATION_SHIFT, HandleError, KIND_SHIFT};
+use super::{Entry, GENERATION_MAX, GENERATION_SHIFT, HandleError, KIND_SHIFT, hazard, spare};
 use crate::sync::{Word, edge, load_pointer, publish_pointer};
 
 const CHUNK_BITS: u32 = 8;
@@ -20,8 +20,7 @@ pub(super) struct Table<T: 'static> {
     chunks: [AtomicPtr<[Entry<T>; CHUNK_ENTRIES]>; CHUNKS_MAX],
     /// Entries that were ever used.
     used: AtomicU64,
-    /// The first free one of those, its index and one, or 0; above that a count of changes, so
-    /// that nobody mistakes a list for one that looks the same.
+    /// Those that are free, as [`spare`] has it.
     free: AtomicU64,
 }
 
@@ -69,17 +68,18 @@ impl<T> Table<T> {
 
     /// Puts `value` into a free entry.
     pub(super) fn put(&self, value: T) -> Result<u64, HandleError> {
-        let index = self.pop().or_else(|| self.fresh()).ok_or(HandleError::TooMany)?;
+        let index = spare::pop(&self.free, |index| Some(&self.at(index)?.next));
+        let index = index.or_else(|| self.fresh()).ok_or(HandleError::TooMany)?;
         let entry = self.at(index).ok_or(HandleError::TooMany)?;
         // Relaxed: the entry is this thread's alone.
         let generation = entry.generation.get() + 1;
         entry.generation.set(generation);
+        entry.flag.set(0);
         // SAFETY: as above; its state is 0, so that no call looks at it.
         unsafe { *entry.value.get() = Some(value) };
         let kind = u64::from(self.kind) << KIND_SHIFT;
         let handle = kind | generation << GENERATION_SHIFT | u64::from(index);
-        // ORDERING(handle): pairs with the load in `hazard::enter`.
-        Word::store(&entry.state, handle, edge::HANDLE_OPEN);
+        hazard::announce(&entry.state, handle);
         Ok(handle)
     }
 
@@ -95,7 +95,7 @@ impl<T> Table<T> {
         // WHY: an entry whose generations are used up stays empty, or an old handle would come to
         // stand for something new.
         if entry.generation.get() < u64::from(GENERATION_MAX) {
-            self.push(handle as u32, entry);
+            spare::push(&self.free, &entry.next, handle as u32);
         }
         value
     }
@@ -126,37 +126,4 @@ impl<T> Table<T> {
             drop(unsafe { Box::from_raw(made) });
         }
     }
-
-    fn push(&self, index: u32, entry: &Entry<T>) {
-        loop {
-            // Relaxed: nothing is read through it.
-            let free = self.free.get();
-            entry.next.set(free & u64::from(u32::MAX));
-            let new = changed(free) | (u64::from(index) + 1);
-            // ORDERING(spare): pairs with the exchange in `pop`.
-            if self.free.claim(free, new, edge::SPARE_PUSH) {
-                return;
-            }
-        }
-    }
-
-    fn pop(&self) -> Option<u32> {
-        loop {
-            // ORDERING(spare): pairs with the exchange in `push`: who sees the entry in the list
-            // sees what comes after it, and that its value was taken out. A pop in between leaves
-            // the list to the same release.
-            let free = Word::load(&self.free, edge::SPARE_POP);
-            let index = (free as u32).checked_sub(1)?;
-            let entry = self.at(index)?;
-            let new = changed(free) | entry.next.get();
-            if self.free.replace(free, new) {
-                return Some(index);
-            }
-        }
-    }
-}
-
-/// The count of changes after one more.
-const fn changed(free: u64) -> u64 {
-    ((free >> 32).wrapping_add(1)) << 32
 }

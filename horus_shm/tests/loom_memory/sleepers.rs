@@ -86,8 +86,9 @@ impl Eventcount for LoomEvent {
     }
 }
 
+/// The fence of the models, outside a lane.
 #[track_caller]
-fn fence(edge: Edge) {
+pub(crate) fn fence(edge: Edge) {
     let ordering = mutation::ordering(edge);
     if ordering != Ordering::Relaxed {
         atomic::fence(ordering);

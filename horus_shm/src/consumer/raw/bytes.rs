@@ -1,6 +1,7 @@
 //! Messages as bytes: for those who know their type only at run time, or their length.
 
 use super::{RawConsumer, Reading};
+use crate::copy::COMMAND_BYTES;
 use crate::lane::Polled;
 use crate::sample::{BorrowError, RawSample};
 use crate::wait::Patience;
@@ -18,11 +19,16 @@ impl RawConsumer {
 
     /// Copies the next message to the beginning of `buffer` and returns its length, or `None` if
     /// there is none right now. A message that is longer than the buffer is cut. Never blocks.
-    #[inline]
+    #[inline(always)]
     pub fn recv_bytes(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        let bytes = buffer.len().min(self.max_bytes());
-        // SAFETY: the buffer has room for so many bytes, which are at most the payload.
-        let polled = unsafe { self.recv(buffer.as_mut_ptr(), bytes) };
+        let (buffer, bytes) = (buffer.as_mut_ptr(), buffer.len().min(self.max_bytes()));
+        let polled = if bytes == COMMAND_BYTES {
+            // SAFETY: the buffer has room for so many bytes, which are at most the payload.
+            unsafe { self.recv(buffer, COMMAND_BYTES) }
+        } else {
+            // SAFETY: as above.
+            unsafe { self.recv(buffer, bytes) }
+        };
         (polled == Polled::Message).then(|| self.message_bytes())
     }
 

@@ -1,0 +1,107 @@
+//! Untyped ends whose type is known when the program runs: created, lent, borrowed, waited for.
+
+mod private;
+
+use std::time::Duration;
+
+use horus_core::message::Image;
+use horus_core::prelude::*;
+use horus_core::topic::{MessageType, Reason, UntypedBuilder};
+use horus_core::{LoanError, OpenError, RecvTimeoutError};
+use private::Private;
+
+fn builder(private: &Private, topic: &str) -> UntypedBuilder {
+    UntypedBuilder::new(topic).namespace(private.namespace())
+}
+
+fn is_not_found(error: &TopicError) -> bool {
+    matches!(error.as_open_error(), Some(OpenError::NotFound { .. }))
+}
+
+#[test]
+fn a_type_of_a_schema_is_that_of_the_rust_type() {
+    assert_eq!(MessageType::of_schema(&Imu::SCHEMA.text()).unwrap(), MessageType::of::<Imu>());
+    let text = Image::<horus_core::message::Buffer>::SCHEMA.text();
+    let image = MessageType::of_schema(&text).unwrap();
+    let private = Private::new();
+    let _rust = private.builder::<Image>("image").topic().unwrap();
+    assert!(builder(&private, "image").message_type(image).subscriber().is_ok());
+    assert!(MessageType::of_schema("horus schema 1\n").is_err());
+}
+
+#[test]
+fn untyped_ends_create_a_topic_for_typed_ones() {
+    let private = Private::new();
+    let open = || builder(&private, "cmd_vel");
+    assert!(is_not_found(&open().publisher().unwrap_err()));
+    assert!(is_not_found(&open().subscriber().unwrap_err()));
+    let cmd_vel = MessageType::of_schema(&CmdVel::SCHEMA.text()).unwrap();
+    let mut publisher = open().message_type(cmd_vel).publisher().unwrap();
+    let mut typed = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
+    let mut untyped = open().subscriber().unwrap();
+    let message = CmdVel { timestamp_ns: 7, linear: 0.5, angular: 0.25 };
+    publisher.send_bytes(bytemuck::bytes_of(&message)).unwrap();
+    assert_eq!(typed.recv(), Some(message));
+    let mut buffer = [0; 16];
+    assert_eq!(untyped.recv_into(&mut buffer), Some(16));
+    let error = open().message_type(MessageType::of::<Imu>()).publisher().unwrap_err();
+    assert!(matches!(error, TopicError::SchemaMismatch { .. }), "{error}");
+}
+
+#[test]
+fn the_newest_of_several_publishers_is_told_by_its_time() {
+    let private = Private::new();
+    let mut old = private.publisher::<CmdVel>("cmd_vel", Qos::new());
+    let mut new = private.publisher::<CmdVel>("cmd_vel", Qos::new());
+    let mut untyped = builder(&private, "cmd_vel").subscriber().unwrap();
+    for (publisher, timestamp_ns) in [(&mut new, 9), (&mut old, 5)] {
+        publisher.send(CmdVel { timestamp_ns, linear: 0.0, angular: 0.0 }).unwrap();
+    }
+    assert_eq!(untyped.latest_bytes().unwrap()[..8], 9_u64.to_ne_bytes());
+    assert_eq!(untyped.latest_bytes(), None);
+}
+
+#[test]
+fn what_is_lent_is_published_once_where_it_lies() {
+    let private = Private::new();
+    let open = || builder(&private, "bytes").message_type(MessageType::bytes());
+    let mut publisher = open().max_message_bytes(1 << 20).publisher().unwrap();
+    let mut subscriber = open().subscriber().unwrap();
+    assert!(matches!(publisher.publish_lent(0), Err(Error::Loan(LoanError::Ended))));
+    let slot = publisher.lend().unwrap();
+    assert_eq!(slot.len(), 1 << 20);
+    assert!(matches!(publisher.publish_lent(slot.len() + 1), Err(Error::Send(_))));
+    publisher.publish_lent(3).unwrap();
+    let sample = subscriber.borrow().unwrap().unwrap();
+    assert_eq!((sample.bytes(), sample.bytes().len()), (&[0; 3][..], 3));
+    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended))));
+
+    // Something else that is sent ends the loan, and so does the publisher.
+    publisher.lend().unwrap();
+    publisher.send_bytes(b"abc").unwrap();
+    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended))));
+    publisher.lend().unwrap();
+    assert!(publisher.discard_lent() && !publisher.discard_lent());
+    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended))));
+    assert_eq!(subscriber.recv_bytes().unwrap(), b"abc");
+    assert!(subscriber.borrow_latest().unwrap().is_none());
+}
+
+#[test]
+fn waits_are_those_of_typed_ends() {
+    let private = Private::new();
+    let open = || builder(&private, "bytes").message_type(MessageType::bytes());
+    let mut publisher = open().publisher().unwrap();
+    let mut subscriber = open().subscriber().unwrap();
+    let mut buffer = [0; 8];
+    let waited = subscriber.recv_into_timeout(&mut buffer, Duration::ZERO);
+    assert_eq!(waited, Err(RecvTimeoutError::Timeout));
+    let mut set = WaitSet::new();
+    let key = set.add(&subscriber).unwrap();
+    publisher.send_bytes_timeout(b"abc", Duration::ZERO).unwrap();
+    let ready = set.wait_blocking().unwrap();
+    assert_eq!((ready[0].key, ready[0].reason), (key, Reason::Message));
+    assert_eq!(horus_core::topic::Key::from_u64(key.to_u64()), key);
+    let waited = subscriber.recv_into_timeout(&mut buffer, Duration::MAX);
+    assert_eq!((waited, &buffer[..3]), (Ok(3), &b"abc"[..]));
+}

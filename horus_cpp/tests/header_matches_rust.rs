@@ -1,0 +1,236 @@
+//! `horus.h` and the Rust side say the same: functions with their signatures, constants, layouts.
+
+mod compiler;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::mem::{align_of, offset_of, size_of};
+
+use horus_cpp::*;
+
+/// What each type of a signature is called in C, by its name in Rust.
+const TYPES: [(&str, &str); 22] = [
+    ("i32", "horus_status_t"),
+    ("i64", "int64_t"),
+    ("u32", "uint32_t"),
+    ("u64", "uint64_t"),
+    ("usize", "size_t"),
+    ("*const c_char", "const char *"),
+    ("*const c_void", "const void *"),
+    ("*mut c_void", "void *"),
+    ("*mut *mut c_void", "void **"),
+    ("*mut u64", "uint64_t *"),
+    ("*mut usize", "size_t *"),
+    ("HorusNamespace", "horus_namespace_t"),
+    ("HorusPublisher", "horus_publisher_t"),
+    ("HorusSubscriber", "horus_subscriber_t"),
+    ("HorusWaitSet", "horus_wait_set_t"),
+    ("*mut HorusNamespace", "horus_namespace_t *"),
+    ("*mut HorusPublisher", "horus_publisher_t *"),
+    ("*mut HorusSubscriber", "horus_subscriber_t *"),
+    ("*mut HorusWaitSet", "horus_wait_set_t *"),
+    ("*mut HorusSample", "horus_sample_t *"),
+    ("*mut HorusReady", "horus_ready_t *"),
+    ("*const HorusTopicOptions", "const horus_topic_options_t *"),
+];
+/// As [`TYPES`], of what grows.
+const OUT_TYPES: [(&str, &str); 2] =
+    [("*mut HorusTopicInfo", "horus_topic_info_t *"), ("*mut HorusStats", "horus_stats_t *")];
+
+fn header() -> String {
+    fs::read_to_string(compiler::root().join("include/horus/horus.h")).unwrap()
+}
+
+fn sources() -> String {
+    let files = fs::read_dir(compiler::root().join("src")).unwrap();
+    let paths = files.map(|file| file.unwrap().path());
+    paths.map(|path| fs::read_to_string(path).unwrap() + "\n").collect()
+}
+
+/// Text without comments of C, all white space as one blank.
+fn bare(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((code, comment)) = rest.split_once("/*") {
+        out += code;
+        rest = comment.split_once("*/").unwrap().1;
+    }
+    out += rest;
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Name, result and parameters of each exported function, in C, as the Rust side has them.
+fn exported() -> BTreeMap<String, String> {
+    let sources = sources();
+    let mut functions = BTreeMap::new();
+    for source in sources.split("#[unsafe(no_mangle)]").skip(1) {
+        let source = source.trim_start().trim_start_matches("pub ").trim_start_matches("unsafe ");
+        let source = source.strip_prefix("extern \"C\" fn ").expect("exports are extern \"C\"");
+        let (name, source) = source.split_once('(').unwrap();
+        let (parameters, source) = source.split_once(')').unwrap();
+        let result = source.split_once('{').unwrap().0.trim().strip_prefix("-> ");
+        let in_c = |rust: &str| {
+            let all = TYPES.iter().chain(&OUT_TYPES);
+            let found = all.clone().find(|(name, _)| *name == rust.trim());
+            found.unwrap_or_else(|| panic!("{name}: no type of C for {rust}")).1
+        };
+        let parameters: Vec<_> = parameters.split(',').map(str::trim).collect();
+        let parameters = parameters.iter().filter(|parameter| !parameter.is_empty());
+        let parameters: Vec<_> = parameters
+            .map(|parameter| {
+                let (name, rust) = parameter.split_once(": ").unwrap();
+                join(in_c(rust), name)
+            })
+            .collect();
+        let parameters =
+            if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+        let result = in_c(result.unwrap_or_else(|| panic!("{name} returns nothing")));
+        functions.insert(name.to_owned(), format!("{}({parameters})", join(result, name)));
+    }
+    functions
+}
+
+/// A declaration: pointers stand beside the name.
+fn join(kind: &str, name: &str) -> String {
+    if kind.ends_with('*') { format!("{kind}{name}") } else { format!("{kind} {name}") }
+}
+
+/// The declarations of functions in the header.
+fn declared() -> BTreeMap<String, String> {
+    let header = bare(&header());
+    let mut functions = BTreeMap::new();
+    for statement in header.split(';').filter(|statement| statement.trim_end().ends_with(')')) {
+        // What comes before the declaration: preprocessor lines and the braces of C++.
+        let first = ["horus_status_t horus_", "uint32_t horus_", "const char *horus_"];
+        let start = first.iter().filter_map(|first| statement.rfind(first)).min();
+        let Some(start) = start else { continue };
+        let declaration = statement[start..].trim();
+        let (before, _) = declaration.split_once('(').unwrap();
+        let name = before.rsplit([' ', '*']).next().unwrap();
+        functions.insert(name.to_owned(), declaration.to_owned());
+    }
+    functions
+}
+
+#[test]
+fn every_function_is_declared_with_its_signature() {
+    let (exported, declared) = (exported(), declared());
+    assert!(exported.len() >= 35, "only {} functions were found", exported.len());
+    for (name, signature) in &exported {
+        assert_eq!(Some(signature), declared.get(name), "{name}: the header differs");
+    }
+    let missing: Vec<_> = declared.keys().filter(|name| !exported.contains_key(*name)).collect();
+    assert!(missing.is_empty(), "declared, and nowhere to be found: {missing:?}");
+}
+
+/// The library has these functions and no others of that name.
+#[test]
+fn the_library_exports_what_is_declared() {
+    let library = compiler::library_dir().join("libhorus_cpp.so");
+    let mut nm = std::process::Command::new("nm");
+    let output = nm.args(["-D", "--defined-only"]).arg(library).output();
+    let output = output.expect("this test needs `nm`; install binutils");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let symbols = text.lines().filter_map(|line| line.rsplit(' ').next());
+    let mut symbols: Vec<_> = symbols.filter(|name| name.starts_with("horus_")).collect();
+    symbols.sort_unstable();
+    assert_eq!(symbols, declared().keys().map(String::as_str).collect::<Vec<_>>());
+}
+
+#[test]
+fn no_status_is_used_twice() {
+    let mut numbers: Vec<_> = STATUSES.iter().map(|(_, number)| number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), STATUSES.len());
+    // Whoever adds one takes the next number.
+    let least = -i32::try_from(numbers.iter().filter(|number| ***number < 0).count()).unwrap();
+    assert_eq!(*numbers[0], least);
+}
+
+/// Compiles assertions that constants have their values and structs their layouts.
+#[test]
+fn constants_and_layouts_are_the_same() {
+    let mut source = String::from("#include <horus/horus.h>\n#include <stdalign.h>\n");
+    let mut same = |c: &str, rust: i128| {
+        let number = if rust < 0 { format!("{rust}") } else { format!("{rust}u") };
+        writeln!(source, "_Static_assert({c} == {number}, \"{c} is {rust} in Rust\");").unwrap();
+    };
+    for (name, number) in STATUSES {
+        same(name, (*number).into());
+    }
+    macro_rules! constants {
+        ($($name:ident)*) => {$(same(stringify!($name), $name.into());)*};
+    }
+    constants! {
+        HORUS_ABI_VERSION HORUS_UNSET HORUS_NO HORUS_YES HORUS_BEST_EFFORT HORUS_RELIABLE
+        HORUS_WAKE_MEMBARRIER HORUS_WAKE_FENCE HORUS_HISTORY_NONE HORUS_QOS_DEFAULT
+        HORUS_QOS_SENSOR_DATA HORUS_QOS_RELIABLE HORUS_QOS_COMMAND HORUS_QOS_LATCHED
+        HORUS_TYPE_ADOPT HORUS_TYPE_BYTES HORUS_TYPE_SCHEMA HORUS_READY_MESSAGE
+        HORUS_READY_DEADLINE_MISSED HORUS_READY_TIMER HORUS_READY_CLOSED
+    }
+    macro_rules! layouts {
+        ($($rust:ident = $c:ident { $($field:ident)* })*) => {$(
+            same(concat!("sizeof(", stringify!($c), ")"), size_of::<$rust>() as i128);
+            same(concat!("alignof(", stringify!($c), ")"), align_of::<$rust>() as i128);
+            $(same(
+                concat!("offsetof(", stringify!($c), ", ", stringify!($field), ")"),
+                offset_of!($rust, $field) as i128,
+            );)*
+        )*};
+    }
+    layouts! {
+        HorusNamespace = horus_namespace_t { id }
+        HorusPublisher = horus_publisher_t { id }
+        HorusSubscriber = horus_subscriber_t { id }
+        HorusWaitSet = horus_wait_set_t { id }
+        HorusSample = horus_sample_t { id data bytes sequence }
+        HorusReady = horus_ready_t { key reason reserved silent_ns missed }
+        HorusTopicInfo = horus_topic_info_t {
+            struct_bytes is_sized max_message_bytes sequence publishers subscribers
+        }
+        HorusStats = horus_stats_t {
+            struct_bytes reserved received malformed lost skipped waiting sent busy
+        }
+        HorusTopicOptions = horus_topic_options_t {
+            struct_bytes message_type schema max_message_bytes name_space qos
+        }
+        HorusQos = horus_qos_t {
+            struct_bytes preset reliability history capacity persist_after_exit wake_edge pinnable
+            publishers_max subscribers_max reliable_subscribers_max detach_after_ns
+        }
+    }
+    assert_eq!(compiler::refusal(&source, &["-std=c11"]), None);
+    let wrong = source.replacen("== 0u", "== 77u", 1);
+    assert!(compiler::refusal(&wrong, &["-std=c11"]).is_some(), "the compiler was not asked");
+}
+
+/// Alone, in each language that it is for.
+#[test]
+fn the_header_compiles_alone() {
+    let source = "#include <horus/horus.h>\n";
+    for language in ["-std=c11", "-std=c17"] {
+        assert_eq!(compiler::refusal(source, &[language]), None, "{language}");
+    }
+    for language in ["-std=c++17", "-std=c++20"] {
+        let flags = ["-x", "c++", language, "-fno-exceptions"];
+        assert_eq!(compiler::refusal(source, &flags), None, "{language}");
+    }
+}
+
+/// Every declaration stands below a comment of its own.
+#[test]
+fn every_function_is_documented() {
+    let header = header();
+    for name in declared().keys() {
+        let mut lines = header.split_inclusive('\n').scan(0, |at, line| {
+            *at += line.len();
+            Some((*at - line.len(), line))
+        });
+        let is_code = |line: &str| !line.starts_with([' ', '/']);
+        let found = lines.find(|(_, line)| is_code(line) && line.contains(&format!("{name}(")));
+        let (at, _) = found.unwrap();
+        assert!(header[..at].trim_end().ends_with("*/"), "{name} has no comment above it");
+    }
+}

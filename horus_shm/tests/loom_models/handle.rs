@@ -1,0 +1,128 @@
+//! Handles: a call never meets a value that is gone, and a free entry is handed on whole.
+
+use std::rc::Rc;
+
+use horus_shm::handle::{hazard, spare};
+use horus_shm::sync::edge;
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use crate::loom_memory::LoomWord;
+use crate::loom_memory::mutation::explore;
+use crate::loom_memory::sleepers::fence;
+
+const HANDLE: u64 = 7;
+
+/// An entry, and the word of each of two threads.
+struct Entry {
+    state: LoomWord,
+    words: [LoomWord; 2],
+    value: UnsafeCell<u64>,
+}
+
+impl Entry {
+    fn new() -> Rc<Self> {
+        let words = [LoomWord::new(0), LoomWord::new(0)];
+        Rc::new(Self { state: LoomWord::new(0), words, value: UnsafeCell::new(0) })
+    }
+
+    fn open(&self, value: u64) {
+        // SAFETY: the entry is not open, so that no other thread looks at the value.
+        self.value.with_mut(|place| unsafe { *place = value });
+        hazard::announce(&self.state, HANDLE);
+    }
+
+    /// The value for the length of a call of thread `me`.
+    fn call(&self, me: usize) -> Option<u64> {
+        let word = &self.words[me];
+        hazard::enter(word, &self.state, HANDLE, fence).then(|| {
+            // SAFETY: the word keeps the value.
+            let value = self.value.with(|place| unsafe { *place });
+            hazard::leave(word);
+            value
+        })
+    }
+
+    /// The value, if this thread closed the handle.
+    fn take(&self) -> Option<u64> {
+        hazard::mark(&self.state, HANDLE).then(|| {
+            // SAFETY: this thread closed the handle, and there are no calls.
+            self.value.with(|place| unsafe { *place })
+        })
+    }
+
+    /// True if this thread closed the handle, and dropped its value.
+    fn close(&self) -> bool {
+        if !hazard::mark(&self.state, HANDLE) {
+            return false;
+        }
+        fence(edge::HAZARD_CLOSE);
+        for word in &self.words {
+            while hazard::is_used(word, HANDLE) {
+                thread::yield_now();
+            }
+        }
+        // SAFETY: this thread closed the handle, and no call uses it.
+        self.value.with_mut(|place| unsafe { *place = 0 });
+        true
+    }
+}
+
+/// A call that the handle lets in finds its value, whole, until it ends.
+pub(crate) fn a_call_never_meets_a_value_that_is_gone() {
+    explore(3, || {
+        let entry = Entry::new();
+        let theirs = Rc::clone(&entry);
+        let calling = thread::spawn(move || {
+            for _ in 0..2 {
+                assert!(matches!(theirs.call(0), None | Some(42)), "a value that is gone");
+            }
+        });
+        entry.open(42);
+        assert!(entry.close());
+        assert_eq!(entry.call(1), None);
+        calling.join().unwrap();
+    });
+}
+
+/// Of two threads that take a value out of a vault, where no calls are waited for, one gets it.
+pub(crate) fn a_handle_is_closed_once() {
+    explore(3, || {
+        let entry = Entry::new();
+        let theirs = Rc::clone(&entry);
+        let taking = thread::spawn(move || theirs.take());
+        entry.open(42);
+        let both = [entry.take(), taking.join().unwrap()];
+        assert!(both == [Some(42), None] || both == [None, Some(42)], "{both:?}");
+    });
+}
+
+/// Two threads take entries out of the list of free ones and give them back.
+pub(crate) fn a_free_entry_has_one_owner() {
+    explore(3, || {
+        let free = Rc::new(LoomWord::new(0));
+        let next = Rc::new([LoomWord::new(0), LoomWord::new(0)]);
+        let values = Rc::new([UnsafeCell::new(0_u64), UnsafeCell::new(0)]);
+        spare::push(&*free, &next[0], 0);
+        spare::push(&*free, &next[1], 1);
+        let turn = {
+            let (free, next, values) = (Rc::clone(&free), Rc::clone(&next), Rc::clone(&values));
+            move |me: u64| {
+                let Some(index) = spare::pop(&*free, |index| next.get(index as usize)) else {
+                    panic!("two threads, two entries, and there is none");
+                };
+                let place = &values[index as usize];
+                // SAFETY: the entry is this thread's alone.
+                place.with_mut(|place| unsafe { *place = me });
+                spare::push(&*free, &next[index as usize], index);
+            }
+        };
+        let theirs = turn.clone();
+        let other = thread::spawn(move || {
+            theirs(1);
+            theirs(1);
+        });
+        turn(2);
+        other.join().unwrap();
+    });
+}
