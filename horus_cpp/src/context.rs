@@ -194,7 +194,9 @@ pub unsafe extern "C" fn horus_context_set_error(
             return Err(null(if context.is_null() { "context" } else { "error" }));
         }
         // SAFETY: the caller's contract: the node lends its text for the call.
-        let said = unsafe { &mut *(*context).said };
+        let said = unsafe { (*context).said };
+        // SAFETY: as above; nobody else has it meanwhile.
+        let said = unsafe { &mut *said };
         // SAFETY: the caller's contract.
         *said = unsafe { cut(error) };
         Ok(HORUS_OK)
@@ -209,7 +211,9 @@ pub unsafe extern "C" fn horus_context_set_error(
 unsafe fn cut(text: *const c_char) -> String {
     let bytes = (0..ERROR_BYTES_MAX).map_while(|index| {
         // SAFETY: the caller's contract: nothing before here was 0.
-        let byte = unsafe { text.add(index).read() };
+        let byte = unsafe { text.add(index) };
+        // SAFETY: as above.
+        let byte = unsafe { byte.read() };
         (byte != 0).then_some(byte as u8)
     });
     String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
