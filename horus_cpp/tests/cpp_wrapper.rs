@@ -2,8 +2,9 @@
 
 mod compiler;
 
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use compiler::{CPP_WARNINGS, Program, cpp_refusal};
 use horus_core::message::{
@@ -12,6 +13,7 @@ use horus_core::message::{
 };
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::prelude::*;
+use horus_core::topic::Payload;
 
 /// As in `cpp/check.hpp`.
 mod robot {
@@ -209,12 +211,24 @@ fn what_is_no_message_does_not_compile_and_the_error_says_why() {
 
 struct Echo {
     namespace: Arc<Namespace>,
+    other: Child,
 }
 
 impl Echo {
+    /// The next answer, as long as the other program lives.
+    fn answer<T: Payload>(&mut self, answers: &mut Subscriber<T>) -> T {
+        loop {
+            let ended = self.other.try_wait().unwrap();
+            if let Ok(answer) = answers.recv_timeout(Duration::from_millis(100)) {
+                return answer;
+            }
+            assert!(ended.is_none(), "the other program ended: {ended:?}");
+        }
+    }
+
     /// Sends messages, and compares what comes back with what `answer` makes of them.
     fn check<T: Message + std::fmt::Debug + PartialEq>(
-        &self,
+        &mut self,
         name: &str,
         messages: &[T],
         answer: impl Fn(&mut T),
@@ -225,16 +239,16 @@ impl Echo {
         };
         let mut questions = builder("questions").publisher().unwrap();
         let mut answers = builder("answers").subscriber().unwrap();
-        assert_eq!(answers.recv_blocking().unwrap(), T::zeroed());
+        assert_eq!(self.answer(&mut answers), T::zeroed());
         for message in messages {
             questions.send(message).unwrap();
             let mut expected = *message;
             answer(&mut expected);
-            assert_eq!(answers.recv_blocking().unwrap(), expected);
+            assert_eq!(self.answer(&mut answers), expected);
         }
     }
 
-    fn check_images(&self) {
+    fn check_images(&mut self) {
         let builder = |end: &str| {
             let builder = Topic::<Image>::builder(&format!("image.{end}"));
             builder.qos(Qos::reliable().capacity(16).history(1)).namespace(&self.namespace)
@@ -242,7 +256,7 @@ impl Echo {
         let builder = |end: &str| builder(end).max_message_bytes(1 << 20);
         let mut questions = builder("questions").publisher().unwrap();
         let mut answers = builder("answers").subscriber().unwrap();
-        assert_eq!(answers.recv_blocking().unwrap().data().len(), 1);
+        assert_eq!(self.answer(&mut answers).data().len(), 1);
         for (width, timestamp_ns) in [(3, 1), (640, 2), (1000, 0)] {
             let header = ImageHeader::new(width, 480, Encoding::MONO8);
             let header = ImageHeader { timestamp_ns, ..header };
@@ -250,7 +264,7 @@ impl Echo {
             let pixels = image.data_mut().iter_mut().enumerate();
             pixels.for_each(|(index, pixel)| *pixel = (index % 251) as u8);
             image.publish().unwrap();
-            let answer = answers.recv_blocking().unwrap();
+            let answer = self.answer(&mut answers);
             assert_eq!(*answer.header(), header);
             let inverted = |(index, pixel): (usize, &u8)| 255 - *pixel == (index % 251) as u8;
             assert!(answer.data().iter().enumerate().all(inverted));
@@ -263,8 +277,9 @@ impl Echo {
 fn rust_and_cpp_meet_across_processes() {
     let program = Program::cpp("tests/cpp/echo.cpp", &["-std=c++17"]);
     let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
-    let echo = Echo { namespace: Namespace::open(&config).unwrap() };
+    let namespace = Namespace::open(&config).unwrap();
     let other = program.command().stderr(Stdio::inherit()).spawn().unwrap();
+    let mut echo = Echo { namespace, other };
     let commands = [1, 2, 0].map(|timestamp_ns| CmdVel {
         timestamp_ns,
         linear: timestamp_ns as f32 + 0.5,
@@ -316,7 +331,7 @@ fn rust_and_cpp_meet_across_processes() {
         all.mode = 1;
     });
     echo.check_images();
-    assert!(other.wait_with_output().unwrap().status.success());
+    assert!(echo.other.wait().unwrap().success());
 }
 
 /// What `docs/cpp.md` shows, with what it leaves out before it.
@@ -342,8 +357,9 @@ fn the_document_s_code_compiles() {
             block.lines().partition(|line| line.starts_with("#include"));
         let (includes, code) = (includes.join("\n"), code.join("\n"));
         source += &format!(
-            "{includes}\n[[maybe_unused]] static void block{number}(const horus::ImageHeader &header, \
-             std::optional<horus::CmdVel> command, horus::Subscriber<horus::CmdVel> &subscriber) {{\n\
+            "{includes}\n[[maybe_unused]] static void block{number}(\
+             const horus::ImageHeader &header, std::optional<horus::CmdVel> command, \
+             horus::Subscriber<horus::CmdVel> &subscriber) {{\n\
              (void)header; (void)command; (void)subscriber;\n{{\n{code}\n}}\n}}\n"
         );
     }
