@@ -140,11 +140,15 @@ impl Site {
             let Own::Built(scheduler) = std::mem::replace(own, Own::Failed) else {
                 return Err(not_any_more(own));
             };
-            *own = Own::Runs(Box::new(scheduler.start()?));
+            // WHY before: nodes ask from their first tick on, before this has returned.
             self.is_now(RUNS);
             if let Some(sign) = sign(id) {
                 self.handle.show_in(sign, id);
             }
+            *own = Own::Runs(Box::new(scheduler.start().inspect_err(|_| {
+                self.is_now(OVER);
+                self.handle.stop();
+            })?));
         }
         match own {
             Own::Runs(running) => Ok(running),
