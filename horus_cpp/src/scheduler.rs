@@ -103,7 +103,7 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release: the next turn sees what this one did.
+        // ORDERING(turn): pairs with the swap in `Site::turn`: the next one sees what this did.
         self.0.is_driven.store(false, Ordering::Release);
     }
 }
@@ -122,7 +122,7 @@ impl Site {
 
     #[inline(always)]
     fn turn(&self) -> Result<Turn<'_>, Failure> {
-        // Acquire: this turn sees what the one before did.
+        // ORDERING(turn): pairs with the store in `Turn::drop`.
         if self.is_driven.swap(true, Ordering::Acquire) { Err(busy()) } else { Ok(Turn(self)) }
     }
 
