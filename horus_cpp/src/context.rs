@@ -193,9 +193,9 @@ pub unsafe extern "C" fn horus_context_set_error(
         if context.is_null() || error.is_null() {
             return Err(null(if context.is_null() { "context" } else { "error" }));
         }
-        // SAFETY: the caller's contract: the node lends its text for the call.
+        // SAFETY: the caller's contract.
         let said = unsafe { (*context).said };
-        // SAFETY: as above; nobody else has it meanwhile.
+        // SAFETY: the node lends its text for the call.
         let said = unsafe { &mut *said };
         // SAFETY: the caller's contract.
         *said = unsafe { cut(error) };
@@ -210,10 +210,9 @@ pub unsafe extern "C" fn horus_context_set_error(
 /// `text` is readable up to its first 0, or for as many bytes as are looked at.
 unsafe fn cut(text: *const c_char) -> String {
     let bytes = (0..ERROR_BYTES_MAX).map_while(|index| {
+        let at = text.wrapping_add(index);
         // SAFETY: the caller's contract: nothing before here was 0.
-        let byte = unsafe { text.add(index) };
-        // SAFETY: as above.
-        let byte = unsafe { byte.read() };
+        let byte = unsafe { at.read() };
         (byte != 0).then_some(byte as u8)
     });
     String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()

@@ -103,7 +103,7 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release: the next turn sees what this one did.
+        // ORDERING(turn): pairs with the swap in `Site::turn`: the next one sees what this did.
         self.0.is_driven.store(false, Ordering::Release);
     }
 }
@@ -122,7 +122,7 @@ impl Site {
 
     #[inline(always)]
     fn turn(&self) -> Result<Turn<'_>, Failure> {
-        // Acquire: this turn sees what the one before did.
+        // ORDERING(turn): pairs with the store in `Turn::drop`.
         if self.is_driven.swap(true, Ordering::Acquire) { Err(busy()) } else { Ok(Turn(self)) }
     }
 
@@ -140,11 +140,15 @@ impl Site {
             let Own::Built(scheduler) = std::mem::replace(own, Own::Failed) else {
                 return Err(not_any_more(own));
             };
-            *own = Own::Runs(Box::new(scheduler.start()?));
+            // WHY before: nodes ask from their first tick on, before this has returned.
             self.is_now(RUNS);
             if let Some(sign) = sign(id) {
                 self.handle.show_in(sign, id);
             }
+            *own = Own::Runs(Box::new(scheduler.start().inspect_err(|_| {
+                self.is_now(OVER);
+                self.handle.stop();
+            })?));
         }
         match own {
             Own::Runs(running) => Ok(running),
