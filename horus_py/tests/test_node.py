@@ -529,9 +529,10 @@ def test_the_end_of_the_interpreter_ends_what_runs(directory, script):
     assert end(process) == ("shutdown\n", [], 0)
 
 
-def test_a_node_that_hangs_does_not_keep_the_interpreter(directory):
+@pytest.mark.parametrize("hang", ["time.sleep(600)", "[0 for _ in iter(int, 1)]"])
+def test_a_node_that_hangs_does_not_keep_the_interpreter(directory, hang):
     process = start(
-        "hang = lambda context: time.sleep(600)\n"
+        f"hang = lambda context: {hang}\n"
         "s = horus.Scheduler('child'); s.add(node)\n"
         "s.add(horus.Node('hang', tick=hang, rate=10)); s.start(); time.sleep(1)"
     )
