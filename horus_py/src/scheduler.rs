@@ -335,6 +335,7 @@ impl PyScheduler {
         if let Some(teller) = locked(&self.teller).take() {
             detached(py, || join(&teller));
         }
+        self.interruption.release();
         if let Some(error) = interrupt.or_else(|| self.interruption.take()) {
             return Err(error);
         }
@@ -346,6 +347,9 @@ impl PyScheduler {
 impl Drop for PyScheduler {
     fn drop(&mut self) {
         let is_own = self.generation == turns::generation();
+        if is_own {
+            self.interruption.release();
+        }
         let _ = Python::try_attach(|py| {
             let Ok(mut entered) = self.stage.enter(py) else { return };
             let stage = std::mem::replace(entered.get(), Stage::Over);

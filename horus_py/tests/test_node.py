@@ -605,8 +605,13 @@ def test_nodes_and_schedulers_are_freed(namespace):
     scheduler_gone = weakref.ref(scheduler)
     scheduler.add(node)
     scheduler.run()
-    del node, scheduler
+    # Nobody is left to take this one.
+    late = Held("late")
+    late_gone = weakref.ref(late)
+    scheduler.handle().swap("Held", late)
+    del node, scheduler, late
     gc.collect()
+    assert late_gone() is None
     assert gone() is None
     assert scheduler_gone() is None
 
