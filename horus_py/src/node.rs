@@ -99,13 +99,15 @@ impl PyContext {
 /// What ended a run from within a node: `SystemExit` or `KeyboardInterrupt`, for the caller.
 #[derive(Debug)]
 pub(crate) struct Interruption {
-    handle: Handle,
+    /// `None` once there is nothing to stop. WHY: a node that waits to be swapped in is held by
+    /// what this holds, and holds this.
+    handle: Mutex<Option<Handle>>,
     error: Mutex<Option<PyErr>>,
 }
 
 impl Interruption {
     pub(crate) fn new(handle: Handle) -> Arc<Self> {
-        Arc::new(Self { handle, error: Mutex::new(None) })
+        Arc::new(Self { handle: Mutex::new(Some(handle)), error: Mutex::new(None) })
     }
 
     /// Stops everything because of this; the first one counts.
@@ -115,7 +117,15 @@ impl Interruption {
         let spare = if first.is_none() { first.replace(error) } else { Some(error) };
         drop(first);
         drop(spare);
-        self.handle.stop();
+        if let Some(handle) = &*self.handle.lock().unwrap_or_else(PoisonError::into_inner) {
+            handle.stop();
+        }
+    }
+
+    /// The run is over: lets go of it.
+    pub(crate) fn release(&self) {
+        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(handle);
     }
 
     pub(crate) fn take(&self) -> Option<PyErr> {

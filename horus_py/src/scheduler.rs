@@ -21,7 +21,7 @@ use crate::node::{Interruption, PythonNode};
 use crate::qos::seconds;
 use crate::report::{self, PyReport};
 use crate::settings;
-use crate::turns::{self, attached};
+use crate::turns::{self, Ticking, attached};
 use crate::waits::detached;
 
 create_exception!(horus, SchedulerError, Error, "A scheduler could not be made, started or told.");
@@ -283,6 +283,7 @@ impl PyScheduler {
         let mut entered = this.enter(py)?;
         this.begin(slf, entered.get())?;
         let Stage::Running(running) = entered.get() else { return Err(over()) };
+        let _ticking = Ticking::new(py)?;
         let interrupt = loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             let slice = left.map_or(SLICE, |left| left.min(SLICE));
@@ -334,6 +335,7 @@ impl PyScheduler {
         if let Some(teller) = locked(&self.teller).take() {
             detached(py, || join(&teller));
         }
+        self.interruption.release();
         if let Some(error) = interrupt.or_else(|| self.interruption.take()) {
             return Err(error);
         }
@@ -345,6 +347,9 @@ impl PyScheduler {
 impl Drop for PyScheduler {
     fn drop(&mut self) {
         let is_own = self.generation == turns::generation();
+        if is_own {
+            self.interruption.release();
+        }
         let _ = Python::try_attach(|py| {
             let Ok(mut entered) = self.stage.enter(py) else { return };
             let stage = std::mem::replace(entered.get(), Stage::Over);

@@ -1,17 +1,21 @@
 //! Into Python from the scheduler's threads, and not beyond the end of the interpreter.
 
 use std::cell::Cell;
+use std::ffi::c_ulong;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pyo3::prelude::*;
-
+use pyo3::exceptions::PySystemExit;
 use pyo3::ffi;
+use pyo3::prelude::*;
 
 /// How long the end of the interpreter waits for turns that do not end.
 const FAREWELL: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_micros(200);
+/// How long they have until they are asked to leave by an exception, again and again.
+const PATIENCE: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Calls that are in Python, or on their way there.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
@@ -19,6 +23,36 @@ static INSIDE: AtomicUsize = AtomicUsize::new(0);
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
 /// The interpreter ends: nobody else goes in.
 static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Threads with ticks, as Python numbers them.
+static THREADS: Mutex<Vec<c_ulong>> = Mutex::new(Vec::new());
+
+/// A thread that may have ticks, as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Ticking(c_ulong);
+
+impl Ticking {
+    /// Of this thread.
+    pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
+        let id = py.import("_thread")?.call_method0("get_ident")?.extract()?;
+        threads().push(id);
+        Ok(Self(id))
+    }
+}
+
+impl Drop for Ticking {
+    fn drop(&mut self) {
+        let mut threads = threads();
+        if let Some(position) = threads.iter().position(|id| *id == self.0) {
+            threads.swap_remove(position);
+        }
+    }
+}
+
+/// The numbers of those threads, locked. Python is not called while they are.
+fn threads() -> MutexGuard<'static, Vec<c_ulong>> {
+    THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A call on its way to Python and back.
 struct Visit;
@@ -51,6 +85,8 @@ impl Drop for Visit {
 struct Kept {
     state: *mut ffi::PyThreadState,
     ensured: Cell<Option<ffi::PyGILState_STATE>>,
+    /// WHY an option: without it the thread cannot be asked to leave, and nothing else.
+    _ticking: Option<Ticking>,
 }
 
 impl Kept {
@@ -58,13 +94,16 @@ impl Kept {
     fn new() -> Self {
         // SAFETY: may be asked by any thread.
         if !unsafe { ffi::PyGILState_GetThisThreadState() }.is_null() {
-            return Self { state: std::ptr::null_mut(), ensured: Cell::new(None) };
+            let ensured = Cell::new(None);
+            return Self { state: std::ptr::null_mut(), ensured, _ticking: None };
         }
         // SAFETY: the interpreter is alive, and this thread has no state.
         let ensured = unsafe { ffi::PyGILState_Ensure() };
         // SAFETY: the line above attached this thread.
+        let ticking = Ticking::new(unsafe { Python::assume_attached() }).ok();
+        // SAFETY: as above.
         let state = unsafe { ffi::PyEval_SaveThread() };
-        Self { state, ensured: Cell::new(Some(ensured)) }
+        Self { state, ensured: Cell::new(Some(ensured)), _ticking: ticking }
     }
 }
 
@@ -94,20 +133,30 @@ pub(crate) fn attached<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
 }
 
 /// Lets nobody else into Python, and waits a second at most for those who are there.
+///
+/// WHY exceptions: a thread that runs Python when the interpreter is gone is ended by Python in the
+/// middle of its stack, which Rust does not survive. One that sleeps in C does not come to that.
 pub(crate) fn close(py: Python<'_>) {
     // ORDERING(visits): SeqCst store, before the loads below. Pairs with `Visit::begin`.
     CLOSED.store(true, Ordering::SeqCst);
-    py.detach(|| {
-        let end = Instant::now() + FAREWELL;
-        // ORDERING(visits): SeqCst, and so Acquire too. Pairs with the end of a visit.
-        while INSIDE.load(Ordering::SeqCst) > 0 && Instant::now() < end {
-            thread::sleep(PAUSE);
+    let begin = Instant::now();
+    let exit = py.get_type::<PySystemExit>();
+    // ORDERING(visits): SeqCst, and so Acquire too. Pairs with the end of a visit.
+    while INSIDE.load(Ordering::SeqCst) > 0 && begin.elapsed() < FAREWELL {
+        if begin.elapsed() > PATIENCE {
+            let threads = threads().clone();
+            for id in threads {
+                // SAFETY: the interpreter is attached; an unknown number is no error.
+                unsafe { ffi::PyThreadState_SetAsyncExc(id.cast_signed(), exit.as_ptr()) };
+            }
         }
-    });
+        py.detach(|| thread::sleep(PAUSE));
+    }
 }
 
 /// In the child after `fork`: those who were in Python are not here.
 pub(crate) fn forked() {
+    threads().clear();
     // Relaxed: this process has one thread.
     INSIDE.store(0, Ordering::Relaxed);
     // Relaxed: as above.

@@ -529,9 +529,10 @@ def test_the_end_of_the_interpreter_ends_what_runs(directory, script):
     assert end(process) == ("shutdown\n", [], 0)
 
 
-def test_a_node_that_hangs_does_not_keep_the_interpreter(directory):
+@pytest.mark.parametrize("hang", ["time.sleep(600)", "[0 for _ in iter(int, 1)]"])
+def test_a_node_that_hangs_does_not_keep_the_interpreter(directory, hang):
     process = start(
-        "hang = lambda context: time.sleep(600)\n"
+        f"hang = lambda context: {hang}\n"
         "s = horus.Scheduler('child'); s.add(node)\n"
         "s.add(horus.Node('hang', tick=hang, rate=10)); s.start(); time.sleep(1)"
     )
@@ -604,8 +605,13 @@ def test_nodes_and_schedulers_are_freed(namespace):
     scheduler_gone = weakref.ref(scheduler)
     scheduler.add(node)
     scheduler.run()
-    del node, scheduler
+    # Nobody is left to take this one.
+    late = Held("late")
+    late_gone = weakref.ref(late)
+    scheduler.handle().swap("Held", late)
+    del node, scheduler, late
     gc.collect()
+    assert late_gone() is None
     assert gone() is None
     assert scheduler_gone() is None
 

@@ -15,6 +15,9 @@ from __future__ import annotations
 
 import inspect
 import os
+
+# WHY, though it is not used here: the thread that imports it first is the main one to Python.
+import threading  # noqa: F401
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
