@@ -175,7 +175,8 @@ fn ends_of_any_type_wake_a_node_and_put_it_in_order() {
         .bytes_subscriber()
         .unwrap();
     let (mut scheduler, _private) = alone();
-    let wakes = scheduler.node("woken").on_bytes(&commands).unwrap().reads_topic("map");
+    let mut wakes = scheduler.node("woken").reads_topic("map");
+    wakes.wake_by("cmd_vel", &commands).unwrap();
     let woken = move |context: &mut Context<'_>| {
         let mut buffer = [0; size_of::<CmdVel>()];
         assert_eq!(commands.recv(&mut buffer), Some(buffer.len()));
