@@ -1,7 +1,8 @@
 //! What others ask of a node: noted under a lock, looked at by its thread with one load a turn.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::thread;
 use std::time::Duration;
 
 use horus_shm::sync::Word;
@@ -69,9 +70,16 @@ impl Orders {
         self.attention.get() != 0
     }
 
-    /// Changes what is wanted.
+    /// Changes what is wanted. WHY it looks again and again where others sleep until the lock is
+    /// free: the node's thread has it for some nanoseconds, and would have to wake who sleeps.
     pub(super) fn want<R>(&self, change: impl FnOnce(&mut Wanted) -> R) -> R {
-        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wanted = loop {
+            match self.wanted.try_lock() {
+                Ok(wanted) => break wanted,
+                Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => thread::yield_now(),
+            }
+        };
         let answer = change(&mut wanted);
         // Relaxed: as in `attention`. Also if all is plain again: the thread does not know yet.
         self.attention.set(1);
