@@ -11,26 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use horus_core::message::NodeEvent;
-use horus_core::scheduler::{
-    Class, Context, FailurePolicy, Hertz, Node, NodeReport, NodeResult, Reason, Report, Scheduler,
-};
+use horus_core::scheduler::{Class, Context, FailurePolicy, Hertz, Node, NodeResult, Reason};
 use private::Private;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
-/// A scheduler in a namespace of its own.
-fn alone() -> (Scheduler, Private) {
-    let (mut scheduler, private) = (Scheduler::new(), Private::new());
-    scheduler.namespace(private.namespace());
-    (scheduler, private)
-}
-
 /// What a test waits for at most that would otherwise hang; a machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-fn of<'a>(report: &'a Report, name: &str) -> &'a NodeReport {
-    report.nodes.iter().find(|node| node.name == name).unwrap()
-}
 
 /// A pipe between a thread and a task.
 fn pipe() -> (StdStream, StdStream) {
@@ -43,7 +30,7 @@ fn pipe() -> (StdStream, StdStream) {
 /// thread until it is over would wait forever.
 #[test]
 fn ticks_of_two_nodes_overlap_while_they_wait_for_each_other() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let (tell, told) = mpsc::channel();
     let server = async move |context: &mut Context<'_>| -> NodeResult {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -79,14 +66,14 @@ fn ticks_of_two_nodes_overlap_while_they_wait_for_each_other() {
     scheduler.node("client").build_async(client).unwrap();
     let report = scheduler.run().unwrap();
     assert_eq!(report.reason, Reason::Asked, "{report:?}");
-    assert_eq!(of(&report, "server").figures.ticks, 1);
-    assert_eq!(of(&report, "client").class, Class::AsyncIo);
+    assert_eq!(report.node("server").unwrap().figures.ticks, 1);
+    assert_eq!(report.node("client").unwrap().class, Class::AsyncIo);
     assert!(report.nodes.iter().all(|node| node.figures.failures == 0), "{report:?}");
 }
 
 #[test]
 fn what_waits_need_not_be_send_and_a_node_may_not_wait_at_all() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let waits = async |context: &mut Context<'_>| {
         let here = Rc::new(context.tick());
         tokio::task::yield_now().await;
@@ -97,14 +84,14 @@ fn what_waits_need_not_be_send_and_a_node_may_not_wait_at_all() {
     scheduler.node("waits").build_async(waits).unwrap();
     scheduler.node("does not").async_io().build(|_: &mut Context<'_>| ()).unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!((&report.reason, of(&report, "waits").figures.ticks), (&Reason::Asked, 4));
-    assert_eq!(of(&report, "does not").class, Class::AsyncIo);
-    assert!(of(&report, "does not").figures.ticks > 0);
+    assert_eq!((&report.reason, report.node("waits").unwrap().figures.ticks), (&Reason::Asked, 4));
+    assert_eq!(report.node("does not").unwrap().class, Class::AsyncIo);
+    assert!(report.node("does not").unwrap().figures.ticks > 0);
 }
 
 #[test]
 fn a_tick_that_takes_longer_than_a_period_is_followed_by_one_and_not_overtaken() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let inside = Arc::new(AtomicU64::new(0));
     let due = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&due);
@@ -123,7 +110,7 @@ fn a_tick_that_takes_longer_than_a_period_is_followed_by_one_and_not_overtaken()
     let due = due.lock().unwrap();
     let periods: Vec<_> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(periods.iter().all(|ns| ns % 5_000_000 == 0 && *ns >= 15_000_000), "{periods:?}");
-    let figures = of(&report, "slow").figures;
+    let figures = report.node("slow").unwrap().figures;
     assert_eq!((figures.ticks, figures.misses), (5, 5));
     let passed_over = (due[4] - due[0]) / 5_000_000 - 4;
     assert!(figures.passed_over >= passed_over, "{figures:?}");
@@ -131,7 +118,7 @@ fn a_tick_that_takes_longer_than_a_period_is_followed_by_one_and_not_overtaken()
 
 #[test]
 fn a_panic_between_two_waits_is_the_business_of_its_node() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let panics = async |context: &mut Context<'_>| {
         tokio::task::yield_now().await;
         assert!(context.tick() % 2 == 0, "on purpose");
@@ -147,8 +134,8 @@ fn a_panic_between_two_waits_is_the_business_of_its_node() {
     };
     scheduler.node("good").rate(50.hz()).build_async(good).unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!((&report.reason, of(&report, "good").figures.ticks), (&Reason::Asked, 11));
-    let bad = of(&report, "bad");
+    assert_eq!((&report.reason, report.node("good").unwrap().figures.ticks), (&Reason::Asked, 11));
+    let bad = report.node("bad").unwrap();
     assert_eq!(bad.figures.panics, bad.figures.ticks / 2, "every other tick");
     assert!(bad.figures.panics > 0);
     assert_eq!(bad.last_error.as_deref(), Some("panicked: on purpose"));
@@ -156,7 +143,7 @@ fn a_panic_between_two_waits_is_the_business_of_its_node() {
 
 #[test]
 fn a_fatal_failure_ends_everything() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let bad = async |_: &mut Context<'_>| -> NodeResult {
         tokio::task::yield_now().await;
         Err("on purpose".into())
@@ -170,7 +157,7 @@ fn a_fatal_failure_ends_everything() {
 /// Both ticks last for as long as a watchdog takes to bark at the one that blocks.
 #[test]
 fn who_waits_is_not_stuck_and_who_blocks_is() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let events = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&events);
     let (barked, heard) = mpsc::channel();
@@ -206,7 +193,7 @@ fn who_waits_is_not_stuck_and_who_blocks_is() {
     let events = events.lock().unwrap();
     let stuck = |event: &NodeEvent| event.kind == NodeEvent::STUCK && event.node == *"waits";
     assert!(!events.iter().any(stuck), "{events:?}");
-    assert!(of(&report, "waits").figures.max >= watchdog, "it did wait");
+    assert!(report.node("waits").unwrap().figures.max >= watchdog, "it did wait");
 }
 
 /// Notes that it was dropped, and panics as it is.
@@ -221,7 +208,7 @@ impl Drop for Dropped {
 
 #[test]
 fn a_tick_that_waits_forever_is_dropped_in_the_end_even_if_its_drop_panics() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let (tell, told) = mpsc::channel();
     let stopper = scheduler.handle();
     let forever = async move |_: &mut Context<'_>| -> NodeResult {
@@ -232,7 +219,7 @@ fn a_tick_that_waits_forever_is_dropped_in_the_end_even_if_its_drop_panics() {
     scheduler.node("forever").build_async(forever).unwrap();
     let report = scheduler.run().unwrap();
     assert_eq!(report.reason, Reason::Asked);
-    let forever = of(&report, "forever");
+    let forever = report.node("forever").unwrap();
     assert_eq!((forever.figures.ticks, forever.figures.failures), (1, 1));
     assert!(forever.last_error.as_ref().unwrap().contains("still waiting"), "{forever:?}");
     assert!(told.try_recv().is_ok());
@@ -240,7 +227,7 @@ fn a_tick_that_waits_forever_is_dropped_in_the_end_even_if_its_drop_panics() {
 
 #[test]
 fn a_tick_under_way_may_end_when_everything_stops() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let (mut thread_end, task_end) = pipe();
     let mut task_end = Some(task_end);
     let stopper = scheduler.handle();
@@ -259,7 +246,7 @@ fn a_tick_under_way_may_end_when_everything_stops() {
     });
     let report = scheduler.run().unwrap();
     answer.join().unwrap();
-    let last = of(&report, "last");
+    let last = report.node("last").unwrap();
     assert_eq!((last.figures.ticks, last.figures.failures), (1, 0), "{last:?}");
 }
 
@@ -279,7 +266,7 @@ impl Node for Noting {
 
 #[test]
 fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let ended = Arc::default();
     let noting = |name| Noting(name, Arc::clone(&ended));
     scheduler.node("a").async_io().order(0).build(noting("a")).unwrap();
@@ -293,7 +280,7 @@ fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
 
 #[test]
 fn who_does_not_give_back_the_thread_is_left_behind() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let (release, released) = mpsc::channel::<()>();
     let stopper = scheduler.handle();
     let hangs = async move |_: &mut Context<'_>| {
@@ -304,16 +291,16 @@ fn who_does_not_give_back_the_thread_is_left_behind() {
     scheduler.node("hangs").build_async(hangs).unwrap();
     let report = scheduler.run().unwrap();
     drop(release);
-    let hangs = of(&report, "hangs");
+    let hangs = report.node("hangs").unwrap();
     assert!(hangs.last_error.as_ref().unwrap().contains("left behind"), "{hangs:?}");
 }
 
 #[test]
 fn nothing_comes_from_outside_in_simulated_time() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     scheduler.node("waits").build_async(async |_: &mut Context<'_>| ()).unwrap();
     let report = scheduler.simulate(Duration::from_secs(1), 0, 0);
-    let error = of(&report, "waits").last_error.as_ref().unwrap();
+    let error = report.node("waits").unwrap().last_error.as_ref().unwrap();
     assert!(error.contains("leave the node out"), "{error}");
     assert!(matches!(report.reason, Reason::Node { .. }), "{report:?}");
 }

@@ -8,17 +8,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_core::scheduler::{
-    Class, Context, FailurePolicy, Hertz, Node, NodeReport, NodeResult, Reason, Report, Scheduler,
-};
+use horus_core::scheduler::{Class, Context, FailurePolicy, Hertz, Node, NodeResult, Reason};
 use private::Private;
-
-/// A scheduler in a namespace of its own.
-fn alone() -> (Scheduler, Private) {
-    let (mut scheduler, private) = (Scheduler::new(), Private::new());
-    scheduler.namespace(private.namespace());
-    (scheduler, private)
-}
 
 /// What a test waits for at most that would otherwise hang; a machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,10 +26,6 @@ fn eventually(is_so: impl Fn() -> bool) -> bool {
     true
 }
 
-fn of<'a>(report: &'a Report, name: &str) -> &'a NodeReport {
-    report.nodes.iter().find(|node| node.name == name).unwrap()
-}
-
 /// A node that counts its ticks.
 fn counting(ticks: &Arc<AtomicU64>) -> impl FnMut(&mut Context<'_>) + Send + 'static {
     let ticks = Arc::clone(ticks);
@@ -49,7 +36,7 @@ fn counting(ticks: &Arc<AtomicU64>) -> impl FnMut(&mut Context<'_>) + Send + 'st
 /// in their way, it would never end.
 #[test]
 fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let (main, real_time) = (Arc::default(), Arc::default());
     scheduler.node("main").build(counting(&main)).unwrap();
     scheduler.node("real-time").rate(200.hz()).build(counting(&real_time)).unwrap();
@@ -66,15 +53,15 @@ fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
     scheduler.node("slow").compute().build(slow).unwrap();
     let report = scheduler.run().unwrap();
     assert_eq!(report.reason, Reason::Asked, "{report:?}");
-    assert_eq!(of(&report, "slow").class, Class::Compute);
-    assert_eq!(of(&report, "slow").figures.ticks, 1);
+    assert_eq!(report.node("slow").unwrap().class, Class::Compute);
+    assert_eq!(report.node("slow").unwrap().figures.ticks, 1);
 }
 
 /// Each of two nodes waits in its fourth tick for the other to be in that: the thread that has been
 /// asleep since the third one has to be told.
 #[test]
 fn as_many_nodes_run_at_once_as_there_are_threads() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     scheduler.compute_threads(2);
     let inside: [Arc<AtomicU64>; 2] = Default::default();
     for (index, name) in ["one", "other"].into_iter().enumerate() {
@@ -102,7 +89,7 @@ type FirstAndLast = Arc<Mutex<Option<(u64, u64)>>>;
 #[test]
 fn many_nodes_on_two_threads_have_their_turns_or_are_counted_as_passed_over() {
     const NODES: usize = 24;
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     scheduler.compute_threads(2);
     let threads = Arc::new(Mutex::new(HashSet::new()));
     let twice = Arc::new(AtomicU64::new(0));
@@ -143,7 +130,7 @@ fn many_nodes_on_two_threads_have_their_turns_or_are_counted_as_passed_over() {
     assert_eq!(threads.lock().unwrap().len(), 2);
     let mut passed_over = 0;
     for (index, times) in times.iter().enumerate() {
-        let figures = of(&report, &format!("n{index}")).figures;
+        let figures = report.node(&format!("n{index}")).unwrap().figures;
         let (first, last) = times.lock().unwrap().expect("a node without a turn");
         assert_eq!((last - first) % 4_000_000, 0, "the phase was not kept");
         let due = (last - first) / 4_000_000 + 1;
@@ -157,7 +144,7 @@ fn many_nodes_on_two_threads_have_their_turns_or_are_counted_as_passed_over() {
 
 #[test]
 fn a_node_without_a_rate_runs_a_hundred_times_a_second() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let due = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&due);
     let node = move |context: &mut Context<'_>| {
@@ -175,7 +162,7 @@ fn a_node_without_a_rate_runs_a_hundred_times_a_second() {
 
 #[test]
 fn a_panic_is_the_business_of_its_node() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let panics = |context: &mut Context<'_>| {
         assert!(context.tick() % 2 == 0, "on purpose");
     };
@@ -188,8 +175,8 @@ fn a_panic_is_the_business_of_its_node() {
     };
     scheduler.node("good").compute().rate(100.hz()).build(good).unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!((&report.reason, of(&report, "good").figures.ticks), (&Reason::Asked, 21));
-    let bad = of(&report, "bad");
+    assert_eq!((&report.reason, report.node("good").unwrap().figures.ticks), (&Reason::Asked, 21));
+    let bad = report.node("bad").unwrap();
     assert_eq!(bad.figures.panics, bad.figures.ticks / 2, "every other tick");
     assert!(bad.figures.panics > 0);
     assert_eq!(bad.last_error.as_deref(), Some("panicked: on purpose"));
@@ -197,7 +184,7 @@ fn a_panic_is_the_business_of_its_node() {
 
 #[test]
 fn a_fatal_failure_ends_everything() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let bad = |_: &mut Context<'_>| -> NodeResult { Err("on purpose".into()) };
     scheduler.node("bad").compute().build(bad).unwrap();
     scheduler.node("good").compute().build(|_: &mut Context<'_>| ()).unwrap();
@@ -222,7 +209,7 @@ impl Node for Noting {
 
 #[test]
 fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     scheduler.compute_threads(2);
     let ended = Arc::default();
     for (name, order) in [("b", 1), ("d", 3), ("a", 0)] {
@@ -238,7 +225,7 @@ fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
 
 #[test]
 fn a_node_that_does_not_return_is_left_behind_and_the_others_are_shut_down() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     scheduler.compute_threads(2);
     let ended = Arc::default();
     let node = Noting("good", Arc::clone(&ended));
@@ -253,8 +240,8 @@ fn a_node_that_does_not_return_is_left_behind_and_the_others_are_shut_down() {
     let report = scheduler.run().unwrap();
     drop(release);
     assert_eq!(*ended.lock().unwrap(), ["good"]);
-    let hangs = of(&report, "hangs");
+    let hangs = report.node("hangs").unwrap();
     assert_eq!((hangs.figures.ticks, hangs.class), (0, Class::Compute));
     assert!(hangs.last_error.as_ref().unwrap().contains("left behind"), "{hangs:?}");
-    assert!(of(&report, "good").last_error.is_none());
+    assert!(report.node("good").unwrap().last_error.is_none());
 }

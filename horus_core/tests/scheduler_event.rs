@@ -9,18 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use horus_core::prelude::*;
-use horus_core::scheduler::{
-    Class, Context, FailurePolicy, Hertz, NodeResult, Reason, Report, Scheduler,
-};
+use horus_core::scheduler::{Class, Context, FailurePolicy, Hertz, NodeResult, Reason, Report};
 use horus_core::topic::PayloadType;
 use private::Private;
-
-/// A scheduler in a namespace of its own.
-fn alone() -> (Scheduler, Private) {
-    let (mut scheduler, private) = (Scheduler::new(), Private::new());
-    scheduler.namespace(private.namespace());
-    (scheduler, private)
-}
 
 /// What a test waits for at most that would otherwise hang; a machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -57,7 +48,7 @@ fn a_burst_is_one_tick_and_none_begins_too_soon() {
         (builder().publisher().unwrap(), builder().subscriber().unwrap());
     let noted = Ticks::default();
     let received = Arc::new(AtomicU64::new(0));
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let driver = scheduler.node("driver").on(&commands).at_most(20.hz());
     let mut drain = draining(commands, &noted);
     let count = Arc::clone(&received);
@@ -95,7 +86,7 @@ fn simulated_bursts_become_the_same_ticks() {
     let builder = || private.builder::<CmdVel>("cmd_vel");
     let (mut publisher, commands) =
         (builder().publisher().unwrap(), builder().subscriber().unwrap());
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let noted = Ticks::default();
     let sends = move |_: &mut Context<'_>| -> NodeResult {
         publisher.send(CmdVel::new(0.0, 0.0))?;
@@ -130,7 +121,7 @@ fn a_node_that_rests_does_not_burn_time_on_the_messages_that_wait() {
     let builder = || private.builder::<CmdVel>("cmd_vel");
     let (mut publisher, mut commands) =
         (builder().publisher().unwrap(), builder().subscriber().unwrap());
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let cooldown = Duration::from_millis(500);
     let policy = FailurePolicy::Skip { max: 0, cooldown };
     let resting = scheduler.node("resting").on(&commands).failure_policy(policy);
@@ -174,7 +165,7 @@ fn ends_of_any_type_wake_a_node_and_put_it_in_order() {
         .namespace(private.namespace())
         .bytes_subscriber()
         .unwrap();
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let mut wakes = scheduler.node("woken").reads_topic("map");
     wakes.wake_by("cmd_vel", &commands).unwrap();
     let woken = move |context: &mut Context<'_>| {

@@ -1,6 +1,7 @@
 //! Nodes that fail in every way, on every executor: what follows is what their policy says, told
 //! with the reason, and nobody else is harmed.
 
+mod executors;
 mod noise;
 mod private;
 
@@ -9,39 +10,14 @@ use std::panic::panic_any;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use executors::{EXECUTORS, Executor, LONG, Told};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Context, FailurePolicy, Handle, Hertz, Node, NodeBuilder, NodeError, NodeResult, Reason,
-    Report, Running, Scheduler,
+    Context, FailurePolicy, Handle, Node, NodeError, NodeResult, Reason, Report, Running,
 };
 use noise::result;
 use private::Private;
-
-/// Long enough for anything that happens at all.
-const LONG: Duration = Duration::from_secs(60);
-
-/// Who gives the nodes their turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Executor {
-    RealTime,
-    Chain,
-    Event,
-    BestEffort,
-    Compute,
-    #[cfg(feature = "async-io")]
-    AsyncIo,
-}
-
-const EXECUTORS: &[Executor] = &[
-    Executor::RealTime,
-    Executor::Chain,
-    Executor::Event,
-    Executor::BestEffort,
-    Executor::Compute,
-    #[cfg(feature = "async-io")]
-    Executor::AsyncIo,
-];
 
 /// What is wrong with a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,33 +209,6 @@ impl Drop for Faulty {
     }
 }
 
-/// Says that the executor is to run the node.
-fn by<'a>(
-    node: NodeBuilder<'a>,
-    executor: Executor,
-    commands: &Subscriber<CmdVel>,
-) -> NodeBuilder<'a> {
-    match executor {
-        Executor::RealTime => node.rate(200.hz()),
-        Executor::Chain => node.rate(200.hz()).chain("chain"),
-        Executor::Event => node.on(commands),
-        Executor::BestEffort => node,
-        Executor::Compute => node.compute().rate(200.hz()),
-        #[cfg(feature = "async-io")]
-        Executor::AsyncIo => node.async_io().rate(200.hz()),
-    }
-}
-
-/// A scheduler in a namespace of its own, and what it tells.
-fn listening(private: &Private) -> (Scheduler, Arc<Mutex<Vec<NodeEvent>>>) {
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
-    let events = Arc::<Mutex<Vec<NodeEvent>>>::default();
-    let all = Arc::clone(&events);
-    scheduler.on_event(move |event| all.lock().unwrap().push(*event));
-    (scheduler, events)
-}
-
 /// Runs until it stops or `is_over`.
 fn run(running: &mut Running, what: &str, mut is_over: impl FnMut(&Handle) -> bool) {
     let (handle, end) = (running.handle(), Instant::now() + LONG);
@@ -281,7 +230,8 @@ const MORE_TICKS: u64 = 4;
 
 fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Trial {
     let private = Private::new();
-    let (mut scheduler, events) = listening(&private);
+    let told = Told::default();
+    let mut scheduler = told.scheduler(&private);
     let diary = Diary::default();
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let plan = [
@@ -297,7 +247,7 @@ fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Trial {
             _ => (None, FailurePolicy::Fatal),
         };
         let node = scheduler.node(name).order(order as i32).failure_policy(policy);
-        let node = by(node, executor, &commands);
+        let node = executor.runs(node, 200, &commands);
         let (diary, commands) = (diary.clone(), Some(commands));
         node.build(Faulty { name, fault, diary, commands, has_failed: false }).unwrap();
     }
@@ -312,8 +262,7 @@ fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Trial {
         running.handle().stop();
     }
     let report = running.finish();
-    let events = events.lock().unwrap().clone();
-    Trial { report, events, diary }
+    Trial { report, events: told.all(), diary }
 }
 
 /// How many say this of the node.

@@ -49,8 +49,7 @@ const CHAIN: [Described; 4] = [
 /// The turns of these nodes, on the main thread or simulated.
 fn turns(nodes: &[Described], is_simulated: bool) -> Vec<&'static str> {
     let (private, turns) = (Private::new(), Turns::default());
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
+    let mut scheduler = private.scheduler();
     nodes.iter().for_each(|node| add(&mut scheduler, *node, &turns));
     if is_simulated {
         scheduler.simulate(Duration::from_secs(1), 1, 0);
@@ -105,8 +104,7 @@ fn a_cycle_is_broken_where_its_names_begin() {
 #[test]
 fn the_graph_knows_every_end_that_builders_were_told_of() {
     let private = Private::new();
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
+    let mut scheduler = private.scheduler();
     let quiet = |_: &mut Context<'_>| {};
     let mut builder = scheduler.node("control").rate(100.hz());
     let _ends = (builder.subscriber::<Imu>("imu").unwrap(), builder.subscriber::<Imu>("imu"));

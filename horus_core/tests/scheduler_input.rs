@@ -37,8 +37,7 @@ impl Node for Looking {
 /// policy.
 fn looking(sends: fn(u64) -> bool, policy: Miss) -> (Report, Vec<(Option<u64>, u64)>) {
     let (private, seen) = (Private::new(), Seen::default());
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
+    let mut scheduler = private.scheduler();
     let mut sensor = scheduler.node("sensor").rate(100.hz());
     let mut output = sensor.publisher::<CmdVel>("input").unwrap();
     let node = move |context: &mut Context<'_>| {
@@ -103,8 +102,7 @@ fn the_policy_for_misses_is_applied_to_stale_inputs() {
 fn what_recv_took_is_not_fresh_any_more() {
     let private = Private::new();
     let mut output = private.publisher::<CmdVel>("input", Qos::new());
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
+    let mut scheduler = private.scheduler();
     let mut builder = scheduler.node("looking");
     let mut input: Input<CmdVel> = builder.subscribe_with_timeout("input", TIMEOUT).unwrap();
     let node = move |_: &mut Context<'_>| {
@@ -129,8 +127,7 @@ fn what_recv_took_is_not_fresh_any_more() {
 #[test]
 fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
     let private = Private::new();
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
+    let mut scheduler = private.scheduler();
     let mut builder: NodeBuilder<'_> = scheduler.node("driver").on_miss(Miss::Stop);
     let input: Input<CmdVel> = builder.subscribe_with_timeout("cmd_vel", TIMEOUT).unwrap();
     let builder = builder.on(input.subscriber());
@@ -145,8 +142,7 @@ fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
 fn patience_begins_with_the_node_and_anew_after_a_restart() {
     let (private, ages) = (Private::new(), Arc::new(Mutex::new(Vec::new())));
     let restart = FailurePolicy::Restart { max: 1, backoff: TIMEOUT * 3 };
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
+    let mut scheduler = private.scheduler();
     let builder = scheduler.node("looking").rate(100.hz()).on_miss(Miss::Stop);
     let mut builder = builder.failure_policy(restart);
     let input: Input<CmdVel> = builder.subscribe_with_timeout("input", TIMEOUT).unwrap();
@@ -161,8 +157,7 @@ fn patience_begins_with_the_node_and_anew_after_a_restart() {
     assert_eq!(*ages.lock().unwrap(), [0, 10, 20, 0, 10, 20, 30, 40]);
 
     // By the clock that nodes have when they run for good.
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
+    let mut scheduler = private.scheduler();
     // What else would be a miss on a slow machine is none.
     let mut builder = scheduler.node("looking").rate(100.hz()).on_miss(Miss::Warn);
     let endless = Duration::from_secs(600);

@@ -87,8 +87,7 @@ node! {
 #[test]
 fn declared_nodes_run_and_the_scheduler_knows_their_ends() {
     let private = Private::new();
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
+    let mut scheduler = private.scheduler();
     let ignore = horus_core::scheduler::FailurePolicy::Ignore;
     Motor::build(scheduler.node("motor").rate(100.hz()).order(1)).unwrap();
     Controller::build(scheduler.node("control").failure_policy(ignore)).unwrap();
@@ -116,8 +115,7 @@ fn declared_nodes_run_and_the_scheduler_knows_their_ends() {
 fn build_says_which_topic_or_wish_is_wrong() {
     let private = Private::new();
     let _other = private.publisher::<Imu>("cmd_vel", Qos::new());
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
+    let mut scheduler = private.scheduler();
     let error = Motor::build(scheduler.node("motor")).unwrap_err();
     assert!(matches!(&error, Error::Topic(_)), "{error:?}");
     assert!(error.to_string().contains("'cmd_vel' carries another message"), "{error}");

@@ -1,12 +1,14 @@
 //! Nodes that are paused, stopped, given another rate or another logic while they run.
 
+mod executors;
 mod private;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use executors::{LONG, ticks, until};
 use horus_core::prelude::*;
 use horus_core::scheduler::{
     Class, Context, Handle, Health, Hertz, Node, NodeResult, OrderError, Reason, Running,
@@ -14,25 +16,9 @@ use horus_core::scheduler::{
 };
 use private::Private;
 
-/// Long enough for anything that happens at all.
-const LONG: Duration = Duration::from_secs(60);
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
-    while !is_so() {
-        assert!(Instant::now() < end, "never: {what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
-fn ticks(handle: &Handle, node: &str) -> u64 {
-    handle.figures(node).unwrap().ticks
-}
-
 /// A scheduler in a namespace of its own.
 fn scheduler(private: &Private) -> Scheduler {
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
+    let mut scheduler = private.scheduler();
     scheduler.on_event(|_| {});
     scheduler
 }

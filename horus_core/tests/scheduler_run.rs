@@ -50,13 +50,6 @@ impl Node for Noting {
     }
 }
 
-/// A scheduler in a namespace of its own.
-fn alone() -> (Scheduler, Private) {
-    let (mut scheduler, private) = (Scheduler::new(), Private::new());
-    scheduler.namespace(private.namespace());
-    (scheduler, private)
-}
-
 fn ticks(report: &Report, name: &str) -> u64 {
     report.nodes.iter().find(|node| node.name == name).unwrap().figures.ticks
 }
@@ -64,7 +57,7 @@ fn ticks(report: &Report, name: &str) -> u64 {
 #[test]
 fn nodes_begin_tick_and_end_in_order() {
     let diary = Diary::default();
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     for (name, order) in [("c", 2), ("a", 0), ("b", 1)] {
         let act = |tick, context: &mut Context<'_>| {
             if tick == 1 {
@@ -84,7 +77,7 @@ fn nodes_begin_tick_and_end_in_order() {
 
 #[test]
 fn a_rate_neither_drifts_nor_is_made_up_for() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let first_and_last = Arc::new(Mutex::new((0, 0)));
     let times = Arc::clone(&first_and_last);
     let node = move |context: &mut Context<'_>| {
@@ -116,7 +109,7 @@ fn failing(policy: FailurePolicy, ticks: u64, panics: bool) -> (Report, Vec<Stri
         true => |tick, _| if tick == 1 { panic!("on purpose") } else { Ok(()) },
         false => |tick, _| if tick == 1 { Err("on purpose".into()) } else { Ok(()) },
     };
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let node = Noting { name: "bad", diary: diary.clone(), act };
     scheduler.node("bad").failure_policy(policy).build(node).unwrap();
     let stop = move |context: &mut Context<'_>| {
@@ -155,7 +148,7 @@ fn a_failure_ends_everything_or_what_the_policy_says() {
 fn a_node_that_hangs_is_found_and_made_safe_once_while_others_go_on() {
     let (safe, events) = (Arc::new(AtomicU64::new(0)), Diary::default());
     let (entered, told) = (Arc::clone(&safe), events.clone());
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     scheduler.on_event(move |event| told.note(event.to_string()));
     let began = Arc::new(Mutex::new(None::<Instant>));
     let hung = Arc::clone(&began);
@@ -191,7 +184,7 @@ fn a_node_that_hangs_is_found_and_made_safe_once_while_others_go_on() {
 
 #[test]
 fn a_node_that_never_returns_ends_the_run_and_is_left_behind() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     scheduler.on_event(|_| {});
     let node = |_: &mut Context<'_>| {
         while std::hint::black_box(true) {
@@ -214,7 +207,7 @@ fn a_node_on_a_topic_runs_when_there_are_messages_and_only_then() {
         (builder().publisher().unwrap(), builder().subscriber().unwrap());
     let (received, sent) = (Arc::new(AtomicU64::new(0)), 20);
     let count = Arc::clone(&received);
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     let both = scheduler.node("driver").on(&commands).rate(10.hz()).build(|_: &mut Context<'_>| {});
     assert!(both.unwrap_err().to_string().contains("by the clock or by messages"));
     let driver = scheduler.node("driver").on(&commands);
@@ -243,7 +236,7 @@ fn a_node_on_a_topic_runs_when_there_are_messages_and_only_then() {
 
 #[test]
 fn what_a_thread_could_not_have_is_reported() {
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     scheduler.node("first").rate(100.hz()).core(0).priority(50).build(once).unwrap();
     let report = scheduler.run().unwrap();
     let refused = &report.nodes[0].refused;
@@ -266,7 +259,7 @@ fn simulated(seed: u64, added: [usize; 4]) -> Vec<u8> {
     let mut log = private.builder::<CmdVel>("cmd_vel").subscriber().unwrap();
     let written = Arc::new(Mutex::new(Vec::new()));
     let output = Arc::clone(&written);
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     type Add = Box<dyn FnOnce(&mut Scheduler)>;
     let nodes: [Add; 4] = [
         Box::new(move |scheduler| {
@@ -326,13 +319,13 @@ fn a_simulated_run_is_the_same_to_the_byte_however_nodes_were_added() {
 #[test]
 fn who_is_late_skips_or_stops_as_told() {
     let slow = |_: &mut Context<'_>| std::thread::sleep(Duration::from_millis(6));
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     scheduler.node("skips").rate(200.hz()).on_miss(Miss::Skip).build(slow).unwrap();
     let report = scheduler.run_for(Duration::from_millis(200)).unwrap();
     let figures = report.nodes[0].figures;
     assert_eq!(figures.misses, figures.ticks, "{figures:?}");
     assert!(figures.passed_over >= figures.ticks - 1, "{figures:?}");
-    let (mut scheduler, _private) = alone();
+    let (mut scheduler, _private) = Private::alone();
     scheduler.node("stops").rate(200.hz()).on_miss(Miss::Stop).build(slow).unwrap();
     let report = scheduler.run().unwrap();
     let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };

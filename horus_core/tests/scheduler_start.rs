@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use horus_core::prelude::*;
-use horus_core::scheduler::{Context, Hertz, Node, NodeResult, Reason, Scheduler, StartError};
+use horus_core::scheduler::{Context, Hertz, Node, NodeResult, Reason, StartError};
 use noise::result;
 use private::Private;
 
@@ -75,8 +75,7 @@ fn hoard_heap() {
 /// Starts nodes of all kinds with so much address space left; the error, if it is one.
 fn start(private: &Private, room_bytes: u64) -> Option<StartError> {
     let calls = Arc::<Mutex<Vec<String>>>::default();
-    let mut scheduler = Scheduler::new();
-    scheduler.namespace(private.namespace());
+    let mut scheduler = private.scheduler();
     scheduler.on_event(|_| {});
     let commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
     let noting = |name| Noting(name, Arc::clone(&calls));

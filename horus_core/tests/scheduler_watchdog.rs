@@ -1,6 +1,7 @@
 //! Ticks that do not end, go astray or come too early: found at once, made safe once, and nobody
 //! else is held up.
 
+mod executors;
 mod noise;
 mod private;
 
@@ -9,95 +10,18 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use executors::{EXECUTORS, Executor, LONG, Told, ticks, until};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Context, Handle, Hertz, Miss, Node, NodeBuilder, NodeResult, Reason, Report, Scheduler,
+    Context, FailurePolicy, Hertz, Miss, Node, NodeResult, Reason, Report,
 };
 use noise::{result, rounds};
 use private::Private;
 
-/// Long enough for anything that happens at all.
-const LONG: Duration = Duration::from_secs(60);
 const MS: u64 = 1_000_000;
-
-/// Who gives the nodes their turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Executor {
-    RealTime,
-    Chain,
-    Event,
-    BestEffort,
-    Compute,
-    #[cfg(feature = "async-io")]
-    AsyncIo,
-}
-
-const EXECUTORS: &[Executor] = &[
-    Executor::RealTime,
-    Executor::Chain,
-    Executor::Event,
-    Executor::BestEffort,
-    Executor::Compute,
-    #[cfg(feature = "async-io")]
-    Executor::AsyncIo,
-];
-
-/// Says that the executor is to run the node.
-fn by<'a>(
-    node: NodeBuilder<'a>,
-    executor: Executor,
-    commands: &Subscriber<CmdVel>,
-) -> NodeBuilder<'a> {
-    match executor {
-        Executor::RealTime => node.rate(100.hz()),
-        Executor::Chain => node.rate(100.hz()).chain("chain"),
-        Executor::Event => node.on(commands),
-        Executor::BestEffort => node,
-        Executor::Compute => node.compute().rate(100.hz()),
-        #[cfg(feature = "async-io")]
-        Executor::AsyncIo => node.async_io().rate(100.hz()),
-    }
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
-    while !is_so() {
-        assert!(Instant::now() < end, "never: {what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// What a scheduler tells.
-#[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<NodeEvent>>>);
-
-impl Told {
-    /// A scheduler in a namespace of its own that tells this.
-    fn scheduler(&self, private: &Private) -> Scheduler {
-        let mut scheduler = Scheduler::new();
-        scheduler.namespace(private.namespace());
-        let all = self.clone();
-        scheduler.on_event(move |event| all.0.lock().unwrap().push(*event));
-        scheduler
-    }
-
-    /// All events of this kind of the node.
-    fn of(&self, node: &str, kind: u8) -> Vec<NodeEvent> {
-        let all = self.0.lock().unwrap();
-        all.iter().filter(|event| event.kind == kind && event.node == *node).copied().collect()
-    }
-
-    fn count(&self, node: &str, kind: u8) -> u64 {
-        self.of(node, kind).len() as u64
-    }
-}
-
-fn ticks(handle: &Handle, node: &str) -> u64 {
-    handle.figures(node).unwrap().ticks
-}
 
 /// A counter, and what counts up there.
 fn counter() -> (Arc<AtomicU64>, impl FnMut() + Send + 'static) {
@@ -123,7 +47,7 @@ fn hang(executor: Executor, hang: Hang) {
     let (entered, enter) = counter();
     let (is_free, lock) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(())));
     let (free, locked) = (Arc::clone(&is_free), Arc::clone(&lock));
-    let node = by(scheduler.node("bad").checkpoints(2), executor, &commands);
+    let node = executor.runs(scheduler.node("bad").checkpoints(2), 100, &commands);
     let node = node.watchdog(Duration::from_millis(20)).safe_state(enter);
     let tick = move |context: &mut Context<'_>| {
         let _ = commands.recv();
@@ -254,7 +178,7 @@ fn a_tick_of_twice_its_budget_is_a_miss_whoever_runs_it() {
         let mut scheduler = told.scheduler(&private);
         let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
         let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
-        let node = by(scheduler.node("slow"), *executor, &commands).budget(budget);
+        let node = executor.runs(scheduler.node("slow"), 100, &commands).budget(budget);
         let tick = move |context: &mut Context<'_>| {
             let _ = commands.recv();
             thread::sleep(budget * 2);
@@ -282,18 +206,28 @@ fn quantile(sorted: &[u64], share: f64) -> u64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }
 
-/// Figures of times, in milliseconds, and the median.
-fn figures(mut times_ns: Vec<u64>) -> (String, u64) {
+/// Figures of times, in milliseconds; the median and the 99th percentile.
+fn figures(mut times_ns: Vec<u64>) -> (String, [u64; 2]) {
     times_ns.sort_unstable();
     let ms = |share| quantile(&times_ns, share) as f64 / 1e6;
     let [p50, p90, p99, max] = [0.5, 0.9, 0.99, 1.0].map(ms);
     let count = times_ns.len();
     let text = format!("of {count}: p50 {p50:.3} p90 {p90:.3} p99 {p99:.3} max {max:.3} ms");
-    (text, quantile(&times_ns, 0.5))
+    (text, [0.5, 0.99].map(|share| quantile(&times_ns, share)))
+}
+
+/// What a node noted of how late it was: while another one failed, and otherwise.
+#[derive(Default)]
+struct Lateness {
+    while_bad: Vec<u64>,
+    otherwise: Vec<u64>,
 }
 
 /// A node at 50 Hz that hangs for three periods, is late by half of one, or panics, now and then,
-/// beside a node at 200 Hz, whose lateness is noted while it does.
+/// beside a node at 200 Hz that notes how late it is.
+///
+/// The machine may be busy, so what is allowed is measured in the same run: how late the other
+/// node is when nothing is wrong.
 #[test]
 fn faults_are_found_within_two_periods_and_others_keep_theirs() {
     const PERIOD_NS: u64 = 20 * MS;
@@ -329,17 +263,20 @@ fn faults_are_found_within_two_periods_and_others_keep_theirs() {
             }
         };
         let node = scheduler.node("bad").rate(50.hz());
-        let policy = horus_core::scheduler::FailurePolicy::Ignore;
-        node.failure_policy(policy).build(tick).unwrap();
-        let lateness = Arc::new(Mutex::new(Vec::new()));
-        let late = Arc::clone(&lateness);
+        node.failure_policy(FailurePolicy::Ignore).build(tick).unwrap();
+        let lateness = Arc::<Mutex<Lateness>>::default();
+        let noted = Arc::clone(&lateness);
         let other = move |context: &mut Context<'_>| {
-            if while_bad.load(Ordering::Relaxed) {
-                late.lock().unwrap().push(context.lateness().as_nanos() as u64);
-            }
+            let (mut noted, late_ns) = (noted.lock().unwrap(), context.lateness().as_nanos());
+            let is_bad = while_bad.load(Ordering::Relaxed);
+            let times = if is_bad { &mut noted.while_bad } else { &mut noted.otherwise };
+            times.push(late_ns as u64);
         };
         scheduler.node("other").rate(200.hz()).build(other).unwrap();
         scheduler.run().unwrap();
+        let Lateness { while_bad, otherwise } = std::mem::take(&mut *lateness.lock().unwrap());
+        let (control, [control_p50, control_p99]) = figures(otherwise);
+        let id = |what| format!("scheduler_watchdog/{what} {name}");
         let events = told.of("bad", kind);
         let began = began.lock().unwrap();
         // The first event of each fault.
@@ -351,14 +288,13 @@ fn faults_are_found_within_two_periods_and_others_keep_theirs() {
         let found: Vec<_> = found.collect();
         // WHY not all: what is told of too often on a busy machine is left out now and then.
         assert!(found.len() as u64 > times / 2, "{name}: {} of {times} were found", found.len());
-        let (text, median) = figures(found);
-        result(&format!("scheduler_watchdog/found/{name}"), format!("{text} (period 20 ms)"));
-        assert!(median <= 2 * PERIOD_NS, "{name}: {text}");
-        let lateness = std::mem::take(&mut *lateness.lock().unwrap());
-        let (text, median) = figures(lateness);
-        let id = format!("scheduler_watchdog/others while one {name}");
-        result(&id, format!("late {text} (period 5 ms)"));
-        assert!(median < OTHER_PERIOD_NS, "{name}: {text}");
+        let (text, [median, _]) = figures(found);
+        result(&id("found: one"), format!("{text} (period 20 ms)"));
+        assert!(median <= 2 * PERIOD_NS + control_p99, "{name}: {text}; others late {control}");
+        let (text, [median, _]) = figures(while_bad);
+        result(&id("others while one"), format!("late {text}; otherwise {control} (period 5 ms)"));
+        let allowed_ns = control_p50 + OTHER_PERIOD_NS / 5;
+        assert!(median <= allowed_ns, "{name}: late {text}; otherwise {control}");
     }
 }
 
@@ -523,7 +459,7 @@ fn run_all(watchdog: Duration, time: Duration) -> (Vec<(Executor, Log)>, Told) {
         let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
         let log = Log::default();
         logs.push((*executor, Arc::clone(&log)));
-        let node = by(scheduler.node(&format!("{executor:?}")), *executor, &commands);
+        let node = executor.runs(scheduler.node(&format!("{executor:?}")), 100, &commands);
         let tick = move |context: &mut Context<'_>| {
             let _ = commands.recv();
             log.lock().unwrap().push((context.scheduled_ns(), context.started_ns()));
@@ -596,7 +532,7 @@ fn nobody_is_called_stuck_who_is_not_whether_the_machine_is_idle_or_busy() {
         let (logs, told) = run_all(Duration::from_secs(1), Duration::from_secs(seconds));
         is_over.store(true, Ordering::Relaxed);
         burners.into_iter().for_each(|burner| burner.join().unwrap());
-        let all = told.0.lock().unwrap();
+        let all = told.all();
         let alarms = all.iter().filter(|event| event.kind == NodeEvent::STUCK).count();
         let turns: usize = logs.iter().map(|(_, log)| log.lock().unwrap().len()).sum();
         let text = format!("{alarms} false alarms in {seconds} s and {turns} ticks");

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::scheduler::Scheduler;
 use horus_core::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder};
 use horus_shm::{OnStalled, RawProducer, Request, Segment, TopicName};
 use tempfile::TempDir;
@@ -25,6 +26,12 @@ impl Private {
         Self { namespace, dir }
     }
 
+    /// A scheduler in a namespace of its own.
+    pub fn alone() -> (Scheduler, Self) {
+        let private = Self::new();
+        (private.scheduler(), private)
+    }
+
     /// Another namespace in the same directory.
     pub fn sibling(&self, name: &str) -> Arc<Namespace> {
         open(self.dir.path(), name)
@@ -32,6 +39,13 @@ impl Private {
 
     pub fn namespace(&self) -> &Arc<Namespace> {
         &self.namespace
+    }
+
+    /// A scheduler that is seen in this namespace.
+    pub fn scheduler(&self) -> Scheduler {
+        let mut scheduler = Scheduler::new();
+        scheduler.namespace(&self.namespace);
+        scheduler
     }
 
     pub fn builder<T: Payload>(&self, topic: &str) -> TopicBuilder<T> {

@@ -1,0 +1,100 @@
+//! Who gives nodes their turns, for tests that try all of them, and what a scheduler tells.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::message::NodeEvent;
+use horus_core::prelude::*;
+use horus_core::scheduler::{Handle, Hertz, NodeBuilder, Scheduler};
+
+use crate::private::Private;
+
+/// Long enough for anything that happens at all.
+pub const LONG: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Executor {
+    RealTime,
+    Chain,
+    Event,
+    BestEffort,
+    Compute,
+    #[cfg(feature = "async-io")]
+    AsyncIo,
+}
+
+pub const EXECUTORS: &[Executor] = &[
+    Executor::RealTime,
+    Executor::Chain,
+    Executor::Event,
+    Executor::BestEffort,
+    Executor::Compute,
+    #[cfg(feature = "async-io")]
+    Executor::AsyncIo,
+];
+
+impl Executor {
+    /// Says that it is to run the node: at this rate, unless it is woken by the commands or runs
+    /// whenever there is time.
+    pub fn runs<'a>(
+        self,
+        node: NodeBuilder<'a>,
+        hz: u32,
+        commands: &Subscriber<CmdVel>,
+    ) -> NodeBuilder<'a> {
+        match self {
+            Self::RealTime => node.rate(hz.hz()),
+            Self::Chain => node.rate(hz.hz()).chain("chain"),
+            Self::Event => node.on(commands),
+            Self::BestEffort => node,
+            Self::Compute => node.compute().rate(hz.hz()),
+            #[cfg(feature = "async-io")]
+            Self::AsyncIo => node.async_io().rate(hz.hz()),
+        }
+    }
+}
+
+/// What a scheduler tells.
+#[derive(Clone, Default)]
+pub struct Told(Arc<Mutex<Vec<NodeEvent>>>);
+
+impl Told {
+    /// A scheduler in this namespace that tells this.
+    pub fn scheduler(&self, private: &Private) -> Scheduler {
+        let mut scheduler = private.scheduler();
+        let all = self.clone();
+        scheduler.on_event(move |event| all.0.lock().unwrap().push(*event));
+        scheduler
+    }
+
+    pub fn all(&self) -> Vec<NodeEvent> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// All events of this kind of the node.
+    pub fn of(&self, node: &str, kind: u8) -> Vec<NodeEvent> {
+        let mut all = self.all();
+        all.retain(|event| event.kind == kind && event.node == *node);
+        all
+    }
+
+    pub fn count(&self, node: &str, kind: u8) -> u64 {
+        self.of(node, kind).len() as u64
+    }
+}
+
+/// Waits until `is_so`, which it has to be at some time.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + LONG;
+    while !is_so() {
+        assert!(Instant::now() < end, "never: {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+pub fn ticks(handle: &Handle, node: &str) -> u64 {
+    handle.figures(node).unwrap().ticks
+}
