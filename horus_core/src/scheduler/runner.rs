@@ -1,17 +1,21 @@
 //! The one place that calls a node: its turns, its orders, its clock, its failures.
 
+mod diary;
+mod life;
+mod swap;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use diary::Diary;
 use horus_shm::clock::Clock;
 
 use super::caught::{caught, dropped, said_by};
 use super::checkpoints::Place;
 use super::context::Context;
-use super::exchange::{Exchange, Nobody, Trial};
+use super::exchange::Trial;
 use super::guards::{Fault, Guards};
 use super::node::{Node, NodeError, NodeResult};
 use super::orders::{Mode, Orders, Pace};
@@ -23,7 +27,7 @@ use super::random::Random;
 use super::rate::Rate;
 use super::recorder::Recorder;
 use super::shared::Seat;
-use crate::message::{NodeEvent, Text};
+use crate::message::NodeEvent;
 
 /// A node and everything that is known of it. Driven by one thread at a time.
 pub(super) struct Runner {
@@ -46,11 +50,7 @@ pub(super) struct Runner {
     guards: Option<Box<Guards>>,
     /// A rate that the executor has not yet taken.
     new_rate: Option<Rate>,
-    recorder: Option<Recorder>,
-    /// What was noted last of what may happen in every tick.
-    repeated: Repeated,
-    /// Empty before the first. With room for what comes up in every tick.
-    last_error: String,
+    diary: Diary,
     /// Why everything is to stop because of it.
     fatal: Option<String>,
     plan: Plan,
@@ -78,20 +78,6 @@ enum State {
     /// It is shut down.
     Over,
 }
-
-/// Events of one kind that follow each other closely.
-#[derive(Debug, Clone, Copy, Default)]
-struct Repeated {
-    kind: u8,
-    noted_ns: u64,
-    left_out: u64,
-}
-
-/// Room for an error. Those of misses are no longer.
-const ERROR_BYTES: usize = 256;
-
-/// How soon after another one of its kind an event is left out that may come in every tick.
-const REPEAT_NS: u64 = 100_000_000;
 
 /// What orders have already been carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -141,9 +127,7 @@ impl Runner {
             trial: None,
             guards: Guards::of(&plan),
             new_rate: None,
-            recorder: None,
-            repeated: Repeated::default(),
-            last_error: String::with_capacity(ERROR_BYTES),
+            diary: Diary::of(&plan.name),
             fatal: None,
             plan,
             position: 0,
@@ -167,12 +151,12 @@ impl Runner {
 
     /// Where its events go from now on.
     pub(super) fn record_to(&mut self, recorder: Recorder) {
-        self.recorder = Some(recorder);
+        self.diary.record_to(recorder);
     }
 
     /// Notes what its thread could not have.
     pub(super) fn refuse(&mut self, refused: Vec<String>) {
-        refused.iter().for_each(|what| self.note(NodeEvent::REFUSED, 0, what));
+        refused.iter().for_each(|what| self.diary.note(self.tick, NodeEvent::REFUSED, 0, what));
         self.refused = refused;
     }
 
@@ -195,13 +179,7 @@ impl Runner {
 
     /// The last failure, for a person.
     pub(super) fn last_error(&self) -> Option<&str> {
-        Some(self.last_error.as_str()).filter(|error| !error.is_empty())
-    }
-
-    /// Notes the last failure. Allocates only if it is longer than all before.
-    fn is_to_blame_for(&mut self, error: &str) {
-        self.last_error.clear();
-        self.last_error.push_str(error);
+        self.diary.last_error()
     }
 
     /// Why everything is to stop because of it, if it is.
@@ -329,10 +307,10 @@ impl Runner {
         let fault = look(guards);
         let is_fresh = was_stale && !guards.is_stale();
         if is_fresh {
-            self.note(NodeEvent::FRESH_INPUT, 0, "");
+            self.diary.note(self.tick, NodeEvent::FRESH_INPUT, 0, "");
         }
         if let Some(Fault { kind: Some(kind), text }) = &fault {
-            self.note_often(*kind, 0, text.as_str());
+            self.diary.note_often(self.tick, *kind, 0, text.as_str());
         }
         fault
     }
@@ -368,8 +346,8 @@ impl Runner {
             self.pulse.count_miss();
             match &fault {
                 // What is wrong with it has been noted.
-                Some(fault) => self.is_to_blame_for(fault.text.as_str()),
-                None => self.note_often(NodeEvent::MISSED, late_ns, ""),
+                Some(fault) => self.diary.blame(fault.text.as_str()),
+                None => self.diary.note_often(self.tick, NodeEvent::MISSED, late_ns, ""),
             }
         }
         match verdict {
@@ -422,7 +400,7 @@ impl Runner {
         match reached {
             Ok(is_reached) => {
                 let text = if is_reached { "" } else { "not reached yet" };
-                self.note(NodeEvent::SAFE_STATE_ENTERED, 0, text);
+                self.diary.note(self.tick, NodeEvent::SAFE_STATE_ENTERED, 0, text);
             }
             Err(panic) => self.note_panic(&panic, " in enter_safe_state"),
         }
@@ -432,7 +410,7 @@ impl Runner {
     fn leave_safe_state(&mut self) {
         if self.is_safe && !self.held.is_emergency && !self.punctuality.is_safe() {
             self.is_safe = false;
-            self.note(NodeEvent::SAFE_STATE_LEFT, 0, "");
+            self.diary.note(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
         }
         self.show();
     }
@@ -456,8 +434,8 @@ impl Runner {
     fn note_panic(&mut self, panic: &str, place: &str) {
         let error = format!("panicked{place}: {panic}");
         self.pulse.count_failure(true);
-        self.note(NodeEvent::PANICKED, 0, &error);
-        self.is_to_blame_for(&error);
+        self.diary.note(self.tick, NodeEvent::PANICKED, 0, &error);
+        self.diary.blame(&error);
     }
 
     /// The node's tick, or what `place` says, failed: what follows.
@@ -471,7 +449,7 @@ impl Runner {
         let text = said_by(&*error);
         self.pulse.count_failure(is_panic);
         let kind = if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED };
-        self.note_often(kind, 0, &text);
+        self.diary.note_often(self.tick, kind, 0, &text);
         let node = &mut self.node;
         if let Err(panic) = caught(|| node.on_error(&error)) {
             self.note_panic(&panic, " in on_error");
@@ -481,10 +459,10 @@ impl Runner {
         }
         if let Some(trial) = self.trial.take() {
             self.roll_back(trial, &text);
-            self.is_to_blame_for(&text);
+            self.diary.blame(&text);
             return After::Continue;
         }
-        self.is_to_blame_for(&text);
+        self.diary.blame(&text);
         match self.failures.record(self.plan.on_failure, now_ns) {
             Remedy::Continue => {}
             // WHY: a node that could not be initialised has nothing to go on with, nor to end.
@@ -565,7 +543,7 @@ impl Runner {
         let Some((mode, is_emergency, pace, exchange)) = look else { return };
         if let Some(pace) = pace {
             (self.pace, self.new_rate) = (pace, pace.rate);
-            self.note(NodeEvent::RATE_CHANGED, pace.period_ns, "");
+            self.diary.note(self.tick, NodeEvent::RATE_CHANGED, pace.period_ns, "");
         }
         let is_paused = mode == Mode::Pause;
         let before = std::mem::replace(&mut self.held, Held { is_paused, is_emergency });
@@ -575,7 +553,12 @@ impl Runner {
             self.leave_safe_state();
         }
         if is_paused != before.is_paused {
-            self.note(if is_paused { NodeEvent::PAUSED } else { NodeEvent::RESUMED }, 0, "");
+            self.diary.note(
+                self.tick,
+                if is_paused { NodeEvent::PAUSED } else { NodeEvent::RESUMED },
+                0,
+                "",
+            );
         }
         self.show();
         if mode == Mode::Stop && !self.is_over() {
@@ -583,183 +566,6 @@ impl Runner {
         } else if let Some(exchange) = exchange {
             self.exchange(exchange, clock, now_ns);
         }
-    }
-
-    /// Puts another node in this one's place, and initialises it.
-    fn exchange(&mut self, exchange: Exchange, clock: &Clock, now_ns: u64) {
-        if matches!(self.state, State::Over | State::Broken) {
-            return;
-        }
-        // An earlier one that is still on trial has passed: who swaps again has seen enough.
-        self.accept_trial();
-        let place = &mut self.node;
-        match caught(|| exchange.carry_out(place)) {
-            Ok(Ok(trial)) => {
-                self.trial = Some(trial);
-                self.note(NodeEvent::SWAPPED, 0, "");
-                // If that fails it is rolled back.
-                let is_new = !matches!(self.state, State::New { .. }) && self.begin(clock, now_ns);
-                // WHY: it is another node that has to be safe.
-                if is_new && self.trial.is_some() && std::mem::take(&mut self.is_safe) {
-                    self.enter_safe_state();
-                }
-            }
-            Ok(Err(reason)) | Err(reason) => self.note(NodeEvent::SWAP_FAILED, 0, &reason),
-        }
-    }
-
-    #[cold]
-    fn pass_trial(&mut self) {
-        if self.trial.as_mut().is_some_and(Trial::passes_tick) {
-            self.accept_trial();
-        }
-    }
-
-    fn accept_trial(&mut self) {
-        if let Some(mut trial) = self.trial.take() {
-            trial.take_old().into_iter().for_each(|old| self.end_of(old));
-            trial.accept();
-        }
-    }
-
-    fn roll_back(&mut self, trial: Trial, why: &str) {
-        let place = &mut self.node;
-        let new = caught(|| trial.roll_back(place, why));
-        self.note(NodeEvent::SWAP_FAILED, 0, why);
-        match new {
-            Ok(new) => new.into_iter().for_each(|new| self.end_of(new)),
-            Err(panic) => self.note_panic(&panic, " in a swap"),
-        }
-        // A node that was to be initialised still is.
-        if !matches!(self.state, State::New { .. }) {
-            self.is_awake();
-        }
-    }
-
-    /// Initialises the node; true if it can tick.
-    fn begin(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        self.guards.iter().for_each(|guards| guards.restart(now_ns));
-        let Self { node, random, tick, pace, .. } = self;
-        let mut context = Context {
-            clock,
-            tick: *tick,
-            due_ns: now_ns,
-            begin_ns: now_ns,
-            budget_end_ns: u64::MAX,
-            period_ns: pace.period_ns,
-            stop: false,
-            checkpoints: None,
-            random,
-        };
-        match caught(|| node.init(&mut context)) {
-            Ok(Ok(())) => {
-                self.is_awake();
-                self.note(NodeEvent::STARTED, 0, "");
-                true
-            }
-            failed => {
-                if self.fail(failed, " in init", now_ns) == After::Abort {
-                    self.state = State::Broken;
-                }
-                // After a rollback the old node goes on at once.
-                matches!(self.state, State::Active | State::Halved { .. })
-            }
-        }
-    }
-
-    /// Initialises the node before the first tick of any.
-    pub(super) fn start(&mut self, clock: &Clock) -> After {
-        if self.may_tick(clock, clock.now_ns()) { After::Continue } else { self.after_no_tick() }
-    }
-
-    /// Shuts the node down.
-    fn end(&mut self) {
-        let node = &mut self.node;
-        let outcome = caught(|| node.shutdown());
-        self.note_end(outcome);
-    }
-
-    /// Shuts down and drops a node that has left its place.
-    fn end_of(&mut self, mut node: Box<dyn Node>) {
-        let outcome = caught(|| node.shutdown());
-        self.note_end(outcome);
-        self.let_go(node);
-    }
-
-    fn note_end(&mut self, outcome: Result<NodeResult, String>) {
-        let error = match outcome {
-            Ok(Ok(())) => return self.note(NodeEvent::FINISHED, 0, ""),
-            Ok(Err(error)) => {
-                let text = said_by(&*error);
-                self.note(NodeEvent::FAILED, 0, &text);
-                if let Some(panic) = dropped(error) {
-                    self.note_panic(&panic, " in the drop of an error");
-                }
-                self.is_to_blame_for(&text);
-                text
-            }
-            Err(panic) => {
-                self.note_panic(&panic, " in shutdown");
-                panic
-            }
-        };
-        self.note(NodeEvent::FINISHED, 0, &error);
-    }
-
-    /// Drops what was the node's.
-    fn let_go<T>(&mut self, what: T) {
-        if let Some(panic) = dropped(what) {
-            self.note_panic(&panic, " in its drop");
-        }
-    }
-
-    /// Shuts the node down, if it was ever initialised.
-    pub(super) fn stop(&mut self) {
-        if !matches!(self.state, State::New { .. } | State::Broken | State::Over) {
-            self.end();
-        }
-        // A node that waits for another one to prove itself has its end, too.
-        if let Some(old) = self.trial.as_mut().and_then(Trial::take_old) {
-            self.end_of(old);
-        }
-        self.state = State::Over;
-        self.show();
-    }
-
-    /// Drops the node: the last that is called of it.
-    pub(super) fn release(&mut self) {
-        let node = std::mem::replace(&mut self.node, Box::new(Nobody));
-        let trial = self.trial.take();
-        self.let_go(node);
-        self.let_go(trial);
-    }
-
-    /// Writes down what may happen in every tick: of one kind, ten in a second. The next one says
-    /// how many were left out. WHY: they would drive everything else out of the black box.
-    #[cold]
-    fn note_often(&mut self, kind: u8, value_ns: u64, text: &str) {
-        let now_ns = Clock::kernel().now_ns();
-        let Repeated { kind: last_kind, noted_ns, left_out } = self.repeated;
-        if kind == last_kind && now_ns.saturating_sub(noted_ns) < REPEAT_NS {
-            self.repeated.left_out += 1;
-            return;
-        }
-        self.repeated = Repeated { kind, noted_ns: now_ns, left_out: 0 };
-        if kind == last_kind && left_out > 0 {
-            let between = if text.is_empty() { "" } else { "; " };
-            let more = format_args!("{text}{between}and {left_out} more before this");
-            self.note(kind, value_ns, Text::<128>::format(more).as_str());
-        } else {
-            self.note(kind, value_ns, text);
-        }
-    }
-
-    /// Writes down what happened.
-    #[cold]
-    fn note(&self, kind: u8, value_ns: u64, text: &str) {
-        let Some(recorder) = &self.recorder else { return };
-        let event = NodeEvent::new(kind, &self.plan.name, Clock::kernel().now_ns());
-        recorder.record(event.lasting(value_ns).in_tick(self.tick).saying(text));
     }
 }
 
