@@ -13,7 +13,10 @@ BENCH ?=
 # Where `make test` installs the Python package, to test what users get.
 VENV := target/venv
 
-.PHONY: help demo test test-python torture lint bench readme tools test-tools lint-tools
+# The oldest Rust that Cargo.toml promises to work with.
+OLDEST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+.PHONY: help demo test test-python torture lint oldest bench readme tools test-tools lint-tools
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -45,6 +48,10 @@ lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc -p horus_core --no-deps --features async-io --locked
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
 	else echo "SKIP cargo deny: not installed (cargo install --locked cargo-deny)"; fi
+
+oldest: tools ## checks that all compiles with the oldest Rust promised; downloads that by rustup
+	rustup toolchain install $(OLDEST) --profile minimal --no-self-update
+	CARGO_TARGET_DIR=target/oldest cargo +$(OLDEST) check --workspace --all-targets --locked
 
 bench: tools ## measures everything and records it in benchmarks/record
 	mkdir -p "$(RECORD)"

@@ -219,7 +219,8 @@ fn integer(dtype: DType, number: i128) -> Option<[u8; 8]> {
 }
 
 fn text(place: &mut [u8], value: &Value, trail: &Trail<'_>) -> Result<(), FieldError> {
-    let wanted = format_args!("a text of {} bytes", place.len());
+    let room = place.len();
+    let wanted = format_args!("a text of {room} bytes");
     let text = match value {
         Value::String(text) if !text.contains('\0') => text.as_bytes(),
         // WHY: bytes that are no text are read as bytes, and must come back.
