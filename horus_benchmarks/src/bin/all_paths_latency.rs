@@ -190,7 +190,7 @@ impl Bench {
             rates.push(streamed.messages_per_s(clock.hz()));
             streams.push(streamed);
         }
-        let row = Row::throughput(id, &streams, Some(stats::median(&mut rates)));
+        let row = Row::throughput(id, &streams, None).with_rates(&rates);
         let basis = format!("{}; bursts of {}", path.ring.arrangement(), loopback::BURST);
         self.session.report.push(row, &basis);
         Ok(())
@@ -315,15 +315,15 @@ impl Ends<'_> {
         )?;
         let notes: Vec<StreamNote> =
             measured.all.iter().map(|bracket| StreamNote::new(bracket, clock.hz())).collect();
-        let median = |rate: fn(&StreamNote) -> f64| {
-            let counting = notes.iter().filter(|note| note.counts);
-            stats::median(&mut counting.map(rate).collect::<Vec<f64>>())
+        let rates = |rate: fn(&StreamNote) -> f64| -> Vec<f64> {
+            notes.iter().filter(|note| note.counts).map(rate).collect()
         };
-        let (received, sent) = (median(|note| note.msgs_per_s), median(|note| note.sent_per_s));
+        let received = rates(|note| note.msgs_per_s);
+        let sent = stats::median(&mut rates(|note| note.sent_per_s));
         let streams: Vec<Streamed> = measured.all.iter().map(|bracket| bracket.subject.1).collect();
         let basis = format!("{}; sent {:.1}M/s", path.ring.arrangement(), sent / 1e6);
         let report = &mut self.bench.session.report;
-        report.push(Row::throughput(id, &streams, Some(received)), &basis);
+        report.push(Row::throughput(id, &streams, None).with_rates(&received), &basis);
         report.note("streams", id, serde_json::to_value(notes)?);
         self.note_floor(id, &measured);
         Ok(())
