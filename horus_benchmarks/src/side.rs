@@ -1,5 +1,6 @@
 //! One side of an open path: its sending and receiving ends, and what can be measured with them.
 
+use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::loopback;
 use crate::micro::{Micro, MicroPlan};
 use crate::packet::{Packet, Packet16, Packet304, Packet1480};
 use crate::path::{CAPACITY, Path, Ring, Size};
+use crate::payload::Payload;
 use crate::stream::{self, Sent, StreamPlan, Streamed};
 use crate::tsc::TickSource;
 use crate::wait::Watch;
@@ -27,6 +29,9 @@ pub enum OpenPathError {
     /// The topic.
     #[error(transparent)]
     Topic(#[from] TopicError),
+    /// What the kernel provides: sockets, pipes, queues, memory.
+    #[error(transparent)]
+    System(#[from] io::Error),
 }
 
 /// One direction of a path: a ring's name, and who creates it.
@@ -146,23 +151,23 @@ fn open_as<P: Packet>(
     Ok(match ring {
         Ring::SpscShm => {
             let (out, back) = rings!(SpscShm, options, namespace, out, back);
-            side::<P, _, _>(out.producer()?, back.consumer()?)
+            joined::<P, _, _>(out.producer()?, back.consumer()?)
         }
         Ring::MpscShm => {
             let (out, back) = rings!(MpscShm, options, namespace, out, back);
-            side::<P, _, _>(InTurn::new([out.producer()?, out.producer()?]), back.consumer()?)
+            joined::<P, _, _>(InTurn::new([out.producer()?, out.producer()?]), back.consumer()?)
         }
         Ring::SpmcShm => {
             let (out, back) = rings!(FanoutShm, options, namespace, out, back);
-            side::<P, _, _>(out.producer()?, Both::new([back.consumer()?, back.consumer()?]))
+            joined::<P, _, _>(out.producer()?, Both::new([back.consumer()?, back.consumer()?]))
         }
         Ring::FanoutShm => {
             let (out, back) = rings!(FanoutShm, options, namespace, out, back);
-            side::<P, _, _>(out.producer()?, back.consumer()?)
+            joined::<P, _, _>(out.producer()?, back.consumer()?)
         }
         Ring::FanoutShm2p2s => {
             let (out, back) = rings!(FanoutShm, options, namespace, out, back);
-            side::<P, _, _>(
+            joined::<P, _, _>(
                 InTurn::new([out.producer()?, out.producer()?]),
                 Both::new([back.consumer()?, back.consumer()?]),
             )
@@ -170,7 +175,7 @@ fn open_as<P: Packet>(
         Ring::PodShm => {
             let options = RingOptions::default();
             let (out, back) = rings!(PodShm, options, namespace, out, back);
-            side::<P, _, _>(out.producer()?, Latest(back.consumer()?))
+            joined::<P, _, _>(out.producer()?, Latest(back.consumer()?))
         }
         Ring::Topic => topic_side::<P>(namespace, Qos::new(), out, back)?,
         Ring::TopicReliable => topic_side::<P>(namespace, Qos::reliable(), out, back)?,
@@ -185,12 +190,13 @@ fn topic_side<P: Packet>(
 ) -> Result<Box<dyn Side>, OpenPathError> {
     let qos = qos.capacity(CAPACITY);
     let builder = |name| Topic::<P>::builder(name).namespace(namespace).qos(qos);
-    Ok(side::<P, _, _>(builder(out.name).publisher()?, builder(back.name).subscriber()?))
+    Ok(joined::<P, _, _>(builder(out.name).publisher()?, builder(back.name).subscriber()?))
 }
 
-fn side<P, T, R>(out: T, back: R) -> Box<dyn Side>
+/// A side of a sending and a receiving end.
+pub fn joined<P, T, R>(out: T, back: R) -> Box<dyn Side>
 where
-    P: Packet,
+    P: Payload + 'static,
     T: Tx<P> + Send + 'static,
     R: Rx<P> + Send + 'static,
 {
@@ -202,7 +208,7 @@ struct OpenSide<P, T, R> {
     packet: PhantomData<fn(P)>,
 }
 
-impl<P: Packet, T: Tx<P> + Send, R: Rx<P> + Send> Side for OpenSide<P, T, R> {
+impl<P: Payload, T: Tx<P> + Send, R: Rx<P> + Send> Side for OpenSide<P, T, R> {
     fn ping(
         &mut self,
         plan: &RoundPlan,

@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::machine::Machine;
 use crate::report::{Report, Row};
+use crate::versus;
 
 const LEGEND: &str = "\
 ns. No samples removed: percentiles and max are of all of them; 'filtered' (Tukey, 1.5 IQR) is \
@@ -16,7 +17,7 @@ x floor: median over alternating rounds of the ratio of medians to the two-line 
 /// A column: its heading, and its text for a row (empty where it does not apply).
 type Column = (&'static str, fn(&Report, &Row) -> String);
 
-const COLUMNS: [Column; 26] = [
+const COLUMNS: [Column; 29] = [
     ("id", |_, row| row.id.clone()),
     ("sent", |_, row| row.sent.to_string()),
     ("lost", |_, row| row.lost.to_string()),
@@ -62,6 +63,9 @@ const COLUMNS: [Column; 26] = [
         row.msgs_per_s.map_or_else(String::new, |rate| format!("{:.2}M", rate / 1e6))
     }),
     ("x floor", |_, row| floor_ratio(row)),
+    ("ours", |_, row| versus::figure(row, row.figures.ours)),
+    ("theirs", |_, row| versus::figure(row, row.figures.theirs)),
+    ("x better", |_, row| versus::ratio(row)),
     ("basis", basis),
 ];
 
