@@ -405,16 +405,12 @@ def test_what_contradicts_itself_is_refused(scheduler):
     def tick(context):
         pass
 
-    async def later(context):
-        pass
-
     table = [
         ({"rate": -1}, horus.PlanError, "a rate has to be"),
         ({"rate": 10, "priority": 100}, horus.PlanError, "priority"),
         ({"on_miss": "weep"}, ValueError, "on_miss is 'weep', and must be 'warn'"),
         ({"failure_policy": "hope"}, ValueError, "failure_policy is 'hope'"),
         ({"budget": -1.0}, ValueError, "give 0 or more"),
-        ({"tick": later}, horus.PlanError, "asynchronous"),
         ({"subs": {"x": int}}, TypeError, "int"),
     ]
     for settings, error, text in table:
