@@ -110,21 +110,6 @@ def test_a_failure_names_the_line_behind_the_await(scheduler):
     assert told == [AttributeError]
 
 
-@pytest.mark.parametrize("error", [SystemExit(7), KeyboardInterrupt()])
-def test_what_ends_a_program_ends_the_run_first(scheduler, error):
-    calls = []
-
-    async def tick(context):
-        await asyncio.sleep(0)
-        raise error
-
-    scheduler.add(horus.Node("end", tick=tick, shutdown=lambda: calls.append("shutdown")))
-    with pytest.raises(type(error)) as caught:
-        scheduler.run()
-    assert caught.value is error
-    assert calls == ["shutdown"]
-
-
 def test_the_watchdog_sees_who_does_not_give_back_the_thread(scheduler, namespace):
     async def polite(context):
         await asyncio.sleep(0.3)
