@@ -11,7 +11,10 @@ use std::thread;
 use std::time::Duration;
 
 use horus_core::message::NodeEvent;
-use horus_core::scheduler::{Class, Context, FailurePolicy, Hertz, Node, NodeResult, Reason};
+use horus_core::scheduler::{
+    AsyncNode, Class, Context, FailurePolicy, Hertz, Node, NodeResult, Reason, SwapState, TaskNode,
+    Underway,
+};
 use private::Private;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -301,6 +304,85 @@ fn nothing_comes_from_outside_in_simulated_time() {
     scheduler.node("waits").build_async(async |_: &mut Context<'_>| ()).unwrap();
     let report = scheduler.simulate(Duration::from_secs(1), 0, 0);
     let error = report.node("waits").unwrap().last_error.as_ref().unwrap();
-    assert!(error.contains("leave the node out"), "{error}");
+    assert!(error.contains("neither in simulated time"), "{error}");
     assert!(matches!(report.reason, Reason::Node { .. }), "{report:?}");
+}
+
+/// Yields in its ticks, and notes what else is asked of it.
+struct Whole(&'static str, Arc<Mutex<Vec<String>>>);
+
+impl Whole {
+    fn note(&self, what: &str) {
+        self.1.lock().unwrap().push(format!("{} {what}", self.0));
+    }
+}
+
+impl AsyncNode for Whole {
+    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a> {
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            if self.0 == "bad" { Err(format!("tick {}", context.tick()).into()) } else { Ok(()) }
+        })
+    }
+
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.note("init");
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.note("shutdown");
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.note("safe");
+    }
+
+    fn is_safe_state(&self) -> bool {
+        self.note("is safe");
+        true
+    }
+
+    fn on_error(&mut self, error: &horus_core::scheduler::NodeError) {
+        self.note(&error.to_string());
+    }
+}
+
+#[test]
+fn a_task_node_is_asked_for_all_that_a_node_may_have() {
+    let (mut scheduler, _private) = Private::alone();
+    let notes = Arc::default();
+    let bad = TaskNode::new(Whole("bad", Arc::clone(&notes)));
+    scheduler.node("bad").async_io().build(bad).unwrap();
+    let report = scheduler.run().unwrap();
+    assert!(matches!(report.reason, Reason::Node { .. }), "{report:?}");
+    let wanted = ["bad init", "bad tick 0", "bad safe", "bad is safe", "bad shutdown"];
+    assert_eq!(*notes.lock().unwrap(), wanted);
+}
+
+#[test]
+fn a_task_node_takes_the_place_of_one_that_waits_and_of_no_other() {
+    let (mut scheduler, _private) = Private::alone();
+    let notes = Arc::default();
+    let node = |name| TaskNode::new(Whole(name, Arc::clone(&notes)));
+    scheduler.node("waits").async_io().rate(200.hz()).build(node("old")).unwrap();
+    scheduler.node("plain").rate(200.hz()).build(|_: &mut Context<'_>| ()).unwrap();
+    let handle = scheduler.handle();
+    let running = scheduler.start().unwrap();
+    let swap = handle.swap("waits", node("new")).unwrap();
+    assert_eq!(swap.wait(PATIENCE), SwapState::Done);
+    let swap = handle.swap("waits", node("bad")).unwrap();
+    assert!(matches!(swap.wait(PATIENCE), SwapState::RolledBack(_)));
+    let swap = handle.swap("plain", node("lost")).unwrap();
+    let SwapState::RolledBack(why) = swap.wait(PATIENCE) else { panic!("it took that place") };
+    assert!(why.contains("not built with async_io()"), "{why}");
+    let report = running.finish();
+    assert!(report.node("waits").unwrap().figures.ticks >= 10, "{report:?}");
+    let notes = notes.lock().unwrap();
+    assert!(
+        ["new init", "old shutdown", "bad shutdown"]
+            .iter()
+            .all(|one| { notes.iter().any(|note| note == one) })
+    );
 }

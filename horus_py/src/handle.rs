@@ -5,9 +5,9 @@ use std::time::Duration;
 use horus_core::scheduler::{Handle, Rate, Swap, SwapState};
 use pyo3::prelude::*;
 
-use crate::node::PythonNode;
 use crate::report::PyFigures;
 use crate::scheduler::{OrderError, PyScheduler};
+use crate::task::Made;
 use crate::waits::Patience;
 
 /// Stops a run and changes its nodes, from any thread. Nothing here waits for a node.
@@ -73,13 +73,17 @@ impl PyHandle {
     }
 
     /// Puts another `horus.Node` in the node's place, between two ticks. Rate, policies and what
-    /// wakes it stay those of the old one.
-    fn swap(&self, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
+    /// wakes it stay those of the old one. If its `init` or one of its first ten ticks fails, the
+    /// old node is back.
+    pub(crate) fn swap(&self, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
         let inner = self.inner()?;
         let scheduler = self.scheduler.get();
         let settings = scheduler.settings(replacement)?;
-        let replacement = PythonNode::new(replacement, &settings, scheduler.interruption())?;
-        inner.swap(node, replacement).map(PySwap).map_err(refused)
+        let swap = match Made::new(replacement, &settings, scheduler.interruption())? {
+            Made::Task(replacement) => inner.swap(node, replacement),
+            Made::Plain(replacement) => inner.swap(node, replacement),
+        };
+        swap.map(PySwap).map_err(refused)
     }
 }
 

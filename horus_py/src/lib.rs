@@ -23,6 +23,7 @@ mod report;
 mod scheduler;
 mod settings;
 mod stats;
+mod task;
 mod topic;
 mod turns;
 mod wait_set;

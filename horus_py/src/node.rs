@@ -192,9 +192,25 @@ impl PythonNode {
         })
     }
 
-    /// Calls a hook that is told the context.
+    /// Calls the tick, and reads what it returns.
     #[inline]
-    fn call(&self, hook: &Py<PyAny>, context: &mut Context<'_>) -> NodeResult {
+    pub(crate) fn call_tick<R>(
+        &self,
+        context: &mut Context<'_>,
+        read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<R>,
+    ) -> Result<Option<R>, NodeError> {
+        self.call(&self.tick, context, read)
+    }
+
+    /// Calls a hook that is told the context, and reads what it returns. `None` if the program is
+    /// to end instead.
+    #[inline]
+    fn call<R>(
+        &self,
+        hook: &Py<PyAny>,
+        context: &mut Context<'_>,
+        read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<R>,
+    ) -> Result<Option<R>, NodeError> {
         let outcome = attached(|py| {
             let current = &self.context.get().current;
             // Relaxed: the GIL orders what its holders do.
@@ -206,16 +222,12 @@ impl PythonNode {
                 ffi::PyObject_Call(hook.as_ptr(), self.arguments.as_ptr(), ptr::null_mut())
             };
             current.store(ptr::null_mut(), Ordering::Relaxed);
-            if result.is_null() {
-                return Err(PyErr::fetch(py));
-            }
-            // SAFETY: the call returned a new reference.
-            unsafe { ffi::Py_DECREF(result) };
-            Ok(())
+            // SAFETY: the call returned a new reference, or null and an exception.
+            read(unsafe { Bound::from_owned_ptr_or_err(py, result) }?)
         });
         match outcome {
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) => self.fail(error, Some(context)),
+            Some(Ok(value)) => Ok(Some(value)),
+            Some(Err(error)) => self.fail(error, Some(context)).map(|()| None),
             None => Err(ended()),
         }
     }
@@ -270,7 +282,7 @@ impl PythonNode {
 }
 
 #[cold]
-fn ended() -> NodeError {
+pub(crate) fn ended() -> NodeError {
     "the Python interpreter ends".into()
 }
 
@@ -286,11 +298,12 @@ fn described(py: Python<'_>, error: &PyErr) -> String {
 
 impl Node for PythonNode {
     fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
-        self.init.as_ref().map_or(Ok(()), |hook| self.call(hook, context))
+        let Some(hook) = &self.init else { return Ok(()) };
+        self.call(hook, context, |_| Ok(())).map(drop)
     }
 
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        self.call(&self.tick, context)
+        self.call_tick(context, |_| Ok(())).map(drop)
     }
 
     fn shutdown(&mut self) -> NodeResult {

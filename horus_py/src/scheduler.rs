@@ -15,12 +15,13 @@ use pyo3::{create_exception, ffi};
 
 use crate::end::{End, Entered};
 use crate::error::{BusyError, Error, ForkedError};
-use crate::handle::PyHandle;
+use crate::handle::{PyHandle, PySwap};
 use crate::namespace::PyNamespace;
-use crate::node::{Interruption, PythonNode};
+use crate::node::Interruption;
 use crate::qos::seconds;
 use crate::report::{self, PyReport};
 use crate::settings;
+use crate::task::Made;
 use crate::turns::{self, Ticking, attached};
 use crate::waits::detached;
 
@@ -134,10 +135,14 @@ impl PyScheduler {
         let Stage::New(scheduler) = entered.get() else {
             return Err(SchedulerError::new_err("it has been started: add nodes before that"));
         };
-        let python_node = PythonNode::new(&node, &settings, &self.interruption)?;
+        let made = Made::new(&node, &settings, &self.interruption)?;
         let name: String = settings::required(&settings, "name")?;
         let builder = settings::apply(scheduler.node(&name), &settings)?;
-        builder.build(python_node).map_err(|error| PlanError::new_err(error.to_string()))?;
+        let built = match made {
+            Made::Task(node) => builder.async_io().build(node),
+            Made::Plain(node) => builder.build(node),
+        };
+        built.map_err(|error| PlanError::new_err(error.to_string()))?;
         Ok(node)
     }
 
@@ -145,6 +150,11 @@ impl PyScheduler {
     fn handle(slf: &Bound<'_, Self>) -> PyResult<PyHandle> {
         slf.get().expect_own()?;
         Ok(PyHandle::new(slf.get().handle.clone(), slf.clone().unbind()))
+    }
+
+    /// Puts another `horus.Node` in the place of the node of this name, as `Handle.swap`.
+    fn swap(slf: &Bound<'_, Self>, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
+        Self::handle(slf)?.swap(node, replacement)
     }
 
     /// Has every node shut down after its present tick; `run` returns then.

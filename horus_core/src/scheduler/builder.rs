@@ -7,7 +7,7 @@ use super::Scheduler;
 #[cfg(feature = "async-io")]
 use super::context::Context;
 #[cfg(feature = "async-io")]
-use super::executor::async_io::AsyncNode;
+use super::executor::async_io::TaskNode;
 use super::input::{Input, InputWatch};
 #[cfg(feature = "async-io")]
 use super::node::IntoNodeResult;
@@ -261,7 +261,8 @@ impl<'a> NodeBuilder<'a> {
     /// its rate, or 100 times a second. Due times are kept to a millisecond.
     ///
     /// The node's ticks should wait by `await`: then those of other nodes go on meanwhile. Such a
-    /// node is made by [`Self::build_async`], which says this by itself.
+    /// node is made by [`Self::build_async`], which says this by itself, or is a
+    /// [`TaskNode`](super::TaskNode).
     #[cfg(feature = "async-io")]
     pub fn async_io(mut self) -> Self {
         self.wish.is_async_io = true;
@@ -301,7 +302,7 @@ impl<'a> NodeBuilder<'a> {
         R: IntoNodeResult,
         F: AsyncFnMut(&mut Context<'_>) -> R + Send + 'static,
     {
-        self.async_io().build(AsyncNode::new(tick))
+        self.async_io().build(TaskNode::new(tick))
     }
 
     /// Adds `node`, a [`Node`] or a closure.

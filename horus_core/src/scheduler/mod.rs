@@ -61,6 +61,8 @@ use horus_shm::clock::Clock;
 pub use builder::NodeBuilder;
 pub use context::Context;
 pub use exchange::{Swap, SwapState};
+#[cfg(feature = "async-io")]
+pub use executor::async_io::{AsyncNode, TaskNode, Underway};
 pub use graph::{Finding, Graph, GraphNode};
 pub use handle::{Handle, OrderError};
 pub use input::Input;

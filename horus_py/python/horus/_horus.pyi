@@ -380,6 +380,8 @@ class Scheduler:
         """Adds a node, and opens its topics in the scheduler's namespace. Returns the node."""
     def handle(self) -> Handle:
         """Stops the run and changes its nodes, from any thread."""
+    def swap(self, node: str, replacement: Node) -> Swap:
+        """Puts another node in the place of the node of this name, as `Handle.swap`."""
     def stop(self) -> None:
         """Has every node shut down after its present tick; `run` returns then."""
     def start(self) -> None:
@@ -416,7 +418,10 @@ class Handle:
     def set_rate(self, node: str, rate: float) -> None:
         """Has the node tick at another rate, in hertz, from its next due time on."""
     def swap(self, node: str, replacement: Node) -> Swap:
-        """Puts another node in the node's place, between two ticks."""
+        """Puts another node in the node's place, between two ticks.
+
+        If its `init` or one of its first ten ticks fails, the old node is back.
+        """
 
 _SwapState = Literal["pending", "on_trial", "done", "rolled_back", "abandoned"]
 

@@ -22,6 +22,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
 
+from . import _loop
 from ._horus import (
     ClosedError,
     PlanError,
@@ -146,7 +147,11 @@ class Node:
             raise PlanError(f"node '{name}' waits for '{unknown[0]}', which is not in its subs")
 
     def tick(self, context: Context) -> object:
-        """Does what there is to do, and returns."""
+        """Does what there is to do, and returns.
+
+        If it is `async def`, its awaits give other asynchronous nodes their turns. All of them have
+        one thread, and each a loop of asyncio of its own.
+        """
         raise NotImplementedError(f"node '{self.name}' has no tick: give it one")
 
     def init(self, context: Context) -> object:
@@ -209,8 +214,12 @@ class Node:
 
     def _settings(self, namespace: Namespace | None) -> dict[str, Any]:
         """Opens the topics, and says what the scheduler is to know."""
-        if inspect.iscoroutinefunction(self.tick):
-            raise PlanError(f"node '{self.name}' has an asynchronous tick: make it a plain one")
+        hooks = ("init", "shutdown", "enter_safe_state", "is_safe_state", "on_error")
+        for hook in hooks:
+            if _is_async(getattr(self, hook)):
+                raise PlanError(
+                    f"node '{self.name}' has an asynchronous {hook}: only a tick may wait"
+                )
         where: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
         for topic, sent in self._pubs.items():
             if isinstance(sent, (Publisher, Topic)):
@@ -225,7 +234,10 @@ class Node:
         settings: dict[str, Any] = dict(self._wish)
         settings["name"] = self.name
         settings["tick"] = self.tick
-        for hook in ("init", "shutdown", "enter_safe_state", "is_safe_state", "on_error"):
+        if _is_async(self.tick):
+            ticks = settings["ticks"] = _loop.Ticks(self.tick)
+            settings["tick"] = ticks.turn
+        for hook in hooks:
             call = getattr(self, hook)
             # WHY: a hook that does nothing is not worth a call.
             if getattr(call, "__func__", None) is not getattr(Node, hook):
@@ -259,6 +271,12 @@ def run(
     for node in nodes:
         scheduler.add(node)
     return scheduler.run() if duration is None else scheduler.run_for(duration)
+
+
+def _is_async(call: object) -> bool:
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(
+        getattr(type(call), "__call__", None)
+    )
 
 
 def _describe(error: BaseException) -> str:

@@ -17,7 +17,7 @@ use tokio::time;
 
 use crate::scheduler::caught::{caught, dropped};
 use crate::scheduler::context::Context;
-use crate::scheduler::node::{IntoNodeResult, Node, NodeResult};
+use crate::scheduler::node::{IntoNodeResult, Node, NodeError, NodeResult};
 use crate::scheduler::pulse::Pulse;
 use crate::scheduler::report::NodeReport;
 use crate::scheduler::runner::{After, Runner};
@@ -29,31 +29,74 @@ use super::thread::{Member, join, spawn};
 /// The longest sleep of a task, after which it carries out orders.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// A tick under way.
-type Underway<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
+/// A tick under way. It is made, and stays, on the thread of all tasks; so it need not be `Send`.
+pub type Underway<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
 
-/// A tick that may wait. What waits is made, and stays, on the thread of all tasks; so it need not
-/// be `Send`.
-pub(in crate::scheduler) trait AsyncTick: Send {
-    fn begin<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a>;
+/// A node whose ticks wait, with all that a [`Node`] may have: the same, but for the tick.
+///
+/// Most are closures, see [`NodeBuilder::build_async`](crate::scheduler::NodeBuilder::build_async).
+/// Others are added as a [`TaskNode`].
+pub trait AsyncNode: Send + 'static {
+    /// Begins a tick. As [`Node::tick`].
+    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a>;
+
+    /// As [`Node::init`]: it does not wait.
+    ///
+    /// # Errors
+    ///
+    /// The node does not start.
+    fn init(&mut self, _context: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    /// As [`Node::shutdown`]: it does not wait.
+    ///
+    /// # Errors
+    ///
+    /// Reported, and nothing else.
+    fn shutdown(&mut self) -> NodeResult {
+        Ok(())
+    }
+
+    /// As [`Node::enter_safe_state`].
+    fn enter_safe_state(&mut self) {}
+
+    /// As [`Node::is_safe_state`].
+    fn is_safe_state(&self) -> bool {
+        true
+    }
+
+    /// As [`Node::on_error`].
+    fn on_error(&mut self, _error: &NodeError) {}
 }
 
-impl<R, F> AsyncTick for F
+impl<R, F> AsyncNode for F
 where
     R: IntoNodeResult,
-    F: AsyncFnMut(&mut Context<'_>) -> R + Send,
+    F: AsyncFnMut(&mut Context<'_>) -> R + Send + 'static,
 {
-    fn begin<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a> {
+    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a> {
         Box::pin(async move { self(context).await.into_node_result() })
     }
 }
 
-/// A node whose ticks wait.
-pub(in crate::scheduler) struct AsyncNode(Box<dyn AsyncTick>);
+/// An [`AsyncNode`] as a node, for [`build`](crate::scheduler::NodeBuilder::build) behind
+/// [`async_io`](crate::scheduler::NodeBuilder::async_io), and to be swapped in for another.
+///
+/// Everywhere else its ticks fail: what it waits for would not come.
+pub struct TaskNode(Box<dyn AsyncNode>);
 
-impl AsyncNode {
-    pub(in crate::scheduler) fn new(tick: impl AsyncTick + 'static) -> Self {
-        Self(Box::new(tick))
+impl std::fmt::Debug for TaskNode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskNode").finish_non_exhaustive()
+    }
+}
+
+impl TaskNode {
+    /// The node whose ticks are those of `node`.
+    #[must_use]
+    pub fn new(node: impl AsyncNode) -> Self {
+        Self(Box::new(node))
     }
 
     /// The node as one whose ticks wait, if it is one.
@@ -66,10 +109,32 @@ impl AsyncNode {
     }
 }
 
-impl Node for AsyncNode {
-    /// Only called where there are no tasks: in simulated time.
+impl Node for TaskNode {
+    fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
+        self.0.init(context)
+    }
+
+    /// Only called where there are no tasks: in simulated time, or in the place of a plain node.
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        Err("what it waits for does not come in simulated time: leave the node out".into())
+        Err("its ticks wait, which they can neither in simulated time nor in the place of a node \
+             that was not built with async_io()"
+            .into())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.0.shutdown()
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.0.enter_safe_state();
+    }
+
+    fn is_safe_state(&self) -> bool {
+        self.0.is_safe_state()
+    }
+
+    fn on_error(&mut self, error: &NodeError) {
+        self.0.on_error(error);
     }
 }
 
@@ -128,8 +193,8 @@ impl Task {
         }
         let pulse = Arc::clone(runner.pulse());
         let (node, mut context) = runner.parts(clock, due_ns, begin_ns);
-        let outcome = match AsyncNode::of(node) {
-            Ok(node) => drive(node.0.begin(&mut context), &pulse, clock, end).await,
+        let outcome = match TaskNode::of(node) {
+            Ok(node) => drive(node.0.tick(&mut context), &pulse, clock, end).await,
             // It was made to be one that does not wait, or swapped for one.
             Err(node) => caught(|| node.tick(&mut context)),
         };

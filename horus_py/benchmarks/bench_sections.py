@@ -1,0 +1,375 @@
+"""What is measured, section by section. Each adds its rows to a report."""
+
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import bench_peers
+import horus
+import numpy
+from bench_peers import polled
+from bench_report import Row, percentiles
+from bench_sampling import Calls, Exchanges, Measured, Views
+
+PEERS = pathlib.Path(bench_peers.__file__)
+BOTH = "singles timed one by one; loop: mean of an untimed loop, median over rounds"
+PATIENCE_S = 60
+# The shape of the image of the reference page: rows, columns, RGB.
+SHAPE = (480, 640, 3)
+TICK_HZ = 10_000
+
+
+def mean(row_id):
+    """The mean of an untimed loop of a row, and its processor time."""
+
+    def of(rows):
+        return (rows[row_id].mean_ns, rows[row_id].cpu_ns) if row_id in rows else None
+
+    return of
+
+
+def minus(row_id, baseline):
+    """By how much that is more than that of another row."""
+
+    def of(rows):
+        if row_id not in rows or baseline not in rows:
+            return None
+        row, other = rows[row_id], rows[baseline]
+        return row.mean_ns - other.mean_ns, row.cpu_ns - other.cpu_ns
+
+    return of
+
+
+def rate(row_id):
+    """How often a node had its turn in a second."""
+    return lambda rows: (rows[row_id].figures["achieved_hz"], None) if row_id in rows else None
+
+
+def row_of(row_id, measured):
+    singles = percentiles(measured.singles)
+    count = measured.count
+    return Row(row_id, count, count, singles, measured.loops, measured.cpu_loops)
+
+
+def add(report, row_id, operations, seconds, basis=BOTH):
+    """Measures operations that all succeed, or raise."""
+    report.push(row_of(row_id, Measured(operations, seconds)), basis)
+
+
+def exchange(report, row_id, types, message, seconds):
+    """A message sent and received in one thread; all that came is held against what was sent."""
+
+    def check(received):
+        if received != message:
+            raise AssertionError(f"{row_id}: {received!r} came of {message!r}")
+
+    with horus.Topic(f"bench/{row_id.replace('/', '_')}", *types) as topic:
+        measured = Measured(Exchanges(topic, message, check), seconds)
+        stats = topic.stats()
+    if (stats.sent, stats.received) != (measured.count, measured.count):
+        raise AssertionError(f"{row_id}: {stats} of {measured.count} messages")
+    report.push(row_of(row_id, measured), BOTH)
+
+
+def typed(report, seconds):
+    """Messages of a class, sent and received in one thread."""
+    messages = [
+        horus.CmdVel(linear=0.5, angular=0.25),
+        horus.Pose2D(x=1.0, y=2.0, theta=0.5),
+        horus.Imu(linear_acceleration=[0.0, 0.0, 9.81]),
+        horus.LaserScan(range_max=30.0),
+    ]
+    for message in messages:
+        kind = type(message)
+        exchange(report, f"python/typed/{kind.__name__}", (kind,), message, seconds)
+
+
+# Those of the reference page.
+DICTS = {
+    "1_key": {"v": 1.0},
+    "4_keys": {"x": 1.0, "y": 2.0, "z": 3.0, "w": 4.0},
+    "50_keys": {f"key_{number}": number * 1.5 for number in range(50)},
+}
+
+
+def generic(report, seconds):
+    """Dictionaries, sent and received in one thread."""
+    for name, message in DICTS.items():
+        row_id = f"python/generic/{name}"
+        try:
+            exchange(report, row_id, (), message, seconds)
+        except TypeError as error:
+            report.lacks(row_id, error)
+
+
+def image(report, seconds):
+    """Views of an image in shared memory, and copies of it."""
+    array = numpy.arange(numpy.prod(SHAPE), dtype=numpy.uint32).astype(numpy.uint8).reshape(SHAPE)
+    baseline = "python/image/baseline"
+    add(report, f"{baseline}/numpy_view", Views(numpy.asarray, memoryview(array)), seconds)
+    add(report, f"{baseline}/from_dlpack_ndarray", Views(numpy.from_dlpack, array), seconds)
+    add(report, f"{baseline}/np_copy", Views(numpy.copy, array), seconds)
+    if not hasattr(getattr(horus, "Image", None), "to_numpy"):
+        report.lacks("python/image/to_numpy/640x480", "this build has no image classes")
+        return
+    with received_image(array) as image:
+        view = image.to_numpy()
+        address = view.ctypes.data
+        if view.shape != SHAPE or (view != array).any():
+            raise AssertionError("another image came than was sent")
+
+        def in_place(array):
+            if array.ctypes.data != address:
+                raise AssertionError("the image was copied")
+
+        rows = {
+            "to_numpy/640x480": Calls(image.to_numpy, in_place),
+            "from_dlpack/640x480": Views(numpy.from_dlpack, image, in_place),
+        }
+        for name, operations in rows.items():
+            add(report, f"python/image/{name}", operations, seconds)
+
+
+@contextlib.contextmanager
+def received_image(array):
+    """An image that came through a topic and lies there."""
+    with horus.Topic("bench/image", horus.Image) as topic:
+        topic.send(horus.Image.from_numpy(array))
+        yield topic.recv()
+
+
+def attribution(report, seconds):
+    """What of it is Python, and what the call into Rust."""
+    message = horus.CmdVel(linear=0.5)
+    with horus.Topic("bench/ffi", horus.CmdVel) as topic:
+        empty = horus.Subscriber("bench/ffi_empty", horus.CmdVel)
+        rows = {
+            "python_function": Calls(lambda: None),
+            "clock_of_python": Calls(time.perf_counter_ns),
+            "clock_of_horus": Calls(horus.timestamp_now_ns),
+            "make/CmdVel": Calls(horus.CmdVel),
+            "send/CmdVel": Views(topic.send, message),
+            "recv/nothing": Calls(empty.recv),
+            "send_and_recv/CmdVel": Exchanges(topic, message, lambda _: None),
+        }
+        for name, operations in rows.items():
+            while topic.recv() is not None:
+                pass
+            add(report, f"python/ffi/{name}", operations, seconds)
+    compare_with_rust(report)
+
+
+def compare_with_rust(report):
+    """The same in Rust, if its report is given."""
+    path = report.settings["rust"]
+    if path is None:
+        report.lacks("rust/typed", "give --rust all_paths_latency.json")
+        return
+    rust = {row["id"]: row for row in json.loads(pathlib.Path(path).read_text())["rows"]}
+    python = {row.id: row for row in report.rows}
+    for name, size in {"CmdVel": "16B", "Imu": "304B", "LaserScan": "1480B"}.items():
+        of_rust = rust.get(f"one_way/same_thread/topic/{size}")
+        of_python = python.get(f"python/typed/{name}")
+        if of_rust and of_python:
+            ns = of_rust["ns"]["p50"]
+            text = f"Rust {ns:.0f} ns, Python {of_python.mean_ns:.0f} ns"
+            print(f"  {name:<12} {text}, {of_python.mean_ns - ns:.0f} ns more")
+
+
+def nothing(_context):
+    pass
+
+
+def quiet(_event):
+    pass
+
+
+@contextlib.contextmanager
+def started(name, nodes):
+    scheduler = horus.Scheduler(name, on_event=quiet)
+    for number in range(nodes):
+        scheduler.add(horus.Node(f"node{number}", tick=nothing))
+    with scheduler:
+        yield scheduler
+
+
+def scheduler(report, seconds):
+    """Ticks: Rust to Python and back, and a node of 10 kHz with its worst second."""
+    argument = object()
+    add(report, "python/tick/call_of_the_function", Views(nothing, argument), seconds)
+    for nodes in (0, 1, 10):
+        with started(f"bench{nodes}", nodes) as running:
+            name = f"{nodes}_node{'' if nodes == 1 else 's'}"
+            add(report, f"python/tick/tick_once/{name}", Calls(running.tick_once), seconds)
+    at_rate(report, max(seconds, 2.2))
+
+
+def at_rate(report, seconds):
+    """A node of 10 kHz on a thread of its own."""
+    clock = time.monotonic_ns
+    per_second = [0] * (int(seconds) + 2)
+    begin = clock()
+
+    def tick(_context):
+        per_second[(clock() - begin) // 1_000_000_000] += 1
+
+    node = horus.Node("fast", tick=tick, rate=TICK_HZ)
+    begin = clock()
+    run = horus.run(node, duration=seconds, name="bench_rate", on_event=quiet)
+    figures = run.node("fast").figures
+    # The first and the last second are not whole.
+    whole = per_second[1 : int(seconds)]
+    due = figures.ticks + figures.passed_over
+    row = Row("python/tick/10kHz", due, figures.ticks)
+    row.figures = {
+        "achieved_hz": statistics.mean(whole),
+        "worst_second_fewer_ticks": TICK_HZ - min(whole),
+        "passed_over": figures.passed_over,
+        "lateness_p50_us_at_most": figures.lateness(0.5) * 1e6,
+        "lateness_p99_us_at_most": figures.lateness(0.99) * 1e6,
+        "tick_p50_us_at_most": figures.duration(0.5) * 1e6,
+    }
+    report.push(row, "ticks in whole seconds; lateness and duration within a factor of two")
+
+
+class Peer:
+    """Another process of a benchmark."""
+
+    def __init__(self, role, cpu, *arguments):
+        command = [sys.executable, PEERS, role, str(cpu), *map(str, arguments)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        if self.line() != "ready":
+            raise RuntimeError(f"{role} did not start")
+
+    def line(self):
+        return self.process.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        try:
+            self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+@contextlib.contextmanager
+def on_cpu(cpu):
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, [cpu])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def cross_process(report, seconds):
+    """There and back between two processes, halved; polling, and asleep until a message comes."""
+    near, far = report.machine["pinned"].values()
+    kinds = ["CmdVel", "Imu", json.dumps(DICTS["4_keys"])]
+    for kind, how in [(kind, "polled") for kind in kinds] + [("CmdVel", "blocking")]:
+        name = "4_keys" if kind.startswith("{") else kind
+        row_id = f"python/cross_process/{name}/{how}"
+        try:
+            types, message = bench_peers.made(kind)
+            ends = horus.Publisher("there", *types), horus.Subscriber("back", *types)
+        except TypeError as error:
+            report.lacks(row_id, error)
+            continue
+        stop = horus.Publisher("stop", horus.CmdVel)
+        with ends[0] as publisher, ends[1] as subscriber, Peer("echo", far, kind, how):
+            try:
+                with on_cpu(near):
+                    row = round_trips(row_id, publisher, subscriber, message, how, seconds)
+            finally:
+                stop.send(horus.CmdVel())
+        report.push(row, "RTT/2, each timed by the clock of one process")
+
+
+def round_trips(row_id, publisher, subscriber, message, how, seconds):
+    clock = time.perf_counter_ns
+    send, recv = publisher.send, subscriber.recv
+    samples = []
+    warm_up = 200
+    end = clock() + int(seconds * 1e9)
+    while clock() < end or len(samples) < 2 * warm_up:
+        begin = clock()
+        send(message)
+        received = polled(recv) if how == "polled" else recv(timeout=PATIENCE_S)
+        samples.append((clock() - begin) // 2)
+        if received != message:
+            raise AssertionError(f"{row_id}: {received!r} came of {message!r}")
+    count = len(samples)
+    return Row(row_id, count, count, percentiles(samples[warm_up:]))
+
+
+def streams(report, seconds):
+    """Producers and consumers in processes of their own, as fast as it goes, nothing lost."""
+    near, far = report.machine["pinned"].values()
+    count = max(2_000, int(200_000 * seconds))
+    for producers in (1, 2):
+        row_id = f"python/stream/{producers}_to_1/CmdVel"
+        with contextlib.ExitStack() as stack:
+            enter = stack.enter_context
+            subscriber = enter(horus.Subscriber("stream", horus.CmdVel, qos="reliable"))
+            go = enter(horus.Publisher("go", horus.CmdVel))
+            share = count // producers
+            for _ in range(producers):
+                enter(Peer("produce", far, "CmdVel", share))
+            enter(on_cpu(near))
+            go.send(horus.CmdVel())
+            received, recv = share * producers, subscriber.recv
+            polled(recv)
+            begin = time.perf_counter_ns()
+            for _ in range(received - 1):
+                polled(recv)
+            time_ns = time.perf_counter_ns() - begin
+            stats = subscriber.stats()
+        row = Row(row_id, stats.sent, stats.received, msgs_per_s=(received - 1) / time_ns * 1e9)
+        report.push(row, f"one stream of {received} messages, from the first to the last")
+    fan_out(report, count, near, far)
+
+
+def fan_out(report, count, near, far):
+    """One producer, two consumers, each of which gets every message."""
+    message = horus.CmdVel()
+    with contextlib.ExitStack() as stack:
+        enter = stack.enter_context
+        publisher = enter(horus.Publisher("stream", horus.CmdVel, qos="reliable"))
+        consumers = [enter(Peer("consume", far, "CmdVel", count)) for _ in range(2)]
+        enter(on_cpu(near))
+        begin = time.monotonic_ns()
+        send = publisher.send
+        for _ in range(count):
+            try:
+                send(message)
+            except horus.FullError:
+                send(message, timeout=PATIENCE_S)
+        ends = [[int(word) for word in consumer.line().split()] for consumer in consumers]
+    lost = sum(lost for _, lost in ends)
+    time_ns = max(end for end, _ in ends) - begin
+    row = Row("python/stream/1_to_2/CmdVel", 2 * count, 2 * count - lost)
+    row.msgs_per_s = 2 * count / time_ns * 1e9
+    report.push(row, f"one stream of {count} messages, delivered to both, until the later one has all")
+
+
+SECTIONS = {
+    "typed": typed,
+    "generic": generic,
+    "image": image,
+    "attribution": attribution,
+    "scheduler": scheduler,
+    "cross_process": cross_process,
+    "streams": streams,
+}

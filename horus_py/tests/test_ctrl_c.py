@@ -1,0 +1,115 @@
+"""Whatever waits, a signal is noticed within 50 ms: here an alarm, as Ctrl-C is one for programs."""
+
+import asyncio
+import signal
+import threading
+import time
+
+import horus
+import pytest
+
+# What a test waits for at most that would otherwise hang.
+PATIENCE = 60
+WITHIN_S = 0.05
+# When the signal comes: just behind the begin of a slice, so that nearly all of it is left.
+ALARM_S = 0.004
+# WHY several: on a machine that does something else, one may be late. If slices were longer than
+# is promised, all would be.
+ATTEMPTS = 50
+
+
+class Alarm(Exception):
+    """A handler of signals said so."""
+
+
+@pytest.fixture
+def alarm():
+    def handler(*_):
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, handler)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def receiving(topic):
+    return lambda: topic.recv(timeout=PATIENCE)
+
+
+def iterating(topic):
+    return lambda: next(topic)
+
+
+def waiting_for_room(topic):
+    full = horus.Topic("full", horus.CmdVel, qos="reliable", capacity=16)
+    with pytest.raises(horus.FullError):
+        while True:
+            full.send(horus.CmdVel())
+    return lambda: full.send(horus.CmdVel(), timeout=PATIENCE)
+
+
+def waiting_for_many(topic):
+    waits = horus.WaitSet()
+    waits.add(topic)
+    return lambda: waits.wait(timeout=PATIENCE)
+
+
+def waiting_for_a_swap(topic):
+    scheduler = horus.Scheduler("idle")
+    scheduler.add(horus.Node("node", tick=lambda context: None))
+    swap = scheduler.swap("node", horus.Node("other", tick=lambda context: None))
+    return lambda _kept=scheduler: swap.wait(timeout=PATIENCE)
+
+
+def running(topic):
+    def run():
+        scheduler = horus.Scheduler("running")
+        scheduler.add(horus.Node("node", tick=lambda context: None, rate=100))
+        scheduler.run_for(PATIENCE)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [receiving, iterating, waiting_for_room, waiting_for_many, waiting_for_a_swap, running],
+)
+def test_a_signal_is_noticed_within_50_ms(directory, alarm, prepare):
+    wait = prepare(horus.Topic("quiet", horus.CmdVel, ignore_own=True))
+    least = float("inf")
+    for _ in range(ATTEMPTS):
+        begin = time.monotonic()
+        with pytest.raises(Alarm):
+            signal.setitimer(signal.ITIMER_REAL, ALARM_S)
+            wait()
+        least = min(least, time.monotonic() - begin - ALARM_S)
+        if least < WITHIN_S:
+            return
+    pytest.fail(f"it took {least * 1e3:.0f} ms at best")
+
+
+def test_closing_is_noticed_by_another_thread_and_task(directory):
+    topic = horus.Topic("quiet", horus.CmdVel)
+    told = []
+
+    def receive():
+        with pytest.raises(horus.ClosedError):
+            topic.recv(timeout=PATIENCE)
+        told.append("thread")
+
+    thread = threading.Thread(target=receive)
+    thread.start()
+    time.sleep(0.01)
+    topic.close()
+    thread.join(PATIENCE)
+    other = horus.Topic("other", horus.CmdVel)
+
+    async def wait():
+        asyncio.get_running_loop().call_later(0.01, other.close)
+        with pytest.raises(horus.ClosedError):
+            await other.recv_async()
+        told.append("task")
+
+    asyncio.run(asyncio.wait_for(wait(), PATIENCE))
+    assert told == ["thread", "task"]

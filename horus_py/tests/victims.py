@@ -1,0 +1,130 @@
+"""What `test_reliability.py` kills: forks processes with roles, one for each line that it reads.
+
+A line is a role and its arguments; the answer is the number of the process. Each notes its progress
+in a file of counters that all of them map.
+"""
+
+import os
+import signal
+import sys
+
+import horus
+import numpy
+
+# What a victim waits for at most; a machine may be slow.
+PATIENCE = 60
+
+
+@horus.message
+class Small:
+    """56 bytes: a line with the stamp."""
+
+    sender: horus.u64
+    number: horus.u64
+    words: horus.Array[horus.u64, 5]
+
+
+@horus.message
+class Large:
+    """64 KiB, so that most kills come in the middle of a message."""
+
+    sender: horus.u64
+    number: horus.u64
+    words: horus.Array[horus.u64, 8190]
+
+
+KINDS = {"small": Small, "large": Large}
+
+
+class Broken(Exception):
+    """A message that nobody has sent."""
+
+
+def mixed(sender, number):
+    """What all words of a message are."""
+    return (sender * 0x9E3779B97F4A7C15 ^ number * 0xC2B2AE3D27D4EB4F) % 2**64
+
+
+def made(kind, sender, number):
+    message = kind(sender=sender, number=number)
+    message.words[:] = numpy.uint64(mixed(sender, number))
+    return message
+
+
+def checked(message):
+    """The number of a message, all of whose words are its sender's."""
+    if (message.words != numpy.uint64(mixed(message.sender, message.number))).any():
+        raise Broken(f"message {message.number} of {message.sender} is torn")
+    return message.number
+
+
+class Ledger:
+    """Counters that outlive those who count."""
+
+    def __init__(self, path, size=None):
+        if size is not None:
+            with open(path, "wb") as file:
+                file.truncate(8 * size)
+        self.counts = numpy.memmap(path, dtype=numpy.uint64, mode="r+")
+
+
+def publish(topic, size, counts, index):
+    """Sends numbered messages for ever, waiting for room where the topic is reliable."""
+    kind = KINDS[size]
+    publisher = horus.Publisher(topic, kind)
+    number = 0
+    while True:
+        publisher.send(made(kind, index, number), timeout=PATIENCE)
+        number += 1
+        counts[index] = number
+
+
+def receive(topic, size, counts, index):
+    """Receives for ever, and insists that nothing is missing."""
+    subscriber = horus.Subscriber(topic, KINDS[size])
+    numbers = {}
+    while True:
+        message = subscriber.recv(timeout=PATIENCE)
+        number = checked(message)
+        if number != numbers.get(message.sender, number):
+            raise Broken(f"{number} of {message.sender} where {numbers[message.sender]} was due")
+        numbers[message.sender] = number + 1
+        counts[index] += 1
+
+
+def both(topic, size, counts, index):
+    """A node that is woken by one topic and sends on another, in a scheduler."""
+    kind = KINDS[size]
+
+    def tick(context):
+        while (message := context.node.recv(topic)) is not None:
+            context.node.publisher(f"{topic}_back").send(made(kind, index, checked(message)))
+            counts[index] += 1
+
+    ends = {"subs": {topic: kind}, "pubs": {f"{topic}_back": kind}}
+    horus.run(horus.Node(f"both{index}", tick=tick, on=topic, **ends), name="both")
+
+
+ROLES = {"publish": publish, "receive": receive, "both": both}
+
+
+def main():
+    # WHY: nobody asks how they ended.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    ledger = Ledger(sys.argv[1])
+    for line in sys.stdin:
+        role, topic, size, index = line.split()
+        child = os.fork()
+        if child == 0:
+            try:
+                ROLES[role](topic, size, ledger.counts, int(index))
+            except BaseException as error:
+                print(f"{role} {index}: {error!r}", file=sys.stderr, flush=True)
+            os._exit(1)
+        print(child, flush=True)
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    os.setpgid(0, 0)
+    main()
