@@ -155,6 +155,13 @@ const WAVE_TEXT: &str = "horus schema 1\nmessage Wave\nsize 8\nalign 4\n\
     field y f32 4 1\n\
     tail samples i16\n";
 
+/// In a `const`, as it usually is, this is an error of the compiler.
+#[test]
+#[should_panic(expected = "must not be called like a field of the header")]
+fn data_are_not_called_like_a_field() {
+    let _ = Point::SCHEMA.framed("Wave", Tail { name: "y", primitive: Primitive::I16 });
+}
+
 /// Damages `text` in one place, in ways that leave it nearly canonical.
 fn mutate(rng: &mut Rng, text: &mut Vec<u8>) {
     const PIECES: &[&[u8]] =

@@ -9,7 +9,7 @@ use horus_core::message::{
     Encoding, Image, ImageHeader, Message, NavPath, STANDARD, Schema, Tensor, Waypoint, Zeroable,
 };
 use horus_core::prelude::*;
-use horus_core::topic::{UntypedPublisher, UntypedSchema, UntypedSubscriber};
+use horus_core::topic::{PayloadType, UntypedPublisher, UntypedSchema, UntypedSubscriber};
 use private::Private;
 
 #[test]
@@ -85,4 +85,23 @@ fn every_standard_message_describes_itself() {
     }
     assert_eq!(STANDARD.iter().filter(|schema| schema.tail.is_some()).count(), 11);
     assert_ne!(Tensor::SCHEMA.hash(), CmdVel::HASH);
+}
+
+/// Whoever comes first: the text of a schema is the same type as the message in Rust.
+#[test]
+fn ends_of_bytes_meet_messages_with_data() {
+    let private = Private::new();
+    let kind = PayloadType::parse(&Image::SCHEMA.text()).unwrap();
+    for (name, text_first) in [("text", true), ("rust", false)] {
+        let images = || private.builder::<Image>(name).topic().unwrap();
+        let opened = (!text_first).then(images);
+        let builder = kind.builder(name).namespace(private.namespace());
+        let mut publisher = builder.bytes_publisher().unwrap();
+        let mut images = opened.unwrap_or_else(images);
+        let header = ImageHeader::new(3, 2, Encoding::MONO8);
+        let message = [bytemuck::bytes_of(&header), &[1, 2, 3, 4, 5, 6]].concat();
+        publisher.send(&message).unwrap();
+        let image = images.recv().unwrap();
+        assert_eq!((image.header(), image.data()), (&header, &[1, 2, 3, 4, 5, 6][..]));
+    }
 }

@@ -349,13 +349,18 @@ pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
 pub extern "C" fn horus_scheduler_tick_once(scheduler: HorusScheduler) -> i32 {
     guard(|| {
         let site = share(scheduler)?;
+        // Relaxed: both only change in calls that come before this one, or are none of its.
+        let runs = site.phase.load(Ordering::Relaxed) == RUNS;
+        // WHY: who has nobody to call needs no turn.
+        if runs && !site.has_nodes.load(Ordering::Relaxed) {
+            return Ok(site.stopped());
+        }
         let mut turn = site.turn()?;
         let Own::Runs(running) = turn.own() else {
             drop(turn);
             return start_and_tick(scheduler);
         };
-        // WHY: without a callback there is nothing to be cancelled in.
-        let _uncancelled = site.has_nodes.load(Ordering::Relaxed).then(Uncancelled::begin);
+        let _uncancelled = Uncancelled::begin();
         Ok(if running.tick_once() { HORUS_OK } else { HORUS_STOPPED })
     })
 }

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::mem::{align_of, offset_of, size_of};
 
+use compiler::header::{declared, header};
 use horus_cpp::*;
 
 /// What each type of a signature is called in C, by its name in Rust.
@@ -48,28 +49,10 @@ const TYPES: [(&str, &str); 32] = [
 const OUT_TYPES: [(&str, &str); 2] =
     [("*mut HorusTopicInfo", "horus_topic_info_t *"), ("*mut HorusStats", "horus_stats_t *")];
 
-fn header() -> String {
-    let files =
-        ["horus.h", "scheduler.h"].map(|file| compiler::root().join("include/horus").join(file));
-    files.map(|file| fs::read_to_string(file).unwrap()).concat()
-}
-
 fn sources() -> String {
     let files = fs::read_dir(compiler::root().join("src")).unwrap();
     let paths = files.map(|file| file.unwrap().path());
     paths.map(|path| fs::read_to_string(path).unwrap() + "\n").collect()
-}
-
-/// Text without comments of C, all white space as one blank.
-fn bare(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((code, comment)) = rest.split_once("/*") {
-        out += code;
-        rest = comment.split_once("*/").unwrap().1;
-    }
-    out += rest;
-    out.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Name, result and parameters of each exported function, in C, as the Rust side has them.
@@ -106,29 +89,6 @@ fn exported() -> BTreeMap<String, String> {
 /// A declaration: pointers stand beside the name.
 fn join(kind: &str, name: &str) -> String {
     if kind.ends_with('*') { format!("{kind}{name}") } else { format!("{kind} {name}") }
-}
-
-/// The declarations of functions in the header.
-fn declared() -> BTreeMap<String, String> {
-    let header = bare(&header());
-    let mut functions = BTreeMap::new();
-    for statement in header.split(';').filter(|statement| statement.trim_end().ends_with(')')) {
-        // What comes before the declaration: preprocessor lines and the braces of C++.
-        let first = [
-            "horus_status_t horus_",
-            "uint32_t horus_",
-            "uint64_t horus_",
-            "double horus_",
-            "const char *horus_",
-        ];
-        let start = first.iter().filter_map(|first| statement.rfind(first)).min();
-        let Some(start) = start else { continue };
-        let declaration = statement[start..].trim();
-        let (before, _) = declaration.split_once('(').unwrap();
-        let name = before.rsplit([' ', '*']).next().unwrap();
-        functions.insert(name.to_owned(), declaration.to_owned());
-    }
-    functions
 }
 
 #[test]

@@ -82,8 +82,6 @@ struct Entry<T> {
     next: AtomicU64,
     /// The thread that is in a call, in checked builds.
     user: AtomicU64,
-    /// What the value says of itself to those who do not enter.
-    flag: AtomicU64,
     value: UnsafeCell<Option<T>>,
 }
 
@@ -94,7 +92,6 @@ impl<T> Entry<T> {
             generation: AtomicU64::new(0),
             next: AtomicU64::new(0),
             user: AtomicU64::new(0),
-            flag: AtomicU64::new(0),
             value: UnsafeCell::new(None),
         }
     }
@@ -180,19 +177,6 @@ impl<T: Send> Slab<T> {
         self.table.entry(handle).is_some_and(|entry| entry.state.get() == handle)
     }
 
-    /// What [`Guard::set_flag`] said last, 0 before; `None` if `handle` is not open. For what is
-    /// asked all the time, also by threads that do not have the handle: about a nanosecond, and
-    /// nobody waits for it.
-    #[inline]
-    #[must_use]
-    pub fn flag(&self, handle: u64) -> Option<u64> {
-        let entry = self.table.entry(handle)?;
-        // Relaxed, all of it: nothing is concluded about the value. What a successor in the entry
-        // says may be seen by one who closes the handle at the same time, and by no one else.
-        let flag = entry.flag.get();
-        (entry.state.get() == handle).then_some(flag)
-    }
-
     /// Why `handle` is none of this slab.
     #[cold]
     fn refuse(&self, handle: u64) -> HandleError {
@@ -211,12 +195,6 @@ impl<T> Guard<'_, T> {
     /// Notes the thread that is in a call; false if there is one.
     fn claim(&self, record: &hazard::Record) -> bool {
         self.entry.user.replace(0, record.number())
-    }
-
-    /// Says what [`Slab::flag`] tells.
-    pub fn set_flag(&self, flag: u64) {
-        // Relaxed: as there.
-        self.entry.flag.set(flag);
     }
 
     /// True once another thread waits to close the handle: a call that blocks gives up then.
@@ -320,9 +298,6 @@ mod tests {
         static SLAB: Slab<String> = Slab::new(9);
         let handle = SLAB.open("a".to_owned()).unwrap();
         enter(&SLAB, handle).unwrap().push('b');
-        assert_eq!(SLAB.flag(handle), Some(0));
-        enter(&SLAB, handle).unwrap().set_flag(7);
-        assert_eq!(SLAB.flag(handle), Some(7));
         assert_eq!(*enter(&SLAB, handle).unwrap(), "ab");
         assert!(SLAB.is_open(handle));
         assert_eq!(SLAB.close(handle).unwrap(), "ab");
@@ -333,7 +308,6 @@ mod tests {
         let again = SLAB.open("c".to_owned()).unwrap();
         assert_eq!(again as u32, handle as u32, "the entry is used again");
         assert_ne!(again, handle);
-        assert_eq!((SLAB.flag(handle), SLAB.flag(again)), (None, Some(0)));
         assert_eq!(enter(&SLAB, handle).unwrap_err(), HandleError::Stale);
         assert_eq!(enter(&SLAB, 0).unwrap_err(), HandleError::Null);
         let (found, wanted) = (8, 9);

@@ -30,7 +30,8 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts this very program in another role; what it says becomes events.
+    /// Starts this very program, or that of the options, in another role; what it says becomes
+    /// events.
     pub(crate) fn spawn(
         role: Role,
         options: &Options,
@@ -38,7 +39,8 @@ impl Child {
         events: &Sender<Event>,
     ) -> Result<Self> {
         let (variable, name) = namespace.variable();
-        let mut command = Command::new(std::env::current_exe()?);
+        let program = options.controller.clone().filter(|_| role == Role::Controller);
+        let mut command = Command::new(program.map_or_else(std::env::current_exe, Ok)?);
         command.arg(role.name()).args(options.spin.then_some("--spin")).env(variable, name);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         // WHY: Ctrl-C goes to the whole process group of the terminal. It shall reach the launcher

@@ -1,6 +1,7 @@
 //! The command line: what this process is to be.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::{Result, controller, imu, laser, monitor};
@@ -8,12 +9,14 @@ use crate::{Result, controller, imu, laser, monitor};
 pub(crate) const USAGE: &str = "\
 A robot in five processes over shared memory.
 
-Usage: robot [launch] [--seconds N] [--spin]
+Usage: robot [launch] [--seconds N] [--spin] [--controller PROGRAM]
 
 Options:
   --seconds N   how long the robot runs (default 6, at least 1)
   --spin        the monitor never sleeps: its latencies are those of the transport, if it has a
                 core to itself
+  --controller PROGRAM
+                the controller is this program, as the one in C++ of examples/robot/cpp
   --help        this text
 
 The launcher starts the others as `robot imu|laser|controller|monitor`. Each ends when its standard
@@ -74,6 +77,8 @@ pub(crate) struct Options {
     pub(crate) command: Command,
     pub(crate) duration: Duration,
     pub(crate) spin: bool,
+    /// What is started as the controller, if it is not this program.
+    pub(crate) controller: Option<PathBuf>,
 }
 
 impl Options {
@@ -94,12 +99,17 @@ impl Options {
             Some("monitor") => Command::Node(Role::Monitor),
             Some(other) => return Err(format!("there is no role '{other}'")),
         };
-        let mut options = Self { command, duration: Duration::from_secs(6), spin: false };
+        let duration = Duration::from_secs(6);
+        let mut options = Self { command, duration, spin: false, controller: None };
         while let Some(argument) = rest.next() {
             match argument.as_str() {
                 "--help" | "-h" => options.command = Command::Help,
                 "--spin" => options.spin = true,
                 "--seconds" => options.duration = seconds(rest.next())?,
+                "--controller" => {
+                    let program = rest.next().ok_or("--controller needs a program")?;
+                    options.controller = Some(program.into());
+                }
                 other => return Err(format!("unknown argument '{other}'")),
             }
         }

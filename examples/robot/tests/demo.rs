@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory for namespaces, which the demo has to leave as empty as it found it.
 struct Shm {
-    _parent: TempDir,
+    parent: TempDir,
     dir: PathBuf,
 }
 
@@ -24,7 +24,7 @@ impl Shm {
     fn new() -> Self {
         let parent = tempfile::tempdir_in("/dev/shm").unwrap();
         let dir = parent.path().join("horus");
-        Self { _parent: parent, dir }
+        Self { parent, dir }
     }
 
     fn robot(&self, arguments: &[&str]) -> Command {
@@ -91,6 +91,30 @@ fn every_message_is_accounted_for_although_the_imu_is_killed() {
     for said in ["imu  killed with SIGKILL", "imu  gap ", "recovered in ", " Hz "] {
         assert!(stdout.contains(said), "no '{said}' in: {stdout}");
     }
+    shm.assert_empty();
+}
+
+/// Two nodes in C++, from sources of their own, beside the processes in Rust.
+#[test]
+fn the_controller_may_be_written_in_cpp() {
+    let shm = Shm::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let test = std::env::current_exe().unwrap();
+    let library = test.parent().unwrap();
+    let controller = shm.parent.path().join("controller");
+    let mut cxx = Command::new("c++");
+    cxx.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]);
+    cxx.args(["main", "senses", "steering"].map(|name| root.join(format!("cpp/{name}.cpp"))));
+    cxx.arg("-I").arg(root.join("../../horus_cpp/include")).arg("-o").arg(&controller);
+    cxx.arg("-L").arg(library).arg("-lhorus_cpp");
+    let output = cxx.output().expect("this test needs a C++ compiler as `c++`");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let mut robot = shm.robot(&["--seconds", "2.5", "--controller", controller.to_str().unwrap()]);
+    robot.env("LD_LIBRARY_PATH", library);
+    let (code, stdout, stderr) = run(robot);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
+    assert_adds_up(&stdout);
     shm.assert_empty();
 }
 

@@ -95,11 +95,18 @@ impl Schema {
     ///
     /// # Panics
     ///
-    /// If the names are none or the tail would be misaligned; in a `const`, a compile error.
+    /// If the names are none, the tail is called like a field, or it would be misaligned; in a
+    /// `const`, a compile error.
     #[must_use]
     pub const fn framed(self, name: &'static str, tail: Tail) -> Self {
         assert!(is_identifier(name), "a message's name must be ASCII");
         assert!(is_identifier(tail.name), "a field's name must be ASCII");
+        let mut index = 0;
+        while index < self.fields.len() {
+            let is_taken = same(self.fields[index].name, tail.name);
+            assert!(!is_taken, "the data must not be called like a field of the header");
+            index += 1;
+        }
         assert!(
             self.size.is_multiple_of(tail.primitive.size()),
             "the size of the header is no multiple of that of the data's elements"
@@ -283,6 +290,15 @@ const fn is_identifier(name: &str) -> bool {
         index += 1;
     }
     !bytes.is_empty()
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut index = 0;
+    while index < a.len() && index < b.len() && a[index] == b[index] {
+        index += 1;
+    }
+    index == a.len() && index == b.len()
 }
 
 /// A schema read from a text: what a tool knows of a message it was not compiled with.

@@ -1,6 +1,7 @@
 //! Ends that move messages as bytes: for bindings, whose types are known when the program runs.
 
 use std::sync::Arc;
+#[cfg(feature = "async")]
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,9 +11,10 @@ use horus_shm::{
 };
 
 use super::payload::{TIME, u64_at};
+use super::untyped::MessageType;
 use super::{Backend, Payload, Stats, TopicBuilder};
 use crate::error::{RecvError, SendError};
-use crate::message::{Primitive, Schema, SchemaTextError, fnv1a_128};
+use crate::message::{Primitive, Schema, SchemaTextError};
 
 /// The type of a topic's messages, as a value.
 ///
@@ -53,15 +55,7 @@ impl PayloadType {
     ///
     /// The first line that is not canonical.
     pub fn parse(text: &str) -> Result<Self, SchemaTextError> {
-        let schema = Schema::parse(text)?;
-        Ok(Self::new(TypeInfo {
-            name: schema.name.into(),
-            schema: text.to_owned().into(),
-            hash: fnv1a_128(text.as_bytes()).to_be_bytes(),
-            bytes: schema.size as u64,
-            align: u32::try_from(schema.align).unwrap_or(u32::MAX),
-            sized: schema.tail.is_some(),
-        }))
+        Ok(Self::new(MessageType::of_schema(text)?.into_info()))
     }
 
     fn new(info: TypeInfo) -> Self {

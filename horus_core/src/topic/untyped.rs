@@ -106,6 +106,11 @@ impl MessageType {
         }))
     }
 
+    /// What a topic keeps of it.
+    pub(super) fn into_info(self) -> TypeInfo {
+        self.0
+    }
+
     /// Bytes of any number, without a meaning to this library.
     #[must_use]
     pub fn bytes() -> Self {

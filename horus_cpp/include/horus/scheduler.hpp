@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -391,6 +392,9 @@ class NodeBuilder {
     std::vector<std::string> reads_, writes_;
 };
 
+/// Something that happened to a node, or to the scheduler: `line` is all of it, for a person.
+using Event = horus_event_t;
+
 /// What a scheduler is to be. Zeros ask for nothing.
 struct SchedulerOptions {
     std::string name;
@@ -399,6 +403,9 @@ struct SchedulerOptions {
     bool stop_on_signals = false;
     bool use_kernel_clock = false;
     horus_namespace_t name_space{};
+    /// Told of events, from another thread, some milliseconds later. Else stderr is told of what is
+    /// wrong. What it throws is nothing.
+    std::function<void(const Event &)> on_event{};
 };
 
 /// Runs nodes. What says so may be called from any thread, also from nodes; all else from one.
@@ -410,11 +417,13 @@ class Scheduler {
     Scheduler(const SchedulerOptions &options, std::error_code &error) {
         detail::done(begin(options), error);
     }
-    Scheduler(Scheduler &&other) noexcept : raw_(std::exchange(other.raw_, {})) {}
+    Scheduler(Scheduler &&other) noexcept
+        : raw_(std::exchange(other.raw_, {})), on_event_(std::move(other.on_event_)) {}
     Scheduler &operator=(Scheduler &&other) noexcept {
         if (this != &other) {
             close();
             raw_ = std::exchange(other.raw_, {});
+            on_event_ = std::move(other.on_event_);
         }
         return *this;
     }
@@ -517,8 +526,20 @@ class Scheduler {
     horus_scheduler_t raw() const noexcept { return raw_; }
 
   private:
-    horus_status_t begin(const SchedulerOptions &options) noexcept {
+    using OnEvent = std::function<void(const Event &)>;
+
+    static void tell(void *user, const horus_event_t *event) noexcept {
+        detail::trampoline(nullptr, [&] { (*static_cast<OnEvent *>(user))(*event); });
+    }
+
+    horus_status_t begin(const SchedulerOptions &options) {
         horus_scheduler_options_t raw{};
+        if (options.on_event) {
+            // WHY on the heap: the scheduler may be moved while it is told.
+            on_event_ = std::make_unique<OnEvent>(options.on_event);
+            raw.on_event = tell;
+            raw.on_event_user = on_event_.get();
+        }
         raw.struct_bytes = sizeof raw;
         raw.compute_threads = options.compute_threads;
         raw.name = options.name.empty() ? nullptr : options.name.c_str();
@@ -537,6 +558,8 @@ class Scheduler {
     }
 
     horus_scheduler_t raw_{};
+    /// Told until the scheduler is closed.
+    std::unique_ptr<OnEvent> on_event_;
 };
 
 }  // namespace horus

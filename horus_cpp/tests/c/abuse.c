@@ -1,160 +1,252 @@
-/* Null, garbage, stale, wrong and doubly closed handles: errors, in every function. */
+/*
+ * Every function of the header, from a table that the test makes of it: null, garbage, stale and
+ * wrong handles, null pointers, handles closed by another thread, and calls at random.
+ *
+ * abuse [calls of each kind] [races] [random calls]
+ */
 #include "check.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
-enum { CALLS = 10000, STALE = 5 };
+/* In the order of the test. */
+enum { NAMESPACE, PUBLISHER, SUBSCRIBER, SAMPLE, WAIT_SET, SCHEDULER, KINDS };
 
-static uint64_t seed = 88172645463325252u;
+/* What a function is called with. */
+typedef struct call {
+    uint64_t ids[KINDS];
+    int null_at; /* the parameter that is null, from 0 on; or -1 */
+    int64_t timeout_ns;
+} call_t;
+
+typedef struct function {
+    const char *name;
+    horus_status_t (*call)(const call_t *with);
+    unsigned kinds;    /* bits of the handles that it takes */
+    unsigned pointers; /* bits of the parameters that must not be null */
+    int zero_is_a_namespace;
+} function_t;
 
 static uint64_t next_random(void) {
+    static _Thread_local uint64_t seed = 88172645463325252u;
     seed ^= seed << 13;
     seed ^= seed >> 7;
     seed ^= seed << 17;
     return seed;
 }
 
-static horus_namespace_t name_space;
-static horus_publisher_t publisher;
-static horus_subscriber_t subscriber;
-static horus_sample_t sample;
-static horus_wait_set_t wait_set;
-static uint64_t stale[STALE];
-
-/* A number that is no handle of the kind of `live`; it may be that of another kind. */
-static uint64_t wrong_handle(unsigned call, uint64_t live) {
-    const uint64_t handles[] = {name_space.id, publisher.id, subscriber.id, sample.id, wait_set.id};
-    uint64_t random = next_random();
-    switch (call % 8) {
-    case 0: return 0;
-    case 1: return random;
-    case 2: return stale[random % STALE];
-    case 3: return handles[random % 5] == live ? 1 : handles[random % 5];
-    case 4: return live + ((random % 255 + 1) << 32);          /* another generation */
-    case 5: return (live & ~(uint64_t)0xffffffff) | (random % 100000 + 8); /* another index */
-    case 6: return (live & 0xffffffffffffffu) | (random % 250 + 6) << 56; /* no kind at all */
-    default: return (live & ~(uint64_t)0xffffff) | 0xfffffe;
-    }
+static int32_t nothing(void *user, horus_context_t *context) {
+    (void)user;
+    (void)context;
+    return 0;
 }
 
-/* Calls a function CALLS times, each time with a wrong `id`. */
-#define ABUSE(live, call)                                                                         \
-    do {                                                                                          \
-        for (unsigned i = 0; i < CALLS; i++) {                                                    \
-            uint64_t id = wrong_handle(i, live);                                                  \
-            EXPECT(HORUS_E_HANDLE, call);                                                         \
-            CHECK(horus_last_error_message()[0] != 0);                                            \
-        }                                                                                         \
-        functions++;                                                                              \
-    } while (0)
+static _Alignas(8) char bytes[4096];
+static const horus_topic_options_t given_topic_options = {
+    .struct_bytes = sizeof(horus_topic_options_t),
+    .message_type = HORUS_TYPE_BYTES,
+    .max_message_bytes = 4096,
+};
+static const horus_node_t given_node = {.struct_bytes = sizeof(horus_node_t), .tick = nothing};
+static const horus_node_options_t given_node_options = HORUS_NODE_OPTIONS_INIT;
+static const horus_scheduler_options_t given_scheduler_options = HORUS_SCHEDULER_OPTIONS_INIT;
 
-/* The same where 0 is the namespace of the environment. */
-#define ABUSE_NAMESPACE(live, call)                                                               \
-    do {                                                                                          \
-        for (unsigned i = 0; i < CALLS; i++) {                                                    \
-            uint64_t id = wrong_handle(i, live);                                                  \
-            EXPECT(HORUS_E_HANDLE, id == 0 ? HORUS_E_HANDLE : (call));                            \
-        }                                                                                         \
-        functions++;                                                                              \
-    } while (0)
+#include "every_call.h"
 
-static horus_status_t open_in(uint64_t id, int publishes) {
-    horus_topic_options_t options = bytes_options(4096);
-    horus_publisher_t opened;
-    horus_subscriber_t other;
-    options.name_space.id = id;
-    return publishes ? horus_publisher_open("abused", &options, &opened)
-                     : horus_subscriber_open("abused", &options, &other);
-}
+enum { FUNCTION_COUNT = sizeof FUNCTIONS / sizeof FUNCTIONS[0] };
 
-int main(void) {
-    horus_topic_options_t options = bytes_options(4096);
-    /* Stale ones first, so that entries are used again. */
-    for (int round = 0; round < 3; round++) {
-        EXPECT(HORUS_OK, horus_namespace_open(NULL, NULL, &name_space));
-        EXPECT(HORUS_OK, horus_publisher_open("abused", &options, &publisher));
-        EXPECT(HORUS_OK, horus_subscriber_open("abused", &options, &subscriber));
-        EXPECT(HORUS_OK, horus_wait_set_open(&wait_set));
+/* One of each kind that is open, in one namespace. */
+static void open_one(int kind, uint64_t ids[KINDS]) {
+    horus_namespace_t name_space;
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber;
+    horus_sample_t sample;
+    horus_wait_set_t wait_set;
+    horus_scheduler_t scheduler;
+    switch (kind) {
+    case NAMESPACE:
+        EXPECT(HORUS_OK, horus_namespace_open(NULL, "apart", &name_space));
+        ids[kind] = name_space.id;
+        break;
+    case PUBLISHER:
+        EXPECT(HORUS_OK, horus_publisher_open("abused", &given_topic_options, &publisher));
+        ids[kind] = publisher.id;
+        break;
+    case SUBSCRIBER:
+        EXPECT(HORUS_OK, horus_subscriber_open("abused", &given_topic_options, &subscriber));
+        ids[kind] = subscriber.id;
+        break;
+    case SAMPLE:
+        /* A topic of its own, so that it does not matter what becomes of the others. */
+        EXPECT(HORUS_OK, horus_publisher_open("lent", &given_topic_options, &publisher));
+        EXPECT(HORUS_OK, horus_subscriber_open("lent", &given_topic_options, &subscriber));
         EXPECT(HORUS_OK, horus_publisher_send(publisher, "abc", 3));
         EXPECT(HORUS_OK, horus_subscriber_borrow(subscriber, &sample));
-        if (round == 2) {
-            break;
-        }
-        EXPECT(HORUS_OK, horus_namespace_close(name_space));
+        CHECK(memcmp(sample.data, "abc", 3) == 0);
         EXPECT(HORUS_OK, horus_publisher_close(publisher));
         EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
-        EXPECT(HORUS_OK, horus_wait_set_close(wait_set));
-        EXPECT(HORUS_OK, horus_sample_release(sample.id));
-        const uint64_t closed[STALE] = {name_space.id, publisher.id, subscriber.id, wait_set.id,
-                                        sample.id};
-        memcpy(stale, closed, sizeof stale);
+        ids[kind] = sample.id;
+        break;
+    case WAIT_SET:
+        EXPECT(HORUS_OK, horus_wait_set_open(&wait_set));
+        ids[kind] = wait_set.id;
+        break;
+    default:
+        EXPECT(HORUS_OK, horus_scheduler_open(NULL, &scheduler));
+        EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "abused", NULL, &given_node));
+        ids[kind] = scheduler.id;
     }
+}
 
-    unsigned functions = 0;
-    char buffer[4096];
-    size_t bytes;
-    void *slot;
-    uint64_t key;
-    horus_sample_t other;
-    horus_stats_t stats = HORUS_STATS_INIT;
-    horus_topic_info_t info = HORUS_TOPIC_INFO_INIT;
-    horus_ready_t ready;
-#define NAMESPACE ((horus_namespace_t){id})
-#define PUBLISHER ((horus_publisher_t){id})
-#define SUBSCRIBER ((horus_subscriber_t){id})
-#define WAIT_SET ((horus_wait_set_t){id})
-    ABUSE(name_space.id, horus_namespace_close(NAMESPACE));
-    ABUSE(name_space.id, horus_namespace_remove(NAMESPACE));
-    ABUSE_NAMESPACE(name_space.id, horus_namespace_sweep(NAMESPACE, &bytes));
-    ABUSE_NAMESPACE(name_space.id, horus_topic_remove(NAMESPACE, "other"));
-    ABUSE_NAMESPACE(name_space.id, open_in(id, 1));
-    ABUSE_NAMESPACE(name_space.id, open_in(id, 0));
-    ABUSE(publisher.id, horus_publisher_close(PUBLISHER));
-    ABUSE(publisher.id, horus_publisher_send(PUBLISHER, buffer, 3));
-    ABUSE(publisher.id, horus_publisher_send_timeout(PUBLISHER, buffer, 3, -1));
-    ABUSE(publisher.id, horus_publisher_loan(PUBLISHER, &slot, &bytes));
-    ABUSE(publisher.id, horus_publisher_publish(PUBLISHER, 3));
-    ABUSE(publisher.id, horus_publisher_discard(PUBLISHER));
-    ABUSE(publisher.id, horus_publisher_info(PUBLISHER, &info));
-    ABUSE(subscriber.id, horus_subscriber_close(SUBSCRIBER));
-    ABUSE(subscriber.id, horus_subscriber_recv(SUBSCRIBER, buffer, sizeof buffer, &bytes));
-    ABUSE(subscriber.id,
-          horus_subscriber_recv_timeout(SUBSCRIBER, buffer, sizeof buffer, -1, &bytes));
-    ABUSE(subscriber.id, horus_subscriber_latest(SUBSCRIBER, buffer, sizeof buffer, &bytes));
-    ABUSE(subscriber.id, horus_subscriber_borrow(SUBSCRIBER, &other));
-    ABUSE(subscriber.id, horus_subscriber_borrow_latest(SUBSCRIBER, &other));
-    ABUSE(subscriber.id, horus_subscriber_check(SUBSCRIBER));
-    ABUSE(subscriber.id, horus_subscriber_set_spin(SUBSCRIBER, 0));
-    ABUSE(subscriber.id, horus_subscriber_stats(SUBSCRIBER, &stats));
-    ABUSE(subscriber.id, horus_subscriber_info(SUBSCRIBER, &info));
-    ABUSE(sample.id, horus_sample_release(id));
-    ABUSE(wait_set.id, horus_wait_set_close(WAIT_SET));
-    ABUSE(wait_set.id, horus_wait_set_add(WAIT_SET, subscriber, 0, &key));
-    ABUSE(subscriber.id, horus_wait_set_add(wait_set, SUBSCRIBER, 0, &key));
-    ABUSE(wait_set.id, horus_wait_set_add_interval(WAIT_SET, 1, &key));
-    ABUSE(wait_set.id, horus_wait_set_remove(WAIT_SET, 1));
-    ABUSE(wait_set.id, horus_wait_set_wait(WAIT_SET, -1, &ready, 1, &bytes));
-
-    /* The right ones are as they were, and none of them can be closed twice. */
-    CHECK(memcmp(sample.data, "abc", 3) == 0);
-    EXPECT(HORUS_OK, horus_sample_release(sample.id));
-    EXPECT(HORUS_OK, horus_publisher_send(publisher, "xyz", 3));
-    EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, buffer, sizeof buffer, &bytes));
-    CHECK(bytes == 3 && memcmp(buffer, "xyz", 3) == 0);
-    EXPECT(HORUS_OK, horus_wait_set_close(wait_set));
-    EXPECT(HORUS_OK, horus_publisher_close(publisher));
-    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
-    EXPECT(HORUS_OK, horus_namespace_close(name_space));
-    for (unsigned i = 0; i < CALLS; i++) {
-        EXPECT(HORUS_E_HANDLE, horus_sample_release(sample.id));
-        EXPECT(HORUS_E_HANDLE, horus_wait_set_close(wait_set));
-        EXPECT(HORUS_E_HANDLE, horus_publisher_close(publisher));
-        EXPECT(HORUS_E_HANDLE, horus_subscriber_close(subscriber));
-        EXPECT(HORUS_E_HANDLE, horus_namespace_close(name_space));
-        EXPECT(HORUS_E_HANDLE, horus_namespace_remove(name_space));
+static horus_status_t close_one(int kind, uint64_t id) {
+    switch (kind) {
+    case NAMESPACE: return horus_namespace_close((horus_namespace_t){id});
+    case PUBLISHER: return horus_publisher_close((horus_publisher_t){id});
+    case SUBSCRIBER: return horus_subscriber_close((horus_subscriber_t){id});
+    case SAMPLE: return horus_sample_release(id);
+    case WAIT_SET: return horus_wait_set_close((horus_wait_set_t){id});
+    default: return horus_scheduler_close((horus_scheduler_t){id});
     }
-    /* Any bytes are a struct, or an error. */
-    for (unsigned i = 0; i < CALLS; i++) {
+}
+
+static int ends_in(const function_t *function, const char *end) {
+    size_t all = strlen(function->name), part = strlen(end);
+    return all >= part && strcmp(function->name + all - part, end) == 0;
+}
+
+/* Whether the handle is closed by that, as it is by the namespace's removal. */
+static int closes(const function_t *function) {
+    return ends_in(function, "_close") || ends_in(function, "_release") ||
+           strcmp(function->name, "horus_namespace_remove") == 0;
+}
+
+static call_t live, stale;
+
+/* A number that is no handle of the kind; it may be that of another kind. */
+static uint64_t wrong_handle(unsigned number, int kind) {
+    const uint64_t random = next_random(), right = live.ids[kind];
+    const int other = (kind + 1 + (int)(random % (KINDS - 1))) % KINDS;
+    switch (number % 9) {
+    case 0: return 0;
+    case 1: return random;
+    case 2: return stale.ids[kind];
+    case 3: return stale.ids[other];
+    case 4: return live.ids[other];
+    case 5: return right + ((random % 255 + 1) << 32);                       /* a generation */
+    case 6: return (right & ~(uint64_t)0xffffffff) | (random % 100000 + 64); /* an index */
+    case 7: return (right & 0xffffffffffffffu) | (random % 240 + 16) << 56;  /* no kind */
+    default: return (right & ~(uint64_t)0xffffff) | 0xfffffe;
+    }
+}
+
+/* Ends the program unless a call has said what it should. */
+static void expect(const function_t *function, horus_status_t wanted, horus_status_t found,
+                   uint64_t id) {
+    if (found != wanted) {
+        fprintf(stderr, "%s with %#llx is %s, not %s: %s\n", function->name,
+                (unsigned long long)id, horus_status_name(found), horus_status_name(wanted),
+                horus_last_error_message());
+        exit(1);
+    }
+}
+
+/* Every handle of every function, wrong; the others are right. Returns how many there were. */
+static unsigned wrong_handles(unsigned calls) {
+    unsigned handles = 0;
+    for (int at = 0; at < FUNCTION_COUNT; at++) {
+        const function_t *function = &FUNCTIONS[at];
+        for (int kind = 0; kind < KINDS; kind++) {
+            if ((function->kinds & 1u << kind) == 0) {
+                continue;
+            }
+            for (unsigned i = 0; i < calls; i++) {
+                call_t with = live;
+                with.ids[kind] = wrong_handle(i, kind);
+                if (with.ids[kind] == 0 && function->zero_is_a_namespace) {
+                    continue;
+                }
+                expect(function, HORUS_E_HANDLE, function->call(&with), with.ids[kind]);
+                CHECK(horus_last_error_message()[0] != 0);
+            }
+            handles++;
+        }
+    }
+    return handles;
+}
+
+/* Every pointer that must be there, null. Returns how many there were. */
+static unsigned null_pointers(unsigned calls) {
+    unsigned pointers = 0;
+    for (int at = 0; at < FUNCTION_COUNT; at++) {
+        const function_t *function = &FUNCTIONS[at];
+        for (int pointer = 0; pointer < 32; pointer++) {
+            if ((function->pointers & 1u << pointer) == 0) {
+                continue;
+            }
+            /* That is looked at first. */
+            const int is_early = strcmp(function->name, "horus_scheduler_report") == 0;
+            call_t with = live;
+            with.null_at = pointer;
+            for (unsigned i = 0; i < calls; i++) {
+                expect(function, is_early ? HORUS_E_STATE : HORUS_E_NULL, function->call(&with), 0);
+            }
+            pointers++;
+        }
+    }
+    return pointers;
+}
+
+/* What takes neither: it is there, and returns. */
+static void harmless(unsigned calls) {
+    call_t with = live;
+    for (int at = 0; at < FUNCTION_COUNT; at++) {
+        if (FUNCTIONS[at].kinds == 0 && FUNCTIONS[at].pointers == 0) {
+            for (unsigned i = 0; i < calls; i++) {
+                expect(&FUNCTIONS[at], HORUS_OK, FUNCTIONS[at].call(&with), 0);
+            }
+        }
+    }
+}
+
+static void closed_twice(unsigned calls) {
+    for (int kind = 0; kind < KINDS; kind++) {
+        uint64_t ids[KINDS] = {0};
+        open_one(kind, ids);
+        EXPECT(HORUS_OK, close_one(kind, ids[kind]));
+        for (unsigned i = 0; i < calls; i++) {
+            EXPECT(HORUS_E_HANDLE, close_one(kind, ids[kind]));
+        }
+    }
+}
+
+/* Handles within structs. */
+static void wrong_inside(unsigned calls) {
+    for (unsigned i = 0; i < calls; i++) {
+        horus_topic_options_t options = given_topic_options;
+        horus_scheduler_options_t apart = given_scheduler_options;
+        horus_node_options_t woken = given_node_options;
+        horus_publisher_t publisher;
+        horus_subscriber_t subscriber;
+        horus_scheduler_t scheduler;
+        /* Not 0, which is the namespace of the environment. */
+        options.name_space.id = wrong_handle(i % 8 + 1, NAMESPACE);
+        apart.name_space = options.name_space;
+        EXPECT(HORUS_E_HANDLE, horus_publisher_open("abused", &options, &publisher));
+        EXPECT(HORUS_E_HANDLE, horus_subscriber_open("abused", &options, &subscriber));
+        EXPECT(HORUS_E_HANDLE, horus_scheduler_open(&apart, &scheduler));
+        const horus_subscriber_t wake = {wrong_handle(i, SUBSCRIBER)};
+        woken.wake = &wake;
+        woken.wake_count = 1;
+        EXPECT(HORUS_E_HANDLE,
+               horus_scheduler_add_node((horus_scheduler_t){live.ids[SCHEDULER]}, "woken", &woken,
+                                        &given_node));
+    }
+}
+
+/* Any bytes are a struct, or an error. */
+static void any_struct(unsigned calls) {
+    for (unsigned i = 0; i < calls; i++) {
         horus_qos_t qos;
         for (size_t at = 0; at < sizeof qos; at += 4) {
             /* Small numbers, or no topic would ever be opened. */
@@ -169,6 +261,122 @@ int main(void) {
             EXPECT(HORUS_OK, horus_publisher_close(opened));
         }
     }
-    printf("%u functions, %d calls each\n", functions, CALLS);
+}
+
+/* One function with one set of handles, on a thread of its own. */
+typedef struct user {
+    const function_t *function;
+    call_t with;
+    atomic_int is_used;
+} user_t;
+
+static void *use_until_closed(void *given) {
+    user_t *user = given;
+    for (;;) {
+        atomic_store(&user->is_used, 1);
+        horus_status_t status = user->function->call(&user->with);
+        CHECK(status != HORUS_E_PANIC);
+        if (status == HORUS_E_HANDLE) {
+            return NULL;
+        }
+    }
+}
+
+/* Every function is under way while another thread closes its handle. */
+static void races(unsigned rounds) {
+    for (int at = 0; at < FUNCTION_COUNT; at++) {
+        for (unsigned race = 0; race < rounds * KINDS; race++) {
+            const int kind = (int)(race % KINDS);
+            user_t user = {.function = &FUNCTIONS[at], .with = {.null_at = -1, .timeout_ns = -1}};
+            if ((user.function->kinds & 1u << kind) == 0) {
+                continue;
+            }
+            for (int each = 0; each < KINDS; each++) {
+                open_one(each, user.with.ids);
+            }
+            pthread_t thread;
+            CHECK(pthread_create(&thread, NULL, use_until_closed, &user) == 0);
+            while (!atomic_load(&user.is_used)) {
+            }
+            for (unsigned pause = 0; pause < race / KINDS * 50; pause++) {
+                (void)horus_abi_version();
+            }
+            horus_status_t status = close_one(kind, user.with.ids[kind]);
+            if (status != HORUS_OK) {
+                CHECK(status == HORUS_E_HANDLE && closes(user.function));
+            }
+            CHECK(pthread_join(thread, NULL) == 0);
+            for (int each = 0; each < KINDS; each++) {
+                status = close_one(each, user.with.ids[each]);
+                CHECK(status == HORUS_OK || (each == kind && status == HORUS_E_HANDLE));
+            }
+        }
+    }
+}
+
+/* Functions as they come, with handles of which most are right. */
+static unsigned random_calls(unsigned calls) {
+    unsigned done = 0;
+    call_t with = live;
+    for (unsigned i = 0; i < calls; i++) {
+        const function_t *function = &FUNCTIONS[next_random() % FUNCTION_COUNT];
+        /* That would run until somebody stops it. */
+        if (strcmp(function->name, "horus_scheduler_run") == 0) {
+            continue;
+        }
+        call_t wrong = with;
+        wrong.timeout_ns = (int64_t)(next_random() % 1000);
+        if (next_random() % 4 == 0) {
+            const int kind = (int)(next_random() % KINDS);
+            wrong.ids[kind] = wrong_handle((unsigned)next_random(), kind);
+        }
+        if (next_random() % 16 == 0) {
+            wrong.null_at = (int)(next_random() % 5);
+        }
+        const horus_status_t status = function->call(&wrong);
+        CHECK(status != HORUS_E_PANIC);
+        done += status >= 0;
+        for (int kind = 0; kind < KINDS; kind++) {
+            if (closes(function) && status == HORUS_OK && (function->kinds & 1u << kind) != 0 &&
+                wrong.ids[kind] == with.ids[kind]) {
+                open_one(kind, with.ids);
+            }
+        }
+    }
+    live = with;
+    return done;
+}
+
+int main(int argc, char **argv) {
+    const unsigned calls = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10000;
+    const unsigned rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 10;
+    const unsigned random = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 10000;
+    /* Stale ones first, so that entries are used again. */
+    live.null_at = -1;
+    for (int kind = 0; kind < KINDS; kind++) {
+        open_one(kind, live.ids);
+        EXPECT(HORUS_OK, close_one(kind, live.ids[kind]));
+    }
+    stale = live;
+    for (int kind = 0; kind < KINDS; kind++) {
+        open_one(kind, live.ids);
+        CHECK(live.ids[kind] != stale.ids[kind]);
+    }
+    live.timeout_ns = -1;
+    const unsigned handles = wrong_handles(calls);
+    live.timeout_ns = 0;
+    const unsigned pointers = null_pointers(calls);
+    harmless(calls);
+    closed_twice(calls);
+    wrong_inside(calls);
+    any_struct(calls);
+    races(rounds);
+    const unsigned done = random_calls(random);
+    for (int kind = 0; kind < KINDS; kind++) {
+        EXPECT(HORUS_OK, close_one(kind, live.ids[kind]));
+    }
+    printf("%d functions, %u handles, %u pointers, %u calls each; %u races each, %u random calls, "
+           "%u of them done\n",
+           FUNCTION_COUNT, handles, pointers, calls, rounds, random, done);
     return 0;
 }

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
+pub mod calls;
+pub mod header;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -63,6 +66,7 @@ fn refused(mut compiler: Command, name: &str, source: &str, flags: &[&str]) -> O
 pub struct Program {
     dir: TempDir,
     binary: PathBuf,
+    library: PathBuf,
 }
 
 impl Program {
@@ -74,26 +78,35 @@ impl Program {
     pub fn c(path: &str) -> Self {
         let mut cc = cc();
         cc.args(["-std=c11", "-D_POSIX_C_SOURCE=200809L"]);
-        Self::of(cc, &root().join(path))
+        Self::of(cc, &root().join(path), &library_dir())
+    }
+
+    /// `c/abuse.c`, which calls every function of the library in this directory.
+    pub fn abuse(library: &Path) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("every_call.h"), calls::every_call()).unwrap();
+        let mut cc = cc();
+        cc.args(["-std=c11", "-D_POSIX_C_SOURCE=200809L"]).arg("-I").arg(dir.path());
+        Self::of(cc, &root().join("tests/c/abuse.c"), library)
     }
 
     /// A C++ program, by its path in this crate.
     pub fn cpp(path: &str, flags: &[&str]) -> Self {
         let mut cxx = cxx();
         cxx.args(CPP_WARNINGS).args(flags);
-        Self::of(cxx, &root().join(path))
+        Self::of(cxx, &root().join(path), &library_dir())
     }
 
-    fn of(mut compiler: Command, source: &Path) -> Self {
+    fn of(mut compiler: Command, source: &Path, library: &Path) -> Self {
         let private = PermissionsExt::from_mode(0o700);
         let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
         let binary = dir.path().join(source.file_stem().unwrap());
         compiler.args(["-O1", "-g", "-pthread"]).args(WARNINGS).arg(source);
-        compiler.arg("-o").arg(&binary).arg("-L").arg(library_dir()).arg("-lhorus_cpp");
+        compiler.arg("-o").arg(&binary).arg("-L").arg(library).arg("-lhorus_cpp");
         let output = compiler.output();
         let output = output.expect("this test needs C and C++ compilers as `cc` and `c++`");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Self { dir, binary }
+        Self { dir, binary, library: library.to_owned() }
     }
 
     /// Where its namespaces are.
@@ -103,7 +116,7 @@ impl Program {
 
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
-        command.env("LD_LIBRARY_PATH", library_dir()).env("HORUS_SHM_DIR", self.shm_dir());
+        command.env("LD_LIBRARY_PATH", &self.library).env("HORUS_SHM_DIR", self.shm_dir());
         command.env_remove("HORUS_NAMESPACE").stdin(Stdio::null());
         command
     }

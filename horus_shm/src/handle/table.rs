@@ -74,7 +74,6 @@ impl<T> Table<T> {
         // Relaxed: the entry is this thread's alone.
         let generation = entry.generation.get() + 1;
         entry.generation.set(generation);
-        entry.flag.set(0);
         // SAFETY: as above; its state is 0, so that no call looks at it.
         unsafe { *entry.value.get() = Some(value) };
         let kind = u64::from(self.kind) << KIND_SHIFT;

@@ -1,0 +1,99 @@
+// Hears the IMU and the laser scanner.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include <horus/msg.hpp>
+
+#include "check.hpp"
+#include "state.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A sensor that is silent for longer leaves the robot blind.
+constexpr auto silence_max = 100ms;
+
+/// One topic, and the ledger of what came of it.
+template <class Message, class Last>
+class Ear {
+  public:
+    explicit Ear(const char *topic) : topic_(topic), subscriber_(topic) {}
+
+    /// Shows everything since the last turn to `look`; of some topics only the newest matters.
+    template <class Look>
+    void hear(std::chrono::nanoseconds now, bool latest_only, Look look) {
+        Message message;
+        while (latest_only ? subscriber_.latest(message) : subscriber_.recv(message)) {
+            received_++;
+            torn_ += !check::is_whole<Last>(message);
+            heard_ = now;
+            look(message);
+        }
+    }
+    bool is_silent(std::chrono::nanoseconds now) const {
+        return !heard_ || now - *heard_ > silence_max;
+    }
+    void report() const {
+        const horus::Stats stats = subscriber_.stats();
+        std::printf("{\"Received\":{\"reader\":\"controller\",\"topic\":\"%s\",\"received\":%llu,"
+                    "\"lost\":%llu,\"skipped\":%llu,\"torn\":%llu,\"latency\":null}}\n",
+                    topic_, count(received_), count(stats.lost), count(stats.skipped), count(torn_));
+    }
+
+  private:
+    static unsigned long long count(std::uint64_t number) { return number; }
+
+    const char *topic_;
+    horus::Subscriber<Message> subscriber_;
+    std::uint64_t received_ = 0, torn_ = 0;
+    std::optional<std::chrono::nanoseconds> heard_;
+};
+
+class Senses : public horus::Node {
+  public:
+    explicit Senses(State &state) : state_(state) {}
+
+    void tick(horus::Context &context) override {
+        hear(context.started());
+        state_.is_blind = imu_.is_silent(context.started()) || scan_.is_silent(context.started());
+    }
+    /// What was sent after the last turn.
+    void shutdown() override {
+        hear({});
+        imu_.report();
+        scan_.report();
+    }
+
+  private:
+    void hear(std::chrono::nanoseconds now) {
+        double sum = 0;
+        int samples = 0;
+        imu_.hear(now, false, [&](const horus::Imu &imu) {
+            sum += imu.angular_velocity[2];
+            samples++;
+        });
+        if (samples > 0) {
+            state_.yaw_rate = sum / samples;
+        }
+        scan_.hear(now, true, [&](const horus::LaserScan &scan) {
+            const auto count = std::min<std::size_t>(scan.count, std::size(scan.ranges));
+            float nearest = std::numeric_limits<float>::infinity();
+            for (std::size_t at = 0; at < count; at++) {
+                nearest = std::fmin(nearest, scan.ranges[at]);
+            }
+            state_.nearest_m = nearest;
+        });
+    }
+
+    State &state_;
+    Ear<horus::Imu, double> imu_{"imu"};
+    Ear<horus::LaserScan, float> scan_{"scan"};
+};
+
+}  // namespace
+
+std::unique_ptr<horus::Node> make_senses(State &state) { return std::make_unique<Senses>(state); }

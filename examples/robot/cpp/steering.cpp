@@ -1,0 +1,53 @@
+// Sends a command in each of its turns.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <stdexcept>
+
+#include <horus/msg.hpp>
+
+#include "check.hpp"
+#include "state.hpp"
+
+namespace {
+
+/// Full speed from here on; proportionally slower towards what is nearer.
+constexpr float free_m = 2;
+constexpr float speed_max_m_s = 1;
+/// Counter-steering, in rad/s for each rad/s that the robot turns.
+constexpr double yaw_gain = 0.8;
+
+class Steering : public horus::Node {
+  public:
+    Steering(const State &state, std::uint64_t &sent) : state_(state), sent_(sent) {}
+
+    /// Says where its place in the topic stands, which its predecessor may have left.
+    void init(horus::Context &) override {
+        std::printf("{\"Ready\":{\"sequence\":%llu}}\n",
+                    static_cast<unsigned long long>(commands_.info().sequence));
+    }
+    void tick(horus::Context &) override {
+        horus::CmdVel command{};
+        const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
+        command.timestamp_ns = static_cast<std::uint64_t>(now.count());
+        if (state_.yaw_rate && state_.nearest_m && !state_.is_blind) {
+            command.linear = speed_max_m_s * std::min(*state_.nearest_m / free_m, 1.0F);
+            command.angular = static_cast<float>(-yaw_gain * *state_.yaw_rate);
+        }
+        if (!commands_.send(check::sign<float>(command))) {
+            throw std::runtime_error("a topic that holds nobody back is full");
+        }
+        sent_++;
+    }
+
+  private:
+    const State &state_;
+    std::uint64_t &sent_;
+    horus::Publisher<horus::CmdVel> commands_{"cmd_vel"};
+};
+
+}  // namespace
+
+std::unique_ptr<horus::Node> make_steering(const State &state, std::uint64_t &sent) {
+    return std::make_unique<Steering>(state, sent);
+}

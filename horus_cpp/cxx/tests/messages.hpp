@@ -1,0 +1,12 @@
+// What the tests ask of C++.
+#pragma once
+
+#include <cstdint>
+
+#include "rust/cxx.h"
+
+/// Fills each field of the message of this name, sends it, and tells what it holds.
+rust::String send(rust::Str message, rust::Str topic, std::uint64_t seed);
+
+/// Receives a message of this name, and tells what its fields hold.
+rust::String receive(rust::Str message, rust::Str topic);

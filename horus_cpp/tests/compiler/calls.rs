@@ -1,0 +1,109 @@
+//! A C program's table of every function of the header, so that none is forgotten: for `c/abuse.c`.
+
+use std::fmt::Write as _;
+
+use super::header::{bare, declared, header};
+
+/// Handles, by the name of their type without `horus_` and `_t`. A sample's is a number.
+const KINDS: [&str; 6] =
+    ["namespace", "publisher", "subscriber", "sample", "wait_set", "scheduler"];
+
+/// Pointers that may be null: the function, if it is not any, and the parameter.
+const MAY_BE_NULL: [(&str, &str); 5] = [
+    ("", "options"),
+    ("", "out_bytes"),
+    ("horus_namespace_open", "directory"),
+    ("horus_namespace_open", "name"),
+    ("horus_namespace_sweep", "out_removed"),
+];
+
+/// Functions to which the namespace 0 is that of the environment.
+const ZERO_IS_A_NAMESPACE: [&str; 2] = ["horus_namespace_sweep", "horus_topic_remove"];
+
+/// A C function for each function of the header, which is given handles and a null to pass, and a
+/// table of them.
+pub fn every_call() -> String {
+    let header = bare(&header());
+    let mut calls = String::from("/* Generated from the header by the test. */\n");
+    let mut table = String::from("static const function_t FUNCTIONS[] = {\n");
+    for (name, declaration) in declared() {
+        let (before, parameters) = declaration.split_once('(').unwrap();
+        let result = before[..before.len() - name.len()].trim();
+        let parameters = parameters.trim_end_matches(')').split(", ");
+        let parameters = parameters.filter(|parameter| *parameter != "void");
+        let (mut places, mut arguments) = (String::new(), Vec::new());
+        let (mut kinds, mut pointers) = (0_u32, 0_u32);
+        for (index, parameter) in parameters.enumerate() {
+            let at = parameter.rfind([' ', '*']).unwrap() + 1;
+            let (kind, parameter) = (parameter[..at].trim(), &parameter[at..]);
+            if let Some(found) = KINDS.iter().position(|known| is_handle(known, kind, parameter)) {
+                kinds |= 1 << found;
+                arguments.push(match kind {
+                    "uint64_t" => format!("with->ids[{found}]"),
+                    _ => format!("({kind}){{with->ids[{found}]}}"),
+                });
+            } else if kind.ends_with('*') {
+                let function = |only: &str| only.is_empty() || only == name;
+                let is_optional = |(only, of): &(&str, &str)| function(only) && *of == parameter;
+                if !MAY_BE_NULL.iter().any(is_optional) {
+                    pointers |= 1 << index;
+                }
+                let place = place(&header, kind, index, &mut places);
+                arguments.push(format!("with->null_at == {index} ? NULL : {place}"));
+            } else {
+                arguments.push(number(kind).to_owned());
+            }
+        }
+        let call = format!("{name}({})", arguments.join(", "));
+        let call = match result {
+            "horus_status_t" => format!("return {call};"),
+            // They have no error but 0.
+            "uint64_t" | "double" => format!("return {call} == 0 ? HORUS_E_NULL : HORUS_OK;"),
+            "uint32_t" => format!("(void){call}; return HORUS_OK;"),
+            "const char *" => format!("CHECK({call} != NULL); return HORUS_OK;"),
+            other => panic!("{name}: say what to do with a result of {other}"),
+        };
+        let zero = i32::from(ZERO_IS_A_NAMESPACE.contains(&name.as_str()));
+        writeln!(calls, "static horus_status_t call_{name}(const call_t *with) {{").unwrap();
+        writeln!(calls, "{places}    (void)with;\n    {call}\n}}").unwrap();
+        writeln!(table, "    {{\"{name}\", call_{name}, {kinds}u, {pointers}u, {zero}}},").unwrap();
+    }
+    calls + &table + "};\n"
+}
+
+fn is_handle(known: &str, kind: &str, parameter: &str) -> bool {
+    kind == format!("horus_{known}_t") || (known == "sample" && parameter == "sample_id")
+}
+
+/// What a pointer of this type points to.
+fn place(header: &str, kind: &str, index: usize, places: &mut String) -> String {
+    let pointed = kind.trim_end_matches('*').trim();
+    match kind {
+        "const char *" => "\"abused\"".to_owned(),
+        "void *" | "const void *" => "bytes".to_owned(),
+        // Nobody but the library makes one.
+        "horus_context_t *" => "NULL".to_owned(),
+        _ if pointed.starts_with("const horus_") => {
+            format!("&given_{}", pointed.trim_start_matches("const horus_").trim_end_matches("_t"))
+        }
+        _ => {
+            let pointed = if kind == "void **" { "void *" } else { pointed };
+            let init = pointed.trim_end_matches("_t").to_uppercase() + "_INIT";
+            let init = if header.contains(&format!("#define {init} ")) { &init } else { "{0}" };
+            let init = if pointed.starts_with("horus_") { init } else { "0" };
+            writeln!(places, "    static {pointed} place_{index} = {init};").unwrap();
+            format!("&place_{index}")
+        }
+    }
+}
+
+/// A number of this type that does no harm.
+fn number(kind: &str) -> &'static str {
+    match kind {
+        "int64_t" => "with->timeout_ns",
+        "size_t" | "uint64_t" => "1",
+        "double" => "100",
+        "horus_status_t" => "(horus_status_t)next_random()",
+        other => panic!("say which {other} does no harm"),
+    }
+}

@@ -1,0 +1,108 @@
+//! The commands of `docs/cpp.md` that build the library as it is shipped, benchmark it and look for
+//! leaks: as they stand there. And what is only seen in such a build.
+
+mod compiler;
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use compiler::{Program, header, library_dir, root};
+
+/// The commands below this heading of the document.
+fn commands(heading: &str) -> Vec<String> {
+    let document = std::fs::read_to_string(root().join("../docs/cpp.md")).unwrap();
+    let (_, section) = document.split_once(&format!("\n## {heading}\n")).unwrap();
+    let block = section.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    block.replace("\\\n", "").lines().map(str::to_owned).collect()
+}
+
+/// Where cargo builds what this test is a part of.
+fn target_dir() -> PathBuf {
+    library_dir().ancestors().nth(2).unwrap().to_owned()
+}
+
+/// A directory that looks like the repository, and takes what the commands make.
+fn checkout() -> tempfile::TempDir {
+    let private = PermissionsExt::from_mode(0o700);
+    let dir = tempfile::Builder::new().permissions(private).tempdir().unwrap();
+    symlink(root(), dir.path().join("horus_cpp")).unwrap();
+    symlink(target_dir(), dir.path().join("target")).unwrap();
+    dir
+}
+
+/// Runs a line of the document to a good end; what it said.
+fn run(line: &str, dir: &Path) -> String {
+    println!("$ {line}");
+    let mut shell = Command::new("sh");
+    // WHY: the cargo that runs this test would have its settings go on to this one.
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_") && name != "CARGO_HOME" {
+            shell.env_remove(&*name);
+        }
+    }
+    shell.args(["-c", line]).current_dir(dir).stdin(Stdio::null()).env("LC_ALL", "C");
+    let output = shell.env("CARGO_TARGET_DIR", target_dir()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {}\n{said}\n{errors}", output.status);
+    said
+}
+
+/// One test, because what it builds takes a while. Whether goals are met is not asked of a busy
+/// machine.
+#[test]
+fn the_commands_of_the_document_work() {
+    let lines = commands("Measure");
+    let [build, compile, benchmark, compile_stress, stress] = &lines[..] else {
+        panic!("{lines:?}")
+    };
+    let dir = checkout();
+    run(build, root().parent().unwrap());
+
+    run(compile, dir.path());
+    let said = run(benchmark, dir.path());
+    let columns = ["Operation", "Min", "Median", "P99", "P999", "Max", "Stddev"];
+    let heads = said.lines().filter(|line| line.starts_with("| Operation"));
+    for head in heads {
+        let found: Vec<_> = head.split('|').map(str::trim).filter(|it| !it.is_empty()).collect();
+        assert_eq!(found, columns);
+    }
+    let rows = [
+        "two readings of the clock",
+        "FFI call (abi_version)",
+        "Atomic read (is_running)",
+        "Empty scheduler",
+        "1 node + callback",
+        "10 nodes + callback",
+        "50 nodes + callback",
+        "send + recv, 16 bytes",
+        "loan + publish, 64 KiB",
+        "loan + publish, 1 MiB",
+    ];
+    for row in rows {
+        let line = said.lines().find(|line| line.starts_with(&format!("| {row} ")));
+        let line = line.unwrap_or_else(|| panic!("no row {row} in\n{said}"));
+        let times = line.split('|').filter(|cell| cell.trim().ends_with('s'));
+        assert!(
+            times.filter(|cell| cell.trim().contains("ns") || cell.contains("us")).count() >= 6
+        );
+    }
+    for row in ["| Ticks/second", "| Time per tick", "| CPU overhead at 1 kHz"] {
+        assert!(said.contains(row), "no row {row} in\n{said}");
+    }
+    // A copy of a megabyte would take 16 times as long.
+    let times = said.lines().rev().find(|line| line.starts_with("loan + publish of 1 MiB"));
+    let times = times.unwrap().split_whitespace().find_map(|word| word.parse::<f64>().ok());
+    println!("{said}\n1 MiB: {times:?} times what it is of 64 KiB");
+
+    run(compile_stress, dir.path());
+    let said = run(stress, dir.path());
+    assert!(said.ends_with("done\n"), "{said}");
+
+    // No check of the debug build is left.
+    let said = Program::abuse(&target_dir().join("release")).run(&["10000", "10", "100000"]);
+    println!("{said}");
+    assert!(said.starts_with(&format!("{} functions, ", header::declared().len())), "{said}");
+}

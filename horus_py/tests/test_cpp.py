@@ -1,0 +1,126 @@
+"""C++ and Python: every standard message, both ways, byte for byte; and a C++ program is killed."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import horus
+import pytest
+from conftest import ROOT
+from test_message import STANDARD, patterned
+
+# Those inside framed messages have no topics of their own.
+KINDS = [kind for kind in STANDARD if kind.__name__ not in ("MapMetaData", "PointField")]
+
+RELAY = """
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <vector>
+#include <horus/horus.hpp>
+#include <horus/msg.hpp>
+
+/// Both ends of one type, as a step that sends back one message.
+template <class T>
+std::function<void()> relay(const char *name) {
+    auto in = std::make_shared<horus::Subscriber<T>>(name);
+    auto out = std::make_shared<horus::Publisher<T>>(std::string(name) + "_back");
+    return [in, out] { out->send(in->recv_blocking()); };
+}
+
+int main() {
+    const std::vector<std::function<void()>> relays = {RELAYS};
+    std::puts("ready");
+    std::fflush(stdout);
+    for (const auto &one : relays) one();
+}
+"""
+
+TALKER = """
+#include <horus/horus.hpp>
+#include <horus/msg.hpp>
+
+int main() {
+    horus::Publisher<horus::CmdVel> publisher("cmd_vel", horus::Qos::reliable());
+    horus::CmdVel command{};
+    for (;;) {
+        command.timestamp_ns++;
+        publisher.send_timeout(command, horus::forever);
+    }
+}
+"""
+
+
+def library():
+    """Where cargo puts the shared library."""
+    command = [os.environ.get("CARGO", "cargo"), "build", "-q", "--locked", "-p", "horus_cpp"]
+    command += ["--message-format", "json-render-diagnostics"]
+    built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    artifacts = [json.loads(line) for line in built.stdout.splitlines()]
+    names = [name for artifact in artifacts for name in artifact.get("filenames", [])]
+    return os.path.dirname(next(name for name in names if name.endswith("/libhorus_cpp.so")))
+
+
+@pytest.fixture
+def program(directory, tmp_path):
+    """Compiles a C++ program, and starts it in this test's namespace."""
+    if shutil.which("c++") is None:
+        pytest.skip("there is no C++ compiler: apt-get install g++")
+    where = library()
+    started = []
+
+    def start(source):
+        (tmp_path / "main.cpp").write_text(source)
+        command = ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "main.cpp", "-o", "main"]
+        command += [f"-I{ROOT}/horus_cpp/include", f"-L{where}", "-lhorus_cpp"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        environment = {**os.environ, "LD_LIBRARY_PATH": where}
+        process = subprocess.Popen(
+            [tmp_path / "main"], stdout=subprocess.PIPE, text=True, env=environment
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_cpp_sends_back_what_python_sent(program):
+    assert len(KINDS) == 62
+    ends = [
+        (horus.Publisher(kind.__name__, kind), horus.Subscriber(f"{kind.__name__}_back", kind))
+        for kind in KINDS
+    ]
+    names = [kind.__name__ for kind in KINDS]
+    relays = ", ".join(f'relay<horus::{name}>("{name}")' for name in names)
+    process = program(RELAY.replace("RELAYS", relays))
+    assert process.stdout.readline() == "ready\n"
+    sent = [patterned(kind, seed) for seed, kind in enumerate(KINDS)]
+    for message, (publisher, _) in zip(sent, ends, strict=True):
+        publisher.send(message)
+    for message, (_, subscriber) in zip(sent, ends, strict=True):
+        back = subscriber.recv(timeout=60)
+        assert type(back) is type(message)
+        assert bytes(back) == bytes(message)
+    assert process.wait(60) == 0
+
+
+def test_a_killed_cpp_publisher_leaves_a_topic_without_a_gap(program):
+    subscriber = horus.Subscriber("cmd_vel", horus.CmdVel, qos="reliable")
+    for _ in range(3):
+        process = program(TALKER)
+        for number in range(1, 2000):
+            assert subscriber.recv(timeout=60).timestamp_ns == number
+        process.kill()
+        process.wait()
+        # What was sent before the end, and then nothing.
+        while (command := subscriber.recv(timeout=0.2)) is not None:
+            number += 1
+            assert command.timestamp_ns == number
+    stats = subscriber.stats()
+    assert (stats.lost, stats.waiting) == (0, 0)
+    assert stats.sent == stats.received
