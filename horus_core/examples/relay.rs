@@ -1,12 +1,19 @@
 //! Sends back one message of every standard type, as it was received: for the tests of bindings.
 //!
 //! The message `CmdVel` comes on the topic `CmdVel` and goes back on `CmdVel_back`. Says `ready`
-//! when it listens.
+//! when it listens. With the argument `values`, it sends back what comes on `values` on
+//! `values_back`, until nil comes; before that, bytes that are no value. With `framed`, one of
+//! each message that ends in data.
 
 use std::time::Duration;
 
-use horus_core::message::Message;
+use horus_core::message::{
+    AudioFrameHeader, BytesHeader, CompressedImageHeader, CostMapHeader, DepthImageHeader, Framed,
+    Header, ImageHeader, Message, OccupancyGridHeader, PointCloudHeader, SchedulerStatusHeader,
+    SegmentationMaskHeader, TensorHeader,
+};
 use horus_core::prelude::*;
+use horus_core::topic::PayloadType;
 
 /// How long a message may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,8 +35,52 @@ macro_rules! relays {
     };
 }
 
+/// Both ends of one type of messages that end in data.
+fn relay_framed<H: Header>() -> Result<Box<dyn FnMut() -> Result<()>>> {
+    let mut subscriber: Subscriber<Framed<H>> = Subscriber::new(H::NAME)?;
+    let mut publisher: Publisher<Framed<H>> = Publisher::new(&format!("{}_back", H::NAME))?;
+    Ok(Box::new(move || {
+        let message = subscriber.recv_timeout(PATIENCE)?;
+        Ok(publisher.send(&message)?)
+    }))
+}
+
+fn relay_values() -> Result<()> {
+    let mut subscriber: Subscriber<Value> = Subscriber::new("values")?;
+    let any = PayloadType::of::<Value>();
+    let mut bytes = any.builder("values_back").bytes_publisher()?;
+    println!("ready");
+    for malformed in [&b"\xc1"[..], b"", b"\x81\x80\x01"] {
+        bytes.send(malformed)?;
+    }
+    let mut publisher: Publisher<Value> = Publisher::new("values_back")?;
+    loop {
+        let value = subscriber.recv_timeout(PATIENCE)?;
+        publisher.send(&value)?;
+        if value.is_nil() {
+            return Ok(());
+        }
+    }
+}
+
 fn main() -> Result<()> {
-    let relays = horus_core::standard_messages!(relays);
+    let relays = match std::env::args().nth(1).as_deref() {
+        None => horus_core::standard_messages!(relays),
+        Some("values") => return relay_values(),
+        _ => vec![
+            relay_framed::<ImageHeader>()?,
+            relay_framed::<DepthImageHeader>()?,
+            relay_framed::<CompressedImageHeader>()?,
+            relay_framed::<SegmentationMaskHeader>()?,
+            relay_framed::<PointCloudHeader>()?,
+            relay_framed::<TensorHeader>()?,
+            relay_framed::<OccupancyGridHeader>()?,
+            relay_framed::<CostMapHeader>()?,
+            relay_framed::<AudioFrameHeader>()?,
+            relay_framed::<BytesHeader>()?,
+            relay_framed::<SchedulerStatusHeader>()?,
+        ],
+    };
     println!("ready");
     relays.into_iter().try_for_each(|mut relay| relay())
 }

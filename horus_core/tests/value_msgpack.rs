@@ -7,8 +7,8 @@ mod values;
 use heap::peak;
 use horus_core::message::DType;
 use horus_core::value::{
-    DECODED_BYTES_PER_BYTE, DEPTH_MAX, DecodeError, EncodeError, TYPED_ARRAY_EXT, TypedArray,
-    TypedArrayError, Value,
+    DECODED_BYTES_PER_BYTE, DEPTH_MAX, DecodeError, EncodeError, MsgpackReader, MsgpackWriter,
+    TYPED_ARRAY_EXT, Token, TypedArray, TypedArrayError, Value,
 };
 use noise::{Case, Rng, seeds};
 
@@ -260,4 +260,79 @@ fn the_same_number_in_another_encoding_is_the_same_value() {
 fn the_extension_of_typed_arrays_is_no_other_extension() {
     let value = Value::Ext(TYPED_ARRAY_EXT, vec![1, 0, 7]);
     assert_eq!(value.to_msgpack(), Err(EncodeError::ReservedExt));
+}
+
+/// What bindings do that have values of their own: piece by piece, the same bytes.
+#[test]
+fn pieces_are_what_values_are_made_of() {
+    let array = TypedArray::from_slice(&[1.5_f32, 2.5]);
+    let ext = Value::Ext(5, vec![1, 2]);
+    let value = Value::Array(vec![
+        Value::Nil,
+        true.into(),
+        (-5).into(),
+        u64::MAX.into(),
+        0.5.into(),
+        "text".into(),
+        Value::Bytes(vec![7]),
+        Value::from([("key", 1)]),
+        array.clone().into(),
+        ext,
+    ]);
+    for room in [0, 20, 256] {
+        let mut slot = vec![0; room];
+        let mut out = MsgpackWriter::new(&mut slot);
+        out.array(10).unwrap();
+        out.nil();
+        out.bool(true);
+        out.int(-5);
+        out.uint(u64::MAX);
+        out.float(0.5);
+        out.string("text").unwrap();
+        out.binary(&[7]).unwrap();
+        out.map(1).unwrap();
+        out.string("key").unwrap();
+        out.int(1);
+        if let Some(place) = out.typed(DType::F32, &[2]).unwrap() {
+            place.copy_from_slice(array.bytes());
+        }
+        out.ext(5, &[1, 2]).unwrap();
+        let wanted = value.to_msgpack().unwrap();
+        assert_eq!(out.bytes(), wanted.len());
+        match out.finish() {
+            Ok(bytes) => assert_eq!(slot[..bytes], wanted),
+            Err(error) => {
+                assert_eq!(error, EncodeError::TooSmall { needed: wanted.len(), room });
+            }
+        }
+    }
+    let mut out = MsgpackWriter::new(&mut []);
+    assert_eq!(out.ext(TYPED_ARRAY_EXT, &[]), Err(EncodeError::ReservedExt));
+    let problem = TypedArrayError::Dimensions { found: 33 };
+    assert_eq!(out.typed(DType::U8, &[1; 33]), Err(EncodeError::TypedArray { problem }));
+    let problem = TypedArrayError::Endless;
+    assert_eq!(out.typed(DType::U8, &[u32::MAX; 3]), Err(EncodeError::TypedArray { problem }));
+}
+
+#[test]
+fn tokens_are_what_values_are_read_of() {
+    let value = Value::from([("k", Value::Array(vec![0.5.into(), Value::Bytes(vec![9])]))]);
+    let bytes = value.to_msgpack().unwrap();
+    let mut reader = MsgpackReader::new(&bytes);
+    let mut tokens = Vec::new();
+    while reader.position() < bytes.len() {
+        tokens.push(reader.token().unwrap());
+    }
+    let wanted = [
+        Token::Map(1),
+        Token::String(b"k"),
+        Token::Array(2),
+        Token::Float(0.5),
+        Token::Bytes(&[9]),
+    ];
+    assert_eq!(tokens, wanted);
+    reader.finish().unwrap();
+    let mut reader = MsgpackReader::new(b"\x01\x02");
+    assert_eq!(reader.token(), Ok(Token::Int(1)));
+    assert_eq!(reader.finish(), Err(DecodeError::Trailing { at: 1, left: 1 }));
 }

@@ -1,26 +1,37 @@
 //! What a topic carries: how Python objects become bytes in a slot, and come out of them.
 
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
+use std::sync::LazyLock;
 
 use horus_core::topic::PayloadType;
+use horus_core::value::Value;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::kind::{self, Kind};
+use crate::pack::{Unpacked, pack};
+use crate::unpack::{Keys, Unread, unpack};
 
 /// What a topic carries.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Codec {
     /// Messages of one class.
     Message(&'static Kind),
+    /// Any mixture of dicts, lists, numbers, text, bytes and arrays, as MessagePack.
+    Anything,
 }
 
 impl Codec {
     /// What a caller's `Type` argument asks for.
-    pub(crate) fn of_argument(argument: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn of_argument(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(argument) = argument.filter(|argument| !argument.is_none()) else {
+            return Ok(Self::Anything);
+        };
         let kind = kind::of_argument(argument);
         let wanted = || {
             let text = format!(
-                "{argument} is not a class of messages: use one of horus's, or @horus.message"
+                "{argument} is not a class of messages: use one of horus's, or @horus.message, or \
+                 no type at all for dicts and the like"
             );
             PyTypeError::new_err(text)
         };
@@ -29,8 +40,34 @@ impl Codec {
 
     /// The type that the topic compares.
     pub(crate) fn payload(&self) -> &PayloadType {
+        static ANYTHING: LazyLock<PayloadType> = LazyLock::new(PayloadType::of::<Value>);
         match self {
             Self::Message(kind) => &kind.payload,
+            Self::Anything => &ANYTHING,
         }
     }
+}
+
+/// The bytes that a topic of anything carries for an object: for tests and tools.
+#[pyfunction]
+#[pyo3(signature = (object, /))]
+pub(crate) fn _pack<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let mut bytes = vec![0; 4096];
+    loop {
+        match pack(object, &mut bytes) {
+            Ok(length) => return Ok(PyBytes::new(object.py(), &bytes[..length])),
+            Err(Unpacked::Python(error)) => return Err(error),
+            Err(Unpacked::TooLong(length)) => bytes.resize(usize::try_from(length)?, 0),
+        }
+    }
+}
+
+/// The object that a topic of anything makes of these bytes.
+#[pyfunction]
+#[pyo3(signature = (data, /))]
+pub(crate) fn _unpack<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    unpack(py, data, &mut Keys::default()).map_err(|error| match error {
+        Unread::Malformed => PyValueError::new_err("not the MessagePack of anything Python has"),
+        Unread::Python(error) => error,
+    })
 }

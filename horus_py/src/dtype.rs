@@ -5,8 +5,9 @@ use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::field::{numpy, numpy_code};
+use crate::field::numpy_code;
 use crate::kind::{self, Kind};
+use crate::numpy::numpy;
 
 /// The attribute `dtype` of the classes: made when it is first asked for, so that numpy is only
 /// imported by those who use it.
@@ -37,7 +38,7 @@ pub(crate) fn dtype<'py>(py: Python<'py>, kind: &Kind) -> PyResult<Bound<'py, Py
 
 fn make<'py>(py: Python<'py>, kind: &Kind) -> PyResult<Bound<'py, PyAny>> {
     let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
-    let numpy = numpy(py).ok_or_else(missing)?.bind(py);
+    let numpy = numpy(py).ok_or_else(missing)?.module.bind(py);
     let format = |field: &kind::Field| {
         let element = match (field.kind, field.inner) {
             (FieldKind::Primitive(primitive), _) => {
@@ -70,5 +71,5 @@ pub(crate) fn view<'py>(message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAn
     let py = message.py();
     let dtype = dtype(py, crate::message::kind_of(message))?;
     let numpy = numpy(py).ok_or_else(|| PyImportError::new_err("this needs numpy"))?;
-    numpy.bind(py).call_method1("ndarray", ((), dtype, message))
+    numpy.module.bind(py).call_method1("ndarray", ((), dtype, message))
 }

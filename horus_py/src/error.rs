@@ -1,6 +1,6 @@
 //! The exceptions, and which error of `horus_core` becomes which.
 
-use horus_core::{OpenError, RecvError, SendError, TopicError};
+use horus_core::{LoanError, OpenError, RecvError, SendError, TopicError};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -72,6 +72,18 @@ pub(crate) fn of_send(error: &SendError<()>) -> PyErr {
         SendError::Full(()) => FullError::new_err(text),
         SendError::Forked(()) => ForkedError::new_err(text),
         SendError::RegionLost(()) => RegionLostError::new_err(text),
+        _ => SendFailedError::new_err(text),
+    }
+}
+
+/// A slot that was not lent.
+#[cold]
+pub(crate) fn of_loan(error: &LoanError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        LoanError::Full => FullError::new_err(text),
+        LoanError::Forked => ForkedError::new_err(text),
+        LoanError::RegionLost => RegionLostError::new_err(text),
         _ => SendFailedError::new_err(text),
     }
 }

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use horus_core::message::{FieldKind, Primitive};
+use horus_core::message::{DType, FieldKind, Primitive};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice, PyString, PyTuple};
 
 use crate::kind::{Field, Kind};
 use crate::message;
+use crate::numpy::{Place, numpy};
 
 /// Calls a macro with each number: its variant, type and letter for numpy and `struct`.
 macro_rules! numbers {
@@ -158,25 +158,36 @@ fn array<'py>(
     primitive: Primitive,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    let Some(numpy) = numpy(py) else {
-        let range = field.offset..field.offset + field.bytes();
-        let view = PyMemoryView::from(object)?;
-        let view = view.get_item(pyo3::types::PySlice::new(
-            py,
-            isize::try_from(range.start)?,
-            isize::try_from(range.end)?,
-            1,
-        ))?;
+    let (Some(numpy), Some(dtype)) = (numpy(py), field.dtype) else {
+        let (start, end) = (field.offset, field.offset + field.bytes());
+        let range = PySlice::new(py, isize::try_from(start)?, isize::try_from(end)?, 1);
+        let view = PyMemoryView::from(object)?.get_item(range)?;
         return view.call_method1("cast", (struct_letter(primitive),));
     };
-    let numpy = numpy.bind(py);
-    numpy.call_method1("ndarray", ((field.count,), numpy_code(primitive), object, field.offset))
+    // SAFETY: the field lies in the message.
+    let data = unsafe { message::data(object).add(field.offset) };
+    let (shape, strides) = ([field.count as isize], [dtype.size() as isize]);
+    let place = Place { data, shape: &shape, strides: &strides, is_writeable: true };
+    // SAFETY: as above; the message owns the bytes, or keeps alive what does.
+    unsafe { numpy.view(dtype, place, object) }
 }
 
-/// numpy, if it is installed.
-pub(crate) fn numpy(py: Python<'_>) -> Option<&Py<PyModule>> {
-    static NUMPY: PyOnceLock<Option<Py<PyModule>>> = PyOnceLock::new();
-    NUMPY.get_or_init(py, || py.import("numpy").ok().map(Bound::unbind)).as_ref()
+/// What `struct` and `memoryview` call the type.
+pub(crate) const fn struct_letter_of(dtype: DType) -> &'static str {
+    match dtype {
+        DType::I8 => "b",
+        DType::U16 | DType::BF16 => "H",
+        DType::I16 => "h",
+        DType::U32 => "I",
+        DType::I32 => "i",
+        DType::U64 => "Q",
+        DType::I64 => "q",
+        DType::F16 => "e",
+        DType::F32 => "f",
+        DType::F64 => "d",
+        DType::Bool => "?",
+        _ => "B",
+    }
 }
 
 /// Makes a field of `message` what `value` is, all of it or nothing.

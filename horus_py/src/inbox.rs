@@ -1,32 +1,158 @@
 //! The receiving end as Python uses it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
-use horus_core::topic::BytesSubscriber;
+use horus_core::topic::{BytesSubscriber, PayloadType};
 use pyo3::prelude::*;
 
 use crate::codec::Codec;
 use crate::end::End;
 use crate::error::{self, BusyError};
+use crate::kind::Kind;
 use crate::message;
+use crate::unpack::{Keys, Unread, unpack};
 use crate::waits::Patience;
 use crate::wakeups::Wakeups;
+
+/// Messages in a row that a receive finds unreadable before it says that there is none.
+const MALFORMED_MAX: u32 = 16;
 
 /// A receiving end, and what it carries.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    pub(crate) end: End<BytesSubscriber>,
+    pub(crate) end: End<Receiver>,
     pub(crate) codec: Codec,
     /// Of the task that waits for a message, if one does.
     awaiting: Mutex<Option<Waker>>,
 }
 
+/// The end, and what decoding takes.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    end: BytesSubscriber,
+    /// Copies of messages that are decoded, made when they are needed.
+    ///
+    /// WHY copies: a message that changes while it is decoded could be anything, and whoever may
+    /// write the topic may change it.
+    buffers: [Vec<u8>; 2],
+    keys: Keys,
+}
+
+/// Which message is asked for, and how long it is waited for.
+enum Ask<'a> {
+    Next,
+    Latest,
+    Within(Patience, &'a dyn Fn() -> PyResult<()>),
+}
+
 type Received<'py> = PyResult<Option<Bound<'py, PyAny>>>;
+
+impl Receiver {
+    /// A message, or `None` if there is none, or none came in time.
+    #[inline]
+    fn get<'py>(&mut self, py: Python<'py>, codec: Codec, ask: Ask<'_>) -> Received<'py> {
+        match codec {
+            Codec::Message(kind) => self.message(py, kind, ask),
+            Codec::Anything => self.anything(py, codec.payload(), ask),
+        }
+    }
+
+    #[inline]
+    fn message<'py>(
+        &mut self,
+        py: Python<'py>,
+        kind: &'static Kind,
+        ask: Ask<'_>,
+    ) -> Received<'py> {
+        let object = message::zeroed(py, kind)?;
+        // SAFETY: nobody else knows the object.
+        let buffer = unsafe { message::bytes_mut(&object) };
+        let found = match ask {
+            Ask::Next => self.end.recv(buffer).is_some(),
+            Ask::Within(patience, check) => {
+                wait(py, patience, &mut self.end, buffer, check)?.is_some()
+            }
+            Ask::Latest => {
+                let second = message::zeroed(py, kind)?;
+                // SAFETY: nobody else knows the object.
+                let of_second = unsafe { message::bytes_mut(&second) };
+                match self.end.latest([buffer, of_second], &kind.payload) {
+                    Some((1, _)) => return Ok(Some(second)),
+                    found => found.is_some(),
+                }
+            }
+        };
+        Ok(found.then_some(object))
+    }
+
+    fn anything<'py>(
+        &mut self,
+        py: Python<'py>,
+        payload: &PayloadType,
+        ask: Ask<'_>,
+    ) -> Received<'py> {
+        let room = self.end.max_message_bytes();
+        let [first, second] = &mut self.buffers;
+        make_room(first, room);
+        for _ in 0..MALFORMED_MAX {
+            let (which, bytes) = match ask {
+                Ask::Next => match self.end.recv(first) {
+                    Some(bytes) => (&*first, bytes),
+                    None => return Ok(None),
+                },
+                Ask::Within(patience, check) => {
+                    match wait(py, patience, &mut self.end, first, check)? {
+                        Some(bytes) => (&*first, bytes),
+                        None => return Ok(None),
+                    }
+                }
+                Ask::Latest => {
+                    make_room(second, room);
+                    match self.end.latest([first, second], payload) {
+                        Some((0, bytes)) => (&*first, bytes),
+                        Some((_, bytes)) => (&*second, bytes),
+                        None => return Ok(None),
+                    }
+                }
+            };
+            match unpack(py, &which[..bytes], &mut self.keys) {
+                Ok(object) => return Ok(Some(object)),
+                Err(Unread::Python(error)) => return Err(error),
+                Err(Unread::Malformed) => self.end.refuse(),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Makes a buffer `bytes` long, once. WHY not `resize`: that writes all of it.
+fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
+    if buffer.len() < bytes {
+        *buffer = vec![0; bytes];
+    }
+}
+
+/// Copies the next message into `buffer`, without the GIL while there is none.
+fn wait(
+    py: Python<'_>,
+    patience: Patience,
+    end: &mut BytesSubscriber,
+    buffer: &mut [u8],
+    check: &dyn Fn() -> PyResult<()>,
+) -> PyResult<Option<usize>> {
+    let wait = |slice| match end.recv_timeout(buffer, slice) {
+        Some(bytes) => Some(Ok(bytes)),
+        None => end.check().err().map(Err),
+    };
+    let received = patience.wait(py, wait, check)?;
+    received.transpose().map_err(error::of_recv)
+}
 
 impl Inbox {
     pub(crate) fn new(end: BytesSubscriber, codec: Codec) -> Self {
-        Self { end: End::new(end), codec, awaiting: Mutex::new(None) }
+        let receiver = Receiver { end, buffers: Default::default(), keys: Keys::default() };
+        Self { end: End::new(receiver), codec, awaiting: Mutex::new(None) }
     }
 
     /// The next message, or `None` if there is none, or none came in time.
@@ -36,74 +162,50 @@ impl Inbox {
         py: Python<'py>,
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> Received<'py> {
-        let Codec::Message(kind) = self.codec;
         let mut entered = self.end.enter(py)?;
-        let end = entered.get();
-        let object = message::zeroed(py, kind)?;
-        // SAFETY: nobody else knows the object.
-        let buffer = unsafe { message::bytes_mut(&object) };
-        if end.recv(buffer).is_some() {
+        let receiver = entered.get();
+        if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
             return Ok(Some(object));
         }
-        end.check().map_err(error::of_recv)?;
+        receiver.end.check().map_err(error::of_recv)?;
         match timeout {
             None => Ok(None),
-            Some(timeout) => {
-                let patience = Patience::of(timeout)?;
-                let received = self.wait(py, patience, end, buffer)?;
-                Ok(received.map(|_| object))
-            }
+            Some(timeout) => self.within(py, receiver, Patience::of(timeout)?),
         }
     }
 
     /// The next message, however long it takes; `None` once the end was closed.
     pub(crate) fn next<'py>(&self, py: Python<'py>) -> Received<'py> {
-        let Codec::Message(kind) = self.codec;
         if self.end.is_closed(py) {
             return Ok(None);
         }
         let mut entered = self.end.enter(py)?;
-        let object = message::zeroed(py, kind)?;
-        // SAFETY: nobody else knows the object.
-        let buffer = unsafe { message::bytes_mut(&object) };
-        if entered.get().recv(buffer).is_some() {
+        let receiver = entered.get();
+        if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
             return Ok(Some(object));
         }
-        match self.wait(py, Patience::endless(), entered.get(), buffer) {
-            Ok(received) => Ok(received.map(|_| object)),
+        match self.within(py, receiver, Patience::endless()) {
             Err(_) if self.end.is_closing() => Ok(None),
-            Err(error) => Err(error),
+            received => received,
         }
     }
 
-    fn wait(
+    fn within<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
+        receiver: &mut Receiver,
         patience: Patience,
-        end: &mut BytesSubscriber,
-        buffer: &mut [u8],
-    ) -> PyResult<Option<usize>> {
-        let wait = |slice| match end.recv_timeout(buffer, slice) {
-            Some(bytes) => Some(Ok(bytes)),
-            None => end.check().err().map(Err),
-        };
-        let received = patience.wait(py, wait, || self.end.expect_open())?;
-        received.transpose().map_err(error::of_recv)
+    ) -> Received<'py> {
+        receiver.get(py, self.codec, Ask::Within(patience, &|| self.end.expect_open()))
     }
 
     /// The newest message; older ones are passed over.
     pub(crate) fn latest<'py>(&self, py: Python<'py>) -> Received<'py> {
-        let Codec::Message(kind) = self.codec;
         let mut entered = self.end.enter(py)?;
-        let (first, second) = (message::zeroed(py, kind)?, message::zeroed(py, kind)?);
-        // SAFETY: nobody else knows the object.
-        let of_first = unsafe { message::bytes_mut(&first) };
-        // SAFETY: as above.
-        let of_second = unsafe { message::bytes_mut(&second) };
-        match entered.get().latest([of_first, of_second], &kind.payload) {
-            Some((0, _)) => Ok(Some(first)),
-            Some(_) => Ok(Some(second)),
-            None => entered.get().check().map(|()| None).map_err(error::of_recv),
+        let receiver = entered.get();
+        match receiver.get(py, self.codec, Ask::Latest)? {
+            Some(object) => Ok(Some(object)),
+            None => receiver.end.check().map(|()| None).map_err(error::of_recv),
         }
     }
 
@@ -114,30 +216,27 @@ impl Inbox {
         wakeups: &Wakeups,
         token: u64,
     ) -> Received<'py> {
-        let Codec::Message(kind) = self.codec;
         if self.awaiting().is_some() {
             return Err(BusyError::new_err("another task waits at this end: open one for each"));
         }
         let mut entered = self.end.enter(py)?;
-        let object = message::zeroed(py, kind)?;
-        // SAFETY: nobody else knows the object.
-        let buffer = unsafe { message::bytes_mut(&object) };
-        let waker = wakeups.waker(token);
-        match entered.get().poll_recv(buffer, &mut Context::from_waker(&waker)) {
-            Poll::Ready(Ok(_)) => Ok(Some(object)),
-            Poll::Ready(Err(error)) => Err(error::of_recv(error)),
-            Poll::Pending => {
-                *self.awaiting() = Some(waker);
-                Ok(None)
-            }
+        let receiver = entered.get();
+        if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
+            receiver.end.cancel_alarm();
+            return Ok(Some(object));
         }
+        receiver.end.check().map_err(error::of_recv)?;
+        let waker = wakeups.waker(token);
+        receiver.end.set_alarm(&Context::from_waker(&waker));
+        *self.awaiting() = Some(waker);
+        Ok(None)
     }
 
     /// After [`Self::poll`]: the task was woken, or waits no longer.
     pub(crate) fn polled(&self, py: Python<'_>) {
         drop(self.awaiting().take());
         if let Ok(mut end) = self.end.enter(py) {
-            end.get().cancel_alarm();
+            end.get().end.cancel_alarm();
         }
     }
 
@@ -158,6 +257,6 @@ impl Inbox {
         py: Python<'_>,
         ask: impl FnOnce(&mut BytesSubscriber) -> T,
     ) -> PyResult<T> {
-        Ok(ask(self.end.enter(py)?.get()))
+        Ok(ask(&mut self.end.enter(py)?.get().end))
     }
 }

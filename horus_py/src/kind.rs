@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use horus_core::message::{FieldKind, Primitive, Schema};
+use horus_core::message::{DType, FieldKind, Primitive, Schema};
 use horus_core::topic::PayloadType;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -39,6 +39,8 @@ pub(crate) struct Field {
     pub(crate) kind: FieldKind,
     pub(crate) offset: usize,
     pub(crate) count: usize,
+    /// The type of its numbers, if it has some that numpy knows.
+    pub(crate) dtype: Option<DType>,
     /// The kind of the message in it.
     pub(crate) inner: Option<&'static Kind>,
 }
@@ -83,6 +85,10 @@ impl Kind {
             kind: field.kind,
             offset: field.offset,
             count: field.count,
+            dtype: match field.kind {
+                FieldKind::Primitive(primitive) => DType::of_primitive(primitive),
+                _ => None,
+            },
             inner: match field.kind {
                 FieldKind::Message(inner) => kinds().by_hash.get(&inner.hash()).copied(),
                 _ => None,

@@ -1,7 +1,7 @@
 //! The publishing end as Python uses it.
 
-use horus_core::SendError;
 use horus_core::topic::BytesPublisher;
+use horus_core::{LoanError, SendError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -10,6 +10,7 @@ use crate::end::End;
 use crate::error;
 use crate::kind::Kind;
 use crate::message;
+use crate::pack::{Unpacked, pack};
 use crate::waits::Patience;
 
 /// A publishing end, and what it carries.
@@ -31,7 +32,19 @@ impl Outbox {
         message: &Bound<'_, PyAny>,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let Codec::Message(kind) = self.codec;
+        match self.codec {
+            Codec::Message(kind) => self.send_message(kind, message, timeout),
+            Codec::Anything => self.send_anything(message, timeout),
+        }
+    }
+
+    #[inline]
+    fn send_message(
+        &self,
+        kind: &Kind,
+        message: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
         if !kind.is_kind_of(message) {
             return Err(other(kind, message));
         }
@@ -58,6 +71,45 @@ impl Outbox {
         };
         let sent = patience.wait(message.py(), send, || self.end.expect_open())?;
         sent.unwrap_or(Err(SendError::Full(()))).map_err(|error| error::of_send(&error))
+    }
+
+    /// Encodes an object in the slot where it will be read.
+    fn send_anything(
+        &self,
+        object: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let mut end = self.end.enter(object.py())?;
+        let end = end.get();
+        if let Some(timeout) = timeout {
+            self.wait_for_room(object.py(), end, timeout)?;
+        }
+        let mut loan = end.loan().map_err(|error| error::of_loan(&error))?;
+        match pack(object, loan.bytes_mut()) {
+            Ok(bytes) => loan.publish(bytes).map_err(|error| error::of_send(&error.into())),
+            Err(Unpacked::Python(error)) => Err(error),
+            Err(Unpacked::TooLong(bytes)) => {
+                let max = loan.capacity_bytes() as u64;
+                Err(error::of_send(&SendError::TooLong { message: (), bytes, max }))
+            }
+        }
+    }
+
+    /// Waits until a slot can be had, or the time is over.
+    #[cold]
+    fn wait_for_room(
+        &self,
+        py: Python<'_>,
+        end: &mut BytesPublisher,
+        timeout: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let room = |slice| match end.loan_timeout(slice) {
+            Err(LoanError::Full) => None,
+            // What else is wrong says the call that comes after this.
+            _ => Some(()),
+        };
+        let patience = Patience::of(timeout)?;
+        patience.wait(py, room, || self.end.expect_open()).map(|_| ())
     }
 
     /// Closes the end.

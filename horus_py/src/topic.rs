@@ -29,7 +29,7 @@ struct Opening {
 impl Opening {
     fn new(
         name: &str,
-        kind: &Bound<'_, PyAny>,
+        kind: Option<&Bound<'_, PyAny>>,
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let codec = Codec::of_argument(kind)?;
@@ -98,7 +98,7 @@ macro_rules! handle {
                 &self.name
             }
 
-            /// The class of the messages.
+            /// The class of the messages; `None` if they are dicts and the like.
             #[getter(r#type)]
             fn kind(&self, py: Python<'_>) -> Py<PyAny> {
                 self.kind.clone_ref(py)
@@ -239,6 +239,11 @@ macro_rules! receives {
 receives! { PySubscriber }
 receives! { PyTopic }
 
+/// What the attribute `type` says.
+fn kind_of(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> Py<PyAny> {
+    argument.map_or_else(|| py.None(), |argument| argument.clone().unbind())
+}
+
 type Opened<T> = PyResult<(Codec, T)>;
 
 fn open<T: Send>(
@@ -254,17 +259,17 @@ fn open<T: Send>(
 #[pymethods]
 impl PyPublisher {
     #[new]
-    #[pyo3(signature = (name, r#type, **qos))]
+    #[pyo3(signature = (name, r#type = None, **qos))]
     fn new(
         py: Python<'_>,
         name: &str,
-        r#type: &Bound<'_, PyAny>,
+        r#type: Option<&Bound<'_, PyAny>>,
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let opening = Opening::new(name, r#type, qos)?.without(false, false)?;
         let (codec, end) = open(py, opening, TopicBuilder::bytes_publisher)?;
         let outbox = Outbox::new(end, codec);
-        Ok(Self { outbox, kind: r#type.clone().unbind(), name: name.into() })
+        Ok(Self { outbox, kind: kind_of(py, r#type), name: name.into() })
     }
 
     /// Messages that this publisher's lane has carried since the topic was created.
@@ -277,11 +282,11 @@ impl PyPublisher {
 #[pymethods]
 impl PySubscriber {
     #[new]
-    #[pyo3(signature = (name, r#type, **qos))]
+    #[pyo3(signature = (name, r#type = None, **qos))]
     fn new(
         py: Python<'_>,
         name: &str,
-        r#type: &Bound<'_, PyAny>,
+        r#type: Option<&Bound<'_, PyAny>>,
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let opening = Opening::new(name, r#type, qos)?.without(true, false)?;
@@ -290,18 +295,18 @@ impl PySubscriber {
             false => open(py, opening, TopicBuilder::bytes_subscriber)?,
         };
         let inbox = Inbox::new(end, codec);
-        Ok(Self { inbox, kind: r#type.clone().unbind(), name: name.into() })
+        Ok(Self { inbox, kind: kind_of(py, r#type), name: name.into() })
     }
 }
 
 #[pymethods]
 impl PyTopic {
     #[new]
-    #[pyo3(signature = (name, r#type, **qos))]
+    #[pyo3(signature = (name, r#type = None, **qos))]
     fn new(
         py: Python<'_>,
         name: &str,
-        r#type: &Bound<'_, PyAny>,
+        r#type: Option<&Bound<'_, PyAny>>,
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let opening = Opening::new(name, r#type, qos)?.without(false, true)?;
@@ -312,8 +317,7 @@ impl PyTopic {
         if ignore_own {
             subscriber.ignore(&publisher);
         }
-        let (outbox, inbox) =
-            (Outbox::new(publisher, codec.clone()), Inbox::new(subscriber, codec));
-        Ok(Self { outbox, inbox, kind: r#type.clone().unbind(), name: name.into() })
+        let (outbox, inbox) = (Outbox::new(publisher, codec), Inbox::new(subscriber, codec));
+        Ok(Self { outbox, inbox, kind: kind_of(py, r#type), name: name.into() })
     }
 }

@@ -1,20 +1,37 @@
-"""Rust and Python: every standard message, both ways, byte for byte."""
+"""Rust and Python: every standard message and any value, both ways, byte for byte."""
 
+import contextlib
 import os
 import subprocess
 
 import horus
+import numpy as np
 from conftest import ROOT
 from test_message import STANDARD, patterned
+from test_value import DTYPES, VALUES, same
 
 
-def relay():
+def built():
     """The Rust program that sends back what it receives."""
     command = [os.environ.get("CARGO", "cargo"), "build", "-q", "--locked", "-p", "horus_core"]
     command += ["--example", "relay", "--message-format", "json-render-diagnostics"]
     built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     programs = [line for line in built.stdout.splitlines() if '"executable":"' in line]
     return programs[-1].split('"executable":"')[1].split('"')[0]
+
+
+@contextlib.contextmanager
+def relay(*arguments):
+    """Runs it, from when it listens to when it has nothing left to send back."""
+    process = subprocess.Popen([built(), *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 def test_rust_sends_back_what_python_sent(directory):
@@ -25,9 +42,7 @@ def test_rust_sends_back_what_python_sent(directory):
         (horus.Publisher(kind.__name__, kind), horus.Subscriber(f"{kind.__name__}_back", kind))
         for kind in kinds
     ]
-    process = subprocess.Popen([relay()], stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout.readline() == "ready\n"
+    with relay():
         sent = [patterned(kind, seed) for seed, kind in enumerate(kinds)]
         for message, (publisher, _) in zip(sent, ends, strict=True):
             publisher.send(message)
@@ -35,6 +50,18 @@ def test_rust_sends_back_what_python_sent(directory):
             back = subscriber.recv(timeout=60)
             assert type(back) is type(message)
             assert bytes(back) == bytes(message)
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
+
+
+def test_rust_sends_back_any_value(directory):
+    publisher = horus.Publisher("values")
+    subscriber = horus.Subscriber("values_back")
+    arrays = [np.arange(-12, 12).astype(dtype).reshape(2, 3, 4) for dtype in DTYPES]
+    values = [value for value in VALUES if value is not None] + arrays + [{"arrays": arrays}]
+    with relay("values"):
+        for value in [*values, None]:
+            publisher.send(value)
+            # What Rust made of it: the same, as bytes too where a value has one encoding.
+            back = subscriber.recv(timeout=60)
+            assert same(value, back), (value, back)
+    stats = subscriber.stats()
+    assert (stats.malformed, stats.received) == (3, len(values) + 1)

@@ -21,6 +21,10 @@ def main() -> None:
         for command in subscriber:
             print(command.angular + 1.0)
 
+    anything = horus.Topic("anything", capacity=8)
+    anything.send({"v": 1.0, "ids": [1, 2], "raw": horus.Ext(3, b"x")})
+    print(anything.recv())
+
 async def collect(topic: horus.Topic[horus.Imu]) -> None:
     imu = await topic.recv_async()
     imu.orientation = [0.0, 0.0, 0.0, 1.0]

@@ -1,12 +1,13 @@
 //! Ends that move messages as bytes: for bindings, whose types are known when the program runs.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use horus_shm::wait::Patience;
 use horus_shm::{
-    BorrowError, LoanError, RawConsumer, RawLoan, RawProducer, RawSample, TypeInfo, Watch,
+    BorrowError, LoanError, RawConsumer, RawLoan, RawProducer, RawSample, Segment, TypeInfo, Watch,
 };
 
 use super::payload::{TIME, u64_at};
@@ -186,6 +187,37 @@ impl BytesPublisher {
         self.raw.loan_until(Patience::of(timeout))
     }
 
+    /// Lends the next slot as [`UntypedPublisher::lend`](super::UntypedPublisher::lend) does, for
+    /// those who cannot keep a borrow. The memory stays mapped as long as what is returned lives;
+    /// whose it is changes with [`Self::publish_lent`], with any other send, and when this end goes.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn lend(&mut self) -> Result<Lent, LoanError> {
+        let slot = self.raw.lend()?;
+        Ok(Lent { slot, _segment: Arc::clone(self.raw.segment()) })
+    }
+
+    /// Publishes the first `bytes` bytes of what was lent. Never blocks, copies nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError::TooLong`], and then it still is lent; [`LoanError::Ended`] if nothing is, or
+    /// something was sent since; [`LoanError::Forked`] or [`LoanError::RegionLost`].
+    pub fn publish_lent(&mut self, bytes: usize) -> Result<(), LoanError> {
+        if bytes > self.bytes_max {
+            let (bytes, max) = (bytes as u64, self.bytes_max as u64);
+            return Err(LoanError::TooLong { bytes, max });
+        }
+        self.raw.publish_lent(bytes)
+    }
+
+    /// Takes back what was lent, as if it had not been asked for. True if something was.
+    pub const fn discard_lent(&mut self) -> bool {
+        self.raw.discard_lent()
+    }
+
     /// The topic's name, as it was given.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -223,11 +255,27 @@ impl BytesPublisher {
     }
 }
 
+/// A slot that was lent: an address, and what keeps it mapped. Writes nothing by itself.
+#[derive(Debug)]
+pub struct Lent {
+    slot: NonNull<[u8]>,
+    _segment: Arc<Segment>,
+}
+
+impl Lent {
+    /// Where the slot is, and how long.
+    #[must_use]
+    pub const fn slot(&self) -> NonNull<[u8]> {
+        self.slot
+    }
+}
+
 /// Receives bytes. `Send`: one thread at a time.
 #[derive(Debug)]
 pub struct BytesSubscriber {
     name: Arc<str>,
     raw: RawConsumer,
+    malformed: u64,
     spin: Duration,
     #[cfg(feature = "async")]
     alarm: Option<horus_shm::Alarm>,
@@ -238,6 +286,7 @@ impl BytesSubscriber {
         Self {
             name: name.into(),
             raw,
+            malformed: 0,
             spin: Patience::SPIN,
             #[cfg(feature = "async")]
             alarm: None,
@@ -290,6 +339,22 @@ impl BytesSubscriber {
         self.raw.borrow_latest(&|bytes| kind.time.map_or(0, |at| u64_at(bytes, at)))
     }
 
+    /// [`Self::borrow`], but waits for a message for up to `timeout`. Blocks, as
+    /// [`Subscriber::recv_timeout`](super::Subscriber::recv_timeout).
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::borrow`].
+    pub fn borrow_timeout(&mut self, timeout: Duration) -> Result<Option<RawSample>, BorrowError> {
+        let patience = Patience::of(timeout).spinning(self.spin);
+        let watch = [self.watch()];
+        let look = || match self.raw.borrow() {
+            Ok(None) => self.raw.check().is_err().then_some(Ok(None)),
+            found => Some(found),
+        };
+        Watch::wait_any(&watch, patience, look).unwrap_or(Ok(None))
+    }
+
     /// Copies the next message, or has the task of `context` woken when there may be one.
     ///
     /// # Errors
@@ -308,16 +373,23 @@ impl BytesSubscriber {
         if let Err(error) = self.check() {
             return Poll::Ready(Err(error));
         }
+        self.set_alarm(context);
+        Poll::Pending
+    }
+
+    /// Has the task of `context` woken when there may be a message, now included: for after a
+    /// call that found none.
+    #[cfg(feature = "async")]
+    pub fn set_alarm(&mut self, context: &Context<'_>) {
         if self.alarm.is_none() {
             self.alarm = Some(horus_shm::Alarm::new(self.watch()));
         }
         if let Some(alarm) = &mut self.alarm {
             alarm.set(context.waker());
         }
-        Poll::Pending
     }
 
-    /// Nobody is to be woken any more by [`Self::poll_recv`].
+    /// Nobody is to be woken any more by [`Self::poll_recv`] or [`Self::set_alarm`].
     #[cfg(feature = "async")]
     pub fn cancel_alarm(&mut self) {
         if let Some(alarm) = &mut self.alarm {
@@ -362,10 +434,16 @@ impl BytesSubscriber {
         self.raw.sequence()
     }
 
-    /// The ledger since this subscriber joined. Bytes are never malformed.
+    /// The ledger since this subscriber joined. Malformed is what [`Self::refuse`] was called for.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats::new(self.raw.stats(), 0)
+        Stats::new(self.raw.stats(), self.malformed)
+    }
+
+    /// Counts the message that was just received or borrowed as malformed: its bytes are not what
+    /// the caller takes the topic to carry.
+    pub const fn refuse(&mut self) {
+        self.malformed += 1;
     }
 
     /// The topic's name, as it was given.

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 pub use backend::Backend;
 pub use builder::TopicBuilder;
-pub use bytes::{BytesPublisher, BytesSubscriber, PayloadType};
+pub use bytes::{BytesPublisher, BytesSubscriber, Lent, PayloadType};
 pub use encoded::Encoded;
 pub(crate) use encoded::encoded_payload;
 #[doc(hidden)]

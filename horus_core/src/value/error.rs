@@ -28,6 +28,12 @@ pub enum EncodeError {
     /// An [`Ext`](super::Value::Ext) with the number of typed arrays.
     #[error("extension {TYPED_ARRAY_EXT} is for typed arrays: use `Value::Typed`")]
     ReservedExt,
+    /// A typed array of a shape that there is not.
+    #[error("a typed array with {problem}")]
+    TypedArray {
+        /// What is wrong with it.
+        problem: TypedArrayError,
+    },
     /// The type refused to be serialized, or described itself wrongly.
     #[error("it cannot be serialized: {message}")]
     Type {

@@ -30,21 +30,25 @@ mod error;
 mod msgpack;
 pub(crate) mod path;
 mod payload;
+mod reader;
 #[cfg(feature = "serde")]
 mod serde_codec;
 #[cfg(feature = "serde")]
 mod serde_impl;
 mod text;
 mod typed;
+mod writer;
 
 pub use error::{DecodeError, EncodeError};
 pub use msgpack::{DECODED_BYTES_PER_BYTE, DEPTH_MAX, TYPED_ARRAY_EXT};
 pub use payload::MSGPACK_SCHEMA;
 #[cfg(feature = "serde")]
 pub use payload::Serde;
+pub use reader::{MsgpackReader, Token};
 #[cfg(feature = "serde")]
 pub use serde_codec::{decode_serde, encode_serde};
-pub use typed::{TYPED_DIMENSIONS_MAX, TypedArray, TypedArrayError};
+pub use typed::{TYPED_DIMENSIONS_MAX, TypedArray, TypedArrayError, TypedView};
+pub use writer::MsgpackWriter;
 
 /// One dynamic value.
 ///

@@ -5,8 +5,8 @@ use std::io::Cursor;
 use rmp_serde::{Deserializer, Serializer};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::msgpack::{Out, check};
-use super::{DEPTH_MAX, DecodeError, EncodeError};
+use super::msgpack::check;
+use super::{DEPTH_MAX, DecodeError, EncodeError, MsgpackWriter};
 
 /// Writes the MessagePack of `value` at the start of `out` and returns how many bytes it takes.
 ///
@@ -25,7 +25,7 @@ pub fn encode_serde<T: Serialize + ?Sized>(
     value: &T,
     out: &mut [u8],
 ) -> Result<usize, EncodeError> {
-    let mut counting = Out::new(out);
+    let mut counting = MsgpackWriter::new(out);
     let mut serializer = Serializer::new(&mut counting).with_struct_map();
     value
         .serialize(&mut serializer)

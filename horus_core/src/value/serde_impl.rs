@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
-use super::{TYPED_ARRAY_EXT, TypedArray, Value};
+use super::{TYPED_ARRAY_EXT, TypedArray, TypedView, Value};
 use crate::message::{DType, Element, bf16_to_f32, f16_to_f32};
 
 /// The most elements that are made room for because a deserializer announces them.
@@ -26,11 +26,7 @@ impl Serialize for Value {
             Self::Array(values) => to.collect_seq(values),
             Self::Map(pairs) => to.collect_map(pairs.iter().map(|(key, value)| (key, value))),
             Self::Typed(array) if to.is_human_readable() => Rows::of(array).serialize(to),
-            Self::Typed(array) => {
-                let (header, bytes) = array.header();
-                let payload = [&header[..bytes], array.bytes()].concat();
-                serialize_ext(to, TYPED_ARRAY_EXT, &payload)
-            }
+            Self::Typed(array) => serialize_ext(to, TYPED_ARRAY_EXT, &array.payload()),
             Self::Ext(TYPED_ARRAY_EXT, _) => {
                 Err(serde::ser::Error::custom(super::EncodeError::ReservedExt))
             }
@@ -189,9 +185,10 @@ impl<'de> Visitor<'de> for ExtVisitor {
         let Some(Value::Bytes(bytes)) = seq.next_element()? else { return Err(missing(1)) };
         match number {
             TYPED_ARRAY_EXT => {
-                let array = TypedArray::from_payload(&bytes);
+                let view = TypedView::new(&bytes);
                 let wrong = |problem| format!("a typed array with {problem}");
-                Ok(array.map_err(|problem| de::Error::custom(wrong(problem)))?.into())
+                let view = view.map_err(|problem| de::Error::custom(wrong(problem)))?;
+                Ok(TypedArray::from(view).into())
             }
             number => Ok(Value::Ext(number, bytes)),
         }

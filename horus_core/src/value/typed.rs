@@ -48,6 +48,9 @@ pub enum TypedArrayError {
         /// Bytes that there are.
         found: usize,
     },
+    /// The shape asks for more than memory has.
+    #[error("a shape that asks for more than memory has")]
+    Endless,
     /// The shape asks for another number of bytes, or for more than memory has.
     #[error("{found} bytes of elements, which is not what its shape asks for")]
     Size {
@@ -155,25 +158,37 @@ impl TypedArray {
         (T::DTYPE == self.dtype).then(elements)
     }
 
-    /// Bytes of the extension's payload.
-    pub(super) fn payload_bytes(&self) -> usize {
-        2 + 4 * self.shape.len() + self.bytes.len()
-    }
-
-    /// The extension's payload without the elements: type, number of dimensions, and each of them.
-    pub(super) fn header(&self) -> ([u8; 2 + 4 * TYPED_DIMENSIONS_MAX], usize) {
+    /// The extension's payload.
+    #[cfg(feature = "serde")]
+    pub(super) fn payload(&self) -> Vec<u8> {
         let mut header = [0; 2 + 4 * TYPED_DIMENSIONS_MAX];
-        header[0] = self.dtype.code();
-        // WHY: `new` lets through at most 32 dimensions.
-        header[1] = self.shape.len() as u8;
-        for (place, count) in header[2..].chunks_exact_mut(4).zip(&self.shape) {
-            place.copy_from_slice(&count.to_le_bytes());
-        }
-        (header, 2 + 4 * self.shape.len())
+        [write_header(&mut header, self.dtype, &self.shape), &self.bytes].concat()
     }
+}
 
-    /// Reads the extension's payload.
-    pub(super) fn from_payload(payload: &[u8]) -> Result<Self, TypedArrayError> {
+impl From<TypedView<'_>> for TypedArray {
+    fn from(view: TypedView<'_>) -> Self {
+        Self { dtype: view.dtype, shape: view.shape().to_vec(), bytes: view.bytes.to_vec() }
+    }
+}
+
+/// A typed array in the bytes of a message.
+#[derive(Debug, Clone, Copy)]
+pub struct TypedView<'a> {
+    dtype: DType,
+    shape: [u32; TYPED_DIMENSIONS_MAX],
+    dimensions: usize,
+    bytes: &'a [u8],
+}
+
+impl<'a> TypedView<'a> {
+    /// Reads the payload of the extension [`TYPED_ARRAY_EXT`](super::TYPED_ARRAY_EXT), of any
+    /// origin. No allocation.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not that of a typed array.
+    pub fn new(payload: &'a [u8]) -> Result<Self, TypedArrayError> {
         let header = || TypedArrayError::Header { found: payload.len() };
         let (head, rest) = payload.split_first_chunk::<2>().ok_or_else(header)?;
         let [code, dimensions] = *head;
@@ -182,26 +197,71 @@ impl TypedArray {
         if dimensions > TYPED_DIMENSIONS_MAX {
             return Err(TypedArrayError::Dimensions { found: dimensions });
         }
-        let (shape, elements) = rest.split_at_checked(4 * dimensions).ok_or_else(header)?;
-        let shape: Vec<u32> = shape.chunks_exact(4).map(u32::from_bytes_le).collect();
-        check(dtype, &shape, elements.len())?;
-        Ok(Self { dtype, shape, bytes: elements.to_vec() })
+        let (counts, bytes) = rest.split_at_checked(4 * dimensions).ok_or_else(header)?;
+        let mut shape = [0; TYPED_DIMENSIONS_MAX];
+        for (place, count) in shape.iter_mut().zip(counts.chunks_exact(4)) {
+            *place = u32::from_bytes_le(count);
+        }
+        check(dtype, &shape[..dimensions], bytes.len())?;
+        Ok(Self { dtype, shape, dimensions, bytes })
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub const fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Elements along each dimension, outermost first.
+    #[must_use]
+    pub fn shape(&self) -> &[u32] {
+        &self.shape[..self.dimensions]
+    }
+
+    /// The elements, row-major and little-endian: as many bytes as type and shape ask for.
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 }
 
-fn check(dtype: DType, shape: &[u32], bytes: usize) -> Result<(), TypedArrayError> {
+/// The extension's payload without the elements: type, number of dimensions, and each of them. The
+/// shape is one that [`data_bytes`] let through.
+pub(super) fn write_header<'a>(
+    header: &'a mut [u8; 2 + 4 * TYPED_DIMENSIONS_MAX],
+    dtype: DType,
+    shape: &[u32],
+) -> &'a [u8] {
+    header[0] = dtype.code();
+    // WHY: at most 32 dimensions.
+    header[1] = shape.len() as u8;
+    for (place, count) in header[2..].chunks_exact_mut(4).zip(shape) {
+        place.copy_from_slice(&count.to_le_bytes());
+    }
+    &header[..2 + 4 * shape.len()]
+}
+
+/// Bytes of the elements of an array of this shape.
+pub(super) fn data_bytes(dtype: DType, shape: &[u32]) -> Result<usize, TypedArrayError> {
     if shape.len() > TYPED_DIMENSIONS_MAX {
         return Err(TypedArrayError::Dimensions { found: shape.len() });
     }
     // WHY: a 0 in the shape makes the whole empty, whatever stands beside it and would overflow.
-    let wanted = if shape.contains(&0) {
-        Some(0)
-    } else {
-        shape
-            .iter()
-            .try_fold(dtype.size(), |bytes, count| bytes.checked_mul(usize::try_from(*count).ok()?))
-    };
-    if wanted == Some(bytes) { Ok(()) } else { Err(TypedArrayError::Size { found: bytes }) }
+    if shape.contains(&0) {
+        return Ok(0);
+    }
+    let bytes = shape
+        .iter()
+        .try_fold(dtype.size(), |bytes, count| bytes.checked_mul(usize::try_from(*count).ok()?));
+    bytes.ok_or(TypedArrayError::Endless)
+}
+
+fn check(dtype: DType, shape: &[u32], bytes: usize) -> Result<(), TypedArrayError> {
+    match data_bytes(dtype, shape) {
+        Ok(wanted) if wanted == bytes => Ok(()),
+        Ok(_) | Err(TypedArrayError::Endless) => Err(TypedArrayError::Size { found: bytes }),
+        Err(error) => Err(error),
+    }
 }
 
 /// The element whose bytes these are; a half-precision number as the same number in double.

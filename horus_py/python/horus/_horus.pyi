@@ -3,7 +3,7 @@
 import builtins
 from collections.abc import Awaitable, Callable
 from os import PathLike
-from typing import Any, Final, Generic, Literal, Self, TypedDict, TypeVar, Unpack, final
+from typing import Any, Final, Generic, Literal, Self, TypedDict, TypeVar, Unpack, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -111,14 +111,19 @@ class _TopicQos(_Qos, total=False):
 class Publisher(Generic[_M]):
     """Publishes messages of one type on a topic, for one thread at a time."""
 
-    def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[_Qos]) -> Self: ...
+    @overload
+    def __new__(
+        cls, name: str, type: builtins.type[_M], **qos: Unpack[_Qos]
+    ) -> Publisher[_M]: ...
+    @overload
+    def __new__(cls, name: str, type: None = None, **qos: Unpack[_Qos]) -> Publisher[Any]: ...
     def __class_getitem__(cls, item: Any) -> Any: ...
     @property
     def name(self) -> str:
         """The topic's name."""
     @property
-    def type(self) -> builtins.type[_M]:
-        """The class of the messages."""
+    def type(self) -> builtins.type[_M] | None:
+        """The class of the messages; `None` if they are dicts and the like."""
     @property
     def closed(self) -> bool:
         """Whether it was closed."""
@@ -143,14 +148,19 @@ class Publisher(Generic[_M]):
 class Subscriber(Generic[_M]):
     """Receives messages of one type from a topic, for one thread at a time."""
 
-    def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[_SubscriberQos]) -> Self: ...
+    @overload
+    def __new__(
+        cls, name: str, type: builtins.type[_M], **qos: Unpack[_SubscriberQos]
+    ) -> Subscriber[_M]: ...
+    @overload
+    def __new__(cls, name: str, type: None = None, **qos: Unpack[_SubscriberQos]) -> Subscriber[Any]: ...
     def __class_getitem__(cls, item: Any) -> Any: ...
     @property
     def name(self) -> str:
         """The topic's name."""
     @property
-    def type(self) -> builtins.type[_M]:
-        """The class of the messages."""
+    def type(self) -> builtins.type[_M] | None:
+        """The class of the messages; `None` if they are dicts and the like."""
     @property
     def closed(self) -> bool:
         """Whether it was closed."""
@@ -192,14 +202,19 @@ class Subscriber(Generic[_M]):
 class Topic(Generic[_M]):
     """Both ends of a topic: one thread may send while another receives."""
 
-    def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[_TopicQos]) -> Self: ...
+    @overload
+    def __new__(
+        cls, name: str, type: builtins.type[_M], **qos: Unpack[_TopicQos]
+    ) -> Topic[_M]: ...
+    @overload
+    def __new__(cls, name: str, type: None = None, **qos: Unpack[_TopicQos]) -> Topic[Any]: ...
     def __class_getitem__(cls, item: Any) -> Any: ...
     @property
     def name(self) -> str:
         """The topic's name."""
     @property
-    def type(self) -> builtins.type[_M]:
-        """The class of the messages."""
+    def type(self) -> builtins.type[_M] | None:
+        """The class of the messages; `None` if they are dicts and the like."""
     @property
     def closed(self) -> bool:
         """Whether it was closed."""
@@ -238,6 +253,21 @@ class Topic(Generic[_M]):
         """The next message, as an awaitable of asyncio."""
     def _poll(self, wakeups: _Wakeups, token: int) -> _M | None: ...
     def _polled(self) -> None: ...
+
+@final
+class Ext:
+    """An extension of MessagePack that horus has no meaning for: a number and bytes."""
+
+    def __new__(cls, number: int, data: bytes) -> Self: ...
+    @property
+    def number(self) -> int:
+        """Which extension it is."""
+    @property
+    def data(self) -> bytes:
+        """Its bytes."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Stats:
@@ -307,6 +337,8 @@ class _Wakeups:
     def take(self) -> list[int]: ...
 
 def _exiting() -> None: ...
+def _pack(object: Any, /) -> bytes: ...
+def _unpack(data: bytes, /) -> Any: ...
 def _restore(class_: type[_M], hash: int, bytes: bytes, /) -> _M: ...
 def _declare(
     names: tuple[str, str, str],

@@ -1,0 +1,203 @@
+//! MessagePack, read value by value from bytes of any origin.
+
+use rmp::Marker;
+
+use super::DecodeError;
+use crate::message::f32_to_f64;
+
+/// A value, without those inside it: those of an array or map follow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Token<'a> {
+    /// Nothing.
+    Nil,
+    /// A truth value.
+    Bool(bool),
+    /// An integer that fits in 64 bits with a sign.
+    Int(i64),
+    /// An integer in the encoding of those that may not.
+    UInt(u64),
+    /// A number in double precision.
+    Float(f64),
+    /// Text, if it is UTF-8.
+    String(&'a [u8]),
+    /// Any bytes.
+    Bytes(&'a [u8]),
+    /// How many values follow.
+    Array(usize),
+    /// How many pairs of key and value follow.
+    Map(usize),
+    /// The number of an extension, and its bytes.
+    Ext(i8, &'a [u8]),
+}
+
+/// Reads the MessagePack of one value from bytes of any origin, piece by piece and without
+/// allocating: for those who make values of their own of them, as bindings to other languages.
+///
+/// No array or map claims more elements than there are bytes left for them, so what is allocated
+/// for them is bounded. How deep they are nested is for the caller to limit: to
+/// [`DEPTH_MAX`](super::DEPTH_MAX).
+///
+/// ```
+/// use horus_core::value::{MsgpackReader, Token};
+///
+/// let mut reader = MsgpackReader::new(b"\x81\xa1v\x07");
+/// assert_eq!(reader.token()?, Token::Map(1));
+/// assert_eq!(reader.token()?, Token::String(b"v"));
+/// assert_eq!(reader.token()?, Token::Int(7));
+/// reader.finish()?;
+/// # Ok::<(), horus_core::value::DecodeError>(())
+/// ```
+#[derive(Debug)]
+pub struct MsgpackReader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Values that are still due: those of all arrays and maps that have begun, and the outermost.
+    ///
+    /// Each takes a byte at least. While no value takes bytes that are due to others, no more
+    /// are announced than the input has bytes, and what is allocated for them is bounded by it.
+    due: usize,
+}
+
+impl<'a> MsgpackReader<'a> {
+    /// Reads all of `bytes`.
+    #[inline]
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, due: 1 }
+    }
+
+    /// How far it was read, in bytes.
+    #[must_use]
+    pub const fn position(&self) -> usize {
+        self.at
+    }
+
+    #[inline]
+    const fn left(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// To be asked behind the value.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::Trailing`] if something follows.
+    #[inline]
+    pub const fn finish(&self) -> Result<(), DecodeError> {
+        match self.left() {
+            0 => Ok(()),
+            left => Err(DecodeError::Trailing { at: self.at, left }),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let wanted = count.saturating_add(self.due);
+        if wanted > self.left() {
+            return Err(DecodeError::Truncated { at: self.at, wanted, left: self.left() });
+        }
+        let taken = &self.bytes[self.at..][..count];
+        self.at += count;
+        Ok(taken)
+    }
+
+    #[inline]
+    fn number<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let mut number = [0; N];
+        number.copy_from_slice(self.take(N)?);
+        Ok(number)
+    }
+
+    /// A big-endian length of `N` bytes.
+    #[inline]
+    fn length<const N: usize>(&mut self) -> Result<usize, DecodeError> {
+        Ok(self.number::<N>()?.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
+    }
+
+    /// Notes that `count` more values are due.
+    #[inline]
+    fn announce(&mut self, count: usize) -> Result<usize, DecodeError> {
+        let due = self.due.saturating_add(count);
+        if due > self.left() {
+            return Err(DecodeError::Truncated { at: self.at, wanted: due, left: self.left() });
+        }
+        self.due = due;
+        Ok(count)
+    }
+
+    #[inline]
+    fn string(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
+        Ok(Token::String(self.take(count)?))
+    }
+
+    #[inline]
+    fn array(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
+        Ok(Token::Array(self.announce(count)?))
+    }
+
+    #[inline]
+    fn map(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
+        self.announce(count.saturating_mul(2))?;
+        Ok(Token::Map(count))
+    }
+
+    #[inline]
+    fn ext(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
+        let [number] = self.number()?;
+        Ok(Token::Ext(number.cast_signed(), self.take(count)?))
+    }
+
+    /// The next value, of an array or map only its length.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::Truncated`] or [`DecodeError::Reserved`].
+    #[inline]
+    pub fn token(&mut self) -> Result<Token<'a>, DecodeError> {
+        let at = self.at;
+        self.due = self.due.saturating_sub(1);
+        let [first] = self.number()?;
+        Ok(match Marker::from_u8(first) {
+            Marker::Null => Token::Nil,
+            Marker::Reserved => return Err(DecodeError::Reserved { at }),
+            Marker::False => Token::Bool(false),
+            Marker::True => Token::Bool(true),
+            Marker::FixPos(number) => Token::Int(number.into()),
+            Marker::FixNeg(number) => Token::Int(number.into()),
+            Marker::U8 => Token::Int(u8::from_be_bytes(self.number()?).into()),
+            Marker::U16 => Token::Int(u16::from_be_bytes(self.number()?).into()),
+            Marker::U32 => Token::Int(u32::from_be_bytes(self.number()?).into()),
+            Marker::U64 => Token::UInt(u64::from_be_bytes(self.number()?)),
+            Marker::I8 => Token::Int(i8::from_be_bytes(self.number()?).into()),
+            Marker::I16 => Token::Int(i16::from_be_bytes(self.number()?).into()),
+            Marker::I32 => Token::Int(i32::from_be_bytes(self.number()?).into()),
+            Marker::I64 => Token::Int(i64::from_be_bytes(self.number()?)),
+            Marker::F32 => Token::Float(f32_to_f64(f32::from_be_bytes(self.number()?))),
+            Marker::F64 => Token::Float(f64::from_be_bytes(self.number()?)),
+            marker => self.sized(marker)?,
+        })
+    }
+
+    /// A value that begins with a length.
+    fn sized(&mut self, marker: Marker) -> Result<Token<'a>, DecodeError> {
+        let count = match marker {
+            Marker::FixStr(count) | Marker::FixArray(count) | Marker::FixMap(count) => count.into(),
+            Marker::FixExt1 => 1,
+            Marker::FixExt2 => 2,
+            Marker::FixExt4 => 4,
+            Marker::FixExt8 => 8,
+            Marker::FixExt16 => 16,
+            Marker::Str8 | Marker::Bin8 | Marker::Ext8 => self.length::<1>()?,
+            Marker::Str16 | Marker::Bin16 | Marker::Ext16 => self.length::<2>()?,
+            Marker::Array16 | Marker::Map16 => self.length::<2>()?,
+            _ => self.length::<4>()?,
+        };
+        match marker {
+            Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => self.string(count),
+            Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => Ok(Token::Bytes(self.take(count)?)),
+            Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => self.array(count),
+            Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => self.map(count),
+            _ => self.ext(count),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! MessagePack, written value by value into any memory.
+
+use std::io;
+
+use rmp::encode;
+
+use super::{EncodeError, TYPED_ARRAY_EXT, TYPED_DIMENSIONS_MAX, TypedArrayError, typed};
+use crate::message::DType;
+
+/// Writes the MessagePack of one value, piece by piece, in one pass and without allocating: for
+/// those who have values of their own, as bindings to other languages.
+///
+/// Every piece takes its smallest encoding, except that floats take nine bytes. Where the memory
+/// ends, it goes on counting: [`finish`](Self::finish) tells. The caller says how many elements an
+/// array or map has, writes so many, and nests them no deeper than
+/// [`DEPTH_MAX`](super::DEPTH_MAX).
+///
+/// ```
+/// use horus_core::value::{MsgpackWriter, Value};
+///
+/// let mut slot = [0; 64];
+/// let mut writer = MsgpackWriter::new(&mut slot);
+/// writer.map(1)?;
+/// writer.string("v")?;
+/// writer.float(1.0);
+/// let bytes = writer.finish()?;
+/// assert_eq!(Value::decode(&slot[..bytes])?, Value::from([("v", 1.0)]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct MsgpackWriter<'a> {
+    out: &'a mut [u8],
+    at: usize,
+}
+
+impl<'a> MsgpackWriter<'a> {
+    /// Writes to the beginning of `out`.
+    #[inline]
+    #[must_use]
+    pub const fn new(out: &'a mut [u8]) -> Self {
+        Self { out, at: 0 }
+    }
+
+    /// Bytes that have been written, or would have been.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.at
+    }
+
+    /// The bytes written, if there was room for them all.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::TooSmall`].
+    #[inline]
+    pub const fn finish(self) -> Result<usize, EncodeError> {
+        if self.at > self.out.len() {
+            return Err(EncodeError::TooSmall { needed: self.at, room: self.out.len() });
+        }
+        Ok(self.at)
+    }
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.at.saturating_add(bytes.len());
+        if let Some(place) = self.out.get_mut(self.at..end) {
+            place.copy_from_slice(bytes);
+        }
+        self.at = end;
+    }
+
+    /// Nothing.
+    #[inline]
+    pub fn nil(&mut self) {
+        counted(encode::write_nil(self));
+    }
+
+    /// A truth value.
+    #[inline]
+    pub fn bool(&mut self, truth: bool) {
+        counted(encode::write_bool(self, truth));
+    }
+
+    /// An integer.
+    #[inline]
+    pub fn int(&mut self, number: i64) {
+        counted(encode::write_sint(self, number));
+    }
+
+    /// An integer that is not negative.
+    #[inline]
+    pub fn uint(&mut self, number: u64) {
+        counted(encode::write_uint(self, number));
+    }
+
+    /// A number in double precision.
+    #[inline]
+    pub fn float(&mut self, number: f64) {
+        counted(encode::write_f64(self, number));
+    }
+
+    /// Text.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::TooLong`], as all that have a length.
+    #[inline]
+    pub fn string(&mut self, text: &str) -> Result<(), EncodeError> {
+        counted(encode::write_str_len(self, length(text.len(), "bytes")?));
+        self.put(text.as_bytes());
+        Ok(())
+    }
+
+    /// Any bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::TooLong`].
+    #[inline]
+    pub fn binary(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        counted(encode::write_bin_len(self, length(bytes.len(), "bytes")?));
+        self.put(bytes);
+        Ok(())
+    }
+
+    /// The start of so many values in a row, which follow.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::TooLong`].
+    #[inline]
+    pub fn array(&mut self, elements: usize) -> Result<(), EncodeError> {
+        counted(encode::write_array_len(self, length(elements, "elements")?));
+        Ok(())
+    }
+
+    /// The start of so many pairs, which follow: each a key, then its value.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::TooLong`].
+    #[inline]
+    pub fn map(&mut self, pairs: usize) -> Result<(), EncodeError> {
+        counted(encode::write_map_len(self, length(pairs, "pairs")?));
+        Ok(())
+    }
+
+    /// An extension, not one with the number of typed arrays.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::ReservedExt`] or [`EncodeError::TooLong`].
+    pub fn ext(&mut self, number: i8, bytes: &[u8]) -> Result<(), EncodeError> {
+        if number == TYPED_ARRAY_EXT {
+            return Err(EncodeError::ReservedExt);
+        }
+        self.ext_start(number, bytes.len())?;
+        self.put(bytes);
+        Ok(())
+    }
+
+    /// A typed array of this shape: returns where its elements have to be written, row-major and
+    /// little-endian, or `None` where there is no room for them.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::TypedArray`] if there is no such shape; [`EncodeError::TooLong`].
+    pub fn typed(&mut self, dtype: DType, shape: &[u32]) -> Result<Option<&mut [u8]>, EncodeError> {
+        let bytes = typed::data_bytes(dtype, shape)?;
+        let mut header = [0; 2 + 4 * TYPED_DIMENSIONS_MAX];
+        let header = typed::write_header(&mut header, dtype, shape);
+        self.ext_start(TYPED_ARRAY_EXT, header.len().saturating_add(bytes))?;
+        self.put(header);
+        let start = self.at;
+        self.at = start.saturating_add(bytes);
+        Ok(self.out.get_mut(start..self.at))
+    }
+
+    fn ext_start(&mut self, number: i8, bytes: usize) -> Result<(), EncodeError> {
+        counted(encode::write_ext_meta(self, length(bytes, "bytes")?, number));
+        Ok(())
+    }
+}
+
+impl io::Write for MsgpackWriter<'_> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.put(bytes);
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.put(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl From<TypedArrayError> for EncodeError {
+    fn from(problem: TypedArrayError) -> Self {
+        Self::TypedArray { problem }
+    }
+}
+
+/// What came of a write, which cannot fail: where there is no room it counts instead.
+#[inline]
+fn counted<T, E>(written: Result<T, E>) {
+    debug_assert!(written.is_ok(), "counting fails never");
+}
+
+#[inline]
+fn length(count: usize, of: &'static str) -> Result<u32, EncodeError> {
+    u32::try_from(count).map_err(|_| EncodeError::TooLong { count, of })
+}

@@ -1,0 +1,77 @@
+//! Ends of bytes: waiting for what is borrowed, slots that are lent, and what the caller refuses.
+
+mod private;
+
+use std::time::{Duration, Instant};
+
+use horus_core::LoanError;
+use horus_core::prelude::*;
+use horus_core::topic::PayloadType;
+use private::Private;
+
+const LONG: Duration = Duration::from_secs(60);
+
+#[test]
+fn what_the_caller_refuses_is_malformed() {
+    let private = Private::new();
+    let kind = PayloadType::of::<Value>();
+    let builder = || kind.builder("any").namespace(private.namespace());
+    let (mut publisher, mut subscriber) = builder().bytes_ends().unwrap();
+    let mut values: Subscriber<Value> = private.subscriber("any", Qos::new());
+    for message in [&b"\xc1"[..], b"\x07"] {
+        publisher.send(message).unwrap();
+    }
+    let mut buffer = [0; 64];
+    assert_eq!(subscriber.recv(&mut buffer), Some(1));
+    subscriber.refuse();
+    assert_eq!(subscriber.recv(&mut buffer), Some(1));
+    assert_eq!(values.recv(), Some(Value::from(7)));
+    // The typed end, which decodes by itself, counts the same.
+    assert_eq!(subscriber.stats(), values.stats());
+    let stats = subscriber.stats();
+    assert_eq!((stats.received, stats.malformed, stats.sent), (1, 1, 2));
+}
+
+#[test]
+fn borrowing_waits_for_a_message() {
+    let private = Private::new();
+    let builder = || PayloadType::of::<Value>().builder("any").namespace(private.namespace());
+    let (mut publisher, mut subscriber) = builder().bytes_ends().unwrap();
+    let begin = Instant::now();
+    let wait = Duration::from_millis(20);
+    assert!(subscriber.borrow_timeout(wait).unwrap().is_none());
+    assert!(begin.elapsed() >= wait);
+    let thread = std::thread::spawn(move || {
+        let sample = subscriber.borrow_timeout(LONG).unwrap().expect("a message is sent");
+        (sample.bytes().to_vec(), sample.sequence())
+    });
+    publisher.send(b"\xa3now").unwrap();
+    assert_eq!(thread.join().unwrap(), (b"\xa3now".to_vec(), 1));
+}
+
+#[test]
+fn what_is_lent_stays_mapped_and_is_published_once() {
+    let private = Private::new();
+    let builder = || PayloadType::of::<Value>().builder("any").namespace(private.namespace());
+    let (mut publisher, mut subscriber) = builder().bytes_ends().unwrap();
+    let max = publisher.max_message_bytes();
+    let lent = publisher.lend().unwrap();
+    assert_eq!(lent.slot().len(), max);
+    // SAFETY: nobody else writes what was lent.
+    unsafe { lent.slot().cast::<[u8; 2]>().write(*b"\xa1x") };
+    let too_long = LoanError::TooLong { bytes: max as u64 + 1, max: max as u64 };
+    assert_eq!(publisher.publish_lent(max + 1), Err(too_long));
+    publisher.publish_lent(2).unwrap();
+    assert_eq!(publisher.publish_lent(2), Err(LoanError::Ended));
+    let sample = subscriber.borrow().unwrap().expect("it was published");
+    assert_eq!(sample.bytes(), b"\xa1x");
+
+    let second = publisher.lend().unwrap();
+    assert_ne!(second.slot(), lent.slot());
+    assert!(publisher.discard_lent());
+    publisher.send(b"\xc0").unwrap();
+    assert_eq!(publisher.publish_lent(1), Err(LoanError::Ended));
+    drop((publisher, subscriber));
+    // SAFETY: `sample` pins the message, and `lent` keeps it mapped.
+    assert_eq!(unsafe { lent.slot().cast::<u8>().read() }, 0xa1);
+}

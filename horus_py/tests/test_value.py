@@ -1,0 +1,337 @@
+"""Topics of dicts and anything: what goes in comes out, and what is not allowed is named."""
+
+import array
+import collections
+import enum
+import math
+import os
+import random
+import struct
+import tracemalloc
+
+import horus
+import numpy as np
+import pytest
+
+SCALARS = [
+    None,
+    False,
+    True,
+    0,
+    -1,
+    127,
+    128,
+    -32,
+    -33,
+    2**31,
+    -(2**31) - 1,
+    2**63 - 1,
+    -(2**63),
+    2**63,
+    2**64 - 1,
+    0.0,
+    -1.5,
+    math.inf,
+    5e-324,
+    "",
+    "v",
+    "grün",
+    "雪" * 100,
+    "a" * 31,
+    "a" * 32,
+    "\0",
+    b"",
+    b"\x00\xff",
+    b"x" * 300,
+]
+VALUES = SCALARS + [
+    [],
+    [1, [2, [3, []]]],
+    {},
+    {"v": 1.0},
+    {"a": {"b": {"c": [None, True, "x"]}}, "": 0},
+    {1: "one", 2.5: "float", None: "none", b"b": "bytes", False: 1, (1, (2, "x")): "tuple"},
+    {f"key_{index}": index * 1.5 for index in range(300)},
+    {"long key that is longer than thirty-two bytes": 1},
+    list(range(70_000))[:5000],
+    horus.Ext(-1, b"\x00\x01"),
+    horus.Ext(5, b""),
+]
+DTYPES = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", "?"]
+
+
+@pytest.fixture
+def topic(namespace):
+    return horus.Topic("anything", namespace=namespace)
+
+
+def through(topic, value):
+    topic.send(value)
+    return topic.recv()
+
+
+def same(one, other):
+    """Equal, and of the same types all the way down."""
+    if isinstance(one, np.ndarray):
+        return (
+            type(other) is np.ndarray
+            and one.dtype == other.dtype
+            and one.shape == other.shape
+            and one.tobytes() == other.tobytes()
+        )
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        pairs = zip(one.items(), other.items(), strict=True)
+        return len(one) == len(other) and all(same(a, b) for a, b in pairs)
+    return one == other
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:20])
+def test_what_is_sent_is_received(topic, value):
+    back = through(topic, value)
+    assert same(value, back), back
+
+
+def test_a_nan_stays_one_and_sequences_become_lists(topic):
+    assert math.isnan(through(topic, math.nan))
+    assert same(through(topic, (1, (2, 3))), [1, [2, 3]])
+    for data in (bytearray(b"abc"), memoryview(b"abc"), memoryview(b"a_b_c")[::2]):
+        assert same(through(topic, data), b"abc")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arrays_keep_type_and_shape(topic, dtype):
+    numbers = np.arange(-60, 60).astype(dtype)
+    for value in (
+        numbers,
+        numbers.reshape(2, 3, 4, 5),
+        np.asfortranarray(numbers.reshape(10, 12)),
+        numbers.reshape(10, 12)[::-2, 1::3],
+        numbers[:0],
+        numbers.reshape(2, 3, 4, 5)[:, :0],
+        np.array(numbers[5]),
+    ):
+        back = through(topic, {"array": value})["array"]
+        assert same(np.array(value), back), (value, back)
+        assert back.flags.owndata and back.flags.writeable
+
+
+def test_subclasses_and_numbers_of_numpy_are_what_they_are_made_of(topic):
+    class Color(enum.IntEnum):
+        RED = 3
+
+    Point = collections.namedtuple("Point", "x y")
+    ordered = collections.OrderedDict(b=1, a=2)
+    assert same(through(topic, [Color.RED, Point(1, 2.0), ordered]), [3, [1, 2.0], dict(ordered)])
+    numbers = [np.float64(0.5), np.float32(0.5), np.int8(-3), np.uint64(2**64 - 1), np.bool_(True)]
+    assert same(through(topic, numbers), [0.5, 0.5, -3, 2**64 - 1, True])
+    back = through(topic, array.array("d", [1.0, 2.0]))
+    assert same(back, np.array([1.0, 2.0]))
+
+
+def test_keys_that_come_again_are_the_same_objects(topic):
+    first, second = through(topic, {"speed": 1}), through(topic, {"speed": 2})
+    assert next(iter(first)) is next(iter(second))
+
+
+class Evil:
+    """What runs Python in the middle of a send."""
+
+    def __init__(self, act):
+        self.act = act
+
+    def __buffer__(self, flags):
+        self.act()
+        return memoryview(b"x")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        ({1, 2}, TypeError, "'set'.* cannot be sent: only dict"),
+        ({"a": [object()]}, TypeError, "'object'"),
+        (2**64, OverflowError, "64 bits"),
+        (-(2**63) - 1, OverflowError, "64 bits"),
+        ("\ud800", UnicodeEncodeError, "surrogates"),
+        (np.array([1j]), TypeError, "elements 'Zd'"),
+        (np.array([1.0], ">f8"), TypeError, "byte order"),
+        (np.array(["x"]), TypeError, "elements '1w'"),
+        (np.array([None]), TypeError, "elements 'O'"),
+        (np.zeros(1, [("a", "f4")]), TypeError, "integers, floats"),
+        (horus.CmdVel(), TypeError, "a CmdVel inside a value"),
+        (horus.Ext(72, b""), ValueError, "72 is for typed arrays"),
+        (np.longdouble(1), TypeError, "cannot be sent"),
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+def test_what_cannot_be_sent_is_named(topic, value, error, text):
+    with pytest.raises(error, match=text):
+        topic.send(value)
+    assert topic.recv() is None
+    assert through(topic, 1) == 1
+
+
+def test_what_contains_itself_or_is_too_deep_is_refused(topic):
+    deep = []
+    for _ in range(63):
+        deep = [deep]
+    assert through(topic, deep) == deep
+    with pytest.raises(ValueError, match="more than 64"):
+        topic.send([deep])
+    for circle in ([], {}):
+        circle.append(circle) if isinstance(circle, list) else circle.update(me=circle)
+        with pytest.raises(ValueError, match="contain itself"):
+            topic.send(circle)
+
+
+def test_what_is_too_long_is_refused_with_its_size(namespace):
+    topic = horus.Topic("short", namespace=namespace, max_message_bytes=256)
+    assert through(topic, b"x" * 254) == b"x" * 254
+    for value, bytes in ((b"x" * 255, 257), ([1.0] * 100, 903), (np.zeros(100), 810)):
+        with pytest.raises(horus.SendFailedError, match=f"{bytes} bytes, .* for 256 at most"):
+            topic.send(value)
+    assert through(topic, 7) == 7
+
+
+def test_a_dict_that_changes_while_it_is_sent_does_no_harm(topic):
+    class Changes(np.ndarray):
+        pass
+
+    value = {"a": 1}
+
+    class Grows(float):
+        pass
+
+    # `item` of a number of numpy is looked up, so a class of one can run Python.
+    class Number(np.float32):
+        def item(self):
+            value.clear()
+            value.update((str(index), index) for index in range(100))
+            return 1.0
+
+    value["b"] = Number(1)
+    value["c"] = [1, 2, 3]
+    with pytest.raises(RuntimeError, match="changed its size"):
+        topic.send(value)
+
+    class Sends(np.float32):
+        def item(self):
+            topic.send(1)
+
+    with pytest.raises(horus.BusyError):
+        topic.send([Sends(1)])
+
+    class Closes(np.float32):
+        def item(self):
+            topic.close()
+            return 1.0
+
+    topic.send([Closes(1)])
+    assert topic.closed
+
+
+MALFORMED = [
+    b"",
+    b"\xc1",
+    b"\xa1",
+    b"\xa1\xff",
+    b"\x01\x02",
+    b"\xdd\xff\xff\xff\xff",
+    b"\xdf\xff\xff\xff\xff\x01",
+    b"\x91" * 65 + b"\xc0",
+    b"\x81\x80\x01",
+    b"\x81\x91\x80\x01",
+    b"\x81\xc7\x02\x48\x01\x00\x01",
+    b"\xc7\x03\x48\x01\x01\x00",
+    struct.pack(">BBbBB", 0xC7, 2, 72, 99, 0),
+    struct.pack(">BBbBB", 0xC7, 2, 72, 1, 33),
+]
+
+
+@pytest.mark.parametrize("data", MALFORMED, ids=bytes.hex)
+def test_what_is_no_value_is_refused(data):
+    with pytest.raises(ValueError, match="not the MessagePack"):
+        horus._horus._unpack(data)
+
+
+def test_any_bytes_are_a_value_or_refused_in_bounded_memory():
+    rng = random.Random(5)
+    values = 0
+    tracemalloc.start()
+    for _ in range(20_000):
+        data = rng.randbytes(rng.randrange(200))
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        try:
+            value = horus._horus._unpack(data)
+        except ValueError:
+            continue
+        finally:
+            peak = tracemalloc.get_traced_memory()[1] - before
+            # What one call takes in any case: a traceback, a reader.
+            assert peak < 4096 + 160 * len(data)
+        values += 1
+        # What was read is written, and read again as the same: NaN apart.
+        assert repr(horus._horus._unpack(horus._horus._pack(value))) == repr(value)
+    tracemalloc.stop()
+    assert values > 50
+
+
+def test_every_depth_that_is_sent_is_read():
+    assert horus._horus._unpack(b"\x91" * 64 + b"\xc0") is not None
+
+
+def test_latest_timeout_and_iteration(namespace):
+    topic = horus.Topic("waits", namespace=namespace)
+    for number in range(3):
+        topic.send({"number": number})
+    assert topic.latest() == {"number": 2}
+    assert topic.recv(timeout=0.01) is None
+    topic.send("next", timeout=1)
+    assert next(topic) == "next"
+    topic.send("x")
+    assert topic.recv(timeout=60) == "x"
+
+
+def test_full_topics_wait_for_room(namespace):
+    qos = {"namespace": namespace, "qos": "reliable", "capacity": 2}
+    publisher, subscriber = horus.Publisher("full", **qos), horus.Subscriber("full", **qos)
+    with pytest.raises(horus.FullError):
+        for number in range(10):
+            publisher.send(number)
+    with pytest.raises(horus.FullError):
+        publisher.send(10, timeout=0.01)
+    assert subscriber.recv() == 0
+    publisher.send(11, timeout=60)
+
+
+def test_a_forked_child_is_told(topic):
+    topic.send({"v": 1})
+    child = os.fork()
+    if child == 0:
+        try:
+            code = 0
+            for call in (lambda: topic.send(1), topic.recv):
+                try:
+                    call()
+                    code = 1
+                except horus.ForkedError:
+                    pass
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert topic.recv() == {"v": 1}
+
+
+def test_handles_say_that_they_carry_anything(topic, namespace):
+    assert topic.type is None
+    assert repr(topic) == "<horus.Topic 'anything' of MessagePack>"
+    with pytest.raises(horus.SchemaMismatchError):
+        horus.Publisher("anything", horus.CmdVel, namespace=namespace)
+    assert repr(horus.Ext(3, b"ab")) == "horus.Ext(3, b'ab')"
+    assert {horus.Ext(3, b"ab")} == {horus.Ext(3, b"ab")}
+    with pytest.raises(OverflowError):
+        horus.Ext(200, b"")
