@@ -141,6 +141,23 @@ def test_ends_that_are_there_already_are_used(scheduler, namespace):
     assert received == [4]
 
 
+@pytest.mark.parametrize("topics", ["state", ["state"], {"state": None}])
+def test_a_topic_without_a_class_carries_dicts(scheduler, topics):
+    received = []
+
+    def talk(context):
+        context.node.send("state", {"tick": context.tick})
+
+    def listen(context):
+        received.append(context.node.recv("state"))
+        context.stop()
+
+    scheduler.add(horus.Node("listen", tick=listen, subs=topics, on="state"))
+    scheduler.add(horus.Node("talk", tick=talk, pubs=topics))
+    scheduler.run()
+    assert received == [{"tick": 0}]
+
+
 def test_a_node_is_initialised_first_and_shut_down_last(scheduler):
     calls = []
 

@@ -33,7 +33,7 @@ from ._horus import (
 )
 
 if TYPE_CHECKING:
-    from ._horus import Context, Message, Namespace, Report
+    from ._horus import Context, Namespace, Report
     from ._messages import NodeEvent
 
 __all__ = ["Node", "Restart", "Skip", "run"]
@@ -70,8 +70,8 @@ def Skip(max: int = 3, cooldown: float = 1.0) -> _Skip:
 if TYPE_CHECKING:
     _Miss = Literal["warn", "skip", "safe_mode", "graduated", "stop"]
     _Policy = Union[Literal["fatal", "ignore"], _Restart, _Skip]
-    _Publishes = Union[type[Message], Publisher[Any], Topic[Any]]
-    _Receives = Union[type[Message], Subscriber[Any], Topic[Any]]
+    _Publishes = Union[type[Any], Publisher[Any], Topic[Any], None]
+    _Receives = Union[type[Any], Subscriber[Any], Topic[Any], None]
 
 
 class Node:
@@ -79,8 +79,9 @@ class Node:
 
     Give it a `tick`, or derive a class that has one. Times are in seconds, rates in hertz.
 
-    `pubs` and `subs` name its topics: of each the class of its messages, or an end that is there
-    already. They are opened when the node is added to a scheduler, in that one's namespace.
+    `pubs` and `subs` name its topics: of each the class of its messages, `None` for dicts and the
+    like, or an end that is there already; of dicts alone, the names will do. They are opened when
+    the node is added to a scheduler, in that one's namespace.
     """
 
     def __init__(
@@ -106,8 +107,8 @@ class Node:
         at_most: float | None = None,
         not_before: float | None = None,
         checkpoints: int | None = None,
-        pubs: Mapping[str, _Publishes] | None = None,
-        subs: Mapping[str, _Receives] | None = None,
+        pubs: Mapping[str, _Publishes] | Iterable[str] | str = (),
+        subs: Mapping[str, _Receives] | Iterable[str] | str = (),
     ) -> None:
         hooks = {
             "tick": tick,
@@ -138,8 +139,8 @@ class Node:
             "checkpoints": checkpoints,
         }
         self._on = (on,) if isinstance(on, str) else tuple(on)
-        self._pubs = dict(pubs or {})
-        self._subs = dict(subs or {})
+        self._pubs: dict[str, Any] = _named(pubs)
+        self._subs: dict[str, Any] = _named(subs)
         self._publishers: dict[str, Publisher[Any] | Topic[Any]] = {}
         self._subscribers: dict[str, Subscriber[Any] | Topic[Any]] = {}
         unknown = [topic for topic in self._on if topic not in self._subs]
@@ -271,6 +272,12 @@ def run(
     for node in nodes:
         scheduler.add(node)
     return scheduler.run() if duration is None else scheduler.run_for(duration)
+
+
+def _named(topics: Mapping[str, Any] | Iterable[str] | str) -> dict[str, Any]:
+    if isinstance(topics, str):
+        return {topics: None}
+    return dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics)
 
 
 def _is_async(call: object) -> bool:

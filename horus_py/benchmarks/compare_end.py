@@ -1,0 +1,327 @@
+"""One contestant of `compare_peers.py`, in the environment of its package: measures what it is told.
+
+Says what it can do and what not, and why; then answers each line, a row and a number of operations,
+with the nanoseconds of one operation: by the clock, and by the processor time of the thread. For rows
+of rates it is the time of a tick.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+
+import numpy
+from bench_sampling import Calls, Exchanges, Views
+
+PATIENCE_S = 60
+SHAPE = (480, 640, 3)
+DICTS = {
+    "1_key": {"v": 1.0},
+    "4_keys": {"x": 1.0, "y": 2.0, "z": 3.0, "w": 4.0},
+    "50_keys": {f"key_{number}": number * 1.5 for number in range(50)},
+}
+TICK_HZ = 10_000
+
+
+class Absent(Exception):
+    """What a package does not have."""
+
+
+def expect(received, wanted):
+    if received != wanted:
+        raise AssertionError(f"{received!r} came of {wanted!r}")
+
+
+class RoundTrips:
+    """A message there and back, by an end that polls in another process: halved."""
+
+    def __init__(self, contestant, send, recv):
+        self.send, self.recv = send, recv
+        command = [sys.executable, __file__, contestant, "echo"]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.process.stdout.readline()
+
+    def loop(self, times):
+        begin, cpu_begin = time.perf_counter_ns(), time.thread_time_ns()
+        for _ in range(times):
+            self.send()
+            polled(self.recv)
+        cpu_ns = time.thread_time_ns() - cpu_begin
+        return (time.perf_counter_ns() - begin) / 2, cpu_ns / 2
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(PATIENCE_S)
+
+
+def polled(recv):
+    """Receives, looking again and again."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        for _ in range(100_000):
+            message = recv()
+            if message is not None:
+                return message
+        if time.monotonic() > end:
+            sys.exit("no message came")
+
+
+class Rate:
+    """A node of 10 kHz: the time from tick to tick."""
+
+    def __init__(self, run):
+        self.run = run
+
+    def loop(self, times):
+        ticks = self.run(times / TICK_HZ)
+        ns = times / TICK_HZ * 1e9 * times / max(ticks, 1)
+        return ns, ns
+
+
+class Ours:
+    """horus of this repository."""
+
+    name = "horus"
+
+    def __init__(self):
+        import horus
+
+        self.horus = horus
+
+    def typed(self, name):
+        horus = self.horus
+        message = getattr(horus, name)()
+        topic = horus.Topic(f"compare/{name}", type(message))
+        return Exchanges(topic, message, lambda received: expect(received, message))
+
+    def generic(self, name):
+        topic = self.horus.Topic(f"compare/{name}")
+        return Exchanges(topic, DICTS[name], lambda received: expect(received, DICTS[name]))
+
+    def image(self):
+        horus = self.horus
+        if not hasattr(getattr(horus, "Image", None), "to_numpy"):
+            raise Absent("this build has no image classes")
+        topic = self.topic = horus.Topic("compare/image", horus.Image)
+        topic.send(horus.Image.from_numpy(numpy.zeros(SHAPE, numpy.uint8)))
+        return topic.recv()
+
+    def dlpack(self):
+        return self.image()
+
+    def tick_once(self):
+        horus = self.horus
+        scheduler = self.scheduler = horus.Scheduler("compare", on_event=lambda event: None)
+        scheduler.add(horus.Node("node", tick=lambda context: None))
+        scheduler.start()
+        return Calls(scheduler.tick_once)
+
+    def rate(self, seconds):
+        horus, ticks = self.horus, [0]
+
+        def tick(context):
+            ticks[0] += 1
+
+        node = horus.Node("fast", tick=tick, rate=TICK_HZ, priority=80)
+        horus.run(node, duration=seconds, name="rate", on_event=lambda event: None)
+        return ticks[0]
+
+    def ends(self, there, back):
+        horus = self.horus
+        publisher = horus.Publisher(there, horus.CmdVel)
+        subscriber = horus.Subscriber(back, horus.CmdVel)
+        message = horus.CmdVel(linear=0.5)
+        return (lambda: publisher.send(message)), subscriber.recv
+
+
+class HorusRobotics(Ours):
+    """horus-robotics, which is imported by the same name."""
+
+    name = "horus-robotics"
+
+    def typed(self, name):
+        kind = getattr(self.horus, name)
+        message = kind(0.5, 0.25) if name == "CmdVel" else kind(*[0.1] * 6)
+        topic = self.horus.Topic(kind)
+        return Exchanges(topic, message, lambda received: expect(type(received), kind))
+
+    def image(self):
+        topic = self.topic = self.horus.Topic(self.horus.Image)
+        topic.send(self.horus.Image.from_numpy(numpy.zeros(SHAPE, numpy.uint8)))
+        return topic.recv()
+
+    def dlpack(self):
+        image = self.image()
+        if not hasattr(image, "__dlpack__"):
+            raise Absent("its images have no __dlpack__ in this version")
+        return image
+
+    def tick_once(self):
+        raise Absent("its tick_once waits until the node is due: no call can be timed by it")
+
+    def rate(self, seconds):
+        ticks = [0]
+
+        def tick(node):
+            ticks[0] += 1
+
+        self.horus.run(self.horus.Node("fast", tick=tick, rate=TICK_HZ), duration=seconds)
+        return ticks[0]
+
+    def ends(self, there, back):
+        kind = self.horus.CmdVel
+        publisher = self.horus.Topic(kind, endpoint=there)
+        subscriber = self.horus.Topic(kind, endpoint=back)
+        message = kind(0.5, 0.25)
+        return (lambda: publisher.send(message)), subscriber.recv
+
+
+class CmdVel(ctypes.Structure):
+    """The same 16 bytes."""
+
+    _fields_ = (
+        ("timestamp_ns", ctypes.c_uint64),
+        ("linear", ctypes.c_float),
+        ("angular", ctypes.c_float),
+    )
+
+
+class Imu(ctypes.Structure):
+    """The same 304 bytes."""
+
+    _fields_ = (("timestamp_ns", ctypes.c_uint64), ("values", ctypes.c_double * 37))
+
+
+class Iceoryx2:
+    """iceoryx2: structures of ctypes, as its examples have them."""
+
+    name = "iceoryx2"
+
+    def __init__(self):
+        import iceoryx2
+
+        self.iox2 = iceoryx2
+        iceoryx2.set_log_level(iceoryx2.LogLevel.Error)
+        config = iceoryx2.config.default()
+        config.global_cfg.root_path = iceoryx2.Path.new(os.environ["COMPARE_DIR"])
+        config.global_cfg.prefix = iceoryx2.FileName.new(os.environ["COMPARE_PREFIX"])
+        self.node = (
+            iceoryx2.NodeBuilder.new().config(config).create(iceoryx2.ServiceType.Ipc)
+        )
+
+    def service(self, name, kind):
+        return (
+            self.node.service_builder(self.iox2.ServiceName.new(name))
+            .publish_subscribe(kind)
+            .open_or_create()
+        )
+
+    def typed(self, name):
+        kind = {"CmdVel": CmdVel, "Imu": Imu}[name]
+        message = kind(timestamp_ns=1)
+        service = self.service(f"compare/{name}", kind)
+        publisher = service.publisher_builder().create()
+        subscriber = service.subscriber_builder().create()
+
+        class Topic:
+            """Both ends."""
+
+            send = publisher.send_copy
+
+            @staticmethod
+            def recv():
+                sample = subscriber.receive()
+                return sample.payload().contents
+
+        return Exchanges(Topic, message, lambda received: None)
+
+    def generic(self, name):
+        raise Absent("it has no dictionaries")
+
+    def image(self):
+        raise Absent("it has no images")
+
+    dlpack = image
+
+    def tick_once(self):
+        raise Absent("it has no nodes that tick")
+
+    def rate(self, seconds):
+        raise Absent("it has no nodes that tick")
+
+    def ends(self, there, back):
+        publisher = self.service(there, CmdVel).publisher_builder().create()
+        subscriber = self.service(back, CmdVel).subscriber_builder().create()
+        message = CmdVel(linear=0.5)
+        return (lambda: publisher.send_copy(message)), subscriber.receive
+
+
+CONTESTANTS = {kind.name: kind for kind in (Ours, HorusRobotics, Iceoryx2)}
+
+
+def rows(contestant):
+    """What is measured: row by row, what makes the operations."""
+
+    def rate():
+        contestant.rate(0.01)
+        return Rate(contestant.rate)
+
+    def round_trips():
+        return RoundTrips(contestant.name, *contestant.ends("there", "back"))
+
+    found = {f"typed/{name}": lambda name=name: contestant.typed(name) for name in ("CmdVel", "Imu")}
+    found |= {f"generic/{name}": lambda name=name: contestant.generic(name) for name in DICTS}
+    return found | {
+        "image/to_numpy": lambda: Calls(contestant.image().to_numpy),
+        "image/from_dlpack": lambda: Views(numpy.from_dlpack, contestant.dlpack()),
+        "tick/tick_once": contestant.tick_once,
+        "tick/10kHz": rate,
+        "cross_process/CmdVel": round_trips,
+    }
+
+
+def echo(contestant):
+    """Sends back what comes, until the other process has closed its pipe."""
+    send, recv = contestant.ends("back", "there")
+    print("ready", flush=True)
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        for _ in range(1_000):
+            if recv() is not None:
+                send()
+
+
+def main():
+    contestant = CONTESTANTS[sys.argv[1]]()
+    if sys.argv[2:] == ["echo"]:
+        echo(contestant)
+        return
+    # WHY: what some packages print would come among the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    operations, absent = {}, {}
+    all_rows = rows(contestant)
+    for row, make in all_rows.items():
+        try:
+            operations[row] = make()
+            operations[row].loop(10)
+        except Exception as error:
+            operations.pop(row, None)
+            absent[row] = f"{error}" if isinstance(error, Absent) else f"{error!r}"
+    print(json.dumps({row: absent.get(row) for row in all_rows}), file=answers, flush=True)
+    for line in sys.stdin:
+        row, times = line.split()
+        time_ns, cpu_ns = operations[row].loop(int(times))
+        print(time_ns / int(times), cpu_ns / int(times), file=answers, flush=True)
+    for row in operations.values():
+        with contextlib.suppress(AttributeError):
+            row.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""What the documents show works: each of their programs, in a process of its own."""
+
+import re
+
+import pytest
+from conftest import ROOT
+
+DOCUMENTS = ["docs/python.md", "horus_py/README.md"]
+
+
+def programs():
+    for document in DOCUMENTS:
+        text = (ROOT / document).read_text()
+        for match in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            line = text[: match.start()].count("\n") + 1
+            yield pytest.param(match.group(1), id=f"{document}:{line}")
+
+
+@pytest.mark.parametrize("program", list(programs()))
+def test_a_program_of_a_document_runs(python, program):
+    python(program)
+
+
+def test_the_documents_have_programs():
+    assert len(list(programs())) >= len(DOCUMENTS)
