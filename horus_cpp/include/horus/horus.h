@@ -118,7 +118,8 @@ horus_status_t horus_namespace_close(horus_namespace_t name_space);
  * Closes the handle, and removes the namespace with all of its topics: for tests, which have one of
  * their own. Ends that this process has go on without names.
  *
- * Errors: HORUS_E_BUSY if another process is in it: nothing is removed, but the handle is closed.
+ * Errors: HORUS_E_BUSY if another process is in it: nothing is removed, but the handle is closed;
+ * HORUS_E_SYSTEM if it was removed already: the handle is closed, too.
  */
 horus_status_t horus_namespace_remove(horus_namespace_t name_space);
 

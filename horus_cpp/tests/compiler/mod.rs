@@ -28,6 +28,11 @@ pub fn library_dir() -> PathBuf {
     deps.to_owned()
 }
 
+/// What the library was built with, and all programs are, by `.ci/sanitizers`.
+pub fn sanitizer() -> Option<String> {
+    std::env::var("HORUS_TEST_SANITIZER").ok().filter(|name| !name.is_empty())
+}
+
 /// The system's C compiler; what it does, it does in English.
 pub fn cc() -> Command {
     let mut cc = Command::new("cc");
@@ -97,10 +102,23 @@ impl Program {
         Self::of(cxx, &root().join(path), &library_dir())
     }
 
+    /// A C++ program made by clang.
+    pub fn clang(path: &str, flags: &[&str]) -> Self {
+        let mut clang = Command::new("clang++");
+        clang.arg("-I").arg(root().join("include")).args(CPP_WARNINGS).args(flags);
+        Self::of(clang, &root().join(path), &library_dir())
+    }
+
     fn of(mut compiler: Command, source: &Path, library: &Path) -> Self {
         let private = PermissionsExt::from_mode(0o700);
         let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
         let binary = dir.path().join(source.file_stem().unwrap());
+        if let Some(sanitizer) = sanitizer() {
+            compiler.arg(format!("-fsanitize={sanitizer}"));
+            if sanitizer == "thread" {
+                compiler.arg(root().join("tests/c/tsan.c"));
+            }
+        }
         compiler.args(["-O1", "-g", "-pthread"]).args(WARNINGS).arg(source);
         compiler.arg("-o").arg(&binary).arg("-L").arg(library).arg("-lhorus_cpp");
         let output = compiler.output();
@@ -118,6 +136,8 @@ impl Program {
         let mut command = Command::new(&self.binary);
         command.env("LD_LIBRARY_PATH", &self.library).env("HORUS_SHM_DIR", self.shm_dir());
         command.env_remove("HORUS_NAMESPACE").stdin(Stdio::null());
+        // WHY: of a thread that was cancelled, AddressSanitizer takes its own end for an overflow.
+        command.env("ASAN_OPTIONS", "use_sigaltstack=0");
         command
     }
 

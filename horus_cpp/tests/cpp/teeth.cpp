@@ -1,0 +1,26 @@
+// Bugs on purpose, on what the library lends: `teeth race|late|none`. A sanitizer has to find them.
+#include <cstring>
+#include <thread>
+
+#include "check.hpp"
+
+int main(int count, char **arguments) {
+    CHECK(count == 2);
+    const bool races = std::strcmp(arguments[1], "race") == 0;
+    const bool is_late = std::strcmp(arguments[1], "late") == 0;
+    horus::Publisher<horus::CmdVel> publisher("teeth");
+    auto *command = new horus::CmdVel{};
+    if (races) {
+        std::thread other([&] { command->timestamp_ns++; });
+        command->timestamp_ns++;
+        other.join();
+    }
+    if (is_late) {
+        delete command;
+    }
+    CHECK(publisher.send(*command));
+    if (!is_late) {
+        delete command;
+    }
+    return 0;
+}
