@@ -19,6 +19,12 @@ pub trait Rx<P> {
     /// Takes the next message into `message`; false if there is none.
     fn recv(&mut self, message: &mut P) -> bool;
 
+    /// As `recv`; where each side has both ends of one ring, also what its own side sent.
+    #[inline(always)]
+    fn recv_all(&mut self, message: &mut P) -> bool {
+        self.recv(message)
+    }
+
     /// Verifies copies of message `seq` that `recv` kept to itself.
     ///
     /// # Errors
@@ -29,8 +35,8 @@ pub trait Rx<P> {
         Ok(())
     }
 
-    /// Messages that this end knows to have lost since it joined.
-    fn lost(&self) -> u64;
+    /// Messages that this end knows to have lost since it joined; `None` if it does not count.
+    fn lost(&self) -> Option<u64>;
 }
 
 impl<P: Packet> Tx<P> for Producer<P> {
@@ -49,8 +55,8 @@ impl<P: Packet> Rx<P> for Consumer<P> {
         self.recv_into(message)
     }
 
-    fn lost(&self) -> u64 {
-        self.stats().lost
+    fn lost(&self) -> Option<u64> {
+        Some(self.stats().lost)
     }
 }
 
@@ -70,8 +76,8 @@ impl<P: Packet> Rx<P> for Subscriber<P> {
         self.recv_into(message)
     }
 
-    fn lost(&self) -> u64 {
-        Subscriber::lost(self)
+    fn lost(&self) -> Option<u64> {
+        Some(Subscriber::lost(self))
     }
 }
 
@@ -96,9 +102,9 @@ impl<P: Packet> Rx<P> for Latest<P> {
         self.0.latest().map(|newest| *message = newest).is_some()
     }
 
-    fn lost(&self) -> u64 {
+    fn lost(&self) -> Option<u64> {
         let stats = self.0.stats();
-        stats.lost + stats.skipped
+        Some(stats.lost + stats.skipped)
     }
 }
 
@@ -157,7 +163,7 @@ impl<P: Packet, R: Rx<P>> Rx<P> for Both<R, P> {
         self.copy.check(seq)
     }
 
-    fn lost(&self) -> u64 {
+    fn lost(&self) -> Option<u64> {
         self.ends.iter().map(Rx::lost).sum()
     }
 }
@@ -232,6 +238,6 @@ mod tests {
         }
         let mut message = Packet16::compose(0);
         assert!(back.recv(&mut message) && !back.recv(&mut Packet16::compose(0)));
-        assert_eq!((message.check(3), back.lost()), (Ok(()), 2));
+        assert_eq!((message.check(3), back.lost()), (Ok(()), Some(2)));
     }
 }

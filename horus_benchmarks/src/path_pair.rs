@@ -1,11 +1,12 @@
 //! Both sides of a path: the near one here, the far one in a thread or a child process.
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use horus_shm::{Namespace, NamespaceError};
 use serde::{Deserialize, Serialize};
 
+use crate::channel_ends;
 use crate::child::{ChildContext, ChildSpec};
 use crate::floor::Placement;
 use crate::namespace::PrivateNamespace;
@@ -51,9 +52,25 @@ pub enum PathError {
 /// What the far side is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Job {
-    Open { path: Path, there: String, back: String },
-    Echo { plan: RoundPlan, source: TickSource },
-    Receive { plan: StreamPlan, source: TickSource },
+    Open {
+        path: Path,
+        there: String,
+        back: String,
+    },
+    /// Take the side that was handed over.
+    Take,
+    Echo {
+        plan: RoundPlan,
+        source: TickSource,
+    },
+    Receive {
+        plan: StreamPlan,
+        source: TickSource,
+    },
+    Exchange {
+        plan: StreamPlan,
+        source: TickSource,
+    },
     Close,
 }
 
@@ -65,10 +82,13 @@ enum Answer {
     Received(Streamed),
 }
 
+/// Where the near side leaves the far side of a path that cannot be opened by name.
+type Handover = Arc<Mutex<Option<Box<dyn Side + Send>>>>;
+
 /// Both sides of one path at a time. The far side sleeps between rounds.
-#[derive(Debug)]
 pub struct PathPair {
     namespace: Arc<Namespace>,
+    handover: Handover,
     peer: Peer<Job, Answer>,
     source: TickSource,
     near: Option<Near>,
@@ -89,6 +109,20 @@ impl std::fmt::Debug for Near {
     }
 }
 
+impl std::fmt::Debug for PathPair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PathPair").field("near", &self.near).finish_non_exhaustive()
+    }
+}
+
+impl Drop for PathPair {
+    /// WHY: a far process is killed, and not everybody who is measured here clears up after that.
+    fn drop(&mut self) {
+        // An error has been reported by the call that it ended.
+        let _ = self.close();
+    }
+}
+
 impl PathPair {
     /// Starts the far side, pinned to `cpus.far`. The caller is pinned to `cpus.near`, and its
     /// `main` serves [`PATH_ROLE`].
@@ -104,10 +138,14 @@ impl PathPair {
     ) -> Result<PathPair, PathError> {
         let namespace = private.open()?;
         let (cpu, share_cpu) = (cpus.far, cpus.oversubscribed());
+        let handover = Handover::default();
         let peer = match placement {
             Placement::CrossThread => {
-                let mut far = Far { namespace: Arc::clone(&namespace), side: None };
-                Peer::thread(cpu, share_cpu, move |job, watch| far.answer(job, watch))?
+                let (namespace, handover) = (Arc::clone(&namespace), Arc::clone(&handover));
+                Peer::thread_with(cpu, share_cpu, move || {
+                    let mut far = Far { namespace, handover, side: None };
+                    move |job, watch: &Watch| far.answer(job, watch)
+                })?
             }
             Placement::CrossProcess => Peer::process(&ChildSpec {
                 role: PATH_ROLE,
@@ -117,7 +155,7 @@ impl PathPair {
                 env: &private.environment(),
             })?,
         };
-        Ok(PathPair { namespace, peer, source, near: None, opened: 0 })
+        Ok(PathPair { namespace, handover, peer, source, near: None, opened: 0 })
     }
 
     /// Opens both sides of a path, there and back; closes the one that was open.
@@ -128,6 +166,13 @@ impl PathPair {
     pub fn open(&mut self, path: Path) -> Result<(), PathError> {
         self.close()?;
         self.opened += 1;
+        if path.ring.is_channel() {
+            let (near, far) = channel_ends::pair(path)?;
+            *self.handover.lock().unwrap_or_else(PoisonError::into_inner) = Some(far);
+            self.peer.call(Job::Take)?;
+            self.near = Some(Near { side: near, ring: path.ring, next_seq: 1 });
+            return Ok(());
+        }
         let name = |end| format!("{}/{}/{end}", path.id(), self.opened);
         let (there, back) = (name("there"), name("back"));
         let direction = |name| Direction { name, create: true };
@@ -180,6 +225,24 @@ impl PathPair {
         }
     }
 
+    /// Both sides send `messages` messages between them and receive all of those, on a duplex ring:
+    /// what each received.
+    ///
+    /// # Errors
+    ///
+    /// As [`round`](Self::round).
+    pub fn exchange(&mut self, messages: u64) -> Result<[Streamed; 2], PathError> {
+        let near = self.near.as_mut().ok_or(PathError::Closed)?;
+        let plan = StreamPlan { messages, first_seq: near.next_seq, producers: 2 };
+        near.next_seq = plan.last_seq() + 1;
+        self.peer.start(Job::Exchange { plan, source: self.source })?;
+        let received = near.side.exchange(&plan, true, self.source, &self.peer.watch());
+        match self.finish(received)? {
+            (near, Answer::Received(far)) => Ok([near, far]),
+            (_, other) => Err(unexpected(&other)),
+        }
+    }
+
     /// What both sides say; where the near side only waited in vain, the far side knows why.
     fn finish<T>(&mut self, near: Result<T, WorkloadError>) -> Result<(T, Answer), PathError> {
         if let Err(error @ (WorkloadError::Corrupt(_) | WorkloadError::Miscounted { .. })) = near {
@@ -227,13 +290,14 @@ pub fn serve_child(context: &ChildContext) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut far = Far { namespace, side: None };
-    peer::serve(context, move |job, watch| far.answer(job, watch))
+    let mut far = Far { namespace, handover: Handover::default(), side: None };
+    peer::serve(context, move |job, watch: &Watch| far.answer(job, watch))
 }
 
 /// The far side.
 struct Far {
     namespace: Arc<Namespace>,
+    handover: Handover,
     side: Option<Box<dyn Side>>,
 }
 
@@ -253,6 +317,16 @@ impl Far {
             }
             Job::Receive { plan, source } => {
                 let received = self.open_side()?.receive_stream(&plan, source, watch);
+                received.map(Answer::Received).map_err(|error| error.to_string())
+            }
+            Job::Take => {
+                let mut handover = self.handover.lock().unwrap_or_else(PoisonError::into_inner);
+                let side = handover.take().ok_or("nothing was handed over: another process?")?;
+                self.side = Some(side);
+                Ok(Answer::Done)
+            }
+            Job::Exchange { plan, source } => {
+                let received = self.open_side()?.exchange(&plan, false, source, watch);
                 received.map(Answer::Received).map_err(|error| error.to_string())
             }
             Job::Close => {
@@ -287,6 +361,12 @@ mod tests {
             Ring::PodShm,
             Ring::Topic,
             Ring::TopicReliable,
+            Ring::Spsc,
+            Ring::Spmc,
+            Ring::Mpsc,
+            Ring::Fanout,
+            Ring::FanoutShmDuplex,
+            Ring::TopicDuplex,
         ];
         // A thread of its own, so that the test runner's threads keep their freedom.
         std::thread::spawn(move || {
@@ -299,6 +379,10 @@ mod tests {
                 for timing in [Timing::RoundTrip, Timing::OneWay, Timing::SendCall] {
                     let (round, echo) = pair.round(timing, 5, 40).unwrap();
                     assert_eq!((round.sent, round.received, echo.echoed), (40, 40, 45));
+                }
+                if ring.is_duplex() {
+                    let sides = pair.exchange(1000).unwrap();
+                    assert!(sides.iter().all(|side| side.sent() == 1000), "{sides:?}");
                 }
                 if ring.is_lossless() {
                     let (_, streamed) = pair.stream(1000).unwrap();

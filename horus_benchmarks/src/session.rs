@@ -95,6 +95,12 @@ impl Session {
         Ok(Session { args, cpus, clock, effort, report })
     }
 
+    /// What is said of how a row with two ends was measured: also that one CPU had to do for both.
+    pub fn basis(&self, basis: &str) -> String {
+        let word = if self.cpus.oversubscribed() { "; oversubscribed" } else { "" };
+        format!("{basis}{word}")
+    }
+
     /// Prints the report and, if asked for, writes the JSON.
     ///
     /// # Errors
