@@ -42,16 +42,4 @@ pub struct Figures {
     /// Messages per second that there can be, by those that there are in a robot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<f64>,
-    /// The median of ours in a comparison: nanoseconds, or messages per second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ours: Option<f64>,
-    /// The median of theirs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub theirs: Option<f64>,
-    /// How many times better ours is: median of the rounds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratio: Option<f64>,
-    /// Its bootstrap 95 % interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratio_ci: Option<[f64; 2]>,
 }

@@ -31,15 +31,13 @@ enum Goal {
     DriftMax(f64),
     /// At most this multiple of another row of the same run.
     TimesRowMax(&'static str, f64),
-    /// At least so many times better than theirs.
-    BetterMin(f64),
 }
 
 /// Group of the settings with the ratios of rows to other rows: by row, then by the other one,
 /// median and 95 % interval.
 pub const RATIOS: &str = "ratio_to";
 
-const GOALS: [(&str, Goal); 28] = [
+const GOALS: [(&str, Goal); 21] = [
     ("one_way/same_thread/spsc_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/fanout_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/topic/16B", Goal::NsMax(10.0)),
@@ -52,13 +50,6 @@ const GOALS: [(&str, Goal); 28] = [
     ("throughput/cross_process/spsc_shm/16B", Goal::RateMin(60e6)),
     ("throughput/cross_process/spsc_shm/304B", Goal::RateMin(20e6)),
     ("one_way/same_thread/direct/16B", Goal::NsMax(3.0)),
-    ("vs_iceoryx2/same_thread/16B", Goal::BetterMin(20.0)),
-    ("vs_iceoryx2/cross_thread/16B", Goal::BetterMin(3.5)),
-    ("vs_iceoryx2/cross_process/16B", Goal::BetterMin(3.5)),
-    ("vs_iceoryx2/cross_process/1480B", Goal::BetterMin(2.0)),
-    ("vs_iceoryx2/mpmc_2p2s/16B", Goal::BetterMin(2.0)),
-    ("vs_iceoryx2/throughput/8B", Goal::BetterMin(40.0)),
-    ("vs_iceoryx2/wakeup", Goal::BetterMin(1.0)),
     ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/futex", 1.25)),
     ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/iceoryx2", 1.0)),
     ("tick/rust/50_nodes", Goal::NsPerNodeMax(40.0)),
@@ -122,16 +113,6 @@ fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
         Goal::DriftMax(max) => {
             let ticks = row.figures.drift_ticks?;
             [format!("+-{max:.0} ticks"), format!("{ticks:+.2}"), word(ticks.abs() <= max)]
-        }
-        Goal::BetterMin(min) => {
-            let (ratio, [low, high]) = (row.figures.ratio?, row.figures.ratio_ci?);
-            let word = match ratio >= min {
-                _ if low < min && min <= high => "within the interval",
-                true => "met",
-                false => "missed",
-            };
-            let measured = format!("{ratio:.2} [{low:.2}, {high:.2}]");
-            [format!(">= {min} x better"), measured, word.to_owned()]
         }
         Goal::RateMin(min) => {
             let rate = row.msgs_per_s?;
@@ -204,18 +185,6 @@ mod tests {
         assert_eq!(word([1.1, 1.0, 1.2]), "met");
         assert_eq!(word([1.4, 1.3, 1.5]), "missed");
         assert_eq!(word([1.2, 1.1, 1.3]), "within the interval");
-    }
-
-    #[test]
-    fn a_comparison_is_judged_by_its_interval() {
-        let word = |ratio, ratio_ci| {
-            let figures =
-                Figures { ratio: Some(ratio), ratio_ci: Some(ratio_ci), ..Figures::default() };
-            judge(Goal::BetterMin(3.5), &Row { figures, ..Row::default() }).unwrap()[2].clone()
-        };
-        assert_eq!(word(4.0, [3.9, 4.1]), "met");
-        assert_eq!(word(3.0, [2.9, 3.1]), "missed");
-        assert_eq!(word(3.6, [3.4, 3.8]), "within the interval");
     }
 
     #[test]

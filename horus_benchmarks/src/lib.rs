@@ -28,6 +28,7 @@ pub mod floor;
 pub mod goals;
 #[cfg(feature = "iceoryx2")]
 mod iceoryx;
+pub mod histograms;
 pub mod lateness;
 pub mod loopback;
 pub mod machine;
@@ -45,6 +46,7 @@ pub mod report;
 pub mod robot;
 pub mod session;
 pub mod side;
+pub mod spread;
 pub mod stalls;
 pub mod stats;
 pub mod stream;

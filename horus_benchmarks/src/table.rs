@@ -8,13 +8,15 @@ use crate::report::{Report, Row};
 const LEGEND: &str = "\
 ns. No samples removed: percentiles and max are of all of them; 'filtered' (Tukey, 1.5 IQR) is \
 shown beside.
+'p50 95 %' is the bootstrap interval of the median over rounds (of samples, if there are fewer \
+than 5); 'CV' is the standard deviation of all samples by their mean.
 x floor: median over alternating rounds of the ratio of medians to the two-line atomic ping-pong, \
 [95 % bootstrap interval].";
 
 /// A column: its heading, and its text for a row (empty where it does not apply).
 type Column = (&'static str, fn(&Report, &Row) -> String);
 
-const COLUMNS: [Column; 29] = [
+const COLUMNS: &[Column] = &[
     ("id", |_, row| row.id.clone()),
     ("sent", |_, row| row.sent.to_string()),
     ("lost", |_, row| row.lost.to_string()),
@@ -26,6 +28,11 @@ const COLUMNS: [Column; 29] = [
     ("p99.99", |_, row| ns(row.ns.map(|ns| ns.p99_99))),
     ("max", |_, row| ns(row.ns.map(|ns| ns.max))),
     ("mean", |_, row| ns(row.ns.map(|ns| ns.mean))),
+    ("p50 95 %", |_, row| row.spread.map_or_else(String::new, |s| s.p50_ci.map(figure).join("-"))),
+    ("CV", |_, row| {
+        let cv = row.spread.and_then(|spread| spread.cv);
+        cv.map_or_else(String::new, |cv| format!("{cv:.3}"))
+    }),
     ("sd", |_, row| ns(row.figures.sd_ns)),
     ("run CV", |_, row| row.figures.run_cv.map_or_else(String::new, |cv| format!("{cv:.4}"))),
     ("misses", |_, row| {
@@ -61,10 +68,7 @@ const COLUMNS: [Column; 29] = [
     ("TSC p50/p99", |_, row| {
         row.figures.tsc_ns.map_or_else(String::new, |ns| ns.map(figure).join("/"))
     }),
-    ("ours", |_, row| score(row.figures.ours)),
-    ("theirs", |_, row| score(row.figures.theirs)),
-    ("x better", |_, row| better(row)),
-    ("basis", |report, row| report.basis(&row.id).to_owned()),
+    ("basis", basis),
 ];
 
 /// The whole report for a terminal.
@@ -127,19 +131,13 @@ fn table(report: &Report, rows: &[&Row]) -> Table {
     table
 }
 
-fn better(row: &Row) -> String {
-    match (row.figures.ratio, row.figures.ratio_ci) {
-        (Some(ratio), Some([low, high])) => format!("{ratio:.2} [{low:.2}, {high:.2}]"),
-        _ => String::new(),
+fn basis(report: &Report, row: &Row) -> String {
+    let basis = report.basis(&row.id);
+    match (row.oversubscribed, basis) {
+        (false, basis) => basis.to_owned(),
+        (true, "") => "oversubscribed".to_owned(),
+        (true, basis) => format!("oversubscribed; {basis}"),
     }
-}
-
-/// Nanoseconds, or a rate: nothing here takes a tenth of a millisecond.
-fn score(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |value| match value {
-        rate if rate > 1e5 => format!("{:.2}M/s", rate / 1e6),
-        ns => figure(ns),
-    })
 }
 
 fn floor_ratio(row: &Row) -> String {
@@ -187,6 +185,21 @@ mod tests {
         for wanted in ["123456", "RTT/2", "1.25 [1.20, 1.30]", "commit abc", "not subtracted"] {
             assert!(text.contains(wanted), "no '{wanted}' in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_row_with_more_busy_threads_than_cpus_says_so() {
+        let mut report = report();
+        let cpus = report.machine.usable_cpus();
+        for threads in [cpus, cpus + 1] {
+            let row = Row { id: format!("x/{threads}"), ..Row::default() };
+            report.push(row.with_busy_threads(threads), "streams");
+        }
+        assert!(!report.rows[1].oversubscribed && report.rows[2].oversubscribed);
+        assert!(render(&report).contains("oversubscribed; streams"));
+        report.machine.pinned.far = report.machine.pinned.near;
+        report.push(Row { id: "one_way/cross_thread/y".to_owned(), ..Row::default() }, "");
+        assert!(report.rows[3].oversubscribed);
     }
 
     #[test]
