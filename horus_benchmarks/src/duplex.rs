@@ -2,8 +2,7 @@
 //! everything, also what its own side sent.
 
 use crate::ends::{Joined, Rx, Tx};
-use crate::packet::Packet;
-use crate::payload::Corrupt;
+use crate::payload::{Corrupt, Payload};
 use crate::stream::{Ledger, StreamPlan, Streamed};
 use crate::tsc::TickSource;
 use crate::wait::Watch;
@@ -28,7 +27,7 @@ impl Mark {
         Mark(u64::from(!first))
     }
 
-    fn is_on(self, message: &impl Packet) -> bool {
+    fn is_on(self, message: &impl Payload) -> bool {
         message.stamp() & 1 == self.0
     }
 }
@@ -47,7 +46,7 @@ impl<T> Marked<T> {
     }
 }
 
-impl<P: Packet, T: Tx<P>> Tx<P> for Marked<T> {
+impl<P: Payload, T: Tx<P>> Tx<P> for Marked<T> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let mut message = *message;
@@ -74,7 +73,7 @@ impl<R, P> Others<R, P> {
     }
 }
 
-impl<P: Packet, R: Rx<P>> Rx<P> for Others<R, P> {
+impl<P: Payload, R: Rx<P>> Rx<P> for Others<R, P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         if let Some(next) = self.next.take() {
@@ -113,7 +112,7 @@ impl<P: Packet, R: Rx<P>> Rx<P> for Others<R, P> {
         Err(Corrupt { expected_seq: seq, found_seq: READY })
     }
 
-    fn lost(&self) -> Option<u64> {
+    fn lost(&self) -> u64 {
         self.end.lost()
     }
 }
@@ -124,7 +123,7 @@ impl<P: Packet, R: Rx<P>> Rx<P> for Others<R, P> {
 /// # Errors
 ///
 /// As [`stream_receive`](crate::stream::stream_receive).
-pub fn exchange<P: Packet>(
+pub fn exchange<P: Payload>(
     link: &mut Joined<impl Tx<P>, impl Rx<P>>,
     plan: &StreamPlan,
     first: bool,
@@ -175,7 +174,6 @@ mod tests {
 
     use super::*;
     use crate::packet::Packet16;
-    use crate::payload::Payload;
 
     type Side = Joined<Marked<Producer<Packet16>>, Others<Consumer<Packet16>, Packet16>>;
 

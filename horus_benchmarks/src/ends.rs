@@ -4,7 +4,7 @@ use horus_core::topic::{Publisher, Subscriber};
 use horus_shm::{Consumer, Producer};
 
 use crate::packet::Packet;
-use crate::payload::Corrupt;
+use crate::payload::{Corrupt, Payload};
 use crate::stream::PRODUCERS_MAX;
 use crate::workload::Link;
 
@@ -12,6 +12,9 @@ use crate::workload::Link;
 pub trait Tx<P> {
     /// Offers one message; false if there is no room yet, after a `pause`.
     fn send(&mut self, message: &P) -> bool;
+
+    /// What is sent now may be dropped although nothing follows it: see [`Link::conclude`].
+    const DROPS: bool = false;
 }
 
 /// A receiving end.
@@ -25,6 +28,24 @@ pub trait Rx<P> {
         self.recv(message)
     }
 
+    /// See [`Link::drain`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        if !self.recv(message) {
+            return Ok(false);
+        }
+        each(message)?;
+        Ok(true)
+    }
+
     /// Verifies copies of message `seq` that `recv` kept to itself.
     ///
     /// # Errors
@@ -35,8 +56,8 @@ pub trait Rx<P> {
         Ok(())
     }
 
-    /// Messages that this end knows to have lost since it joined; `None` if it does not count.
-    fn lost(&self) -> Option<u64>;
+    /// Messages that this end knows to have lost since it joined.
+    fn lost(&self) -> u64;
 }
 
 impl<P: Packet> Tx<P> for Producer<P> {
@@ -55,8 +76,8 @@ impl<P: Packet> Rx<P> for Consumer<P> {
         self.recv_into(message)
     }
 
-    fn lost(&self) -> Option<u64> {
-        Some(self.stats().lost)
+    fn lost(&self) -> u64 {
+        self.stats().lost
     }
 }
 
@@ -76,8 +97,8 @@ impl<P: Packet> Rx<P> for Subscriber<P> {
         self.recv_into(message)
     }
 
-    fn lost(&self) -> Option<u64> {
-        Some(Subscriber::lost(self))
+    fn lost(&self) -> u64 {
+        Subscriber::lost(self)
     }
 }
 
@@ -102,9 +123,9 @@ impl<P: Packet> Rx<P> for Latest<P> {
         self.0.latest().map(|newest| *message = newest).is_some()
     }
 
-    fn lost(&self) -> Option<u64> {
+    fn lost(&self) -> u64 {
         let stats = self.0.stats();
-        Some(stats.lost + stats.skipped)
+        stats.lost + stats.skipped
     }
 }
 
@@ -140,14 +161,14 @@ pub struct Both<R, P> {
     first_has_it: bool,
 }
 
-impl<R, P: Packet> Both<R, P> {
+impl<R, P: Payload> Both<R, P> {
     /// Neither of `ends` has received anything.
     pub fn new(ends: [R; 2]) -> Both<R, P> {
         Both { ends, copy: P::compose(0), first_has_it: false }
     }
 }
 
-impl<P: Packet, R: Rx<P>> Rx<P> for Both<R, P> {
+impl<P: Payload, R: Rx<P>> Rx<P> for Both<R, P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         if !self.first_has_it {
@@ -163,7 +184,7 @@ impl<P: Packet, R: Rx<P>> Rx<P> for Both<R, P> {
         self.copy.check(seq)
     }
 
-    fn lost(&self) -> Option<u64> {
+    fn lost(&self) -> u64 {
         self.ends.iter().map(Rx::lost).sum()
     }
 }
@@ -177,7 +198,10 @@ pub struct Joined<T, R> {
     pub back: R,
 }
 
-impl<P, T: Tx<P>, R: Rx<P>> Link<P> for Joined<T, R> {
+/// Attempts at telling the receiver of the last message.
+const ATTEMPTS_MAX: u32 = 1000;
+
+impl<P: Copy, T: Tx<P>, R: Rx<P>> Link<P> for Joined<T, R> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         self.out.send(message)
@@ -186,6 +210,31 @@ impl<P, T: Tx<P>, R: Rx<P>> Link<P> for Joined<T, R> {
     #[inline(always)]
     fn poll(&mut self, message: &mut P) -> bool {
         self.back.recv(message)
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        self.back.drain(message, each)
+    }
+
+    fn conclude(&mut self, last: &P) {
+        let mut answer = *last;
+        let mut attempts = if T::DROPS { ATTEMPTS_MAX } else { 0 };
+        while attempts > 0 && !self.back.recv(&mut answer) {
+            attempts -= 1;
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            self.out.send(last);
+        }
+    }
+
+    fn confirm(&mut self, last: &P) {
+        if T::DROPS {
+            self.out.send(last);
+        }
     }
 
     #[inline(always)]
@@ -200,7 +249,6 @@ mod tests {
 
     use super::*;
     use crate::packet::Packet16;
-    use crate::payload::Payload;
 
     #[test]
     fn ends_in_turn_use_every_lane_and_wait_for_a_full_one() {
@@ -238,6 +286,6 @@ mod tests {
         }
         let mut message = Packet16::compose(0);
         assert!(back.recv(&mut message) && !back.recv(&mut Packet16::compose(0)));
-        assert_eq!((message.check(3), back.lost()), (Ok(()), Some(2)));
+        assert_eq!((message.check(3), back.lost()), (Ok(()), 2));
     }
 }

@@ -42,4 +42,16 @@ pub struct Figures {
     /// Messages per second that there can be, by those that there are in a robot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<f64>,
+    /// In a row `vs_<peer>/…`: our median, in nanoseconds, or in messages a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ours: Option<f64>,
+    /// Theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theirs: Option<f64>,
+    /// How many times better ours is: median over rounds next to each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Its bootstrap 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio_ci: Option<[f64; 2]>,
 }

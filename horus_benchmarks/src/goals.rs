@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::bracket::State;
 use crate::report::{Report, Row};
+use crate::versus;
 
 /// Group of the settings with the floor of each row: least, median, largest.
 pub const FLOOR_NS: &str = "floor_ns";
@@ -80,6 +81,11 @@ pub fn verdict(report: &Report) -> Option<String> {
         };
         let (floor, states) = (floor(report, id), states(report, id));
         table.add_row([id.to_owned(), wanted, measured, word, floor, states]);
+    }
+    for row in &report.rows {
+        if let Some([wanted, measured, word]) = versus::judge(row) {
+            table.add_row([row.id.clone(), wanted, measured, word, String::new(), String::new()]);
+        }
     }
     (!table.is_empty()).then(|| format!("Goals\n{table}"))
 }

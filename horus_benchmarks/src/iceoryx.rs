@@ -30,7 +30,7 @@ type AnyError = Box<dyn std::error::Error>;
 ///
 /// # Errors
 ///
-/// [`OpenPathError::Iceoryx2`] with what it said; [`OpenPathError::NoChannel`] for a message that
+/// [`OpenPathError::Iceoryx2`] with what it said; [`OpenPathError::NotThisWay`] for a message that
 /// is not 8, 16, 304 or 1480 bytes.
 pub(crate) fn side<P: Packet>(
     namespace: &Namespace,
@@ -43,7 +43,7 @@ pub(crate) fn side<P: Packet>(
         16 => side_of::<P, 2>(namespace, path.ring, out, back),
         304 => side_of::<P, 38>(namespace, path.ring, out, back),
         1480 => side_of::<P, 185>(namespace, path.ring, out, back),
-        _ => return Err(OpenPathError::NoChannel(path)),
+        _ => return Err(OpenPathError::NotThisWay(path)),
     };
     side.map_err(|error| OpenPathError::Iceoryx2(error.to_string()))
 }
@@ -146,8 +146,8 @@ impl<P: Packet, const N: usize> Rx<P> for Receiving<N> {
         true
     }
 
-    /// It does not say.
-    fn lost(&self) -> Option<u64> {
-        None
+    /// It does not count; only in streams could anything be lost, and there nothing overflows.
+    fn lost(&self) -> u64 {
+        0
     }
 }

@@ -1,10 +1,10 @@
 //! One side of an open path: its sending and receiving ends, and what can be measured with them.
 
+use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use horus_core::TopicError;
-use horus_core::channel::JoinError;
 use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan};
 use horus_core::topic::{Qos, Topic};
 use horus_shm::{FanoutShm, MpscShm, Namespace, OpenError, PodShm, RingOptions, SpscShm};
@@ -19,6 +19,7 @@ use crate::packet::{
     Packet, Packet8, Packet16, Packet304, Packet1480, Packet4096, Packet16384, Packet65536,
 };
 use crate::path::{Path, Ring, Size};
+use crate::payload::Payload;
 use crate::stream::{self, Sent, StreamPlan, Streamed};
 use crate::tsc::TickSource;
 use crate::wait::Watch;
@@ -34,12 +35,12 @@ pub enum OpenPathError {
     /// The topic.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// The channel.
-    #[error(transparent)]
-    Channel(#[from] JoinError),
-    /// A channel has no name to be opened by, and not every arrangement or message.
+    /// Not every message goes every way, and a channel has no name to be opened by.
     #[error("{0:?} cannot be opened this way")]
-    NoChannel(Path),
+    NotThisWay(Path),
+    /// What the kernel provides: sockets, pipes, queues, memory.
+    #[error(transparent)]
+    System(#[from] io::Error),
     /// What iceoryx2 said.
     #[error("iceoryx2: {0}")]
     Iceoryx2(String),
@@ -147,18 +148,19 @@ pub fn open(
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
+    // WHY not all of all: each is a copy of every loop, and the compiler takes its time.
     let open = match path.size {
-        Size::Word => open_as::<Packet8>,
-        Size::Small => open_as::<Packet16>,
-        Size::Medium => open_as::<Packet304>,
-        Size::Large => open_as::<Packet1480>,
-        Size::Page => open_as::<Packet4096>,
-        Size::Pages => open_as::<Packet16384>,
-        Size::Huge => open_as::<Packet65536>,
-        Size::CmdVel => open_as::<CmdVel>,
-        Size::Imu => open_as::<Imu>,
-        Size::JointCommand => open_as::<JointCommand>,
-        Size::LaserScan => open_as::<LaserScan>,
+        Size::Word => open_between::<Packet8>,
+        Size::Small => open_any::<Packet16>,
+        Size::Medium => open_any::<Packet304>,
+        Size::Large => open_any::<Packet1480>,
+        Size::Page => open_ring::<Packet4096>,
+        Size::Pages => open_ring::<Packet16384>,
+        Size::Huge => open_ring::<Packet65536>,
+        Size::CmdVel => open_topic::<CmdVel>,
+        Size::Imu => open_topic::<Imu>,
+        Size::JointCommand => open_topic::<JointCommand>,
+        Size::LaserScan => open_topic::<LaserScan>,
     };
     open(namespace, path, out, back)
 }
@@ -174,33 +176,18 @@ macro_rules! rings {
     }};
 }
 
-fn open_as<P: Packet>(
+/// All arrangements.
+fn open_any<P: Packet>(
     namespace: &Arc<Namespace>,
     path: Path,
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
-    let capacity = path.size.capacity();
-    let options = RingOptions::capacity(capacity);
+    let options = RingOptions::capacity(path.size.capacity());
     Ok(match path.ring {
-        Ring::SpscShm => {
-            let (out, back) = rings!(SpscShm, options, namespace, out, back);
-            joined_here::<P, _, _>(out.producer()?, back.consumer()?)
-        }
-        Ring::MpscShm => {
-            let (out, back) = rings!(MpscShm, options, namespace, out, back);
-            joined_here::<P, _, _>(
-                InTurn::new([out.producer()?, out.producer()?]),
-                back.consumer()?,
-            )
-        }
         Ring::SpmcShm => {
             let (out, back) = rings!(FanoutShm, options, namespace, out, back);
             joined_here::<P, _, _>(out.producer()?, Both::new([back.consumer()?, back.consumer()?]))
-        }
-        Ring::FanoutShm => {
-            let (out, back) = rings!(FanoutShm, options, namespace, out, back);
-            joined_here::<P, _, _>(out.producer()?, back.consumer()?)
         }
         Ring::FanoutShm2p2s => {
             let (out, back) = rings!(FanoutShm, options, namespace, out, back);
@@ -208,15 +195,6 @@ fn open_as<P: Packet>(
                 InTurn::new([out.producer()?, out.producer()?]),
                 Both::new([back.consumer()?, back.consumer()?]),
             )
-        }
-        Ring::PodShm => {
-            let options = RingOptions::default();
-            let (out, back) = rings!(PodShm, options, namespace, out, back);
-            joined_here::<P, _, _>(out.producer()?, Latest(back.consumer()?))
-        }
-        Ring::Topic => topic_side::<P>(namespace, Qos::new().capacity(capacity), out, back)?,
-        Ring::TopicReliable => {
-            topic_side::<P>(namespace, Qos::reliable().capacity(capacity), out, back)?
         }
         Ring::FanoutShmDuplex => {
             let ring = match out.create {
@@ -228,26 +206,74 @@ fn open_as<P: Packet>(
         Ring::TopicDuplex => {
             let name = if out.create { out.name } else { back.name };
             let builder = Topic::<P>::builder(name).namespace(namespace);
-            let builder = builder.qos(Qos::new().capacity(capacity));
+            let builder = builder.qos(Qos::new().capacity(path.size.capacity()));
             let (publisher, subscriber) = (builder.clone().publisher()?, builder.subscriber()?);
             duplex_here::<P, _, _>(publisher, subscriber, out.create)
         }
-        #[cfg(feature = "iceoryx2")]
-        Ring::Iceoryx2 | Ring::Iceoryx2Stream | Ring::Iceoryx2Duplex => {
-            iceoryx::side::<P>(namespace, path, out, back)?
-        }
-        Ring::Direct | Ring::Spsc | Ring::Spmc | Ring::Mpsc | Ring::Fanout => {
-            return Err(OpenPathError::NoChannel(path));
-        }
+        _ => return open_between::<P>(namespace, path, out, back),
     })
 }
 
-fn topic_side<P: Packet>(
+/// The rings, topics and services that carry messages of any usual size between two ends.
+fn open_between<P: Packet>(
     namespace: &Arc<Namespace>,
-    qos: Qos,
+    path: Path,
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
+    match path.ring {
+        Ring::Topic | Ring::TopicReliable => open_topic::<P>(namespace, path, out, back),
+        #[cfg(feature = "iceoryx2")]
+        Ring::Iceoryx2 | Ring::Iceoryx2Stream | Ring::Iceoryx2Duplex => {
+            iceoryx::side::<P>(namespace, path, out, back)
+        }
+        _ => open_ring::<P>(namespace, path, out, back),
+    }
+}
+
+/// The rings, with as few ends as they can have.
+fn open_ring<P: Packet>(
+    namespace: &Arc<Namespace>,
+    path: Path,
+    out: Direction<'_>,
+    back: Direction<'_>,
+) -> Result<Box<dyn Side>, OpenPathError> {
+    let options = RingOptions::capacity(path.size.capacity());
+    Ok(match path.ring {
+        Ring::SpscShm => {
+            let (out, back) = rings!(SpscShm, options, namespace, out, back);
+            joined_here::<P, _, _>(out.producer()?, back.consumer()?)
+        }
+        Ring::MpscShm => {
+            let (out, back) = rings!(MpscShm, options, namespace, out, back);
+            let producers = InTurn::new([out.producer()?, out.producer()?]);
+            joined_here::<P, _, _>(producers, back.consumer()?)
+        }
+        Ring::FanoutShm => {
+            let (out, back) = rings!(FanoutShm, options, namespace, out, back);
+            joined_here::<P, _, _>(out.producer()?, back.consumer()?)
+        }
+        Ring::PodShm => {
+            let options = RingOptions::default();
+            let (out, back) = rings!(PodShm, options, namespace, out, back);
+            joined_here::<P, _, _>(out.producer()?, Latest(back.consumer()?))
+        }
+        _ => return Err(OpenPathError::NotThisWay(path)),
+    })
+}
+
+fn open_topic<P: Packet>(
+    namespace: &Arc<Namespace>,
+    path: Path,
+    out: Direction<'_>,
+    back: Direction<'_>,
+) -> Result<Box<dyn Side>, OpenPathError> {
+    let qos = match path.ring {
+        Ring::Topic => Qos::new(),
+        Ring::TopicReliable => Qos::reliable(),
+        _ => return Err(OpenPathError::NotThisWay(path)),
+    };
+    let qos = qos.capacity(path.size.capacity());
     let builder = |name| Topic::<P>::builder(name).namespace(namespace).qos(qos);
     Ok(joined_here::<P, _, _>(builder(out.name).publisher()?, builder(back.name).subscriber()?))
 }
@@ -255,7 +281,7 @@ fn topic_side<P: Packet>(
 /// A side of these two ends, for the thread that makes it.
 pub fn joined_here<P, T, R>(out: T, back: R) -> Box<dyn Side>
 where
-    P: Packet,
+    P: Payload + 'static,
     T: Tx<P> + 'static,
     R: Rx<P> + 'static,
 {
@@ -266,7 +292,7 @@ where
 /// is told apart from the other one.
 pub fn duplex_here<P, T, R>(out: T, back: R, first: bool) -> Box<dyn Side>
 where
-    P: Packet,
+    P: Payload + 'static,
     T: Tx<P> + 'static,
     R: Rx<P> + 'static,
 {
@@ -277,7 +303,7 @@ where
 /// A side of these two ends, for any thread.
 pub fn joined<P, T, R>(out: T, back: R) -> Box<dyn Side + Send>
 where
-    P: Packet,
+    P: Payload + 'static,
     T: Tx<P> + Send + 'static,
     R: Rx<P> + Send + 'static,
 {
@@ -289,7 +315,7 @@ struct OpenSide<P, T, R> {
     packet: PhantomData<fn(P)>,
 }
 
-impl<P: Packet, T: Tx<P>, R: Rx<P>> OpenSide<P, T, R> {
+impl<P: Payload, T: Tx<P>, R: Rx<P>> OpenSide<P, T, R> {
     /// Receives, and compares the losses with what the ring says, if it says something.
     fn audited(
         &mut self,
@@ -297,16 +323,15 @@ impl<P: Packet, T: Tx<P>, R: Rx<P>> OpenSide<P, T, R> {
     ) -> Result<Streamed, WorkloadError> {
         let before = self.link.back.lost();
         let streamed = receive(&mut self.link)?;
-        match self.link.back.lost().zip(before).map(|(after, before)| after - before) {
-            Some(counted) if counted != streamed.lost => {
-                Err(WorkloadError::Miscounted { lost: streamed.lost, counted })
-            }
-            _ => Ok(streamed),
+        let counted = self.link.back.lost() - before;
+        if streamed.lost == counted {
+            return Ok(streamed);
         }
+        Err(WorkloadError::Miscounted { lost: streamed.lost, counted })
     }
 }
 
-impl<P: Packet, T: Tx<P>, R: Rx<P>> Side for OpenSide<P, T, R> {
+impl<P: Payload, T: Tx<P>, R: Rx<P>> Side for OpenSide<P, T, R> {
     fn ping(
         &mut self,
         plan: &RoundPlan,

@@ -183,7 +183,7 @@ impl Survey {
             rates.push(streamed.messages_per_s(clock.hz()));
             streams.push(streamed);
         }
-        let row = Row::throughput(id, &streams, Some(stats::median(&mut rates)));
+        let row = Row::throughput(id, &streams, None).with_rates(&rates);
         let basis = format!("{}; bursts of {}", path.ring.arrangement(), loopback::BURST);
         self.session.report.push(row, &basis);
         Ok(())
@@ -205,7 +205,7 @@ impl Survey {
         let (cpus, effort) = (self.session.cpus, self.session.effort);
         let (mut floor, spin) = Floor::new(placement, cpus, &self.session.clock, effort)?;
         let source = self.session.clock.source();
-        let pair = PathPair::start(placement, cpus, source, &self.private)?;
+        let pair = path_pair::start(placement, cpus, source, &self.private)?;
         self.session.report.set(&format!("spin/{place}"), serde_json::to_value(spin)?);
         let mut all = floor.round(Lines::Two, effort.warm_up, effort.samples)?;
         let mut ends = Ends { survey: self, floor, pair, place };
@@ -223,8 +223,7 @@ impl Survey {
         }
         let id = format!("floor/{place}/two_lines/8B");
         if self.session.args.wants(&id) {
-            let basis = self.session.basis("RTT/2");
-            self.session.report.push(Row::latency(&id, &all, &self.session.clock), &basis);
+            self.session.report.push(Row::latency(&id, &all, &self.session.clock), "RTT/2");
         }
         Ok(())
     }
@@ -263,8 +262,7 @@ impl Ends<'_> {
             .with_send_call(&calls.0, &self.survey.session.clock);
         row.figures.tsc_ns = self.one_way_by_tsc(id, path.size)?;
         let session = &mut self.survey.session;
-        let basis = session.basis(&format!("RTT/2; {}", path.ring.arrangement()));
-        session.report.push(row, &basis);
+        session.report.push(row, &format!("RTT/2; {}", path.ring.arrangement()));
         session.report.note(STATES, id, serde_json::to_value(states)?);
         self.note_floor(id, &measured);
         measured.floor.ok_or_else(|| "no rounds of the floor".into())
@@ -321,17 +319,16 @@ impl Ends<'_> {
         )?;
         let notes: Vec<StreamNote> =
             measured.all.iter().map(|bracket| StreamNote::new(bracket, clock.hz())).collect();
-        let median = |rate: fn(&StreamNote) -> f64| {
-            let counting = notes.iter().filter(|note| note.counts);
-            stats::median(&mut counting.map(rate).collect::<Vec<f64>>())
+        let rates = |rate: fn(&StreamNote) -> f64| -> Vec<f64> {
+            notes.iter().filter(|note| note.counts).map(rate).collect()
         };
-        let (received, sent) = (median(|note| note.msgs_per_s), median(|note| note.sent_per_s));
+        let received = rates(|note| note.msgs_per_s);
+        let sent = stats::median(&mut rates(|note| note.sent_per_s));
         let streams: Vec<Streamed> = measured.all.iter().map(|bracket| bracket.subject.1).collect();
         let what = if path.ring.is_duplex() { "due at both subscribers" } else { "sent" };
         let basis = format!("{}; {what} {:.1}M/s", path.ring.arrangement(), sent / 1e6);
         let session = &mut self.survey.session;
-        let basis = session.basis(&basis);
-        session.report.push(Row::throughput(id, &streams, Some(received)), &basis);
+        session.report.push(Row::throughput(id, &streams, None).with_rates(&received), &basis);
         session.report.note("streams", id, serde_json::to_value(notes)?);
         self.note_floor(id, &measured);
         Ok(())

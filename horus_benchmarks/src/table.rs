@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::machine::Machine;
 use crate::report::{Report, Row};
+use crate::versus;
 
 const LEGEND: &str = "\
 ns. No samples removed: percentiles and max are of all of them; 'filtered' (Tukey, 1.5 IQR) is \
@@ -65,6 +66,12 @@ const COLUMNS: &[Column] = &[
         row.figures.headroom.map_or_else(String::new, |factor| format!("{factor:.0}x"))
     }),
     ("x floor", |_, row| floor_ratio(row)),
+    ("TSC p50/p99", |_, row| {
+        row.figures.tsc_ns.map_or_else(String::new, |ns| ns.map(figure).join("/"))
+    }),
+    ("ours", |_, row| versus::figure(row, row.figures.ours)),
+    ("theirs", |_, row| versus::figure(row, row.figures.theirs)),
+    ("x better", |_, row| versus::ratio(row)),
     ("TSC p50/p99", |_, row| {
         row.figures.tsc_ns.map_or_else(String::new, |ns| ns.map(figure).join("/"))
     }),

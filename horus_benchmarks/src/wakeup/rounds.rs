@@ -10,9 +10,9 @@ use crate::goals::RATIOS;
 use crate::namespace::PrivateNamespace;
 use crate::progress::Progress;
 use crate::report::{Row, SendCall};
+use crate::rivals;
 use crate::session::{Effort, Session};
 use crate::stats::{Alternation, Samples};
-use crate::versus::{self, Scores};
 
 /// Seed of the bootstrap: the same samples give the same interval.
 const SEED: u64 = 7;
@@ -102,11 +102,11 @@ pub fn duel(
 ) -> Result<(), Box<dyn Error>> {
     let all = measure(session, private, &ways)?;
     push_rows(session, &all);
-    let ns =
-        |one: &Measured| one.p50.iter().map(|&p50| p50 * session.clock.ns_per_tick()).collect();
     let [ours, theirs] = &all[..] else { return Err("two ways are compared".into()) };
-    let scores = Scores { ours: ns(ours), theirs: ns(theirs) };
-    versus::push_scores(session, id, &scores, [&ours.latency, &theirs.latency], BASIS)
+    let count = ours.latency.count() + theirs.latency.count();
+    let ns_per_tick = session.clock.ns_per_tick();
+    let ns = |one: &Measured| one.p50.iter().map(|p50| p50 * ns_per_tick).collect::<Vec<f64>>();
+    rivals::push(session, id, [&ns(ours), &ns(theirs)], count, BASIS)
 }
 
 /// A round of each way, again and again.
