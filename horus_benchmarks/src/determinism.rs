@@ -3,7 +3,7 @@
 use crate::figures::Figures;
 use crate::payload::{Corrupt, Payload};
 use crate::report::Row;
-use crate::stats::Samples;
+use crate::stats::{Samples, round_share, variation};
 use crate::tsc::{TickSource, TscClock};
 use crate::workload::Link;
 
@@ -24,8 +24,6 @@ pub struct RunPlan {
 #[derive(Debug, Clone, Default)]
 pub struct Run {
     samples: Samples,
-    sum: u128,
-    sum_of_squares: u128,
     misses: u64,
 }
 
@@ -57,27 +55,12 @@ impl Run {
 
     fn record(&mut self, ticks: u64, deadline_ticks: u64) {
         self.samples.record(ticks);
-        self.sum += u128::from(ticks);
-        self.sum_of_squares += u128::from(ticks) * u128::from(ticks);
         self.misses += u64::from(ticks > deadline_ticks);
     }
 
     fn merge(&mut self, other: &Run) {
         self.samples.merge(&other.samples);
-        self.sum += other.sum;
-        self.sum_of_squares += other.sum_of_squares;
         self.misses += other.misses;
-    }
-
-    /// Standard deviation, exactly; 0 if there are no samples.
-    fn sd(&self) -> f64 {
-        let count = u128::from(self.samples.count());
-        if count == 0 {
-            return 0.0;
-        }
-        // WHY in whole numbers: the difference of two large sums is all there is of a small one.
-        let scaled = (count * self.sum_of_squares).saturating_sub(self.sum * self.sum);
-        (scaled as f64).sqrt() / count as f64
     }
 
     /// The run as a record: what differs from run to run.
@@ -85,7 +68,7 @@ impl Run {
         let ns = self.samples.percentiles(clock.ns_per_tick());
         serde_json::json!({
             "mean": ns.mean, "p50": ns.p50, "p99": ns.p99, "max": ns.max,
-            "sd": round(clock.ns_per_tick() * self.sd()), "deadline_misses": self.misses,
+            "sd": round_share(clock.ns_per_tick() * self.samples.sd()), "deadline_misses": self.misses,
         })
     }
 }
@@ -100,28 +83,14 @@ pub fn row(id: &str, runs: &[Run], clock: &TscClock) -> Row {
     let row = Row::samples(id, &all.samples, clock.ns_per_tick());
     let share = all.misses as f64 / all.samples.count().max(1) as f64;
     let figures = Figures {
-        sd_ns: Some(round(all.sd() * clock.ns_per_tick())),
-        run_cv: variation(&means).map(round),
-        run_cv_median: variation(&medians).map(round),
+        sd_ns: Some(round_share(all.samples.sd() * clock.ns_per_tick())),
+        run_cv: variation(&means).map(round_share),
+        run_cv_median: variation(&medians).map(round_share),
         deadline_misses: Some(all.misses),
         deadline_miss_share: Some(share),
         ..Figures::default()
     };
     Row { figures, ..row }
-}
-
-/// Standard deviation of a few values (of a sample: by one less than their number) by their mean;
-/// none of fewer than two.
-fn variation(values: &[f64]) -> Option<f64> {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1 && mean > 0.0).then(|| (squares / (count - 1.0)).sqrt() / mean)
-}
-
-/// As many digits as mean something.
-fn round(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
 }
 
 #[cfg(test)]
@@ -165,8 +134,8 @@ mod tests {
     #[test]
     fn the_figures_are_those_of_the_formulas() {
         let runs = [run_of(&[2, 4, 4, 4, 5, 5, 7, 9], 8), run_of(&[10, 10, 10, 10], 8)];
-        assert_eq!(runs[0].sd(), 2.0);
-        assert_eq!(runs[1].sd(), 0.0);
+        assert_eq!(runs[0].samples.sd(), 2.0);
+        assert_eq!(runs[1].samples.sd(), 0.0);
         let clock = TscClock::calibrate(Duration::from_millis(1));
         let row = row("x", &runs, &clock);
         assert_eq!(row.sent, 12);

@@ -11,6 +11,9 @@ use crate::tsc::{TickSource, TscClock, tsc_is_invariant};
 /// Load average above which other work disturbs the figures.
 const LOAD_MAX: f64 = 0.5;
 
+/// Share of the time stolen by the hypervisor, in percent, above which it is warned of.
+const STEAL_PERCENT_MAX: f64 = 1.0;
+
 /// What is written where the system does not say.
 const UNKNOWN: &str = "unknown";
 
@@ -56,6 +59,10 @@ pub struct Machine {
     pub clocksource: String,
     /// Load average over the last minute, before the run.
     pub load_average: f64,
+    /// Time in which the pinned CPUs were ready to run and the hypervisor ran something else, in
+    /// percent of the time of the run; absent where the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal_percent: Option<f64>,
     /// What makes the figures less than they could be.
     pub warnings: Vec<String>,
 }
@@ -93,10 +100,66 @@ impl Machine {
             )
             .unwrap_or(UNKNOWN.to_owned()),
             load_average: load_average(),
+            steal_percent: None,
             warnings: Vec::new(),
         };
         machine.warnings = warnings(&machine, cpus.share_core());
         Ok(machine)
+    }
+
+    /// CPUs on which busy threads do not get in each other's way.
+    pub fn usable_cpus(&self) -> usize {
+        if self.pinned.oversubscribed() { 1 } else { self.allowed_cpus.len() }
+    }
+
+    /// Notes what was stolen between the two readings, and warns if it was much.
+    pub fn note_steal(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
+        let (Some(before), Some(after)) = (before, after) else { return };
+        let all = after.all.saturating_sub(before.all);
+        if all == 0 {
+            return;
+        }
+        let stolen = after.steal.saturating_sub(before.steal);
+        let percent = (stolen as f64 / all as f64 * 1e4).round() / 1e2;
+        self.steal_percent = Some(percent);
+        if percent > STEAL_PERCENT_MAX {
+            let text = format!("the hypervisor took {percent:.1} % of the pinned CPUs' time");
+            self.warnings.push(text);
+        }
+    }
+}
+
+/// What the kernel has accounted to CPUs since it started, in its ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// All time.
+    pub all: u64,
+    /// Time in which the CPU could have run something, and the hypervisor did not let it.
+    pub steal: u64,
+}
+
+impl CpuTimes {
+    /// Of both `cpus` together, by now; `None` if the kernel does not say.
+    pub fn now(cpus: CpuPair) -> Option<CpuTimes> {
+        CpuTimes::parse(&fs::read_to_string("/proc/stat").ok()?, cpus)
+    }
+
+    fn parse(stat: &str, cpus: CpuPair) -> Option<CpuTimes> {
+        let mut sum = CpuTimes::default();
+        let wanted = [format!("cpu{}", cpus.near), format!("cpu{}", cpus.far)];
+        let mut found = false;
+        for line in stat.lines() {
+            let mut words = line.split_whitespace();
+            if !words.next().is_some_and(|name| wanted.iter().any(|cpu| cpu == name)) {
+                continue;
+            }
+            // user nice system idle iowait irq softirq steal; what follows is part of user time.
+            let times: Vec<u64> = words.take(8).filter_map(|word| word.parse().ok()).collect();
+            sum.steal += times.get(7)?;
+            sum.all += times.iter().sum::<u64>();
+            found = true;
+        }
+        found.then_some(sum)
     }
 }
 
@@ -236,6 +299,32 @@ mod tests {
             ..good
         };
         assert_eq!(warnings(&bad, true).len(), 7);
+    }
+
+    #[test]
+    fn what_the_hypervisor_took_is_of_the_pinned_cpus_and_warned_of() {
+        let stat = |steal: u64| {
+            format!(
+                "cpu 9 9 9 9 9 9 9 9\ncpu0 10 0 0 50 0 0 0 {steal} 3 0\n\
+                 cpu1 5 0 5 20 0 0 0 {steal}\ncpu10 1 1 1 1 1 1 1 1\n"
+            )
+        };
+        let cpus = CpuPair { near: 0, far: 1 };
+        let before = CpuTimes::parse(&stat(0), cpus);
+        let after = CpuTimes::parse(&stat(5), cpus);
+        assert_eq!(before, Some(CpuTimes { all: 90, steal: 0 }));
+        assert_eq!(after, Some(CpuTimes { all: 100, steal: 10 }));
+        assert_eq!(CpuTimes::parse("cpu0 1 2 3", cpus), None);
+        assert!(CpuTimes::now(machine().pinned).is_some());
+
+        let mut machine = Machine { warnings: Vec::new(), ..machine() };
+        machine.note_steal(before, None);
+        assert_eq!(machine.steal_percent, None);
+        machine.note_steal(before, after);
+        assert_eq!(machine.steal_percent, Some(100.0));
+        assert!(machine.warnings[0].contains("hypervisor"), "{:?}", machine.warnings);
+        machine.note_steal(before, Some(CpuTimes { all: 1090, steal: 0 }));
+        assert_eq!((machine.steal_percent, machine.warnings.len()), (Some(0.0), 1));
     }
 
     #[test]

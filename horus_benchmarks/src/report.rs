@@ -7,15 +7,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::figures::Figures;
+use crate::histograms::{self, Timed};
 use crate::machine::Machine;
 use crate::micro::Micro;
-use crate::stats::{Filtered, Percentiles, Ratio, Samples};
+use crate::spread::Spread;
+use crate::stats::{self, Filtered, Percentiles, Ratio, Samples};
 use crate::stream::Streamed;
 use crate::tsc::TscClock;
 use crate::workload::Round;
 
 /// Key of the settings under which each row's way of measuring is noted.
 const BASIS: &str = "basis";
+
+/// Seed of the bootstrap: the same streams give the same interval.
+const SEED: u64 = 7;
 
 /// One result. What does not apply is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,12 +39,24 @@ pub struct Row {
     /// The same after Tukey's filter, to stand beside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filtered_ns: Option<Filtered>,
+    /// How sure the median is, and how much rounds differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
     /// The `send` call alone; not a latency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_ns: Option<SendCall>,
     /// Messages per second of a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub msgs_per_s: Option<f64>,
+    /// 95 % interval of that rate, over streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub msgs_per_s_ci: Option<[f64; 2]>,
+    /// Threads that are busy at the same time, where it is not what the placement in the id says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_threads: Option<usize>,
+    /// There are fewer CPUs than busy threads: the figures are those of the kernel's scheduler.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub oversubscribed: bool,
     /// Median ratio to the two-line floor of the same placement in the same run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio: Option<f64>,
@@ -49,6 +66,14 @@ pub struct Row {
     /// What only some rows have.
     #[serde(flatten)]
     pub figures: Figures,
+    /// All samples, for [`histograms`]; not part of the JSON.
+    #[serde(skip)]
+    pub samples: Option<Timed>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The cost of the `send` call in nanoseconds.
@@ -69,6 +94,8 @@ impl Row {
             received: samples.count(),
             ns: Some(samples.percentiles(ns_per_unit)),
             filtered_ns: Some(samples.filtered(ns_per_unit)),
+            spread: Spread::of(samples, ns_per_unit),
+            samples: Some(Timed { samples: samples.clone(), ns_per_unit }),
             ..Row::default()
         }
     }
@@ -107,6 +134,28 @@ impl Row {
         Row { floor_ratio: ratio.map(|ratio| ratio.median), floor_ratio_ci, ..self }
     }
 
+    /// Sets the rate to the median of the streams' rates, with its interval over streams.
+    pub fn with_rates(self, rates: &[f64]) -> Row {
+        if rates.is_empty() {
+            return self;
+        }
+        let (low, high) = stats::bootstrap_median_interval(rates, SEED);
+        let median = stats::median(&mut rates.to_vec());
+        Row { msgs_per_s: Some(median), msgs_per_s_ci: Some([low, high]), ..self }
+    }
+
+    /// Says how many threads are busy at the same time. On a machine with fewer CPUs the row is
+    /// marked as oversubscribed.
+    pub fn with_busy_threads(self, threads: usize) -> Row {
+        Row { busy_threads: Some(threads), ..self }
+    }
+
+    /// Threads that are busy at the same time: as many as it says, else one, or two between two
+    /// threads or processes.
+    fn busy_threads(&self) -> usize {
+        self.busy_threads.unwrap_or(1 + usize::from(self.id.contains("/cross_")))
+    }
+
     /// Adds the cost of the `send` call, from rounds that timed it.
     pub fn with_send_call(self, round: &Round, clock: &TscClock) -> Row {
         let ns = round.ticks.percentiles(round.ns_per_unit(clock));
@@ -139,7 +188,8 @@ impl Report {
     }
 
     /// Adds a row and notes how it was measured (`RTT/2`, `TSC`, `batches of 1024`).
-    pub fn push(&mut self, row: Row, basis: &str) {
+    pub fn push(&mut self, mut row: Row, basis: &str) {
+        row.oversubscribed |= row.busy_threads() > self.machine.usable_cpus();
         self.note(BASIS, &row.id, basis);
         self.rows.push(row);
     }
@@ -157,7 +207,7 @@ impl Report {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    /// Writes the report as JSON.
+    /// Writes the report as JSON, and the histograms of its rows beside it (`.hlog`).
     ///
     /// # Errors
     ///
@@ -165,7 +215,8 @@ impl Report {
     pub fn write_json(&self, path: &Path) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
         text.push('\n');
-        std::fs::write(path, text)
+        std::fs::write(path, text)?;
+        histograms::write(&self.rows, &path.with_extension("hlog"))
     }
 
     /// How the row `id` was measured.
@@ -198,6 +249,7 @@ mod tests {
             "lost",
             "ns",
             "filtered_ns",
+            "spread",
             "send_ns",
             "msgs_per_s",
             "floor_ratio",
@@ -207,8 +259,22 @@ mod tests {
         assert_eq!(keys, wanted);
         assert_eq!(value["floor_ratio_ci"], serde_json::json!([1.25, 1.75]));
         let ns: Vec<&String> = value["ns"].as_object().unwrap().keys().collect();
-        assert_eq!(ns, ["max", "mean", "min", "p50", "p90", "p95", "p99", "p99_9", "p99_99"]);
-        assert_eq!(serde_json::from_value::<Row>(value).unwrap(), row);
+        let wanted = [
+            "max", "mean", "min", "p1", "p25", "p5", "p50", "p75", "p90", "p95", "p99", "p99_9",
+            "p99_99",
+        ];
+        assert_eq!(ns, wanted);
+        let read = serde_json::from_value::<Row>(value).unwrap();
+        assert_eq!(Row { samples: row.samples.clone(), ..read }, row);
+    }
+
+    #[test]
+    fn rates_have_the_interval_of_their_streams() {
+        let row = Row::default().with_rates(&[1.0, 2.0, 3.0, 4.0, 90.0]);
+        let [low, high] = row.msgs_per_s_ci.unwrap();
+        assert_eq!(row.msgs_per_s, Some(3.0));
+        assert!((1.0..3.0).contains(&low) && high > 3.0, "{low} {high}");
+        assert_eq!(Row::default().with_rates(&[]), Row::default());
     }
 
     #[test]

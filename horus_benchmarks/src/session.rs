@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::args::Args;
-use crate::machine::{self, Machine};
+use crate::machine::{self, CpuTimes, Machine};
 use crate::pin::{self, CpuPair, PinError};
 use crate::report::Report;
 use crate::table;
@@ -53,6 +53,8 @@ pub struct Session {
     pub effort: Effort,
     /// What was found so far.
     pub report: Report,
+    /// What the kernel had accounted to the CPUs when the run began.
+    cpu_times: Option<CpuTimes>,
 }
 
 impl Session {
@@ -92,15 +94,19 @@ impl Session {
         report.set("warm_up_per_round", effort.warm_up);
         report.set("samples_removed", 0);
         report.set("timer_overhead_subtracted", false);
-        Ok(Session { args, cpus, clock, effort, report })
+        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        report.set("begun_unix_s", unix.as_secs());
+        let cpu_times = CpuTimes::now(cpus);
+        Ok(Session { args, cpus, clock, effort, report, cpu_times })
     }
 
-    /// Prints the report and, if asked for, writes the JSON.
+    /// Prints the report and, if asked for, writes the JSON and the histograms.
     ///
     /// # Errors
     ///
     /// If the file cannot be written; the table has been printed by then.
-    pub fn finish(self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
+        self.report.machine.note_steal(self.cpu_times, CpuTimes::now(self.cpus));
         println!("{}", table::render(&self.report));
         match &self.args.json {
             Some(path) => self.report.write_json(path),

@@ -14,15 +14,27 @@ const LARGEST_SAMPLE: u64 = 1 << 42;
 
 /// Samples in raw units (ticks of one operation, or of a batch). None is ever removed.
 ///
-/// Minimum, maximum and mean are exact; percentiles are within 0.05 %. Recording does not
-/// allocate.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Minimum, maximum, mean and standard deviation are exact; percentiles are within 0.05 %.
+/// Recording does not allocate. Samples that were merged know what each part of them said, so that
+/// rounds can be compared with each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Buckets", try_from = "Buckets")]
 pub struct Samples {
     histogram: Histogram<u64>,
     min: u64,
     max: u64,
     sum: u64,
+    sum_of_squares: u128,
+    parts: Vec<Part>,
+}
+
+/// What one of several merged sets of samples said by itself: a round, or a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Median, in the unit of the samples.
+    pub p50: f64,
+    /// Mean, in the same.
+    pub mean: f64,
 }
 
 impl Default for Samples {
@@ -36,7 +48,7 @@ impl Samples {
     pub fn new() -> Samples {
         let histogram = Histogram::new_with_bounds(1, LARGEST_SAMPLE, SIGNIFICANT_DIGITS)
             .expect("constant bounds that the histogram accepts");
-        Samples { histogram, min: u64::MAX, max: 0, sum: 0 }
+        Samples { histogram, min: u64::MAX, max: 0, sum: 0, sum_of_squares: 0, parts: Vec::new() }
     }
 
     /// Adds one sample. Some nanoseconds; no allocation.
@@ -46,14 +58,36 @@ impl Samples {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.sum = self.sum.saturating_add(value);
+        self.sum_of_squares =
+            self.sum_of_squares.saturating_add(u128::from(value) * u128::from(value));
     }
 
-    /// Adds all samples of `other`.
+    /// Adds all samples of `other`, and remembers what each of the two sets said by itself.
     pub fn merge(&mut self, other: &Samples) {
+        self.parts = [self.parts(), other.parts()].concat();
         self.histogram.add(&other.histogram).expect("both histograms have the same bounds");
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.sum = self.sum.saturating_add(other.sum);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
+    }
+
+    /// What each merged set said by itself, in the order of merging; one part if nothing was
+    /// merged, none if there are no samples.
+    pub fn parts(&self) -> Vec<Part> {
+        if self.parts.is_empty() && self.count() > 0 {
+            return vec![Part { p50: self.median_within(1), mean: self.mean() }];
+        }
+        self.parts.clone()
+    }
+
+    /// Each value that was recorded, smallest first, with how often; values are within 0.05 %, the
+    /// smallest and the largest exact.
+    pub fn counted(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.histogram.iter_recorded().map(|bucket| {
+            let value = self.histogram.median_equivalent(bucket.value_iterated_to());
+            (value.clamp(self.min(), self.max), bucket.count_at_value())
+        })
     }
 
     /// How many samples there are.
@@ -74,6 +108,23 @@ impl Samples {
     /// The mean, exactly; 0 if there are no samples.
     pub fn mean(&self) -> f64 {
         if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 }
+    }
+
+    /// Standard deviation, exactly; 0 if there are no samples.
+    pub fn sd(&self) -> f64 {
+        let count = u128::from(self.count());
+        if count == 0 {
+            return 0.0;
+        }
+        // WHY in whole numbers: the difference of two large sums is all there is of a small one.
+        let square = u128::from(self.sum).saturating_mul(u128::from(self.sum));
+        let scaled = count.saturating_mul(self.sum_of_squares).saturating_sub(square);
+        (scaled as f64).sqrt() / count as f64
+    }
+
+    /// Coefficient of variation: standard deviation by mean; `None` if the mean is 0.
+    pub fn cv(&self) -> Option<f64> {
+        (self.sum > 0).then(|| self.sd() / self.mean())
     }
 
     /// The value that a share of `quantile` (0 to 1) of the samples does not exceed.
@@ -104,7 +155,11 @@ impl Samples {
         let at = |quantile| round_ns(self.quantile(quantile) as f64 * ns_per_unit);
         Percentiles {
             min: round_ns(self.min() as f64 * ns_per_unit),
+            p1: Some(at(0.01)),
+            p5: Some(at(0.05)),
+            p25: Some(at(0.25)),
             p50: at(0.50),
+            p75: Some(at(0.75)),
             p90: at(0.90),
             p95: at(0.95),
             p99: at(0.99),
@@ -121,14 +176,16 @@ impl Samples {
     pub fn filtered(&self, ns_per_unit: f64) -> Filtered {
         let (low, high) = self.tukey_fences();
         let mut kept = Samples::new();
-        for bucket in self.histogram.iter_recorded() {
-            let value = self.histogram.median_equivalent(bucket.value_iterated_to());
-            let value = value.clamp(self.min(), self.max);
+        for (value, count) in self.counted() {
             if low <= value as f64 && value as f64 <= high {
-                kept.add_bucket(value, bucket.count_at_value());
+                kept.add_bucket(value, count);
             }
         }
-        Filtered { ns: kept.percentiles(ns_per_unit), removed: self.count() - kept.count() }
+        Filtered {
+            ns: kept.percentiles(ns_per_unit),
+            removed: self.count() - kept.count(),
+            cv: kept.cv().map(round_share),
+        }
     }
 
     fn tukey_fences(&self) -> (f64, f64) {
@@ -143,6 +200,9 @@ impl Samples {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.sum = self.sum.saturating_add(value.saturating_mul(count));
+        let square = u128::from(value) * u128::from(value);
+        self.sum_of_squares =
+            self.sum_of_squares.saturating_add(square.saturating_mul(u128::from(count)));
     }
 }
 
@@ -153,6 +213,9 @@ struct Buckets {
     min: u64,
     max: u64,
     sum: u64,
+    /// High and low half of a number that JSON has no type for.
+    sum_of_squares: [u64; 2],
+    parts: Vec<Part>,
 }
 
 impl From<Samples> for Buckets {
@@ -163,6 +226,8 @@ impl From<Samples> for Buckets {
             min: samples.min,
             max: samples.max,
             sum: samples.sum,
+            sum_of_squares: [(samples.sum_of_squares >> 64) as u64, samples.sum_of_squares as u64],
+            parts: samples.parts,
         }
     }
 }
@@ -178,16 +243,32 @@ impl TryFrom<Buckets> for Samples {
         if samples.count() > 0 && wire.min > wire.max {
             return Err(format!("minimum {} above maximum {}", wire.min, wire.max));
         }
-        Ok(Samples { min: wire.min, max: wire.max, sum: wire.sum, ..samples })
+        let [high, low] = wire.sum_of_squares;
+        Ok(Samples {
+            min: wire.min,
+            max: wire.max,
+            sum: wire.sum,
+            sum_of_squares: u128::from(high) << 64 | u128::from(low),
+            parts: wire.parts,
+            ..samples
+        })
     }
 }
 
-/// Percentiles in nanoseconds, rounded to 0.001 ns.
+/// Percentiles in nanoseconds, rounded to 0.001 ns. Older records lack some.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it, and they are those of the JSON")]
 pub struct Percentiles {
     pub min: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p1: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p5: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p25: Option<f64>,
     pub p50: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p75: Option<f64>,
     pub p90: f64,
     pub p95: f64,
     pub p99: f64,
@@ -205,6 +286,9 @@ pub struct Filtered {
     pub ns: Percentiles,
     /// Samples outside the fences.
     pub removed: u64,
+    /// Standard deviation by mean of what is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cv: Option<f64>,
 }
 
 /// A median ratio and the 95 % interval around it.
@@ -277,7 +361,13 @@ pub fn median(values: &mut [f64]) -> f64 {
     (lower + upper) / 2.0
 }
 
-fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
+/// The 95 % interval of the median of `values`, by [`BOOTSTRAP_RESAMPLES`] resamples (percentile
+/// method). The same `seed` gives the same interval.
+///
+/// # Panics
+///
+/// If `values` is empty.
+pub fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
     let mut rng = Rng(seed);
     let mut resample = vec![0.0; values.len()];
     let mut medians: Vec<f64> = (0..BOOTSTRAP_RESAMPLES)
@@ -312,8 +402,22 @@ impl Rng {
     }
 }
 
-fn round_ns(ns: f64) -> f64 {
+pub(crate) fn round_ns(ns: f64) -> f64 {
     (ns * 1e3).round() / 1e3
+}
+
+/// As many digits of a part of something as mean anything.
+pub(crate) fn round_share(share: f64) -> f64 {
+    (share * 1e6).round() / 1e6
+}
+
+/// Standard deviation of a few values (of a sample: by one less than their number) by their mean;
+/// `None` of fewer than two, and if the mean is not above zero.
+pub fn variation(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1 && mean > 0.0).then(|| (squares / (count - 1.0)).sqrt() / mean)
 }
 
 #[cfg(test)]

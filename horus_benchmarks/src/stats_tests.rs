@@ -116,6 +116,38 @@ fn merged_samples_equal_samples_recorded_together() {
     merged.merge(&samples_of(&right));
     assert_eq!(merged.percentiles(1.0), together.percentiles(1.0));
     assert_eq!(merged.count(), 12_000);
+    assert_eq!((merged.sd(), merged.mean()), (together.sd(), together.mean()));
+}
+
+#[test]
+fn merged_samples_remember_what_each_part_said() {
+    let sets =
+        [long_tailed(1, 500), long_tailed(2, 700), long_tailed(3, 600)].map(|v| samples_of(&v));
+    let mut merged = Samples::new();
+    assert_eq!(merged.parts(), []);
+    sets.iter().for_each(|set| merged.merge(set));
+    let wanted: Vec<Part> = sets.iter().flat_map(Samples::parts).collect();
+    assert_eq!(wanted.len(), 3);
+    assert_eq!(merged.parts(), wanted);
+    // Merged into others, they stay what they are.
+    let mut all = sets[0].clone();
+    all.merge(&merged);
+    assert_eq!(all.parts()[1..], wanted);
+}
+
+#[test]
+fn standard_deviation_matches_the_formula() {
+    for seed in 0..8 {
+        let values = long_tailed(seed, 3_000);
+        let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
+        let squares: f64 = values.iter().map(|&value| (value as f64 - mean).powi(2)).sum();
+        let samples = samples_of(&values);
+        assert_close(samples.sd(), (squares / values.len() as f64).sqrt(), "sd");
+        assert_close(samples.cv().unwrap(), samples.sd() / mean, "cv");
+    }
+    assert_eq!(samples_of(&[2, 4, 4, 4, 5, 5, 7, 9]).sd(), 2.0);
+    assert_eq!(samples_of(&[10; 4]).sd(), 0.0);
+    assert_eq!((Samples::new().sd(), Samples::new().cv()), (0.0, None));
 }
 
 #[test]
@@ -124,7 +156,7 @@ fn samples_survive_the_trip_through_json() {
         let text = serde_json::to_string(&samples).unwrap();
         let back: Samples = serde_json::from_str(&text).unwrap();
         assert_eq!(back.percentiles(1.0), samples.percentiles(1.0));
-        assert_eq!(back.count(), samples.count());
+        assert_eq!(back, samples);
     }
 }
 

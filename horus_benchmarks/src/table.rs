@@ -9,13 +9,15 @@ use crate::versus;
 const LEGEND: &str = "\
 ns. No samples removed: percentiles and max are of all of them; 'filtered' (Tukey, 1.5 IQR) is \
 shown beside.
+'p50 95 %' is the bootstrap interval of the median over rounds (of samples, if there are fewer \
+than 5); 'CV' is the standard deviation of all samples by their mean.
 x floor: median over alternating rounds of the ratio of medians to the two-line atomic ping-pong, \
 [95 % bootstrap interval].";
 
 /// A column: its heading, and its text for a row (empty where it does not apply).
 type Column = (&'static str, fn(&Report, &Row) -> String);
 
-const COLUMNS: [Column; 27] = [
+const COLUMNS: &[Column] = &[
     ("id", |_, row| row.id.clone()),
     ("sent", |_, row| row.sent.to_string()),
     ("lost", |_, row| row.lost.to_string()),
@@ -27,6 +29,11 @@ const COLUMNS: [Column; 27] = [
     ("p99.99", |_, row| ns(row.ns.map(|ns| ns.p99_99))),
     ("max", |_, row| ns(row.ns.map(|ns| ns.max))),
     ("mean", |_, row| ns(row.ns.map(|ns| ns.mean))),
+    ("p50 95 %", |_, row| row.spread.map_or_else(String::new, |s| s.p50_ci.map(figure).join("-"))),
+    ("CV", |_, row| {
+        let cv = row.spread.and_then(|spread| spread.cv);
+        cv.map_or_else(String::new, |cv| format!("{cv:.3}"))
+    }),
     ("sd", |_, row| ns(row.figures.sd_ns)),
     ("run CV", |_, row| row.figures.run_cv.map_or_else(String::new, |cv| format!("{cv:.4}"))),
     ("misses", |_, row| {
@@ -55,11 +62,20 @@ const COLUMNS: [Column; 27] = [
     ("msgs/s", |_, row| {
         row.msgs_per_s.map_or_else(String::new, |rate| format!("{:.2}M", rate / 1e6))
     }),
+    ("headroom", |_, row| {
+        row.figures.headroom.map_or_else(String::new, |factor| format!("{factor:.0}x"))
+    }),
     ("x floor", |_, row| floor_ratio(row)),
+    ("TSC p50/p99", |_, row| {
+        row.figures.tsc_ns.map_or_else(String::new, |ns| ns.map(figure).join("/"))
+    }),
     ("ours", |_, row| versus::figure(row, row.figures.ours)),
     ("theirs", |_, row| versus::figure(row, row.figures.theirs)),
     ("x better", |_, row| versus::ratio(row)),
-    ("basis", |report, row| report.basis(&row.id).to_owned()),
+    ("TSC p50/p99", |_, row| {
+        row.figures.tsc_ns.map_or_else(String::new, |ns| ns.map(figure).join("/"))
+    }),
+    ("basis", basis),
 ];
 
 /// The whole report for a terminal.
@@ -79,10 +95,11 @@ pub fn render(report: &Report) -> String {
     )
 }
 
-/// One table of times and one of rates, if there are both: they share no figures.
+/// Tables of times, of rates and of comparisons, as far as there are any: they share no figures.
 fn tables(report: &Report) -> Vec<String> {
-    let (timed, streamed): (Vec<&Row>, _) = report.rows.iter().partition(|row| row.ns.is_some());
-    let groups = [timed, streamed].into_iter().filter(|rows| !rows.is_empty());
+    let (timed, others): (Vec<&Row>, Vec<_>) = report.rows.iter().partition(|row| row.ns.is_some());
+    let (compared, streamed) = others.into_iter().partition(|row| row.figures.ratio.is_some());
+    let groups = [timed, streamed, compared].into_iter().filter(|rows| !rows.is_empty());
     groups.map(|rows| table(report, &rows).to_string()).collect()
 }
 
@@ -119,6 +136,15 @@ fn table(report: &Report, rows: &[&Row]) -> Table {
         column.set_cell_alignment(alignment);
     }
     table
+}
+
+fn basis(report: &Report, row: &Row) -> String {
+    let basis = report.basis(&row.id);
+    match (row.oversubscribed, basis) {
+        (false, basis) => basis.to_owned(),
+        (true, "") => "oversubscribed".to_owned(),
+        (true, basis) => format!("oversubscribed; {basis}"),
+    }
 }
 
 fn floor_ratio(row: &Row) -> String {
@@ -166,6 +192,21 @@ mod tests {
         for wanted in ["123456", "RTT/2", "1.25 [1.20, 1.30]", "commit abc", "not subtracted"] {
             assert!(text.contains(wanted), "no '{wanted}' in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_row_with_more_busy_threads_than_cpus_says_so() {
+        let mut report = report();
+        let cpus = report.machine.usable_cpus();
+        for threads in [cpus, cpus + 1] {
+            let row = Row { id: format!("x/{threads}"), ..Row::default() };
+            report.push(row.with_busy_threads(threads), "streams");
+        }
+        assert!(!report.rows[1].oversubscribed && report.rows[2].oversubscribed);
+        assert!(render(&report).contains("oversubscribed; streams"));
+        report.machine.pinned.far = report.machine.pinned.near;
+        report.push(Row { id: "one_way/cross_thread/y".to_owned(), ..Row::default() }, "");
+        assert!(report.rows[3].oversubscribed);
     }
 
     #[test]

@@ -95,6 +95,8 @@ fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Output, Value)
     let output = run(binary, &all);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = std::fs::read_to_string(json).unwrap();
+    let histograms = horus_benchmarks::histograms::read(&json.with_extension("hlog")).unwrap();
+    assert!(histograms.iter().all(|(id, samples)| text.contains(id) && !samples.is_empty()));
     (output, serde_json::from_str(&text).unwrap())
 }
 
@@ -103,11 +105,15 @@ fn assert_row_is_sound(row: &Row) {
     assert!(row.received > 0, "{id}");
     assert_eq!(row.sent, row.received + row.lost, "{id}");
     let ns = row.ns.unwrap_or_else(|| panic!("{id} has no percentiles"));
-    let rising = [ns.min, ns.p50, ns.p90, ns.p95, ns.p99, ns.p99_9, ns.p99_99, ns.max];
+    let low = [ns.p1, ns.p5, ns.p25].map(|percentile| percentile.expect("new records have it"));
+    let high = [ns.p90, ns.p95, ns.p99, ns.p99_9, ns.p99_99, ns.max];
+    let rising = [&[ns.min][..], &low, &[ns.p50], ns.p75.as_slice(), &high].concat();
     assert!(rising.is_sorted() && ns.min >= 0.0, "{id}: {rising:?}");
     assert!(ns.min <= ns.mean && ns.mean <= ns.max, "{id}");
     let filtered = row.filtered_ns.unwrap_or_else(|| panic!("{id} has no filtered view"));
     assert!(filtered.ns.max <= ns.max && filtered.removed < row.sent, "{id}");
+    let spread = row.spread.unwrap_or_else(|| panic!("{id} does not say how sure it is"));
+    assert!(spread.rounds > 0 && spread.p50_ci[0] <= spread.p50_ci[1], "{id}: {spread:?}");
 }
 
 #[test]
