@@ -58,6 +58,7 @@ pub mod survey;
 pub mod swapping;
 pub mod table;
 pub mod ticking;
+pub mod transports;
 pub mod tsc;
 pub mod versus;
 pub mod wait;

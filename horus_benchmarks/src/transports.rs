@@ -23,7 +23,7 @@ use crate::child::{ChildContext, ChildSpec};
 use crate::contest::Entrant;
 use crate::namespace::PrivateNamespace;
 use crate::packet::{
-    Packet, Packet8, Packet16384, Packet32, Packet304, Packet1480, Packet4096, Packet65536,
+    Packet, Packet8, Packet32, Packet304, Packet1480, Packet4096, Packet16384, Packet65536,
 };
 use crate::pair::{self, Pair, Way};
 use crate::path_pair::PathError;
@@ -93,7 +93,9 @@ impl Carrier {
         match self {
             Carrier::Topic => "best-effort topic; send, recv_into",
             Carrier::TopicReliable => "reliable topic; send, recv_into",
-            Carrier::HeadTailRing => "head and tail in lines of their own, each end caches the other",
+            Carrier::HeadTailRing => {
+                "head and tail in lines of their own, each end caches the other"
+            }
             Carrier::Udp => "connected, not blocking, polled; 4 MiB of buffer asked for",
             Carrier::UnixDatagram => "connected, not blocking, polled; 4 MiB of buffer asked for",
             Carrier::UnixStream => "not blocking, polled; 4 MiB of buffer asked for",
@@ -137,15 +139,8 @@ pub enum Bytes {
 
 impl Bytes {
     /// From small to large.
-    pub const ALL: [Bytes; 7] = [
-        Bytes::B8,
-        Bytes::B32,
-        Bytes::B304,
-        Bytes::B1480,
-        Bytes::Kib4,
-        Bytes::Kib16,
-        Bytes::Kib64,
-    ];
+    pub const ALL: [Bytes; 7] =
+        [Bytes::B8, Bytes::B32, Bytes::B304, Bytes::B1480, Bytes::Kib4, Bytes::Kib16, Bytes::Kib64];
 
     /// The number.
     pub const fn count(self) -> usize {
@@ -215,8 +210,9 @@ impl Place<'_> {
         self.names().map(|name| self.directory().join(name))
     }
 
-    fn directory(&self) -> &Path {
-        self.namespace.topics_path().parent().unwrap_or(Path::new("/"))
+    fn directory(&self) -> PathBuf {
+        let topics = self.namespace.topics_path();
+        topics.parent().map_or(topics.clone(), Path::to_path_buf)
     }
 }
 

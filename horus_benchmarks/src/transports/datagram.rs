@@ -126,10 +126,12 @@ impl<P: Packet> Rx<P> for Unix {
 /// Asks for large buffers; the kernel grants what its limits allow.
 pub(super) fn ask_for_buffers(fd: RawFd) -> io::Result<()> {
     for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
-        let (value, bytes) = ((&raw const BUFFER_BYTES).cast(), size_of_val(&BUFFER_BYTES));
-        // SAFETY: the value is readable for its size, and lives as long as the program.
-        let rc =
-            unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, option, value, bytes as libc::socklen_t) };
+        let wanted = BUFFER_BYTES;
+        let (value, bytes) = ((&raw const wanted).cast(), size_of_val(&wanted));
+        // SAFETY: the value is readable for its size, and outlives the call.
+        let rc = unsafe {
+            libc::setsockopt(fd, libc::SOL_SOCKET, option, value, bytes as libc::socklen_t)
+        };
         if rc != 0 {
             return Err(io::Error::last_os_error());
         }
