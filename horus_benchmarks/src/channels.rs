@@ -164,7 +164,11 @@ impl Channel {
     /// All that are compared in `shape`.
     pub fn entrants(shape: Shape, width: Width) -> Vec<Entrant<Channel>> {
         let entrant = |&maker: &Maker| Entrant {
-            name: maker.id(),
+            // WHY another name: it is compared in two shapes.
+            name: match (maker, shape) {
+                (Maker::Fanout, Shape::OneToTwo) => "fanout_broadcast",
+                _ => maker.id(),
+            },
             way: Channel { maker, shape, width },
             is_ours: maker.is_ours(),
             basis: maker.basis(),
@@ -175,7 +179,25 @@ impl Channel {
 
 /// Where the side that was made for the far end is left.
 #[derive(Clone, Default)]
-pub struct Meeting(Arc<Mutex<Option<Box<dyn Side>>>>);
+pub struct Meeting(Arc<Mutex<Option<Box<dyn Side + Send>>>>);
+
+impl Meeting {
+    /// Leaves the far side there.
+    pub fn leave(&self, side: Box<dyn Side + Send>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(side);
+    }
+
+    /// Takes what was left there.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenPathError::System`] if nothing was.
+    pub fn take(&self) -> Result<Box<dyn Side>, OpenPathError> {
+        let side = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let side = side.ok_or_else(|| std::io::Error::other("nobody made this side"))?;
+        Ok(side)
+    }
+}
 
 impl fmt::Debug for Meeting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -194,13 +216,12 @@ impl Way for Channel {
             Width::B256 => sides::<[u64; 32]>(self),
             Width::B1024 => sides::<[u64; 128]>(self),
         };
-        *meeting.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(far);
+        meeting.leave(far);
         Ok(near)
     }
 
     fn far(self, meeting: &Meeting, _number: u64) -> Result<Box<dyn Side>, OpenPathError> {
-        let side = meeting.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        side.ok_or_else(|| std::io::Error::other("nobody made this side").into())
+        meeting.take()
     }
 
     fn producers(self) -> u64 {
@@ -217,8 +238,11 @@ pub trait Word: Payload + Send + Sync + 'static {}
 
 impl<P: Payload + Send + Sync + 'static> Word for P {}
 
+/// Both sides of a way, of which one is handed over.
+pub type Sides = [Box<dyn Side + Send>; 2];
+
 /// Both sides of two channels that `make` makes.
-fn both<P: Word, T, R>(make: impl Fn() -> (T, R)) -> [Box<dyn Side>; 2]
+pub(crate) fn both<P: Word, T, R>(make: impl Fn() -> (T, R)) -> Sides
 where
     T: Tx<P> + Send + 'static,
     R: Rx<P> + Send + 'static,
@@ -227,7 +251,7 @@ where
     [side::joined::<P, T, R>(there, from_back), side::joined::<P, T, R>(back, from_there)]
 }
 
-fn sides<P: Word>(channel: Channel) -> [Box<dyn Side>; 2] {
+fn sides<P: Word>(channel: Channel) -> Sides {
     match channel.shape {
         Shape::OneToOne => one_to_one::<P>(channel.maker),
         Shape::TwoToOne => two_to_one::<P>(channel.maker),
@@ -235,7 +259,7 @@ fn sides<P: Word>(channel: Channel) -> [Box<dyn Side>; 2] {
     }
 }
 
-fn one_to_one<P: Word>(maker: Maker) -> [Box<dyn Side>; 2] {
+fn one_to_one<P: Word>(maker: Maker) -> Sides {
     match maker {
         Maker::Spsc => both::<P, _, _>(|| spsc::channel(CAPACITY)),
         Maker::Rtrb => both::<P, _, _>(|| rtrb::RingBuffer::new(CAPACITY)),
@@ -249,11 +273,11 @@ fn one_to_one<P: Word>(maker: Maker) -> [Box<dyn Side>; 2] {
 }
 
 /// Two of the same sender, in turn.
-fn cloned<T: Clone, R>((tx, rx): (T, R)) -> (InTurn<T>, R) {
+pub(crate) fn cloned<T: Clone, R>((tx, rx): (T, R)) -> (InTurn<T>, R) {
     (InTurn::new([tx.clone(), tx]), rx)
 }
 
-fn two_to_one<P: Word>(maker: Maker) -> [Box<dyn Side>; 2] {
+fn two_to_one<P: Word>(maker: Maker) -> Sides {
     match maker {
         Maker::Mpsc => both::<P, _, _>(|| cloned(mpsc::channel(CAPACITY))),
         Maker::Fanout => both::<P, _, _>(|| {
@@ -270,7 +294,7 @@ fn two_to_one<P: Word>(maker: Maker) -> [Box<dyn Side>; 2] {
     }
 }
 
-fn one_to_two<P: Word>(maker: Maker) -> [Box<dyn Side>; 2] {
+fn one_to_two<P: Word>(maker: Maker) -> Sides {
     match maker {
         Maker::Spmc => both::<P, _, _>(|| {
             let (tx, rx) = spmc::channel(CAPACITY);

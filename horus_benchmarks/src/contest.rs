@@ -26,6 +26,9 @@ const STREAM_FACTOR: u64 = 500;
 /// Messages of a stream at least, however slow it is.
 const STREAM_MIN: u64 = 500;
 
+/// Threads that are busy at the same time: the two ends.
+const BUSY_THREADS: usize = 2;
+
 /// Who takes part.
 #[derive(Debug, Clone, Copy)]
 pub struct Entrant<W> {
@@ -66,7 +69,10 @@ impl<W> Group<W> {
     }
 
     /// Whether the filter of the command line leaves any row of this contest.
-    fn is_wanted(&self, session: &Session, measure: Measure) -> bool {
+    fn is_wanted(&self, session: &Session, measure: Measure, versus: Option<&str>) -> bool {
+        if let Some(id) = versus {
+            return session.args.wants(id);
+        }
         let ids = self.entrants.iter().flat_map(|one| {
             let rivals = self.entrants.iter().filter(|rival| one.is_ours && !rival.is_ours);
             let versus = rivals.map(|rival| self.versus_id(measure, one.name, rival.name));
@@ -116,8 +122,21 @@ impl<W: Way> Arena<'_, W> {
     ///
     /// If a side fails.
     pub fn latency(&mut self, group: &Group<W>) -> Result<(), Box<dyn Error>> {
+        self.latency_as(group, None)
+    }
+
+    /// [`latency`](Self::latency) of one of ours and one of theirs, compared in the row `versus`.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn latency_as(
+        &mut self,
+        group: &Group<W>,
+        versus: Option<&str>,
+    ) -> Result<(), Box<dyn Error>> {
         self.progress.step();
-        if !group.is_wanted(self.session, Measure::Latency) {
+        if !group.is_wanted(self.session, Measure::Latency, versus) {
             return Ok(());
         }
         self.progress.label(&format!("{} {} latency", group.place, group.size));
@@ -145,7 +164,7 @@ impl<W: Way> Arena<'_, W> {
             let row = row.with_floor_ratio(pairs.ratio(SEED));
             self.session.report.push(row, &format!("RTT/2; {}", one.basis));
         }
-        self.compare(group, Measure::Latency, &all);
+        self.compare(group, Measure::Latency, versus, &all);
         Ok(())
     }
 
@@ -155,8 +174,48 @@ impl<W: Way> Arena<'_, W> {
     ///
     /// If a side fails, or loses what its way may not lose.
     pub fn throughput(&mut self, group: &Group<W>, time: Duration) -> Result<(), Box<dyn Error>> {
+        self.throughput_as(group, time, None)
+    }
+
+    /// [`throughput`](Self::throughput) of one of ours and one of theirs, compared in the row
+    /// `versus`.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn throughput_as(
+        &mut self,
+        group: &Group<W>,
+        time: Duration,
+        versus: Option<&str>,
+    ) -> Result<(), Box<dyn Error>> {
+        self.streams(group, (time, 1), versus)
+    }
+
+    /// [`throughput`](Self::throughput) in streams of about `time`, of which each round has
+    /// `parts`: their median is the round's. WHY: on a machine with other work to do, both ends
+    /// have their CPUs at the same time for short whiles only.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn throughput_in_parts(
+        &mut self,
+        group: &Group<W>,
+        time: Duration,
+        parts: u32,
+    ) -> Result<(), Box<dyn Error>> {
+        self.streams(group, (time, parts), None)
+    }
+
+    fn streams(
+        &mut self,
+        group: &Group<W>,
+        (time, parts): (Duration, u32),
+        versus: Option<&str>,
+    ) -> Result<(), Box<dyn Error>> {
         self.progress.step();
-        if !group.is_wanted(self.session, Measure::Throughput) {
+        if !group.is_wanted(self.session, Measure::Throughput, versus) {
             return Ok(());
         }
         self.progress.label(&format!("{} {} throughput", group.place, group.size));
@@ -172,8 +231,13 @@ impl<W: Way> Arena<'_, W> {
                 let last = all[index].figures.last().copied().unwrap_or(per_s);
                 let fitting = (per_s.max(last) * time.as_secs_f64()) as u64;
                 let messages = fitting.clamp(STREAM_MIN, messages_max.max(STREAM_MIN));
-                let (_, streamed) = self.pair.stream(messages)?;
-                all[index].take(streamed, streamed.messages_per_s(hz));
+                let mut rates = Vec::new();
+                for _ in 0..parts {
+                    let (_, streamed) = self.pair.stream(messages)?;
+                    rates.push(streamed.messages_per_s(hz));
+                    all[index].rounds.push(streamed);
+                }
+                all[index].figures.push(stats::median(&mut rates));
             }
         }
         self.pair.close()?;
@@ -183,16 +247,23 @@ impl<W: Way> Arena<'_, W> {
             let row = Row::throughput(&id, &measured.rounds, Some(rate));
             self.session.report.push(row, one.basis);
         }
-        self.compare(group, Measure::Throughput, &all);
+        self.compare(group, Measure::Throughput, versus, &all);
         Ok(())
     }
 
     /// A row for each of ours with each of theirs; its messages are those of both.
-    fn compare<M>(&mut self, group: &Group<W>, measure: Measure, all: &[Measured<M>]) {
+    fn compare<M>(
+        &mut self,
+        group: &Group<W>,
+        measure: Measure,
+        versus: Option<&str>,
+        all: &[Measured<M>],
+    ) {
         let entrants = || group.entrants.iter().zip(all);
         for (ours, our) in entrants().filter(|(one, _)| one.is_ours) {
             for (theirs, their) in entrants().filter(|(one, _)| !one.is_ours) {
-                let id = group.versus_id(measure, ours.name, theirs.name);
+                let made = || group.versus_id(measure, ours.name, theirs.name);
+                let id = versus.map_or_else(made, str::to_owned);
                 let Some(row) = versus::row(&id, measure, &our.figures, &their.figures, SEED)
                 else {
                     continue;
@@ -203,6 +274,7 @@ impl<W: Way> Arena<'_, W> {
                     |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
                 let (sent, received) = (sum(|row| row.sent), sum(|row| row.received));
                 let row = Row { sent, received, lost: sent - received, ..row };
+                let row = row.with_busy_threads(BUSY_THREADS);
                 report.push(row, "medians of rounds next to each other");
             }
         }

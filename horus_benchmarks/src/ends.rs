@@ -22,6 +22,12 @@ pub trait Rx<P> {
     /// Takes the next message into `message`; false if there is none.
     fn recv(&mut self, message: &mut P) -> bool;
 
+    /// As `recv`; where each side has both ends of one ring, also what its own side sent.
+    #[inline(always)]
+    fn recv_all(&mut self, message: &mut P) -> bool {
+        self.recv(message)
+    }
+
     /// See [`Link::drain`].
     ///
     /// # Errors
@@ -49,6 +55,9 @@ pub trait Rx<P> {
     fn settle(&mut self, _seq: u64) -> Result<(), Corrupt> {
         Ok(())
     }
+
+    /// This end counts what it lost.
+    const COUNTS: bool = true;
 
     /// Messages that this end knows to have lost since it joined.
     fn lost(&self) -> u64;

@@ -38,7 +38,7 @@ enum Goal {
 /// median and 95 % interval.
 pub const RATIOS: &str = "ratio_to";
 
-const GOALS: [(&str, Goal); 20] = [
+const GOALS: [(&str, Goal); 21] = [
     ("one_way/same_thread/spsc_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/fanout_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/topic/16B", Goal::NsMax(10.0)),
@@ -50,6 +50,7 @@ const GOALS: [(&str, Goal); 20] = [
     ("one_way/cross_process/topic/1480B", Goal::RatioMax(4.0)),
     ("throughput/cross_process/spsc_shm/16B", Goal::RateMin(60e6)),
     ("throughput/cross_process/spsc_shm/304B", Goal::RateMin(20e6)),
+    ("one_way/same_thread/direct/16B", Goal::NsMax(3.0)),
     ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/futex", 1.25)),
     ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/iceoryx2", 1.0)),
     ("tick/rust/50_nodes", Goal::NsPerNodeMax(40.0)),

@@ -49,6 +49,7 @@ enum Job<W> {
     Open { way: W, number: u64 },
     Echo { plan: RoundPlan, source: TickSource },
     Receive { plan: StreamPlan, source: TickSource },
+    Exchange { plan: StreamPlan, source: TickSource },
     Close,
 }
 
@@ -84,6 +85,14 @@ impl<W: fmt::Debug> fmt::Debug for Near<W> {
     }
 }
 
+impl<W: Way> Drop for Pair<W> {
+    /// WHY: a far process is killed, and not everybody who is measured here clears up after that.
+    fn drop(&mut self) {
+        // An error has been reported by the call that it ended.
+        let _ = self.close();
+    }
+}
+
 impl<W: Way> Pair<W> {
     /// Starts the far side in a thread pinned to `cpus.far`. The caller is pinned to `cpus.near`.
     /// Each side gets a meeting place.
@@ -96,9 +105,10 @@ impl<W: Way> Pair<W> {
         source: TickSource,
         [near, far]: [W::Meeting; 2],
     ) -> Result<Pair<W>, PathError> {
-        let mut far = Far { meeting: far, side: None };
-        let service = move |job, watch: &Watch| far.answer(job, watch);
-        let peer = Peer::thread(cpus.far, cpus.oversubscribed(), service)?;
+        let peer = Peer::thread_with(cpus.far, cpus.oversubscribed(), move || {
+            let mut far = Far { meeting: far, side: None };
+            move |job, watch: &Watch| far.answer(job, watch)
+        })?;
         Ok(Pair { meeting: near, peer, source, near: None, opened: 0 })
     }
 
@@ -174,6 +184,24 @@ impl<W: Way> Pair<W> {
         }
     }
 
+    /// Both sides send `messages` messages between them and receive all of those, on a way that is
+    /// one ring for both directions: what each received.
+    ///
+    /// # Errors
+    ///
+    /// As [`round`](Self::round).
+    pub fn exchange(&mut self, messages: u64) -> Result<[Streamed; 2], PathError> {
+        let near = self.near.as_mut().ok_or(PathError::Closed)?;
+        let plan = StreamPlan { messages, first_seq: near.next_seq, producers: 2 };
+        near.next_seq = plan.last_seq() + 1;
+        self.peer.start(Job::Exchange { plan, source: self.source })?;
+        let received = near.side.exchange(&plan, true, self.source, &self.peer.watch());
+        match self.finish(received)? {
+            (near, Answer::Received(far)) => Ok([near, far]),
+            (_, other) => Err(unexpected(&other)),
+        }
+    }
+
     /// What both sides say; where the near side only waited in vain, the far side knows why.
     fn finish<T>(&mut self, near: Result<T, WorkloadError>) -> Result<(T, Answer), PathError> {
         if let Err(error @ (WorkloadError::Corrupt(_) | WorkloadError::Miscounted { .. })) = near {
@@ -226,6 +254,10 @@ impl<W: Way> Far<W> {
             }
             Job::Receive { plan, source } => {
                 let received = self.open_side()?.receive_stream(&plan, source, watch);
+                received.map(Answer::Received).map_err(|error| error.to_string())
+            }
+            Job::Exchange { plan, source } => {
+                let received = self.open_side()?.exchange(&plan, false, source, watch);
                 received.map(Answer::Received).map_err(|error| error.to_string())
             }
             Job::Close => {

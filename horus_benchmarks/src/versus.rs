@@ -24,7 +24,14 @@ impl Measure {
 }
 
 /// What the ratio of a row has to be at least, by the beginning of its id; the first one counts.
-const GOALS: [(&str, f64); 14] = [
+const GOALS: [(&str, f64); 22] = [
+    ("vs_iceoryx2/same_thread/16B", 20.0),
+    ("vs_iceoryx2/cross_thread/16B", 3.5),
+    ("vs_iceoryx2/cross_process/16B", 3.5),
+    ("vs_iceoryx2/cross_process/1480B", 2.0),
+    ("vs_iceoryx2/mpmc_2p2s/16B", 2.0),
+    ("vs_iceoryx2/throughput/8B", 40.0),
+    ("vs_iceoryx2/wakeup", 1.0),
     ("vs_rtrb/spsc/latency/", 1.0),
     ("vs_rtrb/spsc/throughput/", 0.9),
     ("vs_disruptor/spsc/latency/", 1.0),
@@ -35,6 +42,7 @@ const GOALS: [(&str, f64); 14] = [
     ("vs_crossbeam/fanout/", 1.0),
     ("vs_std/fanout/", 1.0),
     ("vs_kanal/fanout/", 1.0),
+    ("vs_crossbeam/fanout_broadcast/", 1.0),
     ("vs_udp/topic/latency/8B", 10.0),
     ("vs_udp/topic/latency/32B", 10.0),
     ("vs_udp/topic/throughput/8B", 10.0),
