@@ -38,6 +38,7 @@ pub mod pin;
 pub mod progress;
 pub mod readme;
 pub mod report;
+pub mod research;
 pub mod session;
 pub mod side;
 pub mod spread;
