@@ -4,7 +4,7 @@ use horus_core::topic::{Publisher, Subscriber};
 use horus_shm::{Consumer, Producer};
 
 use crate::packet::Packet;
-use crate::payload::Corrupt;
+use crate::payload::{Corrupt, Payload};
 use crate::stream::PRODUCERS_MAX;
 use crate::workload::Link;
 
@@ -12,12 +12,39 @@ use crate::workload::Link;
 pub trait Tx<P> {
     /// Offers one message; false if there is no room yet, after a `pause`.
     fn send(&mut self, message: &P) -> bool;
+
+    /// What is sent now may be dropped although nothing follows it: see [`Link::conclude`].
+    const DROPS: bool = false;
 }
 
 /// A receiving end.
 pub trait Rx<P> {
     /// Takes the next message into `message`; false if there is none.
     fn recv(&mut self, message: &mut P) -> bool;
+
+    /// As `recv`; where each side has both ends of one ring, also what its own side sent.
+    #[inline(always)]
+    fn recv_all(&mut self, message: &mut P) -> bool {
+        self.recv(message)
+    }
+
+    /// See [`Link::drain`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        if !self.recv(message) {
+            return Ok(false);
+        }
+        each(message)?;
+        Ok(true)
+    }
 
     /// Verifies copies of message `seq` that `recv` kept to itself.
     ///
@@ -134,14 +161,14 @@ pub struct Both<R, P> {
     first_has_it: bool,
 }
 
-impl<R, P: Packet> Both<R, P> {
+impl<R, P: Payload> Both<R, P> {
     /// Neither of `ends` has received anything.
     pub fn new(ends: [R; 2]) -> Both<R, P> {
         Both { ends, copy: P::compose(0), first_has_it: false }
     }
 }
 
-impl<P: Packet, R: Rx<P>> Rx<P> for Both<R, P> {
+impl<P: Payload, R: Rx<P>> Rx<P> for Both<R, P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         if !self.first_has_it {
@@ -171,7 +198,10 @@ pub struct Joined<T, R> {
     pub back: R,
 }
 
-impl<P, T: Tx<P>, R: Rx<P>> Link<P> for Joined<T, R> {
+/// Attempts at telling the receiver of the last message.
+const ATTEMPTS_MAX: u32 = 1000;
+
+impl<P: Copy, T: Tx<P>, R: Rx<P>> Link<P> for Joined<T, R> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         self.out.send(message)
@@ -180,6 +210,31 @@ impl<P, T: Tx<P>, R: Rx<P>> Link<P> for Joined<T, R> {
     #[inline(always)]
     fn poll(&mut self, message: &mut P) -> bool {
         self.back.recv(message)
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        self.back.drain(message, each)
+    }
+
+    fn conclude(&mut self, last: &P) {
+        let mut answer = *last;
+        let mut attempts = if T::DROPS { ATTEMPTS_MAX } else { 0 };
+        while attempts > 0 && !self.back.recv(&mut answer) {
+            attempts -= 1;
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            self.out.send(last);
+        }
+    }
+
+    fn confirm(&mut self, last: &P) {
+        if T::DROPS {
+            self.out.send(last);
+        }
     }
 
     #[inline(always)]
@@ -194,7 +249,6 @@ mod tests {
 
     use super::*;
     use crate::packet::Packet16;
-    use crate::payload::Payload;
 
     #[test]
     fn ends_in_turn_use_every_lane_and_wait_for_a_full_one() {

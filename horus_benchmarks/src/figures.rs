@@ -36,4 +36,22 @@ pub struct Figures {
     /// The same as a part of all samples, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_miss_share: Option<f64>,
+    /// One way by the counters of both cores, where these agree: median and 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tsc_ns: Option<[f64; 2]>,
+    /// Messages per second that there can be, by those that there are in a robot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<f64>,
+    /// In a row `vs_<peer>/…`: our median, in nanoseconds, or in messages a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ours: Option<f64>,
+    /// Theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theirs: Option<f64>,
+    /// How many times better ours is: median over rounds next to each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Its bootstrap 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio_ci: Option<[f64; 2]>,
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::bracket::State;
 use crate::report::{Report, Row};
+use crate::versus;
 
 /// Group of the settings with the floor of each row: least, median, largest.
 pub const FLOOR_NS: &str = "floor_ns";
@@ -37,7 +38,7 @@ enum Goal {
 /// median and 95 % interval.
 pub const RATIOS: &str = "ratio_to";
 
-const GOALS: [(&str, Goal); 20] = [
+const GOALS: [(&str, Goal); 21] = [
     ("one_way/same_thread/spsc_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/fanout_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/topic/16B", Goal::NsMax(10.0)),
@@ -49,6 +50,7 @@ const GOALS: [(&str, Goal); 20] = [
     ("one_way/cross_process/topic/1480B", Goal::RatioMax(4.0)),
     ("throughput/cross_process/spsc_shm/16B", Goal::RateMin(60e6)),
     ("throughput/cross_process/spsc_shm/304B", Goal::RateMin(20e6)),
+    ("one_way/same_thread/direct/16B", Goal::NsMax(3.0)),
     ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/futex", 1.25)),
     ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/iceoryx2", 1.0)),
     ("tick/rust/50_nodes", Goal::NsPerNodeMax(40.0)),
@@ -79,6 +81,11 @@ pub fn verdict(report: &Report) -> Option<String> {
         };
         let (floor, states) = (floor(report, id), states(report, id));
         table.add_row([id.to_owned(), wanted, measured, word, floor, states]);
+    }
+    for row in &report.rows {
+        if let Some([wanted, measured, word]) = versus::judge(row) {
+            table.add_row([row.id.clone(), wanted, measured, word, String::new(), String::new()]);
+        }
     }
     (!table.is_empty()).then(|| format!("Goals\n{table}"))
 }

@@ -26,6 +26,20 @@ pub struct Micro {
     pub verified: u64,
 }
 
+impl Micro {
+    /// Adds another run with batches of the same length.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub fn merge(&mut self, other: &Micro) {
+        assert_eq!(self.batch, other.batch, "batches of two lengths do not mix");
+        self.batches.merge(&other.batches);
+        self.done += other.done;
+        self.verified += other.verified;
+    }
+}
+
 /// How to time a micro-benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct MicroPlan {

@@ -9,18 +9,25 @@
 //! …_2p2s       2 producers ── there (open) ──▶            2 consumers    in turn; both
 //! pod_shm      1 producer  ── there (latest value) ──▶    1 consumer     `latest`
 //! topic        1 publisher ── there (open) ──▶            1 subscriber
+//! spsc … fanout    the same between threads, through channels of the process
+//! …_duplex     1 producer, 1 consumer ◀── one ring ──▶ 1 producer, 1 consumer    all get all
 //! ```
 //!
 //! Each side has one thread for all of its ends, so that two CPUs are enough. A round trip goes
-//! there and back over rings of the same kind, so half of it is one way of that kind.
+//! there and back over rings of the same kind, so half of it is one way of that kind; on a duplex
+//! ring both directions are one ring.
 
 use serde::{Deserialize, Serialize};
 
-use crate::packet::{Packet16, Packet304, Packet1480};
-use crate::payload::{Payload, size_label};
+use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan};
 
-/// Slots of every lane but the latest-value ring's.
+use crate::payload::size_label;
+
+/// Slots of every lane but the latest-value ring's, and those for large messages.
 pub const CAPACITY: u64 = 256;
+
+/// Slots of a lane for messages of 4 KiB and more.
+pub const CAPACITY_LARGE: u64 = 32;
 
 /// A ring or a topic, and how many ends it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +49,29 @@ pub enum Ring {
     Topic,
     /// A reliable topic, 1:1.
     TopicReliable,
+    /// A channel within one thread.
+    Direct,
+    /// A channel 1:1 between threads.
+    Spsc,
+    /// A channel 1:N with two receivers.
+    Spmc,
+    /// A channel N:1 with two senders.
+    Mpsc,
+    /// A channel N:N with two of each.
+    Fanout,
+    /// N:N on one ring: each side publishes and subscribes; open lanes.
+    FanoutShmDuplex,
+    /// The same as a best-effort topic.
+    TopicDuplex,
+    /// A service of iceoryx2, 1:1.
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx2,
+    /// The same with room for a stream, and nothing lost.
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx2Stream,
+    /// A service of iceoryx2, N:N: each side publishes and subscribes.
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx2Duplex,
 }
 
 impl Ring {
@@ -56,6 +86,19 @@ impl Ring {
             Ring::PodShm => "pod_shm",
             Ring::Topic => "topic",
             Ring::TopicReliable => "topic_reliable",
+            Ring::Direct => "direct",
+            Ring::Spsc => "spsc",
+            Ring::Spmc => "spmc",
+            Ring::Mpsc => "mpsc",
+            Ring::Fanout => "fanout",
+            Ring::FanoutShmDuplex => "fanout_shm_duplex",
+            Ring::TopicDuplex => "topic_duplex",
+            #[cfg(feature = "iceoryx2")]
+            Ring::Iceoryx2 => "iceoryx2",
+            #[cfg(feature = "iceoryx2")]
+            Ring::Iceoryx2Stream => "iceoryx2_stream",
+            #[cfg(feature = "iceoryx2")]
+            Ring::Iceoryx2Duplex => "iceoryx2_duplex",
         }
     }
 
@@ -70,45 +113,128 @@ impl Ring {
             Ring::PodShm => "1:1, latest()",
             Ring::Topic => "1:1, best-effort topic (open lane)",
             Ring::TopicReliable => "1:1, reliable topic",
+            Ring::Direct => "1:1, channel of one thread",
+            Ring::Spsc => "1:1, channel",
+            Ring::Spmc => "1:2, channel, both receive",
+            Ring::Mpsc => "2:1, channel, senders in turn",
+            Ring::Fanout => "2:2, channel, senders in turn, both receive",
+            Ring::FanoutShmDuplex => "2:2 on one ring, both sides publish and subscribe",
+            Ring::TopicDuplex => "2:2 on one best-effort topic, both sides publish and subscribe",
+            #[cfg(feature = "iceoryx2")]
+            Ring::Iceoryx2 => "1:1, ipc service, buffer of 1 that overflows, loaned ahead",
+            #[cfg(feature = "iceoryx2")]
+            Ring::Iceoryx2Stream => "1:1, ipc service, buffer of 256, retries until delivered",
+            #[cfg(feature = "iceoryx2")]
+            Ring::Iceoryx2Duplex => "2:2, ipc service, both sides publish and subscribe",
         }
     }
 
     /// Producing ends of each direction.
     pub fn producers(self) -> u64 {
         match self {
-            Ring::MpscShm | Ring::FanoutShm2p2s => 2,
+            Ring::MpscShm | Ring::FanoutShm2p2s | Ring::Mpsc | Ring::Fanout => 2,
             _ => 1,
         }
     }
 
     /// Nothing is overwritten unread: a lost message is an error.
     pub fn is_lossless(self) -> bool {
-        matches!(self, Ring::SpscShm | Ring::MpscShm | Ring::TopicReliable)
+        match self {
+            Ring::SpscShm | Ring::MpscShm | Ring::TopicReliable => true,
+            #[cfg(feature = "iceoryx2")]
+            Ring::Iceoryx2Stream => true,
+            _ => self.is_channel(),
+        }
+    }
+
+    /// Both directions are one ring: what it carries is an exchange, not a stream.
+    pub fn is_duplex(self) -> bool {
+        match self {
+            Ring::FanoutShmDuplex | Ring::TopicDuplex => true,
+            #[cfg(feature = "iceoryx2")]
+            Ring::Iceoryx2Duplex => true,
+            _ => false,
+        }
+    }
+
+    /// A channel: its ends are handed over between threads, and have no name to be opened by.
+    pub fn is_channel(self) -> bool {
+        use Ring::{Direct, Fanout, Mpsc, Spmc, Spsc};
+        matches!(self, Direct | Spsc | Spmc | Mpsc | Fanout)
     }
 }
 
-/// The size of a message.
+/// A message: so many bytes, or what robots send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Size {
-    /// [`Packet16`].
+    /// [`Packet8`](crate::packet::Packet8): no room for a stamp.
+    Word,
+    /// [`Packet16`](crate::packet::Packet16).
     Small,
-    /// [`Packet304`].
+    /// [`Packet304`](crate::packet::Packet304).
     Medium,
-    /// [`Packet1480`].
+    /// [`Packet1480`](crate::packet::Packet1480).
     Large,
+    /// [`Packet4096`](crate::packet::Packet4096).
+    Page,
+    /// [`Packet16384`](crate::packet::Packet16384).
+    Pages,
+    /// [`Packet65536`](crate::packet::Packet65536).
+    Huge,
+    /// The message of that name.
+    CmdVel,
+    /// The message of that name.
+    Imu,
+    /// The message of that name.
+    JointCommand,
+    /// The message of that name.
+    LaserScan,
 }
 
 impl Size {
-    /// From small to large.
+    /// Those of the usual messages, from small to large.
     pub const ALL: [Size; 3] = [Size::Small, Size::Medium, Size::Large];
+
+    /// From 8 bytes to 64 KiB.
+    pub const RANGE: [Size; 7] =
+        [Size::Word, Size::Small, Size::Medium, Size::Large, Size::Page, Size::Pages, Size::Huge];
+
+    /// What robots send.
+    pub const ROBOT: [Size; 4] = [Size::CmdVel, Size::Imu, Size::JointCommand, Size::LaserScan];
 
     /// Bytes of a message.
     pub fn bytes(self) -> usize {
         match self {
-            Size::Small => Packet16::BYTES,
-            Size::Medium => Packet304::BYTES,
-            Size::Large => Packet1480::BYTES,
+            Size::Word => 8,
+            Size::Small => 16,
+            Size::Medium => 304,
+            Size::Large => 1480,
+            Size::Page => 4096,
+            Size::Pages => 16_384,
+            Size::Huge => 65_536,
+            Size::CmdVel => size_of::<CmdVel>(),
+            Size::Imu => size_of::<Imu>(),
+            Size::JointCommand => size_of::<JointCommand>(),
+            Size::LaserScan => size_of::<LaserScan>(),
         }
+    }
+
+    /// As it is written in ids: `16B`, `64KB`, `CmdVel`.
+    pub fn id(self) -> String {
+        match self {
+            Size::CmdVel | Size::Imu | Size::JointCommand | Size::LaserScan => format!("{self:?}"),
+            _ => size_label(self.bytes()),
+        }
+    }
+
+    /// Whether a message has room for the time it was sent.
+    pub fn has_stamp(self) -> bool {
+        self != Size::Word
+    }
+
+    /// Slots of a lane for such messages.
+    pub fn capacity(self) -> u64 {
+        if self.bytes() < 4096 { CAPACITY } else { CAPACITY_LARGE }
     }
 }
 
@@ -122,14 +248,15 @@ pub struct Path {
 }
 
 impl Path {
-    /// All sizes over each of `rings`, as the rows are ordered.
-    pub fn over(rings: &[Ring]) -> impl Iterator<Item = Path> + use<'_> {
-        rings.iter().flat_map(|&ring| Size::ALL.map(|size| Path { ring, size }))
+    /// All of `sizes` over each of `rings`, as the rows are ordered.
+    pub fn over(rings: &[Ring], sizes: &[Size]) -> Vec<Path> {
+        let of = |&ring| sizes.iter().map(move |&size| Path { ring, size });
+        rings.iter().flat_map(of).collect()
     }
 
     /// As it is written in ids: `spsc_shm/16B`.
     pub fn id(self) -> String {
-        format!("{}/{}", self.ring.id(), size_label(self.size.bytes()))
+        format!("{}/{}", self.ring.id(), self.size.id())
     }
 }
 
@@ -139,7 +266,8 @@ mod tests {
 
     #[test]
     fn ids_are_those_of_the_rows() {
-        let ids: Vec<String> = Path::over(&[Ring::SpscShm, Ring::Topic]).map(Path::id).collect();
+        let paths = Path::over(&[Ring::SpscShm, Ring::Topic], &Size::ALL);
+        let ids: Vec<String> = paths.into_iter().map(Path::id).collect();
         assert_eq!(
             ids,
             [
@@ -151,5 +279,7 @@ mod tests {
                 "topic/1480B"
             ]
         );
+        let sizes = [Size::Word, Size::Huge, Size::JointCommand].map(Size::id);
+        assert_eq!(sizes, ["8B", "64KB", "JointCommand"]);
     }
 }

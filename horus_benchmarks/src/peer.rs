@@ -59,21 +59,37 @@ where
     J: Serialize + DeserializeOwned + Send + 'static,
     R: Serialize + DeserializeOwned + Send + 'static,
 {
-    /// Starts a thread on `cpu` that answers each job with `service`.
+    /// Starts a thread on `cpu` that answers each job with the service that `make` makes there.
     ///
-    /// `service` spins through the [`Watch`] it is given, which ends the wait when the peer is
-    /// dropped. `share_cpu` says that the caller runs on the same CPU.
+    /// The service spins through the [`Watch`] it is given, which ends the wait when the peer is
+    /// dropped. It need not be `Send`. `share_cpu` says that the caller runs on the same CPU.
     ///
     /// # Errors
     ///
     /// [`PeerError::Thread`] if the kernel refuses.
+    pub fn thread_with<S>(
+        cpu: usize,
+        share_cpu: bool,
+        make: impl FnOnce() -> S + Send + 'static,
+    ) -> Result<Peer<J, R>, PeerError>
+    where
+        S: FnMut(J, &Watch) -> Result<R, String>,
+    {
+        let far = FarThread::start(cpu, share_cpu, make)?;
+        let ended = far.ended.clone();
+        Ok(Peer { far: Far::Thread(far), watch: Watch::new(share_cpu, move || ended.is_raised()) })
+    }
+
+    /// [`thread_with`](Self::thread_with) a service that is there already.
+    ///
+    /// # Errors
+    ///
+    /// As there.
     pub fn thread<S>(cpu: usize, share_cpu: bool, service: S) -> Result<Peer<J, R>, PeerError>
     where
         S: FnMut(J, &Watch) -> Result<R, String> + Send + 'static,
     {
-        let far = FarThread::start(cpu, share_cpu, service)?;
-        let ended = far.ended.clone();
-        Ok(Peer { far: Far::Thread(far), watch: Watch::new(share_cpu, move || ended.is_raised()) })
+        Peer::thread_with(cpu, share_cpu, move || service)
     }
 
     /// Starts a child process of this binary, whose `main` must [`serve`] the role.
@@ -188,9 +204,13 @@ struct FarThread<J, R> {
 }
 
 impl<J: Send + 'static, R: Send + 'static> FarThread<J, R> {
-    fn start<S>(cpu: usize, share_cpu: bool, mut service: S) -> Result<Self, PeerError>
+    fn start<S>(
+        cpu: usize,
+        share_cpu: bool,
+        make: impl FnOnce() -> S + Send + 'static,
+    ) -> Result<Self, PeerError>
     where
-        S: FnMut(J, &Watch) -> Result<R, String> + Send + 'static,
+        S: FnMut(J, &Watch) -> Result<R, String>,
     {
         let (jobs, inbox) = mpsc::channel::<J>();
         let (outbox, answers) = mpsc::channel();
@@ -204,6 +224,7 @@ impl<J: Send + 'static, R: Send + 'static> FarThread<J, R> {
                 return;
             }
             let watch = Watch::new(share_cpu, move || stop.is_raised());
+            let mut service = make();
             for job in inbox {
                 if outbox.send(service(job, &watch)).is_err() {
                     return;

@@ -1,17 +1,25 @@
 //! One side of an open path: its sending and receiving ends, and what can be measured with them.
 
+use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use horus_core::TopicError;
+use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan};
 use horus_core::topic::{Qos, Topic};
 use horus_shm::{FanoutShm, MpscShm, Namespace, OpenError, PodShm, RingOptions, SpscShm};
 
+use crate::duplex::{self, Mark, Marked, Others};
 use crate::ends::{Both, InTurn, Joined, Latest, Rx, Tx};
+#[cfg(feature = "iceoryx2")]
+use crate::iceoryx;
 use crate::loopback;
 use crate::micro::{Micro, MicroPlan};
-use crate::packet::{Packet, Packet16, Packet304, Packet1480};
-use crate::path::{CAPACITY, Path, Ring, Size};
+use crate::packet::{
+    Packet, Packet8, Packet16, Packet304, Packet1480, Packet4096, Packet16384, Packet65536,
+};
+use crate::path::{Path, Ring, Size};
+use crate::payload::Payload;
 use crate::stream::{self, Sent, StreamPlan, Streamed};
 use crate::tsc::TickSource;
 use crate::wait::Watch;
@@ -27,6 +35,15 @@ pub enum OpenPathError {
     /// The topic.
     #[error(transparent)]
     Topic(#[from] TopicError),
+    /// Not every message goes every way, and a channel has no name to be opened by.
+    #[error("{0:?} cannot be opened this way")]
+    NotThisWay(Path),
+    /// What the kernel provides: sockets, pipes, queues, memory.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    /// What iceoryx2 said.
+    #[error("iceoryx2: {0}")]
+    Iceoryx2(String),
 }
 
 /// One direction of a path: a ring's name, and who creates it.
@@ -39,7 +56,7 @@ pub struct Direction<'a> {
 }
 
 /// One side of an open path, whatever its ring and payload are.
-pub trait Side: Send {
+pub trait Side {
     /// [`near_end`] of a round.
     ///
     /// # Errors
@@ -88,6 +105,19 @@ pub trait Side: Send {
         watch: &Watch,
     ) -> Result<Streamed, WorkloadError>;
 
+    /// [`duplex::exchange`], if both directions are one ring with an end of each kind on each side.
+    ///
+    /// # Errors
+    ///
+    /// As there, and [`WorkloadError::Miscounted`].
+    fn exchange(
+        &mut self,
+        plan: &StreamPlan,
+        first: bool,
+        source: TickSource,
+        watch: &Watch,
+    ) -> Result<Streamed, WorkloadError>;
+
     /// [`loopback::send_and_receive`], if both directions are one ring.
     ///
     /// # Errors
@@ -118,11 +148,21 @@ pub fn open(
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
-    match path.size {
-        Size::Small => open_as::<Packet16>(namespace, path.ring, out, back),
-        Size::Medium => open_as::<Packet304>(namespace, path.ring, out, back),
-        Size::Large => open_as::<Packet1480>(namespace, path.ring, out, back),
-    }
+    // WHY not all of all: each is a copy of every loop, and the compiler takes its time.
+    let open = match path.size {
+        Size::Word => open_between::<Packet8>,
+        Size::Small => open_any::<Packet16>,
+        Size::Medium => open_any::<Packet304>,
+        Size::Large => open_any::<Packet1480>,
+        Size::Page => open_ring::<Packet4096>,
+        Size::Pages => open_ring::<Packet16384>,
+        Size::Huge => open_ring::<Packet65536>,
+        Size::CmdVel => open_topic::<CmdVel>,
+        Size::Imu => open_topic::<Imu>,
+        Size::JointCommand => open_topic::<JointCommand>,
+        Size::LaserScan => open_topic::<LaserScan>,
+    };
+    open(namespace, path, out, back)
 }
 
 /// Opens both directions as rings of type `$ring`.
@@ -136,61 +176,134 @@ macro_rules! rings {
     }};
 }
 
-fn open_as<P: Packet>(
+/// All arrangements.
+fn open_any<P: Packet>(
     namespace: &Arc<Namespace>,
-    ring: Ring,
+    path: Path,
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
-    let options = RingOptions::capacity(CAPACITY);
-    Ok(match ring {
-        Ring::SpscShm => {
-            let (out, back) = rings!(SpscShm, options, namespace, out, back);
-            side::<P, _, _>(out.producer()?, back.consumer()?)
-        }
-        Ring::MpscShm => {
-            let (out, back) = rings!(MpscShm, options, namespace, out, back);
-            side::<P, _, _>(InTurn::new([out.producer()?, out.producer()?]), back.consumer()?)
-        }
+    let options = RingOptions::capacity(path.size.capacity());
+    Ok(match path.ring {
         Ring::SpmcShm => {
             let (out, back) = rings!(FanoutShm, options, namespace, out, back);
-            side::<P, _, _>(out.producer()?, Both::new([back.consumer()?, back.consumer()?]))
-        }
-        Ring::FanoutShm => {
-            let (out, back) = rings!(FanoutShm, options, namespace, out, back);
-            side::<P, _, _>(out.producer()?, back.consumer()?)
+            joined_here::<P, _, _>(out.producer()?, Both::new([back.consumer()?, back.consumer()?]))
         }
         Ring::FanoutShm2p2s => {
             let (out, back) = rings!(FanoutShm, options, namespace, out, back);
-            side::<P, _, _>(
+            joined_here::<P, _, _>(
                 InTurn::new([out.producer()?, out.producer()?]),
                 Both::new([back.consumer()?, back.consumer()?]),
             )
         }
-        Ring::PodShm => {
-            let options = RingOptions::default();
-            let (out, back) = rings!(PodShm, options, namespace, out, back);
-            side::<P, _, _>(out.producer()?, Latest(back.consumer()?))
+        Ring::FanoutShmDuplex => {
+            let ring = match out.create {
+                true => FanoutShm::<P>::create(namespace, out.name, &options)?,
+                false => FanoutShm::<P>::open(namespace, back.name, &options)?,
+            };
+            duplex_here::<P, _, _>(ring.producer()?, ring.consumer()?, out.create)
         }
-        Ring::Topic => topic_side::<P>(namespace, Qos::new(), out, back)?,
-        Ring::TopicReliable => topic_side::<P>(namespace, Qos::reliable(), out, back)?,
+        Ring::TopicDuplex => {
+            let name = if out.create { out.name } else { back.name };
+            let builder = Topic::<P>::builder(name).namespace(namespace);
+            let builder = builder.qos(Qos::new().capacity(path.size.capacity()));
+            let (publisher, subscriber) = (builder.clone().publisher()?, builder.subscriber()?);
+            duplex_here::<P, _, _>(publisher, subscriber, out.create)
+        }
+        _ => return open_between::<P>(namespace, path, out, back),
     })
 }
 
-fn topic_side<P: Packet>(
+/// The rings, topics and services that carry messages of any usual size between two ends.
+fn open_between<P: Packet>(
     namespace: &Arc<Namespace>,
-    qos: Qos,
+    path: Path,
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
-    let qos = qos.capacity(CAPACITY);
-    let builder = |name| Topic::<P>::builder(name).namespace(namespace).qos(qos);
-    Ok(side::<P, _, _>(builder(out.name).publisher()?, builder(back.name).subscriber()?))
+    match path.ring {
+        Ring::Topic | Ring::TopicReliable => open_topic::<P>(namespace, path, out, back),
+        #[cfg(feature = "iceoryx2")]
+        Ring::Iceoryx2 | Ring::Iceoryx2Stream | Ring::Iceoryx2Duplex => {
+            iceoryx::side::<P>(namespace, path, out, back)
+        }
+        _ => open_ring::<P>(namespace, path, out, back),
+    }
 }
 
-fn side<P, T, R>(out: T, back: R) -> Box<dyn Side>
+/// The rings, with as few ends as they can have.
+fn open_ring<P: Packet>(
+    namespace: &Arc<Namespace>,
+    path: Path,
+    out: Direction<'_>,
+    back: Direction<'_>,
+) -> Result<Box<dyn Side>, OpenPathError> {
+    let options = RingOptions::capacity(path.size.capacity());
+    Ok(match path.ring {
+        Ring::SpscShm => {
+            let (out, back) = rings!(SpscShm, options, namespace, out, back);
+            joined_here::<P, _, _>(out.producer()?, back.consumer()?)
+        }
+        Ring::MpscShm => {
+            let (out, back) = rings!(MpscShm, options, namespace, out, back);
+            let producers = InTurn::new([out.producer()?, out.producer()?]);
+            joined_here::<P, _, _>(producers, back.consumer()?)
+        }
+        Ring::FanoutShm => {
+            let (out, back) = rings!(FanoutShm, options, namespace, out, back);
+            joined_here::<P, _, _>(out.producer()?, back.consumer()?)
+        }
+        Ring::PodShm => {
+            let options = RingOptions::default();
+            let (out, back) = rings!(PodShm, options, namespace, out, back);
+            joined_here::<P, _, _>(out.producer()?, Latest(back.consumer()?))
+        }
+        _ => return Err(OpenPathError::NotThisWay(path)),
+    })
+}
+
+fn open_topic<P: Packet>(
+    namespace: &Arc<Namespace>,
+    path: Path,
+    out: Direction<'_>,
+    back: Direction<'_>,
+) -> Result<Box<dyn Side>, OpenPathError> {
+    let qos = match path.ring {
+        Ring::Topic => Qos::new(),
+        Ring::TopicReliable => Qos::reliable(),
+        _ => return Err(OpenPathError::NotThisWay(path)),
+    };
+    let qos = qos.capacity(path.size.capacity());
+    let builder = |name| Topic::<P>::builder(name).namespace(namespace).qos(qos);
+    Ok(joined_here::<P, _, _>(builder(out.name).publisher()?, builder(back.name).subscriber()?))
+}
+
+/// A side of these two ends, for the thread that makes it.
+pub fn joined_here<P, T, R>(out: T, back: R) -> Box<dyn Side>
 where
-    P: Packet,
+    P: Payload + 'static,
+    T: Tx<P> + 'static,
+    R: Rx<P> + 'static,
+{
+    Box::new(OpenSide { link: Joined { out, back }, packet: PhantomData::<fn(P)> })
+}
+
+/// A side of these two ends of one ring, for the thread that makes it. The side that came `first`
+/// is told apart from the other one.
+pub fn duplex_here<P, T, R>(out: T, back: R, first: bool) -> Box<dyn Side>
+where
+    P: Payload + 'static,
+    T: Tx<P> + 'static,
+    R: Rx<P> + 'static,
+{
+    let mark = Mark::of(first);
+    joined_here::<P, _, _>(Marked::new(out, mark), Others::<R, P>::new(back, mark))
+}
+
+/// A side of these two ends, for any thread.
+pub fn joined<P, T, R>(out: T, back: R) -> Box<dyn Side + Send>
+where
+    P: Payload + 'static,
     T: Tx<P> + Send + 'static,
     R: Rx<P> + Send + 'static,
 {
@@ -202,7 +315,23 @@ struct OpenSide<P, T, R> {
     packet: PhantomData<fn(P)>,
 }
 
-impl<P: Packet, T: Tx<P> + Send, R: Rx<P> + Send> Side for OpenSide<P, T, R> {
+impl<P: Payload, T: Tx<P>, R: Rx<P>> OpenSide<P, T, R> {
+    /// Receives, and compares the losses with what the ring says, if it says something.
+    fn audited(
+        &mut self,
+        receive: impl FnOnce(&mut Joined<T, R>) -> Result<Streamed, WorkloadError>,
+    ) -> Result<Streamed, WorkloadError> {
+        let before = self.link.back.lost();
+        let streamed = receive(&mut self.link)?;
+        let counted = self.link.back.lost() - before;
+        if streamed.lost == counted {
+            return Ok(streamed);
+        }
+        Err(WorkloadError::Miscounted { lost: streamed.lost, counted })
+    }
+}
+
+impl<P: Payload, T: Tx<P>, R: Rx<P>> Side for OpenSide<P, T, R> {
     fn ping(
         &mut self,
         plan: &RoundPlan,
@@ -236,13 +365,17 @@ impl<P: Packet, T: Tx<P> + Send, R: Rx<P> + Send> Side for OpenSide<P, T, R> {
         source: TickSource,
         watch: &Watch,
     ) -> Result<Streamed, WorkloadError> {
-        let before = self.link.back.lost();
-        let streamed = stream::stream_receive::<P>(&mut self.link, plan, source, watch)?;
-        let counted = self.link.back.lost() - before;
-        if streamed.lost == counted {
-            return Ok(streamed);
-        }
-        Err(WorkloadError::Miscounted { lost: streamed.lost, counted })
+        self.audited(|link| stream::stream_receive::<P>(link, plan, source, watch))
+    }
+
+    fn exchange(
+        &mut self,
+        plan: &StreamPlan,
+        first: bool,
+        source: TickSource,
+        watch: &Watch,
+    ) -> Result<Streamed, WorkloadError> {
+        self.audited(|link| duplex::exchange::<P>(link, plan, first, source, watch))
     }
 
     fn loop_round(&mut self, plan: &MicroPlan, first_seq: u64) -> Result<Micro, WorkloadError> {

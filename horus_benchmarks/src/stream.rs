@@ -109,7 +109,9 @@ pub fn stream_send<P: Payload>(
         let message = P::compose(plan.first_seq + number);
         watch.spin_until(|| link.send(&message).then_some(()))?;
     }
-    Ok(Sent { elapsed_ticks: source.stop().since(start) })
+    let elapsed_ticks = source.stop().since(start);
+    link.conclude(&P::compose(plan.last_seq()));
+    Ok(Sent { elapsed_ticks })
 }
 
 /// Tells the sender that it is ready, then receives until every message has come or is known to
@@ -130,10 +132,13 @@ pub fn stream_receive<P: Payload>(
     let start = source.start();
     let mut ledger = Ledger::new(plan);
     while !ledger.is_complete() {
-        watch.spin_until(|| link.poll(&mut message).then_some(()))?;
-        ledger.enter(&message)?;
+        watch.spin_until(|| {
+            let drained = link.drain(&mut message, &mut |message| ledger.enter(message));
+            drained.map(|any| any.then_some(())).transpose()
+        })??;
     }
     let elapsed_ticks = source.stop().since(start);
+    link.confirm(&message);
     Ok(Streamed { received: ledger.received, lost: ledger.lost, elapsed_ticks })
 }
 

@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::machine::Machine;
 use crate::report::{Report, Row};
+use crate::versus;
 
 const LEGEND: &str = "\
 ns. No samples removed: percentiles and max are of all of them; 'filtered' (Tukey, 1.5 IQR) is \
@@ -16,7 +17,7 @@ x floor: median over alternating rounds of the ratio of medians to the two-line 
 /// A column: its heading, and its text for a row (empty where it does not apply).
 type Column = (&'static str, fn(&Report, &Row) -> String);
 
-const COLUMNS: [Column; 26] = [
+const COLUMNS: &[Column] = &[
     ("id", |_, row| row.id.clone()),
     ("sent", |_, row| row.sent.to_string()),
     ("lost", |_, row| row.lost.to_string()),
@@ -61,7 +62,19 @@ const COLUMNS: [Column; 26] = [
     ("msgs/s", |_, row| {
         row.msgs_per_s.map_or_else(String::new, |rate| format!("{:.2}M", rate / 1e6))
     }),
+    ("headroom", |_, row| {
+        row.figures.headroom.map_or_else(String::new, |factor| format!("{factor:.0}x"))
+    }),
     ("x floor", |_, row| floor_ratio(row)),
+    ("TSC p50/p99", |_, row| {
+        row.figures.tsc_ns.map_or_else(String::new, |ns| ns.map(figure).join("/"))
+    }),
+    ("ours", |_, row| versus::figure(row, row.figures.ours)),
+    ("theirs", |_, row| versus::figure(row, row.figures.theirs)),
+    ("x better", |_, row| versus::ratio(row)),
+    ("TSC p50/p99", |_, row| {
+        row.figures.tsc_ns.map_or_else(String::new, |ns| ns.map(figure).join("/"))
+    }),
     ("basis", basis),
 ];
 
@@ -82,10 +95,11 @@ pub fn render(report: &Report) -> String {
     )
 }
 
-/// One table of times and one of rates, if there are both: they share no figures.
+/// Tables of times, of rates and of comparisons, as far as there are any: they share no figures.
 fn tables(report: &Report) -> Vec<String> {
-    let (timed, streamed): (Vec<&Row>, _) = report.rows.iter().partition(|row| row.ns.is_some());
-    let groups = [timed, streamed].into_iter().filter(|rows| !rows.is_empty());
+    let (timed, others): (Vec<&Row>, Vec<_>) = report.rows.iter().partition(|row| row.ns.is_some());
+    let (compared, streamed) = others.into_iter().partition(|row| row.figures.ratio.is_some());
+    let groups = [timed, streamed, compared].into_iter().filter(|rows| !rows.is_empty());
     groups.map(|rows| table(report, &rows).to_string()).collect()
 }
 

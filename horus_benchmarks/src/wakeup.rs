@@ -36,7 +36,7 @@ use crate::stats::Samples;
 use crate::tsc::{TickSource, Ticks};
 use crate::wait::{STALL_LIMIT, WaitError, Watch};
 
-pub use rounds::{check_counters, compare};
+pub use rounds::{check_counters, compare, duel};
 pub use topics::awake_sends;
 
 /// The role of the child process that sleeps; serve it with [`serve_child`].

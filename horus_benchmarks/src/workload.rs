@@ -19,6 +19,32 @@ pub trait Link<P> {
     /// Does not block; brings its own `pause`, if any.
     fn poll(&mut self, message: &mut P) -> bool;
 
+    /// Takes what is there, one message or several, and hands each to `each`; false if there is
+    /// nothing. Does not block. For streams: `message` is where a single one goes.
+    ///
+    /// # Errors
+    ///
+    /// What `each` says.
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        if !self.poll(message) {
+            return Ok(false);
+        }
+        each(message)?;
+        Ok(true)
+    }
+
+    /// Told of the last message of a stream, after it was sent. Where it may be dropped although
+    /// no other follows, this sends it again until the receiver has said that it is there.
+    fn conclude(&mut self, _last: &P) {}
+
+    /// Told at the receiving end that the stream is complete.
+    fn confirm(&mut self, _last: &P) {}
+
     /// Verifies the copies of message `seq` that `poll` kept to itself, where more than one end
     /// receives. Called where nothing is timed.
     ///

@@ -10,6 +10,7 @@ use crate::goals::RATIOS;
 use crate::namespace::PrivateNamespace;
 use crate::progress::Progress;
 use crate::report::{Row, SendCall};
+use crate::rivals;
 use crate::session::{Effort, Session};
 use crate::stats::{Alternation, Samples};
 
@@ -70,6 +71,50 @@ pub fn compare(
     private: &PrivateNamespace,
     ways: &[Way],
 ) -> Result<(), Box<dyn Error>> {
+    let all = measure(session, private, ways)?;
+    push_rows(session, &all);
+    Ok(())
+}
+
+/// The rows of ways that were measured, and the ratio of each to each.
+fn push_rows(session: &mut Session, all: &[Measured]) {
+    for one in all {
+        let row = Row::samples(one.way.id(), &one.latency, session.clock.ns_per_tick());
+        let send = one.send.percentiles(session.clock.ns_per_tick());
+        let send_ns = Some(SendCall { p50: send.p50, p99: send.p99 });
+        session.report.push(Row { send_ns, ..row }, BASIS);
+        let others = all.iter().filter(|other| other.way != one.way);
+        let ratios = others.filter_map(|other| ratio(one, other)).collect();
+        session.report.note(RATIOS, one.way.id(), Value::Object(ratios));
+    }
+}
+
+/// [`compare`] of ours and theirs, and the row `id` that says how many times better ours is.
+///
+/// # Errors
+///
+/// As `compare`.
+pub fn duel(
+    session: &mut Session,
+    private: &PrivateNamespace,
+    id: &str,
+    ways: [Way; 2],
+) -> Result<(), Box<dyn Error>> {
+    let all = measure(session, private, &ways)?;
+    push_rows(session, &all);
+    let [ours, theirs] = &all[..] else { return Err("two ways are compared".into()) };
+    let count = ours.latency.count() + theirs.latency.count();
+    let ns_per_tick = session.clock.ns_per_tick();
+    let ns = |one: &Measured| one.p50.iter().map(|p50| p50 * ns_per_tick).collect::<Vec<f64>>();
+    rivals::push(session, id, [&ns(ours), &ns(theirs)], count, BASIS)
+}
+
+/// A round of each way, again and again.
+fn measure(
+    session: &Session,
+    private: &PrivateNamespace,
+    ways: &[Way],
+) -> Result<Vec<Measured>, Box<dyn Error>> {
     let (effort, clock) = (session.effort, &session.clock);
     let mut pair = WakeupPair::start(ways, session.cpus, clock.source(), private)?;
     let mut all: Vec<_> = ways.iter().copied().map(Measured::new).collect();
@@ -84,16 +129,7 @@ pub fn compare(
     }
     progress.finish();
     pair.close()?;
-    for one in &all {
-        let row = Row::samples(one.way.id(), &one.latency, session.clock.ns_per_tick());
-        let send = one.send.percentiles(session.clock.ns_per_tick());
-        let send_ns = Some(SendCall { p50: send.p50, p99: send.p99 });
-        session.report.push(Row { send_ns, ..row }, BASIS);
-        let others = all.iter().filter(|other| other.way != one.way);
-        let ratios = others.filter_map(|other| ratio(one, other)).collect();
-        session.report.note(RATIOS, one.way.id(), Value::Object(ratios));
-    }
-    Ok(())
+    Ok(all)
 }
 
 /// How much longer `one` takes than `other`, round by round: what [`goals`](crate::goals) looks at.

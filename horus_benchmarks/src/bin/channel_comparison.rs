@@ -1,0 +1,94 @@
+//! Our channels between threads beside those of other crates: latency and throughput.
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use horus_benchmarks::args::Args;
+use horus_benchmarks::channels::{self, CAPACITY, Channel, Meeting, Shape, Width};
+use horus_benchmarks::contest::{Arena, Group};
+use horus_benchmarks::floor::{Floor, Placement};
+use horus_benchmarks::goals;
+use horus_benchmarks::micro::MicroPlan;
+use horus_benchmarks::pair::Pair;
+use horus_benchmarks::payload::size_label;
+use horus_benchmarks::progress::Progress;
+use horus_benchmarks::report::Row;
+use horus_benchmarks::session::{self, Session};
+
+const NAME: &str = "channel_comparison";
+
+const ABOUT: &str = "Our channels between threads beside rtrb, disruptor, crossbeam-channel, std, \
+kanal and flume: a send and a receive on one thread, latency and throughput between two threads, \
+for messages of 8 to 1024 bytes, in rounds that alternate.";
+
+/// Rounds and timed messages of each, for `--quick` and else.
+const QUICK: (u32, u64) = (20, 4_000);
+const FULL: (u32, u64) = (40, 10_000);
+
+/// How long one stream takes, for `--quick` and else.
+const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(50));
+
+const SHAPES: [Shape; 3] = [Shape::OneToOne, Shape::TwoToOne, Shape::OneToTwo];
+
+fn main() -> ExitCode {
+    session::exit_code(NAME, run(Args::from_env(NAME, ABOUT)))
+}
+
+fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
+    let (rounds, samples) = if args.quick { QUICK } else { FULL };
+    args.rounds.get_or_insert(rounds);
+    args.samples.get_or_insert(samples);
+    let stream_time = if args.quick { STREAM_TIME.0 } else { STREAM_TIME.1 };
+    let mut session = Session::begin(args)?;
+    session.report.set("capacity", CAPACITY);
+    session.report.set("stream_ms", stream_time.as_millis() as u64);
+    one_thread(&mut session)?;
+    two_threads(&mut session, stream_time)?;
+    let verdict = goals::verdict(&session.report);
+    session.finish()?;
+    if let Some(verdict) = verdict {
+        println!("\n{verdict}");
+    }
+    Ok(())
+}
+
+fn one_thread(session: &mut Session) -> Result<(), Box<dyn Error>> {
+    let batches = (u64::from(session.effort.rounds) * session.effort.samples / 40).max(1);
+    let source = session.clock.source();
+    let plan = MicroPlan { source, warm_up: batches.div_ceil(10), batches };
+    for width in Width::ALL {
+        for maker in channels::IN_ONE_THREAD {
+            let id = format!("one_way/same_thread/{}/{}", maker.id(), size_label(width.bytes()));
+            if session.args.wants(&id) {
+                let micro = channels::in_one_thread(maker, width, &plan)?;
+                let basis = format!("send + recv, batches of {}", micro.batch);
+                session.report.push(Row::micro(&id, &micro, &session.clock), &basis);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn two_threads(session: &mut Session, stream_time: Duration) -> Result<(), Box<dyn Error>> {
+    let (cpus, source) = (session.cpus, session.clock.source());
+    let (floor, spin) = Floor::new(Placement::CrossThread, cpus, &session.clock, session.effort)?;
+    session.report.set("spin/cross_thread", serde_json::to_value(spin)?);
+    let meeting = Meeting::default();
+    let pair = Pair::threads(cpus, source, [meeting.clone(), meeting])?;
+    let progress = Progress::new((2 * SHAPES.len() * Width::ALL.len()) as u64);
+    let mut arena = Arena { session, floor, pair, progress: &progress };
+    for shape in SHAPES {
+        for width in Width::ALL {
+            let group = Group {
+                entrants: Channel::entrants(shape, width),
+                place: shape.id().to_owned(),
+                size: size_label(width.bytes()),
+            };
+            arena.latency(&group)?;
+            arena.throughput(&group, stream_time)?;
+        }
+    }
+    progress.finish();
+    Ok(())
+}

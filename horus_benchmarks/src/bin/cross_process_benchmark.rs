@@ -1,0 +1,31 @@
+//! Messages from 8 bytes to 64 KiB between two processes, over every ring in shared memory.
+
+use std::process::ExitCode;
+
+use horus_benchmarks::args::Args;
+use horus_benchmarks::entry::{self, Outcome};
+use horus_benchmarks::floor::Placement;
+use horus_benchmarks::path::{Path, Ring, Size};
+use horus_benchmarks::survey::Survey;
+
+const NAME: &str = "cross_process_benchmark";
+
+const ABOUT: &str = "Latency (half a round trip and, where the counters of both CPUs agree, one \
+way), cost of send and throughput between two processes, from 8 bytes to 64 KiB, as multiples of \
+what two cache lines do.";
+
+const RINGS: [Ring; 4] = [Ring::SpscShm, Ring::MpscShm, Ring::FanoutShm, Ring::PodShm];
+
+/// A ring of the latest value has no stream: whoever reads it wants the last one.
+const STREAMS: [Ring; 3] = [Ring::SpscShm, Ring::MpscShm, Ring::FanoutShm];
+
+fn main() -> ExitCode {
+    entry::main(NAME, ABOUT, run)
+}
+
+fn run(args: Args) -> Outcome {
+    let (one_way, streams) = (Path::over(&RINGS, &Size::RANGE), Path::over(&STREAMS, &Size::RANGE));
+    let mut survey = Survey::begin(args, one_way.len() + streams.len())?;
+    survey.two_ends(Placement::CrossProcess, &one_way, &streams)?;
+    survey.finish()
+}

@@ -1,0 +1,38 @@
+//! What robots send: `CmdVel`, `Imu`, `JointCommand` and `LaserScan` over a topic, between threads
+//! and between processes, and whether control loops have time for it.
+
+use std::process::ExitCode;
+
+use horus_benchmarks::args::Args;
+use horus_benchmarks::entry::{self, Outcome};
+use horus_benchmarks::floor::Placement;
+use horus_benchmarks::path::{Path, Size};
+use horus_benchmarks::robot::{self, CARRIER};
+use horus_benchmarks::survey::Survey;
+
+const NAME: &str = "robotics_messages_benchmark";
+
+const ABOUT: &str = "Latency, cost of send, throughput and headroom of the usual messages of \
+robots, over a topic, between two threads and between two processes; and how much of the period \
+of the usual control loops that is.";
+
+fn main() -> ExitCode {
+    entry::main(NAME, ABOUT, run)
+}
+
+fn run(args: Args) -> Outcome {
+    let paths = Path::over(&[CARRIER], &Size::ROBOT);
+    let places = [Placement::CrossThread, Placement::CrossProcess];
+    let mut survey = Survey::begin(args, places.len() * 2 * paths.len())?;
+    let mut tables = Vec::new();
+    for place in places {
+        survey.two_ends(place, &paths, &paths)?;
+        robot::add_headroom(survey.report(), place.id());
+        tables.extend(robot::real_time(survey.report(), place.id()));
+    }
+    survey.finish()?;
+    for table in tables {
+        println!("\n{table}");
+    }
+    Ok(())
+}

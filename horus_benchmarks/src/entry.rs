@@ -1,0 +1,30 @@
+//! The `main` of every benchmark: a run, or the far end of one.
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use crate::args::Args;
+use crate::child::ChildContext;
+use crate::floor::{self, FLOOR_ROLE};
+use crate::path_pair::{self, PATH_ROLE};
+use crate::session;
+use crate::wakeup::{self, WAKEUP_ROLE};
+
+/// What a benchmark gives, if nothing fails.
+pub type Outcome = Result<(), Box<dyn Error>>;
+
+/// Reads the command line and runs the benchmark `name`; in a child process, serves its role.
+pub fn main(name: &str, about: &str, run: impl FnOnce(Args) -> Outcome) -> ExitCode {
+    let Some(child) = ChildContext::enter() else {
+        return session::exit_code(name, run(Args::from_env(name, about)));
+    };
+    match child.role() {
+        FLOOR_ROLE => floor::serve_child(&child),
+        PATH_ROLE => path_pair::serve_child(&child),
+        WAKEUP_ROLE => wakeup::serve_child(&child),
+        other => {
+            eprintln!("{name}: no far end is called '{other}'");
+            ExitCode::FAILURE
+        }
+    }
+}

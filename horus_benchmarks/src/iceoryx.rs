@@ -1,0 +1,153 @@
+//! Publishers and subscribers of iceoryx2, at the settings that its own benchmark uses.
+//!
+//! As there: the `ipc` service whose ports belong to one thread each, room for the ports that there
+//! are and no more, no history, and samples that are loaned ahead with `loan_uninit`, so that the
+//! loan is no part of a round trip. Both of our libraries copy a message in and out.
+
+use std::mem::MaybeUninit;
+
+use horus_shm::Namespace;
+use iceoryx2::config::Config;
+use iceoryx2::port::publisher::Publisher;
+use iceoryx2::port::subscriber::Subscriber;
+use iceoryx2::prelude::{
+    BackpressureStrategy, FileName, LogLevel, Node, NodeBuilder, Path as RootPath, SemanticString,
+    ServiceName, ipc, set_log_level,
+};
+use iceoryx2::sample_mut_uninit::SampleMutUninit;
+
+use crate::ends::{Rx, Tx};
+use crate::packet::Packet;
+use crate::path::{CAPACITY, Path, Ring};
+use crate::side::{self, Direction, OpenPathError, Side};
+
+type Service = ipc::Service;
+type Words<const N: usize> = [u64; N];
+type AnyError = Box<dyn std::error::Error>;
+
+/// Opens one side of a path; both directions are services of the name given there, or one service
+/// if the path is duplex.
+///
+/// # Errors
+///
+/// [`OpenPathError::Iceoryx2`] with what it said; [`OpenPathError::NotThisWay`] for a message that
+/// is not 8, 16, 304 or 1480 bytes.
+pub(crate) fn side<P: Packet>(
+    namespace: &Namespace,
+    path: Path,
+    out: Direction<'_>,
+    back: Direction<'_>,
+) -> Result<Box<dyn Side>, OpenPathError> {
+    let side = match P::BYTES {
+        8 => side_of::<P, 1>(namespace, path.ring, out, back),
+        16 => side_of::<P, 2>(namespace, path.ring, out, back),
+        304 => side_of::<P, 38>(namespace, path.ring, out, back),
+        1480 => side_of::<P, 185>(namespace, path.ring, out, back),
+        _ => return Err(OpenPathError::NotThisWay(path)),
+    };
+    side.map_err(|error| OpenPathError::Iceoryx2(error.to_string()))
+}
+
+fn side_of<P: Packet, const N: usize>(
+    namespace: &Namespace,
+    ring: Ring,
+    out: Direction<'_>,
+    back: Direction<'_>,
+) -> Result<Box<dyn Side>, AnyError> {
+    set_log_level(LogLevel::Error);
+    let node = node_in(namespace)?;
+    if ring == Ring::Iceoryx2Duplex {
+        let name = if out.create { out.name } else { back.name };
+        let publisher = publish::<N>(&node, ring, name)?;
+        let subscriber = listen::<N>(&node, ring, name)?;
+        return Ok(side::duplex_here::<P, _, _>(publisher, subscriber, out.create));
+    }
+    let publisher = publish::<N>(&node, ring, out.name)?;
+    let subscriber = listen::<N>(&node, ring, back.name)?;
+    Ok(side::joined_here::<P, _, _>(publisher, subscriber))
+}
+
+/// A node whose files are in our own directory, and go with it.
+fn node_in(namespace: &Namespace) -> Result<Node<Service>, AnyError> {
+    let mut config = Config::default();
+    let directory = namespace.topics_path().join("iox2");
+    let directory = directory.to_str().ok_or("the directory's name is not UTF-8")?;
+    config.global.set_root_path(&RootPath::new(directory.as_bytes())?);
+    config.global.prefix = FileName::new(b"horus-bench-")?;
+    Ok(NodeBuilder::new().config(&config).create::<Service>()?)
+}
+
+/// The service `name`, which is the same from both sides.
+macro_rules! service {
+    ($node:expr, $ring:expr, $name:expr) => {{
+        let ends = if $ring == Ring::Iceoryx2Duplex { 2 } else { 1 };
+        let streams = $ring == Ring::Iceoryx2Stream;
+        $node
+            .service_builder(&ServiceName::new($name)?)
+            .publish_subscribe::<Words<N>>()
+            .max_publishers(ends)
+            .max_subscribers(ends)
+            .max_nodes(2)
+            .history_size(0)
+            .subscriber_max_buffer_size(if streams { CAPACITY as usize } else { 1 })
+            .enable_safe_overflow(!streams)
+            .open_or_create()?
+    }};
+}
+
+fn publish<const N: usize>(
+    node: &Node<Service>,
+    ring: Ring,
+    name: &str,
+) -> Result<Sending<N>, AnyError> {
+    let publisher = service!(node, ring, name)
+        .publisher_builder()
+        .backpressure_strategy(BackpressureStrategy::DiscardData)
+        .create()?;
+    let ahead = Some(publisher.loan_uninit()?);
+    Ok(Sending { ahead, publisher })
+}
+
+fn listen<const N: usize>(
+    node: &Node<Service>,
+    ring: Ring,
+    name: &str,
+) -> Result<Receiving<N>, AnyError> {
+    Ok(Receiving(service!(node, ring, name).subscriber_builder().create()?))
+}
+
+/// A publisher, and the sample that is sent next.
+struct Sending<const N: usize> {
+    ahead: Option<SampleMutUninit<Service, MaybeUninit<Words<N>>, ()>>,
+    publisher: Publisher<Service, Words<N>, ()>,
+}
+
+impl<P: Packet, const N: usize> Tx<P> for Sending<N> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        let loan = || self.publisher.loan_uninit().expect("one sample is loaned at a time");
+        let sample = self.ahead.take().unwrap_or_else(loan);
+        let words: &Words<N> = bytemuck::cast_ref(message);
+        let receivers = sample.write_payload(*words).send().expect("the service is open");
+        self.ahead = Some(loan());
+        // Nobody gets a message for which there is no room.
+        receivers > 0
+    }
+}
+
+/// A subscriber.
+struct Receiving<const N: usize>(Subscriber<Service, Words<N>, ()>);
+
+impl<P: Packet, const N: usize> Rx<P> for Receiving<N> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        let Some(sample) = self.0.receive().expect("the service is open") else { return false };
+        *message = *bytemuck::cast_ref(sample.payload());
+        true
+    }
+
+    /// It does not count; only in streams could anything be lost, and there nothing overflows.
+    fn lost(&self) -> u64 {
+        0
+    }
+}
