@@ -220,15 +220,7 @@ fn machine(run: &Run) -> Markup {
         ),
         ("load before the run", figure("load_average", "")),
     ];
-    let mut warnings: Vec<(&str, Vec<&str>)> = Vec::new();
-    for one in &run.programs {
-        for warning in one.warnings() {
-            match warnings.iter_mut().find(|(text, _)| *text == warning) {
-                Some((_, programs)) => programs.push(&one.name),
-                None => warnings.push((warning, vec![&one.name])),
-            }
-        }
-    }
+    let warnings = warnings(run);
     let commits: std::collections::BTreeSet<&str> =
         run.programs.iter().map(|one| &*one.commit).filter(|commit| !commit.is_empty()).collect();
     html! {
@@ -238,13 +230,27 @@ fn machine(run: &Run) -> Markup {
         @if commits.len() > 1 {
             div.alert.bad { "Records of different commits: " (commits.into_iter().collect::<Vec<_>>().join(", ")) }
         }
-        @for (warning, programs) in &warnings {
+        @for (warning, more) in &warnings {
             div.alert {
                 (warning)
-                @if programs.len() < run.programs.len() { " (" (programs.join(", ")) ")" }
+                @if *more > 0 { " (and the like of " (more) " other programs)" }
             }
         }
     }
+}
+
+/// The warnings of all programs: of those that differ only in a number, the first, and how many
+/// programs have the like.
+fn warnings(run: &Run) -> Vec<(&str, usize)> {
+    let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
+    let mut warnings: Vec<(&str, usize)> = Vec::new();
+    for warning in run.programs.iter().flat_map(Program::warnings) {
+        match warnings.iter_mut().find(|(first, _)| words(first) == words(warning)) {
+            Some((_, more)) => *more += 1,
+            None => warnings.push((warning, 0)),
+        }
+    }
+    warnings
 }
 
 /// What ran and how it ended: failures first to be seen.
@@ -273,11 +279,12 @@ fn programs(run: &Run) -> Markup {
 }
 
 fn program_line(program: &Program) -> Markup {
-    let result = program.outcome.as_ref().map_or("not noted", |outcome| &outcome.result);
-    let class = match result {
-        OK => "ok",
-        "not noted" => "note",
-        _ => "failed",
+    let outcome = program.outcome.as_ref();
+    let result = outcome.map_or("not noted", |outcome| outcome.result.as_str());
+    let class = match &program.outcome {
+        Some(outcome) if outcome.result == OK => "ok",
+        Some(outcome) if !outcome.is_skipped() => "failed",
+        _ => "note",
     };
     let has_record = !program.fields.is_empty() || !program.machine.is_empty();
     html! {

@@ -49,6 +49,18 @@ pub struct Program {
     pub problems: Vec<String>,
 }
 
+impl Outcome {
+    /// It ran to its end, or was left out for a reason.
+    fn is_fine(&self) -> bool {
+        self.result == OK || self.is_skipped()
+    }
+
+    /// It was left out, for the reason it says.
+    pub fn is_skipped(&self) -> bool {
+        self.result.starts_with("skipped")
+    }
+}
+
 impl Program {
     /// A number of a row that only some programs have.
     pub fn figure(&self, id: &str, name: &str) -> Option<f64> {
@@ -84,7 +96,7 @@ impl Program {
 
     /// True unless it is known to have failed, or is not wholly readable.
     pub fn is_whole(&self) -> bool {
-        self.problems.is_empty() && self.outcome.as_ref().is_none_or(|outcome| outcome.result == OK)
+        self.problems.is_empty() && self.outcome.as_ref().is_none_or(Outcome::is_fine)
     }
 
     /// Reads a record, and the histograms beside it.
@@ -234,12 +246,13 @@ mod tests {
         );
         write("bad.json", "{");
         write("notes.txt", "");
-        write(OUTCOMES, "lost\texit code 1\t7\ngood\tok\t3\n");
+        write(OUTCOMES, "lost\texit code 1\t7\ngood\tok\t3\npython\tskipped: none\t0\n");
         let run = Run::read(directory.path()).unwrap();
         let names: Vec<&str> = run.programs.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!(names, ["lost", "good", "bad"]);
-        let [lost, good, bad] = &run.programs[..] else { panic!() };
+        assert_eq!(names, ["lost", "good", "python", "bad"]);
+        let [lost, good, python, bad] = &run.programs[..] else { panic!() };
         assert!(!lost.is_whole() && !bad.is_whole() && !good.is_whole());
+        assert!(python.is_whole());
         assert_eq!(lost.outcome, Some(Outcome { result: "exit code 1".to_owned(), seconds: 7 }));
         assert!(bad.problems[0].contains("cannot be read"), "{:?}", bad.problems);
         assert!(good.problems[0].contains("row b"), "{:?}", good.problems);

@@ -93,7 +93,7 @@ pub fn quick_reference(run: &Run) -> Table {
         let streamed = stream.and_then(|(_, row)| row.msgs_per_s);
         let mut source = source(program, row);
         if let Some((program, row)) = stream {
-            source = format!("{source}; {}", self::source(program, row));
+            source = format!("{source}\n{}", self::source(program, row));
         }
         let cells = vec![
             name.to_owned(),
@@ -121,7 +121,8 @@ pub fn overhead(run: &Run) -> Table {
     let mut table = Table::new(
         "",
         "The floor is the two-line ping-pong of the same rounds. The ratio is the median over \
-         rounds of the ratio of medians, which a restless machine moves less than the nanoseconds.",
+         rounds of the ratio of medians, which a restless machine moves less than the nanoseconds: \
+         where it was in two states, total and floor may be of different ones, the ratio is not.",
         &["path", "total p50", "floor p50", "overhead", "× floor [95 %]"],
     );
     for (program, row) in run.rows().filter(|(_, row)| row.id.starts_with("one_way/cross_")) {
