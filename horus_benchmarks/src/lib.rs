@@ -46,6 +46,7 @@ pub mod pin;
 pub mod progress;
 pub mod readme;
 pub mod report;
+pub mod research;
 pub mod rivals;
 pub mod robot;
 pub mod session;

@@ -1,0 +1,201 @@
+#!/usr/bin/env bash
+# Runs every benchmark, keeps what each of them measured, and makes one page of all of it.
+set -euo pipefail
+
+usage() {
+    cat <<'TEXT'
+Runs every benchmark and makes one page of what they measured.
+
+Usage: run_all.sh [OPTIONS]
+       run_all.sh --compare OLD NEW
+
+Options:
+  --quick            about 3 minutes instead of 30, on a machine that does nothing else
+  --smoke            one round of three messages each: shows that everything runs; measures nothing
+  --output DIR       where to keep it; otherwise benchmarks/record/<cpu>/<date>, with --quick and
+                     --smoke <date>-quick and <date>-smoke
+  --only A,B         these programs of programs.txt only, and no other language
+  --bin-dir DIR      programs that were built before; otherwise they are built for release
+  --compare OLD NEW  compares two directories; the exit code is 1 if something became slower by more
+                     than noise, is missing, or fails now
+  --help             this text
+
+Writes <program>.json, .hlog (histograms) and .txt, outcomes.tsv, results.csv and report.html. The
+exit code is 1 if a program failed: the page says which, and shows the others.
+TEXT
+}
+
+# Stops with a message about the command line.
+refuse() {
+    printf 'run_all.sh: %s (--help tells what there is)\n' "$1" >&2
+    exit 2
+}
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+cargo=${CARGO:-cargo}
+
+# How long one program may take before it is ended, in seconds.
+TIME_MAX=1200
+
+mode=full
+output=
+only=
+bin_dir=
+compare=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick | --smoke) mode=${1#--} ;;
+    --output | --only | --bin-dir)
+        [ $# -ge 2 ] || refuse "$1 needs a value"
+        case $1 in
+        --output) output=$2 ;;
+        --only) only=$2 ;;
+        --bin-dir) bin_dir=$2 ;;
+        esac
+        shift
+        ;;
+    --compare)
+        [ $# -ge 3 ] || refuse "--compare needs two directories"
+        compare=("$2" "$3")
+        shift 2
+        ;;
+    --help | -h)
+        usage
+        exit 0
+        ;;
+    *) refuse "unknown argument '$1'" ;;
+    esac
+    shift
+done
+
+# The programs to run, a line each, as in programs.txt.
+programs() {
+    grep -v '^ *\(#\|$\)' "$here/programs.txt" | while IFS='|' read -r name rest; do
+        name=${name// /}
+        case ",$only," in
+        ,, | *",$name,"*) printf '%s|%s\n' "$name" "$rest" ;;
+        esac
+    done
+}
+
+# Notes how a program ended: name, result, seconds.
+note() {
+    printf '%s\t%s\t%d\n' "$1" "$2" "$3" >>"$output/outcomes.tsv"
+    printf '%-30s %5d s  %s\n' "$1" "$3" "$2" >&2
+}
+
+# Runs a program whose arguments follow its name; keeps its table, and what it says if it fails.
+run() {
+    local name=$1 begin=$SECONDS code=0
+    shift
+    timeout "$TIME_MAX" "$@" >"$output/$name.txt" 2>"$output/$name.log" </dev/null || code=$?
+    local result=ok
+    if [ "$code" -eq 124 ]; then
+        result="failed: still running after $TIME_MAX s"
+    elif [ "$code" -ne 0 ] && grep -q 'built without iceoryx2' "$output/$name.log"; then
+        result="skipped: built without iceoryx2"
+        code=0
+    elif [ "$code" -ne 0 ]; then
+        # A failure has its own line on the page; tabs would end it.
+        result="failed with exit code $code: $(tail -n 1 "$output/$name.log" | tr '\t' ' ')"
+    fi
+    if [ "$code" -eq 0 ]; then
+        rm -f "$output/$name.log"
+    else
+        failures=$((failures + 1))
+    fi
+    note "$name" "$result" $((SECONDS - begin))
+}
+
+# Builds all programs for release: with iceoryx2 to compare with, where that can be built.
+build() {
+    local options=(build --release --locked -p horus_benchmarks --bins)
+    cd "$root"
+    if ! "$cargo" "${options[@]}" --features iceoryx2; then
+        printf 'run_all.sh: iceoryx2 cannot be built (it needs libclang: apt-get install ' >&2
+        printf 'libclang-dev); going on without it\n' >&2
+        "$cargo" "${options[@]}"
+    fi
+    bin_dir=${CARGO_TARGET_DIR:-$root/target}/release
+}
+
+# The Python benchmark, in a virtual environment with the package as users get it.
+run_python() {
+    local name=research_bench_python seconds=5
+    local script=$root/horus_py/benchmarks/$name.py
+    local venv=${CARGO_TARGET_DIR:-$root/target}/venv-benchmarks
+    [ "$mode" = full ] || seconds=0.3
+    if ! [ -f "$script" ]; then
+        note "$name" "skipped: not in this checkout" 0
+    elif ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+        note "$name" "skipped: no virtual environments (apt-get install python3-venv)" 0
+    elif ! { python3 -m venv "$venv" &&
+        CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} "$venv/bin/pip" install --quiet \
+            --disable-pip-version-check "$root/horus_py[test]"; } >"$output/$name.log" 2>&1; then
+        failures=$((failures + 1))
+        note "$name" "failed: the package cannot be installed, see $name.log" 0
+    else
+        local rust=()
+        [ -f "$output/all_paths_latency.json" ] && rust=(--rust "$output/all_paths_latency.json")
+        run "$name" "$venv/bin/python" "$script" --duration "$seconds" \
+            --json "$output/$name.json" "${rust[@]}"
+    fi
+}
+
+# What the C++ binding costs, measured from C++.
+run_cpp() {
+    local name=cpp_benchmark begin=$SECONDS
+    local target=${CARGO_TARGET_DIR:-$root/target}
+    local source=$root/horus_cpp/tests/$name.cpp
+    if ! grep -q -e '--json' "$source" 2>/dev/null; then
+        note "$name" "skipped: it writes no records" 0
+    elif ! command -v c++ >/dev/null; then
+        note "$name" "skipped: no C++ compiler (apt-get install g++)" 0
+    elif ! { cd "$root" && "$cargo" build --release --locked -p horus_cpp &&
+        c++ -std=c++17 -O2 -o "$target/$name" "$source" -I "$root/horus_cpp/include" \
+            -L "$target/release" -lhorus_cpp -lpthread -ldl -lm; } >"$output/$name.log" 2>&1; then
+        failures=$((failures + 1))
+        note "$name" "failed to build, see $name.log" $((SECONDS - begin))
+    else
+        run "$name" env LD_LIBRARY_PATH="$target/release" "$target/$name" \
+            --json "$output/$name.json"
+    fi
+}
+
+[ -n "$bin_dir" ] || build
+if [ ${#compare[@]} -gt 0 ]; then
+    exec "$bin_dir/research_report" --compare "${compare[@]}"
+fi
+
+if [ -z "$output" ]; then
+    cpu=$(sed -n 's/(R)//g; s/(TM)//g; s/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1 |
+        tr -d '\n' | tr '[:upper:]' '[:lower:]' | tr -cs '[:lower:][:digit:]' -)
+    output=$root/benchmarks/record/${cpu:-unknown-cpu}/$(date +%Y-%m-%d)
+    [ "$mode" = full ] || output=$output-$mode
+fi
+mkdir -p "$output"
+output=$(cd "$output" && pwd)
+: >"$output/outcomes.tsv"
+failures=0
+begin=$SECONDS
+
+while IFS='|' read -r name quick full; do
+    case $mode in
+    quick) options=$quick ;;
+    smoke) options="--quick --rounds 1 --samples 3" ;;
+    *) options=$full ;;
+    esac
+    # A record of an earlier run must not be taken for this one's.
+    rm -f "$output/$name.json" "$output/$name.hlog"
+    # shellcheck disable=SC2086 # Options of plain words.
+    run "$name" "$bin_dir/$name" $options --json "$output/$name.json"
+done < <(programs)
+if [ -z "$only" ] && [ "$mode" != smoke ]; then
+    run_python
+    run_cpp
+fi
+
+"$bin_dir/research_report" "$output"
+printf '%d programs failed; %d s in all\n' "$failures" $((SECONDS - begin)) >&2
+[ "$failures" -eq 0 ]

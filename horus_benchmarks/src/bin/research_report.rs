@@ -1,0 +1,59 @@
+//! Makes one page and one CSV of a directory of records, or compares two directories.
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+use horus_benchmarks::research::compare::Comparison;
+use horus_benchmarks::research::record::Run;
+use horus_benchmarks::research::{csv, page};
+
+const USAGE: &str = "\
+Reads the records (*.json, *.hlog) of a run of all benchmarks.
+
+Usage: research_report DIR            writes DIR/report.html and DIR/results.csv
+       research_report --compare OLD NEW
+
+OLD and NEW are directories, or single records. The exit code is 1 if something became slower by
+more than noise, is missing, or fails now; 2 if the records cannot be read.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        ["--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        ["--compare", old, new] => compare(Path::new(old), Path::new(new)),
+        [directory] if !directory.starts_with('-') => write(Path::new(directory)),
+        _ => Err(USAGE.into()),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("research_report: {error}");
+        ExitCode::from(2)
+    })
+}
+
+fn write(directory: &Path) -> Result<ExitCode, Box<dyn Error>> {
+    let run = read(directory)?;
+    let full = std::fs::canonicalize(directory)?;
+    let mut names = full.iter().rev().take(2).map(|name| name.to_string_lossy());
+    let date = names.next().unwrap_or_default();
+    let name = names.next().map_or(date.to_string(), |cpu| format!("{cpu}, {date}"));
+    std::fs::write(directory.join("results.csv"), csv::render(&run))?;
+    let report = directory.join("report.html");
+    std::fs::write(&report, page::render(&run, &name))?;
+    println!("{}", report.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn compare(old: &Path, new: &Path) -> Result<ExitCode, Box<dyn Error>> {
+    let comparison = Comparison::new(&read(old)?, &read(new)?);
+    print!("{}", comparison.render());
+    Ok(ExitCode::from(u8::from(comparison.is_worse())))
+}
+
+fn read(path: &Path) -> Result<Run, Box<dyn Error>> {
+    Run::read(path).map_err(|error| format!("{}: {error}", path.display()).into())
+}

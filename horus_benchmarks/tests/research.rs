@@ -1,0 +1,289 @@
+//! The script that runs everything, and the page that it makes: of real runs, however short.
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use horus_benchmarks::research::record::{OK, Run};
+use html5ever::tendril::{SliceExt, StrTendril};
+use html5ever::tokenizer::{
+    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer,
+};
+
+/// Elements without an end.
+const VOID: [&str; 6] = ["meta", "br", "hr", "link", "img", "input"];
+
+/// Built without the feature, it has nothing to compare with.
+const NEEDS_FEATURE: &str = "iceoryx2_comparison";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Where the programs are that were built with this test.
+fn programs() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_raw_baselines")).parent().unwrap()
+}
+
+fn run_all(bin_dir: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(root().join("benchmarks/research/run_all.sh"));
+    command.arg("--bin-dir").arg(bin_dir).args(arguments).output().expect("there is a bash")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a temporary path is UTF-8")
+}
+
+/// Runs everything once, as shortly as possible; the directory that it is kept in.
+fn smoke() -> &'static Path {
+    static KEPT: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let directory = KEPT.get_or_init(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let output = run_all(programs(), &["--smoke", "--output", text(directory.path())]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        directory
+    });
+    directory.path()
+}
+
+#[test]
+fn every_program_runs_and_leaves_a_record_that_is_on_the_page() {
+    let run = Run::read(smoke()).unwrap();
+    let page = fs::read_to_string(smoke().join("report.html")).unwrap();
+    let csv = fs::read_to_string(smoke().join("results.csv")).unwrap();
+    assert!(run.programs.len() >= 8);
+    for program in &run.programs {
+        let name = &program.name;
+        assert!(program.is_whole(), "{name}: {:?} {:?}", program.outcome, program.problems);
+        let outcome = program.outcome.as_ref().unwrap_or_else(|| panic!("{name} was not noted"));
+        if outcome.is_skipped() {
+            assert_eq!(name, NEEDS_FEATURE);
+            continue;
+        }
+        assert_eq!(outcome.result, OK, "{name}");
+        assert!(!program.rows.is_empty() && !program.commit.is_empty(), "{name}");
+        assert!(smoke().join(format!("{name}.txt")).is_file(), "{name}");
+        for row in &program.rows {
+            assert!(page.contains(&row.id), "{}", row.id);
+            assert!(csv.contains(&format!("{name},{},", row.id)), "{}", row.id);
+            assert_eq!(row.sent, row.received + row.lost, "{}", row.id);
+        }
+    }
+}
+
+/// What is said by the tokens of a page: errors, elements left open, references, text of charts.
+#[derive(Default)]
+struct Page {
+    errors: RefCell<Vec<String>>,
+    open: RefCell<Vec<String>>,
+    references: RefCell<Vec<String>>,
+    ids: RefCell<Vec<String>>,
+    charts: Cell<usize>,
+    /// Shapes in the colour of a series, of the chart that is open.
+    shapes: Cell<usize>,
+    empty_charts: Cell<usize>,
+}
+
+impl TokenSink for Page {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+        match token {
+            Token::ParseError(error) => self.errors.borrow_mut().push(error.into_owned()),
+            Token::TagToken(tag) if tag.kind == TagKind::StartTag => self.start(&tag),
+            Token::TagToken(tag) => self.end(&tag),
+            _ => {}
+        }
+        TokenSinkResult::Continue
+    }
+}
+
+impl Page {
+    fn parse(text: &str) -> Page {
+        let input = BufferQueue::default();
+        input.push_back(StrTendril::from(text.as_bytes().to_tendril().try_reinterpret().unwrap()));
+        let tokenizer = Tokenizer::new(Page::default(), Default::default());
+        let _ = tokenizer.feed(&input);
+        tokenizer.end();
+        tokenizer.sink
+    }
+
+    fn start(&self, tag: &Tag) {
+        let name = tag.name.to_string();
+        for attribute in &tag.attrs {
+            let (key, value) = (attribute.name.local.to_string(), attribute.value.to_string());
+            match key.as_str() {
+                "href" | "src" | "srcset" | "data" | "xlink:href" | "action" => {
+                    self.references.borrow_mut().push(value);
+                }
+                "id" => self.ids.borrow_mut().push(value),
+                // The stand-ins of series: see `chart::colour`.
+                "fill" | "stroke" if value.starts_with("#0303") => {
+                    self.shapes.set(self.shapes.get() + 1);
+                }
+                _ => {}
+            }
+        }
+        if name == "svg" {
+            self.charts.set(self.charts.get() + 1);
+            self.shapes.set(0);
+        }
+        if !tag.self_closing && !VOID.contains(&name.as_str()) {
+            self.open.borrow_mut().push(name);
+        }
+    }
+
+    fn end(&self, tag: &Tag) {
+        let (name, open) = (tag.name.to_string(), self.open.borrow_mut().pop());
+        if open.as_deref() != Some(&name) {
+            self.errors.borrow_mut().push(format!("</{name}> ends {open:?}"));
+        }
+        if name == "svg" && self.shapes.get() == 0 {
+            self.empty_charts.set(self.empty_charts.get() + 1);
+        }
+    }
+}
+
+/// Holds a page to what makes it readable everywhere, and without a network.
+fn assert_page_is_whole(directory: &Path) -> usize {
+    let text = fs::read_to_string(directory.join("report.html")).unwrap();
+    let page = Page::parse(&text);
+    assert_eq!(*page.errors.borrow(), Vec::<String>::new());
+    assert_eq!(*page.open.borrow(), Vec::<String>::new());
+    assert_eq!(page.empty_charts.get(), 0, "a chart without data");
+    let ids = page.ids.borrow();
+    for reference in page.references.borrow().iter() {
+        match reference.strip_prefix('#') {
+            Some(id) => assert!(ids.iter().any(|one| one == id), "nothing has the id {id}"),
+            None => assert!(directory.join(reference).is_file(), "there is no {reference}"),
+        }
+    }
+    for outside in ["http:", "https:", "<script", "<link", "<img", "url(", "@import"] {
+        assert!(!text.contains(outside), "the page asks for something: {outside}");
+    }
+    page.charts.get()
+}
+
+#[test]
+fn the_page_is_well_formed_and_needs_nothing_but_itself() {
+    let charts = assert_page_is_whole(smoke());
+    assert!(charts >= 20, "{charts} charts");
+}
+
+#[test]
+fn a_page_that_is_torn_or_asks_for_something_is_found_out() {
+    let torn = Page::parse("<p><b>x</p>");
+    assert!(!torn.errors.borrow().is_empty());
+    let page = Page::parse("<svg><path fill=\"#010101\"></svg><img src=\"http://x\">");
+    assert_eq!(*page.references.borrow(), ["http://x"]);
+    assert_eq!((page.charts.get(), page.errors.borrow().len()), (1, 1));
+}
+
+#[test]
+fn a_program_that_fails_is_on_the_page_and_the_others_are_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let (bins, out) = (directory.path().join("bin"), directory.path().join("out"));
+    fs::create_dir(&bins).unwrap();
+    for name in ["raw_baselines", "research_report"] {
+        symlink(programs().join(name), bins.join(name)).unwrap();
+    }
+    let only = "raw_baselines,determinism_benchmark";
+    let output = run_all(&bins, &["--smoke", "--only", only, "--output", text(&out)]);
+    assert_eq!(output.status.code(), Some(1));
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("1 of 2 programs failed"), "the page hides the failure");
+    assert!(page.contains("failed with exit code 127") && page.contains("floor/cross_thread/"));
+    assert!(assert_page_is_whole(&out) > 0);
+}
+
+fn compare(old: &Path, new: &Path) -> Output {
+    run_all(programs(), &["--compare", text(old), text(new)])
+}
+
+#[test]
+fn what_became_slower_is_named_and_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let same = compare(smoke(), smoke());
+    assert!(same.status.success(), "{}", String::from_utf8_lossy(&same.stdout));
+
+    let record = fs::read_to_string(smoke().join("raw_baselines.json")).unwrap();
+    let mut slower: serde_json::Value = serde_json::from_str(&record).unwrap();
+    let row = &mut slower["rows"].as_array_mut().unwrap()[5];
+    let id = row["id"].as_str().unwrap().to_owned();
+    for figure in ["/ns/p50", "/spread/p50_ci/0", "/spread/p50_ci/1"] {
+        let figure = row.pointer_mut(figure).unwrap();
+        *figure = (figure.as_f64().unwrap() * 3.0).into();
+    }
+    let new = directory.path().join("raw_baselines.json");
+    fs::write(&new, slower.to_string()).unwrap();
+    let output = compare(&smoke().join("raw_baselines.json"), &new);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("REGRESSION  raw_baselines: {id}")), "{said}");
+    assert!(said.contains("1 regressions"), "{said}");
+    let nothing = compare(smoke(), &directory.path().join("nothing"));
+    assert_eq!(nothing.status.code(), Some(2));
+}
+
+#[test]
+fn every_record_that_was_kept_can_still_be_read() {
+    let records = root().join("benchmarks/record");
+    let mut read = 0;
+    for cpu in fs::read_dir(records).unwrap() {
+        for date in fs::read_dir(cpu.unwrap().path()).unwrap() {
+            let Ok(run) = Run::read(&date.unwrap().path()) else { continue };
+            for program in &run.programs {
+                assert_eq!(program.problems, Vec::<String>::new(), "{}", program.name);
+                read += program.rows.len();
+            }
+        }
+    }
+    assert!(read > 100, "{read} rows");
+}
+
+#[test]
+fn a_command_line_that_is_not_understood_is_an_error() {
+    for arguments in [&["--fast"][..], &["--output"], &["--compare", "one"]] {
+        assert_eq!(run_all(programs(), arguments).status.code(), Some(2), "{arguments:?}");
+    }
+    let help = run_all(programs(), &["--help"]);
+    assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("--compare"));
+}
+
+/// What a browser without a network makes of the page; `None` without a browser.
+fn browse(arguments: &[&str], page: &Path) -> Option<Output> {
+    let profile = tempfile::tempdir().unwrap();
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
+        .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr"])
+        .arg(format!("--user-data-dir={}", text(profile.path())))
+        .args(arguments)
+        .arg(format!("file://{}", text(page)))
+        .output();
+    output.ok()
+}
+
+#[test]
+fn a_browser_without_a_network_shows_the_plots() {
+    let page = smoke().join("report.html");
+    let picture = smoke().join("picture.png");
+    let taken = format!("--screenshot={}", text(&picture));
+    let Some(shot) = browse(&["--window-size=1280,4000", &taken], &page) else {
+        println!("SKIP the browser: not installed (apt-get install chromium)");
+        return;
+    };
+    let said = String::from_utf8_lossy(&shot.stderr);
+    assert!(shot.status.success(), "{said}");
+    assert!(!said.contains("net::ERR"), "the page asked for something: {said}");
+    let seen = fs::metadata(&picture).unwrap().len();
+    // The same page without its pictures: what they add is a picture's worth.
+    let text_only = smoke().join("text_only.html");
+    let text = fs::read_to_string(&page).unwrap();
+    fs::write(&text_only, text.replace("<svg ", "<svg style=\"visibility:hidden\" ")).unwrap();
+    browse(&["--window-size=1280,4000", &taken], &text_only).unwrap();
+    let without = fs::metadata(&picture).unwrap().len();
+    assert!(seen > without + 20_000, "{seen} bytes with plots, {without} without");
+}
