@@ -1,6 +1,7 @@
 """What the tests share: a namespace of their own."""
 
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,9 @@ import horus
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# WHY: what a shell starts in the background ignores Ctrl-C, and so would all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
