@@ -340,12 +340,25 @@ fn rust_and_cpp_meet_across_processes() {
     assert!(echo.other.wait().unwrap().success());
 }
 
+/// What `docs/cpp.md` shows of Rust.
+mod document {
+    use horus_core::message::Text;
+
+    horus_core::message! {
+        pub struct Wheels {
+            pub timestamp_ns: u64,
+            pub turns: [f64; 4],
+            pub name: Text<16>,
+        }
+    }
+}
+
 /// What `docs/cpp.md` shows, with what it leaves out before it.
 #[test]
 fn the_document_s_code_compiles() {
-    let document = compiler::root().parent().unwrap().join("docs/cpp.md");
-    let document = std::fs::read_to_string(document).unwrap();
-    let blocks = document.split("```cpp\n").skip(1);
+    let text = compiler::root().parent().unwrap().join("docs/cpp.md");
+    let text = std::fs::read_to_string(text).unwrap();
+    let blocks = text.split("```cpp\n").skip(1);
     let blocks: Vec<&str> = blocks.map(|block| block.split("```").next().unwrap()).collect();
     assert!(blocks.len() >= 5, "{} blocks", blocks.len());
     let mut source = "#include <cstdio>\n#include <horus/horus.hpp>\n#include <horus/msg.hpp>\n\
@@ -359,6 +372,11 @@ fn the_document_s_code_compiles() {
             source += block;
             continue;
         }
+        // A whole program.
+        if block.contains("\nint main()") {
+            assert_eq!(cpp_refusal(block, &["-std=c++17"]), None, "{block}");
+            continue;
+        }
         let (includes, code): (Vec<&str>, Vec<&str>) =
             block.lines().partition(|line| line.starts_with("#include"));
         let (includes, code) = (includes.join("\n"), code.join("\n"));
@@ -369,5 +387,15 @@ fn the_document_s_code_compiles() {
              (void)header; (void)command; (void)subscriber;\n{{\n{code}\n}}\n}}\n"
         );
     }
+    // The message in both languages is the same, and this file has what the document shows.
+    let hash = document::Wheels::SCHEMA.hash();
+    let (high, low) = ((hash >> 64) as u64, hash as u64);
+    source += &format!(
+        "static_assert(horus::schema_hash<robot::Wheels>() == \
+         horus::SchemaHash{{0x{high:x}u, 0x{low:x}u}});\n"
+    );
+    let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = text.split("```rust\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(bare(include_str!("cpp_wrapper.rs")).contains(&bare(shown)), "{shown}");
     assert_eq!(cpp_refusal(&source, &["-std=c++17"]), None, "{source}");
 }
