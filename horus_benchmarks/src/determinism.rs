@@ -5,7 +5,7 @@ use crate::payload::{Corrupt, Payload};
 use crate::report::Row;
 use crate::stats::{Samples, round_share, variation};
 use crate::tsc::{TickSource, TscClock};
-use crate::workload::Link;
+use crate::workload::{Link, Round};
 
 /// How a run is timed.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,27 @@ pub struct RunPlan {
     pub samples: u64,
     /// Ticks that one may take.
     pub deadline_ticks: u64,
+}
+
+/// What a sample is counted in.
+#[derive(Debug, Clone, Copy)]
+pub struct Unit {
+    /// Nanoseconds of one.
+    pub ns: f64,
+    /// The step in which samples differ.
+    pub step: u64,
+}
+
+impl Unit {
+    /// Ticks of the timer.
+    pub fn ticks(clock: &TscClock) -> Unit {
+        Unit { ns: clock.ns_per_tick(), step: clock.resolution_ticks() }
+    }
+
+    /// Ticks of a round trip, of which one way is half.
+    pub fn round_trip(clock: &TscClock) -> Unit {
+        Unit { ns: clock.ns_per_tick() / 2.0, step: clock.resolution_ticks() }
+    }
 }
 
 /// What a run gave, in ticks. No sample is left out.
@@ -53,6 +74,13 @@ impl Run {
         Ok(run)
     }
 
+    /// A run that was measured as a round of ping-pong: half a round trip is one way, so that a
+    /// sample has two deadlines' time. Misses are as exact as the percentiles.
+    pub fn of_round(round: &Round, deadline_ticks: u64) -> Run {
+        let late = round.ticks.counted().filter(|&(ticks, _)| ticks > 2 * deadline_ticks);
+        Run { samples: round.ticks.clone(), misses: late.map(|(_, count)| count).sum() }
+    }
+
     fn record(&mut self, ticks: u64, deadline_ticks: u64) {
         self.samples.record(ticks);
         self.misses += u64::from(ticks > deadline_ticks);
@@ -64,26 +92,25 @@ impl Run {
     }
 
     /// The run as a record: what differs from run to run.
-    pub fn record_of(&self, clock: &TscClock) -> serde_json::Value {
-        let ns = self.samples.percentiles(clock.ns_per_tick());
+    pub fn record_of(&self, unit: Unit) -> serde_json::Value {
+        let ns = self.samples.percentiles(unit.ns);
         serde_json::json!({
             "mean": ns.mean, "p50": ns.p50, "p99": ns.p99, "max": ns.max,
-            "sd": round_share(clock.ns_per_tick() * self.samples.sd()), "deadline_misses": self.misses,
+            "sd": round_share(unit.ns * self.samples.sd()), "deadline_misses": self.misses,
         })
     }
 }
 
 /// A row of several runs: percentiles of the samples of all of them, and how far the runs differ.
-pub fn row(id: &str, runs: &[Run], clock: &TscClock) -> Row {
+pub fn row(id: &str, runs: &[Run], unit: Unit) -> Row {
     let mut all = Run::default();
     runs.iter().for_each(|run| all.merge(run));
     let means: Vec<f64> = runs.iter().map(|run| run.samples.mean()).collect();
-    let step = clock.resolution_ticks();
-    let medians: Vec<f64> = runs.iter().map(|run| run.samples.median_within(step)).collect();
-    let row = Row::samples(id, &all.samples, clock.ns_per_tick());
+    let medians: Vec<f64> = runs.iter().map(|run| run.samples.median_within(unit.step)).collect();
+    let row = Row::samples(id, &all.samples, unit.ns);
     let share = all.misses as f64 / all.samples.count().max(1) as f64;
     let figures = Figures {
-        sd_ns: Some(round_share(all.samples.sd() * clock.ns_per_tick())),
+        sd_ns: Some(round_share(all.samples.sd() * unit.ns)),
         run_cv: variation(&means).map(round_share),
         run_cv_median: variation(&medians).map(round_share),
         deadline_misses: Some(all.misses),
@@ -99,7 +126,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::workload::Ends;
+    use crate::workload::{Ends, Timing};
 
     const PLAN: RunPlan = RunPlan {
         source: TickSource::Monotonic,
@@ -137,12 +164,23 @@ mod tests {
         assert_eq!(runs[0].samples.sd(), 2.0);
         assert_eq!(runs[1].samples.sd(), 0.0);
         let clock = TscClock::calibrate(Duration::from_millis(1));
-        let row = row("x", &runs, &clock);
+        let row = row("x", &runs, Unit::ticks(&clock));
         assert_eq!(row.sent, 12);
         assert_eq!(row.figures.deadline_misses, Some(5));
         assert_eq!(row.figures.deadline_miss_share, Some(5.0 / 12.0));
         // Means 5 and 10: 5 / sqrt(2) by 7.5.
         assert!((row.figures.run_cv.unwrap() - 0.471_405).abs() < 1e-5);
         assert_eq!(variation(&[1.0]), None);
+    }
+
+    #[test]
+    fn half_a_round_trip_is_what_has_a_deadline() {
+        let ticks = run_of(&[100, 199, 201, 500], 0).samples;
+        let timing = Timing::RoundTrip;
+        let round = Round { timing, ticks, sent: 4, received: 4, backwards: 0 };
+        let run = Run::of_round(&round, 100);
+        assert_eq!((run.samples.count(), run.misses), (4, 2));
+        let clock = TscClock::calibrate(Duration::from_millis(1));
+        assert_eq!(Unit::round_trip(&clock).ns * 2.0, Unit::ticks(&clock).ns);
     }
 }

@@ -73,9 +73,6 @@ const COLUMNS: &[Column] = &[
         row.figures.scaling_percent.map_or_else(String::new, |percent| format!("{percent:.0} %"))
     }),
     ("x floor", |_, row| floor_ratio(row)),
-    ("TSC p50/p99", |_, row| {
-        row.figures.tsc_ns.map_or_else(String::new, |ns| ns.map(figure).join("/"))
-    }),
     ("ours", |_, row| versus::figure(row, row.figures.ours)),
     ("theirs", |_, row| versus::figure(row, row.figures.theirs)),
     ("x better", |_, row| versus::ratio(row)),

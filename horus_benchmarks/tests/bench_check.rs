@@ -2,13 +2,13 @@
 //!
 //! Nothing here depends on how fast the machine is.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, PoisonError};
+mod common;
 
 use horus_benchmarks::bounce::PAUSES_MAX;
-use horus_benchmarks::report::{Report, Row};
+use horus_benchmarks::report::Report;
 use serde_json::Value;
+
+use common::{ROUNDS, SAMPLES, assert_row_is_sound, run, run_paths, run_to_json};
 
 const RAW_BASELINES: &str = env!("CARGO_BIN_EXE_raw_baselines");
 
@@ -28,15 +28,14 @@ const RAW_BASELINES_IDS: [&str; 11] = [
 
 const ALL_PATHS_LATENCY: &str = env!("CARGO_BIN_EXE_all_paths_latency");
 
-const IN_ONE_THREAD: [&str; 3] = ["spsc_shm", "fanout_shm", "topic"];
+const IN_ONE_THREAD: [&str; 5] = ["direct", "spsc", "spsc_shm", "fanout_shm", "topic"];
+
+const CHANNELS: [&str; 4] = ["spsc", "spmc", "mpsc", "fanout"];
 
 const ONE_WAY: [&str; 7] =
     ["spsc_shm", "mpsc_shm", "spmc_shm", "fanout_shm", "fanout_shm_2p2s", "pod_shm", "topic"];
 
 const STREAMS: [&str; 5] = ["spsc_shm", "mpsc_shm", "fanout_shm", "topic", "topic_reliable"];
-
-/// Where nothing is ever overwritten unread.
-const LOSSLESS: [&str; 3] = ["/spsc_shm/", "/mpsc_shm/", "/topic_reliable/"];
 
 const WAKEUP_BENCHMARK: &str = env!("CARGO_BIN_EXE_wakeup_benchmark");
 
@@ -66,55 +65,6 @@ const TICKS: [&str; 6] = [
 
 const LATENESS: [&str; 4] =
     ["floor/nanosleep/1kHz", "lateness/1kHz", "floor/nanosleep/10kHz", "lateness/10kHz"];
-
-const ROUNDS: u64 = 2;
-const SAMPLES: u64 = 100;
-
-/// Held while a benchmark runs. WHY: two at once would spin for each other's CPUs.
-static CPUS: Mutex<()> = Mutex::new(());
-
-/// Runs a benchmark; also its process id.
-fn run_process(binary: &str, arguments: &[&str]) -> (Output, u32) {
-    let _cpus = CPUS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut command = Command::new(binary);
-    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("the binary was built with this test");
-    let pid = child.id();
-    (child.wait_with_output().expect("its output can be read"), pid)
-}
-
-fn run(binary: &str, arguments: &[&str]) -> Output {
-    run_process(binary, arguments).0
-}
-
-fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Output, Value) {
-    let (rounds, samples) = (ROUNDS.to_string(), SAMPLES.to_string());
-    let mut all = vec!["--quick", "--rounds", &rounds, "--samples", &samples, "--json"];
-    all.push(json.to_str().expect("a temporary path is UTF-8"));
-    all.extend(arguments);
-    let output = run(binary, &all);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = std::fs::read_to_string(json).unwrap();
-    let histograms = horus_benchmarks::histograms::read(&json.with_extension("hlog")).unwrap();
-    assert!(histograms.iter().all(|(id, samples)| text.contains(id) && !samples.is_empty()));
-    (output, serde_json::from_str(&text).unwrap())
-}
-
-fn assert_row_is_sound(row: &Row) {
-    let id = &row.id;
-    assert!(row.received > 0, "{id}");
-    assert_eq!(row.sent, row.received + row.lost, "{id}");
-    let ns = row.ns.unwrap_or_else(|| panic!("{id} has no percentiles"));
-    let low = [ns.p1, ns.p5, ns.p25].map(|percentile| percentile.expect("new records have it"));
-    let high = [ns.p90, ns.p95, ns.p99, ns.p99_9, ns.p99_99, ns.max];
-    let rising = [&[ns.min][..], &low, &[ns.p50], ns.p75.as_slice(), &high].concat();
-    assert!(rising.is_sorted() && ns.min >= 0.0, "{id}: {rising:?}");
-    assert!(ns.min <= ns.mean && ns.mean <= ns.max, "{id}");
-    let filtered = row.filtered_ns.unwrap_or_else(|| panic!("{id} has no filtered view"));
-    assert!(filtered.ns.max <= ns.max && filtered.removed < row.sent, "{id}");
-    let spread = row.spread.unwrap_or_else(|| panic!("{id} does not say how sure it is"));
-    assert!(spread.rounds > 0 && spread.p50_ci[0] <= spread.p50_ci[1], "{id}: {spread:?}");
-}
 
 #[test]
 fn raw_baselines_report_every_row_verified_and_in_order() {
@@ -199,6 +149,9 @@ fn all_paths_ids() -> Vec<String> {
     };
     add("one_way", "same_thread", &IN_ONE_THREAD);
     add("throughput", "same_thread", &STREAMS);
+    add("throughput", "same_thread", &["direct", "spsc"]);
+    add("one_way", "cross_thread", &CHANNELS);
+    add("throughput", "cross_thread", &["spsc", "mpsc"]);
     for place in ["cross_thread", "cross_process"] {
         add("one_way", place, &ONE_WAY);
         add("throughput", place, &STREAMS);
@@ -208,75 +161,13 @@ fn all_paths_ids() -> Vec<String> {
     ids
 }
 
-/// Directories that the process `pid` made for itself and left behind.
-fn namespaces_left_by(pid: u32) -> Vec<PathBuf> {
-    let prefix = format!("horus-bench-{pid}-");
-    let entries = ["/dev/shm".into(), std::env::temp_dir()].into_iter().flat_map(std::fs::read_dir);
-    let names = entries.flatten().flatten().map(|entry| entry.path());
-    names
-        .filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&prefix)))
-        .collect()
-}
-
-/// What holds of a row of `all_paths_latency`, however fast the machine is.
-fn assert_path_row_is_sound(row: &Row, settings: &Value) {
-    let id = &row.id;
-    let is_stream = id.starts_with("throughput/");
-    if is_stream {
-        assert_eq!(row.sent, row.received + row.lost, "{id}");
-        assert!(row.received > 0 && row.msgs_per_s.unwrap() > 0.0, "{id}");
-        assert!(row.ns.is_none() && row.send_ns.is_none(), "{id}");
-    } else {
-        assert_row_is_sound(row);
-        assert_eq!(row.lost, 0, "{id}");
-        assert!(row.msgs_per_s.is_none(), "{id}");
-    }
-    if LOSSLESS.iter().any(|ring| id.contains(ring)) {
-        assert_eq!(row.lost, 0, "{id}");
-    }
-    let between_two = id.contains("/cross_");
-    assert_eq!(row.floor_ratio.is_some(), id.starts_with("one_way/") && between_two, "{id}");
-    if let (Some(ratio), Some([low, high])) = (row.floor_ratio, row.floor_ratio_ci) {
-        assert!(0.0 < low && low <= ratio && ratio <= high, "{id}");
-        let send = row.send_ns.unwrap_or_else(|| panic!("{id} does not say what send costs"));
-        assert!(0.0 <= send.p50 && send.p50 <= send.p99, "{id}");
-        assert!(settings["one_way_by_tsc"].get(id).is_some(), "{id}");
-    }
-    if between_two && !id.starts_with("floor/") {
-        let floors = settings["floor_ns"][id].as_array().unwrap();
-        assert!(floors.iter().all(|ns| ns.as_f64().unwrap() > 0.0), "{id}");
-        assert!(settings["rounds_repeated"][id].is_u64(), "{id}");
-    }
-    if between_two && is_stream {
-        for stream in settings["streams"][id].as_array().unwrap() {
-            assert!(stream["sent_per_s"].as_f64().unwrap() > 0.0, "{id}");
-            assert_eq!(stream["floor_ns"].as_array().unwrap().len(), 2, "{id}");
-        }
-    }
-}
-
 #[test]
 fn all_paths_report_every_row_verified_and_leave_nothing_behind() {
-    let directory = tempfile::tempdir().unwrap();
-    let json = directory.path().join("out.json");
-    let smallest = ["--quick", "--rounds", "1", "--samples", "3", "--json"];
-    let arguments = [&smallest[..], &[json.to_str().expect("a temporary path is UTF-8")]].concat();
-    let (output, pid) = run_process(ALL_PATHS_LATENCY, &arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(namespaces_left_by(pid), Vec::<PathBuf>::new());
-
-    let report: Report = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    let (report, table) = run_paths(ALL_PATHS_LATENCY, &[]);
     let mut ids: Vec<String> = report.rows.iter().map(|row| row.id.clone()).collect();
     ids.sort_unstable();
     assert_eq!(ids, all_paths_ids());
-    let table = String::from_utf8(output.stdout).unwrap();
-    let settings = Value::Object(report.settings.clone());
-    for row in &report.rows {
-        assert_path_row_is_sound(row, &settings);
-        assert!(table.contains(&row.id), "no {} in\n{table}", row.id);
-        assert!(!report.basis(&row.id).is_empty(), "{} does not say how", row.id);
-    }
-    assert_eq!(settings["capacity"], 256);
+    assert_eq!(report.settings["capacity"], 256);
     assert!(table.contains("Goals"), "{table}");
 }
 
@@ -321,7 +212,14 @@ fn determinism_is_of_all_samples_and_of_every_run() {
     let (output, json) = run_to_json(DETERMINISM_BENCHMARK, &json, &[]);
     let report: Report = serde_json::from_value(json.clone()).unwrap();
     let ids: Vec<&str> = report.rows.iter().map(|row| row.id.as_str()).collect();
-    assert_eq!(ids, ["determinism/topic/16B", "determinism/spsc/16B"]);
+    let wanted = [
+        "determinism/topic/16B",
+        "determinism/spsc/16B",
+        "determinism/cross_thread/topic/16B",
+        "determinism/cross_thread/spsc/16B",
+        "determinism/cross_process/topic/16B",
+    ];
+    assert_eq!(ids, wanted);
     for (row, raw) in report.rows.iter().zip(json["rows"].as_array().unwrap()) {
         let id = &row.id;
         assert_row_is_sound(row);
@@ -331,7 +229,9 @@ fn determinism_is_of_all_samples_and_of_every_run() {
         }
         let misses = raw["deadline_misses"].as_u64().unwrap();
         assert_eq!(raw["deadline_miss_share"], misses as f64 / row.sent as f64, "{id}");
-        assert_eq!(misses == 0, row.ns.unwrap().max <= 1000.0, "{id}");
+        // Percentiles are within 0.05 %, and so is what lies beside the deadline.
+        assert!(misses == 0 || row.ns.unwrap().max >= 999.0, "{id}");
+        assert!(misses > 0 || row.ns.unwrap().max <= 1001.0, "{id}");
         assert_eq!(json["settings"]["runs"][id].as_array().unwrap().len() as u64, ROUNDS, "{id}");
     }
     assert_eq!(json["settings"]["samples_removed"], 0);

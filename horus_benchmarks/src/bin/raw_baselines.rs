@@ -6,14 +6,14 @@ use std::process::ExitCode;
 
 use horus_benchmarks::args::Args;
 use horus_benchmarks::bounce::PAUSES_MAX;
-use horus_benchmarks::child::ChildContext;
-use horus_benchmarks::floor::{self, Floor, Lines, Placement, SharedLines, SpinChoice};
+use horus_benchmarks::entry::{self, Outcome};
+use horus_benchmarks::floor::{Floor, Lines, Placement, SharedLines, SpinChoice};
 use horus_benchmarks::micro::{self, Micro, MicroPlan};
 use horus_benchmarks::namespace::PrivateNamespace;
 use horus_benchmarks::payload::size_label;
 use horus_benchmarks::progress::Progress;
 use horus_benchmarks::report::Row;
-use horus_benchmarks::session::{self, Session};
+use horus_benchmarks::session::Session;
 use horus_benchmarks::workload::{Turn, alternate};
 
 const NAME: &str = "raw_baselines";
@@ -25,13 +25,10 @@ in one process and between two, store and load, memcpy, a shared mapping, the ti
 const SEED: u64 = 7;
 
 fn main() -> ExitCode {
-    match ChildContext::enter() {
-        Some(child) => floor::serve_child(&child),
-        None => session::exit_code(NAME, run(Args::from_env(NAME, ABOUT))),
-    }
+    entry::main(NAME, ABOUT, run)
 }
 
-fn run(args: Args) -> Result<(), Box<dyn Error>> {
+fn run(args: Args) -> Outcome {
     let mut session = Session::begin(args)?;
     for placement in [Placement::CrossThread, Placement::CrossProcess] {
         ping_pong(&mut session, placement)?;

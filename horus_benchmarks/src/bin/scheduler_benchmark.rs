@@ -5,16 +5,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use horus_benchmarks::args::Args;
-use horus_benchmarks::child::ChildContext;
+use horus_benchmarks::entry::{self, Outcome};
 use horus_benchmarks::figures::Figures;
-use horus_benchmarks::floor::{self, FLOOR_ROLE};
 use horus_benchmarks::goals;
 use horus_benchmarks::lateness::{self, Lateness, LatenessPlan};
 use horus_benchmarks::namespace::PrivateNamespace;
 use horus_benchmarks::pin;
 use horus_benchmarks::progress::Progress;
 use horus_benchmarks::report::Row;
-use horus_benchmarks::session::{self, Session};
+use horus_benchmarks::session::Session;
 use horus_benchmarks::stalls::Stalls;
 use horus_benchmarks::stats::{Samples, median};
 use horus_benchmarks::swapping::{MESSAGES_PER_SWAP, Swapping};
@@ -70,14 +69,10 @@ const PRIORITY: u8 = 80;
 const REFUSED: &str = "refused";
 
 fn main() -> ExitCode {
-    match ChildContext::enter() {
-        Some(child) if child.role() == FLOOR_ROLE => floor::serve_child(&child),
-        Some(child) => wakeup::serve_child(&child),
-        None => session::exit_code(NAME, run(Args::from_env(NAME, ABOUT))),
-    }
+    entry::main(NAME, ABOUT, run)
 }
 
-fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
+fn run(mut args: Args) -> Outcome {
     let ticks_asked = args.samples;
     args.samples.get_or_insert(if args.quick { SAMPLES.1 } else { SAMPLES.0 });
     let mut session = Session::begin(args)?;

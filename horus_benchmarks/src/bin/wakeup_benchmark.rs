@@ -4,13 +4,12 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use horus_benchmarks::args::Args;
-use horus_benchmarks::child::ChildContext;
-use horus_benchmarks::floor::{self, FLOOR_ROLE};
+use horus_benchmarks::entry::{self, Outcome};
 use horus_benchmarks::goals;
 use horus_benchmarks::micro::MicroPlan;
 use horus_benchmarks::namespace::PrivateNamespace;
 use horus_benchmarks::report::Row;
-use horus_benchmarks::session::{self, Session};
+use horus_benchmarks::session::Session;
 use horus_benchmarks::wakeup::{self, Way, awake_sends};
 use horus_core::topic::WakeEdge;
 
@@ -24,14 +23,10 @@ with the feature iceoryx2, an iceoryx2 event. And what a send costs when nobody 
 const SAMPLES: (u64, u64) = (500, 200);
 
 fn main() -> ExitCode {
-    match ChildContext::enter() {
-        Some(child) if child.role() == FLOOR_ROLE => floor::serve_child(&child),
-        Some(child) => wakeup::serve_child(&child),
-        None => session::exit_code(NAME, run(Args::from_env(NAME, ABOUT))),
-    }
+    entry::main(NAME, ABOUT, run)
 }
 
-fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
+fn run(mut args: Args) -> Outcome {
     args.samples.get_or_insert(if args.quick { SAMPLES.1 } else { SAMPLES.0 });
     let mut session = Session::begin(args)?;
     wakeup::check_counters(&mut session)?;
