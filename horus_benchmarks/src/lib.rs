@@ -31,6 +31,7 @@ pub mod goals;
 pub mod histograms;
 #[cfg(feature = "iceoryx2")]
 mod iceoryx;
+pub mod large;
 pub mod lateness;
 pub mod loopback;
 pub mod machine;
@@ -49,6 +50,7 @@ pub mod report;
 pub mod research;
 pub mod rivals;
 pub mod robot;
+pub mod scaling;
 pub mod session;
 pub mod side;
 pub mod spread;
