@@ -290,6 +290,9 @@ def cross_process(report, seconds):
         except TypeError as error:
             report.lacks(row_id, error)
             continue
+        if how == "blocking":
+            # WHY: it would otherwise look for a message before it sleeps, and find one.
+            ends[1].set_spin(0.0)
         stop = horus.Publisher("stop", horus.CmdVel)
         with ends[0] as publisher, ends[1] as subscriber, Peer("echo", far, kind, how):
             try:
