@@ -391,7 +391,9 @@ fn a_task_node_takes_the_place_of_one_that_waits_and_of_no_other() {
     let report = running.finish();
     assert!(of(&report, "waits").figures.ticks >= 10, "{report:?}");
     let notes = notes.lock().unwrap();
-    assert!(["new init", "old shutdown", "bad shutdown"].iter().all(|one| {
-        notes.iter().any(|note| note == one)
-    }));
+    assert!(
+        ["new init", "old shutdown", "bad shutdown"]
+            .iter()
+            .all(|one| { notes.iter().any(|note| note == one) })
+    );
 }

@@ -153,11 +153,7 @@ impl PyScheduler {
     }
 
     /// Puts another `horus.Node` in the place of the node of this name, as `Handle.swap`.
-    fn swap(
-        slf: &Bound<'_, Self>,
-        node: &str,
-        replacement: &Bound<'_, PyAny>,
-    ) -> PyResult<PySwap> {
+    fn swap(slf: &Bound<'_, Self>, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
         Self::handle(slf)?.swap(node, replacement)
     }
 
