@@ -17,6 +17,8 @@ use crate::unpack::{Keys, Unread, unpack};
 pub(crate) enum Codec {
     /// Messages of one class.
     Message(&'static Kind),
+    /// Messages of one class that end in data.
+    Framed(&'static Kind),
     /// Any mixture of dicts, lists, numbers, text, bytes and arrays, as MessagePack.
     Anything,
 }
@@ -35,14 +37,15 @@ impl Codec {
             );
             PyTypeError::new_err(text)
         };
-        Ok(Self::Message(kind.ok_or_else(wanted)?))
+        let kind = kind.ok_or_else(wanted)?;
+        Ok(if kind.framed.is_some() { Self::Framed(kind) } else { Self::Message(kind) })
     }
 
     /// The type that the topic compares.
     pub(crate) fn payload(&self) -> &PayloadType {
         static ANYTHING: LazyLock<PayloadType> = LazyLock::new(PayloadType::of::<Value>);
         match self {
-            Self::Message(kind) => &kind.payload,
+            Self::Message(kind) | Self::Framed(kind) => &kind.payload,
             Self::Anything => &ANYTHING,
         }
     }

@@ -88,7 +88,7 @@ fn element_kind(
     field: &str,
     element: &Bound<'_, PyAny>,
 ) -> PyResult<(FieldKind, Vec<u8>)> {
-    if let Some(inner) = kind::of_argument(element) {
+    if let Some(inner) = kind::of_argument(element).filter(|kind| kind.framed.is_none()) {
         return Ok((FieldKind::Message(inner.schema), inner.default.to_vec()));
     }
     let wanted = || PyTypeError::new_err(format!("{message}.{field}: {element} cannot be a field"));

@@ -1,6 +1,6 @@
 //! The exceptions, and which error of `horus_core` becomes which.
 
-use horus_core::{LoanError, OpenError, RecvError, SendError, TopicError};
+use horus_core::{BorrowError, LoanError, OpenError, RecvError, SendError, TopicError};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -31,6 +31,12 @@ create_exception!(horus, RegionLostError, Error, "The topic's file was truncated
 create_exception!(horus, ClosedError, Error, "The handle was closed.");
 create_exception!(
     horus,
+    NoPinsError,
+    Error,
+    "As many messages are held as may be held at a time: drop one, or keep a copy() of it."
+);
+create_exception!(
+    horus,
     BusyError,
     Error,
     "Another thread is using this end of the topic. Open one for each thread."
@@ -48,6 +54,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ForkedError", py.get_type::<ForkedError>())?;
     module.add("RegionLostError", py.get_type::<RegionLostError>())?;
     module.add("ClosedError", py.get_type::<ClosedError>())?;
+    module.add("NoPinsError", py.get_type::<NoPinsError>())?;
     module.add("BusyError", py.get_type::<BusyError>())
 }
 
@@ -85,6 +92,16 @@ pub(crate) fn of_loan(error: &LoanError) -> PyErr {
         LoanError::Forked => ForkedError::new_err(text),
         LoanError::RegionLost => RegionLostError::new_err(text),
         _ => SendFailedError::new_err(text),
+    }
+}
+
+/// A message that cannot be borrowed.
+#[cold]
+pub(crate) fn of_borrow(error: &BorrowError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        BorrowError::NoPins { .. } => NoPinsError::new_err(text),
+        _ => Error::new_err(text),
     }
 }
 

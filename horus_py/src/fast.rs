@@ -134,7 +134,7 @@ impl<'py> Arguments<'py> {
     }
 }
 
-type Call = unsafe extern "C" fn(
+pub(crate) type Call = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
     ffi::Py_ssize_t,
@@ -203,7 +203,12 @@ pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
     add(&py.get_type::<PyTopic>(), c"recv", recv::<PyTopic>, RECV)
 }
 
-fn add(class: &Bound<'_, PyType>, name: &'static CStr, call: Call, doc: &CStr) -> PyResult<()> {
+pub(crate) fn add(
+    class: &Bound<'_, PyType>,
+    name: &'static CStr,
+    call: Call,
+    doc: &CStr,
+) -> PyResult<()> {
     let definition = ffi::PyMethodDef {
         ml_name: name.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },

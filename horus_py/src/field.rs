@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice, PyString, PyTuple};
 
+use crate::framed;
 use crate::kind::{Field, Kind};
 use crate::message;
 use crate::numpy::{Place, numpy};
@@ -167,7 +168,8 @@ fn array<'py>(
     // SAFETY: the field lies in the message.
     let data = unsafe { message::data(object).add(field.offset) };
     let (shape, strides) = ([field.count as isize], [dtype.size() as isize]);
-    let place = Place { data, shape: &shape, strides: &strides, is_writeable: true };
+    let is_writeable = message::kind_of(object).framed.is_none() || framed::is_writeable(object);
+    let place = Place { data, shape: &shape, strides: &strides, is_writeable };
     // SAFETY: as above; the message owns the bytes, or keeps alive what does.
     unsafe { numpy.view(dtype, place, object) }
 }

@@ -3,12 +3,15 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
-use horus_core::topic::{BytesSubscriber, PayloadType};
+use horus_core::BorrowError;
+use horus_core::message::Buffer;
+use horus_core::topic::{BytesSubscriber, PayloadType, RawSample};
 use pyo3::prelude::*;
 
 use crate::codec::Codec;
 use crate::end::End;
 use crate::error::{self, BusyError};
+use crate::framed;
 use crate::kind::Kind;
 use crate::message;
 use crate::unpack::{Keys, Unread, unpack};
@@ -40,6 +43,7 @@ pub(crate) struct Receiver {
 }
 
 /// Which message is asked for, and how long it is waited for.
+#[derive(Clone, Copy)]
 enum Ask<'a> {
     Next,
     Latest,
@@ -55,6 +59,7 @@ impl Receiver {
         match codec {
             Codec::Message(kind) => self.message(py, kind, ask),
             Codec::Anything => self.anything(py, codec.payload(), ask),
+            Codec::Framed(kind) => self.framed(py, kind, ask),
         }
     }
 
@@ -84,6 +89,71 @@ impl Receiver {
             }
         };
         Ok(found.then_some(object))
+    }
+
+    /// A message where it lies in shared memory; a copy of it for an observer, who cannot hold any.
+    fn framed<'py>(&mut self, py: Python<'py>, kind: &'static Kind, ask: Ask<'_>) -> Received<'py> {
+        for _ in 0..MALFORMED_MAX {
+            let borrowed = match self.borrow(py, kind, ask)? {
+                Ok(Some(sample)) => framed::borrowed(py, kind, sample)?,
+                Ok(None) => return Ok(None),
+                Err(BorrowError::Observer) => match self.copy(py, kind, ask)? {
+                    Some((buffer, bytes)) => framed::received(py, kind, buffer, bytes)?,
+                    None => return Ok(None),
+                },
+                Err(error) => return Err(error::of_borrow(&error)),
+            };
+            match borrowed {
+                Some(object) => return Ok(Some(object)),
+                None => self.end.refuse(),
+            }
+        }
+        Ok(None)
+    }
+
+    fn borrow(
+        &mut self,
+        py: Python<'_>,
+        kind: &Kind,
+        ask: Ask<'_>,
+    ) -> PyResult<Result<Option<RawSample>, BorrowError>> {
+        let end = &mut self.end;
+        let (patience, check) = match ask {
+            Ask::Next => return Ok(end.borrow()),
+            Ask::Latest => return Ok(end.borrow_latest(&kind.payload)),
+            Ask::Within(patience, check) => (patience, check),
+        };
+        let wait = |slice| match end.borrow_timeout(slice) {
+            Ok(None) => end.check().err().map(Err),
+            found => Some(Ok(found)),
+        };
+        let found = patience.wait(py, wait, check)?.transpose().map_err(error::of_recv)?;
+        Ok(found.unwrap_or(Ok(None)))
+    }
+
+    fn copy(
+        &mut self,
+        py: Python<'_>,
+        kind: &Kind,
+        ask: Ask<'_>,
+    ) -> PyResult<Option<(Buffer, usize)>> {
+        let mut buffer = Buffer::zeroed(self.end.max_message_bytes());
+        let bytes = match ask {
+            Ask::Next => self.end.recv(buffer.as_mut()),
+            Ask::Within(patience, check) => {
+                wait(py, patience, &mut self.end, buffer.as_mut(), check)?
+            }
+            Ask::Latest => {
+                let mut second = Buffer::zeroed(self.end.max_message_bytes());
+                let both = [buffer.as_mut(), second.as_mut()];
+                let newest = self.end.latest(both, &kind.payload);
+                if let Some((1, _)) = newest {
+                    buffer = second;
+                }
+                newest.map(|(_, bytes)| bytes)
+            }
+        };
+        Ok(bytes.map(|bytes| (buffer, bytes)))
     }
 
     fn anything<'py>(

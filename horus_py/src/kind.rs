@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use horus_core::message::{DType, FieldKind, Primitive, Schema};
+use horus_core::message::{DType, FieldKind, FramedKind, Primitive, Schema};
 use horus_core::topic::PayloadType;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -16,8 +16,10 @@ use pyo3::{PyTypeInfo, ffi};
 pub(crate) struct Kind {
     pub(crate) schema: &'static Schema,
     pub(crate) payload: PayloadType,
-    /// Of every message of this kind.
+    /// Of every message of this kind; of its header, where data follow.
     pub(crate) bytes: usize,
+    /// What there is to know of the data behind a header.
+    pub(crate) framed: Option<&'static FramedKind>,
     /// What the constructor begins with.
     pub(crate) default: Box<[u8]>,
     pub(crate) fields: Box<[Field]>,
@@ -79,6 +81,20 @@ impl Kind {
     pub(crate) fn new(schema: &'static Schema, default: Box<[u8]>) -> PyResult<Self> {
         let payload = PayloadType::parse(&schema.text());
         let payload = payload.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        Ok(Self::with(schema, default, payload, None))
+    }
+
+    /// A kind whose messages end in data.
+    pub(crate) fn framed(framed: &'static FramedKind) -> Self {
+        Self::with(framed.schema(), framed.default_header(), framed.payload(), Some(framed))
+    }
+
+    fn with(
+        schema: &'static Schema,
+        default: Box<[u8]>,
+        payload: PayloadType,
+        framed: Option<&'static FramedKind>,
+    ) -> Self {
         let field = |field: &horus_core::message::Field| Field {
             message: schema.name,
             name: field.name,
@@ -101,7 +117,7 @@ impl Kind {
         let stamp = stamp.map(|field| field.offset);
         let runs = runs.into();
         let (bytes, dtype, class) = (schema.size, PyOnceLock::new(), AtomicPtr::default());
-        Ok(Self { schema, payload, bytes, default, fields, runs, stamp, dtype, class })
+        Self { schema, payload, bytes, framed, default, fields, runs, stamp, dtype, class }
     }
 
     /// The class, which there is before anybody can have a message.
@@ -209,7 +225,12 @@ pub(crate) fn of_argument(argument: &Bound<'_, PyAny>) -> Option<&'static Kind> 
     argument.is_instance_of::<pyo3::types::PyType>().then(|| of_class(argument.as_ptr().cast()))?
 }
 
-/// A message that is to be made from Python needs this base.
-pub(crate) fn base(py: Python<'_>) -> Bound<'_, pyo3::types::PyType> {
-    crate::message::Message::type_object(py)
+impl Kind {
+    /// What the class of the kind is derived from.
+    pub(crate) fn base<'py>(&self, py: Python<'py>) -> Bound<'py, pyo3::types::PyType> {
+        match self.framed {
+            Some(_) => crate::framed::Framed::type_object(py),
+            None => crate::message::Message::type_object(py),
+        }
+    }
 }

@@ -5,12 +5,14 @@
 
 mod codec;
 mod declare;
+mod dlpack;
 mod dtype;
 mod end;
 mod error;
 mod ext;
 mod fast;
 mod field;
+mod framed;
 mod handle;
 mod inbox;
 mod kind;

@@ -7,7 +7,7 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use horus_core::message::{STANDARD, standard_default, timestamp_now_ns};
+use horus_core::message::{FRAMED_KINDS, STANDARD, standard_default, timestamp_now_ns};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,6 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use pyo3::{IntoPyObjectExt, ffi};
 
 use crate::field;
+use crate::framed;
 use crate::kind::{self, Compared, Field, Kind};
 
 /// A message. Its bytes follow, or lie in the message `owner`, of which this is a part.
@@ -65,12 +66,31 @@ pub(crate) fn zeroed<'py>(py: Python<'py>, kind: &'static Kind) -> PyResult<Boun
 /// A new message whose bytes are anything.
 #[inline]
 fn allocate<'py>(py: Python<'py>, kind: &'static Kind) -> PyResult<Bound<'py, PyAny>> {
-    let object = block(py, kind, kind.bytes)?;
+    with_room(py, kind, 0)
+}
+
+/// A new message whose bytes are anything, and `room` bytes before them for whatever else it has,
+/// which nobody has written: see [`room_of`].
+///
+/// `room` is a multiple of 8.
+#[inline]
+pub(crate) fn with_room<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    room: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let object = block(py, kind, room + kind.bytes)?;
     // SAFETY: the block has so many bytes after the head.
-    let data = unsafe { object.as_ptr().cast::<u8>().add(HEAD_BYTES) };
+    let data = unsafe { object.as_ptr().cast::<u8>().add(HEAD_BYTES + room) };
     // SAFETY: the object is new, nobody else knows it.
     unsafe { (*object.as_ptr().cast::<Object>()).part.data = data };
     Ok(object)
+}
+
+/// Where the room of a message is that was made [`with_room`].
+#[inline]
+pub(crate) fn room_of(object: *mut ffi::PyObject) -> *mut u8 {
+    object.cast::<u8>().wrapping_add(HEAD_BYTES)
 }
 
 /// The part of `whole` at `offset`, a message itself: no bytes of its own.
@@ -188,7 +208,7 @@ unsafe extern "C" fn new(
     })
 }
 
-fn set_named(
+pub(crate) fn set_named(
     object: &Bound<'_, PyAny>,
     kind: &Kind,
     name: &Bound<'_, PyString>,
@@ -218,7 +238,7 @@ fn named<'a>(kind: &'a Kind, name: &Bound<'_, PyString>) -> PyResult<&'a Field> 
 }
 
 /// `tp_dealloc`.
-unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
+pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: Python gives the last reference to a message.
     let class = unsafe { ffi::Py_TYPE(object) };
     // SAFETY: as above.
@@ -278,6 +298,9 @@ unsafe extern "C" fn set(
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         // SAFETY: Python gives an object, or null for `del`.
         let value = unsafe { Bound::from_borrowed_ptr_or_opt(py, value) };
+        if kind_of(&object).framed.is_some() {
+            framed::before_change(&object)?;
+        }
         let Some(value) = value else {
             let text = format!("a {} always has '{}'", field.message, field.name);
             return Err(PyTypeError::new_err(text));
@@ -312,23 +335,32 @@ pub(crate) fn make_class<'py>(
     getset.push(unsafe { std::mem::zeroed() });
     let name = text(&format!("{module}.{}", kind.schema.name))?.into_raw();
     let slot = |slot: c_int, pfunc: *mut c_void| ffi::PyType_Slot { slot, pfunc };
+    let room = if kind.framed.is_some() { framed::ROOM } else { 0 };
+    let (makes, ends) = match kind.framed {
+        Some(_) => (framed::new as *mut c_void, framed::dealloc as *mut c_void),
+        None => (new as *mut c_void, dealloc as *mut c_void),
+    };
     let mut slots = [
-        slot(ffi::Py_tp_new, new as *mut c_void),
-        slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
+        slot(ffi::Py_tp_new, makes),
+        slot(ffi::Py_tp_dealloc, ends),
         slot(ffi::Py_tp_traverse, traverse as *mut c_void),
-        slot(ffi::Py_bf_getbuffer, get_buffer as *mut c_void),
         slot(ffi::Py_tp_getset, Vec::leak(getset).as_mut_ptr().cast()),
         slot(ffi::Py_tp_doc, text(doc.trim())?.into_raw().cast::<c_char>().cast()),
+        // WHY not the data of messages that end in some: theirs have shapes, which numpy asks for.
+        match kind.framed {
+            Some(_) => slot(0, std::ptr::null_mut()),
+            None => slot(ffi::Py_bf_getbuffer, get_buffer as *mut c_void),
+        },
         slot(0, std::ptr::null_mut()),
     ];
     let mut spec = ffi::PyType_Spec {
         name,
-        basicsize: c_int::try_from(HEAD_BYTES + kind.bytes)?,
+        basicsize: c_int::try_from(HEAD_BYTES + room + kind.bytes)?,
         itemsize: 0,
         flags: u32::try_from(ffi::Py_TPFLAGS_DEFAULT)?,
         slots: slots.as_mut_ptr(),
     };
-    let bases = PyTuple::new(py, [kind::base(py)])?;
+    let bases = PyTuple::new(py, [kind.base(py)])?;
     // SAFETY: the tables end in zeros, their strings and functions live forever.
     let class = unsafe { ffi::PyType_FromSpecWithBases(&raw mut spec, bases.as_ptr()) };
     // SAFETY: a new reference, or null and an exception.
@@ -351,13 +383,19 @@ pub(crate) fn make_class<'py>(
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add_class::<Message>()?;
+    framed::register(module)?;
     for name in ["dtype", "__horus_dtype__"] {
         py.get_type::<Message>().setattr(name, crate::dtype::DType)?;
     }
     let classes = PyDict::new(py);
     for schema in STANDARD.iter().copied() {
-        let Some(default) = standard_default(schema.name) else { continue };
-        let kind = Box::leak(Box::new(Kind::new(schema, default)?));
+        let framed = FRAMED_KINDS.iter().find(|kind| kind.schema().name == schema.name);
+        let kind = match (framed, standard_default(schema.name)) {
+            (Some(framed), _) => Kind::framed(framed),
+            (None, Some(default)) => Kind::new(schema, default)?,
+            (None, None) => continue,
+        };
+        let kind = Box::leak(Box::new(kind));
         let class = make_class(py, kind, "horus", schema.doc)?;
         classes.set_item(schema.name, class)?;
     }
@@ -494,7 +532,7 @@ impl Message {
 }
 
 /// Whether two messages of one class say the same.
-fn equal(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn equal(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
     let (runs, one, other) = (&kind_of(one).runs, bytes(one), bytes(other));
     runs.iter().all(|run| {
         let range = run.offset..run.offset + run.bytes;

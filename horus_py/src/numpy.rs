@@ -228,13 +228,6 @@ impl Numpy {
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
         Ok(array)
     }
-
-    /// Whether the object is an array.
-    #[inline]
-    pub(crate) fn is_array(&self, object: &Bound<'_, PyAny>) -> bool {
-        // SAFETY: an object, and a class that lives as long as the process.
-        unsafe { ffi::PyObject_TypeCheck(object.as_ptr(), self.array_type) != 0 }
-    }
 }
 
 /// numpy's number of a type. It has none for `BF16`, which is shown as its bits.

@@ -1,13 +1,18 @@
 //! The publishing end as Python uses it.
 
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
 use horus_core::topic::BytesPublisher;
 use horus_core::{LoanError, SendError};
 use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::codec::Codec;
-use crate::end::End;
-use crate::error;
+use crate::end::{End, Entered};
+use crate::error::{self, BusyError};
+use crate::framed;
 use crate::kind::Kind;
 use crate::message;
 use crate::pack::{Unpacked, pack};
@@ -18,11 +23,14 @@ use crate::waits::Patience;
 pub(crate) struct Outbox {
     pub(crate) end: End<BytesPublisher>,
     pub(crate) codec: Codec,
+    /// The message that is on loan, or null. It has a reference to this end, not the other way
+    /// round, and takes itself out when it ends.
+    loan: AtomicPtr<ffi::PyObject>,
 }
 
 impl Outbox {
     pub(crate) fn new(end: BytesPublisher, codec: Codec) -> Self {
-        Self { end: End::new(end), codec }
+        Self { end: End::new(end), codec, loan: AtomicPtr::default() }
     }
 
     /// Publishes a message, waiting for room if there is a timeout.
@@ -35,6 +43,7 @@ impl Outbox {
         match self.codec {
             Codec::Message(kind) => self.send_message(kind, message, timeout),
             Codec::Anything => self.send_anything(message, timeout),
+            Codec::Framed(kind) => self.send_framed(kind, message, timeout),
         }
     }
 
@@ -95,6 +104,58 @@ impl Outbox {
         }
     }
 
+    /// Copies header and data into a slot.
+    fn send_framed(
+        &self,
+        kind: &Kind,
+        message: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        if !kind.is_kind_of(message) {
+            return Err(other(kind, message));
+        }
+        framed::check(message)?;
+        let mut end = self.enter(message.py())?;
+        let end = end.get();
+        if let Some(timeout) = timeout {
+            self.wait_for_room(message.py(), end, timeout)?;
+        }
+        let mut loan = end.loan().map_err(|error| error::of_loan(&error))?;
+        let (header, data) = framed::parts(message);
+        let (bytes, max) = (header.len() + data.len(), loan.capacity_bytes());
+        let Some(slot) = loan.bytes_mut().get_mut(..bytes) else {
+            let (bytes, max) = (bytes as u64, max as u64);
+            return Err(error::of_send(&SendError::TooLong { message: (), bytes, max }));
+        };
+        slot[..header.len()].copy_from_slice(header);
+        slot[header.len()..].copy_from_slice(data);
+        loan.publish(bytes).map_err(|error| error::of_send(&error.into()))
+    }
+
+    /// Takes the end, unless a slot of it is on loan.
+    pub(crate) fn enter<'a>(&'a self, py: Python<'a>) -> PyResult<Entered<'a, BytesPublisher>> {
+        // Relaxed: under the GIL.
+        if !self.loan.load(Ordering::Relaxed).is_null() {
+            let text = "a slot of this publisher is on loan: publish() or discard() it first";
+            return Err(BusyError::new_err(text));
+        }
+        self.end.enter(py)
+    }
+
+    /// Notes the message that is on loan, or null if none is any more.
+    pub(crate) fn set_loan(&self, loan: *mut ffi::PyObject) {
+        // Relaxed: under the GIL.
+        self.loan.store(loan, Ordering::Relaxed);
+    }
+
+    /// The message that was on loan is given back.
+    pub(crate) fn discard_loan(&self, py: Python<'_>) {
+        self.set_loan(ptr::null_mut());
+        if let Ok(mut end) = self.end.enter(py) {
+            end.get().discard_lent();
+        }
+    }
+
     /// Waits until a slot can be had, or the time is over.
     #[cold]
     fn wait_for_room(
@@ -114,6 +175,14 @@ impl Outbox {
 
     /// Closes the end.
     pub(crate) fn close(&self, py: Python<'_>) {
+        let loan = self.loan.swap(ptr::null_mut(), Ordering::Relaxed);
+        if !loan.is_null() {
+            // SAFETY: it takes itself out before it ends, so it lives.
+            let loan = unsafe { Bound::from_borrowed_ptr(py, loan) };
+            // WHY nobody is told: the slot is given back either way, only its array may stay as it
+            // was.
+            drop(framed::end_loan(&loan));
+        }
         self.end.close(py);
     }
 

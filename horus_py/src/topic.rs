@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use horus_core::topic::{BytesPublisher, BytesSubscriber, PayloadType, TopicBuilder};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use crate::codec::Codec;
 use crate::error;
+use crate::framed;
 use crate::inbox::Inbox;
 use crate::outbox::Outbox;
 use crate::qos::{Keywords, seconds};
@@ -238,6 +239,36 @@ macro_rules! receives {
 
 receives! { PySubscriber }
 receives! { PyTopic }
+
+/// What those have that publish, but for `send`.
+macro_rules! publishes {
+    ($handle:ident) => {
+        #[pymethods]
+        impl $handle {
+            /// A message in shared memory, to be filled where its subscribers will read it: for
+            /// an array of this shape and type, or with fields that say as much. Write to its
+            /// `to_numpy()`, then `publish()` it. One at a time; never blocks.
+            #[pyo3(signature = (shape = None, dtype = None, /, **fields))]
+            fn loan<'py>(
+                slf: &Bound<'py, Self>,
+                shape: Option<&Bound<'py, PyAny>>,
+                dtype: Option<&Bound<'py, PyAny>>,
+                fields: Option<&Bound<'py, PyDict>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let outbox = &slf.get().outbox;
+                let Codec::Framed(kind) = outbox.codec else {
+                    let name = outbox.codec.payload().name();
+                    let text = format!("messages of {name} are copied: use send");
+                    return Err(PyTypeError::new_err(text));
+                };
+                framed::lend(slf.as_any(), outbox, kind, (shape, dtype), fields)
+            }
+        }
+    };
+}
+
+publishes! { PyPublisher }
+publishes! { PyTopic }
 
 /// What the attribute `type` says.
 fn kind_of(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> Py<PyAny> {

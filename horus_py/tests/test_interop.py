@@ -6,6 +6,7 @@ import subprocess
 import horus
 import numpy as np
 from conftest import built
+from test_framed import examples
 from test_message import STANDARD, patterned
 from test_value import DTYPES, VALUES, same
 
@@ -55,3 +56,18 @@ def test_rust_sends_back_any_value(directory):
             assert same(value, back), (value, back)
     stats = subscriber.stats()
     assert (stats.malformed, stats.received) == (3, len(values) + 1)
+
+
+def test_rust_sends_back_messages_that_end_in_data(directory):
+    sent = examples()
+    ends = [
+        (horus.Publisher(kind.__name__, kind), horus.Subscriber(f"{kind.__name__}_back", kind))
+        for kind in map(type, sent)
+    ]
+    with relay("framed"):
+        for message, (publisher, _) in zip(sent, ends, strict=True):
+            publisher.send(message)
+        for message, (_, subscriber) in zip(sent, ends, strict=True):
+            back = subscriber.recv(timeout=60)
+            assert back == message and bytes(back) == bytes(message)
+            assert not back.writeable

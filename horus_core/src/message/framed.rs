@@ -1,5 +1,6 @@
 //! Messages that end in as many data as they need: images, point clouds, tensors.
 
+mod array;
 mod audio_frame;
 mod buffer;
 mod bytes;
@@ -8,6 +9,7 @@ mod depth_image;
 mod encoding;
 mod grid;
 mod image;
+mod kind;
 mod point_cloud;
 mod raster;
 mod scheduler_status;
@@ -20,6 +22,7 @@ use std::ops::Deref;
 use horus_shm::layout::STRIDE_MAX;
 use horus_shm::{RawLoan, RawSample, TypeInfo};
 
+pub use array::ArrayLayout;
 pub use audio_frame::{AudioFrame, AudioFrameHeader};
 pub use buffer::Buffer;
 pub use bytes::{Bytes, BytesHeader};
@@ -28,13 +31,14 @@ pub use depth_image::{DepthImage, DepthImageHeader};
 pub use encoding::Encoding;
 pub use grid::{CostMap, CostMapHeader, Grid, MapMetaData, OccupancyGrid, OccupancyGridHeader};
 pub use image::{Image, ImageHeader};
+pub use kind::{FRAMED_KINDS, FramedKind};
 pub use point_cloud::{FieldView, POINT_FIELDS_MAX, PointCloud, PointCloudHeader, PointField};
 pub use raster::Raster;
 pub use scheduler_status::{SchedulerStatus, SchedulerStatusHeader};
 pub use segmentation_mask::{SegmentationMask, SegmentationMaskHeader};
 pub use tensor::{TENSOR_DIMENSIONS_MAX, Tensor, TensorError, TensorHeader};
 
-use super::{Message, Schema, Tail};
+use super::{DType, Message, Schema, Tail};
 use crate::error::{SendError, WriteError};
 use crate::topic::{Encoded, encoded_payload, published_ns};
 
@@ -81,6 +85,27 @@ pub trait Header: Message + fmt::Debug + PartialEq {
     /// What is wrong, for a person.
     fn check(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    /// How the data are an array of numbers, if they are one. By default they lie side by side.
+    fn array(&self) -> Option<ArrayLayout> {
+        let dtype = DType::of_primitive(Self::TAIL.primitive)?;
+        let size = dtype.size() as u64;
+        Some(ArrayLayout::new(dtype, &[(self.data_bytes() / size, size)]))
+    }
+
+    /// Fills in what follows from the rest and is 0 so far, as how far the rows of an image are
+    /// apart. By default nothing does.
+    fn complete(&mut self) {}
+
+    /// Makes the header that of data which are a row-major array of this type and shape, and leaves
+    /// the rest as it is. By default there is none.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no such message; the header may hold anything then.
+    fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
+        Err(no_array(Self::NAME, "fields only", dtype, shape))
     }
 
     /// Bytes of a whole message with this header.
@@ -322,6 +347,11 @@ impl<H: Header> Encoded for Framed<H> {
 }
 
 encoded_payload!([H: Header] Framed<H>);
+
+/// Why an array is not the data of a message, which has `wanted`.
+fn no_array(message: &str, wanted: &str, dtype: DType, shape: &[u64]) -> String {
+    format!("an array of {dtype} of the shape {shape:?} is no {message}: that takes {wanted}")
+}
 
 /// The header of a message and how many bytes of data follow it, if it makes sense and they do.
 fn read_header<H: Header>(message: &[u8]) -> Option<(H, usize)> {

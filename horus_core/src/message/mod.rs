@@ -61,13 +61,13 @@ pub use diagnostics::DIAGNOSTIC_VALUES_MAX;
 pub use dtype::{DType, Element};
 pub(crate) use dtype::{bf16_to_f32, f16_to_f32, f32_to_f64, f64_to_f32};
 pub use framed::{
-    AudioFrame, AudioFrameHeader, Buffer, Bytes, BytesHeader, CompressedImage,
+    ArrayLayout, AudioFrame, AudioFrameHeader, Buffer, Bytes, BytesHeader, CompressedImage,
     CompressedImageHeader, CostMap, CostMapHeader, DepthImage, DepthImageHeader, Encoding,
-    FieldView, Framed, FramedLoan, FramedSample, Grid, Header, HeaderError, Image, ImageHeader,
-    LoanedData, MapMetaData, OccupancyGrid, OccupancyGridHeader, POINT_FIELDS_MAX, PointCloud,
-    PointCloudHeader, PointField, Raster, SampleData, SchedulerStatus, SchedulerStatusHeader,
-    SegmentationMask, SegmentationMaskHeader, TENSOR_DIMENSIONS_MAX, Tensor, TensorError,
-    TensorHeader, ViewError,
+    FRAMED_KINDS, FieldView, Framed, FramedKind, FramedLoan, FramedSample, Grid, Header,
+    HeaderError, Image, ImageHeader, LoanedData, MapMetaData, OccupancyGrid, OccupancyGridHeader,
+    POINT_FIELDS_MAX, PointCloud, PointCloudHeader, PointField, Raster, SampleData,
+    SchedulerStatus, SchedulerStatusHeader, SegmentationMask, SegmentationMaskHeader,
+    TENSOR_DIMENSIONS_MAX, Tensor, TensorError, TensorHeader, ViewError,
 };
 pub use geometry::{FRAME_ID_BYTES, FrameId};
 pub use input::{JOYSTICK_AXES_MAX, JOYSTICK_BUTTONS_MAX};

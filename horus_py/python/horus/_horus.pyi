@@ -1,7 +1,7 @@
 """The native part of horus."""
 
 import builtins
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from os import PathLike
 from typing import Any, Final, Generic, Literal, Self, TypedDict, TypeVar, Unpack, final, overload
 
@@ -44,6 +44,9 @@ class RegionLostError(Error):
 class ClosedError(Error):
     """The handle was closed."""
 
+class NoPinsError(Error):
+    """As many messages are held as may be held at a time: drop one, or keep a copy() of it."""
+
 class BusyError(Error):
     """Another thread is using this end of the topic. Open one for each thread."""
 
@@ -70,6 +73,45 @@ class Message(Buffer):
     def __deepcopy__(self, _memo: Any) -> Self: ...
     def __bytes__(self) -> bytes: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class Framed:
+    """The base of the messages that end in data, as images: a header, and an array."""
+
+    __horus_schema__: str
+    __horus_hash__: int
+    @classmethod
+    def now(cls, data: npt.ArrayLike | None = None, /, **fields: Any) -> Self:
+        """A message stamped with the current time."""
+    @classmethod
+    def from_bytes(cls, bytes: bytes) -> Self:
+        """The message with this header and these data, as `bytes()` gives them."""
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the data."""
+    @property
+    def writeable(self) -> bool:
+        """Whether the data may be written: not if they were received, nor after `publish()`."""
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """The data as an array, where they lie: nothing is copied. It keeps them alive."""
+    def copy(self) -> Self:
+        """A message of its own with the same content, which can be written."""
+    def publish(self) -> None:
+        """Publishes a message on loan, as it now is. Its array is read-only from then on."""
+    def discard(self) -> None:
+        """Gives a loan back, as if it had not been asked for."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: Any) -> Self: ...
+    def __bytes__(self) -> bytes: ...
 
 @final
 class Namespace:
@@ -141,6 +183,17 @@ class Publisher(Generic[_M]):
     @property
     def sequence(self) -> int:
         """Messages that this publisher's lane has carried since the topic was created."""
+    def loan(
+        self,
+        shape: int | Sequence[int] | None = None,
+        dtype: npt.DTypeLike | None = None,
+        /,
+        **fields: Any,
+    ) -> _M:
+        """A message in shared memory, to be filled where its subscribers will read it.
+
+        For an array of this shape and type, or with fields that say as much.
+        """
     def send(self, message: _M, timeout: float | None = None) -> None:
         """Publishes a message. Never blocks, unless `timeout` is given, in seconds."""
 
@@ -229,6 +282,17 @@ class Topic(Generic[_M]):
         """Live subscribers of the topic, in any process."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *_exception: object) -> None: ...
+    def loan(
+        self,
+        shape: int | Sequence[int] | None = None,
+        dtype: npt.DTypeLike | None = None,
+        /,
+        **fields: Any,
+    ) -> _M:
+        """A message in shared memory, to be filled where its subscribers will read it.
+
+        For an array of this shape and type, or with fields that say as much.
+        """
     def send(self, message: _M, timeout: float | None = None) -> None:
         """Publishes a message. Never blocks, unless `timeout` is given, in seconds."""
     def recv(self, timeout: float | None = None) -> _M | None:

@@ -1,22 +1,28 @@
 # @generated from the table of fields in horus_core/src/message/.
 """The standard messages."""
 
+import builtins
 from collections.abc import Iterable
 from typing import ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
-from ._horus import Message
+from ._horus import Framed, Message
 
 __all__ = [
     "Accel",
+    "AudioFrame",
     "BatteryState",
     "BoundingBox2D",
     "BoundingBox3D",
+    "Bytes",
     "CameraInfo",
     "Clock",
     "CmdVel",
+    "CompressedImage",
+    "CostMap",
+    "DepthImage",
     "Detection",
     "Detection3D",
     "DiagnosticStatus",
@@ -28,6 +34,7 @@ __all__ = [
     "GoalResult",
     "Heartbeat",
     "Illuminance",
+    "Image",
     "ImpedanceParameters",
     "Imu",
     "JointCommand",
@@ -46,10 +53,12 @@ __all__ = [
     "NodeEvent",
     "NodeHeartbeat",
     "NodeMetrics",
+    "OccupancyGrid",
     "Odometry",
     "PidConfig",
     "PlaneDetection",
     "Point3",
+    "PointCloud",
     "PointField",
     "Pose2D",
     "Pose3D",
@@ -60,9 +69,12 @@ __all__ = [
     "RegionOfInterest",
     "ResourceUsage",
     "SafetyStatus",
+    "SchedulerStatus",
+    "SegmentationMask",
     "ServoCommand",
     "TactileArray",
     "Temperature",
+    "Tensor",
     "TimeReference",
     "TrackedObject",
     "TrajectoryPoint",
@@ -213,7 +225,7 @@ class PoseStamped(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
         position: Iterable[float] | npt.NDArray[np.float64] = ...,
         orientation: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
@@ -223,7 +235,7 @@ class PoseStamped(Message):
     def frame_id(self) -> str:
         """The frame it is given in: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def position(self) -> npt.NDArray[np.float64]:
         """x, y, z: metres."""
@@ -358,8 +370,8 @@ class TransformStamped(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
-        child_frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
+        child_frame_id: str | builtins.bytes = ...,
         translation: Iterable[float] | npt.NDArray[np.float64] = ...,
         rotation: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
@@ -369,12 +381,12 @@ class TransformStamped(Message):
     def frame_id(self) -> str:
         """The parent, as `odom`: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def child_frame_id(self) -> str:
         """The child, as `base_link`: text."""
     @child_frame_id.setter
-    def child_frame_id(self, value: str | bytes) -> None: ...
+    def child_frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def translation(self) -> npt.NDArray[np.float64]:
         """The child's origin in the parent's frame, x, y, z: metres."""
@@ -418,7 +430,7 @@ class WrenchStamped(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
         force: Iterable[float] | npt.NDArray[np.float64] = ...,
         torque: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
@@ -428,7 +440,7 @@ class WrenchStamped(Message):
     def frame_id(self) -> str:
         """The frame it is given in: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def force(self) -> npt.NDArray[np.float64]:
         """Along x, y, z: newtons."""
@@ -595,7 +607,7 @@ class JointState(Message):
         timestamp_ns: int = ...,
         count: int = ...,
         _reserved: int = ...,
-        name: Iterable[str | bytes] = ...,
+        name: Iterable[str | builtins.bytes] = ...,
         position: Iterable[float] | npt.NDArray[np.float64] = ...,
         velocity: Iterable[float] | npt.NDArray[np.float64] = ...,
         effort: Iterable[float] | npt.NDArray[np.float64] = ...,
@@ -610,7 +622,7 @@ class JointState(Message):
     def name(self) -> tuple[str, ...]:
         """Of the joints, as `left_wrist_roll`: text."""
     @name.setter
-    def name(self, value: Iterable[str | bytes]) -> None: ...
+    def name(self, value: Iterable[str | builtins.bytes]) -> None: ...
     @property
     def position(self) -> npt.NDArray[np.float64]:
         """Radians."""
@@ -671,8 +683,8 @@ class BatteryState(Message):
         _reserved: int = ...,
         cell_voltage: Iterable[float] | npt.NDArray[np.float32] = ...,
         cell_temperature: Iterable[float] | npt.NDArray[np.float32] = ...,
-        location: str | bytes = ...,
-        serial_number: str | bytes = ...,
+        location: str | builtins.bytes = ...,
+        serial_number: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
     """When it was measured, by CLOCK_REALTIME: nanoseconds."""
@@ -716,12 +728,12 @@ class BatteryState(Message):
     def location(self) -> str:
         """Where it is, as the name of its slot: text."""
     @location.setter
-    def location(self, value: str | bytes) -> None: ...
+    def location(self, value: str | builtins.bytes) -> None: ...
     @property
     def serial_number(self) -> str:
         """As printed on it: text."""
     @serial_number.setter
-    def serial_number(self, value: str | bytes) -> None: ...
+    def serial_number(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class NavSatFix(Message):
@@ -865,7 +877,7 @@ class TactileArray(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
         rows: int = ...,
         columns: int = ...,
         spacing: float = ...,
@@ -878,7 +890,7 @@ class TactileArray(Message):
     def frame_id(self) -> str:
         """The frame of the pad: x along its rows, z out of it: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     rows: int
     """How many rows there are, along y: count."""
     columns: int
@@ -1223,7 +1235,7 @@ class ForceCommand(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
         force: Iterable[float] | npt.NDArray[np.float64] = ...,
         torque: Iterable[float] | npt.NDArray[np.float64] = ...,
         force_controlled: Iterable[int] | npt.NDArray[np.uint8] = ...,
@@ -1237,7 +1249,7 @@ class ForceCommand(Message):
     def frame_id(self) -> str:
         """The frame of the task: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def force(self) -> npt.NDArray[np.float64]:
         """To apply to the surroundings along x, y, z: newtons."""
@@ -1278,7 +1290,7 @@ class ImpedanceParameters(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
         linear_stiffness: Iterable[float] | npt.NDArray[np.float64] = ...,
         angular_stiffness: Iterable[float] | npt.NDArray[np.float64] = ...,
         linear_damping: Iterable[float] | npt.NDArray[np.float64] = ...,
@@ -1294,7 +1306,7 @@ class ImpedanceParameters(Message):
     def frame_id(self) -> str:
         """The frame of the axes, as the tool's: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def linear_stiffness(self) -> npt.NDArray[np.float64]:
         """Along x, y, z: N/m."""
@@ -1390,7 +1402,7 @@ class NavGoal(Message):
         *,
         timestamp_ns: int = ...,
         goal_id: int = ...,
-        frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
         position: Iterable[float] | npt.NDArray[np.float64] = ...,
         orientation: Iterable[float] | npt.NDArray[np.float64] = ...,
         position_tolerance: float = ...,
@@ -1405,7 +1417,7 @@ class NavGoal(Message):
     def frame_id(self) -> str:
         """The frame of the pose, as `map`: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def position(self) -> npt.NDArray[np.float64]:
         """x, y, z: metres."""
@@ -1447,7 +1459,7 @@ class GoalResult(Message):
         navigation_time_ns: int = ...,
         estimated_time_remaining_ns: int = ...,
         distance_remaining: float = ...,
-        error_msg: str | bytes = ...,
+        error_msg: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
     """When it was known, by CLOCK_REALTIME: nanoseconds."""
@@ -1471,7 +1483,7 @@ class GoalResult(Message):
     def error_msg(self) -> str:
         """Why it failed, for a person: text."""
     @error_msg.setter
-    def error_msg(self, value: str | bytes) -> None: ...
+    def error_msg(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class Waypoint(Message):
@@ -1505,7 +1517,7 @@ class NavPath(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
         count: int = ...,
         _reserved: int = ...,
         waypoints: Iterable[Waypoint] = ...,
@@ -1516,7 +1528,7 @@ class NavPath(Message):
     def frame_id(self) -> str:
         """The frame of all waypoints, as `map`: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     count: int
     """How many of `waypoints` there are, from the first: count."""
     _reserved: int
@@ -1589,11 +1601,11 @@ class Detection(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
-        class_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
+        class_id: str | builtins.bytes = ...,
         score: float = ...,
         bbox: BoundingBox2D = ...,
-        id: str | bytes = ...,
+        id: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
     """When the image was taken, by CLOCK_REALTIME: nanoseconds."""
@@ -1601,12 +1613,12 @@ class Detection(Message):
     def frame_id(self) -> str:
         """The frame of the camera: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def class_id(self) -> str:
         """What it is, as `person`: text."""
     @class_id.setter
-    def class_id(self, value: str | bytes) -> None: ...
+    def class_id(self, value: str | builtins.bytes) -> None: ...
     score: float
     """How sure that is, 0 to 1: no unit."""
     bbox: BoundingBox2D
@@ -1615,7 +1627,7 @@ class Detection(Message):
     def id(self) -> str:
         """The same for the same thing in several images, if it is tracked: text."""
     @id.setter
-    def id(self, value: str | bytes) -> None: ...
+    def id(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class Detection3D(Message):
@@ -1626,11 +1638,11 @@ class Detection3D(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
-        class_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
+        class_id: str | builtins.bytes = ...,
         score: float = ...,
         bbox: BoundingBox3D = ...,
-        id: str | bytes = ...,
+        id: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
     """When it was measured, by CLOCK_REALTIME: nanoseconds."""
@@ -1638,12 +1650,12 @@ class Detection3D(Message):
     def frame_id(self) -> str:
         """The frame of the box: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def class_id(self) -> str:
         """What it is, as `person`: text."""
     @class_id.setter
-    def class_id(self, value: str | bytes) -> None: ...
+    def class_id(self, value: str | builtins.bytes) -> None: ...
     score: float
     """How sure that is, 0 to 1: no unit."""
     bbox: BoundingBox3D
@@ -1652,7 +1664,7 @@ class Detection3D(Message):
     def id(self) -> str:
         """The same for the same thing in several measurements, if it is tracked: text."""
     @id.setter
-    def id(self, value: str | bytes) -> None: ...
+    def id(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class TrackedObject(Message):
@@ -1667,9 +1679,9 @@ class TrackedObject(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
         track_id: int = ...,
-        class_id: str | bytes = ...,
+        class_id: str | builtins.bytes = ...,
         score: float = ...,
         bbox: BoundingBox3D = ...,
         linear_velocity: Iterable[float] | npt.NDArray[np.float64] = ...,
@@ -1685,14 +1697,14 @@ class TrackedObject(Message):
     def frame_id(self) -> str:
         """The frame of box and velocities: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     track_id: int
     """The same for the same thing, never used again: no unit."""
     @property
     def class_id(self) -> str:
         """What it is, as `person`: text."""
     @class_id.setter
-    def class_id(self, value: str | bytes) -> None: ...
+    def class_id(self, value: str | builtins.bytes) -> None: ...
     score: float
     """How sure that is, 0 to 1: no unit."""
     bbox: BoundingBox3D
@@ -1733,7 +1745,7 @@ class Landmark(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
         landmark_id: int = ...,
         kind: int = ...,
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
@@ -1748,7 +1760,7 @@ class Landmark(Message):
     def frame_id(self) -> str:
         """The frame of the position: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     landmark_id: int
     """Which one it is, as the number of the marker: no unit."""
     kind: int
@@ -1785,7 +1797,7 @@ class PlaneDetection(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
         coef: Iterable[float] | npt.NDArray[np.float64] = ...,
         center: Iterable[float] | npt.NDArray[np.float64] = ...,
         size: Iterable[float] | npt.NDArray[np.float64] = ...,
@@ -1799,7 +1811,7 @@ class PlaneDetection(Message):
     def frame_id(self) -> str:
         """The frame of plane and centre: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def coef(self) -> npt.NDArray[np.float64]:
         """a, b, c, d of `a·x + b·y + c·z + d = 0`, where (a, b, c) is a unit vector and d in
@@ -1864,10 +1876,10 @@ class CameraInfo(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        frame_id: str | bytes = ...,
+        frame_id: str | builtins.bytes = ...,
         height: int = ...,
         width: int = ...,
-        distortion_model: str | bytes = ...,
+        distortion_model: str | builtins.bytes = ...,
         d_count: int = ...,
         _reserved: int = ...,
         d: Iterable[float] | npt.NDArray[np.float64] = ...,
@@ -1884,7 +1896,7 @@ class CameraInfo(Message):
     def frame_id(self) -> str:
         """The optical frame: z forward, x right, y down: text."""
     @frame_id.setter
-    def frame_id(self, value: str | bytes) -> None: ...
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
     height: int
     """Of the image that was calibrated: pixels."""
     width: int
@@ -1893,7 +1905,7 @@ class CameraInfo(Message):
     def distortion_model(self) -> str:
         """As `plumb_bob` or `rational_polynomial`: text."""
     @distortion_model.setter
-    def distortion_model(self, value: str | bytes) -> None: ...
+    def distortion_model(self, value: str | builtins.bytes) -> None: ...
     d_count: int
     """How many coefficients the model has, from the first of `d`: count."""
     _reserved: int
@@ -1932,7 +1944,7 @@ class Heartbeat(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        source: str | bytes = ...,
+        source: str | builtins.bytes = ...,
         sequence: int = ...,
         period_ns: int = ...,
     ) -> Self: ...
@@ -1942,7 +1954,7 @@ class Heartbeat(Message):
     def source(self) -> str:
         """Who lives: text."""
     @source.setter
-    def source(self, value: str | bytes) -> None: ...
+    def source(self, value: str | builtins.bytes) -> None: ...
     sequence: int
     """One more each time: count."""
     period_ns: int
@@ -1962,7 +1974,7 @@ class NodeHeartbeat(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        name: str | bytes = ...,
+        name: str | builtins.bytes = ...,
         tick_count: int = ...,
         period_ns: int = ...,
         tick_duration_ns: int = ...,
@@ -1980,7 +1992,7 @@ class NodeHeartbeat(Message):
     def name(self) -> str:
         """Of the node: text."""
     @name.setter
-    def name(self, value: str | bytes) -> None: ...
+    def name(self, value: str | builtins.bytes) -> None: ...
     tick_count: int
     """How often it ticked: count."""
     period_ns: int
@@ -2010,19 +2022,19 @@ class DiagnosticValue(Message):
     def __new__(
         cls,
         *,
-        key: str | bytes = ...,
-        value: str | bytes = ...,
+        key: str | builtins.bytes = ...,
+        value: str | builtins.bytes = ...,
     ) -> Self: ...
     @property
     def key(self) -> str:
         """What it is: text."""
     @key.setter
-    def key(self, value: str | bytes) -> None: ...
+    def key(self, value: str | builtins.bytes) -> None: ...
     @property
     def value(self) -> str:
         """How it is, with its unit: text."""
     @value.setter
-    def value(self, value: str | bytes) -> None: ...
+    def value(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class DiagnosticStatus(Message):
@@ -2038,9 +2050,9 @@ class DiagnosticStatus(Message):
         level: int = ...,
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
         count: int = ...,
-        name: str | bytes = ...,
-        message: str | bytes = ...,
-        hardware_id: str | bytes = ...,
+        name: str | builtins.bytes = ...,
+        message: str | builtins.bytes = ...,
+        hardware_id: str | builtins.bytes = ...,
         values: Iterable[DiagnosticValue] = ...,
     ) -> Self: ...
     timestamp_ns: int
@@ -2058,17 +2070,17 @@ class DiagnosticStatus(Message):
     def name(self) -> str:
         """Which part, as `base: left motor`: text."""
     @name.setter
-    def name(self, value: str | bytes) -> None: ...
+    def name(self, value: str | builtins.bytes) -> None: ...
     @property
     def message(self) -> str:
         """How it is, for a person: text."""
     @message.setter
-    def message(self, value: str | bytes) -> None: ...
+    def message(self, value: str | builtins.bytes) -> None: ...
     @property
     def hardware_id(self) -> str:
         """Which one of its kind: text."""
     @hardware_id.setter
-    def hardware_id(self, value: str | bytes) -> None: ...
+    def hardware_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def values(self) -> tuple[DiagnosticValue, ...]:
         """What else is known of it."""
@@ -2087,8 +2099,8 @@ class EmergencyStop(Message):
         timestamp_ns: int = ...,
         engaged: int = ...,
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
-        source: str | bytes = ...,
-        reason: str | bytes = ...,
+        source: str | builtins.bytes = ...,
+        reason: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
     """When it was engaged or released, by CLOCK_REALTIME: nanoseconds."""
@@ -2103,12 +2115,12 @@ class EmergencyStop(Message):
     def source(self) -> str:
         """Who engaged or released it: text."""
     @source.setter
-    def source(self, value: str | bytes) -> None: ...
+    def source(self, value: str | builtins.bytes) -> None: ...
     @property
     def reason(self) -> str:
         """Why, for a person: text."""
     @reason.setter
-    def reason(self, value: str | bytes) -> None: ...
+    def reason(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class SafetyStatus(Message):
@@ -2132,7 +2144,7 @@ class SafetyStatus(Message):
         limits_ok: int = ...,
         fault_code: int = ...,
         speed_max: float = ...,
-        message: str | bytes = ...,
+        message: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
     """When it was so, by CLOCK_REALTIME: nanoseconds."""
@@ -2152,7 +2164,7 @@ class SafetyStatus(Message):
     def message(self) -> str:
         """Why, for a person: text."""
     @message.setter
-    def message(self, value: str | bytes) -> None: ...
+    def message(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class ResourceUsage(Message):
@@ -2161,7 +2173,7 @@ class ResourceUsage(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        source: str | bytes = ...,
+        source: str | builtins.bytes = ...,
         cpu_load: float = ...,
         cpu_temperature: float = ...,
         memory_used_bytes: int = ...,
@@ -2180,7 +2192,7 @@ class ResourceUsage(Message):
     def source(self) -> str:
         """The computer or the process: text."""
     @source.setter
-    def source(self, value: str | bytes) -> None: ...
+    def source(self, value: str | builtins.bytes) -> None: ...
     cpu_load: float
     """Processors in use, 0 to their number: no unit."""
     cpu_temperature: float
@@ -2240,8 +2252,8 @@ class NodeEvent(Message):
         monotonic_ns: int = ...,
         tick: int = ...,
         value_ns: int = ...,
-        node: str | bytes = ...,
-        text: str | bytes = ...,
+        node: str | builtins.bytes = ...,
+        text: str | builtins.bytes = ...,
         process_id: int = ...,
         kind: int = ...,
         level: int = ...,
@@ -2259,12 +2271,12 @@ class NodeEvent(Message):
     def node(self) -> str:
         """The node, empty for the scheduler itself: text."""
     @node.setter
-    def node(self, value: str | bytes) -> None: ...
+    def node(self, value: str | builtins.bytes) -> None: ...
     @property
     def text(self) -> str:
         """What else is known, as an error or the message of a panic: text."""
     @text.setter
-    def text(self, value: str | bytes) -> None: ...
+    def text(self, value: str | builtins.bytes) -> None: ...
     process_id: int
     """Of the process, in its own namespace: no unit."""
     kind: int
@@ -2295,8 +2307,8 @@ class NodeMetrics(Message):
     def __new__(
         cls,
         *,
-        name: str | bytes = ...,
-        last_error: str | bytes = ...,
+        name: str | builtins.bytes = ...,
+        last_error: str | builtins.bytes = ...,
         ticks: int = ...,
         period_ns: int = ...,
         last_ns: int = ...,
@@ -2316,12 +2328,12 @@ class NodeMetrics(Message):
     def name(self) -> str:
         """Of the node: text."""
     @name.setter
-    def name(self, value: str | bytes) -> None: ...
+    def name(self, value: str | builtins.bytes) -> None: ...
     @property
     def last_error(self) -> str:
         """What it said when it failed last: text."""
     @last_error.setter
-    def last_error(self, value: str | bytes) -> None: ...
+    def last_error(self, value: str | builtins.bytes) -> None: ...
     ticks: int
     """Ticks that are over: count."""
     period_ns: int
@@ -2374,7 +2386,7 @@ class NodeCommand(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        node: str | bytes = ...,
+        node: str | builtins.bytes = ...,
         rate_hz: float = ...,
         kind: int = ...,
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
@@ -2385,7 +2397,7 @@ class NodeCommand(Message):
     def node(self) -> str:
         """The node, empty for all of the scheduler: text."""
     @node.setter
-    def node(self, value: str | bytes) -> None: ...
+    def node(self, value: str | builtins.bytes) -> None: ...
     rate_hz: float
     """How often it is to tick, for `SET_RATE`: hertz."""
     kind: int
@@ -2421,7 +2433,7 @@ class TimeReference(Message):
         *,
         timestamp_ns: int = ...,
         time_ref_ns: int = ...,
-        source: str | bytes = ...,
+        source: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
     """When it was read, by CLOCK_REALTIME: nanoseconds."""
@@ -2431,7 +2443,7 @@ class TimeReference(Message):
     def source(self) -> str:
         """Which clock, as `gps`: text."""
     @source.setter
-    def source(self, value: str | bytes) -> None: ...
+    def source(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class JoystickInput(Message):
@@ -2440,7 +2452,7 @@ class JoystickInput(Message):
         cls,
         *,
         timestamp_ns: int = ...,
-        device: str | bytes = ...,
+        device: str | builtins.bytes = ...,
         axis_count: int = ...,
         button_count: int = ...,
         axes: Iterable[float] | npt.NDArray[np.float32] = ...,
@@ -2452,7 +2464,7 @@ class JoystickInput(Message):
     def device(self) -> str:
         """Which one, as `/dev/input/js0`: text."""
     @device.setter
-    def device(self, value: str | bytes) -> None: ...
+    def device(self, value: str | builtins.bytes) -> None: ...
     axis_count: int
     """How many axes it has, from the first: count."""
     button_count: int
@@ -2488,7 +2500,7 @@ class KeyboardInput(Message):
         modifiers: int = ...,
         action: int = ...,
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
-        text: str | bytes = ...,
+        text: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
     """When it happened, by CLOCK_REALTIME: nanoseconds."""
@@ -2507,7 +2519,179 @@ class KeyboardInput(Message):
     def text(self) -> str:
         """What it types by the layout in use, if anything: text."""
     @text.setter
-    def text(self, value: str | bytes) -> None: ...
+    def text(self, value: str | builtins.bytes) -> None: ...
+
+@final
+class Image(Framed):
+    """The header of an `Image`, after `sensor_msgs/Image`: rows of pixels, the top one first."""
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        height: int = ...,
+        width: int = ...,
+        step: int = ...,
+        is_bigendian: int = ...,
+        _reserved0: Iterable[int] | npt.NDArray[np.uint8] = ...,
+        encoding: str | builtins.bytes = ...,
+        frame_id: str | builtins.bytes = ...,
+        _reserved1: Iterable[int] | npt.NDArray[np.uint64] = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """When the exposure began, CLOCK_REALTIME: nanoseconds."""
+    height: int
+    """Rows: count."""
+    width: int
+    """Columns: count."""
+    step: int
+    """From one row to the next: bytes."""
+    is_bigendian: int
+    """1 if channels of several bytes have the highest one first, else 0: no unit."""
+    @property
+    def _reserved0(self) -> npt.NDArray[np.uint8]:
+        """0: no unit."""
+    @_reserved0.setter
+    def _reserved0(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
+    @property
+    def encoding(self) -> str:
+        """How a pixel is stored, by ROS's names, see `Encoding`: text."""
+    @encoding.setter
+    def encoding(self, value: str | builtins.bytes) -> None: ...
+    @property
+    def frame_id(self) -> str:
+        """The optical frame of the camera (z forward, x right, y down): text."""
+    @frame_id.setter
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
+    @property
+    def _reserved1(self) -> npt.NDArray[np.uint64]:
+        """0: no unit."""
+    @_reserved1.setter
+    def _reserved1(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
+
+@final
+class DepthImage(Framed):
+    """The header of a `DepthImage`, as REP-118 describes them: rows of depths along the optical
+    axis, the top one first.
+    """
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        height: int = ...,
+        width: int = ...,
+        step: int = ...,
+        unit: float = ...,
+        range_min: float = ...,
+        range_max: float = ...,
+        encoding: str | builtins.bytes = ...,
+        frame_id: str | builtins.bytes = ...,
+        _reserved: Iterable[int] | npt.NDArray[np.uint64] = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """When the exposure began, CLOCK_REALTIME: nanoseconds."""
+    height: int
+    """Rows: count."""
+    width: int
+    """Columns: count."""
+    step: int
+    """From one row to the next: bytes."""
+    unit: float
+    """What a depth of 1 in the data is, 0.001 for millimetres: metres."""
+    range_min: float
+    """Smaller depths are not valid: metres."""
+    range_max: float
+    """Larger depths are not valid: metres."""
+    @property
+    def encoding(self) -> str:
+        """`16UC1` or `32FC1` (REP-118), in the byte order of the machine: text."""
+    @encoding.setter
+    def encoding(self, value: str | builtins.bytes) -> None: ...
+    @property
+    def frame_id(self) -> str:
+        """The optical frame of the camera (z forward, x right, y down): text."""
+    @frame_id.setter
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
+    @property
+    def _reserved(self) -> npt.NDArray[np.uint64]:
+        """0: no unit."""
+    @_reserved.setter
+    def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
+
+@final
+class CompressedImage(Framed):
+    """The header of a `CompressedImage`, after `sensor_msgs/CompressedImage`: the output of a
+    codec.
+    """
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        bytes: int = ...,
+        format: str | builtins.bytes = ...,
+        frame_id: str | builtins.bytes = ...,
+        _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """When the exposure began, CLOCK_REALTIME: nanoseconds."""
+    bytes: int
+    """Length of the compressed data that follow: bytes."""
+    @property
+    def format(self) -> str:
+        """The codec, as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`: text."""
+    @format.setter
+    def format(self, value: str | builtins.bytes) -> None: ...
+    @property
+    def frame_id(self) -> str:
+        """The optical frame of the camera (z forward, x right, y down): text."""
+    @frame_id.setter
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
+    @property
+    def _reserved(self) -> npt.NDArray[np.uint8]:
+        """0: no unit."""
+    @_reserved.setter
+    def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
+
+@final
+class SegmentationMask(Framed):
+    """The header of a `SegmentationMask`: rows of numbers of classes, a byte for each pixel, the
+    top one first.
+    """
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        height: int = ...,
+        width: int = ...,
+        step: int = ...,
+        class_count: int = ...,
+        frame_id: str | builtins.bytes = ...,
+        _reserved: int = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """When the image was taken that this is about, CLOCK_REALTIME: nanoseconds."""
+    height: int
+    """Rows: count."""
+    width: int
+    """Columns: count."""
+    step: int
+    """From one row to the next: bytes."""
+    class_count: int
+    """Classes, 0 up to one less than this: count."""
+    @property
+    def frame_id(self) -> str:
+        """The optical frame of the camera (z forward, x right, y down): text."""
+    @frame_id.setter
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
+    _reserved: int
+    """0: no unit."""
 
 @final
 class PointField(Message):
@@ -2517,7 +2701,7 @@ class PointField(Message):
     def __new__(
         cls,
         *,
-        name: str | bytes = ...,
+        name: str | builtins.bytes = ...,
         offset: int = ...,
         count: int = ...,
         dtype: int = ...,
@@ -2527,7 +2711,7 @@ class PointField(Message):
     def name(self) -> str:
         """`x`, `y`, `z`, `rgb`, `intensity`, `ring`, …: text."""
     @name.setter
-    def name(self, value: str | bytes) -> None: ...
+    def name(self, value: str | builtins.bytes) -> None: ...
     offset: int
     """From the start of a point: bytes."""
     count: int
@@ -2539,6 +2723,111 @@ class PointField(Message):
         """0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
+
+@final
+class PointCloud(Framed):
+    """The header of a `PointCloud`, after `sensor_msgs/PointCloud2`: points that have the fields
+    described here.
+    """
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        frame_id: str | builtins.bytes = ...,
+        height: int = ...,
+        width: int = ...,
+        point_step: int = ...,
+        row_step: int = ...,
+        field_count: int = ...,
+        is_bigendian: int = ...,
+        is_dense: int = ...,
+        _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
+        fields: Iterable[PointField] = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """When it was measured, CLOCK_REALTIME: nanoseconds."""
+    @property
+    def frame_id(self) -> str:
+        """The frame of the points: text."""
+    @frame_id.setter
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
+    height: int
+    """Rows of an organised cloud, else 1: count."""
+    width: int
+    """Points in a row, all points of a cloud that is not organised: count."""
+    point_step: int
+    """From one point to the next: bytes."""
+    row_step: int
+    """From one row to the next: bytes."""
+    field_count: int
+    """How many of `fields` there are, from the first: count."""
+    is_bigendian: int
+    """1 if numbers have the highest byte first, else 0: no unit."""
+    is_dense: int
+    """1 if all points are valid, 0 if some have a NaN as a coordinate: no unit."""
+    @property
+    def _reserved(self) -> npt.NDArray[np.uint8]:
+        """0: no unit."""
+    @_reserved.setter
+    def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
+    @property
+    def fields(self) -> tuple[PointField, ...]:
+        """What a point consists of: no unit."""
+    @fields.setter
+    def fields(self, value: Iterable[PointField]) -> None: ...
+
+@final
+class Tensor(Framed):
+    """The header of a `Tensor`, with what `DLTensor` of DLPack says: numbers in up to eight
+    dimensions.
+    """
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        dtype: int = ...,
+        dimensions: int = ...,
+        _reserved0: Iterable[int] | npt.NDArray[np.uint8] = ...,
+        shape: Iterable[int] | npt.NDArray[np.uint64] = ...,
+        strides: Iterable[int] | npt.NDArray[np.uint64] = ...,
+        name: str | builtins.bytes = ...,
+        _reserved1: Iterable[int] | npt.NDArray[np.uint8] = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """When the data were measured or computed, CLOCK_REALTIME: nanoseconds."""
+    dtype: int
+    """Type of one element, the code of a `DType`: no unit."""
+    dimensions: int
+    """How many of `shape` and `strides` there are, from the first: count."""
+    @property
+    def _reserved0(self) -> npt.NDArray[np.uint8]:
+        """0: no unit."""
+    @_reserved0.setter
+    def _reserved0(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
+    @property
+    def shape(self) -> npt.NDArray[np.uint64]:
+        """Elements along each dimension, the outermost first: count."""
+    @shape.setter
+    def shape(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
+    @property
+    def strides(self) -> npt.NDArray[np.uint64]:
+        """From one element to the next along each dimension, as in DLPack: elements."""
+    @strides.setter
+    def strides(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
+    @property
+    def name(self) -> str:
+        """What it is, as `images` or `logits`: text."""
+    @name.setter
+    def name(self, value: str | builtins.bytes) -> None: ...
+    @property
+    def _reserved1(self) -> npt.NDArray[np.uint8]:
+        """0: no unit."""
+    @_reserved1.setter
+    def _reserved1(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
 @final
 class MapMetaData(Message):
@@ -2574,3 +2863,178 @@ class MapMetaData(Message):
         """Rotation of the grid in the map's frame, a unit quaternion x, y, z, w: no unit."""
     @origin_orientation.setter
     def origin_orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
+
+@final
+class OccupancyGrid(Framed):
+    """The header of an `OccupancyGrid`, after `nav_msgs/OccupancyGrid`: a byte for each cell, 0
+    to 100 in percent, −1 if unknown, along x first.
+    """
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        frame_id: str | builtins.bytes = ...,
+        info: MapMetaData = ...,
+        _reserved: int = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """When the content held, CLOCK_REALTIME: nanoseconds."""
+    @property
+    def frame_id(self) -> str:
+        """The frame of the map: text."""
+    @frame_id.setter
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
+    info: MapMetaData
+    """Size and place."""
+    _reserved: int
+    """0: no unit."""
+
+@final
+class CostMap(Framed):
+    """The header of a `CostMap`, after `nav2_msgs/Costmap`: a byte for each cell, 0 to 252, 253
+    and 254 near and in obstacles, 255 if unknown, along x first.
+    """
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        frame_id: str | builtins.bytes = ...,
+        info: MapMetaData = ...,
+        layer: str | builtins.bytes = ...,
+        _reserved: Iterable[int] | npt.NDArray[np.uint64] = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """When the content held, CLOCK_REALTIME: nanoseconds."""
+    @property
+    def frame_id(self) -> str:
+        """The frame of the map: text."""
+    @frame_id.setter
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
+    info: MapMetaData
+    """Size and place."""
+    @property
+    def layer(self) -> str:
+        """Which layer of the costs it is, as `master`: text."""
+    @layer.setter
+    def layer(self, value: str | builtins.bytes) -> None: ...
+    @property
+    def _reserved(self) -> npt.NDArray[np.uint64]:
+        """0: no unit."""
+    @_reserved.setter
+    def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
+
+@final
+class AudioFrame(Framed):
+    """The header of an `AudioFrame`: samples that are not compressed, those of all channels at
+    one time side by side.
+    """
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        samples: int = ...,
+        sample_rate: int = ...,
+        channels: int = ...,
+        dtype: int = ...,
+        _reserved0: int = ...,
+        frame_id: str | builtins.bytes = ...,
+        _reserved1: int = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """When the first sample was taken, CLOCK_REALTIME: nanoseconds."""
+    samples: int
+    """Samples of each channel: count."""
+    sample_rate: int
+    """Samples of each channel in a second: hertz."""
+    channels: int
+    """Channels: count."""
+    dtype: int
+    """Type of a sample, the code of a `DType`: no unit."""
+    _reserved0: int
+    """0: no unit."""
+    @property
+    def frame_id(self) -> str:
+        """The frame of the microphone: text."""
+    @frame_id.setter
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
+    _reserved1: int
+    """0: no unit."""
+
+@final
+class Bytes(Framed):
+    """The header of `Bytes`: any data, with a name for what they are."""
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        bytes: int = ...,
+        format: str | builtins.bytes = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """When they were made, CLOCK_REALTIME: nanoseconds."""
+    bytes: int
+    """Length of the data that follow: bytes."""
+    @property
+    def format(self) -> str:
+        """What the data are, best as a media type such as `application/cbor`: text."""
+    @format.setter
+    def format(self, value: str | builtins.bytes) -> None: ...
+
+@final
+class SchedulerStatus(Framed):
+    """The header of a `SchedulerStatus`: how a scheduler is. The metrics of its nodes follow,
+    one `NodeMetrics` after the other.
+    """
+    STATE_UNKNOWN: ClassVar[int]
+    STATE_STARTING: ClassVar[int]
+    STATE_RUNNING: ClassVar[int]
+    STATE_EMERGENCY_STOP: ClassVar[int]
+    STATE_STOPPING: ClassVar[int]
+    STATE_STOPPED: ClassVar[int]
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        monotonic_ns: int = ...,
+        uptime_ns: int = ...,
+        scheduler: str | builtins.bytes = ...,
+        process_id: int = ...,
+        count: int = ...,
+        node_bytes: int = ...,
+        state: int = ...,
+        _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """When it was so, by CLOCK_REALTIME: nanoseconds."""
+    monotonic_ns: int
+    """When it was so, by CLOCK_MONOTONIC: nanoseconds."""
+    uptime_ns: int
+    """Since its start: nanoseconds."""
+    @property
+    def scheduler(self) -> str:
+        """Name of the scheduler: text."""
+    @scheduler.setter
+    def scheduler(self, value: str | builtins.bytes) -> None: ...
+    process_id: int
+    """Of the process, in its own namespace: no unit."""
+    count: int
+    """Nodes that follow: count."""
+    node_bytes: int
+    """From one node to the next, the size of a `NodeMetrics`: bytes."""
+    state: int
+    """One of the `STATE_` constants: no unit."""
+    @property
+    def _reserved(self) -> npt.NDArray[np.uint8]:
+        """0: no unit."""
+    @_reserved.setter
+    def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...

@@ -10,53 +10,58 @@ const HEAD: &str = "\
 # @generated from the table of fields in horus_core/src/message/.
 \"\"\"The standard messages.\"\"\"
 
+import builtins
 from collections.abc import Iterable
 from typing import ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
-from ._horus import Message
+from ._horus import Framed, Message
 
 ";
 
-/// A stub file with a class for each of these messages that has one length.
+/// A stub file with a class for each of these messages.
 #[must_use]
 pub fn python(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
-    let plain = || messages.iter().filter(|schema| schema.tail.is_none());
     out.push_str("__all__ = [\n");
-    let mut names: Vec<_> = plain().map(|schema| schema.name).collect();
+    let mut names: Vec<_> = messages.iter().map(|schema| schema.name).collect();
     names.sort_unstable();
     names.iter().for_each(|name| push(&mut out, format_args!("    \"{name}\",\n")));
     out.push_str("]\n");
-    for schema in plain() {
+    for schema in messages {
         class(&mut out, schema);
     }
     out
 }
 
 fn class(out: &mut String, schema: &Schema) {
-    push(out, format_args!("\n@final\nclass {}(Message):\n", schema.name));
+    let base = if schema.tail.is_some() { "Framed" } else { "Message" };
+    push(out, format_args!("\n@final\nclass {}({base}):\n", schema.name));
     doc(out, schema.doc);
     for Constant { name, .. } in schema.constants {
         push(out, format_args!("    {name}: ClassVar[int]\n"));
     }
-    out.push_str("    def __new__(\n        cls,\n        *,\n");
+    out.push_str("    def __new__(\n        cls,\n");
+    if schema.tail.is_some() {
+        out.push_str("        data: npt.ArrayLike | None = None,\n        /,\n");
+    }
+    out.push_str("        *,\n");
     for field in schema.fields {
         push(out, format_args!("        {}: {} = ...,\n", field.name, given(field)));
     }
     out.push_str("    ) -> Self: ...\n");
     for field in schema.fields {
-        property(out, field);
+        property(out, field, schema.tail.is_none());
     }
 }
 
-fn property(out: &mut String, field: &Field) {
+fn property(out: &mut String, field: &Field, has_dtype: bool) {
     let (name, has, given) = (field.name, has(field), given(field));
     if has == given {
-        // WHY: numpy's type is an attribute of all messages, and a field hides it.
-        let hides = if name == "dtype" { "  # type: ignore[assignment]" } else { "" };
+        // WHY: numpy's type is an attribute of messages of one length, and a field hides it.
+        let hides = if has_dtype && name == "dtype" { "  # type: ignore[assignment]" } else { "" };
         push(out, format_args!("    {name}: {has}{hides}\n"));
         doc(out, field.doc);
         return;
@@ -80,8 +85,8 @@ fn has(field: &Field) -> String {
 /// What it can be set to.
 fn given(field: &Field) -> String {
     match (field.kind, field.count) {
-        (FieldKind::Text(_), 1) => "str | bytes".to_owned(),
-        (FieldKind::Text(_), _) => "Iterable[str | bytes]".to_owned(),
+        (FieldKind::Text(_), 1) => "str | builtins.bytes".to_owned(),
+        (FieldKind::Text(_), _) => "Iterable[str | builtins.bytes]".to_owned(),
         (FieldKind::Primitive(primitive), 2..) => {
             let element = element(field);
             format!("Iterable[{element}] | npt.NDArray[np.{}]", numpy(primitive))

@@ -1,6 +1,6 @@
 //! Sound, a piece at a time.
 
-use super::{Framed, Header};
+use super::{ArrayLayout, Framed, Header, no_array};
 use crate::message::{DType, FrameId, Primitive, Tail, timestamp_now_ns};
 
 crate::message! {
@@ -77,5 +77,22 @@ impl Header for AudioFrameHeader {
 
     fn check(&self) -> Result<(), String> {
         DType::from_code(self.dtype).map(|_| ()).ok_or(format!("samples of type {}", self.dtype))
+    }
+
+    fn array(&self) -> Option<ArrayLayout> {
+        let dtype = DType::from_code(self.dtype)?;
+        let (size, channels) = (dtype.size() as u64, u64::from(self.channels));
+        Some(ArrayLayout::new(dtype, &[(self.samples, channels * size), (channels, size)]))
+    }
+
+    fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
+        let refused = || no_array(Self::NAME, "samples and at most 65535 channels", dtype, shape);
+        let (samples, channels) = match *shape {
+            [samples] => (samples, 1),
+            [samples, channels] => (samples, channels.try_into().map_err(|_| refused())?),
+            _ => return Err(refused()),
+        };
+        (self.samples, self.channels, self.dtype) = (samples, channels, dtype.code());
+        Ok(())
     }
 }

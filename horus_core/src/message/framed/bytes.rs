@@ -1,7 +1,7 @@
 //! Plain bytes, with a name for what they are.
 
-use super::{Framed, Header};
-use crate::message::{Primitive, Tail, Text, timestamp_now_ns};
+use super::{Framed, Header, no_array};
+use crate::message::{DType, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
     /// The header of [`Bytes`]: any data, with a name for what they are.
@@ -51,5 +51,13 @@ impl Header for BytesHeader {
 
     fn data_bytes(&self) -> u64 {
         self.bytes
+    }
+
+    fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
+        match *shape {
+            [bytes] if dtype == DType::U8 => self.bytes = bytes,
+            _ => return Err(no_array(Self::NAME, "u8 in a row", dtype, shape)),
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Images as a codec left them.
 
-use super::{Framed, Header};
-use crate::message::{FrameId, Primitive, Tail, Text, timestamp_now_ns};
+use super::{Framed, Header, no_array};
+use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
     /// The header of a [`CompressedImage`], after `sensor_msgs/CompressedImage`: the output of a
@@ -63,5 +63,13 @@ impl Header for CompressedImageHeader {
 
     fn data_bytes(&self) -> u64 {
         self.bytes
+    }
+
+    fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
+        match *shape {
+            [bytes] if dtype == DType::U8 => self.bytes = bytes,
+            _ => return Err(no_array(Self::NAME, "u8 in a row", dtype, shape)),
+        }
+        Ok(())
     }
 }

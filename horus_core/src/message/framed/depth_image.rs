@@ -1,7 +1,7 @@
 //! Depth images: how far away what a pixel shows is.
 
-use super::raster::raster;
-use super::{Encoding, Framed, Header, Raster};
+use super::raster::{packed, pixels_of, raster};
+use super::{ArrayLayout, Encoding, Framed, Header, Raster, no_array};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
@@ -128,6 +128,36 @@ impl Header for DepthImageHeader {
         let encoding = self.encoding.as_str();
         self.dtype().ok_or(format!("its encoding is '{encoding}', not 16UC1 or 32FC1"))?;
         self.check_rows()
+    }
+
+    fn array(&self) -> Option<ArrayLayout> {
+        Some(self.pixels(self.dtype()?, 1))
+    }
+
+    fn complete(&mut self) {
+        if let (0, Some(pixel)) = (self.step, self.pixel_bytes()) {
+            self.step = packed(self.width, pixel);
+        }
+    }
+
+    fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
+        let refused = || no_array(Self::NAME, "rows and columns of u16 or f32", dtype, shape);
+        let (height, width, _) =
+            pixels_of(shape).filter(|pixels| pixels.2 == 1).ok_or_else(refused)?;
+        let of = match dtype {
+            DType::U16 => Self::millimetres(width, height),
+            DType::F32 => Self::metres(width, height),
+            _ => return Err(refused()),
+        };
+        (self.height, self.width, self.step) = (height, width, of.step);
+        self.encoding = of.encoding;
+        if self.unit == 0.0 {
+            self.unit = of.unit;
+        }
+        if self.range_max == 0.0 {
+            self.range_max = of.range_max;
+        }
+        Ok(())
     }
 }
 

@@ -54,6 +54,11 @@ encodings! {
 }
 
 impl Encoding {
+    /// What pixels are taken for of which nothing is said but their type and channels, before
+    /// [`Self::ALL`] is looked through.
+    pub(super) const DEFAULTS: &[Self] =
+        &[Self::MONO8, Self::RGB8, Self::RGBA8, Self::MONO16, Self::RGB16, Self::RGBA16];
+
     /// The encoding of this name, or `None` if it is none of these.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

@@ -1,7 +1,8 @@
 //! Maps made of square cells.
 
-use super::{Framed, Header};
-use crate::message::{FrameId, Primitive, Tail, Text, timestamp_now_ns};
+use super::raster::pixels_of;
+use super::{ArrayLayout, Framed, Header, no_array};
+use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
     /// Size and place of a map, as `nav_msgs/MapMetaData`. Without a time: for use inside maps.
@@ -35,6 +36,12 @@ impl MapMetaData {
     #[must_use]
     pub fn new(width: u32, height: u32, resolution: f32, [x, y]: [f64; 2]) -> Self {
         Self { resolution, width, height, origin_position: [x, y, 0.0], ..Self::default() }
+    }
+
+    /// The cells as an array: along y, then along x.
+    fn cells(&self, dtype: DType) -> ArrayLayout {
+        let width = u64::from(self.width);
+        ArrayLayout::new(dtype, &[(self.height.into(), width), (width, 1)])
     }
 
     /// Cosine and sine of the rotation about z, whatever a peer wrote; of none if that is none.
@@ -185,6 +192,17 @@ impl Header for OccupancyGridHeader {
     fn data_bytes(&self) -> u64 {
         u64::from(self.info.width) * u64::from(self.info.height)
     }
+
+    fn array(&self) -> Option<ArrayLayout> {
+        Some(self.info.cells(DType::I8))
+    }
+
+    fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
+        let cells = pixels_of(shape).filter(|cells| cells.2 == 1 && dtype == DType::I8);
+        let refused = || no_array(Self::NAME, "rows and columns of i8", dtype, shape);
+        (self.info.height, self.info.width, _) = cells.ok_or_else(refused)?;
+        Ok(())
+    }
 }
 
 impl Grid for OccupancyGridHeader {
@@ -202,6 +220,17 @@ impl Header for CostMapHeader {
 
     fn data_bytes(&self) -> u64 {
         u64::from(self.info.width) * u64::from(self.info.height)
+    }
+
+    fn array(&self) -> Option<ArrayLayout> {
+        Some(self.info.cells(DType::U8))
+    }
+
+    fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
+        let cells = pixels_of(shape).filter(|cells| cells.2 == 1 && dtype == DType::U8);
+        let refused = || no_array(Self::NAME, "rows and columns of u8", dtype, shape);
+        (self.info.height, self.info.width, _) = cells.ok_or_else(refused)?;
+        Ok(())
     }
 }
 

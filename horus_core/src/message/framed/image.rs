@@ -1,8 +1,11 @@
 //! Images: rows of pixels.
 
-use super::raster::raster;
-use super::{Encoding, Framed, Header, Raster};
-use crate::message::{FrameId, Primitive, Tail, Text, timestamp_now_ns};
+use super::raster::{packed, pixels_of, raster};
+use super::{ArrayLayout, Encoding, Framed, Header, Raster, no_array};
+use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
+
+/// Whether the machine has the highest byte first.
+const BIG_ENDIAN: bool = cfg!(target_endian = "big");
 
 crate::message! {
     /// The header of an [`Image`], after `sensor_msgs/Image`: rows of pixels, the top one first.
@@ -109,6 +112,46 @@ impl Header for ImageHeader {
 
     fn check(&self) -> Result<(), String> {
         self.check_rows()
+    }
+
+    fn array(&self) -> Option<ArrayLayout> {
+        let Some(encoding) = self.encoding() else {
+            // A row of bytes, whatever they mean.
+            let rows = (self.height.into(), self.step.into());
+            return Some(ArrayLayout::new(DType::U8, &[rows, (self.step.into(), 1)]));
+        };
+        let in_order = encoding.dtype().size() == 1 || (self.is_bigendian != 0) == BIG_ENDIAN;
+        in_order.then(|| self.pixels(encoding.dtype(), encoding.channels() as u64))
+    }
+
+    fn complete(&mut self) {
+        if let (0, Some(pixel)) = (self.step, self.pixel_bytes()) {
+            self.step = packed(self.width, pixel);
+        }
+    }
+
+    fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
+        let refused = |wanted: &str| no_array(Self::NAME, wanted, dtype, shape);
+        let (height, width, channels) =
+            pixels_of(shape).ok_or_else(|| refused("rows, columns and perhaps channels"))?;
+        let fits = |encoding: &&Encoding| {
+            encoding.dtype() == dtype && encoding.channels() as u64 == channels
+        };
+        let encoding = match self.encoding() {
+            Some(encoding) if fits(&&encoding) => encoding,
+            _ if self.encoding.is_empty() => {
+                let known = Encoding::DEFAULTS.iter().chain(Encoding::ALL).find(fits);
+                *known.ok_or_else(|| refused("an encoding that has such pixels"))?
+            }
+            _ => {
+                let wanted = format!("other pixels where the encoding is '{}'", self.encoding);
+                return Err(refused(&wanted));
+            }
+        };
+        (self.height, self.width, self.encoding) = (height, width, encoding.text());
+        self.step = packed(width, encoding.pixel_bytes());
+        self.is_bigendian = BIG_ENDIAN.into();
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Point clouds: points with named numbers.
 
-use super::{Framed, Header};
+use super::{ArrayLayout, Framed, Header, no_array};
 use crate::message::{DType, Element, FrameId, Primitive, Tail, Text, Zeroable, timestamp_now_ns};
 
 /// The most fields of a point.
@@ -184,6 +184,58 @@ impl Header for PointCloudHeader {
             return Err(format!("rows are {step} bytes apart, and their points need {row}"));
         }
         Ok(())
+    }
+
+    /// Points, or rows of points, and their numbers, if these are of one type and fill the point.
+    fn array(&self) -> Option<ArrayLayout> {
+        let dtype = DType::from_code(self.point_fields().first()?.dtype)?;
+        let size = dtype.size() as u32;
+        let behind = self.point_fields().iter().try_fold(0, |offset, field| {
+            let next = field.count.checked_mul(size)?.checked_add(offset)?;
+            (field.offset == offset && field.dtype == dtype.code()).then_some(next)
+        })?;
+        if behind != self.point_step || self.is_bigendian != 0 {
+            return None;
+        }
+        let points = (self.width.into(), self.point_step.into());
+        let numbers = ((behind / size).into(), size.into());
+        Some(match self.height {
+            1 => ArrayLayout::new(dtype, &[points, numbers]),
+            rows => {
+                let rows = (rows.into(), self.row_step.into());
+                ArrayLayout::new(dtype, &[rows, points, numbers])
+            }
+        })
+    }
+
+    fn complete(&mut self) {
+        if self.row_step == 0 {
+            self.height = self.height.max(1);
+            self.row_step = self.point_step.saturating_mul(self.width);
+        }
+    }
+
+    /// Three or four numbers are x, y, z and intensity, unless there are fields already.
+    fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
+        let refused =
+            || no_array(Self::NAME, "points of x, y, z and perhaps intensity", dtype, shape);
+        let (height, width, numbers) = match *shape {
+            [points, numbers] => (1, points, numbers),
+            [height, width, numbers] => (height, width, numbers),
+            _ => return Err(refused()),
+        };
+        if self.field_count == 0 {
+            const NAMES: [&str; 4] = ["x", "y", "z", "intensity"];
+            let count = usize::try_from(numbers).ok().filter(|count| matches!(count, 3 | 4));
+            let names = &NAMES[..count.ok_or_else(refused)?];
+            *self = names.iter().fold(*self, |cloud, name| cloud.and(name, dtype));
+            self.is_dense = 1;
+        }
+        (self.height, self.width) =
+            (height.try_into().map_err(|_| refused())?, width.try_into().map_err(|_| refused())?);
+        self.row_step = self.point_step.saturating_mul(self.width);
+        let found = self.array().map(|array| (array.dtype(), array.shape().last().copied()));
+        if found == Some((dtype, Some(numbers))) { Ok(()) } else { Err(refused()) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rows of pixels or cells: what images, depth images and masks have in common.
 
-use super::{Framed, Header};
+use super::{ArrayLayout, Framed, Header};
+use crate::message::DType;
 
 /// The fixed part of a message whose data are rows of the same length, the top one first.
 pub trait Raster: Header {
@@ -15,6 +16,17 @@ pub trait Raster: Header {
 
     /// Bytes of a pixel, if this program knows.
     fn pixel_bytes(&self) -> Option<usize>;
+
+    /// Pixels as an array: rows, columns and, if there are several, channels of this type.
+    fn pixels(&self, dtype: DType, channels: u64) -> ArrayLayout {
+        let size = dtype.size() as u64;
+        let rows = (self.height().into(), self.step().into());
+        let columns = (self.width().into(), channels * size);
+        match channels {
+            1 => ArrayLayout::new(dtype, &[rows, columns]),
+            _ => ArrayLayout::new(dtype, &[rows, columns, (channels, size)]),
+        }
+    }
 
     /// Bytes of all rows.
     fn rows_bytes(&self) -> u64 {
@@ -36,6 +48,21 @@ pub trait Raster: Header {
             _ => Ok(()),
         }
     }
+}
+
+/// Rows, columns and channels of an array that is to be rows of pixels, if it can be.
+pub(super) fn pixels_of(shape: &[u64]) -> Option<(u32, u32, u64)> {
+    let (height, width, channels) = match *shape {
+        [height, width] => (height, width, 1),
+        [height, width, channels] => (height, width, channels),
+        _ => return None,
+    };
+    Some((height.try_into().ok()?, width.try_into().ok()?, channels))
+}
+
+/// Bytes from one row to the next where there is no padding; saturates.
+pub(super) fn packed(width: u32, pixel_bytes: usize) -> u32 {
+    u32::try_from(u64::from(width) * pixel_bytes as u64).unwrap_or(u32::MAX)
 }
 
 /// Implements [`Raster`] for a header with the fields `width`, `height` and `step`, and the size of

@@ -92,6 +92,10 @@ impl Header for SchedulerStatusHeader {
             found => Err(format!("its nodes are {found} bytes apart, and they have {wanted}")),
         }
     }
+
+    fn complete(&mut self) {
+        self.node_bytes = size_of::<NodeMetrics>() as u32;
+    }
 }
 
 impl<D: AsRef<[u8]>> Framed<SchedulerStatusHeader, D> {

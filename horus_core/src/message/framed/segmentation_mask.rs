@@ -1,8 +1,8 @@
 //! Segmentation masks: what each pixel belongs to.
 
-use super::raster::raster;
-use super::{Framed, Header, Raster};
-use crate::message::{FrameId, Primitive, Tail, timestamp_now_ns};
+use super::raster::{pixels_of, raster};
+use super::{ArrayLayout, Framed, Header, Raster, no_array};
+use crate::message::{DType, FrameId, Primitive, Tail, timestamp_now_ns};
 
 crate::message! {
     /// The header of a [`SegmentationMask`]: rows of numbers of classes, a byte for each pixel, the
@@ -70,6 +70,24 @@ impl Header for SegmentationMaskHeader {
 
     fn check(&self) -> Result<(), String> {
         self.check_rows()
+    }
+
+    fn array(&self) -> Option<ArrayLayout> {
+        Some(self.pixels(DType::U8, 1))
+    }
+
+    fn complete(&mut self) {
+        if self.step == 0 {
+            self.step = self.width;
+        }
+    }
+
+    fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
+        let pixels = pixels_of(shape).filter(|pixels| pixels.2 == 1 && dtype == DType::U8);
+        let refused = || no_array(Self::NAME, "rows and columns of u8", dtype, shape);
+        let (height, width, _) = pixels.ok_or_else(refused)?;
+        (self.height, self.width, self.step) = (height, width, width);
+        Ok(())
     }
 }
 

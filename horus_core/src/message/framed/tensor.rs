@@ -1,6 +1,6 @@
 //! Tensors: numbers of one type in any number of dimensions.
 
-use super::{Framed, Header};
+use super::{ArrayLayout, Framed, Header};
 use crate::message::{
     DType, Element, Primitive, Tail, Text, ViewError, Zeroable, timestamp_now_ns,
 };
@@ -92,7 +92,8 @@ impl TensorHeader {
     pub fn new(dtype: DType, shape: &[usize]) -> Result<Self, TensorError> {
         let mut header = Self::zeroed();
         (header.timestamp_ns, header.dtype) = (timestamp_now_ns(), dtype.code());
-        header.reshaped(shape)
+        let counts: Vec<u64> = shape.iter().map(|count| *count as u64).collect();
+        header.reshaped(&counts)
     }
 
     /// Says what the tensor is.
@@ -102,16 +103,17 @@ impl TensorHeader {
         self
     }
 
-    fn reshaped(mut self, shape: &[usize]) -> Result<Self, TensorError> {
+    fn reshaped(mut self, shape: &[u64]) -> Result<Self, TensorError> {
         if shape.len() > TENSOR_DIMENSIONS_MAX {
             return Err(TensorError::Dimensions { found: shape.len() });
         }
         (self.dimensions, self.shape, self.strides) = (shape.len() as u8, [0; 8], [0; 8]);
         let mut stride = 1_u64;
         for (dimension, &count) in shape.iter().enumerate().rev() {
-            (self.shape[dimension], self.strides[dimension]) = (count as u64, stride);
-            let next = stride.checked_mul(count as u64);
-            stride = next.ok_or_else(|| TensorError::Elements { shape: shape.to_vec() })?;
+            (self.shape[dimension], self.strides[dimension]) = (count, stride);
+            let next = stride.checked_mul(count);
+            let counts = || shape.iter().map(|count| *count as usize).collect();
+            stride = next.ok_or_else(|| TensorError::Elements { shape: counts() })?;
         }
         Ok(self)
     }
@@ -216,6 +218,32 @@ impl Header for TensorHeader {
         }
         self.element_type().map(|_| ()).ok_or(format!("its elements are of type {}", self.dtype))
     }
+
+    fn array(&self) -> Option<ArrayLayout> {
+        let dtype = self.element_type()?;
+        let mut dimensions = [(0, 0); TENSOR_DIMENSIONS_MAX];
+        for (place, (count, stride)) in
+            dimensions.iter_mut().zip(self.shape().iter().zip(self.strides()))
+        {
+            *place = (*count, stride.saturating_mul(dtype.size() as u64));
+        }
+        Some(ArrayLayout::new(dtype, &dimensions[..self.rank()]))
+    }
+
+    fn complete(&mut self) {
+        if self.strides().iter().all(|stride| *stride == 0) {
+            let shape = self.shape;
+            if let Ok(reshaped) = self.reshaped(&shape[..self.rank()]) {
+                *self = reshaped;
+            }
+        }
+    }
+
+    fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
+        *self = self.reshaped(shape).map_err(|error| error.to_string())?;
+        self.dtype = dtype.code();
+        Ok(())
+    }
 }
 
 impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
@@ -265,7 +293,8 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<TensorHeader, D> {
         if !self.is_contiguous() {
             return Err(TensorError::Strided);
         }
-        let reshaped = self.header().reshaped(shape)?;
+        let counts: Vec<u64> = shape.iter().map(|count| *count as u64).collect();
+        let reshaped = self.header().reshaped(&counts)?;
         if reshaped.elements() != self.elements() {
             return Err(TensorError::Elements { shape: shape.to_vec() });
         }

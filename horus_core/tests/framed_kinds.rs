@@ -1,0 +1,146 @@
+//! The table of messages that end in data: what a binding is told is what the types say.
+
+use horus_core::message::{
+    ArrayLayout, DType, Encoding, FRAMED_KINDS, FramedKind, Header, Image, ImageHeader,
+    PointCloudHeader, STANDARD, Tensor, TensorHeader,
+};
+use horus_core::topic::PayloadType;
+
+fn kind(name: &str) -> &'static FramedKind {
+    FRAMED_KINDS.iter().find(|kind| kind.schema().name == name).expect("a kind of this name")
+}
+
+#[test]
+fn every_standard_message_with_a_tail_is_in_the_table() {
+    let with_tail = STANDARD.iter().filter(|schema| schema.tail.is_some());
+    let names: Vec<_> = with_tail.map(|schema| schema.name).collect();
+    assert_eq!(names.len(), FRAMED_KINDS.len());
+    for name in names {
+        let kind = kind(name);
+        assert_eq!(kind.default_header().len(), kind.schema().size);
+        assert_eq!(kind.payload().schema(), kind.schema().text());
+        assert!(kind.payload().is_sized());
+    }
+    let typed = PayloadType::of::<Image>();
+    assert_eq!(kind("Image").payload().hash(), typed.hash());
+}
+
+/// What `reshape` makes of a header is a header whose data are that array.
+#[test]
+fn what_is_reshaped_is_that_array() {
+    let cases: &[(&str, DType, &[u64])] = &[
+        ("Image", DType::U8, &[48, 64, 3]),
+        ("Image", DType::U8, &[48, 64]),
+        ("Image", DType::F32, &[48, 64, 4]),
+        ("Image", DType::U16, &[0, 64]),
+        ("DepthImage", DType::U16, &[48, 64]),
+        ("DepthImage", DType::F32, &[48, 64]),
+        ("CompressedImage", DType::U8, &[1000]),
+        ("SegmentationMask", DType::U8, &[48, 64]),
+        ("PointCloud", DType::F32, &[100, 3]),
+        ("PointCloud", DType::F64, &[10, 20, 4]),
+        ("Tensor", DType::F16, &[2, 3, 4, 5, 6, 7, 8, 9]),
+        ("Tensor", DType::Bool, &[]),
+        ("Tensor", DType::BF16, &[3, 0, 5]),
+        ("OccupancyGrid", DType::I8, &[20, 30]),
+        ("CostMap", DType::U8, &[20, 30]),
+        ("AudioFrame", DType::I16, &[480, 2]),
+        ("Bytes", DType::U8, &[7]),
+    ];
+    for (name, dtype, shape) in cases {
+        let kind = kind(name);
+        let mut header = kind.default_header();
+        kind.reshape(&mut header, *dtype, shape).unwrap();
+        let elements: u64 = shape.iter().product();
+        let bytes = kind.data_bytes(&header).unwrap();
+        assert_eq!(bytes as u64, elements * dtype.size() as u64, "{name}");
+        let array = kind.array(&header, bytes).unwrap();
+        assert_eq!((array.dtype(), array.shape()), (*dtype, *shape), "{name}");
+        assert_eq!(array.extent_bytes(), bytes as u64, "{name}");
+        // Row-major: each stride is what is inside it.
+        let inner: Vec<u64> = (0..shape.len())
+            .map(|index| shape[index + 1..].iter().product::<u64>() * dtype.size() as u64)
+            .collect();
+        if elements > 0 {
+            assert_eq!(array.strides(), inner, "{name}");
+            assert_eq!(kind.array(&header, bytes - 1), None, "{name}");
+        }
+        // A header that is complete already stays as it is.
+        let before = header.clone();
+        kind.complete(&mut header);
+        assert_eq!(header, before, "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_such_array_is_refused_and_changes_nothing() {
+    let cases: &[(&str, DType, &[u64], &str)] = &[
+        ("Image", DType::U8, &[48], "rows, columns"),
+        ("Image", DType::U8, &[48, 64, 5], "encoding"),
+        ("Image", DType::U8, &[1 << 40, 64], "rows, columns"),
+        ("DepthImage", DType::F64, &[48, 64], "u16 or f32"),
+        ("DepthImage", DType::F32, &[48, 64, 2], "u16 or f32"),
+        ("SegmentationMask", DType::I8, &[48, 64], "u8"),
+        ("PointCloud", DType::F32, &[100, 2], "x, y, z"),
+        ("PointCloud", DType::F32, &[100], "x, y, z"),
+        ("Tensor", DType::F32, &[1; 9], "9 dimensions"),
+        ("Tensor", DType::F32, &[1 << 40, 1 << 40], "as many elements"),
+        ("OccupancyGrid", DType::U8, &[20, 30], "i8"),
+        ("AudioFrame", DType::I16, &[480, 1 << 16], "65535"),
+        ("Bytes", DType::U16, &[7], "u8 in a row"),
+        ("SchedulerStatus", DType::U8, &[7], "fields only"),
+    ];
+    for (name, dtype, shape, text) in cases {
+        let kind = kind(name);
+        let mut header = kind.default_header();
+        let error = kind.reshape(&mut header, *dtype, shape).unwrap_err();
+        assert!(error.contains(text), "{error}");
+        assert_eq!(header, kind.default_header(), "{name}");
+    }
+    let mut bgr = ImageHeader { encoding: Encoding::BGR8.text(), ..ImageHeader::default() };
+    bgr.reshape(DType::U8, &[4, 4, 3]).unwrap();
+    assert_eq!(bgr.encoding(), Some(Encoding::BGR8));
+    assert!(bgr.reshape(DType::U8, &[4, 4]).unwrap_err().contains("'bgr8'"));
+}
+
+#[test]
+fn what_follows_from_the_rest_is_filled_in() {
+    let mut image = ImageHeader { encoding: Encoding::RGB16.text(), ..ImageHeader::default() };
+    (image.width, image.height) = (10, 2);
+    image.complete();
+    assert_eq!((image.step, image.data_bytes()), (60, 120));
+    let mut cloud = PointCloudHeader::xyz(5);
+    (cloud.height, cloud.row_step) = (0, 0);
+    cloud.complete();
+    assert_eq!((cloud.height, cloud.row_step), (1, 60));
+    let mut tensor = TensorHeader::new(DType::F32, &[2, 3]).unwrap();
+    let strides = tensor.strides;
+    tensor.strides = [0; 8];
+    tensor.complete();
+    assert_eq!(tensor.strides, strides);
+}
+
+#[test]
+fn arrays_show_padding_and_strides_as_they_are() {
+    let image = ImageHeader::new(4, 2, Encoding::RGB8).with_step(16);
+    let array = image.array().unwrap();
+    assert_eq!((array.shape(), array.strides()), (&[2, 4, 3][..], &[16, 3, 1][..]));
+    assert_eq!(array.extent_bytes(), 16 + 12);
+    // Numbers of other machines are none of this one.
+    let mut swapped = ImageHeader::new(4, 2, Encoding::MONO16);
+    assert!(swapped.array().is_some());
+    swapped.is_bigendian = 1 - swapped.is_bigendian;
+    assert_eq!(swapped.array(), None);
+    // Points with numbers of two types are no array of one.
+    let mixed = PointCloudHeader::xyz(3).and("ring", DType::U16);
+    assert_eq!(mixed.array(), None);
+    let tensor = Tensor::zeroed(TensorHeader::new(DType::F64, &[3, 2]).unwrap()).unwrap();
+    let mut turned = *tensor.header();
+    (turned.shape[0], turned.shape[1]) = (2, 3);
+    (turned.strides[0], turned.strides[1]) = (1, 2);
+    let array = turned.array().unwrap();
+    assert_eq!((array.shape(), array.strides()), (&[2, 3][..], &[8, 16][..]));
+    assert_eq!(array.extent_bytes(), 48);
+    let huge = ArrayLayout::new(DType::U8, &[(u64::MAX, u64::MAX), (2, u64::MAX)]);
+    assert_eq!(huge.extent_bytes(), u64::MAX);
+}

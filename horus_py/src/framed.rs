@@ -1,0 +1,670 @@
+//! Messages that end in data, as Python objects: a header, and data in memory of its own, in a slot
+//! that a pin holds, or in one that is on loan.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use horus_core::message::{ArrayLayout, Buffer, FramedKind, timestamp_now_ns};
+use horus_core::topic::{Lent, RawSample};
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyAttributeError, PyImportError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyString, PyTuple, PyType};
+use pyo3::{IntoPyObjectExt, ffi};
+
+use crate::error::{self, SendFailedError};
+use crate::fast;
+use crate::field;
+use crate::kind::{self, Kind};
+use crate::message::{self, guard};
+use crate::numpy::{DIMENSIONS_MAX, Place, numpy};
+use crate::outbox::Outbox;
+use crate::pack::View;
+use crate::topic::{PyPublisher, PyTopic};
+
+/// What such a message has besides its header.
+pub(crate) struct Data {
+    address: *mut u8,
+    bytes: usize,
+    memory: Memory,
+    /// How the data are an array, once somebody asked and if they never change.
+    layout: Option<ArrayLayout>,
+}
+
+/// Room in the object for that.
+pub(crate) const ROOM: usize = size_of::<Data>();
+const _: () = assert!(ROOM.is_multiple_of(8) && align_of::<Data>() == 8);
+
+/// Whose memory the data lie in.
+enum Memory {
+    Own(#[expect(dead_code, reason = "kept alive")] Buffer),
+    /// Nobody writes it while this lives.
+    Sample(#[expect(dead_code, reason = "holds the pin")] RawSample),
+    Loan(Loan),
+}
+
+/// A slot on loan, or one that was.
+struct Loan {
+    /// `None` once it was published, discarded, or its publisher closed.
+    publisher: Option<Py<PyAny>>,
+    lent: Lent,
+    /// A weak reference to the array through which it is written.
+    view: Option<Py<PyAny>>,
+}
+
+/// What a message has besides its header. It has to be one that ends in data.
+#[inline]
+fn data_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a Data {
+    // SAFETY: written when the object was made, and only changed by `data_mut`.
+    unsafe { &*message::room_of(object.as_ptr()).cast::<Data>() }
+}
+
+/// The same, to be changed.
+///
+/// # Safety
+///
+/// No other reference to it is used while this one is.
+#[inline]
+unsafe fn data_mut<'a>(object: &'a Bound<'_, PyAny>) -> &'a mut Data {
+    // SAFETY: as in `data_of`, and by the contract nobody else looks.
+    unsafe { &mut *message::room_of(object.as_ptr()).cast::<Data>() }
+}
+
+#[inline]
+fn framed_of(object: &Bound<'_, PyAny>) -> &'static FramedKind {
+    message::kind_of(object).framed.expect("a message that ends in data")
+}
+
+/// The header's bytes and the data, for as long as Python cannot run.
+pub(crate) fn parts<'a>(object: &'a Bound<'_, PyAny>) -> (&'a [u8], &'a [u8]) {
+    let data = data_of(object);
+    // SAFETY: so many bytes lie there as long as the object lives; only who holds the GIL writes
+    // those of a loan and of memory of its own.
+    let bytes = unsafe { std::slice::from_raw_parts(data.address, data.bytes) };
+    (message::bytes(object), bytes)
+}
+
+/// A new message with this header; its data are the `bytes` bytes at `address`, in `memory`.
+fn make<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    header: &[u8],
+    (address, bytes): (*mut u8, usize),
+    memory: Memory,
+) -> PyResult<Bound<'py, PyAny>> {
+    assert_eq!(header.len(), kind.bytes, "a header of {}", kind.schema.name);
+    let object = message::with_room(py, kind, ROOM)?;
+    // SAFETY: the object is new, and has room for so many bytes.
+    unsafe { ptr::copy_nonoverlapping(header.as_ptr(), message::data(&object), kind.bytes) };
+    let room = message::room_of(object.as_ptr()).cast::<Data>();
+    // SAFETY: as above; nobody else knows the object.
+    unsafe { room.write(Data { address, bytes, memory, layout: None }) };
+    Ok(object)
+}
+
+/// A message in memory of its own, whose data are zeros.
+fn own<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    header: &[u8],
+    bytes: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut buffer = Buffer::zeroed(bytes);
+    let address = buffer.as_mut().as_mut_ptr();
+    make(py, kind, header, (address, bytes), Memory::Own(buffer))
+}
+
+/// The message in a slot, without a copy of its data; `None` if there is none in it.
+#[inline]
+pub(crate) fn borrowed<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    sample: RawSample,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some((header, bytes)) = split(kind, sample.bytes()) else { return Ok(None) };
+    // WHY a copy of the header: it is checked once, and must not change after that.
+    let mut copy = [0; HEADER_BYTES_MAX];
+    let copy = &mut copy[..header.len()];
+    copy.copy_from_slice(header);
+    let address = sample.bytes()[kind.bytes..].as_ptr().cast_mut();
+    make(py, kind, copy, (address, bytes), Memory::Sample(sample)).map(Some)
+}
+
+/// Bytes of the longest header.
+const HEADER_BYTES_MAX: usize = 1024;
+
+/// The message in a copy of a slot, of which it takes the memory.
+pub(crate) fn received<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    mut buffer: Buffer,
+    bytes: usize,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let message = &buffer.as_ref()[..bytes];
+    let Some((header, data)) = split(kind, message) else { return Ok(None) };
+    let header = header.to_vec();
+    let address = buffer.as_mut()[kind.bytes..].as_mut_ptr();
+    make(py, kind, &header, (address, data), Memory::Own(buffer)).map(Some)
+}
+
+/// The header of a message of any origin, and how many bytes of data follow it.
+fn split<'a>(kind: &Kind, message: &'a [u8]) -> Option<(&'a [u8], usize)> {
+    let (header, data) = message.split_at_checked(kind.bytes)?;
+    let bytes = kind.framed?.data_bytes(header).ok()?;
+    (bytes <= data.len()).then_some((header, bytes))
+}
+
+/// A copy in memory of its own, which can be written.
+pub(crate) fn copied<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let (header, data) = parts(object);
+    let copy = own(object.py(), message::kind_of(object), header, data.len())?;
+    fill(&copy, data);
+    Ok(copy)
+}
+
+/// Makes the data of a new message these.
+fn fill(object: &Bound<'_, PyAny>, data: &[u8]) {
+    let to = data_of(object).address;
+    assert_eq!(data.len(), data_of(object).bytes, "as many as it was made for");
+    // SAFETY: memory of its own, of so many bytes.
+    unsafe { ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) };
+}
+
+/// Before a field changes: refuses that where nothing may.
+pub(crate) fn before_change(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    if is_writeable(object) {
+        return Ok(());
+    }
+    Err(PyAttributeError::new_err("what was received or published is read-only: change a copy()"))
+}
+
+pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {
+    match &data_of(object).memory {
+        Memory::Own(_) => true,
+        Memory::Sample(_) => false,
+        Memory::Loan(loan) => loan.publisher.is_some(),
+    }
+}
+
+/// Whether header and data belong together.
+pub(crate) fn check(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    match promised(object)? {
+        wanted if wanted == data_of(object).bytes => Ok(()),
+        wanted => Err(unlike(object, wanted)),
+    }
+}
+
+/// Bytes of data that the header promises.
+fn promised(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let bytes = framed_of(object).data_bytes(message::bytes(object));
+    bytes.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+#[cold]
+fn unlike(object: &Bound<'_, PyAny>, wanted: usize) -> PyErr {
+    let (name, found) = (message::kind_of(object).schema.name, data_of(object).bytes);
+    let text = format!("the header of the {name} promises {wanted} bytes, it has {found}");
+    PyValueError::new_err(text)
+}
+
+/// How the data are an array.
+#[inline]
+pub(crate) fn layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
+    // SAFETY: nobody else looks before this returns.
+    let data = unsafe { data_mut(object) };
+    if let Some(layout) = data.layout {
+        return Ok(layout);
+    }
+    let layout = framed_of(object).array(message::bytes(object), data.bytes);
+    let none = || {
+        let name = message::kind_of(object).schema.name;
+        let text = format!("the data of the {name} are no array, or fewer than its header says");
+        PyValueError::new_err(text)
+    };
+    // WHY only then: the header of one that can be written changes, and not only by its attributes.
+    if matches!(data.memory, Memory::Sample(_)) {
+        data.layout = layout;
+    }
+    layout.ok_or_else(none)
+}
+
+/// Where the data are, and whether they may be written.
+pub(crate) fn place(object: &Bound<'_, PyAny>) -> (*mut u8, bool) {
+    (data_of(object).address, is_writeable(object))
+}
+
+/// The data as a numpy array, in place.
+#[inline]
+fn view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    if let Memory::Loan(Loan { view: Some(view), .. }) = &data_of(object).memory {
+        let view = view.bind(py).call0()?;
+        if !view.is_none() {
+            return Ok(view);
+        }
+    }
+    let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
+    let numpy = numpy(py).ok_or_else(missing)?;
+    let (data, is_writeable) = place(object);
+    let array = match structure(object)? {
+        Some((dtype, dimensions)) => {
+            let (shape, strides): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
+            let place = Place { data, shape: &shape, strides: &strides, is_writeable };
+            // SAFETY: `structure` checked that they lie in the data, which the object keeps.
+            unsafe { numpy.view_of(dtype, place, object)? }
+        }
+        None => {
+            let layout = layout(object)?;
+            let (mut shape, mut strides) = ([0; DIMENSIONS_MAX], [0; DIMENSIONS_MAX]);
+            for (to, from) in shape.iter_mut().zip(layout.shape()) {
+                *to = *from as isize;
+            }
+            for (to, from) in strides.iter_mut().zip(layout.strides()) {
+                *to = *from as isize;
+            }
+            let rank = layout.shape().len();
+            let (shape, strides) = (&shape[..rank], &strides[..rank]);
+            // SAFETY: `layout` checked that they lie in the data, which the object keeps.
+            unsafe {
+                numpy.view(layout.dtype(), Place { data, shape, strides, is_writeable }, object)?
+            }
+        }
+    };
+    // SAFETY: nobody looks meanwhile.
+    if let Memory::Loan(loan) = &mut unsafe { data_mut(object) }.memory
+        && loan.publisher.is_some()
+    {
+        loan.view = Some(py.import("weakref")?.getattr("ref")?.call1((&array,))?.unbind());
+    }
+    Ok(array)
+}
+
+type Dimensions = Vec<(isize, isize)>;
+
+/// The type of elements that are more than numbers, and for each dimension how many and how far
+/// apart.
+fn structure<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, Dimensions)>> {
+    let name = message::kind_of(object).schema.name;
+    if !matches!(name, "PointCloud" | "SchedulerStatus") {
+        return Ok(None);
+    }
+    check(object)?;
+    let helper = object.py().import("horus._framed")?;
+    helper.call_method1("structure", (object,))?.extract().map(Some)
+}
+
+unsafe extern "C" fn to_numpy(
+    this: *mut ffi::PyObject,
+    _first: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(ptr::null_mut(), |py| {
+        if count != 0 || !names.is_null() {
+            return Err(PyTypeError::new_err("to_numpy() takes no arguments"));
+        }
+        // SAFETY: Python's descriptor checked that it is of the class.
+        let this = unsafe { Bound::from_borrowed_ptr(py, this) };
+        Ok(view(&this)?.into_ptr())
+    })
+}
+
+/// `tp_new`: a message made of an array, or of fields only.
+pub(crate) unsafe extern "C" fn new(
+    class: *mut ffi::PyTypeObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(ptr::null_mut(), |py| {
+        let kind = kind::of_class(class).ok_or_else(|| PyTypeError::new_err("not a message"))?;
+        // SAFETY: Python gives a tuple.
+        let args = unsafe { Bound::from_borrowed_ptr(py, args) };
+        // SAFETY: Python gives a dictionary or null.
+        let kwargs = unsafe { Bound::from_borrowed_ptr_or_opt(py, kwargs) };
+        let kwargs = kwargs.as_ref().map(|kwargs| kwargs.cast::<PyDict>()).transpose()?;
+        let args = args.cast::<PyTuple>()?;
+        let data = match args.len() {
+            0 => None,
+            1 => Some(args.get_item(0)?),
+            _ => {
+                let text = format!("{}() takes one array and fields by name", kind.schema.name);
+                return Err(PyTypeError::new_err(text));
+            }
+        };
+        Ok(construct(py, kind, data.as_ref(), kwargs)?.into_ptr())
+    })
+}
+
+fn construct<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    data: Option<&Bound<'py, PyAny>>,
+    fields: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let draft = draft(py, kind, fields)?;
+    let Some(data) = data.filter(|data| !data.is_none()) else {
+        return own(py, kind, message::bytes(&draft), finish(&draft)?);
+    };
+    let view = View::of(data)?;
+    describe(&draft, data, &view)?;
+    let object = own(py, kind, message::bytes(&draft), finish(&draft)?)?;
+    let place = data_of(&object);
+    // SAFETY: memory of its own, of so many bytes, which nobody else knows.
+    let place = unsafe { std::slice::from_raw_parts_mut(place.address, place.bytes) };
+    view.copy_to(py, place)?;
+    Ok(object)
+}
+
+/// A message without data, with these fields.
+fn draft<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    fields: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let draft = own(py, kind, &kind.default, 0)?;
+    for (name, value) in fields.into_iter().flatten() {
+        message::set_named(&draft, kind, name.cast::<PyString>()?, &value)?;
+    }
+    Ok(draft)
+}
+
+/// The header of a draft, to be changed.
+fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
+    // SAFETY: nobody else knows the draft.
+    unsafe { message::bytes_mut(draft) }
+}
+
+/// Completes the header of a draft; returns how many bytes of data it promises.
+fn finish(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
+    framed_of(draft).complete(header_mut(draft));
+    promised(draft)
+}
+
+/// Makes the header of a draft that of an array.
+fn describe(draft: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, view: &View) -> PyResult<()> {
+    if message::kind_of(draft).schema.name == "PointCloud"
+        && let Ok(dtype) = array.getattr("dtype")
+        && !dtype.getattr("names")?.is_none()
+    {
+        let helper = draft.py().import("horus._framed")?;
+        helper.call_method1("describe", (draft, dtype, array.getattr("shape")?))?;
+        return Ok(());
+    }
+    let dtype = view.dtype(array)?;
+    let shape: Vec<_> = view.shape().iter().map(|count| *count as u64).collect();
+    // Bytes of which the fields say all that there is to say.
+    if dtype.size() == 1 && shape.len() == 1 {
+        framed_of(draft).complete(header_mut(draft));
+        let promised = framed_of(draft).data_bytes(message::bytes(draft));
+        if promised.is_ok_and(|promised| promised > 0 && promised as u64 == shape[0]) {
+            return Ok(());
+        }
+    }
+    framed_of(draft).reshape(header_mut(draft), dtype, &shape).map_err(PyValueError::new_err)
+}
+
+/// A message in a slot of the publisher: for an array of this shape and type, or with fields only.
+pub(crate) fn lend<'py>(
+    publisher: &Bound<'py, PyAny>,
+    outbox: &Outbox,
+    kind: &'static Kind,
+    (shape, dtype): (Option<&Bound<'py, PyAny>>, Option<&Bound<'py, PyAny>>),
+    fields: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = publisher.py();
+    let draft = draft(py, kind, fields)?;
+    match (shape, dtype) {
+        (None, None) => {}
+        (shape, dtype) => {
+            // WHY an array that is never touched: numpy says what all of this means.
+            let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
+            let numpy = numpy(py).ok_or_else(missing)?.module.bind(py);
+            let empty = PyTuple::empty(py).into_any();
+            let shape = shape.unwrap_or(&empty);
+            let dtype = dtype.map_or_else(|| numpy.getattr("uint8"), |dtype| Ok(dtype.clone()))?;
+            let array = numpy.call_method1("empty", (shape, dtype))?;
+            describe(&draft, &array, &View::of(&array)?)?;
+        }
+    }
+    let bytes = finish(&draft)?;
+    let mut end = outbox.enter(py)?;
+    let lent = end.get().lend().map_err(|error| error::of_loan(&error))?;
+    let max = lent.slot().len();
+    if kind.bytes.saturating_add(bytes) > max {
+        end.get().discard_lent();
+        let text = format!(
+            "a message of {} bytes, and the topic was created for {max} at most: create it with a \
+             larger max_message_bytes",
+            kind.bytes + bytes
+        );
+        return Err(SendFailedError::new_err(text));
+    }
+    let address = lent.slot().cast::<u8>().as_ptr().wrapping_add(kind.bytes);
+    let loan = Loan { publisher: Some(publisher.clone().unbind()), lent, view: None };
+    let object = make(py, kind, message::bytes(&draft), (address, bytes), Memory::Loan(loan))?;
+    outbox.set_loan(object.as_ptr());
+    Ok(object)
+}
+
+/// The outbox of a handle that lends slots.
+fn outbox_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Outbox> {
+    match publisher.cast::<PyPublisher>() {
+        Ok(publisher) => Ok(&publisher.get().outbox),
+        Err(_) => Ok(&publisher.cast::<PyTopic>()?.get().outbox),
+    }
+}
+
+/// Ends the loan that `object` is, if it is one: it cannot be written through its array any more.
+/// Returns whose it was.
+pub(crate) fn end_loan<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = object.py();
+    // SAFETY: nobody looks meanwhile.
+    let Memory::Loan(loan) = &mut unsafe { data_mut(object) }.memory else { return Ok(None) };
+    let (publisher, view) = (loan.publisher.take(), loan.view.take());
+    if let Some(view) = view {
+        let view = view.bind(py).call0()?;
+        if !view.is_none() {
+            view.call_method("setflags", (), Some(&[("write", false)].into_py_dict(py)?))?;
+        }
+    }
+    Ok(publisher.map(|publisher| publisher.into_bound(py)))
+}
+
+/// `tp_dealloc`.
+pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
+    let ended: c_int = guard(-1, |py| {
+        // SAFETY: the object is as it was until its memory is freed below; Python gives no
+        // reference, and this one is not given back.
+        let this = std::mem::ManuallyDrop::new(unsafe { Bound::from_owned_ptr(py, object) });
+        // SAFETY: nobody else has the object.
+        if let Memory::Loan(loan) = &mut unsafe { data_mut(&this) }.memory
+            && let Some(publisher) = loan.publisher.take()
+        {
+            outbox_of(publisher.bind(py))?.discard_loan(py);
+        }
+        Ok(0)
+    });
+    if ended != 0 {
+        // SAFETY: the guard left an exception, which nobody could be told.
+        unsafe { ffi::PyErr_WriteUnraisable(ptr::null_mut()) };
+    }
+    // SAFETY: written when the object was made; the object is not used after this.
+    unsafe { ptr::drop_in_place(message::room_of(object).cast::<Data>()) };
+    // SAFETY: what every message has is left.
+    unsafe { message::dealloc(object) };
+}
+
+/// The base of the messages that end in data, as images: a header, whose fields are attributes,
+/// and an array.
+#[pyclass(frozen, subclass, module = "horus")]
+#[derive(Debug)]
+pub(crate) struct Framed;
+
+#[pymethods]
+impl Framed {
+    /// A message stamped with the current time.
+    #[classmethod]
+    #[pyo3(signature = (data = None, /, **fields))]
+    fn now<'py>(
+        class: &Bound<'py, PyType>,
+        data: Option<&Bound<'py, PyAny>>,
+        fields: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
+        let kind = kind::of_argument(class).ok_or_else(wanted)?;
+        let object = construct(class.py(), kind, data, fields)?;
+        if let Some(stamp) = kind.stamp {
+            header_mut(&object)[stamp..stamp + 8]
+                .copy_from_slice(&timestamp_now_ns().to_ne_bytes());
+        }
+        Ok(object)
+    }
+
+    /// The message with this header and these data, as `bytes()` gives them.
+    #[classmethod]
+    fn from_bytes<'py>(class: &Bound<'py, PyType>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
+        let kind = kind::of_argument(class).ok_or_else(wanted)?;
+        let parts = split(kind, bytes).filter(|parts| parts.0.len() + parts.1 == bytes.len());
+        let Some((header, data)) = parts else {
+            let (found, name) = (bytes.len(), kind.schema.name);
+            return Err(PyValueError::new_err(format!("{found} bytes that are no {name}")));
+        };
+        let object = own(class.py(), kind, header, data)?;
+        fill(&object, &bytes[header.len()..]);
+        Ok(object)
+    }
+
+    /// Bytes of the data.
+    #[getter]
+    fn nbytes(slf: &Bound<'_, Self>) -> usize {
+        data_of(slf).bytes
+    }
+
+    /// Whether the data may be written: not if they were received, nor after `publish()`.
+    #[getter]
+    fn writeable(slf: &Bound<'_, Self>) -> bool {
+        is_writeable(slf)
+    }
+
+    /// A message of its own with the same content, which can be written.
+    fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        copied(slf)
+    }
+
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        copied(slf)
+    }
+
+    fn __deepcopy__<'py>(
+        slf: &Bound<'py, Self>,
+        _memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        copied(slf)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (restore, bytes) = (slf.get_type().getattr("from_bytes")?, Self::__bytes__(slf));
+        (restore, (bytes,)).into_bound_py_any(slf.py())
+    }
+
+    fn __bytes__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyBytes> {
+        let (header, data) = parts(slf);
+        PyBytes::new(slf.py(), &[header, data].concat())
+    }
+
+    /// What numpy asks for: `numpy.asarray(message)`.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let array = view(slf)?;
+        let array = match dtype {
+            Some(dtype) if !array.getattr("dtype")?.eq(dtype)? => {
+                if copy == Some(false) {
+                    let text = "another type takes a copy, and copy is False";
+                    return Err(PyValueError::new_err(text));
+                }
+                return array.call_method1("astype", (dtype,));
+            }
+            _ => array,
+        };
+        if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
+    }
+
+    /// Where the data are, as DLPack says it: `(1, 0)`, in the memory of the CPU.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        (1, 0)
+    }
+
+    /// Publishes a message on loan, as it now is: shorter, if its header says so by now. Does not
+    /// block, copies nothing. Its array is read-only from then on.
+    fn publish(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        let bytes = promised(slf)?;
+        if bytes > data_of(slf).bytes {
+            return Err(unlike(slf, bytes));
+        }
+        let Memory::Loan(Loan { publisher: Some(publisher), lent, .. }) = &data_of(slf).memory
+        else {
+            return Err(SendFailedError::new_err("it is not on loan: use publisher.send"));
+        };
+        let (publisher, slot) = (publisher.clone_ref(py), lent.slot());
+        let publisher = publisher.bind(py);
+        let outbox = outbox_of(publisher)?;
+        let mut end = outbox.end.enter(py)?;
+        let header = message::bytes(slf);
+        // SAFETY: the slot is longer than the header, and on loan: nobody else uses it.
+        unsafe {
+            ptr::copy_nonoverlapping(header.as_ptr(), slot.cast::<u8>().as_ptr(), header.len());
+        }
+        let published = end.get().publish_lent(header.len() + bytes);
+        drop(end);
+        outbox.set_loan(ptr::null_mut());
+        end_loan(slf)?;
+        published.map_err(|error| error::of_loan(&error))
+    }
+
+    /// Gives a loan back, as if it had not been asked for.
+    fn discard(slf: &Bound<'_, Self>) -> PyResult<()> {
+        if let Some(publisher) = end_loan(slf)? {
+            outbox_of(&publisher)?.discard_loan(slf.py());
+        }
+        Ok(())
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let mut text = String::new();
+        field::write_message(&mut text, "horus", slf)?;
+        let bytes = data_of(slf).bytes;
+        text.pop();
+        Ok(format!("<{text}) with {bytes} bytes>"))
+    }
+
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        op: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if !slf.get_type().is(other.get_type()) || !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+            return Ok(py.NotImplemented().into_bound(py));
+        }
+        let same = message::equal(slf, other) && parts(slf).1 == parts(other).1;
+        (same == matches!(op, CompareOp::Eq)).into_bound_py_any(py)
+    }
+}
+
+/// Adds the base of the classes to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    const TO_NUMPY: &std::ffi::CStr = c"to_numpy($self)
+--
+
+The data as an array, where they lie: nothing is copied. It keeps them alive.";
+    module.add_class::<Framed>()?;
+    let class = module.py().get_type::<Framed>();
+    fast::add(&class, c"to_numpy", to_numpy, TO_NUMPY)?;
+    crate::dlpack::register(&class)
+}

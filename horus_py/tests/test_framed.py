@@ -1,0 +1,461 @@
+"""Images, point clouds, tensors: arrays in shared memory, without a copy."""
+
+import copy
+import gc
+import os
+import pickle
+import sys
+
+import horus
+import numpy as np
+import pytest
+
+KINDS = [
+    kind
+    for kind in (getattr(horus, name) for name in horus._messages.__all__)
+    if issubclass(kind, horus.Framed)
+]
+
+
+def examples():
+    """A message of each kind."""
+    rng = np.random.default_rng(3)
+    points = np.zeros(7, [("x", "f4"), ("y", "f4"), ("z", "f4"), ("ring", "u2"), ("rgb", "u1", 3)])
+    points["x"], points["ring"], points["rgb"] = range(7), range(7, 14), [[1, 2, 3]] * 7
+    nodes = horus.SchedulerStatus(scheduler="arm", count=2)
+    nodes.to_numpy()["name"] = [b"one", b"two"]
+    return [
+        horus.Image.now(rng.integers(0, 255, (48, 64, 3), np.uint8), frame_id="camera"),
+        horus.DepthImage.now(rng.random((48, 64), np.float32), range_max=4.0),
+        horus.CompressedImage.now(rng.bytes(1000), format="jpeg"),
+        horus.SegmentationMask(rng.integers(0, 9, (48, 64), np.uint8), class_count=9),
+        horus.PointCloud.now(points, frame_id="lidar"),
+        horus.Tensor(rng.random((2, 3, 4, 5)), name="logits"),
+        horus.OccupancyGrid(rng.integers(-1, 100, (20, 30), np.int8), frame_id="map"),
+        horus.CostMap(rng.integers(0, 255, (20, 30), np.uint8), layer="master"),
+        horus.AudioFrame(rng.integers(-99, 99, (480, 2), np.int16), sample_rate=48_000),
+        horus.Bytes(b"anything", format="text/plain"),
+        nodes,
+    ]
+
+
+@pytest.fixture
+def camera(namespace):
+    return horus.Topic("camera", horus.Image, namespace=namespace, max_message_bytes=1 << 20)
+
+
+def frame(seed=0, shape=(480, 640, 3)):
+    return np.random.default_rng(seed).integers(0, 255, shape, np.uint8)
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def mappings(path):
+    """Where this process has mapped the files below the path."""
+    with open("/proc/self/maps") as maps:
+        lines = [line.split() for line in maps if path in line]
+    return [[int(end, 16) for end in line[0].split("-")] for line in lines]
+
+
+def is_mapped(where, path):
+    return any(begin <= where < end for begin, end in mappings(path))
+
+
+def test_there_is_an_example_of_every_kind():
+    assert {type(example) for example in examples()} == set(KINDS)
+    assert len(KINDS) == 11
+
+
+@pytest.mark.parametrize("index", range(11), ids=lambda index: type(examples()[index]).__name__)
+def test_every_kind_passes_a_topic_and_is_copied_and_pickled(namespace, index):
+    sent = examples()[index]
+    topic = horus.Topic("x", type(sent), namespace=namespace)
+    topic.send(sent)
+    back = topic.recv()
+    assert back == sent and bytes(back) == bytes(sent)
+    assert not back.writeable and sent.writeable
+    assert np.array_equal(back.to_numpy(), sent.to_numpy())
+    for other in (back.copy(), copy.deepcopy(back), pickle.loads(pickle.dumps(back))):
+        assert other == sent and other.writeable
+        assert address(other.to_numpy()) != address(back.to_numpy())
+    other.timestamp_ns += 1
+    assert other != sent
+    name = type(sent).__name__
+    assert repr(back).startswith(f"<horus.{name}(timestamp_ns=")
+    # The same by loan.
+    names = [name for name, field in vars(type(sent)).items() if is_field(field)]
+    loan = topic.loan(**{name: getattr(sent, name) for name in names})
+    loan.to_numpy()[...] = sent.to_numpy()
+    loan.publish()
+    assert topic.recv() == sent
+
+
+def is_field(attribute):
+    return type(attribute).__name__ == "getset_descriptor"
+
+
+def test_an_array_says_what_the_header_is():
+    image = horus.Image(frame())
+    assert (image.height, image.width, image.step, image.encoding) == (480, 640, 1920, "rgb8")
+    assert image.nbytes == 480 * 640 * 3
+    assert np.array_equal(image.to_numpy(), frame())
+    assert horus.Image(np.zeros((4, 5), np.uint8)).encoding == "mono8"
+    assert horus.Image(np.zeros((4, 5, 1), np.uint16)).encoding == "mono16"
+    assert horus.Image(np.zeros((4, 5, 2), np.float32)).encoding == "32FC2"
+    assert horus.Image(np.zeros((4, 5, 3), np.uint8), encoding="bgr8").encoding == "bgr8"
+    # What lies otherwise is put in order.
+    wide = frame()[::2, ::-3]
+    assert np.array_equal(horus.Image(wide).to_numpy(), wide)
+    empty = horus.Image(width=64, height=2, encoding="rgb8", step=256)
+    assert empty.to_numpy().strides == (256, 3, 1)
+    assert horus.Image(width=64, height=2, encoding="rgb8").step == 192
+    depth = horus.DepthImage(np.zeros((4, 5), np.uint16))
+    assert (depth.encoding, round(depth.unit, 6)) == ("16UC1", 0.001)
+    tensor = horus.Tensor(np.zeros((2, 3), np.float16))
+    assert list(tensor.shape[:2]) == [2, 3] and tensor.to_numpy().dtype == np.float16
+    cloud = horus.PointCloud(np.ones((9, 3), np.float32))
+    assert (cloud.width, cloud.point_step) == (9, 12)
+    assert cloud.to_numpy().dtype.names == ("x", "y", "z")
+    assert np.from_dlpack(cloud).shape == (9, 3)
+    organised = horus.PointCloud(np.ones((2, 3, 4), np.float32))
+    assert organised.to_numpy().shape == (2, 3) and organised.to_numpy()["intensity"][1, 2] == 1
+    grid = horus.OccupancyGrid(np.zeros((3, 7), np.int8))
+    assert (grid.info.height, grid.info.width) == (3, 7)
+    assert np.asarray(image).base is image
+    assert np.array(image, copy=True).flags.writeable
+    assert np.asarray(image, np.float32).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "fields", "text"),
+    [
+        (horus.Image, np.zeros(4, np.uint8), {}, "rows, columns"),
+        (horus.Image, np.zeros((4, 4, 5), np.uint8), {}, "an encoding that has such pixels"),
+        (horus.Image, np.zeros((4, 4), np.uint8), {"encoding": "rgb8"}, "'rgb8'"),
+        (horus.Image, None, {"width": 4, "height": 4, "encoding": "rgb8", "step": 3}, "apart"),
+        (horus.Image, None, {"width": 2**20, "height": 2**20, "encoding": "rgb8"}, "fewer than"),
+        (horus.DepthImage, np.zeros((4, 4)), {}, "u16 or f32"),
+        (horus.PointCloud, np.zeros((4, 2)), {}, "x, y, z"),
+        (horus.Tensor, np.zeros((1,) * 9), {}, "9 dimensions"),
+        (horus.SchedulerStatus, np.zeros(3), {}, "fields only"),
+        (horus.CostMap, np.zeros((2, 2), np.int8), {}, "rows and columns of u8"),
+    ],
+    ids=lambda value: "",
+)
+def test_what_is_no_message_is_named(kind, data, fields, text):
+    with pytest.raises(ValueError, match=text):
+        kind(data, **fields)
+
+
+def test_mistakes_are_named(camera, namespace):
+    with pytest.raises(TypeError, match="no field 'colour'"):
+        horus.Image(frame(), colour=1)
+    with pytest.raises(TypeError, match="one array"):
+        horus.Image(frame(), 1)
+    with pytest.raises(TypeError, match="carries Image, not ndarray"):
+        camera.send(frame())
+    image = horus.Image(frame())
+    image.height = 500
+    with pytest.raises(ValueError, match="promises 960000 bytes, it has 921600"):
+        camera.send(image)
+    with pytest.raises(ValueError, match="fewer than its header says"):
+        image.to_numpy()
+    large = horus.Image(frame(shape=(800, 800, 3)))
+    with pytest.raises(horus.SendFailedError, match="1920128 bytes, .* 1048576 at most"):
+        camera.send(large)
+    with pytest.raises(horus.SendFailedError, match="1920128 bytes, .* 1048576 at most"):
+        camera.loan((800, 800, 3))
+    with pytest.raises(TypeError, match="CmdVel are copied"):
+        horus.Topic("x", horus.CmdVel, namespace=namespace).loan()
+    with pytest.raises(ValueError, match="no Image"):
+        horus.Image.from_bytes(bytes(horus.Image(frame()))[:-1])
+    with pytest.raises(TypeError, match="cannot be a field"):
+
+        @horus.message
+        class Wrong:
+            image: horus.Image
+
+
+def test_nothing_is_copied(camera, directory):
+    loan = camera.loan((480, 640, 3), "u1", encoding="bgr8")
+    written = loan.to_numpy()
+    assert written.flags.writeable and is_mapped(address(written), directory)
+    # Any number of views are one.
+    assert loan.to_numpy() is written
+    written[:] = frame(1)
+    loan.publish()
+    one = camera.recv()
+    arrays = [one.to_numpy(), np.from_dlpack(one), np.asarray(one), one.to_numpy()[:]]
+    assert {address(array) for array in arrays} == {address(arrays[0])}
+    assert is_mapped(address(arrays[0]), directory)
+    for array in arrays:
+        assert np.array_equal(array, frame(1)) and not array.flags.writeable
+    # Another subscriber of this process reads the very same bytes.
+    other = horus.Subscriber("camera", horus.Image, namespace=namespace_of(directory))
+    camera.send(one.copy())
+    first, second = camera.recv(), other.recv()
+    assert address(first.to_numpy()) == address(second.to_numpy())
+
+
+def namespace_of(directory):
+    return horus.Namespace(f"{directory}/horus", "test")
+
+
+def test_what_was_received_cannot_be_changed(camera):
+    camera.send(horus.Image(frame()))
+    image = camera.recv()
+    for change in (
+        lambda: image.to_numpy().__setitem__(0, 0),
+        lambda: np.from_dlpack(image).__setitem__(0, 0),
+        lambda: image.to_numpy().setflags(write=True),
+    ):
+        with pytest.raises(ValueError):
+            change()
+    with pytest.raises(AttributeError, match="read-only: change a copy"):
+        image.width = 3
+    mine = image.copy()
+    mine.to_numpy()[:] = 0
+    assert image.to_numpy().any()
+
+
+def test_a_message_is_held_while_anything_looks_at_it(namespace):
+    topic = horus.Topic("held", horus.Tensor, namespace=namespace, capacity=4)
+    topic.send(horus.Tensor(np.full(100, 7.0)))
+    view = np.from_dlpack(topic.recv())[10:20]
+    held = [view[1:], topic]
+    del view
+    gc.collect()
+    for number in range(50):
+        topic.send(horus.Tensor(np.full(100, float(number))))
+        assert topic.recv().to_numpy()[0] == number
+    assert (held[0] == 7).all()
+    topic.close()
+    assert (held[0] == 7).all()
+
+
+def test_too_many_held_is_an_error_until_one_is_dropped(namespace):
+    topic = horus.Topic("pins", horus.Bytes, namespace=namespace, capacity=64)
+    for number in range(20):
+        topic.send(horus.Bytes(bytes([number])))
+    held = [topic.recv().to_numpy() for _ in range(7)]
+    for call in (topic.recv, topic.latest, lambda: topic.recv(timeout=1)):
+        with pytest.raises(horus.NoPinsError, match="7 messages are held.* drop one"):
+            call()
+    assert [array[0] for array in held] == list(range(7))
+    del held[3]
+    # Nothing was lost by that, and the slot came back at once.
+    assert topic.recv().to_numpy()[0] == 7
+    assert topic.recv().to_numpy()[0] == 8
+    assert topic.stats().lost == 0
+
+
+def test_who_only_observes_gets_copies(camera, directory):
+    observer = horus.Subscriber(
+        "camera", horus.Image, namespace=namespace_of(directory), observe=True
+    )
+    for seed in range(3):
+        camera.send(horus.Image(frame(seed)))
+    images = [observer.recv(), observer.recv(timeout=60)]
+    assert all(image.writeable for image in images)
+    assert not is_mapped(address(images[0].to_numpy()), directory)
+    assert np.array_equal(images[1].to_numpy(), frame(1))
+    camera.send(horus.Image(frame(5)))
+    assert np.array_equal(observer.latest().to_numpy(), frame(5))
+    assert observer.recv() is None and observer.recv(timeout=0.01) is None
+
+
+def test_a_loan_is_published_once_or_given_back(camera):
+    loan = camera.loan((4, 4))
+    array = loan.to_numpy()
+    for call in (camera.loan, lambda: camera.send(horus.Image(frame()))):
+        with pytest.raises(horus.BusyError, match="on loan: publish"):
+            call()
+    array[:] = 5
+    loan.frame_id = "late"
+    loan.publish()
+    with pytest.raises(ValueError, match="read-only"):
+        array[:] = 6
+    assert not loan.writeable
+    with pytest.raises(horus.SendFailedError, match="not on loan"):
+        loan.publish()
+    with pytest.raises(AttributeError, match="read-only"):
+        loan.frame_id = "later"
+    image = camera.recv()
+    assert image.frame_id == "late" and (image.to_numpy() == 5).all()
+    # Discarded, forgotten, and kept by its array alone.
+    camera.loan((4, 4)).discard()
+    camera.loan((4, 4))
+    array = camera.loan((4, 4)).to_numpy()
+    with pytest.raises(horus.BusyError):
+        camera.loan()
+    del array
+    assert camera.recv() is None
+    with pytest.raises(horus.SendFailedError, match="use publisher.send"):
+        horus.Image(frame()).publish()
+    # One that is still there when its publisher goes.
+    loan = camera.loan((4, 4))
+    array = loan.to_numpy()
+    camera.close()
+    with pytest.raises(ValueError, match="read-only"):
+        array[:] = 1
+    assert array.sum() >= 0
+    with pytest.raises(horus.SendFailedError, match="not on loan"):
+        loan.publish()
+
+
+def test_a_shorter_header_publishes_less(namespace):
+    topic = horus.Topic("jpeg", horus.CompressedImage, namespace=namespace)
+    loan = topic.loan(1000, format="jpeg")
+    loan.to_numpy()[:3] = [1, 2, 3]
+    loan.bytes = 3
+    loan.publish()
+    assert topic.recv().to_numpy().tolist() == [1, 2, 3]
+
+
+def test_malformed_messages_are_counted(namespace):
+    # The same text of the schema, other data than the header promises: bytes of a message whose
+    # header says more.
+    topic = horus.Topic("broken", horus.Bytes, namespace=namespace)
+    loan = topic.loan(8)
+    loan.bytes = 2**40
+    with pytest.raises(ValueError, match="fewer than"):
+        loan.publish()
+    loan.bytes = 9
+    with pytest.raises(ValueError, match="promises 9 bytes, it has 8"):
+        loan.publish()
+    loan.discard()
+    topic.send(horus.Bytes(b"good"))
+    assert bytes(topic.recv().to_numpy()) == b"good"
+
+
+class TestDLPack:
+    @pytest.mark.parametrize("index", range(10), ids=lambda index: type(examples()[index]).__name__)
+    def test_every_kind_of_numbers_is_exported(self, index):
+        message = examples()[index]
+        if isinstance(message, horus.PointCloud):
+            with pytest.raises(ValueError, match="no array"):
+                np.from_dlpack(message)
+            return
+        array = np.from_dlpack(message)
+        assert np.array_equal(array, message.to_numpy())
+        assert array.strides == message.to_numpy().strides
+        assert address(array) == address(message.to_numpy())
+
+    def test_protocol(self, camera):
+        mine = horus.Image(frame())
+        assert mine.__dlpack_device__() == (1, 0)
+        assert 'capsule object "dltensor"' in repr(mine.__dlpack__())
+        versioned = 'capsule object "dltensor_versioned"'
+        assert versioned in repr(mine.__dlpack__(max_version=(1, 1), dl_device=(1, 0), copy=False))
+        assert versioned not in repr(mine.__dlpack__(max_version=(0, 8)))
+        camera.send(mine)
+        theirs = camera.recv()
+        assert versioned in repr(theirs.__dlpack__(max_version=(1, 0)))
+        with pytest.raises(BufferError, match="read-only"):
+            theirs.__dlpack__()
+        copied = np.from_dlpack(theirs, copy=True)
+        copied[:] = 0
+        assert theirs.to_numpy().any()
+        assert 'capsule object "dltensor"' in repr(theirs.__dlpack__(copy=True))
+        for wrong in ({"dl_device": (2, 0)}, {"stream": 1}):
+            with pytest.raises(BufferError):
+                mine.__dlpack__(**wrong)
+        with pytest.raises(TypeError):
+            mine.__dlpack__(1)
+        with pytest.raises(TypeError):
+            mine.__dlpack__(version=1)
+
+    def test_views_hold_what_they_show(self, camera):
+        camera.send(horus.Image(frame(4)))
+        image = camera.recv()
+        before = sys.getrefcount(image)
+        capsule = image.__dlpack__(max_version=(1, 0))
+        assert sys.getrefcount(image) == before + 1
+        del capsule
+        assert sys.getrefcount(image) == before
+        array = np.from_dlpack(image)
+        assert sys.getrefcount(image) == before + 1
+        del array
+        assert sys.getrefcount(image) == before
+
+    def test_torch(self, camera):
+        torch = pytest.importorskip("torch")
+        mine = horus.Image(frame())
+        tensor = torch.from_dlpack(mine)
+        assert tensor.data_ptr() == address(mine.to_numpy())
+        camera.send(mine)
+        assert torch.equal(torch.from_dlpack(camera.recv().copy()), tensor)
+
+
+def test_views_are_readable_after_a_fork(camera):
+    camera.send(horus.Image(frame(9)))
+    image = camera.recv()
+    view = image.to_numpy()
+    loan = camera.loan((4, 4))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            assert np.array_equal(view, frame(9)) and np.array_equal(np.from_dlpack(image), frame(9))
+            for call in (camera.recv, loan.publish):
+                try:
+                    call()
+                    os._exit(2)
+                except horus.ForkedError:
+                    pass
+            del view, image, loan
+            gc.collect()
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    # The child gave nothing back that is the parent's.
+    for seed in range(40):
+        loan.discard()
+        camera.send(horus.Image(frame(seed, (2, 2))))
+    assert np.array_equal(view, frame(9))
+
+
+def test_the_interpreter_may_end_while_messages_are_held(python):
+    script = """
+import horus, numpy as np, sys
+topic = horus.Topic("held", horus.Image)
+topic.send(horus.Image(np.ones((4, 4, 3), np.uint8)))
+class Keeps:
+    def __del__(self):
+        print(int(self.view[0, 0, 0]), self.image.to_numpy().shape)
+keeps = Keeps()
+keeps.image = topic.recv()
+keeps.view = np.from_dlpack(keeps.image)
+keeps.loan = topic.loan((4, 4))
+keeps.array = keeps.loan.to_numpy()
+sys.kept = keeps.view, keeps.array
+"""
+    assert python(script) == "1 (4, 4, 3)\n"
+
+
+def test_waiting_and_iteration(namespace):
+    import asyncio
+    import threading
+
+    topic = horus.Topic("waits", horus.Image, namespace=namespace)
+    assert topic.recv(timeout=0.01) is None
+    thread = threading.Timer(0.05, lambda: topic.send(horus.Image(frame(shape=(2, 2, 3)))))
+    thread.start()
+    assert topic.recv(timeout=60).width == 2
+    thread.join()
+    topic.send(horus.Image(frame(shape=(2, 3, 3))))
+    assert next(topic).width == 3
+    for width in (4, 5, 6):
+        topic.send(horus.Image(frame(shape=(2, width, 3))), timeout=1)
+    assert topic.latest().width == 6
+
+    async def main():
+        task = asyncio.create_task(topic.recv_async())
+        await asyncio.sleep(0.01)
+        topic.send(horus.Image(frame(shape=(2, 8, 3))))
+        return (await task).width
+
+    assert asyncio.run(main()) == 8

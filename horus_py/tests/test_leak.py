@@ -1,0 +1,140 @@
+"""Messages of every type, many of them: no memory is left behind.
+
+`HORUS_TORTURE=1` sends 10⁷ of them.
+"""
+
+import gc
+import os
+import sys
+
+import horus
+import numpy as np
+import pytest
+from test_framed import examples
+from test_message import STANDARD, patterned
+from test_value import VALUES
+
+TORTURE = os.environ.get("HORUS_TORTURE") == "1"
+MESSAGES = 10_000_000 if TORTURE else 200_000
+# Blocks of Python's allocator that come and go without any messages, as those of numpy's caches.
+BLOCKS_MAX = 200
+# What the C library's allocator and the kernel may keep to themselves.
+RSS_MAX = 2 << 20
+
+
+def rss():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def typed(topic, message):
+    def send(count):
+        for _ in range(count):
+            topic.send(message)
+            topic.recv()
+
+    return send
+
+
+def fields(message):
+    return [name for name, field in vars(type(message)).items() if "getset" in repr(type(field))]
+
+
+def used(topic, message):
+    """Everything that can be done with a message of one length."""
+    names = fields(message)
+
+    def send(count):
+        for _ in range(max(count // 20, 1)):
+            topic.send(message.copy())
+            back = topic.recv()
+            assert back == message
+            for name in names:
+                setattr(back, name, getattr(back, name))
+            repr(back), bytes(back), back.to_numpy(), memoryview(back)
+            with pytest.raises(TypeError):
+                topic.send(None)
+
+    return send
+
+
+def framed(topic, message):
+    header = {name: getattr(message, name) for name in fields(message)}
+    is_structured = type(message) in (horus.PointCloud, horus.SchedulerStatus)
+
+    def send(count):
+        for _ in range(max(count // 4, 1)):
+            topic.send(message)
+            back = topic.recv()
+            back.to_numpy()
+            if not is_structured:
+                np.from_dlpack(back)
+                back.__dlpack__(max_version=(1, 0))
+            with pytest.raises(AttributeError):
+                back.timestamp_ns = 1
+            loan = topic.loan(**header)
+            if not is_structured:
+                loan.to_numpy()
+            loan.discard() if count % 2 else loan.publish()
+            topic.recv()
+
+    return send
+
+
+def values(topic, value):
+    def send(count):
+        for _ in range(max(count // 4, 1)):
+            topic.send(value)
+            topic.recv()
+            with pytest.raises(TypeError):
+                topic.send([value, {1, 2}])
+
+    return send
+
+
+def jobs(namespace):
+    for seed, kind in enumerate(STANDARD):
+        topic = horus.Topic(kind.__name__, kind, namespace=namespace)
+        yield typed(topic, patterned(kind, seed))
+        yield used(topic, patterned(kind, seed))
+    for message in examples():
+        kind = type(message)
+        yield framed(horus.Topic(kind.__name__, kind, namespace=namespace), message)
+    topic = horus.Topic("values", namespace=namespace, capacity=16)
+    for value in [VALUES, {"numbers": np.arange(1000.0), "bytes": b"x" * 500}, VALUES[-3]]:
+        yield values(topic, value)
+
+
+def test_memory_is_flat(namespace):
+    every = list(jobs(namespace))
+    # What is made once: caches, slots that are touched for the first time.
+    for job in every:
+        job(2000)
+    gc.collect()
+    blocks, before = sys.getallocatedblocks(), rss()
+    count = MESSAGES // len(every)
+    for job in every:
+        job(count)
+    gc.collect()
+    assert sys.getallocatedblocks() - blocks < BLOCKS_MAX
+    assert rss() - before < RSS_MAX
+
+
+def test_handles_leave_nothing_behind(namespace):
+    def open_and_close(rounds):
+        for _ in range(rounds):
+            with horus.Topic("t", horus.Image, namespace=namespace, capacity=4) as topic:
+                topic.send(horus.Image(np.zeros((4, 4), np.uint8)))
+                kept = topic.recv()
+            with horus.Topic("v", namespace=namespace, capacity=4) as topic:
+                topic.send({"v": 1.0})
+                topic.recv()
+            assert not kept.to_numpy().any()
+
+    open_and_close(20)
+    gc.collect()
+    blocks, files = sys.getallocatedblocks(), len(os.listdir("/proc/self/fd"))
+    open_and_close(200 if TORTURE else 60)
+    gc.collect()
+    assert sys.getallocatedblocks() - blocks < BLOCKS_MAX
+    assert len(os.listdir("/proc/self/fd")) == files
