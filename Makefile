@@ -16,10 +16,11 @@ VENV := target/venv
 # The oldest Rust that Cargo.toml promises to work with.
 OLDEST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo test test-python torture lint oldest bench readme tools test-tools lint-tools
+.PHONY: help demo test test-python bench-python install-python torture lint oldest bench readme \
+	tools test-tools lint-tools
 
 help: ## lists the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
 demo: tools ## runs the robot of examples/robot: five processes, one of which is killed
 	$(CARGO) run --release --locked -p robot
@@ -30,12 +31,19 @@ test: test-tools ## runs all tests
 	$(CARGO) test -p horus_core --features async-io --locked --doc build_async
 	$(MAKE) test-python
 
+test-python: install-python
+	$(VENV)/bin/pytest --quiet horus_py/tests
+
+bench-python: install-python ## measures Python and records it with the others
+	mkdir -p "$(RECORD)"
+	cd horus_py && PYTHONPATH=. "$(CURDIR)/$(VENV)/bin/python" \
+		benchmarks/research_bench_python.py --json "$(abspath $(RECORD))/research_bench_python.json"
+
 # WHY a target directory of its own for pip: it is kept between runs, and pip's is not.
-test-python: test-tools
+install-python: test-tools
 	test -x $(VENV)/bin/pytest || { rm -rf $(VENV) && python3 -m venv $(VENV); }
 	CARGO_TARGET_DIR="$(CURDIR)/target" $(VENV)/bin/pip install --quiet \
 		--disable-pip-version-check './horus_py[test]'
-	$(VENV)/bin/pytest --quiet horus_py/tests
 
 torture: test-tools ## runs the long versions of all tests, then sanitizers; records what was reached
 	CARGO="$(CARGO)" .ci/torture "$(RECORD)"

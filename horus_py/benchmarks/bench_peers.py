@@ -36,11 +36,13 @@ def echo(kind, how):
     subscriber = horus.Subscriber("there", *types)
     publisher = horus.Publisher("back", *types)
     stop = horus.Subscriber("stop", horus.CmdVel)
+    if how == "blocking":
+        subscriber.set_spin(0.0)
     print("ready", flush=True)
     recv, send = subscriber.recv, publisher.send
     while stop.recv() is None:
-        for _ in range(1_000):
-            message = recv() if how == "polled" else subscriber.recv(timeout=0.05)
+        for _ in range(100):
+            message = recv() if how == "polled" else recv(timeout=0.005)
             if message is not None:
                 send(message)
 

@@ -1,5 +1,6 @@
 """What the tests share: a namespace of their own."""
 
+import os
 import pathlib
 import signal
 import subprocess
@@ -13,6 +14,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # WHY: what a shell starts in the background ignores Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def built(name):
+    """The program of an example of `horus_core`, in Rust."""
+    command = [os.environ.get("CARGO", "cargo"), "build", "-q", "--locked", "-p", "horus_core"]
+    command += ["--example", name, "--message-format", "json-render-diagnostics"]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    programs = [line for line in done.stdout.splitlines() if '"executable":"' in line]
+    return programs[-1].split('"executable":"')[1].split('"')[0]
 
 
 @pytest.fixture

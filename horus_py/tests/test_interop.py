@@ -1,30 +1,20 @@
 """Rust and Python: every standard message and any value, both ways, byte for byte."""
 
 import contextlib
-import os
 import subprocess
 
 import horus
 import numpy as np
-from conftest import ROOT
+from conftest import built
 from test_framed import examples
 from test_message import STANDARD, patterned
 from test_value import DTYPES, VALUES, same
 
 
-def built():
-    """The Rust program that sends back what it receives."""
-    command = [os.environ.get("CARGO", "cargo"), "build", "-q", "--locked", "-p", "horus_core"]
-    command += ["--example", "relay", "--message-format", "json-render-diagnostics"]
-    built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    programs = [line for line in built.stdout.splitlines() if '"executable":"' in line]
-    return programs[-1].split('"executable":"')[1].split('"')[0]
-
-
 @contextlib.contextmanager
 def relay(*arguments):
     """Runs it, from when it listens to when it has nothing left to send back."""
-    process = subprocess.Popen([built(), *arguments], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([built("relay"), *arguments], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "ready\n"
         yield

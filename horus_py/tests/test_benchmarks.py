@@ -1,0 +1,51 @@
+"""The benchmark runs, verifies what it sends, and writes what the Rust benchmarks write."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+RECORDED = sorted((ROOT / "benchmarks" / "record").glob("*/*/all_paths_latency.json"))[-1]
+# WHY not all: a rate and streams last some seconds, whatever is asked for.
+SECTIONS = ["typed", "generic", "image", "attribution", "cross_process"]
+
+
+def run(*arguments, cwd):
+    environment = {"PYTHONPATH": ".", "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "benchmarks/research_bench_python.py", *arguments]
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=240, env=environment, check=False
+    )
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_a_section_is_measured_and_written(tmp_path, section):
+    files = {"csv": tmp_path / "rows.csv", "json": tmp_path / "rows.json"}
+    options = [text for name, path in files.items() for text in (f"--{name}", str(path))]
+    options += ["--rust", str(RECORDED), "--duration", "0.02", "--filter", section]
+    done = run(*options, cwd=ROOT / "horus_py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(files["json"].read_text())
+    recorded = json.loads(RECORDED.read_text())
+    assert set(recorded) == set(report)
+    assert set(recorded["machine"]) - {"governor", "hypervisor", "rustflags"} <= set(report["machine"])
+    rows = report["rows"]
+    assert rows
+    percentiles = set(recorded["rows"][0]["ns"])
+    for row in rows:
+        assert row["sent"] == row["received"] + row["lost"]
+        assert row["lost"] == 0
+        assert percentiles <= set(row["ns"])
+        assert row["ns"]["min"] <= row["ns"]["p50"] <= row["ns"]["p99_9"] <= row["ns"]["max"]
+        assert report["settings"]["basis"][row["id"]]
+    with files["csv"].open() as file:
+        assert [row["id"] for row in csv.DictReader(file)] == [row["id"] for row in rows]
+    for goal in report["settings"]["goals"]:
+        assert goal["verdict"] in ("met", "missed")
+
+
+def test_an_option_that_does_not_exist_is_refused():
+    assert run("--rounds", "1", cwd=ROOT / "horus_py").returncode == 2
