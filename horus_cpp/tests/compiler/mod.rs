@@ -134,6 +134,8 @@ impl Program {
 
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
+        // WHY: an abused call may make directories by relative paths.
+        command.current_dir(self.dir.path());
         command.env("LD_LIBRARY_PATH", &self.library).env("HORUS_SHM_DIR", self.shm_dir());
         command.env_remove("HORUS_NAMESPACE").stdin(Stdio::null());
         // WHY: of a thread that was cancelled, AddressSanitizer takes its own end for an overflow.
