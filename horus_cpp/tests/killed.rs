@@ -26,7 +26,7 @@ const CAPACITY: u64 = 16;
 const SURVIVOR: u64 = 0;
 
 /// As `cpp/victim.cpp`.
-mod robot {
+mod tagged {
     horus_core::message! {
         pub struct Small {
             pub sender: u64,
@@ -43,7 +43,7 @@ mod robot {
         }
     }
 }
-use robot::{Large, Small};
+use tagged::{Large, Small};
 
 trait Tagged: Message {
     fn parts(&self) -> (u64, u64, &[u64]);

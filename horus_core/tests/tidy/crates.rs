@@ -4,11 +4,12 @@ use super::files::{File, Repo, Violation};
 use super::lex;
 
 /// What each crate may import of ours, itself aside. Other crates: [`ABOVE`].
-const LAYERS: [(&str, &[&str]); 5] = [
+const LAYERS: [(&str, &[&str]); 6] = [
     ("horus_shm", &[]),
     ("horus_core", &["horus_shm"]),
     ("horus_py", &["horus_core"]),
     ("horus_cpp", &["horus_core"]),
+    ("horus_cpp_cxx", &["horus_core", "horus_cpp"]),
     ("horus_benchmarks", &["horus_core", "horus_shm"]),
 ];
 

@@ -11,7 +11,7 @@ use horus_core::topic::PayloadType;
 use horus_cpp as _;
 
 #[cxx::bridge]
-#[allow(unreachable_pub, reason = "the bridge makes them public")]
+#[allow(unreachable_pub, clippy::multiple_unsafe_ops_per_block, reason = "what the bridge makes")]
 mod ffi {
     unsafe extern "C++" {
         include!("horus_cpp_cxx/tests/messages.hpp");
