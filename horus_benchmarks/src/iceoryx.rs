@@ -5,6 +5,8 @@
 //! loan is no part of a round trip. Both of our libraries copy a message in and out.
 
 use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use horus_shm::Namespace;
 use iceoryx2::config::Config;
@@ -15,10 +17,12 @@ use iceoryx2::prelude::{
     ServiceName, ipc, set_log_level,
 };
 use iceoryx2::sample_mut_uninit::SampleMutUninit;
+use iceoryx2::service;
 
 use crate::ends::{Rx, Tx};
+use crate::namespace::PREFIX;
 use crate::packet::Packet;
-use crate::path::{CAPACITY, Path, Ring};
+use crate::path::{self, CAPACITY, Ring};
 use crate::side::{self, Direction, OpenPathError, Side};
 
 type Service = ipc::Service;
@@ -34,7 +38,7 @@ type AnyError = Box<dyn std::error::Error>;
 /// is not 8, 16, 304 or 1480 bytes.
 pub(crate) fn side<P: Packet>(
     namespace: &Namespace,
-    path: Path,
+    path: path::Path,
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
@@ -54,8 +58,7 @@ fn side_of<P: Packet, const N: usize>(
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, AnyError> {
-    set_log_level(LogLevel::Error);
-    let node = node_in(namespace)?;
+    let node = node_in::<Service>(namespace)?;
     if ring == Ring::Iceoryx2Duplex {
         let name = if out.create { out.name } else { back.name };
         let publisher = publish::<N>(&node, ring, name)?;
@@ -67,14 +70,24 @@ fn side_of<P: Packet, const N: usize>(
     Ok(side::joined_here::<P, _, _>(publisher, subscriber))
 }
 
-/// A node whose files are in our own directory, and go with it.
-fn node_in(namespace: &Namespace) -> Result<Node<Service>, AnyError> {
+/// A node whose files are in our own directory, or in shared memory by a name that begins with the
+/// directory's: both go when the directory does.
+///
+/// # Errors
+///
+/// What iceoryx2 says.
+pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node<S>, AnyError> {
+    set_log_level(LogLevel::Error);
+    let topics = namespace.topics_path();
+    let below = |path: &Path| path.file_name()?.to_str()?.starts_with(PREFIX).then_some(());
+    let ours = topics.ancestors().find(|path| below(path).is_some());
+    let ours = ours.ok_or("the namespace is not a private one")?;
+    let name = ours.file_name().unwrap_or_default();
+    let (root, prefix) = (ours.join("iox2"), format!("{}-", name.display()));
     let mut config = Config::default();
-    let directory = namespace.topics_path().join("iox2");
-    let directory = directory.to_str().ok_or("the directory's name is not UTF-8")?;
-    config.global.set_root_path(&RootPath::new(directory.as_bytes())?);
-    config.global.prefix = FileName::new(b"horus-bench-")?;
-    Ok(NodeBuilder::new().config(&config).create::<Service>()?)
+    config.global.set_root_path(&RootPath::new(root.as_os_str().as_bytes())?);
+    config.global.prefix = FileName::new(prefix.as_bytes())?;
+    Ok(NodeBuilder::new().config(&config).create::<S>()?)
 }
 
 /// The service `name`, which is the same from both sides.

@@ -13,12 +13,16 @@ use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 /// What the namespace in the directory is called.
 const NAME: &str = "bench";
 
+/// How the names of directories begin.
+pub(crate) const PREFIX: &str = "horus-bench-";
+
 /// The memory file system; the temporary directory stands in where there is none.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// A directory of our own for topics, so that a benchmark neither sees nor disturbs the robot.
 ///
-/// Removed with all it holds when dropped; a run that is killed leaves it behind.
+/// Removed with all it holds when dropped, and with all beside it whose name begins with its own,
+/// which is where others than us put theirs; a run that is killed leaves it behind.
 #[derive(Debug)]
 pub struct PrivateNamespace {
     directory: PathBuf,
@@ -35,7 +39,7 @@ impl PrivateNamespace {
         let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // The process id alone is not enough: containers may share the file system but not ids.
-        let name = format!("horus-bench-{}-{:x}", std::process::id(), now.as_nanos());
+        let name = format!("{PREFIX}{}-{:x}", std::process::id(), now.as_nanos());
         let directory = base.join(name);
         DirBuilder::new().mode(0o700).create(&directory)?;
         Ok(PrivateNamespace { directory })
@@ -70,6 +74,24 @@ impl Drop for PrivateNamespace {
         if let Err(error) = fs::remove_dir_all(&self.directory) {
             eprintln!("cannot remove '{}': {error}", self.directory.display());
         }
+        self.beside().for_each(|path| {
+            if let Err(error) = fs::remove_file(&path) {
+                eprintln!("cannot remove '{}': {error}", path.display());
+            }
+        });
+    }
+}
+
+impl PrivateNamespace {
+    /// Files in shared memory whose names begin with the directory's.
+    fn beside(&self) -> impl Iterator<Item = PathBuf> {
+        let name = self.directory.file_name().unwrap_or_default().to_owned();
+        let entries = fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();
+        let is_ours = move |path: &PathBuf| {
+            let found = path.file_name().unwrap_or_default().as_encoded_bytes();
+            found.starts_with(name.as_encoded_bytes()) && path.is_file()
+        };
+        entries.map(|entry| entry.path()).filter(is_ours)
     }
 }
 
@@ -89,7 +111,10 @@ mod tests {
         assert_eq!(namespace.environment()[0].1, directory);
         let topics = namespace.open().unwrap().topics_path();
         assert!(topics.starts_with(&directory) && topics.is_dir());
+        let mut beside = directory.clone().into_os_string();
+        beside.push("-of-another-library");
+        fs::write(&beside, b"data").unwrap();
         drop(namespace);
-        assert!(!directory.exists());
+        assert!(!directory.exists() && !Path::new(&beside).exists());
     }
 }

@@ -49,6 +49,8 @@ pub enum Ring {
     Topic,
     /// A reliable topic, 1:1.
     TopicReliable,
+    /// A best-effort topic, 1:1, with as many slots as one has by default.
+    TopicDefault,
     /// A channel within one thread.
     Direct,
     /// A channel 1:1 between threads.
@@ -86,6 +88,7 @@ impl Ring {
             Ring::PodShm => "pod_shm",
             Ring::Topic => "topic",
             Ring::TopicReliable => "topic_reliable",
+            Ring::TopicDefault => "topic_default",
             Ring::Direct => "direct",
             Ring::Spsc => "spsc",
             Ring::Spmc => "spmc",
@@ -113,6 +116,7 @@ impl Ring {
             Ring::PodShm => "1:1, latest()",
             Ring::Topic => "1:1, best-effort topic (open lane)",
             Ring::TopicReliable => "1:1, reliable topic",
+            Ring::TopicDefault => "1:1, best-effort topic, default capacity",
             Ring::Direct => "1:1, channel of one thread",
             Ring::Spsc => "1:1, channel",
             Ring::Spmc => "1:2, channel, both receive",

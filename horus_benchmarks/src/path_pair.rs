@@ -171,6 +171,7 @@ mod tests {
             Ring::PodShm,
             Ring::Topic,
             Ring::TopicReliable,
+            Ring::TopicDefault,
             Ring::Spsc,
             Ring::Spmc,
             Ring::Mpsc,

@@ -222,7 +222,9 @@ fn open_between<P: Packet>(
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
     match path.ring {
-        Ring::Topic | Ring::TopicReliable => open_topic::<P>(namespace, path, out, back),
+        Ring::Topic | Ring::TopicReliable | Ring::TopicDefault => {
+            open_topic::<P>(namespace, path, out, back)
+        }
         #[cfg(feature = "iceoryx2")]
         Ring::Iceoryx2 | Ring::Iceoryx2Stream | Ring::Iceoryx2Duplex => {
             iceoryx::side::<P>(namespace, path, out, back)
@@ -268,12 +270,13 @@ fn open_topic<P: Packet>(
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
+    let capacity = path.size.capacity();
     let qos = match path.ring {
-        Ring::Topic => Qos::new(),
-        Ring::TopicReliable => Qos::reliable(),
+        Ring::Topic => Qos::new().capacity(capacity),
+        Ring::TopicReliable => Qos::reliable().capacity(capacity),
+        Ring::TopicDefault => Qos::new(),
         _ => return Err(OpenPathError::NotThisWay(path)),
     };
-    let qos = qos.capacity(path.size.capacity());
     let builder = |name| Topic::<P>::builder(name).namespace(namespace).qos(qos);
     Ok(joined_here::<P, _, _>(builder(out.name).publisher()?, builder(back.name).subscriber()?))
 }

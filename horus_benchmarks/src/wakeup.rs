@@ -168,7 +168,7 @@ impl Common {
             }
             Way::WaitSet => Box::new(topics::publishers(&self.namespace)?),
             #[cfg(feature = "iceoryx2")]
-            Way::Iceoryx2 => Box::new(iceoryx::Event::notifier(&self.lines)?),
+            Way::Iceoryx2 => Box::new(iceoryx::Event::notifier(&self.namespace, &self.lines)?),
         })
     }
 
@@ -180,7 +180,7 @@ impl Common {
             Way::WaitSet => Box::new(topics::Set::open(&self.namespace)?),
             Way::EventNode => Box::new(event_node::EventNode::start(&self.namespace, &self.lines)?),
             #[cfg(feature = "iceoryx2")]
-            Way::Iceoryx2 => Box::new(iceoryx::Event::listener(&self.lines)?),
+            Way::Iceoryx2 => Box::new(iceoryx::Event::listener(&self.namespace, &self.lines)?),
         })
     }
 }

@@ -60,7 +60,7 @@ mod comparison {
     /// Ours and theirs.
     type Rivals = [Ring; 2];
 
-    const ONE_TO_ONE: Rivals = [Ring::Topic, Ring::Iceoryx2];
+    const ONE_TO_ONE: Rivals = [Ring::TopicDefault, Ring::Iceoryx2];
     const BOTH_WAYS: Rivals = [Ring::TopicDuplex, Ring::Iceoryx2Duplex];
     const STREAM: Rivals = [Ring::TopicReliable, Ring::Iceoryx2Stream];
 

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use horus_shm::Namespace;
 use iceoryx2::port::listener::Listener;
 use iceoryx2::port::notifier::Notifier;
-use iceoryx2::prelude::{LogLevel, NodeBuilder, ServiceName, ipc_threadsafe, set_log_level};
+use iceoryx2::prelude::{ServiceName, ipc_threadsafe};
 
 use super::kernel::{fetch, post};
 use super::{Sleeper, Waker, stalled};
 use crate::floor::SharedLines;
+use crate::iceoryx;
 use crate::packet::Packet16;
 use crate::wait::STALL_LIMIT;
 
@@ -23,22 +25,29 @@ pub(super) struct Event {
 
 impl Event {
     /// The end that notifies.
-    pub(super) fn notifier(lines: &Arc<SharedLines>) -> Result<Self, String> {
-        Self::open(lines, false)
+    pub(super) fn notifier(
+        namespace: &Namespace,
+        lines: &Arc<SharedLines>,
+    ) -> Result<Self, String> {
+        Self::open(namespace, lines, false)
     }
 
     /// The end that listens.
-    pub(super) fn listener(lines: &Arc<SharedLines>) -> Result<Self, String> {
-        Self::open(lines, true)
+    pub(super) fn listener(
+        namespace: &Namespace,
+        lines: &Arc<SharedLines>,
+    ) -> Result<Self, String> {
+        Self::open(namespace, lines, true)
     }
 
-    fn open(lines: &Arc<SharedLines>, listens: bool) -> Result<Self, String> {
-        // WHY: one for each run. The child knows its parent, and the parent itself.
-        let run = if listens { std::os::unix::process::parent_id() } else { std::process::id() };
-        set_log_level(LogLevel::Error);
+    fn open(
+        namespace: &Namespace,
+        lines: &Arc<SharedLines>,
+        listens: bool,
+    ) -> Result<Self, String> {
         let open = || -> Result<Self, Box<dyn std::error::Error>> {
-            let node = NodeBuilder::new().create::<Service>()?;
-            let name = ServiceName::new(&format!("horus_wakeup_{run}"))?;
+            let node = iceoryx::node_in::<Service>(namespace)?;
+            let name = ServiceName::new("wakeup")?;
             let event = node.service_builder(&name).event().open_or_create()?;
             let notifier = event.notifier_builder().create()?;
             let listener = listens.then(|| event.listener_builder().create()).transpose()?;
