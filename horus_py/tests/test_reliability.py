@@ -15,7 +15,8 @@ import pytest
 import victims
 from victims import KINDS, PATIENCE, checked, made
 
-KILLS = {"small": 30, "large": 10, "image": 20}
+MORE = 10 if os.environ.get("HORUS_TORTURE") == "1" else 1
+KILLS = {"small": 30 * MORE, "large": 10 * MORE, "image": 20 * MORE}
 # Those who die stream for less than this before.
 STREAM_MAX_S = 0.004
 
