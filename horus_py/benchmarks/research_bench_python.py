@@ -32,7 +32,7 @@ def goals():
     }
     found = [Goal(f"python/{name}", limit, mean(f"python/{name}")) for name, limit in limits.items()]
     views = {
-        "image/to_numpy/640x480": "image/baseline/numpy_view",
+        "image/to_numpy/640x480": "image/baseline/numpy_frombuffer",
         "image/from_dlpack/640x480": "image/baseline/from_dlpack_ndarray",
     }
     found += [

@@ -80,8 +80,8 @@ class Detector(horus.Node):
             score=float(heat.max()),
             bbox=horus.BoundingBox2D(
                 center=middle,
-                size_x=(np.ptp(columns) + 1) * CELL,
-                size_y=(np.ptp(rows) + 1) * CELL,
+                size_x=float(np.ptp(columns) + 1) * CELL,
+                size_y=float(np.ptp(rows) + 1) * CELL,
             ),
         )
         self.send("detections", found)

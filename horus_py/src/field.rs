@@ -6,12 +6,13 @@ use horus_core::message::{DType, FieldKind, Primitive};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyString, PyTuple};
 
 use crate::framed;
 use crate::kind::{Field, Kind};
 use crate::message;
 use crate::numpy::{Place, numpy};
+use crate::pack::View;
 
 /// Calls a macro with each number: its variant, type and letter for numpy and `struct`.
 macro_rules! numbers {
@@ -96,30 +97,6 @@ macro_rules! number {
                 Primitive::Char => out[0] = value.extract()?,
             }
             Ok(())
-        }
-
-        /// Copies numbers out of a buffer of that type; false if it is of another.
-        fn copy_buffer(
-            primitive: Primitive,
-            value: &Bound<'_, PyAny>,
-            out: &mut Vec<u8>,
-        ) -> bool {
-            let py = value.py();
-            match primitive {
-                $(Primitive::$variant => {
-                    let Ok(buffer) = pyo3::buffer::PyBuffer::<$type>::get(value) else {
-                        return false;
-                    };
-                    let Ok(numbers) = buffer.to_vec(py) else { return false };
-                    if buffer.dimensions() != 1 {
-                        return false;
-                    }
-                    out.clear();
-                    numbers.iter().for_each(|number| out.extend(number.to_ne_bytes()));
-                    true
-                })+
-                Primitive::Char => false,
-            }
         }
 
         /// What numpy calls the type.
@@ -237,15 +214,16 @@ fn read(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()>
     if field.count == 1 {
         return read_element(field, value, out);
     }
-    if let FieldKind::Primitive(primitive) = field.kind {
-        let mut numbers = Vec::new();
-        if copy_buffer(primitive, value, &mut numbers) {
-            let size = primitive.size();
-            let part = out.get_mut(..numbers.len());
-            let part = part.ok_or_else(|| too_many(field, numbers.len() / size))?;
-            part.copy_from_slice(&numbers);
-            return Ok(());
-        }
+    if let Some(dtype) = field.dtype
+        && !value.is_exact_instance_of::<PyList>()
+        && !value.is_exact_instance_of::<PyTuple>()
+        && let Ok(view) = View::of(value)
+        && let [count] = *view.shape()
+        && view.dtype(value).is_ok_and(|found| found == dtype)
+    {
+        let count = count.unsigned_abs();
+        let part = out.get_mut(..count * dtype.size());
+        return view.copy_to(value.py(), part.ok_or_else(|| too_many(field, count))?);
     }
     if value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>() {
         let text = format!("{} where a sequence is wanted", value.get_type());

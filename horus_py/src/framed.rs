@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use horus_core::message::{ArrayLayout, Buffer, FramedKind, timestamp_now_ns};
+use horus_core::message::{ArrayLayout, Buffer, DType, FramedKind, timestamp_now_ns};
 use horus_core::topic::{Lent, RawSample};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyAttributeError, PyImportError, PyTypeError, PyValueError};
@@ -19,7 +19,7 @@ use crate::kind::{self, Kind};
 use crate::message::{self, guard};
 use crate::numpy::{DIMENSIONS_MAX, Place, numpy};
 use crate::outbox::Outbox;
-use crate::pack::View;
+use crate::pack::{View, dtype_of};
 use crate::topic::{PyPublisher, PyTopic};
 
 /// What such a message has besides its header.
@@ -380,18 +380,61 @@ fn finish(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
     promised(draft)
 }
 
+/// Makes the header of a draft that of an array of this shape, and of what numpy takes for a type:
+/// bytes if nothing is said.
+fn describe_as(
+    draft: &Bound<'_, PyAny>,
+    shape: &[u64],
+    dtype: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let py = draft.py();
+    let Some(dtype) = dtype.filter(|dtype| !dtype.is_none()) else {
+        return reshape(draft, DType::U8, shape);
+    };
+    let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
+    let dtype = numpy(py).ok_or_else(missing)?.module.bind(py).call_method1("dtype", (dtype,))?;
+    if describe_structure(draft, &dtype, shape)? {
+        return Ok(());
+    }
+    let (letter, size) = (dtype.getattr("char")?, dtype.getattr("itemsize")?.extract()?);
+    let letter = letter.cast::<PyString>()?;
+    let known = dtype_of(letter.to_str()?.as_bytes(), size);
+    let known = if dtype.getattr("isnative")?.is_truthy()? { known } else { None };
+    let wanted = || {
+        let text = format!("{dtype} where integers, floats or booleans of the machine are wanted");
+        PyTypeError::new_err(text)
+    };
+    reshape(draft, known.ok_or_else(wanted)?, shape)
+}
+
+/// Makes the header of a cloud that of points which are structures; false if they are none.
+fn describe_structure(
+    draft: &Bound<'_, PyAny>,
+    dtype: &Bound<'_, PyAny>,
+    shape: &[u64],
+) -> PyResult<bool> {
+    let is_cloud = message::kind_of(draft).schema.name == "PointCloud";
+    if !is_cloud || dtype.getattr("names")?.is_none() {
+        return Ok(false);
+    }
+    let helper = draft.py().import("horus._framed")?;
+    helper.call_method1("describe", (draft, dtype, PyTuple::new(draft.py(), shape)?))?;
+    Ok(true)
+}
+
+fn reshape(draft: &Bound<'_, PyAny>, dtype: DType, shape: &[u64]) -> PyResult<()> {
+    framed_of(draft).reshape(header_mut(draft), dtype, shape).map_err(PyValueError::new_err)
+}
+
 /// Makes the header of a draft that of an array.
 fn describe(draft: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, view: &View) -> PyResult<()> {
-    if message::kind_of(draft).schema.name == "PointCloud"
-        && let Ok(dtype) = array.getattr("dtype")
-        && !dtype.getattr("names")?.is_none()
+    let shape: Vec<_> = view.shape().iter().map(|count| *count as u64).collect();
+    if let Ok(dtype) = array.getattr("dtype")
+        && describe_structure(draft, &dtype, &shape)?
     {
-        let helper = draft.py().import("horus._framed")?;
-        helper.call_method1("describe", (draft, dtype, array.getattr("shape")?))?;
         return Ok(());
     }
     let dtype = view.dtype(array)?;
-    let shape: Vec<_> = view.shape().iter().map(|count| *count as u64).collect();
     // Bytes of which the fields say all that there is to say.
     if dtype.size() == 1 && shape.len() == 1 {
         framed_of(draft).complete(header_mut(draft));
@@ -400,7 +443,7 @@ fn describe(draft: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, view: &View) -> 
             return Ok(());
         }
     }
-    framed_of(draft).reshape(header_mut(draft), dtype, &shape).map_err(PyValueError::new_err)
+    reshape(draft, dtype, &shape)
 }
 
 /// A message in a slot of the publisher: for an array of this shape and type, or with fields only.
@@ -416,14 +459,12 @@ pub(crate) fn lend<'py>(
     match (shape, dtype) {
         (None, None) => {}
         (shape, dtype) => {
-            // WHY an array that is never touched: numpy says what all of this means.
-            let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
-            let numpy = numpy(py).ok_or_else(missing)?.module.bind(py);
-            let empty = PyTuple::empty(py).into_any();
-            let shape = shape.unwrap_or(&empty);
-            let dtype = dtype.map_or_else(|| numpy.getattr("uint8"), |dtype| Ok(dtype.clone()))?;
-            let array = numpy.call_method1("empty", (shape, dtype))?;
-            describe(&draft, &array, &View::of(&array)?)?;
+            let shape = match shape.map(|shape| (shape, shape.extract::<u64>())) {
+                None => Vec::new(),
+                Some((_, Ok(count))) => vec![count],
+                Some((shape, Err(_))) => shape.extract::<Vec<u64>>()?,
+            };
+            describe_as(&draft, &shape, dtype)?;
         }
     }
     let bytes = finish(&draft)?;

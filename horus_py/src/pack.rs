@@ -307,6 +307,12 @@ impl View {
             return Err(PyNotImplementedError::new_err("a buffer whose shape is not its size"));
         }
         let view: *const ffi::Py_buffer = &raw const *self.0;
+        // SAFETY: a view.
+        if unsafe { ffi::PyBuffer_IsContiguous(view, b'C' as _) } != 0 && !place.is_empty() {
+            // SAFETY: the view has so many bytes, side by side, and the place is another memory.
+            unsafe { ptr::copy(self.0.buf.cast(), place.as_mut_ptr(), place.len()) };
+            return Ok(());
+        }
         let to = place.as_mut_ptr().cast();
         // SAFETY: the place has so many bytes.
         let copied = unsafe { ffi::PyBuffer_ToContiguous(to, view.cast_mut(), bytes, b'C' as _) };
@@ -321,7 +327,7 @@ impl View {
 }
 
 /// The type that `struct` and numpy describe so.
-fn dtype_of(format: &[u8], size: isize) -> Option<DType> {
+pub(crate) fn dtype_of(format: &[u8], size: isize) -> Option<DType> {
     let (letter, is_swapped) = match format {
         [letter] => (letter, false),
         [b'@' | b'=' | b'<', letter] => (letter, false),

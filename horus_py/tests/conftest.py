@@ -2,10 +2,12 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import horus
 import pytest
@@ -14,6 +16,23 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # WHY: what a shell starts in the background ignores Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+MEMORY = pathlib.Path("/dev/shm")
+# What the directories are called that the tests make there, with the number of their process.
+PREFIX = "horus-pytest-"
+
+
+def pytest_configure():
+    """Leaves nothing in memory, however a run ends."""
+    # WHY: by itself SIGTERM ends Python at once, and the directory of the test that runs stays.
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("told to end", 128 + signal.SIGTERM))
+    # Those of runs that were killed, which could do nothing. WHY only old ones: the number of a
+    # process says nothing about one in another container.
+    for left in MEMORY.glob(f"{PREFIX}*"):
+        process = left.name.removeprefix(PREFIX).split("-")[0]
+        is_old = time.time() - left.stat().st_mtime > 3600
+        if is_old and not pathlib.Path(f"/proc/{process}").exists():
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def built(name):
@@ -28,7 +47,8 @@ def built(name):
 @pytest.fixture
 def directory(monkeypatch):
     """A directory of namespaces, which the environment names."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+    prefix = f"{PREFIX}{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=MEMORY) as directory:
         monkeypatch.setenv("HORUS_SHM_DIR", f"{directory}/horus")
         monkeypatch.setenv("HORUS_NAMESPACE", "test")
         yield directory

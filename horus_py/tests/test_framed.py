@@ -305,6 +305,25 @@ def test_a_loan_is_published_once_or_given_back(camera):
         loan.publish()
 
 
+def test_loans_are_asked_for_as_arrays_of_numpy_are(namespace):
+    topic = horus.Topic("tensors", horus.Tensor, namespace=namespace)
+    for shape, dtype in [((2, 3), np.float32), ([4], "i8"), (5, bool), ((), np.dtype("f2"))]:
+        loan = topic.loan(shape, dtype, name="x")
+        array = loan.to_numpy()
+        assert (array.dtype, array.shape) == (np.empty(shape, dtype).dtype, np.empty(shape).shape)
+        loan.discard()
+    for wrong in (">f4", "U3", complex, [("a", "f4")]):
+        with pytest.raises(TypeError, match="where integers, floats or booleans"):
+            topic.loan(3, wrong)
+    with pytest.raises((OverflowError, TypeError)):
+        topic.loan(-1)
+    clouds = horus.Topic("clouds", horus.PointCloud, namespace=namespace)
+    loan = clouds.loan(9, [("x", "f4"), ("ring", "u2")])
+    loan.to_numpy()["ring"] = 3
+    loan.publish()
+    assert clouds.recv().to_numpy()["ring"].tolist() == [3] * 9
+
+
 def test_a_shorter_header_publishes_less(namespace):
     topic = horus.Topic("jpeg", horus.CompressedImage, namespace=namespace)
     loan = topic.loan(1000, format="jpeg")

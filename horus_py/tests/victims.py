@@ -4,6 +4,8 @@ A line is a role and its arguments; the answer is the number of the process. Eac
 in a file of counters that all of them map.
 """
 
+import collections
+import itertools
 import os
 import signal
 import sys
@@ -33,7 +35,10 @@ class Large:
     words: horus.Array[horus.u64, 8190]
 
 
-KINDS = {"small": Small, "large": Large}
+# An image is read where it lies, and may be written there.
+KINDS = {"small": Small, "large": Large, "image": horus.Image}
+SHAPE = (256, 256)
+HELD = 4
 
 
 class Broken(Exception):
@@ -45,17 +50,37 @@ def mixed(sender, number):
     return (sender * 0x9E3779B97F4A7C15 ^ number * 0xC2B2AE3D27D4EB4F) % 2**64
 
 
+def words_of(image):
+    """An image as the words that it is filled with: sender, number, and the rest."""
+    return image.to_numpy().reshape(-1).view(numpy.uint64)
+
+
+def fill(image, sender, number):
+    words = words_of(image)
+    words[:2] = sender, number
+    words[2:] = numpy.uint64(mixed(sender, number))
+
+
 def made(kind, sender, number):
+    if kind is horus.Image:
+        image = horus.Image(numpy.zeros(SHAPE, numpy.uint8))
+        fill(image, sender, number)
+        return image
     message = kind(sender=sender, number=number)
     message.words[:] = numpy.uint64(mixed(sender, number))
     return message
 
 
 def checked(message):
-    """The number of a message, all of whose words are its sender's."""
-    if (message.words != numpy.uint64(mixed(message.sender, message.number))).any():
-        raise Broken(f"message {message.number} of {message.sender} is torn")
-    return message.number
+    """Sender and number of a message, all of whose words are its sender's."""
+    if isinstance(message, horus.Image):
+        sender, number, *_ = (int(word) for word in words_of(message)[:2])
+        words = words_of(message)[2:]
+    else:
+        sender, number, words = message.sender, message.number, message.words
+    if (words != numpy.uint64(mixed(sender, number))).any():
+        raise Broken(f"message {number} of {sender} is torn")
+    return sender, number
 
 
 class Ledger:
@@ -79,16 +104,44 @@ def publish(topic, size, counts, index):
         counts[index] = number
 
 
+def lend(topic, size, counts, index):
+    """Fills images where they will be read; one of three is given back instead."""
+    publisher = horus.Publisher(topic, KINDS[size])
+    number = 0
+    for turn in itertools.count():
+        image = publisher.loan(SHAPE, "u1")
+        fill(image, index, number)
+        if turn % 3 == 2:
+            image.discard()
+            continue
+        image.publish()
+        number += 1
+        counts[index] = number
+
+
+def hold(topic, size, counts, index):
+    """Holds the last few images, which must not change meanwhile."""
+    subscriber = horus.Subscriber(topic, KINDS[size])
+    held = collections.deque(maxlen=HELD)
+    while True:
+        image = subscriber.recv(timeout=PATIENCE)
+        held.append((image, checked(image)))
+        for image, was in held:
+            if checked(image) != was:
+                raise Broken(f"image {was} became {checked(image)} while it was held")
+        counts[index] += 1
+
+
 def receive(topic, size, counts, index):
     """Receives for ever, and insists that nothing is missing."""
     subscriber = horus.Subscriber(topic, KINDS[size])
     numbers = {}
     while True:
         message = subscriber.recv(timeout=PATIENCE)
-        number = checked(message)
-        if number != numbers.get(message.sender, number):
-            raise Broken(f"{number} of {message.sender} where {numbers[message.sender]} was due")
-        numbers[message.sender] = number + 1
+        sender, number = checked(message)
+        if number != numbers.get(sender, number):
+            raise Broken(f"{number} of {sender} where {numbers[sender]} was due")
+        numbers[sender] = number + 1
         counts[index] += 1
 
 
@@ -98,14 +151,14 @@ def both(topic, size, counts, index):
 
     def tick(context):
         while (message := context.node.recv(topic)) is not None:
-            context.node.publisher(f"{topic}_back").send(made(kind, index, checked(message)))
+            context.node.publisher(f"{topic}_back").send(made(kind, index, checked(message)[1]))
             counts[index] += 1
 
     ends = {"subs": {topic: kind}, "pubs": {f"{topic}_back": kind}}
     horus.run(horus.Node(f"both{index}", tick=tick, on=topic, **ends), name="both")
 
 
-ROLES = {"publish": publish, "receive": receive, "both": both}
+ROLES = {role.__name__: role for role in (publish, lend, receive, hold, both)}
 
 
 def main():
