@@ -7,7 +7,7 @@ CPU := $(shell sed -n 's/(R)//g; s/(TM)//g; s/^model name[^:]*: *//p' /proc/cpui
 	head -n 1 | tr -d '\n' | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-')
 RECORD ?= benchmarks/record/$(or $(CPU),unknown-cpu)/$(shell date +%Y-%m-%d)
 
-# `make bench BENCH="--features iceoryx2"` measures iceoryx2 as well, for comparison.
+# `make bench BENCH=--quick` takes about three minutes instead of thirty.
 BENCH ?=
 
 # Where `make test` installs the Python package, to test what users get.
@@ -46,16 +46,10 @@ lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
 	else echo "SKIP cargo deny: not installed (cargo install --locked cargo-deny)"; fi
 
-bench: tools ## measures everything and records it in benchmarks/record
-	mkdir -p "$(RECORD)"
-	$(CARGO) build --release --locked -p horus_benchmarks $(BENCH)
-	for benchmark in raw_baselines all_paths_latency wakeup_benchmark determinism_benchmark \
-		scheduler_benchmark; do \
-		$(CARGO) run --release --locked -p horus_benchmarks $(BENCH) --bin $$benchmark -- \
-			--json "$(RECORD)/$$benchmark.json" || exit 1; \
-	done
+bench: tools ## measures everything and records it in benchmarks/record, with a page of it
+	CARGO="$(CARGO)" benchmarks/research/run_all.sh --output "$(RECORD)" $(BENCH)
 
-readme: tools ## writes the README's latency table from the record of today's `make bench`
+readme: tools ## writes the tables of the documents from the record of today's `make bench`
 	$(CARGO) run --release --locked -p horus_benchmarks --bin readme_table -- \
 		"$(RECORD)/all_paths_latency.json"
 
