@@ -244,7 +244,7 @@ where
     R: Rx<P> + Send + 'static,
 {
     let ((there, from_there), (back, from_back)) = (make(), make());
-    [side::joined::<P, T, R>(there, from_back), side::joined::<P, T, R>(back, from_there)]
+    [side::across::<P, T, R>(there, from_back), side::across::<P, T, R>(back, from_there)]
 }
 
 fn sides<P: Word>(channel: Channel) -> Sides {

@@ -141,11 +141,14 @@ pub fn exchange<P: Payload>(
     }
     let start = source.start();
     let mut ledger = Ledger::new(plan);
+    // WHY: what follows a word at once may overwrite it, so the side that said it is silent until
+    // it hears from the other one.
+    let mut may_send = first;
     let mut next = plan.first_seq + u64::from(!first);
     let step = plan.producers;
     while next <= plan.last_seq() || !ledger.is_complete() {
         watch.spin_until(|| {
-            let sent = next <= plan.last_seq() && link.out.send(&P::compose(next));
+            let sent = may_send && next <= plan.last_seq() && link.out.send(&P::compose(next));
             next += if sent { step } else { 0 };
             let mut received = 0;
             while received < RECEIVED_PER_SENT && link.back.recv_all(&mut message) {
@@ -155,6 +158,7 @@ pub fn exchange<P: Payload>(
                     READY => Ok(()),
                     _ => ledger.enter(&message),
                 };
+                may_send |= message.seq() != READY;
                 if entered.is_err() {
                     return Some(entered);
                 }

@@ -285,7 +285,7 @@ where
     T: Tx<P> + 'static,
     R: Rx<P> + 'static,
 {
-    Box::new(OpenSide { link: Joined { out, back }, packet: PhantomData::<fn(P)> })
+    Box::new(OpenSide::<P, T, R, Loops>::new(out, back))
 }
 
 /// A side of these two ends of one ring, for the thread that makes it. The side that came `first`
@@ -297,7 +297,8 @@ where
     R: Rx<P> + 'static,
 {
     let mark = Mark::of(first);
-    joined_here::<P, _, _>(Marked::new(out, mark), Others::<R, P>::new(back, mark))
+    let (out, back) = (Marked::new(out, mark), Others::<R, P>::new(back, mark));
+    Box::new(OpenSide::<P, _, _, Exchanges>::new(out, back))
 }
 
 /// A side of these two ends, for any thread.
@@ -307,15 +308,99 @@ where
     T: Tx<P> + Send + 'static,
     R: Rx<P> + Send + 'static,
 {
-    Box::new(OpenSide { link: Joined { out, back }, packet: PhantomData::<fn(P)> })
+    Box::new(OpenSide::<P, T, R, Loops>::new(out, back))
 }
 
-struct OpenSide<P, T, R> {
+/// As [`joined`], if the two directions are never one ring.
+pub fn across<P, T, R>(out: T, back: R) -> Box<dyn Side + Send>
+where
+    P: Payload + 'static,
+    T: Tx<P> + Send + 'static,
+    R: Rx<P> + Send + 'static,
+{
+    Box::new(OpenSide::<P, T, R, Nothing>::new(out, back))
+}
+
+/// What can be measured of a side beside rounds and streams. WHY a type: each is a copy of its
+/// loop for every message and ring, and most are never called.
+trait Besides<P: Payload, T: Tx<P>, R: Rx<P>> {
+    fn exchange(
+        _link: &mut Joined<T, R>,
+        _plan: &StreamPlan,
+        _first: bool,
+        _source: TickSource,
+        _watch: &Watch,
+    ) -> Result<Streamed, WorkloadError> {
+        Err(WorkloadError::Unsuited)
+    }
+
+    fn loop_round(
+        _link: &mut Joined<T, R>,
+        _plan: &MicroPlan,
+        _first_seq: u64,
+    ) -> Result<Micro, WorkloadError> {
+        Err(WorkloadError::Unsuited)
+    }
+
+    fn loop_stream(
+        _link: &mut Joined<T, R>,
+        _plan: &StreamPlan,
+        _source: TickSource,
+    ) -> Result<Streamed, WorkloadError> {
+        Err(WorkloadError::Unsuited)
+    }
+}
+
+struct Nothing;
+
+impl<P: Payload, T: Tx<P>, R: Rx<P>> Besides<P, T, R> for Nothing {}
+
+/// One ring in one thread.
+struct Loops;
+
+impl<P: Payload, T: Tx<P>, R: Rx<P>> Besides<P, T, R> for Loops {
+    fn loop_round(
+        link: &mut Joined<T, R>,
+        plan: &MicroPlan,
+        first_seq: u64,
+    ) -> Result<Micro, WorkloadError> {
+        loopback::send_and_receive::<P>(link, plan, first_seq)
+    }
+
+    fn loop_stream(
+        link: &mut Joined<T, R>,
+        plan: &StreamPlan,
+        source: TickSource,
+    ) -> Result<Streamed, WorkloadError> {
+        loopback::stream::<P>(link, plan, source)
+    }
+}
+
+/// One ring for both directions.
+struct Exchanges;
+
+impl<P: Payload, T: Tx<P>, R: Rx<P>> Besides<P, T, R> for Exchanges {
+    fn exchange(
+        link: &mut Joined<T, R>,
+        plan: &StreamPlan,
+        first: bool,
+        source: TickSource,
+        watch: &Watch,
+    ) -> Result<Streamed, WorkloadError> {
+        duplex::exchange::<P>(link, plan, first, source, watch)
+    }
+}
+
+struct OpenSide<P, T, R, B> {
     link: Joined<T, R>,
-    packet: PhantomData<fn(P)>,
+    kind: PhantomData<fn(P, B)>,
 }
 
-impl<P: Payload, T: Tx<P>, R: Rx<P>> OpenSide<P, T, R> {
+impl<P: Payload, T: Tx<P>, R: Rx<P>, B: Besides<P, T, R>> OpenSide<P, T, R, B> {
+    fn new(out: T, back: R) -> Self {
+        OpenSide { link: Joined { out, back }, kind: PhantomData }
+    }
+
     /// Receives, and compares the losses with what the ring says, if it says something.
     fn audited(
         &mut self,
@@ -331,7 +416,7 @@ impl<P: Payload, T: Tx<P>, R: Rx<P>> OpenSide<P, T, R> {
     }
 }
 
-impl<P: Payload, T: Tx<P>, R: Rx<P>> Side for OpenSide<P, T, R> {
+impl<P: Payload, T: Tx<P>, R: Rx<P>, B: Besides<P, T, R>> Side for OpenSide<P, T, R, B> {
     fn ping(
         &mut self,
         plan: &RoundPlan,
@@ -375,11 +460,11 @@ impl<P: Payload, T: Tx<P>, R: Rx<P>> Side for OpenSide<P, T, R> {
         source: TickSource,
         watch: &Watch,
     ) -> Result<Streamed, WorkloadError> {
-        self.audited(|link| duplex::exchange::<P>(link, plan, first, source, watch))
+        self.audited(|link| B::exchange(link, plan, first, source, watch))
     }
 
     fn loop_round(&mut self, plan: &MicroPlan, first_seq: u64) -> Result<Micro, WorkloadError> {
-        loopback::send_and_receive::<P>(&mut self.link, plan, first_seq)
+        B::loop_round(&mut self.link, plan, first_seq)
     }
 
     fn loop_stream(
@@ -387,6 +472,6 @@ impl<P: Payload, T: Tx<P>, R: Rx<P>> Side for OpenSide<P, T, R> {
         plan: &StreamPlan,
         source: TickSource,
     ) -> Result<Streamed, WorkloadError> {
-        loopback::stream::<P>(&mut self.link, plan, source)
+        B::loop_stream(&mut self.link, plan, source)
     }
 }

@@ -126,6 +126,9 @@ pub enum WorkloadError {
     /// A message is not what was sent.
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
+    /// These ends cannot be measured like this.
+    #[error("these ends cannot be measured like this")]
+    Unsuited,
     /// Messages were lost of which the ring says nothing, or the other way round.
     #[error("{lost} messages did not arrive, and the ring says that it lost {counted}")]
     Miscounted {
