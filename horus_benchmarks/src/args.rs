@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process;
+use std::time::Duration;
 
 /// Exit code for a command line that is not understood.
 const EXIT_USAGE: i32 = 2;
@@ -14,6 +15,7 @@ Options:
   --samples N       timed messages per round
   --cpus A,B        CPUs of the two ends (default: two cores, else what there is)
   --filter SUBSTR   only rows whose id contains SUBSTR
+  --duration S      seconds that each transport is measured, where a benchmark goes by time
   --help            this text";
 
 /// What a benchmark was asked to do.
@@ -31,6 +33,8 @@ pub struct Args {
     pub cpus: Option<(usize, usize)>,
     /// Part of the ids to report.
     pub filter: Option<String>,
+    /// How long each transport is measured, if not the default.
+    pub duration: Option<Duration>,
 }
 
 /// What is wrong with a command line.
@@ -90,6 +94,7 @@ impl Args {
                 "--rounds" => args.rounds = Some(positive("--rounds", value("--rounds")?)?),
                 "--samples" => args.samples = Some(positive("--samples", value("--samples")?)?),
                 "--cpus" => args.cpus = Some(cpu_pair(value("--cpus")?)?),
+                "--duration" => args.duration = Some(seconds(value("--duration")?)?),
                 "--filter" => args.filter = Some(value("--filter")?),
                 _ => return Err(ArgsError::Unknown(argument)),
             }
@@ -112,6 +117,13 @@ fn positive<N: TryFrom<u64>>(option: &'static str, found: String) -> Result<N, A
     })
 }
 
+fn seconds(found: String) -> Result<Duration, ArgsError> {
+    let parsed = found.parse().ok().filter(|&seconds: &f64| seconds > 0.0);
+    let parsed = parsed.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let wanted = "a number of seconds above 0";
+    parsed.ok_or(ArgsError::BadValue { option: "--duration", wanted, found })
+}
+
 fn cpu_pair(found: String) -> Result<(usize, usize), ArgsError> {
     let parsed = found
         .split_once(',')
@@ -129,7 +141,8 @@ mod tests {
 
     #[test]
     fn every_option_is_understood() {
-        let line = "--quick --json out.json --rounds 25 --samples 1000 --cpus 2,3 --filter floor/";
+        let line = "--quick --json out.json --rounds 25 --samples 1000 --cpus 2,3 --filter floor/ \
+            --duration 2.5";
         let wanted = Args {
             quick: true,
             json: Some("out.json".into()),
@@ -137,6 +150,7 @@ mod tests {
             samples: Some(1000),
             cpus: Some((2, 3)),
             filter: Some("floor/".to_owned()),
+            duration: Some(Duration::from_millis(2500)),
         };
         assert_eq!(parse(line), Ok(Some(wanted)));
         assert_eq!(parse(""), Ok(Some(Args::default())));
@@ -150,6 +164,7 @@ mod tests {
             ("--json", "--json needs a value"),
             ("--rounds 0", "--rounds wants a positive number, not '0'"),
             ("--rounds 99999999999", "--rounds wants a positive number, not '99999999999'"),
+            ("--duration 0", "--duration wants a number of seconds above 0, not '0'"),
             ("--cpus 1", "--cpus wants two numbers 'A,B', not '1'"),
         ] {
             assert_eq!(parse(line).unwrap_err().to_string(), message);

@@ -189,6 +189,31 @@ impl<W: Way> Arena<'_, W> {
         time: Duration,
         versus: Option<&str>,
     ) -> Result<(), Box<dyn Error>> {
+        self.streams(group, (time, 1), versus)
+    }
+
+    /// [`throughput`](Self::throughput) in streams of about `time`, of which each round has
+    /// `parts`: their median is the round's. WHY: on a machine with other work to do, both ends
+    /// have their CPUs at the same time for short whiles only.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn throughput_in_parts(
+        &mut self,
+        group: &Group<W>,
+        time: Duration,
+        parts: u32,
+    ) -> Result<(), Box<dyn Error>> {
+        self.streams(group, (time, parts), None)
+    }
+
+    fn streams(
+        &mut self,
+        group: &Group<W>,
+        (time, parts): (Duration, u32),
+        versus: Option<&str>,
+    ) -> Result<(), Box<dyn Error>> {
         self.progress.step();
         if !group.is_wanted(self.session, Measure::Throughput, versus) {
             return Ok(());
@@ -206,8 +231,13 @@ impl<W: Way> Arena<'_, W> {
                 let last = all[index].figures.last().copied().unwrap_or(per_s);
                 let fitting = (per_s.max(last) * time.as_secs_f64()) as u64;
                 let messages = fitting.clamp(STREAM_MIN, messages_max.max(STREAM_MIN));
-                let (_, streamed) = self.pair.stream(messages)?;
-                all[index].take(streamed, streamed.messages_per_s(hz));
+                let mut rates = Vec::new();
+                for _ in 0..parts {
+                    let (_, streamed) = self.pair.stream(messages)?;
+                    rates.push(streamed.messages_per_s(hz));
+                    all[index].rounds.push(streamed);
+                }
+                all[index].figures.push(stats::median(&mut rates));
             }
         }
         self.pair.close()?;

@@ -56,6 +56,9 @@ pub trait Rx<P> {
         Ok(())
     }
 
+    /// This end counts what it lost.
+    const COUNTS: bool = true;
+
     /// Messages that this end knows to have lost since it joined.
     fn lost(&self) -> u64;
 }

@@ -6,8 +6,11 @@ use std::process::ExitCode;
 use crate::args::Args;
 use crate::child::ChildContext;
 use crate::floor::{self, FLOOR_ROLE};
+use crate::large::{self, LARGE_ROLE};
 use crate::path_pair::{self, PATH_ROLE};
+use crate::scaling::{self, SCALING_ROLE};
 use crate::session;
+use crate::transports::{self, TRANSPORT_ROLE};
 use crate::wakeup::{self, WAKEUP_ROLE};
 
 /// What a benchmark gives, if nothing fails.
@@ -20,7 +23,10 @@ pub fn main(name: &str, about: &str, run: impl FnOnce(Args) -> Outcome) -> ExitC
     };
     match child.role() {
         FLOOR_ROLE => floor::serve_child(&child),
+        LARGE_ROLE => large::serve_child(&child),
         PATH_ROLE => path_pair::serve_child(&child),
+        SCALING_ROLE => scaling::serve_child(&child),
+        TRANSPORT_ROLE => transports::serve_child(&child),
         WAKEUP_ROLE => wakeup::serve_child(&child),
         other => {
             eprintln!("{name}: no far end is called '{other}'");

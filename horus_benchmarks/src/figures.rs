@@ -42,6 +42,13 @@ pub struct Figures {
     /// Messages per second that there can be, by those that there are in a robot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<f64>,
+    /// Messages a second for each of the threads or processes that took part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub msgs_per_s_per_member: Option<f64>,
+    /// Messages a second by those of one publisher and one subscriber, and by the smaller of the
+    /// numbers of publishers and subscribers: in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaling_percent: Option<f64>,
     /// In a row `vs_<peer>/…`: our median, in nanoseconds, or in messages a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ours: Option<f64>,

@@ -60,6 +60,7 @@ macro_rules! packets {
 packets! {
     Packet8: 1, "a word: 8 bytes, with no room for a stamp";
     Packet16: 2, "`CmdVel`: 16 bytes";
+    Packet32: 4, "two `CmdVel`s: 32 bytes";
     Packet304: 38, "`Imu`: 304 bytes";
     Packet1480: 185, "`LaserScan`: 1480 bytes";
     Packet4096: 512, "a page: 4 KiB";

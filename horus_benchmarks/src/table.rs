@@ -65,6 +65,13 @@ const COLUMNS: &[Column] = &[
     ("headroom", |_, row| {
         row.figures.headroom.map_or_else(String::new, |factor| format!("{factor:.0}x"))
     }),
+    ("msgs/s each", |_, row| {
+        let rate = row.figures.msgs_per_s_per_member;
+        rate.map_or_else(String::new, |rate| format!("{:.2}M", rate / 1e6))
+    }),
+    ("scaling", |_, row| {
+        row.figures.scaling_percent.map_or_else(String::new, |percent| format!("{percent:.0} %"))
+    }),
     ("x floor", |_, row| floor_ratio(row)),
     ("ours", |_, row| versus::figure(row, row.figures.ours)),
     ("theirs", |_, row| versus::figure(row, row.figures.theirs)),

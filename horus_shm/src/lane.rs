@@ -234,6 +234,15 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// `dst` is writable for `bytes` bytes, which are at most the slot's payload.
     #[inline(always)]
     pub unsafe fn read(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        if self.exclusive {
+            let found = self.find();
+            if found == Polled::Message {
+                // SAFETY: the caller's contract; the cursor keeps the writer out of the slot.
+                unsafe { self.memory.load_exclusive(self.found(), dst, bytes) };
+                self.step();
+            }
+            return found;
+        }
         let want = published(self.pos);
         // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
         let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
@@ -247,6 +256,37 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
         // SAFETY: the caller's contract.
         unsafe { self.read_on(dst, bytes) }
+    }
+
+    /// Looks for the next message on an exclusive lane, over skips, and leaves it where it is: in
+    /// slot [`Self::found`], which is this reader's until [`Self::step`]. Never blocks.
+    #[inline(always)]
+    pub fn find(&mut self) -> Polled {
+        debug_assert!(self.exclusive);
+        let want = published(self.pos);
+        // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+        let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
+        if stamp == want {
+            return Polled::Message;
+        }
+        if stamp < want { self.nothing() } else { self.find_on() }
+    }
+
+    #[cold]
+    fn find_on(&mut self) -> Polled {
+        self.walk(|_| Some(())).err().unwrap_or(Polled::Message)
+    }
+
+    /// Index of the slot that [`Self::find`] found.
+    #[inline(always)]
+    pub fn found(&self) -> u64 {
+        self.pos & self.mask
+    }
+
+    /// Passes the message that [`Self::find`] found.
+    #[inline(always)]
+    pub fn step(&mut self) {
+        self.advance(self.pos + 1);
     }
 
     /// Copies the slot of the current position, whose stamp was `want`; true if it still is.

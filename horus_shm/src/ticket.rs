@@ -123,14 +123,30 @@ fn back_off(failures: &mut u32) {
 /// As [`push`], and the caller is the only receiver.
 #[inline]
 pub unsafe fn pop<M: TicketMemory>(memory: &M) -> Option<M::Value> {
+    let pos = find(memory)?;
+    // SAFETY: the caller's contract, and the position was just found.
+    Some(unsafe { take(memory, pos) })
+}
+
+/// The next position to be received, if its value is there.
+#[inline(always)]
+pub fn find<M: TicketMemory>(memory: &M) -> Option<u64> {
     let mask = memory.slots() - 1;
-    // Relaxed: only this receiver stores it.
+    // Relaxed: only the receiver stores it.
     let pos = memory.head().get();
     // ORDERING(ticket): pairs with the store in `push`.
-    if memory.stamp(pos & mask).load(edge::TICKET_SEE) != filled(pos) {
-        return None;
-    }
-    // SAFETY: the stamp says that the slot holds this position; it is freed below.
+    (memory.stamp(pos & mask).load(edge::TICKET_SEE) == filled(pos)).then_some(pos)
+}
+
+/// Moves the value of position `pos` out. Wait-free.
+///
+/// # Safety
+///
+/// As [`pop`], and `pos` is what [`find`] said, with no value taken since.
+#[inline(always)]
+pub unsafe fn take<M: TicketMemory>(memory: &M, pos: u64) -> M::Value {
+    let mask = memory.slots() - 1;
+    // SAFETY: the stamp said that the slot holds this position; it is freed below.
     let value = unsafe { memory.take(pos & mask) };
     // Relaxed: a figure to all others.
     memory.head().set(pos + 1);
@@ -138,7 +154,7 @@ pub unsafe fn pop<M: TicketMemory>(memory: &M) -> Option<M::Value> {
     let next = pos + memory.capacity();
     // ORDERING(room): pairs with the load in `push`.
     memory.stamp(next & mask).store(free(next), edge::ROOM_FREE);
-    Some(value)
+    value
 }
 
 /// Values on their way: drawn and not yet received.

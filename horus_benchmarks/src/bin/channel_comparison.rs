@@ -26,8 +26,11 @@ for messages of 8 to 1024 bytes, in rounds that alternate.";
 const QUICK: (u32, u64) = (20, 4_000);
 const FULL: (u32, u64) = (40, 10_000);
 
-/// How long one stream takes, for `--quick` and else.
-const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(50));
+/// How long one stream takes.
+const STREAM_TIME: Duration = Duration::from_millis(1);
+
+/// Streams in each round, for `--quick` and else.
+const PARTS: (u32, u32) = (9, 31);
 
 const SHAPES: [Shape; 3] = [Shape::OneToOne, Shape::TwoToOne, Shape::OneToTwo];
 
@@ -39,12 +42,13 @@ fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     let (rounds, samples) = if args.quick { QUICK } else { FULL };
     args.rounds.get_or_insert(rounds);
     args.samples.get_or_insert(samples);
-    let stream_time = if args.quick { STREAM_TIME.0 } else { STREAM_TIME.1 };
+    let parts = if args.quick { PARTS.0 } else { PARTS.1 };
     let mut session = Session::begin(args)?;
     session.report.set("capacity", CAPACITY);
-    session.report.set("stream_ms", stream_time.as_millis() as u64);
+    session.report.set("stream_ms", STREAM_TIME.as_millis() as u64);
+    session.report.set("streams_per_round", parts);
     one_thread(&mut session)?;
-    two_threads(&mut session, stream_time)?;
+    two_threads(&mut session, parts)?;
     let verdict = goals::verdict(&session.report);
     session.finish()?;
     if let Some(verdict) = verdict {
@@ -70,7 +74,7 @@ fn one_thread(session: &mut Session) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn two_threads(session: &mut Session, stream_time: Duration) -> Result<(), Box<dyn Error>> {
+fn two_threads(session: &mut Session, parts: u32) -> Result<(), Box<dyn Error>> {
     let (cpus, source) = (session.cpus, session.clock.source());
     let (floor, spin) = Floor::new(Placement::CrossThread, cpus, &session.clock, session.effort)?;
     session.report.set("spin/cross_thread", serde_json::to_value(spin)?);
@@ -86,7 +90,7 @@ fn two_threads(session: &mut Session, stream_time: Duration) -> Result<(), Box<d
                 size: size_label(width.bytes()),
             };
             arena.latency(&group)?;
-            arena.throughput(&group, stream_time)?;
+            arena.throughput_in_parts(&group, STREAM_TIME, parts)?;
         }
     }
     progress.finish();

@@ -16,19 +16,45 @@
 //! std::thread::spawn(move || tx.try_send(1));
 //! ```
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
 use super::error::{TryRecvError, TrySendError};
 
 /// What both ends hold; while one of them does so alone, the channel is disconnected.
-#[derive(Debug)]
+///
+/// WHY two positions, not a length that both ends change: each is then one chain of a load, an
+/// addition and a store, and a send does not wait for the receive before it.
 struct Queue<T> {
-    // WHY never borrowed while a message is dropped: its drop may use the channel.
-    messages: RefCell<VecDeque<T>>,
+    /// A power of two of them.
+    slots: Box<[Cell<Option<T>>]>,
     capacity: usize,
+    /// Messages sent, ever.
+    sent: Cell<usize>,
+    /// Messages received, ever.
+    received: Cell<usize>,
+}
+
+impl<T> Queue<T> {
+    fn len(&self) -> usize {
+        self.sent.get().wrapping_sub(self.received.get())
+    }
+
+    #[inline(always)]
+    fn slot(&self, position: usize) -> &Cell<Option<T>> {
+        &self.slots[position & (self.slots.len() - 1)]
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<T> {
+        let received = self.received.get();
+        if received == self.sent.get() {
+            return None;
+        }
+        self.received.set(received.wrapping_add(1));
+        self.slot(received).take()
+    }
 }
 
 /// The sending end.
@@ -51,8 +77,10 @@ pub struct Receiver<T>(Rc<Queue<T>>);
 #[must_use]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     assert!(capacity > 0, "a channel holds at least one message");
-    let messages = RefCell::new(VecDeque::with_capacity(capacity));
-    let queue = Rc::new(Queue { messages, capacity });
+    let slots = capacity.checked_next_power_of_two().expect("capacity overflow");
+    let slots = (0..slots).map(|_| Cell::new(None)).collect();
+    let (sent, received) = (Cell::new(0), Cell::new(0));
+    let queue = Rc::new(Queue { slots, capacity, sent, received });
     (Sender(Rc::clone(&queue)), Receiver(queue))
 }
 
@@ -78,11 +106,12 @@ impl<T> Sender<T> {
         if Rc::strong_count(&self.0) == 1 {
             return Err(TrySendError::Disconnected(message));
         }
-        let mut messages = self.0.messages.borrow_mut();
-        if messages.len() == self.0.capacity {
+        if self.0.len() == self.0.capacity {
             return Err(TrySendError::Full(message));
         }
-        messages.push_back(message);
+        let sent = self.0.sent.get();
+        self.0.slot(sent).set(Some(message));
+        self.0.sent.set(sent.wrapping_add(1));
         Ok(())
     }
 
@@ -95,7 +124,7 @@ impl<T> Sender<T> {
     /// assert_eq!((tx.len(), rx.len(), tx.capacity()), (1, 1, 4));
     /// ```
     pub fn len(&self) -> usize {
-        self.0.messages.borrow().len()
+        self.0.len()
     }
 
     /// True if everything was received.
@@ -129,8 +158,7 @@ impl<T> Receiver<T> {
     /// ```
     #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        let message = self.0.messages.borrow_mut().pop_front();
-        message.ok_or_else(|| match Rc::strong_count(&self.0) {
+        self.0.pop().ok_or_else(|| match Rc::strong_count(&self.0) {
             1 => TryRecvError::Disconnected,
             _ => TryRecvError::Empty,
         })
@@ -149,7 +177,7 @@ impl<T> Receiver<T> {
 
     /// Messages that were not received.
     pub fn len(&self) -> usize {
-        self.0.messages.borrow().len()
+        self.0.len()
     }
 
     /// True if everything was received.
@@ -177,7 +205,8 @@ impl<T> Iterator for TryIter<'_, T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        let unreceived = self.0.messages.take();
+        // WHY all at once: a vector goes on with the others if one panics in its drop.
+        let unreceived: Vec<T> = std::iter::from_fn(|| self.0.pop()).collect();
         drop(unreceived);
     }
 }

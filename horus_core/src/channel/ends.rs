@@ -22,8 +22,12 @@ pub trait Kind<T>: sealed::Sealed {
 
     /// Puts a message in, or hands it back if there is no room.
     fn push(writer: &mut Self::Writer, message: T) -> Result<(), T>;
+    /// The way to get the next message out, if there is one.
+    fn find(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T>;
     /// Gets the next message out, if there is one.
-    fn pop(reader: &mut Self::Reader) -> Option<T>;
+    fn pop(reader: &mut Self::Reader) -> Option<T> {
+        Self::find(reader).map(|take| take())
+    }
     /// Messages that the slowest receiver still has to get from this sender.
     fn unreceived(writer: &Self::Writer) -> usize;
     /// Messages that this receiver still has to get.
@@ -57,8 +61,8 @@ macro_rules! lane_kind {
             }
 
             #[inline(always)]
-            fn pop(reader: &mut Self::Reader) -> Option<T> {
-                reader.pop()
+            fn find(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T> {
+                reader.find()
             }
 
             fn unreceived(writer: &Self::Writer) -> usize {
@@ -128,13 +132,16 @@ fn try_send<T, K: Kind<T>>(
     Ok(())
 }
 
-// WHY this shape: the message goes from its slot into the result in one step. Through nested
-// options it was copied in pieces that overlap, at 40 ns a message instead of 10.
+// WHY this shape: through nested options, or through a result that is looked at before it is
+// returned, the message is copied again, in pieces that overlap: 14 ns at 16 bytes instead of 8.
 #[inline(always)]
 fn try_recv<T, K: Kind<T>>(reader: &mut K::Reader, hub: &Hub) -> Result<T, TryRecvError> {
-    let Some(message) = K::pop(reader) else { return look_again::<T, K>(reader, hub) };
-    hub.room.notify();
-    Ok(message)
+    let received =
+        if let Some(take) = K::find(reader) { Ok(take()) } else { look_again::<T, K>(reader, hub) };
+    if received.is_ok() {
+        hub.room.notify();
+    }
+    received
 }
 
 #[cold]

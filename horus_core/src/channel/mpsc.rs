@@ -74,8 +74,8 @@ impl<T> Kind<T> for Mpsc {
     }
 
     #[inline(always)]
-    fn pop(reader: &mut Self::Reader) -> Option<T> {
-        reader.pop()
+    fn find(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T> {
+        reader.find()
     }
 
     fn unreceived(writer: &Self::Writer) -> usize {
@@ -95,6 +95,6 @@ impl<T> Kind<T> for Mpsc {
     }
 
     fn clear(reader: &mut Self::Reader) {
-        while reader.pop().is_some() {}
+        while Self::pop(reader).is_some() {}
     }
 }

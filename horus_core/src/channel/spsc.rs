@@ -64,5 +64,5 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 ends::lane_kind! {
-    Spsc [T] ValueWriter<T, Move>, LaneEnd<T, Move>, |reader| while reader.pop().is_some() {}
+    Spsc [T] ValueWriter<T, Move>, LaneEnd<T, Move>, |reader| while Self::pop(reader).is_some() {}
 }

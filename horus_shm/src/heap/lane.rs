@@ -20,13 +20,13 @@ pub trait Handling<T>: sealed::Handling {
     /// Whether the value stays behind, to be dropped when the slot is written again.
     const KEEPS: bool;
 
-    /// Writes the value at `slot` to `dst`.
+    /// The value at `slot`.
     ///
     /// # Safety
     ///
-    /// * `slot` holds a value, which nobody writes meanwhile; `dst` is writable.
+    /// * `slot` holds a value, which nobody writes meanwhile.
     /// * Unless the value stays behind, the caller is the only reader, and comes once.
-    unsafe fn load(slot: *const T, dst: *mut T);
+    unsafe fn load(slot: *const T) -> T;
 }
 
 /// One reader takes the value.
@@ -41,9 +41,9 @@ impl<T> Handling<T> for Move {
     const KEEPS: bool = false;
 
     #[inline(always)]
-    unsafe fn load(slot: *const T, dst: *mut T) {
+    unsafe fn load(slot: *const T) -> T {
         // SAFETY: the caller's contract.
-        unsafe { ptr::copy_nonoverlapping(slot, dst, 1) };
+        unsafe { slot.read() }
     }
 }
 
@@ -51,13 +51,11 @@ impl<T: Clone> Handling<T> for Share {
     const KEEPS: bool = true;
 
     #[inline(always)]
-    unsafe fn load(slot: *const T, dst: *mut T) {
+    unsafe fn load(slot: *const T) -> T {
         // SAFETY: there is a value and nobody writes it; other readers share it as this one does.
         let value = unsafe { &*slot };
-        // WHY: a panic in `clone` leaves `dst` unwritten and the reader's position where it was.
-        let value = value.clone();
-        // SAFETY: the caller's contract.
-        unsafe { dst.write(value) };
+        // WHY: a panic in `clone` leaves the reader's position where it was.
+        value.clone()
     }
 }
 
@@ -116,6 +114,17 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
             gate_limit,
             handling: PhantomData,
         }
+    }
+
+    /// The value in slot `index`.
+    ///
+    /// # Safety
+    ///
+    /// The stamp said to a reader that there is a value, and its gate keeps the writer out.
+    #[inline(always)]
+    pub(super) unsafe fn load(&self, index: u64) -> T {
+        // SAFETY: the caller's contract.
+        unsafe { H::load(self.slot(index).value()) }
     }
 
     #[inline(always)]
@@ -218,8 +227,10 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     #[inline(always)]
     unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize) {
         debug_assert_eq!(bytes, size_of::<T>());
-        // SAFETY: the stamp said that there is a value, and the caller's gate keeps the writer out.
-        unsafe { H::load(self.slot(index).value(), dst.cast()) };
+        // SAFETY: the caller's contract.
+        let value = unsafe { self.load(index) };
+        // SAFETY: the caller's contract.
+        unsafe { dst.cast::<T>().write(value) };
     }
 
     #[inline(always)]

@@ -1,7 +1,6 @@
 //! The reading ends of lanes of values: of one lane, and of all that there are.
 
 use core::fmt;
-use core::mem::{MaybeUninit, size_of};
 use std::sync::Arc;
 
 use super::lane::{Handling, ValueLane};
@@ -23,10 +22,14 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
         Self { reader, gate, lanes }
     }
 
-    /// The next value, if there is one. Wait-free, but for a clone.
-    #[inline]
-    pub fn pop(&mut self) -> Option<T> {
-        pop(&mut self.reader)
+    /// The way to take the next value, if there is one: it stays where it is until then. Wait-free,
+    /// but for a clone.
+    ///
+    /// WHY in two steps: the value goes from its slot to where the caller wants it, not through
+    /// one option after the other: at 16 bytes each step more waits for the one before.
+    #[inline(always)]
+    pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
+        find(&mut self.reader)
     }
 
     /// Values that this reader has not passed.
@@ -43,15 +46,18 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
 }
 
 #[inline(always)]
-fn pop<T, H: Handling<T>>(reader: &mut LaneReader<ValueLane<T, H>>) -> Option<T> {
-    let mut value = MaybeUninit::<T>::uninit();
-    // SAFETY: `value` is writable for its size.
-    match unsafe { reader.read(value.as_mut_ptr().cast(), size_of::<T>()) } {
-        // SAFETY: a message was written to it.
-        Polled::Message => Some(unsafe { value.assume_init() }),
-        // Behind a gate a reader is never lapped.
-        Polled::Empty | Polled::Busy => None,
+fn find<T, H: Handling<T>>(reader: &mut LaneReader<ValueLane<T, H>>) -> Option<impl FnOnce() -> T> {
+    // Behind a gate a reader is never lapped.
+    if reader.find() != Polled::Message {
+        return None;
     }
+    Some(move || {
+        // SAFETY: the reader found a value in this slot, and holds its writer back until it has
+        // passed it, below.
+        let value = unsafe { reader.memory().load(reader.found()) };
+        reader.step();
+        value
+    })
 }
 
 impl<T, H: Handling<T>> Drop for LaneEnd<T, H> {
@@ -85,9 +91,10 @@ impl<T, H: Handling<T>> FanReader<T, H> {
         Self { readers, next: 0, known: 0, gate, lanes }
     }
 
-    /// The next value of any lane. Looks into each lane once; does not block.
+    /// As [`LaneEnd::find`], for the next value of any lane. Looks into each lane once; does not
+    /// block.
     #[inline]
-    pub fn pop(&mut self) -> Option<T> {
+    pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
         let ready = self.lanes.ready();
         if ready != self.known {
             self.discover(ready);
@@ -95,9 +102,8 @@ impl<T, H: Handling<T>> FanReader<T, H> {
         for _ in 0..self.readers.len() {
             let lane = self.next;
             self.next = if lane + 1 == self.readers.len() { 0 } else { lane + 1 };
-            let value = pop(&mut self.readers[lane]);
-            if value.is_some() {
-                return value;
+            if self.readers[lane].has_message() {
+                return find(&mut self.readers[lane]);
             }
         }
         None

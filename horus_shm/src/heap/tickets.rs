@@ -128,11 +128,14 @@ impl<T> Clone for TicketWriter<T> {
 }
 
 impl<T> TicketReader<T> {
-    /// The next value, if there is one and its sender has finished. Wait-free.
-    #[inline]
-    pub fn pop(&mut self) -> Option<T> {
-        // SAFETY: as in `push`, and this is the only reader, borrowed exclusively.
-        unsafe { ticket::pop(&*self.0) }
+    /// The way to take the next value, if there is one and its sender has finished: it stays where
+    /// it is until then. Wait-free.
+    #[inline(always)]
+    pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
+        let ring = &*self.0;
+        let pos = ticket::find(ring)?;
+        // SAFETY: as in `push`; this is the only reader, borrowed exclusively since it was found.
+        Some(move || unsafe { ticket::take(ring, pos) })
     }
 
     /// Values that were not received yet.
