@@ -7,7 +7,7 @@ CPU := $(shell sed -n 's/(R)//g; s/(TM)//g; s/^model name[^:]*: *//p' /proc/cpui
 	head -n 1 | tr -d '\n' | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-')
 RECORD ?= benchmarks/record/$(or $(CPU),unknown-cpu)/$(shell date +%Y-%m-%d)
 
-# `make bench BENCH="--features iceoryx2"` measures iceoryx2 as well, for comparison.
+# `make bench BENCH=--quick` takes about three minutes instead of thirty.
 BENCH ?=
 
 # Where `make test` installs the Python package, to test what users get.
@@ -20,7 +20,7 @@ OLDEST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 	tools test-tools lint-tools
 
 help: ## lists the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
 
 demo: tools ## runs the robot of examples/robot: five processes, one of which is killed
 	$(CARGO) run --release --locked -p robot
@@ -61,16 +61,10 @@ oldest: tools ## checks that all compiles with the oldest Rust promised; downloa
 	rustup toolchain install $(OLDEST) --profile minimal --no-self-update
 	CARGO_TARGET_DIR=target/oldest cargo +$(OLDEST) check --workspace --all-targets --locked
 
-bench: tools ## measures everything and records it in benchmarks/record
-	mkdir -p "$(RECORD)"
-	$(CARGO) build --release --locked -p horus_benchmarks $(BENCH)
-	for benchmark in raw_baselines all_paths_latency wakeup_benchmark determinism_benchmark \
-		scheduler_benchmark; do \
-		$(CARGO) run --release --locked -p horus_benchmarks $(BENCH) --bin $$benchmark -- \
-			--json "$(RECORD)/$$benchmark.json" || exit 1; \
-	done
+bench: tools ## measures everything and records it in benchmarks/record, with a page of it
+	CARGO="$(CARGO)" benchmarks/research/run_all.sh --output "$(RECORD)" $(BENCH)
 
-readme: tools ## writes the README's latency table from the record of today's `make bench`
+readme: tools ## writes the tables of the documents from the record of today's `make bench`
 	$(CARGO) run --release --locked -p horus_benchmarks --bin readme_table -- \
 		"$(RECORD)/all_paths_latency.json"
 

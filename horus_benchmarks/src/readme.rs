@@ -1,13 +1,17 @@
-//! The README's latency table: generated from a recorded run, never typed.
+//! Tables of the documents, as the README's: generated from a recorded run, never typed.
 
 use std::fmt::Write as _;
 
 use crate::report::{Report, Row};
 
-/// The line before the table.
-pub const BEGIN: &str = "<!-- latency:begin -->";
-/// The line after the table.
-pub const END: &str = "<!-- latency:end -->";
+/// A generated table: the marker lines around it, and what makes it.
+type Block = (&'static str, &'static str, fn(&Report, &str) -> Result<String, ReadmeError>);
+
+/// The tables that a document may have. The record's path comes with the report.
+const BLOCKS: [Block; 2] = [
+    ("<!-- latency:begin -->", "<!-- latency:end -->", latency),
+    ("<!-- layers:begin -->", "<!-- layers:end -->", layers),
+];
 
 /// The rows that the README shows: what they are called there, and their ids.
 const ROWS: [(&str, &str); 8] = [
@@ -29,36 +33,74 @@ const STREAMS: [(&str, &str); 4] = [
     ("reliable topic, 304 B", "throughput/cross_process/topic_reliable/304B"),
 ];
 
+/// Where a message's time goes: what is added at each step, and the rows that say it.
+const LAYERS: [(&str, &str); 9] = [
+    ("floor: two cache lines between two processes", "floor/cross_process/two_lines/8B"),
+    ("lane, gated-only, 16 B", "one_way/cross_process/spsc_shm/16B"),
+    ("lane, open, 16 B", "one_way/cross_process/fanout_shm/16B"),
+    ("topic, 16 B", "one_way/cross_process/topic/16B"),
+    ("lane, open, 1480 B", "one_way/cross_process/fanout_shm/1480B"),
+    ("topic, 1480 B", "one_way/cross_process/topic/1480B"),
+    ("one thread, lane: send + recv, 16 B", "one_way/same_thread/fanout_shm/16B"),
+    ("one thread, topic: send + recv, 16 B", "one_way/same_thread/topic/16B"),
+    ("one thread, topic: send + recv, 1480 B", "one_way/same_thread/topic/1480B"),
+];
+
 /// Why the README could not be brought up to date.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadmeError {
-    /// The README lacks a marker line.
-    #[error("the README has no line '{0}' where it belongs")]
+    /// The document has no table that could be made, or the end of one is missing.
+    #[error("the document has no line '{0}' where it belongs")]
     Marker(&'static str),
-    /// The record lacks a row that the README shows.
+    /// The record lacks a row that the document shows.
     #[error("the record has no row '{0}': record a full run of all_paths_latency")]
     Row(&'static str),
 }
 
-/// The README with its table made anew from `report`, which is recorded at `record`.
+/// The document with its tables made anew from `report`, which is recorded at `record` (a path that
+/// the document can link to).
 ///
 /// # Errors
 ///
 /// [`ReadmeError`]: a marker or a row is missing.
-pub fn with_table(readme: &str, report: &Report, record: &str) -> Result<String, ReadmeError> {
-    let (before, rest) = readme.split_once(BEGIN).ok_or(ReadmeError::Marker(BEGIN))?;
-    let (_, after) = rest.split_once(END).ok_or(ReadmeError::Marker(END))?;
-    Ok(format!("{before}{BEGIN}\n{}{END}{after}", table(report, record)?))
+pub fn with_tables(document: &str, report: &Report, record: &str) -> Result<String, ReadmeError> {
+    let mut text = document.to_owned();
+    let mut tables = 0;
+    for (begin, end, table) in BLOCKS {
+        let Some((before, rest)) = text.split_once(begin) else { continue };
+        let (_, after) = rest.split_once(end).ok_or(ReadmeError::Marker(end))?;
+        text = format!("{before}{begin}\n{}{end}{after}", table(report, record)?);
+        tables += 1;
+    }
+    if tables == 0 { Err(ReadmeError::Marker(BLOCKS[0].0)) } else { Ok(text) }
 }
 
-fn table(report: &Report, record: &str) -> Result<String, ReadmeError> {
+fn heading(report: &Report, record: &str) -> String {
     let machine = &report.machine;
-    let mut text = format!(
+    format!(
         "{} ({} cores), kernel {}, {}, commit `{}`; two pinned processes, all samples, \
          nothing subtracted ([record]({record})).\n\n",
         machine.cpu, machine.cores, machine.kernel, machine.rustc, report.commit
-    );
+    )
+}
+
+fn layers(report: &Report, record: &str) -> Result<String, ReadmeError> {
+    let mut text = heading(report, record);
+    text.push_str("| what | p50 | p99 | × floor | the `send` call |\n|---|---|---|---|---|\n");
+    for (name, id) in LAYERS {
+        let row = find(report, id)?;
+        let ns = row.ns.as_ref().ok_or(ReadmeError::Row(id))?;
+        let ratio = row.floor_ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"));
+        let send = row.send_ns.map_or_else(String::new, |send| time(send.p50));
+        let times = [ns.p50, ns.p99].map(time).join(" | ");
+        let _ = writeln!(text, "| {name} | {times} | {ratio} | {send} |");
+    }
+    Ok(text)
+}
+
+fn latency(report: &Report, record: &str) -> Result<String, ReadmeError> {
+    let mut text = heading(report, record);
     text.push_str("| one way between two processes | p50 | p99 | p99.9 | max | × floor |\n");
     text.push_str("|---|---|---|---|---|---|\n");
     for (name, id) in ROWS {
@@ -84,14 +126,20 @@ fn find<'a>(report: &'a Report, id: &'static str) -> Result<&'a Row, ReadmeError
 }
 
 fn time(ns: f64) -> String {
-    if ns < 1e3 { format!("{ns:.0} ns") } else { format!("{:.1} µs", ns / 1e3) }
+    if ns < 10.0 {
+        format!("{ns:.1} ns")
+    } else if ns < 1e3 {
+        format!("{ns:.0} ns")
+    } else {
+        format!("{:.1} µs", ns / 1e3)
+    }
 }
 
-/// True if the README's table is the one that `report` makes.
+/// True if the document's tables are those that `report` makes.
 ///
 /// # Errors
 ///
-/// As [`with_table`].
-pub fn is_current(readme: &str, report: &Report, record: &str) -> Result<bool, ReadmeError> {
-    Ok(with_table(readme, report, record)? == readme)
+/// As [`with_tables`].
+pub fn is_current(document: &str, report: &Report, record: &str) -> Result<bool, ReadmeError> {
+    Ok(with_tables(document, report, record)? == document)
 }

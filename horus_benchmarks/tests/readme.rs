@@ -1,4 +1,4 @@
-//! The README's latency table is the one that its record makes.
+//! The tables of the documents are those that their records make.
 
 use std::path::Path;
 
@@ -6,14 +6,18 @@ use horus_benchmarks::readme::is_current;
 use horus_benchmarks::report::Report;
 
 #[test]
-fn the_readme_shows_what_its_record_says() {
+fn the_documents_show_what_their_records_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    let (_, link) = readme.split_once("[record](").expect("the table names its record");
-    let (record, _) = link.split_once(')').unwrap();
-    let report = std::fs::read_to_string(root.join(record)).unwrap();
-    let report: Report = serde_json::from_str(&report).unwrap();
-    assert!(is_current(&readme, &report, record).unwrap(), "run `make readme`");
-    let typed = readme.replacen("230", "231", 1);
-    assert!(!is_current(&typed, &report, record).unwrap(), "a typed number must be seen");
+    for (document, figure) in [("README.md", "| 230 |"), ("docs/performance.md", "| 1.31 |")] {
+        let path = root.join(document);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (_, link) = text.split_once("[record](").expect("the table names its record");
+        let (record, _) = link.split_once(')').unwrap();
+        let report = std::fs::read_to_string(path.parent().unwrap().join(record)).unwrap();
+        let report: Report = serde_json::from_str(&report).unwrap();
+        assert!(is_current(&text, &report, record).unwrap(), "{document}: run `make readme`");
+        let typed = text.replacen(figure, "| 7 |", 1);
+        assert_ne!(typed, text, "{document} has no {figure} to change");
+        assert!(!is_current(&typed, &report, record).unwrap(), "a typed number must be seen");
+    }
 }

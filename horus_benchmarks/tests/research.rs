@@ -39,13 +39,13 @@ fn text(path: &Path) -> &str {
 
 /// Runs everything once, as shortly as possible; the directory that it is kept in.
 fn smoke() -> &'static Path {
-    static KEPT: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let directory = KEPT.get_or_init(|| {
+    static KEPT: OnceLock<(tempfile::TempDir, Output)> = OnceLock::new();
+    let (directory, output) = KEPT.get_or_init(|| {
         let directory = tempfile::tempdir().unwrap();
         let output = run_all(programs(), &["--smoke", "--output", text(directory.path())]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        directory
+        (directory, output)
     });
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     directory.path()
 }
 
