@@ -351,3 +351,31 @@ fn a_failed_first_message_goes_back_with_the_ends() {
     assert_eq!(marks, [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]);
     assert_eq!(running.finish().reason, Reason::Over);
 }
+
+/// For bindings, which ask that more often than they look a scheduler up.
+#[test]
+fn a_word_shows_until_everything_is_to_stop() {
+    static WORD: AtomicU64 = AtomicU64::new(0);
+    static OTHER: AtomicU64 = AtomicU64::new(0);
+    let shown = |word: &AtomicU64| word.load(Ordering::Relaxed);
+    let private = Private::new();
+    let first = scheduler(&private).handle();
+    first.show_in(&WORD, 7);
+    // The first call counts.
+    first.show_in(&OTHER, 8);
+    assert_eq!((shown(&WORD), shown(&OTHER)), (7, 0));
+    first.stop();
+    assert_eq!(shown(&WORD), 0);
+
+    let second = scheduler(&private).handle();
+    second.show_in(&WORD, 9);
+    // It is somebody else's by now.
+    WORD.store(10, Ordering::Relaxed);
+    second.stop();
+    assert_eq!(shown(&WORD), 10);
+
+    let stopped = scheduler(&private).handle();
+    stopped.stop();
+    stopped.show_in(&OTHER, 11);
+    assert_eq!(shown(&OTHER), 0);
+}

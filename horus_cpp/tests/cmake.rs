@@ -38,8 +38,12 @@ fn other_projects_find_the_library() {
     }
     let found = dir.path().join("found");
     let prefix_path = format!("-DCMAKE_PREFIX_PATH={}", prefix.display());
-    cmake(Command::new("cmake").arg("-S").arg(&consumer).arg("-B").arg(&found).arg(prefix_path));
-    cmake(Command::new("cmake").arg("--build").arg(&found));
+    let robot = root().join("../examples/robot/cpp");
+    for (source, build) in [(&consumer, &found), (&robot, &dir.path().join("robot"))] {
+        let mut configure = Command::new("cmake");
+        cmake(configure.arg("-S").arg(source).arg("-B").arg(build).arg(&prefix_path));
+        cmake(Command::new("cmake").arg("--build").arg(build));
+    }
     for talker in ["talker_c11", "talker_cpp17", "talker_cpp20"] {
         talk(&mut Command::new(found.join(talker)));
     }

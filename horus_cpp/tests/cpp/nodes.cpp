@@ -284,10 +284,28 @@ void other_translation_units() {
     CHECK(ticks == 30);
 }
 
+/// Also by a scheduler that was moved, and whatever is thrown when they are told.
+void events_are_told() {
+    std::atomic<int> told{0};
+    horus::SchedulerOptions options;
+    options.on_event = [&](const horus::Event &event) {
+        told += std::string(event.node) == "fails" && event.level == 2;
+        throw 1;
+    };
+    horus::Scheduler first(options);
+    horus::Scheduler scheduler(std::move(first));
+    scheduler.node("fails").failure_policy(horus::FailurePolicy::ignore()).build(
+        [](horus::Context &) { return false; });
+    CHECK(scheduler.tick_once());
+    wait_for([&] { return told > 0; });
+    scheduler.finish();
+}
+
 }  // namespace
 
 int main() {
     results_of_lambdas();
+    events_are_told();
     other_translation_units();
     exception_matrix();
     cancelled(true);
