@@ -2,7 +2,10 @@
 //!
 //! Nothing here depends on how fast the machine is.
 
+#[path = "bench_check/common.rs"]
 mod common;
+#[path = "bench_check/paths.rs"]
+mod paths;
 
 use horus_benchmarks::bounce::PAUSES_MAX;
 use horus_benchmarks::report::Report;

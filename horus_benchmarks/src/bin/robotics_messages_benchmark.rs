@@ -7,7 +7,7 @@ use horus_benchmarks::args::Args;
 use horus_benchmarks::entry::{self, Outcome};
 use horus_benchmarks::floor::Placement;
 use horus_benchmarks::path::{Path, Size};
-use horus_benchmarks::robot::{self, CARRIER};
+use horus_benchmarks::robot::{CARRIER, add_headroom, real_time};
 use horus_benchmarks::survey::Survey;
 
 const NAME: &str = "robotics_messages_benchmark";
@@ -27,8 +27,8 @@ fn run(args: Args) -> Outcome {
     let mut tables = Vec::new();
     for place in places {
         survey.two_ends(place, &paths, &paths)?;
-        robot::add_headroom(survey.report(), place.id());
-        tables.extend(robot::real_time(survey.report(), place.id()));
+        add_headroom(survey.report(), place.id());
+        tables.extend(real_time(survey.report(), place.id()));
     }
     survey.finish()?;
     for table in tables {

@@ -1,8 +1,5 @@
 //! Running a benchmark and holding its rows to the contract: what the tests of all of them share.
 
-// WHY: each test file uses a part of this.
-#![allow(dead_code)]
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -14,14 +11,14 @@ use serde_json::Value;
 const LOSSLESS: [&str; 6] =
     ["/spsc_shm/", "/mpsc_shm/", "/topic_reliable/", "/direct/", "/spsc/", "/mpsc/"];
 
-pub const ROUNDS: u64 = 2;
-pub const SAMPLES: u64 = 100;
+pub(crate) const ROUNDS: u64 = 2;
+pub(crate) const SAMPLES: u64 = 100;
 
 /// Held while a benchmark runs. WHY: two at once would spin for each other's CPUs.
 static CPUS: Mutex<()> = Mutex::new(());
 
 /// Runs a benchmark; also its process id.
-pub fn run_process(binary: &str, arguments: &[&str]) -> (Output, u32) {
+fn run_process(binary: &str, arguments: &[&str]) -> (Output, u32) {
     let _cpus = CPUS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut command = Command::new(binary);
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -30,11 +27,11 @@ pub fn run_process(binary: &str, arguments: &[&str]) -> (Output, u32) {
     (child.wait_with_output().expect("its output can be read"), pid)
 }
 
-pub fn run(binary: &str, arguments: &[&str]) -> Output {
+pub(crate) fn run(binary: &str, arguments: &[&str]) -> Output {
     run_process(binary, arguments).0
 }
 
-pub fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Output, Value) {
+pub(crate) fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Output, Value) {
     let (rounds, samples) = (ROUNDS.to_string(), SAMPLES.to_string());
     let mut all = vec!["--quick", "--rounds", &rounds, "--samples", &samples, "--json"];
     all.push(json.to_str().expect("a temporary path is UTF-8"));
@@ -47,7 +44,7 @@ pub fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Output, Va
     (output, serde_json::from_str(&text).unwrap())
 }
 
-pub fn assert_row_is_sound(row: &Row) {
+pub(crate) fn assert_row_is_sound(row: &Row) {
     let id = &row.id;
     assert!(row.received > 0, "{id}");
     assert_eq!(row.sent, row.received + row.lost, "{id}");
@@ -64,7 +61,7 @@ pub fn assert_row_is_sound(row: &Row) {
 }
 
 /// Directories that the process `pid` made for itself and left behind.
-pub fn namespaces_left_by(pid: u32) -> Vec<PathBuf> {
+fn namespaces_left_by(pid: u32) -> Vec<PathBuf> {
     let prefix = format!("horus-bench-{pid}-");
     let entries = ["/dev/shm".into(), std::env::temp_dir()].into_iter().flat_map(std::fs::read_dir);
     let names = entries.flatten().flatten().map(|entry| entry.path());
@@ -74,7 +71,7 @@ pub fn namespaces_left_by(pid: u32) -> Vec<PathBuf> {
 }
 
 /// What holds of a row of `all_paths_latency`, however fast the machine is.
-pub fn assert_path_row_is_sound(row: &Row, settings: &Value) {
+fn assert_path_row_is_sound(row: &Row, settings: &Value) {
     let id = &row.id;
     let is_stream = id.starts_with("throughput/");
     if is_stream {
@@ -112,7 +109,7 @@ pub fn assert_path_row_is_sound(row: &Row, settings: &Value) {
 
 /// Runs a benchmark of paths at its least, and holds all of its rows to the contract; its report
 /// and what it printed.
-pub fn run_paths(binary: &str, arguments: &[&str]) -> (Report, String) {
+pub(crate) fn run_paths(binary: &str, arguments: &[&str]) -> (Report, String) {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("out.json");
     let smallest = ["--quick", "--rounds", "1", "--samples", "3", "--json"];

@@ -1,12 +1,10 @@
 //! Runs the benchmarks whose rows are paths with a few messages, and holds them to the contract.
 
-mod common;
-
 use std::collections::BTreeSet;
 
 use horus_benchmarks::report::Report;
 
-use common::{run, run_paths};
+use crate::common::{run, run_paths};
 
 const CROSS_PROCESS: &str = env!("CARGO_BIN_EXE_cross_process_benchmark");
 const ROBOTICS: &str = env!("CARGO_BIN_EXE_robotics_messages_benchmark");
@@ -123,7 +121,7 @@ fn without_iceoryx2_the_comparison_says_how_to_get_it() {
 #[test]
 fn iceoryx2_is_compared_on_every_path() {
     let directory = tempfile::tempdir().unwrap();
-    let (_, json) = common::run_to_json(ICEORYX2, &directory.path().join("out.json"), &[]);
+    let (_, json) = crate::common::run_to_json(ICEORYX2, &directory.path().join("out.json"), &[]);
     let report: Report = serde_json::from_value(json).unwrap();
     for id in [
         "vs_iceoryx2/same_thread/16B",
