@@ -72,7 +72,7 @@ impl Maker {
     const fn basis(self) -> &'static str {
         match self {
             Maker::Direct | Maker::Spsc | Maker::Spmc | Maker::Mpsc | Maker::Fanout => {
-                "try_send, try_recv"
+                "try_send, try_recv; streams received by drain"
             }
             Maker::Rtrb => "push, pop; streams received by read_chunk of all there is",
             Maker::Disruptor => "BusySpin; try_publish, EventPoller::poll of all there is",

@@ -85,6 +85,13 @@ impl Ticking {
         ticks
     }
 
+    /// Gives every node its turn.
+    #[inline]
+    pub fn once(&mut self) {
+        self.running.tick_once();
+        self.rounds += 1;
+    }
+
     /// How many nodes there are.
     pub fn nodes(&self) -> u64 {
         self.nodes

@@ -289,6 +289,35 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance(self.pos + 1);
     }
 
+    /// Finds message after message on an exclusive lane, up to `limit` of them: each is loaded from
+    /// its slot, passed, and handed to `each`. The writer is told in steps of `step`, and of all of
+    /// them at the end, also if `each` panics. How many there were; never blocks.
+    ///
+    /// WHY: telling the writer of each one costs a cache line's way, there and back, in a stream
+    /// that keeps the lane full.
+    #[inline(always)]
+    pub fn drain<R>(
+        &mut self,
+        limit: u64,
+        step: u64,
+        load: impl Fn(&M, u64) -> R,
+        mut each: impl FnMut(R),
+    ) -> u64 {
+        let start = self.pos;
+        let telling = Telling { told: start, reader: self };
+        let mut next = start + step;
+        while telling.reader.pos - start < limit && telling.reader.find() == Polled::Message {
+            let message = load(&telling.reader.memory, telling.reader.found());
+            telling.reader.pos += 1;
+            if telling.reader.pos >= next {
+                telling.reader.advance(telling.reader.pos);
+                next = telling.reader.pos + step;
+            }
+            each(message);
+        }
+        telling.reader.pos - start
+    }
+
     /// Copies the slot of the current position, whose stamp was `want`; true if it still is.
     ///
     /// # Safety
@@ -493,6 +522,22 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// The memory under the lane.
     pub const fn memory(&self) -> &M {
         &self.memory
+    }
+}
+
+/// A reader whose writer does not know yet how far it is.
+struct Telling<'a, M: LaneMemory + Clone> {
+    reader: &'a mut LaneReader<M>,
+    /// Where it was at first.
+    told: u64,
+}
+
+impl<M: LaneMemory + Clone> Drop for Telling<'_, M> {
+    fn drop(&mut self) {
+        // WHY not always: a look that finds nothing is to leave the cursor's line alone.
+        if self.reader.pos != self.told {
+            self.reader.advance(self.reader.pos);
+        }
     }
 }
 

@@ -61,6 +61,7 @@ models! {
         a_lane_that_is_ready_was_reserved;
     gate:
         a_gated_reader_gets_every_message,
+        a_drained_lane_gives_every_message,
         two_gated_readers_both_get_every_message,
         a_late_gate_holds_the_writer_from_its_start_on,
         a_late_joiner_finds_what_the_head_promised,

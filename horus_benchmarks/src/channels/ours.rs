@@ -4,9 +4,10 @@ use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
 
 use super::Word;
 use crate::ends::{Rx, Tx};
+use crate::payload::Corrupt;
 
 macro_rules! ends {
-    ($($module:ident),+) => {$(
+    ($($module:ident $([$drain:path])?),+) => {$(
         impl<P: Word> Tx<P> for $module::Sender<P> {
             #[inline(always)]
             fn send(&mut self, message: &P) -> bool {
@@ -20,6 +21,23 @@ macro_rules! ends {
                 self.try_recv().map(|found| *message = found).is_ok()
             }
 
+            $(
+                #[inline(always)]
+                fn drain(
+                    &mut self,
+                    _message: &mut P,
+                    each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+                ) -> Result<bool, Corrupt> {
+                    let mut outcome = Ok(());
+                    let taken = $drain(self, |message| {
+                        if outcome.is_ok() {
+                            outcome = each(&message);
+                        }
+                    });
+                    outcome.map(|()| taken > 0)
+                }
+            )?
+
             fn lost(&self) -> u64 {
                 0
             }
@@ -27,4 +45,10 @@ macro_rules! ends {
     )+};
 }
 
-ends!(direct, spsc, spmc, mpsc, fanout);
+ends!(
+    direct,
+    spsc[spsc::Receiver::drain],
+    spmc[spmc::Receiver::drain],
+    mpsc[mpsc::Receiver::drain],
+    fanout[fanout::Receiver::drain]
+);

@@ -28,6 +28,8 @@ pub trait Kind<T>: sealed::Sealed {
     fn pop(reader: &mut Self::Reader) -> Option<T> {
         Self::find(reader).map(|take| take())
     }
+    /// Gets up to as many messages out as fit, and hands them to `each`: how many there were.
+    fn drain(reader: &mut Self::Reader, each: impl FnMut(T)) -> usize;
     /// Messages that the slowest receiver still has to get from this sender.
     fn unreceived(writer: &Self::Writer) -> usize;
     /// Messages that this receiver still has to get.
@@ -63,6 +65,11 @@ macro_rules! lane_kind {
             #[inline(always)]
             fn find(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T> {
                 reader.find()
+            }
+
+            #[inline(always)]
+            fn drain(reader: &mut Self::Reader, each: impl FnMut(T)) -> usize {
+                reader.drain(each)
             }
 
             fn unreceived(writer: &Self::Writer) -> usize {
@@ -393,6 +400,38 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         };
         let found = seat.message.wait_until(patience.spinning(*spin), look);
         found.unwrap_or(Err(RecvTimeoutError::Timeout))
+    }
+
+    /// Receives what is there, and hands it to `each`: how many messages there were, at most as
+    /// many as fit. Does not block.
+    ///
+    /// The fastest way to empty an `spsc` or `spmc` channel that is kept full: the sender is told
+    /// that there is room in a few steps, not message by message, and so may find the channel full
+    /// up to an eighth of its capacity too early while this runs. If `each` panics, what it was
+    /// given is received and all else is not.
+    ///
+    /// ```
+    /// use horus_core::channel::spsc;
+    ///
+    /// let (mut tx, mut rx) = spsc::channel(8);
+    /// (1..=5).for_each(|n| tx.try_send(n).unwrap());
+    /// let mut sum = 0;
+    /// assert_eq!(rx.drain(|n| sum += n), 5);
+    /// assert_eq!((sum, rx.drain(drop)), (15, 0));
+    /// ```
+    #[inline]
+    pub fn drain(&mut self, each: impl FnMut(T)) -> usize {
+        /// Wakes the senders at the end, also if `each` panics.
+        struct Wake<'a>(&'a Hub);
+
+        impl Drop for Wake<'_> {
+            fn drop(&mut self) {
+                self.0.room.notify();
+            }
+        }
+
+        let _wake = Wake(&self.seat);
+        K::drain(&mut self.reader, each)
     }
 
     /// Receives message after message until there is no sender any more. Blocks in between.

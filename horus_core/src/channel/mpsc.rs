@@ -78,6 +78,12 @@ impl<T> Kind<T> for Mpsc {
         reader.find()
     }
 
+    #[inline(always)]
+    fn drain(reader: &mut Self::Reader, each: impl FnMut(T)) -> usize {
+        let capacity = reader.capacity();
+        (0..capacity).map_while(|_| Self::pop(reader)).map(each).count()
+    }
+
     fn unreceived(writer: &Self::Writer) -> usize {
         writer.waiting()
     }

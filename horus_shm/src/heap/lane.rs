@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{needs_drop, size_of};
 use core::ptr;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use super::slot::{CACHE_LINE_BYTES, Slot};
 use crate::copy;
@@ -157,6 +157,29 @@ unsafe impl<T: Send> Send for ValueLane<T, Move> {}
 // SAFETY: as above; besides, several readers look at one value at once.
 unsafe impl<T: Send + Sync> Send for ValueLane<T, Share> {}
 
+/// Copies a value of `bytes` bytes into its slot: what lies in the stamp's line comes last.
+///
+/// WHY: a reader that waits looks at the stamp all the time. What is written to its line long
+/// before the stamp is, brings the line here once more than needed: 40 ns at 256 bytes.
+///
+/// # Safety
+///
+/// `src` is readable and `dst` writable for `bytes` bytes, and they do not overlap.
+#[inline(always)]
+unsafe fn copy_in(src: *const u8, dst: *mut u8, bytes: usize) {
+    let near = bytes.min(CACHE_LINE_BYTES - size_of::<AtomicU64>());
+    if near < bytes {
+        // SAFETY: `near` is within the value.
+        let (far_src, far_dst) = unsafe { (src.add(near), dst.add(near)) };
+        // SAFETY: the rest of the value.
+        unsafe { ptr::copy_nonoverlapping(far_src, far_dst, bytes - near) };
+        // Only to the compiler: the order is a matter of speed.
+        compiler_fence(Ordering::Release);
+    }
+    // SAFETY: the beginning of the value.
+    unsafe { ptr::copy_nonoverlapping(src, dst, near) };
+}
+
 impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     type Word = AtomicU64;
 
@@ -220,7 +243,7 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
         // it. It is overwritten below before anything can panic.
         let old = keeps.then(|| unsafe { slot.value().read() });
         // SAFETY: `src` is a `T` that the caller gives away, and no gate is in the slot.
-        unsafe { ptr::copy_nonoverlapping(src.cast::<T>(), slot.value(), 1) };
+        unsafe { copy_in(src, slot.value().cast(), size_of::<T>()) };
         drop(old);
     }
 

@@ -7,6 +7,9 @@ use super::lane::{Handling, ValueLane};
 use super::lanes::Lanes;
 use crate::lane::{LaneReader, Polled};
 
+/// Steps in which a writer is told of a lap that is drained. WHY not one: it is to write meanwhile.
+const DRAIN_STEPS: u64 = 8;
+
 /// Reads the first lane, behind a gate; gives the gate back on drop.
 pub struct LaneEnd<T, H: Handling<T>> {
     reader: LaneReader<ValueLane<T, H>>,
@@ -30,6 +33,19 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
     #[inline(always)]
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
         find(&mut self.reader)
+    }
+
+    /// Hands what is there to `each`, up to one lap of it: how many values there were. The writer
+    /// is told of them in a few steps. Does not block.
+    #[inline]
+    pub fn drain(&mut self, each: impl FnMut(T)) -> usize {
+        let capacity = self.lanes.capacity() as u64;
+        let load = |memory: &ValueLane<T, H>, index| {
+            // SAFETY: the reader found a value in this slot, and holds its writer back until it
+            // has passed it, after this.
+            unsafe { memory.load(index) }
+        };
+        self.reader.drain(capacity, (capacity / DRAIN_STEPS).max(1), load, each) as usize
     }
 
     /// Values that this reader has not passed.
@@ -107,6 +123,13 @@ impl<T, H: Handling<T>> FanReader<T, H> {
             }
         }
         None
+    }
+
+    /// As [`LaneEnd::drain`], one value of each lane in turn.
+    #[inline]
+    pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
+        let capacity = self.lanes.capacity();
+        (0..capacity).map_while(|_| self.find().map(|take| take())).map(&mut each).count()
     }
 
     #[cold]

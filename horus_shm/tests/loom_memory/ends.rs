@@ -163,6 +163,21 @@ impl Consumer {
         self.look(|reader, dst| unsafe { reader.read(dst, MESSAGE_BYTES) })
     }
 
+    /// All that is there, up to `limit`; the writer is told in steps of `step`.
+    pub(crate) fn drain(&mut self, limit: u64, step: u64) -> u64 {
+        let load = |lane: &LoomLane, index| {
+            let mut bytes = [0u64; 2];
+            // SAFETY: the message is writable for its size, and the reader is behind a gate.
+            unsafe { lane.load_exclusive(index, bytes.as_mut_ptr().cast(), MESSAGE_BYTES) };
+            bytes
+        };
+        let delivered = &mut self.delivered;
+        self.reader.drain(limit, step, load, |[value, same]| {
+            assert_eq!(value, same, "torn");
+            delivered.push(value);
+        })
+    }
+
     pub(crate) fn poll_latest(&mut self) -> Polled {
         // SAFETY: the closure passes a message that is writable for its size.
         self.look(|reader, dst| unsafe { reader.read_latest(dst, MESSAGE_BYTES) })

@@ -1,0 +1,152 @@
+//! Runs the benchmarks that compare at their least and holds their rows to the contract.
+//!
+//! Nothing here depends on how fast the machine is.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{assert_row_is_sound, namespaces_left_by, run_process};
+use horus_benchmarks::channels::{Channel, IN_ONE_THREAD, Shape, Width};
+use horus_benchmarks::payload::size_label;
+use horus_benchmarks::report::{Report, Row};
+use horus_benchmarks::scaling::Crowd;
+use horus_benchmarks::transports::{Bytes, Carrier, Transport};
+
+const CHANNEL_COMPARISON: &str = env!("CARGO_BIN_EXE_channel_comparison");
+const COMPETITOR_COMPARISON: &str = env!("CARGO_BIN_EXE_competitor_comparison");
+const LARGE_MESSAGE_BENCHMARK: &str = env!("CARGO_BIN_EXE_large_message_benchmark");
+const SCALABILITY_BENCHMARK: &str = env!("CARGO_BIN_EXE_scalability_benchmark");
+
+/// Runs a benchmark at its least; its report and what it printed.
+fn least(binary: &str, arguments: &[&str]) -> (Report, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("out.json");
+    let json = json.to_str().expect("a temporary path is UTF-8");
+    let smallest = ["--quick", "--rounds", "2", "--samples", "2", "--json", json];
+    let (output, pid) = run_process(binary, &[&smallest, arguments].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(namespaces_left_by(pid).is_empty());
+    let report = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    (report, String::from_utf8(output.stdout).unwrap())
+}
+
+/// What holds of every row of a comparison.
+fn assert_sound(report: &Report, row: &Row, is_lossless: bool) {
+    let id = &row.id;
+    assert_eq!(row.sent, row.received + row.lost, "{id}");
+    assert!(row.received > 0 && (row.lost == 0 || !is_lossless), "{id}: {} lost", row.lost);
+    assert!(!report.basis(id).is_empty(), "{id} does not say how");
+    if id.starts_with("vs_") {
+        let figures = &row.figures;
+        let [low, high] = figures.ratio_ci.unwrap_or_else(|| panic!("{id} has no interval"));
+        let ratio = figures.ratio.unwrap();
+        assert!(0.0 < low && low <= ratio && ratio <= high, "{id}: {low} {ratio} {high}");
+        assert!(figures.ours.unwrap() > 0.0 && figures.theirs.unwrap() > 0.0, "{id}");
+    } else if row.msgs_per_s.is_none() {
+        assert_row_is_sound(row);
+        assert_eq!(row.floor_ratio.is_some(), id.contains("/cross_"), "{id}");
+    }
+}
+
+fn ids(report: &Report) -> BTreeSet<&str> {
+    let ids: BTreeSet<&str> = report.rows.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids.len(), report.rows.len(), "two rows of one id");
+    ids
+}
+
+#[test]
+fn channels_are_compared_in_every_shape_and_size() {
+    let (report, printed) = least(CHANNEL_COMPARISON, &[]);
+    let ids = ids(&report);
+    for row in &report.rows {
+        assert_sound(&report, row, true);
+    }
+    for width in Width::ALL {
+        let size = size_label(width.bytes());
+        for maker in IN_ONE_THREAD {
+            assert!(ids.contains(&*format!("one_way/same_thread/{}/{size}", maker.id())));
+        }
+        for shape in [Shape::OneToOne, Shape::TwoToOne, Shape::OneToTwo] {
+            let entrants = Channel::entrants(shape, width);
+            for one in &entrants {
+                for kind in ["one_way", "throughput"] {
+                    let id = format!("{kind}/{}/{}/{size}", shape.id(), one.name);
+                    assert!(ids.contains(&*id), "no {id}");
+                }
+                for rival in entrants.iter().filter(|rival| one.is_ours && !rival.is_ours) {
+                    for what in ["latency", "throughput"] {
+                        let id = format!("vs_{}/{}/{what}/{size}", rival.name, one.name);
+                        assert!(ids.contains(&*id), "no {id}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(printed.contains("x better") && printed.contains("< 3 ns"), "{printed}");
+}
+
+#[test]
+fn transports_are_compared_as_far_as_they_carry_the_size() {
+    let (report, printed) = least(COMPETITOR_COMPARISON, &["--duration", "0.01"]);
+    let ids = ids(&report);
+    for row in &report.rows {
+        let may_lose = ["/topic/", "/udp/", "vs_"].iter().any(|part| row.id.contains(part));
+        assert_sound(&report, row, !may_lose);
+    }
+    for bytes in Bytes::ALL {
+        let size = size_label(bytes.count());
+        let (entrants, refused) = Transport::entrants(bytes);
+        for one in &entrants {
+            for kind in ["one_way", "throughput"] {
+                let id = format!("{kind}/cross_process/{}/{size}", one.name);
+                assert!(ids.contains(&*id), "no {id}");
+            }
+        }
+        for (carrier, reason) in refused {
+            let note = &report.settings["left_out"][format!("{}/{size}", carrier.id())];
+            assert_eq!(note.as_str(), Some(&*reason));
+        }
+        let id = format!("vs_{}/topic/latency/{size}", Carrier::UnixStream.id());
+        assert!(ids.contains(&*id), "no {id}");
+    }
+    assert!(printed.contains(">= 10.0 x better"), "{printed}");
+}
+
+#[test]
+fn large_messages_are_copied_and_lent_beside_a_copy() {
+    let (report, _) = least(LARGE_MESSAGE_BENCHMARK, &[]);
+    let ids = ids(&report);
+    for row in &report.rows {
+        assert_row_is_sound(row);
+        assert_eq!((row.sent, row.lost), (4, 0), "{}", row.id);
+        assert!(report.basis(&row.id).contains("GB/s"), "{}", row.id);
+    }
+    for size in ["4KB", "64KB", "1024KB", "8192KB"] {
+        assert!(ids.contains(&*format!("memcpy/{size}")), "{ids:?}");
+        for manner in ["copy", "loan"] {
+            let id = format!("large/cross_process/{manner}/{size}");
+            assert!(ids.contains(&*id), "no {id}");
+            let ratio = &report.settings["ratio_to"][&id][format!("memcpy/{size}")];
+            assert!(ratio[1].as_f64() <= ratio[0].as_f64(), "{ratio}");
+        }
+    }
+}
+
+#[test]
+fn crowds_receive_or_lose_what_is_sent_and_say_if_they_want_more_cpus() {
+    let (report, printed) = least(SCALABILITY_BENCHMARK, &[]);
+    let cpus = horus_benchmarks::pin::allowed_cpus().unwrap().len();
+    assert_eq!(report.rows.len(), 2 * Crowd::ALL.len());
+    for members in ["threads", "processes"] {
+        for crowd in Crowd::ALL {
+            let id = format!("scalability/{members}/{}", crowd.id());
+            let row = report.row(&id).unwrap_or_else(|| panic!("no {id}"));
+            assert_sound(&report, row, false);
+            assert_eq!(row.oversubscribed, crowd.members() > cpus, "{id}");
+            assert!(row.figures.scaling_percent.unwrap() > 0.0, "{id}");
+            assert!(row.figures.msgs_per_s_per_member.unwrap() > 0.0, "{id}");
+        }
+    }
+    assert!(printed.contains("scaling") && printed.contains("lost"), "{printed}");
+}
