@@ -165,8 +165,7 @@ fn over(
     let mut groups: Vec<(String, Vec<(String, Vec<(f64, f64)>)>, Vec<&str>)> = Vec::new();
     for row in &program.rows {
         let (Some(at), Some(value)) = (x_of(&row.id), y_of(row)) else { continue };
-        let group = without_subject(&without_numbers(&row.id));
-        let subject = without_numbers(subject(&row.id));
+        let (group, subject) = without_numbers(&row.id);
         let index = groups.iter().position(|(key, ..)| *key == group).unwrap_or_else(|| {
             groups.push((group, Vec::new(), Vec::new()));
             groups.len() - 1
@@ -257,16 +256,14 @@ pub fn ends_of(id: &str) -> Option<(f64, f64)> {
     })
 }
 
-/// The id without size and numbers of ends, which are what it is drawn over.
-fn without_numbers(id: &str) -> String {
-    let parts = id.split('/').map(|part| {
-        if size_of(part).is_some() || ends_of(part).is_some() && !part.contains('_') {
-            return "*".to_owned();
-        }
-        let words = part.split('_').filter(|word| ends_of(word).is_none());
-        words.collect::<Vec<_>>().join("_")
-    });
-    parts.collect::<Vec<_>>().join("/")
+/// The id without size and numbers of ends, which are what it is drawn over: all but the last part
+/// of what is left, and the last one.
+fn without_numbers(id: &str) -> (String, String) {
+    let is_number =
+        |part: &str| size_of(part).is_some() || ends_of(part).is_some() && !part.contains('_');
+    let mut parts: Vec<&str> = id.split('/').filter(|part| !is_number(part)).collect();
+    let subject = parts.pop().unwrap_or_default().to_owned();
+    (parts.join("/"), subject)
 }
 
 fn percent_of(nines: f64) -> String {
@@ -355,6 +352,8 @@ mod tests {
         assert_eq!(ends_of("t/fanout/8p4c"), Some((8.0, 4.0)));
         assert_eq!(ends_of("t/fanout_shm_2p2s/16B"), Some((2.0, 2.0)));
         assert_eq!(ends_of("one_way/spsc/16B"), None);
-        assert_eq!(without_numbers("t/fanout_2p2s/16B"), "t/fanout/*");
+        let split = |id: &str| without_numbers(id);
+        assert_eq!(split("t/p/fanout_2p2s/16B"), ("t/p".to_owned(), "fanout_2p2s".to_owned()));
+        assert_eq!(split("scalability/threads/4p2c").1, "threads");
     }
 }

@@ -151,7 +151,7 @@ fn sections(run: &Run) -> Vec<Section> {
             .tables([topics::contests(run)])
             .figures(figure::contests(run)),
         Section::new("scaling", "Scaling", "")
-            .tables([topics::streams(run, "scalability_benchmark", "")])
+            .tables([topics::scaling(run)])
             .figures(of("scalability_benchmark").map(figure::scaling).unwrap_or_default()),
         Section::new("determinism", "Determinism", "")
             .tables([topics::determinism(run)])

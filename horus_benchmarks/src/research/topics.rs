@@ -286,6 +286,30 @@ pub fn contests(run: &Run) -> Table {
     table
 }
 
+/// More and more publishers and subscribers of one topic.
+pub fn scaling(run: &Run) -> Table {
+    let mut table = Table::new(
+        "",
+        "A message counts once for each subscriber that it reached. The share is of what one \
+         publisher and one subscriber deliver, times the smaller of both numbers.",
+        &["publishers and subscribers", "delivered / s", "by member", "share", "sent", "lost"],
+    );
+    for (program, row) in run.rows() {
+        let Some(by_member) = program.figure(&row.id, "msgs_per_s_per_member") else { continue };
+        let share = program.figure(&row.id, "scaling_percent");
+        let cells = vec![
+            row.id.trim_start_matches("scalability/").to_owned(),
+            row.msgs_per_s.map_or_else(|| NONE.to_owned(), rate),
+            rate(by_member),
+            share.map_or_else(|| NONE.to_owned(), |percent| format!("{percent:.0} %")),
+            row.sent.to_string(),
+            row.lost.to_string(),
+        ];
+        table.push(cells, source(program, row), row.oversubscribed);
+    }
+    table
+}
+
 /// How well one message, and one run, is repeated by the next.
 pub fn determinism(run: &Run) -> Table {
     let headings = [
