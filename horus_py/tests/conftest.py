@@ -13,8 +13,6 @@ import horus
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
 MEMORY = pathlib.Path("/dev/shm")
 # What the directories are called that the tests make there, with the number of their process.
 PREFIX = "horus-pytest-"
