@@ -157,7 +157,8 @@ class Report:
         verdicts = [verdict for goal in goals if (verdict := goal.verdict(rows)) is not None]
         self.settings["goals"] = verdicts
         print("\nGoals")
-        table(["id", "goal", "measured", "by CPU time", "verdict"], [list(one.values()) for one in verdicts])
+        head = ["id", "goal", "measured", "by CPU time", "verdict"]
+        table(head, [list(one.values()) for one in verdicts])
 
     def write_json(self, path):
         self.settings["not_measured"] = self.absent
@@ -173,7 +174,8 @@ class Report:
         names = ["min", "p50", "p90", "p95", "p99", "p99_9", "max", "mean"]
         with open(path, "w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["id", "messages", "lost", *names, "loop_mean", "loop_cpu", "unit", "msgs_per_s"])
+            loops = ["loop_mean", "loop_cpu"]
+            writer.writerow(["id", "messages", "lost", *names, *loops, "unit", "msgs_per_s"])
             for row in self.rows:
                 loop_cpu = "" if row.cpu_ns is None else row.cpu_ns
                 figures = [row.ns[name] if row.ns else "" for name in names]

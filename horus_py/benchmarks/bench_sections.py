@@ -371,7 +371,7 @@ def fan_out(report, count, near, far):
     time_ns = max(end for end, _ in ends) - begin
     row = Row("python/stream/1_to_2/CmdVel", 2 * count, 2 * count - lost)
     row.msgs_per_s = 2 * count / time_ns * 1e9
-    report.push(row, f"one stream of {count} messages, delivered to both, until the later one has all")
+    report.push(row, f"one stream of {count} messages to both, until the later one has all")
 
 
 SECTIONS = {

@@ -1,8 +1,8 @@
-"""One contestant of `compare_peers.py`, in the environment of its package: measures what it is told.
+"""One contestant of `compare_peers.py`, in its own environment: measures what it is told.
 
 Says what it can do and what not, and why; then answers each line, a row and a number of operations,
-with the nanoseconds of one operation: by the clock, and by the processor time of the thread. For rows
-of rates it is the time of a tick.
+with the nanoseconds of one operation: by the clock, and by the processor time of the thread. For
+rows of rates it is the time of a tick.
 """
 
 import contextlib
@@ -288,7 +288,8 @@ def rows(contestant):
     def round_trips():
         return RoundTrips(contestant.name, *contestant.ends("there", "back"))
 
-    found = {f"typed/{name}": lambda name=name: contestant.typed(name) for name in ("CmdVel", "Imu")}
+    types = ("CmdVel", "Imu")
+    found = {f"typed/{name}": lambda name=name: contestant.typed(name) for name in types}
     found |= {f"generic/{name}": lambda name=name: contestant.generic(name) for name in DICTS}
     return found | {
         "image/to_numpy": lambda: Calls(contestant.image().to_numpy),

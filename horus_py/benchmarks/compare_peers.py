@@ -3,9 +3,10 @@
 
     python3 horus_py/benchmarks/compare_peers.py
 
-Makes a virtual environment for each of the three below `target/peers`, for two packages are imported
-by one name. All run at the same time, but only one works at a time. A ratio is that of two times of
-one round, the median over the rounds: above 1, horus is faster. What a package cannot do is said.
+Makes a virtual environment for each of the three below `target/peers`, for two packages are
+imported by one name. All run at the same time, but only one works at a time. A ratio is that of two
+times of one round, the median over the rounds: above 1, horus is faster. What a package cannot do is
+said.
 """
 
 import argparse

@@ -30,7 +30,9 @@ def goals():
         "generic/4_keys": 1_000,
         "generic/50_keys": 7_000,
     }
-    found = [Goal(f"python/{name}", limit, mean(f"python/{name}")) for name, limit in limits.items()]
+    found = [
+        Goal(f"python/{name}", limit, mean(f"python/{name}")) for name, limit in limits.items()
+    ]
     views = {
         "image/to_numpy/640x480": "image/baseline/numpy_frombuffer",
         "image/from_dlpack/640x480": "image/baseline/from_dlpack_ndarray",

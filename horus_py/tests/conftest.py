@@ -13,10 +13,6 @@ import horus
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-# WHY: what a shell starts in the background ignores Ctrl-C, and so would all that the tests start.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
 MEMORY = pathlib.Path("/dev/shm")
 # What the directories are called that the tests make there, with the number of their process.
 PREFIX = "horus-pytest-"
@@ -44,8 +40,25 @@ def built(name):
     return programs[-1].split('"executable":"')[1].split('"')[0]
 
 
+def children():
+    """The processes that this one started."""
+    found = set()
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        found.update(map(int, (task / "children").read_text().split()))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_child_outlives_its_test():
+    """Whatever becomes of a test, and of the run."""
+    before = children()
+    yield
+    for child in children() - before:
+        os.kill(child, signal.SIGKILL)
+
+
 @pytest.fixture
-def directory(monkeypatch):
+def directory(monkeypatch, no_child_outlives_its_test):
     """A directory of namespaces, which the environment names."""
     prefix = f"{PREFIX}{os.getpid()}-"
     with tempfile.TemporaryDirectory(prefix=prefix, dir=MEMORY) as directory:

@@ -1,4 +1,4 @@
-"""Whatever waits, a signal is noticed within 50 ms: here an alarm, as Ctrl-C is one for programs."""
+"""Whatever waits, a signal is noticed within 50 ms: an alarm here, which is like Ctrl-C."""
 
 import asyncio
 import signal
