@@ -2,7 +2,7 @@
 
 use horus_core::value::{DEPTH_MAX, DecodeError, MsgpackReader, TYPED_ARRAY_EXT, Token, TypedView};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError};
+use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyMemoryView, PyString, PyTuple};
@@ -170,7 +170,10 @@ fn array<'py>(py: Python<'py>, payload: &[u8]) -> Read<'py> {
         let letter = struct_letter_of(view.dtype());
         return Ok(bytes.call_method1("cast", (letter, PyTuple::new(py, shape)?))?);
     };
-    Ok(numpy.copy(py, view.dtype(), shape, view.bytes())?)
+    numpy.copy(py, view.dtype(), shape, view.bytes()).map_err(|error| {
+        // A shape beside whose 0 stand numbers that are too large for numpy.
+        if error.is_instance_of::<PyValueError>(py) { Unread::Malformed } else { error.into() }
+    })
 }
 
 /// Bytes of the longest key that is kept.

@@ -1,5 +1,6 @@
 """What the tests share: a namespace of their own."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -22,6 +23,9 @@ def pytest_configure():
     """Leaves nothing in memory, however a run ends."""
     # WHY: by itself SIGTERM ends Python at once, and the directory of the test that runs stays.
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("told to end", 128 + signal.SIGTERM))
+    # WHY: a run in the background of a shell ignores Ctrl-C, and so would all of its children.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Those of runs that were killed, which could do nothing. WHY only old ones: the number of a
     # process says nothing about one in another container.
     for left in MEMORY.glob(f"{PREFIX}*"):
@@ -44,7 +48,9 @@ def children():
     """The processes that this one started."""
     found = set()
     for task in pathlib.Path("/proc/self/task").iterdir():
-        found.update(map(int, (task / "children").read_text().split()))
+        # A thread may end meanwhile.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found.update(map(int, (task / "children").read_text().split()))
     return found
 
 

@@ -248,6 +248,7 @@ MALFORMED = [
     b"\xc7\x03\x48\x01\x01\x00",
     struct.pack(">BBbBB", 0xC7, 2, 72, 99, 0),
     struct.pack(">BBbBB", 0xC7, 2, 72, 1, 33),
+    struct.pack("<BBbBBIIIII", 0xC7, 22, 72, 1, 5, 0, 2**32 - 1, 2**32 - 1, 2**32 - 1, 2**32 - 1),
 ]
 
 

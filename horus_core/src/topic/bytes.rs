@@ -189,7 +189,7 @@ impl BytesPublisher {
 
     /// Lends the next slot as [`UntypedPublisher::lend`](super::UntypedPublisher::lend) does, for
     /// those who cannot keep a borrow. The memory stays mapped as long as what is returned lives;
-    /// whose it is changes with [`Self::publish_lent`], with any other send, and when this end goes.
+    /// it is the caller's up to [`Self::publish_lent`], any other send, and the end of this end.
     ///
     /// # Errors
     ///
