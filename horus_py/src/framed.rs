@@ -65,6 +65,7 @@ fn data_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a Data {
 ///
 /// No other reference to it is used while this one is.
 #[inline]
+#[expect(clippy::mut_from_ref, reason = "Python's objects are shared; the contract says the rest")]
 unsafe fn data_mut<'a>(object: &'a Bound<'_, PyAny>) -> &'a mut Data {
     // SAFETY: as in `data_of`, and by the contract nobody else looks.
     unsafe { &mut *message::room_of(object.as_ptr()).cast::<Data>() }
@@ -369,6 +370,7 @@ fn draft<'py>(
 }
 
 /// The header of a draft, to be changed.
+#[expect(clippy::mut_from_ref, reason = "Python's objects are shared, but nobody knows the draft")]
 fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
     // SAFETY: nobody else knows the draft.
     unsafe { message::bytes_mut(draft) }

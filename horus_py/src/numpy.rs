@@ -222,8 +222,10 @@ impl Numpy {
         }
         let elements = shape.iter().product::<isize>().unsigned_abs();
         assert_eq!(elements * dtype.size(), bytes.len(), "the shape asks for other bytes");
+        // SAFETY: an array is longer than the head of an object.
+        let behind_head = unsafe { array.as_ptr().add(1) };
         // SAFETY: what every array has behind the head of an object is the address of its data.
-        let data = unsafe { array.as_ptr().add(1).cast::<*mut u8>().read() };
+        let data = unsafe { behind_head.cast::<*mut u8>().read() };
         // SAFETY: the array is new and has so many bytes.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
         Ok(array)
