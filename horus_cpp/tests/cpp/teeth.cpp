@@ -17,8 +17,11 @@ int main(int count, char **arguments) {
     }
     if (is_late) {
         delete command;
+        // WHY: or the compiler would find it first.
+        asm volatile("" : "+r"(command));
     }
-    CHECK(publisher.send(*command));
+    const horus::CmdVel copy = *command;
+    CHECK(publisher.send(copy));
     if (!is_late) {
         delete command;
     }
