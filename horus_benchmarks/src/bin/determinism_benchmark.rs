@@ -22,9 +22,9 @@ use serde_json::{Value, json};
 const NAME: &str = "determinism_benchmark";
 
 const ABOUT: &str = "How much the time of one message differs from that of another: a message of \
-16 bytes is sent and received, by one pinned thread, between two threads and between two processes \
-that are pinned, through a topic and through a channel in the process, and each is timed by itself. \
-A round is a run with ends of its own. No sample is left out.";
+16 bytes is sent and received, by one pinned thread, between two threads and between two \
+processes that are pinned, through a topic and through a channel in the process, and each is \
+timed by itself. A round is a run with ends of its own. No sample is left out.";
 
 const RUNS: u32 = 10;
 
