@@ -240,6 +240,12 @@ impl<P: Copy, T: Tx<P>, R: Rx<P>> Link<P> for Joined<T, R> {
         }
     }
 
+    fn drop_leftovers(&mut self, into: &mut P) {
+        if T::DROPS {
+            while self.back.recv(into) {}
+        }
+    }
+
     #[inline(always)]
     fn settle(&mut self, seq: u64) -> Result<(), Corrupt> {
         self.back.settle(seq)

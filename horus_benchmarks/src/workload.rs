@@ -42,6 +42,10 @@ pub trait Link<P> {
     /// no other follows, this sends it again until the receiver has said that it is there.
     fn conclude(&mut self, _last: &P) {}
 
+    /// Drops what an earlier stream left on its way: what [`conclude`](Self::conclude) said more
+    /// often than was heard. Called before the sender is told to begin.
+    fn drop_leftovers(&mut self, _into: &mut P) {}
+
     /// Told at the receiving end that the stream is complete.
     fn confirm(&mut self, _last: &P) {}
 

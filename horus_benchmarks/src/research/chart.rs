@@ -191,75 +191,83 @@ pub fn bars(x: Axis, bars: &[Bar], mark: Option<f64>) -> Result<String, ChartErr
     {
         let height = BAR_HEIGHT * shown.len() as u32 + 66;
         let root = SVGBackend::with_string(&mut text, (WIDTH, height)).into_drawing_area();
+        let plot = Bars { x, bars: &shown, mark };
         match x.scale {
-            Scale::Linear => draw_bars(&root, x, xs.clone(), xs.start, &shown, mark),
-            Scale::Log => draw_bars(&root, x, xs.clone().log_scale(), xs.start, &shown, mark),
+            Scale::Linear => plot.draw(&root, xs.clone(), xs.start),
+            Scale::Log => plot.draw(&root, xs.clone().log_scale(), xs.start),
         }?;
         root.present().map_err(drawing)?;
     }
     Ok(text)
 }
 
-fn draw_bars<X>(
-    root: &DrawingArea<SVGBackend<'_>, Shift>,
+struct Bars<'a> {
     x: Axis,
-    xs: X,
-    from: f64,
-    bars: &[&Bar],
+    bars: &'a [&'a Bar],
     mark: Option<f64>,
-) -> Result<(), ChartError>
-where
-    X: AsRangedCoord<Value = f64>,
-    X::CoordDescType: ValueFormatter<f64> + Ranged<ValueType = f64>,
-{
-    let mut chart = ChartBuilder::on(root)
-        .margin(8)
-        .margin_right(90)
-        .x_label_area_size(46)
-        .y_label_area_size(300)
-        .build_cartesian_2d(xs, bars.len() as f64..0.0)
-        .map_err(drawing)?;
-    let format = x.format;
-    chart
-        .configure_mesh()
-        .disable_y_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(GRID)
-        .axis_style(INK)
-        .label_style(text_style())
-        .axis_desc_style(text_style())
-        .x_desc(x.label)
-        .x_labels(8)
-        .y_labels(0)
-        .x_label_formatter(&|value| format(*value))
-        .draw()
-        .map_err(drawing)?;
-    for (index, bar) in bars.iter().enumerate() {
-        let (top, middle) = (index as f64, index as f64 + 0.5);
-        let body = Rectangle::new(
-            [(from, top + 0.16), (bar.value, top + 0.84)],
-            colour(bar.series).filled(),
-        );
-        chart.draw_series([body]).map_err(drawing)?;
-        let mut end = bar.value;
-        if let Some([low, high]) = bar.interval {
-            end = end.max(high);
-            let line = PathElement::new([(low.max(from), middle), (high, middle)], INK);
+}
+
+impl Bars<'_> {
+    /// Bars begin at `from`, the lower end of the axis.
+    fn draw<X>(
+        &self,
+        root: &DrawingArea<SVGBackend<'_>, Shift>,
+        xs: X,
+        from: f64,
+    ) -> Result<(), ChartError>
+    where
+        X: AsRangedCoord<Value = f64>,
+        X::CoordDescType: ValueFormatter<f64> + Ranged<ValueType = f64>,
+    {
+        let mut chart = ChartBuilder::on(root)
+            .margin(8)
+            .margin_right(90)
+            .x_label_area_size(46)
+            .y_label_area_size(300)
+            .build_cartesian_2d(xs, self.bars.len() as f64..0.0)
+            .map_err(drawing)?;
+        let format = self.x.format;
+        chart
+            .configure_mesh()
+            .disable_y_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(GRID)
+            .axis_style(INK)
+            .label_style(text_style())
+            .axis_desc_style(text_style())
+            .x_desc(self.x.label)
+            .x_labels(8)
+            .y_labels(0)
+            .x_label_formatter(&|value| format(*value))
+            .draw()
+            .map_err(drawing)?;
+        for (index, bar) in self.bars.iter().enumerate() {
+            let (top, middle) = (index as f64, index as f64 + 0.5);
+            let body = Rectangle::new(
+                [(from, top + 0.16), (bar.value, top + 0.84)],
+                colour(bar.series).filled(),
+            );
+            chart.draw_series([body]).map_err(drawing)?;
+            let mut end = bar.value;
+            if let Some([low, high]) = bar.interval {
+                end = end.max(high);
+                let line = PathElement::new([(low.max(from), middle), (high, middle)], INK);
+                chart.draw_series([line]).map_err(drawing)?;
+            }
+            let beside = |pos: HPos| text_style().pos(Pos::new(pos, VPos::Center));
+            let name = EmptyElement::at((from, middle))
+                + Text::new(bar.label.clone(), (-8, 0), beside(HPos::Right));
+            let value = EmptyElement::at((end, middle))
+                + Text::new(format(bar.value), (6, 0), beside(HPos::Left));
+            chart.draw_series([name]).map_err(drawing)?;
+            chart.draw_series([value]).map_err(drawing)?;
+        }
+        if let Some(mark) = self.mark {
+            let line = PathElement::new([(mark, 0.0), (mark, self.bars.len() as f64)], INK);
             chart.draw_series([line]).map_err(drawing)?;
         }
-        let beside = |pos: HPos| text_style().pos(Pos::new(pos, VPos::Center));
-        let name = EmptyElement::at((from, middle))
-            + Text::new(bar.label.clone(), (-8, 0), beside(HPos::Right));
-        let value = EmptyElement::at((end, middle))
-            + Text::new(format(bar.value), (6, 0), beside(HPos::Left));
-        chart.draw_series([name]).map_err(drawing)?;
-        chart.draw_series([value]).map_err(drawing)?;
+        Ok(())
     }
-    if let Some(mark) = mark {
-        let line = PathElement::new([(mark, 0.0), (mark, bars.len() as f64)], INK);
-        chart.draw_series([line]).map_err(drawing)?;
-    }
-    Ok(())
 }
 
 fn text_style() -> TextStyle<'static> {

@@ -130,10 +130,10 @@ pub fn by_size(program: &Program) -> Vec<Figure> {
     let latency = |row: &Row| row.ns.map(|ns| ns.p50);
     let (mut y, mut all) = (LATENCY, Vec::new());
     y.label = "median latency (ns, µs, ms)";
-    all.extend(over(program, BYTES, y, &size_of, &latency, "median latency by size"));
+    all.extend(over(program, (BYTES, &size_of), (y, &latency), "median latency by size"));
     let rate = Axis { scale: Scale::Log, ..RATE };
     let per_s = |row: &Row| row.msgs_per_s;
-    all.extend(over(program, BYTES, rate, &size_of, &per_s, "throughput by size"));
+    all.extend(over(program, (BYTES, &size_of), (rate, &per_s), "throughput by size"));
     all
 }
 
@@ -148,21 +148,25 @@ pub fn scaling(program: &Program) -> Vec<Figure> {
     let figures = threads.into_iter().flat_map(|(title, label, pick)| {
         let x = Axis { label, scale: Scale::Linear, format: chart::digits };
         let place = move |id: &str| ends_of(id).and_then(|(p, c)| pick(p, c));
-        over(program, x, RATE, &place, &|row| row.msgs_per_s, title)
+        over(program, (x, &place), (RATE, &|row: &Row| row.msgs_per_s), title)
     });
     figures.collect()
 }
 
-/// One figure for each kind and placement: a curve for each subject over what `x_of` says of an id.
+/// An axis, and where a row lies on it.
+type AxisOf<'a, T> = (Axis, &'a dyn for<'b> Fn(&'b T) -> Option<f64>);
+
+/// A curve and its name.
+type Curve = (String, Vec<(f64, f64)>);
+
+/// One figure for each kind and placement: a curve for each subject over what `x` says of an id.
 fn over(
     program: &Program,
-    x: Axis,
-    y: Axis,
-    x_of: &dyn Fn(&str) -> Option<f64>,
-    y_of: &dyn Fn(&Row) -> Option<f64>,
+    (x, x_of): AxisOf<'_, str>,
+    (y, y_of): AxisOf<'_, Row>,
     title: &str,
 ) -> Vec<Figure> {
-    let mut groups: Vec<(String, Vec<(String, Vec<(f64, f64)>)>, Vec<&str>)> = Vec::new();
+    let mut groups: Vec<(String, Vec<Curve>, Vec<&str>)> = Vec::new();
     for row in &program.rows {
         let (Some(at), Some(value)) = (x_of(&row.id), y_of(row)) else { continue };
         let (group, subject) = without_numbers(&row.id);
@@ -189,9 +193,12 @@ fn over(
     figures.collect()
 }
 
+/// Bars, the ids they are of, and the program that measured these.
+type Contest<'a> = (Vec<Bar>, Vec<String>, &'a str);
+
 /// Ours beside theirs: two bars a row, one figure for each peer and unit.
 pub fn contests(run: &Run) -> Vec<Figure> {
-    let mut groups: BTreeMap<(String, bool), (Vec<Bar>, Vec<String>, &str)> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, bool), Contest<'_>> = BTreeMap::new();
     for (program, row) in run.rows() {
         let value = |name| program.figure(&row.id, name);
         let (Some(ours), Some(theirs)) = (value("ours"), value("theirs")) else { continue };

@@ -228,7 +228,10 @@ fn machine(run: &Run) -> Markup {
             @for (name, value) in &facts { div { dt { (name) } dd { (value) } } }
         }
         @if commits.len() > 1 {
-            div.alert.bad { "Records of different commits: " (commits.into_iter().collect::<Vec<_>>().join(", ")) }
+            div.alert.bad {
+                "Records of different commits: "
+                (commits.into_iter().collect::<Vec<_>>().join(", "))
+            }
         }
         @for (warning, more) in &warnings {
             div.alert {
@@ -268,7 +271,13 @@ fn programs(run: &Run) -> Markup {
             }
             div.scroll {
                 table {
-                    thead { tr { th { "program" } th { "result" } th { "seconds" } th { "rows" } th { "files" } } }
+                    thead {
+                        tr {
+                            @for name in ["program", "result", "seconds", "rows", "files"] {
+                                th { (name) }
+                            }
+                        }
+                    }
                     tbody {
                         @for one in &run.programs { (program_line(one)) }
                     }
@@ -370,20 +379,20 @@ fn full_line(program: &Program, row: &Row) -> Markup {
 
 fn method() -> Markup {
     let lines = [
-        "Percentiles and maxima are of all samples; nothing is removed, and the timer's overhead is \
-         not subtracted. A filtered view is labelled as such.",
-        "Latency is one way, from before the send on one core to after the receive on another: half \
-         of a round trip timed by one core. The cost of a send call alone is not a latency, and is \
-         in the records (send_ns).",
-        "Intervals are 95 % bootstrap intervals of 10 000 resamples: of medians of rounds; of rows \
-         with fewer than five rounds, of single samples, which makes them too narrow.",
-        "The ratio to the floor compares each round with rounds of a two-line atomic ping-pong next \
-         to it, on the same two CPUs.",
+        "Percentiles and maxima are of all samples; nothing is removed, and the timer's overhead \
+         is not subtracted. A filtered view is labelled as such.",
+        "Latency is one way, from before the send on one core to after the receive on another: \
+         half of a round trip timed by one core. The cost of a send call alone is not a latency, \
+         and is in the records (send_ns).",
+        "Intervals are 95 % bootstrap intervals of 10 000 resamples: of medians of rounds; of \
+         rows with fewer than five rounds, of single samples, which makes them too narrow.",
+        "The ratio to the floor compares each round with rounds of a two-line atomic ping-pong \
+         next to it, on the same two CPUs.",
         "Every message is verified and numbered; sent = received + lost.",
-        "A row with more busy threads than CPUs is marked as oversubscribed: its figures are those \
-         of the kernel's scheduler.",
-        "Do not compare nanoseconds between machines, or between days on a shared machine: compare \
-         the ratios. A maximum of one run is no bound.",
+        "A row with more busy threads than CPUs is marked as oversubscribed: its figures are \
+         those of the kernel's scheduler.",
+        "Do not compare nanoseconds between machines, or between days on a shared machine: \
+         compare the ratios. A maximum of one run is no bound.",
     ];
     html! {
         section id="method" {
