@@ -6,10 +6,11 @@
 mod common;
 #[path = "bench_check/paths.rs"]
 mod paths;
+#[path = "bench_check/rivals.rs"]
+mod rivals;
 
 use horus_benchmarks::bounce::PAUSES_MAX;
 use horus_benchmarks::report::Report;
-use serde_json::Value;
 
 use common::{ROUNDS, SAMPLES, assert_row_is_sound, run, run_paths, run_to_json};
 

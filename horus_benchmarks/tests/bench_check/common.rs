@@ -18,7 +18,7 @@ pub(crate) const SAMPLES: u64 = 100;
 static CPUS: Mutex<()> = Mutex::new(());
 
 /// Runs a benchmark; also its process id.
-fn run_process(binary: &str, arguments: &[&str]) -> (Output, u32) {
+pub(crate) fn run_process(binary: &str, arguments: &[&str]) -> (Output, u32) {
     let _cpus = CPUS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut command = Command::new(binary);
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -61,7 +61,7 @@ pub(crate) fn assert_row_is_sound(row: &Row) {
 }
 
 /// Directories that the process `pid` made for itself and left behind.
-fn namespaces_left_by(pid: u32) -> Vec<PathBuf> {
+pub(crate) fn namespaces_left_by(pid: u32) -> Vec<PathBuf> {
     let prefix = format!("horus-bench-{pid}-");
     let entries = ["/dev/shm".into(), std::env::temp_dir()].into_iter().flat_map(std::fs::read_dir);
     let names = entries.flatten().flatten().map(|entry| entry.path());

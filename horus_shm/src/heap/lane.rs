@@ -170,7 +170,9 @@ unsafe fn copy_in(src: *const u8, dst: *mut u8, bytes: usize) {
     let near = bytes.min(CACHE_LINE_BYTES - size_of::<AtomicU64>());
     if near < bytes {
         // SAFETY: `near` is within the value.
-        let (far_src, far_dst) = unsafe { (src.add(near), dst.add(near)) };
+        let far_src = unsafe { src.add(near) };
+        // SAFETY: as above.
+        let far_dst = unsafe { dst.add(near) };
         // SAFETY: the rest of the value.
         unsafe { ptr::copy_nonoverlapping(far_src, far_dst, bytes - near) };
         // Only to the compiler: the order is a matter of speed.

@@ -2,16 +2,15 @@
 //!
 //! Nothing here depends on how fast the machine is.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::{assert_row_is_sound, namespaces_left_by, run_process};
 use horus_benchmarks::channels::{Channel, IN_ONE_THREAD, Shape, Width};
 use horus_benchmarks::payload::size_label;
 use horus_benchmarks::report::{Report, Row};
 use horus_benchmarks::scaling::Crowd;
 use horus_benchmarks::transports::{Bytes, Carrier, Transport};
+
+use super::common::{assert_row_is_sound, namespaces_left_by, run_process};
 
 const CHANNEL_COMPARISON: &str = env!("CARGO_BIN_EXE_channel_comparison");
 const COMPETITOR_COMPARISON: &str = env!("CARGO_BIN_EXE_competitor_comparison");
