@@ -9,7 +9,6 @@ mod paths;
 
 use horus_benchmarks::bounce::PAUSES_MAX;
 use horus_benchmarks::report::Report;
-use serde_json::Value;
 
 use common::{ROUNDS, SAMPLES, assert_row_is_sound, run, run_paths, run_to_json};
 
