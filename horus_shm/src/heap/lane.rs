@@ -169,11 +169,8 @@ unsafe impl<T: Send + Sync> Send for ValueLane<T, Share> {}
 unsafe fn copy_in(src: *const u8, dst: *mut u8, bytes: usize) {
     let near = bytes.min(CACHE_LINE_BYTES - size_of::<AtomicU64>());
     if near < bytes {
-        // SAFETY: `near` is within the value.
-        let far_src = unsafe { src.add(near) };
-        // SAFETY: as above.
-        let far_dst = unsafe { dst.add(near) };
-        // SAFETY: the rest of the value.
+        let (far_src, far_dst) = (src.wrapping_add(near), dst.wrapping_add(near));
+        // SAFETY: what is left of the value, as `near` is less than it has.
         unsafe { ptr::copy_nonoverlapping(far_src, far_dst, bytes - near) };
         // Only to the compiler: the order is a matter of speed.
         compiler_fence(Ordering::Release);
