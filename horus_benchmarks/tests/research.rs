@@ -271,7 +271,7 @@ fn a_browser_without_a_network_shows_the_plots() {
     let page = smoke().join("report.html");
     let picture = smoke().join("picture.png");
     let taken = format!("--screenshot={}", text(&picture));
-    let Some(shot) = browse(&["--window-size=1280,4000", &taken], &page) else {
+    let Some(shot) = browse(&["--window-size=1280,16000", &taken], &page) else {
         println!("SKIP the browser: not installed (apt-get install chromium)");
         return;
     };
@@ -283,7 +283,7 @@ fn a_browser_without_a_network_shows_the_plots() {
     let text_only = smoke().join("text_only.html");
     let text = fs::read_to_string(&page).unwrap();
     fs::write(&text_only, text.replace("<svg ", "<svg style=\"visibility:hidden\" ")).unwrap();
-    browse(&["--window-size=1280,4000", &taken], &text_only).unwrap();
+    browse(&["--window-size=1280,16000", &taken], &text_only).unwrap();
     let without = fs::metadata(&picture).unwrap().len();
     assert!(seen > without + 20_000, "{seen} bytes with plots, {without} without");
 }
