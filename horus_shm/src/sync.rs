@@ -228,6 +228,13 @@ pub mod edge {
     ];
 }
 
+/// Keeps the compiler from moving writes across this. WHY: only for speed, where it matters which
+/// cache line is written first; what is right never depends on it.
+#[inline(always)]
+pub(crate) fn keep_order() {
+    atomic::compiler_fence(Ordering::SeqCst);
+}
+
 /// A shared 64-bit word: a core atomic in real memory, a loom atomic in a model.
 pub trait Word {
     /// Relaxed load. Enough where a caller says why.

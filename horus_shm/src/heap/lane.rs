@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{needs_drop, size_of};
 use core::ptr;
-use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use core::sync::atomic::AtomicU64;
 
 use super::slot::{CACHE_LINE_BYTES, Slot};
 use crate::copy;
@@ -172,8 +172,7 @@ unsafe fn copy_in(src: *const u8, dst: *mut u8, bytes: usize) {
         let (far_src, far_dst) = (src.wrapping_add(near), dst.wrapping_add(near));
         // SAFETY: what is left of the value, as `near` is less than it has.
         unsafe { ptr::copy_nonoverlapping(far_src, far_dst, bytes - near) };
-        // Only to the compiler: the order is a matter of speed.
-        compiler_fence(Ordering::Release);
+        sync::keep_order();
     }
     // SAFETY: the beginning of the value.
     unsafe { ptr::copy_nonoverlapping(src, dst, near) };
