@@ -16,7 +16,7 @@ use crate::error::{self, SendFailedError};
 use crate::fast;
 use crate::field;
 use crate::kind::{self, Kind};
-use crate::message::{self, guard};
+use crate::message::{self, guard, guard_known};
 use crate::numpy::{DIMENSIONS_MAX, Place, numpy};
 use crate::outbox::Outbox;
 use crate::pack::{View, dtype_of};
@@ -316,7 +316,7 @@ pub(crate) unsafe extern "C" fn new(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(ptr::null_mut(), |py| {
+    guard_known(ptr::null_mut(), |py| {
         let kind = kind::of_class(class).ok_or_else(|| PyTypeError::new_err("not a message"))?;
         // SAFETY: Python gives a tuple.
         let args = unsafe { Bound::from_borrowed_ptr(py, args) };
@@ -513,16 +513,12 @@ pub(crate) fn end_loan<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound
     Ok(publisher.map(|publisher| publisher.into_bound(py)))
 }
 
-/// `tp_dealloc`.
-pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
-    let ended: c_int = guard(-1, |py| {
-        // SAFETY: the object is as it was until its memory is freed below; Python gives no
-        // reference, and this one is not given back.
-        let this = std::mem::ManuallyDrop::new(unsafe { Bound::from_owned_ptr(py, object) });
-        // SAFETY: nobody else has the object.
-        if let Memory::Loan(loan) = &mut unsafe { data_mut(&this) }.memory
-            && let Some(publisher) = loan.publisher.take()
-        {
+/// The end of a message that is, or was, on loan.
+#[cold]
+fn give_back(loan: &mut Loan) {
+    let ended: c_int = guard_known(-1, |py| {
+        drop(loan.view.take());
+        if let Some(publisher) = loan.publisher.take() {
             outbox_of(publisher.bind(py))?.discard_loan(py);
         }
         Ok(0)
@@ -530,6 +526,15 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     if ended != 0 {
         // SAFETY: the guard left an exception, which nobody could be told.
         unsafe { ffi::PyErr_WriteUnraisable(ptr::null_mut()) };
+    }
+}
+
+/// `tp_dealloc`.
+pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
+    // SAFETY: written when the object was made, and nobody else has the object.
+    let data = unsafe { &mut *message::room_of(object).cast::<Data>() };
+    if let Memory::Loan(loan) = &mut data.memory {
+        give_back(loan);
     }
     // SAFETY: written when the object was made; the object is not used after this.
     unsafe { ptr::drop_in_place(message::room_of(object).cast::<Data>()) };

@@ -189,7 +189,10 @@ impl Receiver {
             match unpack(py, &which[..bytes], &mut self.keys) {
                 Ok(object) => return Ok(Some(object)),
                 Err(Unread::Python(error)) => return Err(error),
-                Err(Unread::Malformed) => self.end.refuse(),
+                Err(Unread::Malformed) => {
+                    self.end.refuse();
+                    message::release();
+                }
             }
         }
         Ok(None)

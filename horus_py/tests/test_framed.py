@@ -443,16 +443,24 @@ import horus, numpy as np, sys
 topic = horus.Topic("held", horus.Image)
 topic.send(horus.Image(np.ones((4, 4, 3), np.uint8)))
 class Keeps:
-    def __del__(self):
+    def __del__(self, Image=horus.Image, topic=topic):
         print(int(self.view[0, 0, 0]), self.image.to_numpy().shape)
+        # What ends and what is made now finds an interpreter that ends.
+        del self.loan, self.image
+        made = Image(width=2, height=2, encoding="mono8")
+        made.frame_id = "late"
+        try:
+            topic.send(5)
+        except TypeError:
+            print(made.nbytes)
 keeps = Keeps()
 keeps.image = topic.recv()
 keeps.view = np.from_dlpack(keeps.image)
 keeps.loan = topic.loan((4, 4))
-keeps.array = keeps.loan.to_numpy()
+keeps.array = keeps.loan.to_numpy().copy()
 sys.kept = keeps.view, keeps.array
 """
-    assert python(script) == "1 (4, 4, 3)\n"
+    assert python(script) == "1 (4, 4, 3)\n4\n"
 
 
 def test_waiting_and_iteration(namespace):
