@@ -287,5 +287,6 @@ fn empty<M>(entrants: usize) -> Vec<Measured<M>> {
 
 /// Who comes when in a round: every other round backwards, so that a drift favours nobody.
 fn order(round: u32, entrants: usize) -> impl Iterator<Item = usize> {
-    (0..entrants).map(move |index| if round % 2 == 0 { index } else { entrants - 1 - index })
+    (0..entrants)
+        .map(move |index| if round.is_multiple_of(2) { index } else { entrants - 1 - index })
 }

@@ -224,6 +224,10 @@ impl<P: Copy, T: Tx<P>, R: Rx<P>> Link<P> for Joined<T, R> {
         self.back.drain(message, each)
     }
 
+    fn begin(&mut self, scratch: &mut P) {
+        while T::DROPS && self.back.recv(scratch) {}
+    }
+
     fn conclude(&mut self, last: &P) {
         let mut answer = *last;
         let mut attempts = if T::DROPS { ATTEMPTS_MAX } else { 0 };

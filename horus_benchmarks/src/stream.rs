@@ -127,7 +127,9 @@ pub fn stream_receive<P: Payload>(
     source: TickSource,
     watch: &Watch,
 ) -> Result<Streamed, WorkloadError> {
-    let mut message = P::compose(plan.first_seq);
+    let mut message = P::compose(0);
+    link.begin(&mut message);
+    message = P::compose(plan.first_seq);
     watch.spin_until(|| link.send(&message).then_some(()))?;
     let start = source.start();
     let mut ledger = Ledger::new(plan);

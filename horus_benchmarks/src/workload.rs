@@ -38,6 +38,10 @@ pub trait Link<P> {
         Ok(true)
     }
 
+    /// Told at the receiving end that a stream begins, before the sender is: what is left of an
+    /// earlier one, sent again by [`conclude`](Self::conclude), is thrown away.
+    fn begin(&mut self, _scratch: &mut P) {}
+
     /// Told of the last message of a stream, after it was sent. Where it may be dropped although
     /// no other follows, this sends it again until the receiver has said that it is there.
     fn conclude(&mut self, _last: &P) {}
