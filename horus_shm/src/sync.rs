@@ -232,6 +232,7 @@ pub mod edge {
 /// cache line is written first; what is right never depends on it.
 #[inline(always)]
 pub(crate) fn keep_order() {
+    // ORDERING(copy_order): SeqCst, for the compiler alone. Pairs with nothing.
     atomic::compiler_fence(Ordering::SeqCst);
 }
 
