@@ -29,7 +29,7 @@ const PERCENTILE: Axis = Axis {
     label: "percentile of all samples",
     scale: Scale::Linear,
     format: |nines| {
-        if nines < 0.5 { "0 %".to_owned() } else { format!("{} %", percent_of(nines)) }
+        if nines < 0.005 { "0 %".to_owned() } else { format!("{} %", percent_of(nines)) }
     },
 };
 const FLOORS: Axis = Axis {
