@@ -172,6 +172,7 @@ unsafe fn copy_in(src: *const u8, dst: *mut u8, bytes: usize) {
         let (far_src, far_dst) = (src.wrapping_add(near), dst.wrapping_add(near));
         // SAFETY: what is left of the value, as `near` is less than it has.
         unsafe { ptr::copy_nonoverlapping(far_src, far_dst, bytes - near) };
+        // ORDERING(copy_order): for the compiler alone; the far half first, the near one last.
         sync::keep_order();
     }
     // SAFETY: the beginning of the value.
