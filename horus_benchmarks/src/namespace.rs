@@ -39,7 +39,8 @@ impl PrivateNamespace {
         let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // The process id alone is not enough: containers may share the file system but not ids.
-        let name = format!("{PREFIX}{}-{:x}", std::process::id(), now.as_nanos());
+        // WHY not all of the time: names of sockets below it end at 108 bytes.
+        let name = format!("{PREFIX}{}-{:08x}", std::process::id(), now.as_nanos() as u32);
         let directory = base.join(name);
         DirBuilder::new().mode(0o700).create(&directory)?;
         Ok(PrivateNamespace { directory })
