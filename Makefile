@@ -7,7 +7,7 @@ CPU := $(shell sed -n 's/(R)//g; s/(TM)//g; s/^model name[^:]*: *//p' /proc/cpui
 	head -n 1 | tr -d '\n' | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-')
 RECORD ?= benchmarks/record/$(or $(CPU),unknown-cpu)/$(shell date +%Y-%m-%d)
 
-# `make bench BENCH=--quick` takes about three minutes instead of thirty.
+# `make bench BENCH=--quick` is meant to take three minutes instead of thirty.
 BENCH ?=
 
 # Where `make test` installs the Python package, to test what users get.

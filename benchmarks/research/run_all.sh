@@ -10,7 +10,7 @@ Usage: run_all.sh [OPTIONS]
        run_all.sh --compare OLD NEW
 
 Options:
-  --quick            about 3 minutes instead of 30, on a machine that does nothing else
+  --quick            meant for 3 minutes instead of 30, on a machine that does nothing else
   --smoke            one round of three messages each: shows that everything runs; measures nothing
   --output DIR       where to keep it; otherwise benchmarks/record/<cpu>/<date>, with --quick and
                      --smoke <date>-quick and <date>-smoke
