@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import horus
 import pytest
@@ -31,6 +32,16 @@ class Victim:
     def kill(self):
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
+
+    def stop(self):
+        """Stops it, and waits until it is: a running process goes on until it hears of it."""
+        signal.pidfd_send_signal(self.descriptor, signal.SIGSTOP)
+        until(lambda: self.states() == {"T"})
+
+    def states(self):
+        """What the kernel says of its threads (the state follows the name in parentheses)."""
+        stats = Path(f"/proc/{self.number}/task").glob("*/stat")
+        return {stat.read_text().rpartition(")")[2].split()[0] for stat in stats}
 
     @property
     def is_dead(self):
@@ -229,7 +240,7 @@ def test_a_stopped_subscriber_is_waited_for_and_a_killed_one_is_not(crew):
     publisher = horus.Publisher("stream", victims.Small, qos="reliable", capacity=16)
     victim = crew.hire("receive", "stream", "small", 0)
     until(lambda: publisher.subscriber_count() == 1)
-    signal.pidfd_send_signal(victim.descriptor, signal.SIGSTOP)
+    victim.stop()
     sent = 0
     with pytest.raises(horus.FullError):
         for sent in range(1000):
