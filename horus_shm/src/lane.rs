@@ -56,6 +56,23 @@ pub enum Polled {
     Busy,
 }
 
+/// A position of a lane and the slot that it falls into.
+///
+/// WHY: a copy of the addresses, or the compiler loads them again after every access to what is
+/// shared.
+struct Spot<M> {
+    memory: M,
+    pos: u64,
+    index: u64,
+}
+
+impl<M: LaneMemory> Spot<M> {
+    #[inline(always)]
+    fn stamp(&self) -> &M::Word {
+        self.memory.stamp(self.index)
+    }
+}
+
 /// The writing end of a lane.
 #[derive(Debug)]
 pub struct LaneWriter<M> {
@@ -103,45 +120,49 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         if pos >= self.limit && !self.find_room() {
             return Err(NoRoom);
         }
-        let index = pos & self.mask;
-        // WHY: a copy of the addresses, or the compiler loads them again after every shared store.
-        let memory = self.memory.clone();
-        let stamp = memory.stamp(index);
+        let spot = self.spot();
+        let Spot { memory, index, .. } = &spot;
         if self.exclusive {
             // SAFETY: the caller's contract; no gate is in the slot, and all readers are gated.
-            unsafe { memory.store_exclusive(index, src, bytes) };
+            unsafe { memory.store_exclusive(*index, src, bytes) };
         } else {
             // Relaxed: the fence below orders it before the payload.
-            stamp.set(writing(pos));
+            spot.stamp().set(writing(pos));
             // ORDERING(overwrite): pairs with the fence in `LaneReader::copy_out`.
             memory.fence(edge::OVERWRITE_BEGIN);
             // SAFETY: the caller's contract.
-            unsafe { memory.store_racing(index, src, bytes) };
+            unsafe { memory.store_racing(*index, src, bytes) };
         }
-        self.publish(published(pos));
-        self.prefetch();
+        self.publish(&spot, published(pos));
+        self.prefetch(&spot);
         Ok(())
     }
 
-    /// Asks for a slot that will be written soon.
+    /// Where the next message goes.
     #[inline(always)]
-    fn prefetch(&self) {
-        let slot = self.pos + self.ahead;
+    fn spot(&self) -> Spot<M> {
+        Spot { memory: self.memory.clone(), pos: self.pos, index: self.pos & self.mask }
+    }
+
+    /// Asks for a slot that will be written soon, after `spot`.
+    #[inline(always)]
+    fn prefetch(&self, spot: &Spot<M>) {
+        let pos = spot.pos + 1 + self.ahead;
         // WHY: only where the slot is known to be free: else the hint would take a line away from
         // a reader that is in it.
-        if slot < self.limit {
-            self.memory.prefetch(slot & self.mask);
+        if pos < self.limit {
+            spot.memory.prefetch(pos & self.mask);
         }
     }
 
-    /// Publishes the current position by its stamp, and goes on with the next one.
+    /// Publishes the current position, which is `spot`, by its stamp, and goes on with the next one.
     #[inline(always)]
-    fn publish(&mut self, stamp: u64) {
-        let (memory, next) = (self.memory.clone(), self.pos + 1);
+    fn publish(&mut self, spot: &Spot<M>, stamp: u64) {
+        let next = spot.pos + 1;
         // ORDERING(slot): pairs with the load in `LaneReader::read`.
-        memory.stamp(self.pos & self.mask).store(stamp, edge::SLOT_PUBLISH);
+        spot.stamp().store(stamp, edge::SLOT_PUBLISH);
         // ORDERING(head): pairs with the loads in `LaneReader::resync` and `takeover::session`.
-        memory.block().head.store(next, edge::HEAD_PUBLISH);
+        spot.memory.block().head.store(next, edge::HEAD_PUBLISH);
         self.pos = next;
     }
 
@@ -243,15 +264,16 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             }
             return found;
         }
-        let want = published(self.pos);
+        let spot = self.spot();
+        let want = published(spot.pos);
         // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
-        let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
+        let stamp = spot.stamp().load(edge::SLOT_SEE);
         if stamp < want {
             // An older message, or this position while it is being written.
             return self.nothing();
         }
         // SAFETY: the caller's contract.
-        if stamp == want && unsafe { self.copy_out(want, dst, bytes) } {
+        if stamp == want && unsafe { self.copy_out(&spot, dst, bytes) } {
             return Polled::Message;
         }
         // SAFETY: the caller's contract.
@@ -318,29 +340,35 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         telling.reader.pos - start
     }
 
-    /// Copies the slot of the current position, whose stamp was `want`; true if it still is.
+    /// Where the next message is.
+    #[inline(always)]
+    fn spot(&self) -> Spot<M> {
+        Spot { memory: self.memory.clone(), pos: self.pos, index: self.pos & self.mask }
+    }
+
+    /// Copies the slot of the current position, which is `spot` and was published; true if it
+    /// still is.
     ///
     /// # Safety
     ///
     /// As [`Self::read`].
     #[inline(always)]
-    unsafe fn copy_out(&mut self, want: u64, dst: *mut u8, bytes: usize) -> bool {
-        let index = self.pos & self.mask;
-        let memory = self.memory.clone();
+    unsafe fn copy_out(&mut self, spot: &Spot<M>, dst: *mut u8, bytes: usize) -> bool {
+        let Spot { memory, pos, index } = spot;
         if self.exclusive {
             // SAFETY: the caller's contract; the cursor keeps the writer out of the slot.
-            unsafe { memory.load_exclusive(index, dst, bytes) };
+            unsafe { memory.load_exclusive(*index, dst, bytes) };
         } else {
             // SAFETY: the caller's contract.
-            unsafe { memory.load_racing(index, dst, bytes) };
+            unsafe { memory.load_racing(*index, dst, bytes) };
             // ORDERING(overwrite): pairs with the fence in `LaneWriter::write`.
             memory.fence(edge::OVERWRITE_CHECK);
             // Relaxed: the fence orders it after the payload.
-            if memory.stamp(index).get() != want {
+            if spot.stamp().get() != published(*pos) {
                 return false;
             }
         }
-        self.advance(self.pos + 1);
+        self.advance(pos + 1);
         true
     }
 
@@ -353,7 +381,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     unsafe fn read_on(&mut self, dst: *mut u8, bytes: usize) -> Polled {
         let copied = self.walk(|this| {
             // SAFETY: the caller's contract.
-            unsafe { this.copy_out(published(this.pos), dst, bytes) }.then_some(())
+            unsafe { this.copy_out(&this.spot(), dst, bytes) }.then_some(())
         });
         copied.err().unwrap_or(Polled::Message)
     }
@@ -440,11 +468,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 self.skipped += newest - self.pos;
                 self.advance(newest);
             }
-            let want = published(self.pos);
+            let spot = self.spot();
+            let want = published(spot.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
-            let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
+            let stamp = spot.stamp().load(edge::SLOT_SEE);
             // SAFETY: the caller's contract.
-            if stamp == want && unsafe { self.copy_out(want, dst, bytes) } {
+            if stamp == want && unsafe { self.copy_out(&spot, dst, bytes) } {
                 return Polled::Message;
             }
             if stamp == want | SKIP {

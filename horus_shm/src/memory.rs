@@ -89,6 +89,8 @@ pub trait LaneMemory {
 pub struct RawLane {
     slots: *mut u8,
     stride: usize,
+    /// Lines of a slot that are asked for ahead.
+    lines_ahead: usize,
     capacity: u64,
     block: *const LaneBlock<AtomicU64>,
     cursors: *const u8,
@@ -148,10 +150,11 @@ impl RawLane {
         debug_assert!(parts.capacity.is_power_of_two() && parts.stride.is_multiple_of(64));
         let RawLaneParts { slots, stride, capacity, block, cursors, .. } = parts;
         let RawLaneParts { gate_bytes, gate_limit, lane, wait, readers, reader_limit, .. } = parts;
+        let lines_ahead = (stride / CACHE_LINE_BYTES).min(PREFETCH_LINES_MAX);
         #[rustfmt::skip]
         return Self {
-            slots, stride, capacity, block, cursors, gate_bytes, gate_limit, lane, wait, readers,
-            reader_limit,
+            slots, stride, lines_ahead, capacity, block, cursors, gate_bytes, gate_limit, lane, wait,
+            readers, reader_limit,
         };
     }
 
@@ -244,8 +247,8 @@ impl LaneMemory for RawLane {
     #[inline(always)]
     fn prefetch(&self, index: u64) {
         let slot = self.slot(index);
-        let lines = (self.stride / CACHE_LINE_BYTES).min(PREFETCH_LINES_MAX);
-        for line in 0..lines {
+        copy::prefetch_for_write(slot);
+        for line in 1..self.lines_ahead {
             copy::prefetch_for_write(slot.wrapping_add(line * CACHE_LINE_BYTES));
         }
     }

@@ -370,8 +370,10 @@ impl RawConsumer {
     fn take(&mut self, lane: usize, arrival: Arrival) {
         self.received += 1;
         self.last = arrival;
-        self.count(lane);
-        self.note(lane);
+        let followed = &self.lanes[lane];
+        self.count(&followed.reader);
+        self.show(followed);
+        self.tell_publishers();
     }
 
     /// Counts what [`Self::latest_of`] just read of a lane as passed over.

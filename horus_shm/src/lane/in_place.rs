@@ -121,23 +121,24 @@ impl<M: InPlace + Clone> LaneWriter<M> {
 
     /// Publishes the slot that [`Self::begin`] gave, which holds a message of `bytes` bytes.
     pub fn commit(&mut self, bytes: u64) {
-        let (pos, index) = (self.pos, self.pos & self.mask);
+        let spot = self.spot();
         // Relaxed, both: the stamp publishes them like the payload.
-        self.memory.number(index).set(self.number());
-        self.memory.length(index).set(bytes);
-        self.publish(published(pos));
-        self.prefetch();
+        spot.memory.number(spot.index).set(self.number());
+        spot.memory.length(spot.index).set(bytes);
+        self.publish(&spot, published(spot.pos));
+        self.prefetch(&spot);
     }
 
     /// Publishes the position as empty and goes on with the next one: its slot is pinned.
     pub fn skip(&mut self) {
         self.skips += 1;
-        let pos = self.pos;
+        let spot = self.spot();
+        let stamp = published(spot.pos) | SKIP;
         // Relaxed, both: the head that follows publishes them. WHY in this order: whoever takes
         // over steps over the skip, and counts it if that was not done.
-        self.memory.stamp(pos & self.mask).set(published(pos) | SKIP);
-        self.memory.block().skips.set(Skips::new(self.skips, pos).to_word());
-        self.publish(published(pos) | SKIP);
+        spot.stamp().set(stamp);
+        spot.memory.block().skips.set(Skips::new(self.skips, spot.pos).to_word());
+        self.publish(&spot, stamp);
     }
 
     /// Number of the next message, from 0 on: how many this lane has carried.

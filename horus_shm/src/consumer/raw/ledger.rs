@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use super::RawConsumer;
 use crate::lane::{self, LaneReader};
 use crate::layout::{POSITION_MAX, ReaderBlock};
-use crate::memory::LaneMemory;
+use crate::memory::{LaneMemory, RawLane};
 use crate::region::Access;
 use crate::sync::Word;
 use crate::telemetry;
@@ -46,11 +46,10 @@ impl Counters {
 impl RawConsumer {
     /// Counts the message just read of a lane, where others can see it.
     #[inline(always)]
-    pub(super) fn count(&self, lane: usize) {
+    pub(super) fn count(&self, reader: &LaneReader<RawLane>) {
         let Some(counters) = &self.counters else { return };
         // Relaxed, here and below: figures.
         counters.block().received.set(self.received);
-        let reader = &self.lanes[lane].reader;
         let pos = reader.position() - 1;
         if telemetry::is_sampled(pos) {
             telemetry::note_received(reader.memory().block(), pos, counters.block());
@@ -98,7 +97,7 @@ impl RawConsumer {
     fn extent(
         &self,
         lane: u32,
-        reader: Option<&LaneReader<crate::memory::RawLane>>,
+        reader: Option<&LaneReader<RawLane>>,
     ) -> (u64, u64, u64) {
         let start = self.starts[lane as usize];
         let Ok(block) = self.segment.lane_block(lane, Access::Read) else { return (0, 0, 0) };

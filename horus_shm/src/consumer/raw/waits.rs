@@ -41,8 +41,19 @@ impl RawConsumer {
     /// Tells those who wait, on either side, how far the reader of a lane is.
     #[inline(always)]
     pub(super) fn note(&mut self, lane: usize) {
-        let Followed { lane, reader } = &self.lanes[lane];
-        self.progress.set(*lane, reader.position());
+        self.show(&self.lanes[lane]);
+        self.tell_publishers();
+    }
+
+    /// Tells the watches on this consumer.
+    #[inline(always)]
+    pub(super) fn show(&self, followed: &Followed) {
+        self.progress.set(followed.lane, followed.reader.position());
+    }
+
+    /// Tells the publishers that wait for room.
+    #[inline(always)]
+    pub(super) fn tell_publishers(&mut self) {
         if self.room.as_ref().is_some_and(|room| has_sleepers(&room.event())) {
             self.wake_publishers();
         }
