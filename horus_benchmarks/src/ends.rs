@@ -63,6 +63,33 @@ pub trait Rx<P> {
     fn lost(&self) -> u64;
 }
 
+/// Hands what an end drains to `each`, up to the first that is not right.
+pub(crate) struct Draining<'a, E> {
+    each: &'a mut E,
+    outcome: Result<(), Corrupt>,
+}
+
+impl<'a, E> Draining<'a, E> {
+    pub(crate) const fn into(each: &'a mut E) -> Draining<'a, E> {
+        Draining { each, outcome: Ok(()) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn enter<P>(&mut self, message: &P)
+    where
+        E: FnMut(&P) -> Result<(), Corrupt>,
+    {
+        if self.outcome.is_ok() {
+            self.outcome = (self.each)(message);
+        }
+    }
+
+    /// What [`Rx::drain`] says of so many messages.
+    pub(crate) fn end(self, messages: usize) -> Result<bool, Corrupt> {
+        self.outcome.map(|()| messages > 0)
+    }
+}
+
 impl<P: Packet> Tx<P> for Producer<P> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
@@ -77,6 +104,17 @@ impl<P: Packet> Rx<P> for Consumer<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.recv_into(message)
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        _message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        let mut draining = Draining::into(each);
+        let messages = Consumer::drain(self, |message| draining.enter(&message));
+        draining.end(messages)
     }
 
     fn lost(&self) -> u64 {
@@ -98,6 +136,17 @@ impl<P: Packet> Rx<P> for Subscriber<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.recv_into(message)
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        _message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        let mut draining = Draining::into(each);
+        let messages = Subscriber::drain(self, |message| draining.enter(&message));
+        draining.end(messages)
     }
 
     fn lost(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 mod private;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -199,6 +200,59 @@ fn a_full_reliable_topic_gives_the_message_back() {
     assert_eq!(numbers(&mut subscriber), [2, 3, 4, 5]);
     drop(subscriber);
     send_all(&mut publisher, 6..=20);
+}
+
+#[test]
+fn what_is_drained_is_received_each_message_once_whatever_comes_between() {
+    let private = Private::new();
+    let qos = Qos::reliable().capacity(64);
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", qos.clone());
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
+    let drained = |subscriber: &mut Subscriber<CmdVel>| {
+        let mut numbers = Vec::new();
+        let count = subscriber.drain(|message| numbers.push(message.timestamp_ns));
+        assert_eq!(count, numbers.len());
+        numbers
+    };
+    assert_eq!(drained(&mut subscriber), []);
+    // Past the message that is timed, and several times round.
+    for first in (0..1000).step_by(50) {
+        send_all(&mut publisher, first..first + 50);
+        assert_eq!(drained(&mut subscriber), (first..first + 50).collect::<Vec<_>>());
+    }
+    // All at once, and there is room for all again.
+    for first in [1000, 1064] {
+        send_all(&mut publisher, first..first + 64);
+        assert!(publisher.send(numbered(0)).is_err());
+        assert_eq!(drained(&mut subscriber), (first..first + 64).collect::<Vec<_>>());
+    }
+    // What was handed over when it panicked is received, and nothing else.
+    send_all(&mut publisher, 2000..2010);
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        subscriber.drain(|message| assert_ne!(message.timestamp_ns, 2004, "on purpose"))
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(drained(&mut subscriber), (2005..2010).collect::<Vec<_>>());
+    let stats = subscriber.stats();
+    assert_eq!((stats.sent, stats.received, stats.lost, stats.waiting), (1138, 1138, 0, 0));
+}
+
+#[test]
+fn two_publishers_are_drained_in_their_orders_and_losses_are_counted() {
+    let private = Private::new();
+    let qos = Qos::new().capacity(16);
+    let mut publishers: [Publisher<CmdVel>; 2] =
+        [private.publisher("t", qos.clone()), private.publisher("t", qos.clone())];
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
+    send_all(&mut publishers[0], 0..10);
+    send_all(&mut publishers[1], 100..140);
+    let mut numbers = Vec::new();
+    while subscriber.drain(|message| numbers.push(message.timestamp_ns)) > 0 {}
+    let (low, high): (Vec<u64>, Vec<u64>) = numbers.iter().partition(|&&number| number < 100);
+    assert_eq!(low, (0..10).collect::<Vec<_>>());
+    let lost = subscriber.lost();
+    assert!(lost > 0);
+    assert_eq!(high, (100 + lost..140).collect::<Vec<_>>());
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub(crate) const COMMAND_BYTES: usize = 16;
 
 const WORD: usize = size_of::<u64>();
 
+const CACHE_LINE_BYTES: usize = 64;
+
 /// Copies `bytes` bytes of private memory at `src` into the shared slot at `dst`.
 ///
 /// # Safety
@@ -55,18 +57,43 @@ pub unsafe fn load(dst: *mut u8, src: *const u8, bytes: usize) {
     }
 }
 
-/// Asks for the cache line at `line` in a state that may be written. A hint: never faults.
-#[inline(always)]
-pub fn prefetch_for_write(line: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: PREFETCHW changes no register and no memory and ignores bad addresses; every 64-bit
-    // x86 either has it or treats its encoding as a no-op.
-    unsafe {
-        core::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags));
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = line;
+/// What a cache line is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// It stays with whoever else has it.
+    Read,
+    /// All others lose it.
+    Write,
 }
+
+/// Asks for `lines` cache lines from `first` on. A hint: never faults.
+#[inline(always)]
+pub fn prefetch(first: *const u8, lines: usize, intent: Intent) {
+    prefetch_line(first, intent);
+    for line in 1..lines {
+        prefetch_line(first.wrapping_add(line * CACHE_LINE_BYTES), intent);
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+fn prefetch_line(line: *const u8, intent: Intent) {
+    use core::arch::asm;
+    match intent {
+        // SAFETY: PREFETCHT0 changes no register and no memory and ignores bad addresses.
+        Intent::Read => unsafe {
+            asm!("prefetcht0 [{}]", in(reg) line, options(nostack, preserves_flags));
+        },
+        // SAFETY: as above; a 64-bit x86 either has PREFETCHW or takes its encoding for a no-op.
+        Intent::Write => unsafe {
+            asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags));
+        },
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline(always)]
+const fn prefetch_line(_line: *const u8, _intent: Intent) {}
 
 /// Which end of a copy is shared.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@ mod in_place;
 
 use core::mem::size_of;
 
+use crate::copy::Intent;
 use crate::gate::JOINING;
 use crate::layout::{POSITION_MAX, SKIP, published, writing};
 use crate::memory::LaneMemory;
@@ -23,6 +24,9 @@ pub const RESYNC_MAX: u32 = 3;
 
 /// Looks in vain after which a reader makes sure that nothing is damaged.
 const IDLE_LOOKS: u64 = 256;
+
+/// Messages in a row after which a reader looks how many more there are.
+const RUN_MIN: u64 = 16;
 
 /// Cache lines that the hint of a writer runs ahead.
 const PREFETCH_LINES: u64 = 32;
@@ -128,7 +132,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         } else {
             // Relaxed: the fence below orders it before the payload.
             spot.stamp().set(writing(pos));
-            // ORDERING(overwrite): pairs with the fence in `LaneReader::copy_out`.
+            // ORDERING(overwrite): pairs with the fence in `LaneReader::is_still`.
             memory.fence(edge::OVERWRITE_BEGIN);
             // SAFETY: the caller's contract.
             unsafe { memory.store_racing(*index, src, bytes) };
@@ -151,11 +155,11 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         // WHY: only where the slot is known to be free: else the hint would take a line away from
         // a reader that is in it.
         if pos < self.limit {
-            spot.memory.prefetch(pos & self.mask);
+            spot.memory.prefetch(pos & self.mask, Intent::Write);
         }
     }
 
-    /// Publishes the current position, which is `spot`, by its stamp, and goes on with the next one.
+    /// Publishes the current position, which is `spot`, by its stamp, and goes on to the next one.
     #[inline(always)]
     fn publish(&mut self, spot: &Spot<M>, stamp: u64) {
         let next = spot.pos + 1;
@@ -225,6 +229,12 @@ pub struct LaneReader<M> {
     busy: u64,
     /// Looks that found nothing, ever.
     idle: u64,
+    /// How far ahead of the next position slots are asked for; see [`prefetch_distance`].
+    ahead: u64,
+    /// First position that is not known to be published.
+    horizon: u64,
+    /// First position at which the head is to be looked at again.
+    lookout: u64,
     /// Losses are counted by the numbers of messages, not by positions.
     numbered: bool,
     first_number: Option<u64>,
@@ -239,10 +249,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let mask = memory.capacity() - 1;
         let (lost, skipped, busy, idle) = (0, 0, 0, 0);
         let (numbered, first_number, next_number) = (false, None, None);
+        let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        let (horizon, lookout) = (0, pos + RUN_MIN);
         #[rustfmt::skip]
         return Self {
-            memory, mask, pos, gate, exclusive, lost, skipped, busy, idle, numbered, first_number,
-            next_number,
+            memory, mask, pos, gate, exclusive, lost, skipped, busy, idle, ahead, horizon, lookout,
+            numbered, first_number, next_number,
         };
     }
 
@@ -274,6 +286,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
         // SAFETY: the caller's contract.
         if stamp == want && unsafe { self.copy_out(&spot, dst, bytes) } {
+            self.look_ahead(&spot);
             return Polled::Message;
         }
         // SAFETY: the caller's contract.
@@ -308,12 +321,18 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Passes the message that [`Self::find`] found.
     #[inline(always)]
     pub fn step(&mut self) {
-        self.advance(self.pos + 1);
+        let spot = self.spot();
+        self.advance(spot.pos + 1);
+        self.look_ahead(&spot);
     }
 
-    /// Finds message after message on an exclusive lane, up to `limit` of them: each is loaded from
-    /// its slot, passed, and handed to `each`. The writer is told in steps of `step`, and of all of
-    /// them at the end, also if `each` panics. How many there were; never blocks.
+    /// Takes message after message, up to `limit` of them, until one is not there yet, or is no
+    /// more: each is loaded from its slot, passed, and handed to `each`. The writer is told in
+    /// steps of `step`, and of all of them at the end, also if `each` panics. Ends early where
+    /// `load` says `None`. How many there were; never blocks.
+    ///
+    /// What `load` gives of a lane that is not exclusive may be torn; it is handed on only if it is
+    /// not. Skips and losses are left to [`Self::read`].
     ///
     /// WHY: telling the writer of each one costs a cache line's way, there and back, in a stream
     /// that keeps the lane full.
@@ -322,15 +341,25 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         &mut self,
         limit: u64,
         step: u64,
-        load: impl Fn(&M, u64) -> R,
+        mut load: impl FnMut(&M, u64) -> Option<R>,
         mut each: impl FnMut(R),
     ) -> u64 {
         let start = self.pos;
         let telling = Telling { told: start, reader: self };
         let mut next = start + step;
-        while telling.reader.pos - start < limit && telling.reader.find() == Polled::Message {
-            let message = load(&telling.reader.memory, telling.reader.found());
-            telling.reader.pos += 1;
+        while telling.reader.pos - start < limit {
+            let spot = telling.reader.spot();
+            // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+            if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
+                telling.reader.caught_up();
+                break;
+            }
+            let Some(message) = load(&spot.memory, spot.index) else { break };
+            if !telling.reader.is_still(&spot) {
+                break;
+            }
+            telling.reader.pos = spot.pos + 1;
+            telling.reader.look_ahead(&spot);
             if telling.reader.pos >= next {
                 telling.reader.advance(telling.reader.pos);
                 next = telling.reader.pos + step;
@@ -361,15 +390,24 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         } else {
             // SAFETY: the caller's contract.
             unsafe { memory.load_racing(*index, dst, bytes) };
-            // ORDERING(overwrite): pairs with the fence in `LaneWriter::write`.
-            memory.fence(edge::OVERWRITE_CHECK);
-            // Relaxed: the fence orders it after the payload.
-            if spot.stamp().get() != published(*pos) {
-                return false;
-            }
         }
-        self.advance(pos + 1);
-        true
+        let is_whole = self.is_still(spot);
+        if is_whole {
+            self.advance(pos + 1);
+        }
+        is_whole
+    }
+
+    /// True if nothing was written to `spot` since it was seen to be published.
+    #[inline(always)]
+    fn is_still(&self, spot: &Spot<M>) -> bool {
+        if self.exclusive {
+            return true;
+        }
+        // ORDERING(overwrite): pairs with the fence in `LaneWriter::write`.
+        spot.memory.fence(edge::OVERWRITE_CHECK);
+        // Relaxed: the fence orders it after the payload.
+        spot.stamp().get() == published(spot.pos)
     }
 
     /// The rest of [`Self::read`]: the slot holds a skip or a later message.
@@ -416,9 +454,37 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
+    /// Asks for a slot that will be read soon, after `spot`.
+    ///
+    /// WHY only where the head says that it is published: else the hint would take a line away from
+    /// the writer. And the head is only looked at in a run, for its line is the writer's, too.
+    #[inline(always)]
+    fn look_ahead(&mut self, spot: &Spot<M>) {
+        let pos = spot.pos + self.ahead;
+        if pos < self.horizon {
+            spot.memory.prefetch(pos & self.mask, Intent::Read);
+        } else if spot.pos >= self.lookout {
+            self.look_out();
+        }
+    }
+
+    #[cold]
+    fn look_out(&mut self) {
+        // Relaxed: nothing is read by it.
+        self.horizon = self.memory.block().head.get();
+        self.caught_up();
+    }
+
+    /// The run of messages is over, or as good as.
+    #[inline(always)]
+    fn caught_up(&mut self) {
+        self.lookout = self.pos + RUN_MIN;
+    }
+
     /// Counts a look that found nothing.
     #[inline(always)]
     fn nothing(&mut self) -> Polled {
+        self.caught_up();
         self.idle += 1;
         if self.idle.is_multiple_of(IDLE_LOOKS) {
             self.mend();

@@ -5,7 +5,7 @@
 
 use core::sync::atomic::AtomicU64;
 
-use crate::copy;
+use crate::copy::{self, Intent};
 use crate::lane::InPlace;
 use crate::layout::{LaneBlock, ReaderBlock, WaitBlock};
 use crate::sync::{self, Edge, Word};
@@ -80,8 +80,8 @@ pub trait LaneMemory {
     /// A fence at the edge's ordering.
     fn fence(&self, edge: Edge);
 
-    /// Asks for slot `index` in a writable state. A hint.
-    fn prefetch(&self, index: u64);
+    /// Asks for slot `index`. A hint.
+    fn prefetch(&self, index: u64, intent: Intent);
 }
 
 /// Addresses of one lane in a heap or mapped region.
@@ -153,8 +153,8 @@ impl RawLane {
         let lines_ahead = (stride / CACHE_LINE_BYTES).min(PREFETCH_LINES_MAX);
         #[rustfmt::skip]
         return Self {
-            slots, stride, lines_ahead, capacity, block, cursors, gate_bytes, gate_limit, lane, wait,
-            readers, reader_limit,
+            slots, stride, lines_ahead, capacity, block, cursors, gate_bytes, gate_limit, lane,
+            wait, readers, reader_limit,
         };
     }
 
@@ -245,12 +245,8 @@ impl LaneMemory for RawLane {
     }
 
     #[inline(always)]
-    fn prefetch(&self, index: u64) {
-        let slot = self.slot(index);
-        copy::prefetch_for_write(slot);
-        for line in 1..self.lines_ahead {
-            copy::prefetch_for_write(slot.wrapping_add(line * CACHE_LINE_BYTES));
-        }
+    fn prefetch(&self, index: u64, intent: Intent) {
+        copy::prefetch(self.slot(index), self.lines_ahead, intent);
     }
 }
 

@@ -34,6 +34,11 @@ pub(crate) const fn is_sampled(pos: u64) -> bool {
     pos.is_multiple_of(SAMPLE_EVERY)
 }
 
+/// Messages from `pos` on up to the next one that is timed, that one included.
+pub(crate) const fn until_sample(pos: u64) -> u64 {
+    pos.wrapping_neg() % SAMPLE_EVERY + 1
+}
+
 /// CLOCK_MONOTONIC in nanoseconds, cut to what a sample holds: 18 minutes.
 fn now_ns() -> u64 {
     futex::monotonic().as_nanos() as u64 & TIME_MASK

@@ -54,6 +54,7 @@ macro_rules! models {
 models! {
     lane:
         a_message_is_delivered_whole_or_not_at_all,
+        a_drained_message_is_delivered_whole_or_not_at_all,
         a_lapped_reader_counts_exactly_what_it_lost,
         a_lapped_reader_goes_on_at_a_published_slot,
         two_readers_do_not_disturb_each_other,

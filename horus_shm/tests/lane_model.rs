@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use horus_shm::layout::published;
+use horus_shm::telemetry::SAMPLE_EVERY;
 use horus_shm::{
     Access, Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, Pod, PodShm, Producer,
     RawConsumer, RawProducer, ReadStats, Reading, Reliability, Request, RingOptions, Segment,
@@ -513,6 +514,26 @@ impl Oracle {
         None
     }
 
+    /// As much as fills a lane, in runs of an eighth of that which end with the message that is
+    /// timed; `runs`: there are any.
+    fn drain(&mut self, index: usize, runs: bool) -> Vec<u64> {
+        let mut drained = Vec::new();
+        while drained.len() < self.rules.capacity as usize {
+            let Some(tag) = self.recv(index) else { break };
+            drained.push(tag);
+            let reader = &mut self.readers[index];
+            let lane = reader.order[reader.next.checked_sub(1).unwrap_or(reader.order.len() - 1)];
+            let to_sample = reader.sequence.next_multiple_of(SAMPLE_EVERY) - reader.sequence + 1;
+            let run = to_sample.min(self.rules.capacity / 8).min(reader.pending[lane].len() as u64);
+            if runs {
+                drained.extend(reader.pending[lane].drain(..run as usize));
+                reader.stats.received += run;
+                reader.sequence += run;
+            }
+        }
+        drained
+    }
+
     /// The newest message of all lanes; everything else is passed over.
     fn latest(&mut self, reader: usize) -> Option<u64> {
         let reader = &mut self.readers[reader];
@@ -589,7 +610,8 @@ impl<R: Ring> World<R> {
                 let burst = rng.below(self.oracle.rules.capacity * 5 / 2) + 1;
                 self.send(rng, burst);
             }
-            52..84 => self.recv(rng, false),
+            52..80 => self.recv(rng, false),
+            80..84 => self.drain(rng),
             84..88 => self.recv(rng, true),
             88..91 => self.join_producer(rng),
             91..93 if !self.producers.is_empty() => {
@@ -648,6 +670,18 @@ impl<R: Ring> World<R> {
             (consumer.recv(), self.oracle.recv(index))
         };
         assert_eq!(received.as_ref().map(tag_of), wanted);
+    }
+
+    fn drain(&mut self, rng: &mut Rng) {
+        if self.consumers.is_empty() {
+            return;
+        }
+        let index = rng.index(self.consumers.len());
+        let mut drained = Vec::new();
+        let count = self.consumers[index].drain(|message| drained.push(tag_of(&message)));
+        let in_place = self.ring.segment().shape().request().pinnable;
+        assert_eq!(drained, self.oracle.drain(index, !in_place));
+        assert_eq!(count, drained.len());
     }
 
     fn join_producer(&mut self, rng: &mut Rng) {

@@ -215,7 +215,7 @@ mod thread {
             std::sync::atomic::fence(edge.ordering);
         }
 
-        fn prefetch(&self, _index: u64) {}
+        fn prefetch(&self, _index: u64, _intent: Intent) {}
     }
 
     /// Streams through the lane from thread to thread. Each slot is written again after it was

@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use horus_shm::copy::Intent;
 use horus_shm::gate;
 use horus_shm::lane::{Blocked, InPlace, LaneReader, LaneWriter, Polled, UNGATED, count, unpin};
 use horus_shm::layout::{LaneBlock, POSITION_MAX, SKIP, Skips, published, writing};
@@ -116,7 +117,7 @@ impl LaneMemory for Lane {
 
     fn fence(&self, _edge: Edge) {}
 
-    fn prefetch(&self, index: u64) {
+    fn prefetch(&self, index: u64, _intent: Intent) {
         assert!(index < self.capacity());
     }
 }

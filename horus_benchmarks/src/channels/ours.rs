@@ -3,7 +3,7 @@
 use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
 
 use super::Word;
-use crate::ends::{Rx, Tx};
+use crate::ends::{Draining, Rx, Tx};
 use crate::payload::Corrupt;
 
 macro_rules! ends {
@@ -28,13 +28,9 @@ macro_rules! ends {
                     _message: &mut P,
                     each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
                 ) -> Result<bool, Corrupt> {
-                    let mut outcome = Ok(());
-                    let taken = $drain(self, |message| {
-                        if outcome.is_ok() {
-                            outcome = each(&message);
-                        }
-                    });
-                    outcome.map(|()| taken > 0)
+                    let mut draining = Draining::into(each);
+                    let messages = $drain(self, |message| draining.enter(&message));
+                    draining.end(messages)
                 }
             )?
 

@@ -149,6 +149,11 @@ impl<T: Encoded> Inbox<T> for Decoder {
         self.receive(RawConsumer::recv_bytes)
     }
 
+    fn drain(&mut self, each: impl FnMut(T)) -> usize {
+        let lap = self.raw.segment().shape().capacity() as usize;
+        std::iter::from_fn(|| self.recv()).take(lap).map(each).count()
+    }
+
     fn recv_until(&mut self, patience: Patience) -> Option<T> {
         self.receive(|raw, buffer| raw.recv_bytes_until(patience, buffer))
     }

@@ -48,6 +48,7 @@ pub trait Inbox<T>: Debug + Send + Unpin {
     fn ignore(&mut self, lane: u32);
     fn heed(&mut self, lane: u32) -> Result<(), OpenError>;
     fn recv(&mut self) -> Option<T>;
+    fn drain(&mut self, each: impl FnMut(T)) -> usize;
     fn recv_until(&mut self, patience: Patience) -> Option<T>;
     fn latest(&mut self) -> Option<T>;
     /// Messages that were received and could not be read.
@@ -109,6 +110,11 @@ impl<T: Message> Inbox<T> for Consumer<T> {
     #[inline(always)]
     fn recv(&mut self) -> Option<T> {
         self.recv()
+    }
+
+    #[inline]
+    fn drain(&mut self, each: impl FnMut(T)) -> usize {
+        self.drain(each)
     }
 
     fn recv_until(&mut self, patience: Patience) -> Option<T> {

@@ -7,7 +7,7 @@ use core::ptr;
 use core::sync::atomic::AtomicU64;
 
 use super::slot::{CACHE_LINE_BYTES, Slot};
-use crate::copy;
+use crate::copy::{self, Intent};
 use crate::layout::LaneBlock;
 use crate::memory::LaneMemory;
 use crate::sync::{self, Edge, Word};
@@ -261,11 +261,9 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     }
 
     #[inline(always)]
-    fn prefetch(&self, index: u64) {
+    fn prefetch(&self, index: u64, intent: Intent) {
+        let lines = const { size_of::<Slot<T>>() / CACHE_LINE_BYTES };
         let slot = ptr::from_ref(self.slot(index)).cast::<u8>();
-        let lines = (size_of::<Slot<T>>() / CACHE_LINE_BYTES).min(PREFETCH_LINES_MAX);
-        for line in 0..lines {
-            copy::prefetch_for_write(slot.wrapping_add(line * CACHE_LINE_BYTES).cast_mut());
-        }
+        copy::prefetch(slot, lines.min(PREFETCH_LINES_MAX), intent);
     }
 }

@@ -43,7 +43,7 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
         let load = |memory: &ValueLane<T, H>, index| {
             // SAFETY: the reader found a value in this slot, and holds its writer back until it
             // has passed it, after this.
-            unsafe { memory.load(index) }
+            Some(unsafe { memory.load(index) })
         };
         self.reader.drain(capacity, (capacity / DRAIN_STEPS).max(1), load, each) as usize
     }

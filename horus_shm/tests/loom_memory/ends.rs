@@ -167,9 +167,14 @@ impl Consumer {
     pub(crate) fn drain(&mut self, limit: u64, step: u64) -> u64 {
         let load = |lane: &LoomLane, index| {
             let mut bytes = [0u64; 2];
-            // SAFETY: the message is writable for its size, and the reader is behind a gate.
-            unsafe { lane.load_exclusive(index, bytes.as_mut_ptr().cast(), MESSAGE_BYTES) };
-            bytes
+            let dst = bytes.as_mut_ptr().cast();
+            match lane.copying() {
+                // SAFETY: the message is writable for its size.
+                Copying::Racing => unsafe { lane.load_racing(index, dst, MESSAGE_BYTES) },
+                // SAFETY: as above, and the reader is behind a gate.
+                Copying::Exclusive => unsafe { lane.load_exclusive(index, dst, MESSAGE_BYTES) },
+            }
+            Some(bytes)
         };
         let delivered = &mut self.delivered;
         self.reader.drain(limit, step, load, |[value, same]| {

@@ -15,6 +15,7 @@ pub(crate) mod tickets;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
+use horus_shm::copy::Intent;
 use horus_shm::gate;
 use horus_shm::lane::InPlace;
 use horus_shm::layout::{GateBlock, LaneBlock};
@@ -360,7 +361,7 @@ impl LaneMemory for LoomLane {
         }
     }
 
-    fn prefetch(&self, _index: u64) {}
+    fn prefetch(&self, _index: u64, _intent: Intent) {}
 }
 
 impl InPlace for LoomLane {

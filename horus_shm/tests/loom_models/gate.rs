@@ -38,24 +38,26 @@ pub(crate) fn a_gated_reader_gets_every_message() {
 
 /// A reader that tells the writer late of what it read gets every message, too.
 pub(crate) fn a_drained_lane_gives_every_message() {
-    explore(3, || {
-        let lane = LoomLane::new(2, 1, Copying::Exclusive, 1);
-        let mut consumer = Consumer::join(&lane, 0);
-        let mut producer = Producer::first(&lane, 1);
-        producer.send_all(2);
-        let reading = thread::spawn(move || {
-            consumer.drain(2, 2);
-            consumer.drain(2, 1);
-            consumer
+    for copying in EACH_COPYING {
+        explore(3, move || {
+            let lane = LoomLane::new(2, 1, copying, 1);
+            let mut consumer = Consumer::join(&lane, 0);
+            let mut producer = Producer::first(&lane, 1);
+            producer.send_all(2);
+            let reading = thread::spawn(move || {
+                consumer.drain(2, 2);
+                consumer.drain(2, 1);
+                consumer
+            });
+            let _ = producer.send();
+            let _ = producer.send();
+            let mut consumer = reading.join().unwrap();
+            let end = producer.writer.position();
+            assert_eq!(consumer.finish(end), messages(1, 0..end));
+            producer.send_all(2);
+            assert_eq!(producer.send(), Err(NoRoom));
         });
-        let _ = producer.send();
-        let _ = producer.send();
-        let mut consumer = reading.join().unwrap();
-        let end = producer.writer.position();
-        assert_eq!(consumer.finish(end), messages(1, 0..end));
-        producer.send_all(2);
-        assert_eq!(producer.send(), Err(NoRoom));
-    });
+    }
 }
 
 /// The slowest of several gates holds the writer back, and the others along with it.

@@ -26,6 +26,22 @@ pub(crate) fn a_message_is_delivered_whole_or_not_at_all() {
     });
 }
 
+/// The same of a reader that takes several at a time.
+pub(crate) fn a_drained_message_is_delivered_whole_or_not_at_all() {
+    explore(3, || {
+        let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+        let mut producer = Producer::first(&lane, 1);
+        producer.send_all(1);
+        let mut consumer = Consumer::ungated(&lane, 0);
+        let reading = thread::spawn(move || {
+            consumer.drain(2, 2);
+            consumer
+        });
+        producer.send_all(2);
+        reading.join().unwrap().finish(3);
+    });
+}
+
 /// Whatever the writer overwrites is counted by the reader that missed it, to the message.
 pub(crate) fn a_lapped_reader_counts_exactly_what_it_lost() {
     explore(2, || {

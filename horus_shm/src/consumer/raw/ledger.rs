@@ -94,11 +94,7 @@ impl RawConsumer {
     /// Numbers of a lane: of the first message that this reader accounts for, of the next one, and
     /// of the one that is published next; the third is not less than the second, nor that than the
     /// first.
-    fn extent(
-        &self,
-        lane: u32,
-        reader: Option<&LaneReader<RawLane>>,
-    ) -> (u64, u64, u64) {
+    fn extent(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> (u64, u64, u64) {
         let start = self.starts[lane as usize];
         let Ok(block) = self.segment.lane_block(lane, Access::Read) else { return (0, 0, 0) };
         // WHY the maximum, in both cases: a publisher that died between stamp and head leaves a
