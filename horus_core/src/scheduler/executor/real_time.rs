@@ -19,6 +19,11 @@ const TRIAL_NS_MAX: u64 = 1_000_000;
 const WORSE: usize = 1;
 /// Part of a period that may be burned, in percent.
 const SPIN_PERCENT: u64 = 8;
+/// What may be burned however short the period is, unless it is more than [`SPIN_PERCENT_MAX`] of
+/// that. WHY: the kernel wakes no sooner for a shorter period, and a node that is woken later than
+/// its next turn misses that.
+const SPIN_NS: u64 = 80_000;
+const SPIN_PERCENT_MAX: u64 = 80;
 
 /// Asks for what the node's thread is to have; what could not be had, for a person.
 pub(in crate::scheduler) fn prepare(plan: &Plan) -> Vec<String> {
@@ -40,7 +45,7 @@ pub(in crate::scheduler) fn prepare(plan: &Plan) -> Vec<String> {
 }
 
 /// How long before a turn a thread has to wake in order to be in time nearly always: what the
-/// kernel's wakes are late by, all but one in a hundred, at most 8 % of a period.
+/// kernel's wakes are late by, all but one in a hundred, and no more than [`spin_max_ns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::scheduler) struct Spin {
     ns: u64,
@@ -63,7 +68,7 @@ impl Spin {
             clock.resync().saturating_sub(wake_ns)
         });
         late.sort_unstable();
-        let max_ns = period_ns / 100 * SPIN_PERCENT;
+        let max_ns = spin_max_ns(period_ns);
         Self { ns: late[TRIALS - 1 - WORSE].min(max_ns), max_ns }
     }
 
@@ -76,6 +81,13 @@ impl Spin {
             self.ns.saturating_sub(down_ns)
         };
     }
+}
+
+/// What may be burned before each turn: 8 % of a period, and of one that is shorter than 1 ms as
+/// much as of that one.
+fn spin_max_ns(period_ns: u64) -> u64 {
+    let percent = |percent| period_ns / 100 * percent;
+    percent(SPIN_PERCENT).max(SPIN_NS.min(percent(SPIN_PERCENT_MAX)))
 }
 
 /// The longest sleep, after which a thread looks whether everything is to stop, and for orders.
@@ -133,6 +145,12 @@ pub(in crate::scheduler) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_period_may_burn_as_much_as_one_of_a_millisecond() {
+        let most = [10_000_000, 1_000_000, 500_000, 100_000, 50_000].map(spin_max_ns);
+        assert_eq!(most, [800_000, 80_000, 80_000, 80_000, 40_000]);
+    }
 
     #[test]
     fn the_spin_settles_where_one_wake_in_a_hundred_is_later() {
