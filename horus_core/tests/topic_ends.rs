@@ -206,7 +206,7 @@ fn a_full_reliable_topic_gives_the_message_back() {
 fn what_is_drained_is_received_each_message_once_whatever_comes_between() {
     let private = Private::new();
     let qos = Qos::reliable().capacity(64);
-    let mut publisher: Publisher<CmdVel> = private.publisher("t", qos.clone());
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", qos);
     let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
     let drained = |subscriber: &mut Subscriber<CmdVel>| {
         let mut numbers = Vec::new();
@@ -242,7 +242,7 @@ fn two_publishers_are_drained_in_their_orders_and_losses_are_counted() {
     let private = Private::new();
     let qos = Qos::new().capacity(16);
     let mut publishers: [Publisher<CmdVel>; 2] =
-        [private.publisher("t", qos.clone()), private.publisher("t", qos.clone())];
+        [private.publisher("t", qos), private.publisher("t", qos)];
     let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
     send_all(&mut publishers[0], 0..10);
     send_all(&mut publishers[1], 100..140);

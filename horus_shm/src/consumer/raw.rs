@@ -189,7 +189,7 @@ impl RawConsumer {
     /// Copies message after message into `dst` and calls `each` after every one, until there is
     /// none right now, or there were enough to fill a lane: how many. Never blocks.
     ///
-    /// Publishers of a reliable topic hear of it in steps, see [`Self::run`].
+    /// Publishers of a reliable topic hear of it in steps of an eighth of a lap.
     ///
     /// # Safety
     ///
