@@ -38,7 +38,7 @@ enum Goal {
 /// median and 95 % interval.
 pub const RATIOS: &str = "ratio_to";
 
-const GOALS: [(&str, Goal); 21] = [
+const GOALS: [(&str, Goal); 24] = [
     ("one_way/same_thread/spsc_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/fanout_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/topic/16B", Goal::NsMax(10.0)),
@@ -59,6 +59,9 @@ const GOALS: [(&str, Goal); 21] = [
     ("lateness/1kHz", Goal::P99NsMax(20e3)),
     ("lateness/1kHz", Goal::CpuPercentMax(8.0)),
     ("lateness/1kHz", Goal::DriftMax(1.0)),
+    ("lateness/1kHz/awake", Goal::P99NsMax(20e3)),
+    ("lateness/1kHz/awake", Goal::CpuPercentMax(8.0)),
+    ("lateness/1kHz/awake", Goal::DriftMax(1.0)),
     ("event/wake/16B", Goal::TimesRowMax("wakeup/futex", 2.0)),
 ];
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use horus_core::scheduler::{Context, Miss, Node, NodeResult, Rate, Scheduler, Timeline};
 use horus_shm::Namespace;
 use horus_shm::clock::{Clock, sleep_until};
-use horus_shm::rt;
+use horus_shm::rt::{self, Awake};
 
 use crate::figures::Figures;
 use crate::report::Row;
@@ -29,6 +29,8 @@ pub struct LatenessPlan {
     pub cpu: usize,
     /// Its priority under SCHED_FIFO, 1 to 99.
     pub priority: u8,
+    /// The machine's processors are kept from sleeping.
+    pub awake: bool,
 }
 
 impl LatenessPlan {
@@ -158,6 +160,7 @@ pub fn of_node(
     let builder = scheduler.node("punctual").rate(plan.rate());
     // WHY so patient: on a machine that stands still now and then, that is to be measured.
     let builder = builder.on_miss(Miss::Warn).watchdog(WATCHDOG);
+    let builder = if plan.awake { builder.stay_awake() } else { builder };
     builder.core(plan.cpu).priority(plan.priority).build(Punctual {
         late_ns: room(plan.ticks),
         first: None,
@@ -198,6 +201,10 @@ fn sleep_at(plan: &LatenessPlan) -> Lateness {
     if let Err(error) = rt::run_first(plan.priority) {
         refused.push(format!("priority {} (SCHED_FIFO): {error}", plan.priority));
     }
+    let awake = plan.awake.then(Awake::keep).transpose();
+    if let Err(error) = &awake {
+        refused.push(format!("processors that stay awake: {error}"));
+    }
     let (clock, mut late_ns, mut passed_over) = (Clock::kernel(), room(plan.ticks), 0);
     let period_ns = 1_000_000_000 / u64::from(plan.hz);
     let mut timeline = Timeline::new(clock.now_ns() + period_ns, plan.rate());
@@ -231,7 +238,7 @@ mod tests {
 
     fn plan() -> LatenessPlan {
         let cpu = crate::pin::allowed_cpus().unwrap()[0];
-        LatenessPlan { hz: 1000, ticks: 20, cpu, priority: 80 }
+        LatenessPlan { hz: 1000, ticks: 20, cpu, priority: 80, awake: false }
     }
 
     #[test]

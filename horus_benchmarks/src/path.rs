@@ -115,7 +115,7 @@ impl Ring {
             Ring::FanoutShm2p2s => "2:2, open lanes, producers in turn, both receive",
             Ring::PodShm => "1:1, latest()",
             Ring::Topic => "1:1, best-effort topic (open lane)",
-            Ring::TopicReliable => "1:1, reliable topic",
+            Ring::TopicReliable => "1:1, reliable topic, streams received by drain",
             Ring::TopicDefault => "1:1, best-effort topic, default capacity",
             Ring::Direct => "1:1, channel of one thread",
             Ring::Spsc => "1:1, channel",

@@ -67,8 +67,16 @@ const TICKS: [&str; 6] = [
     "tick/rust/50_nodes/kernel_clock",
 ];
 
-const LATENESS: [&str; 4] =
-    ["floor/nanosleep/1kHz", "lateness/1kHz", "floor/nanosleep/10kHz", "lateness/10kHz"];
+const LATENESS: [&str; 8] = [
+    "floor/nanosleep/1kHz",
+    "lateness/1kHz",
+    "floor/nanosleep/10kHz",
+    "lateness/10kHz",
+    "floor/nanosleep/1kHz/awake",
+    "lateness/1kHz/awake",
+    "floor/nanosleep/10kHz/awake",
+    "lateness/10kHz/awake",
+];
 
 #[test]
 fn raw_baselines_report_every_row_verified_and_in_order() {

@@ -237,11 +237,16 @@ fn a_node_on_a_topic_runs_when_there_are_messages_and_only_then() {
 #[test]
 fn what_a_thread_could_not_have_is_reported() {
     let (mut scheduler, _private) = Private::alone();
-    scheduler.node("first").rate(100.hz()).core(0).priority(50).build(once).unwrap();
+    scheduler.node("first").rate(100.hz()).core(0).priority(50).stay_awake().build(once).unwrap();
     let report = scheduler.run().unwrap();
     let refused = &report.nodes[0].refused;
     println!("RESULT scheduler-privileges: {refused:?}");
-    let known = ["core 0: ", "priority 50 (SCHED_FIFO): ", "memory that stays (mlockall): "];
+    let known = [
+        "processors that stay awake (/dev/cpu_dma_latency): ",
+        "core 0: ",
+        "priority 50 (SCHED_FIFO): ",
+        "memory that stays (mlockall): ",
+    ];
     assert!(refused.iter().all(|one| known.iter().any(|known| one.starts_with(known))));
     assert_eq!(report.nodes[0].figures.ticks, 1);
 }

@@ -90,7 +90,7 @@ pub struct HorusNodeOptions {
     pub is_pinned: i32,
     pub core: u32,
     pub is_compute: i32,
-    pub reserved: u32,
+    pub is_awake: i32,
     pub chain: *const c_char,
     pub wake: *const HorusSubscriber,
     pub wake_count: usize,
@@ -152,6 +152,9 @@ impl HorusNodeOptions {
         }
         if flag("is_pinned", self.is_pinned)? {
             node = node.core(self.core as usize);
+        }
+        if flag("is_awake", self.is_awake)? {
+            node = node.stay_awake();
         }
         Ok(if flag("is_compute", self.is_compute)? { node.compute() } else { node })
     }

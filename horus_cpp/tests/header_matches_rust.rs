@@ -191,7 +191,7 @@ fn constants_and_layouts_are_the_same() {
         HorusNodeOptions = horus_node_options_t {
             struct_bytes order rate_hz at_most_hz budget_ns deadline_ns watchdog_ns not_before_ns
             checkpoints on_miss on_failure failures_max priority pause_ns is_pinned core is_compute
-            reserved chain wake wake_count reads reads_count writes writes_count
+            is_awake chain wake wake_count reads reads_count writes writes_count
         }
         HorusEvent = horus_event_t {
             struct_bytes process_id kind level timestamp_ns monotonic_ns tick value_ns node text

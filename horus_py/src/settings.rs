@@ -55,6 +55,7 @@ fn set<'a>(
         "checkpoints" => builder.checkpoints(value.extract()?),
         "priority" => builder.priority(value.extract()?),
         "core" => builder.core(value.extract()?),
+        "stay_awake" if value.is_truthy()? => builder.stay_awake(),
         "chain" => builder.chain(&value.extract::<String>()?),
         "compute" if value.is_truthy()? => builder.compute(),
         "on_miss" => builder.on_miss(miss(&value.extract::<String>()?)?),

@@ -1,6 +1,9 @@
-//! What a thread can ask of the kernel to be in time: a processor, a priority, memory that stays.
+//! What a thread can ask of the kernel to be in time: a processor, a priority, memory that stays, and
+//! processors that do not sleep.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
 
 /// Bytes of stack that [`touch_stack`] makes sure of.
 const STACK_BYTES: usize = 256 * 1024;
@@ -52,6 +55,36 @@ pub fn lock_memory() -> io::Result<()> {
     done(unsafe { libc::mlockall(flags) })
 }
 
+/// The kernel's interface for how long processors may take to wake (PM QoS).
+const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
+
+/// Keeps the processors of the machine from sleeping for as long as it lives: without anything to do
+/// they look for it all the time. The kernel takes it back when the process ends, however it does.
+#[derive(Debug)]
+pub struct Awake {
+    _request: File,
+}
+
+impl Awake {
+    /// Asks for it.
+    ///
+    /// # Errors
+    ///
+    /// The file is not there (a kernel without PM QoS, a container), or, as usual, only root may
+    /// write it.
+    pub fn keep() -> io::Result<Self> {
+        Self::keep_by(Path::new(LATENCY_FILE))
+    }
+
+    fn keep_by(path: &Path) -> io::Result<Self> {
+        let mut request = File::options().write(true).open(path)?;
+        // WHY zero: of one microsecond the kernel makes a sleep of which a virtual machine's host
+        // makes tens or hundreds.
+        request.write_all(&0_i32.to_ne_bytes())?;
+        Ok(Self { _request: request })
+    }
+}
+
 /// Touches the next 256 KiB of the calling thread's stack, so that no page of it is missing later.
 #[inline(never)]
 pub fn touch_stack() {
@@ -71,6 +104,16 @@ mod tests {
         assert!(pin_to(usize::MAX).is_err());
         assert!(pin_to(libc::CPU_SETSIZE as usize - 1).is_err());
         assert_eq!(run_first(100).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+    }
+
+    #[test]
+    fn processors_are_kept_awake_by_four_bytes_of_zeros() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let awake = Awake::keep_by(file.path()).unwrap();
+        assert_eq!(std::fs::read(file.path()).unwrap(), [0; 4]);
+        drop(awake);
+        let nowhere = Awake::keep_by(Path::new("/dev/null/nowhere"));
+        assert_eq!(nowhere.unwrap_err().kind(), io::ErrorKind::NotADirectory);
     }
 
     #[test]

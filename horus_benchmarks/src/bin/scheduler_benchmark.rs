@@ -53,10 +53,13 @@ const SWAP: &str = "swap/blitz";
 /// Swaps of a round for each of those samples.
 const SWAPS_PER_SAMPLE: u64 = 10;
 
-/// Rates; their rows, and those of their floors; seconds for each, with `--quick`.
-const LATENESS: [(u32, &str, &str, (u64, u64)); 2] = [
-    (1000, "lateness/1kHz", "floor/nanosleep/1kHz", (60, 10)),
-    (10_000, "lateness/10kHz", "floor/nanosleep/10kHz", (10, 10)),
+/// Rates, and whether processors are kept awake; their rows, and those of their floors; seconds for
+/// each, with `--quick`.
+const LATENESS: [(u32, bool, &str, &str, (u64, u64)); 4] = [
+    (1000, false, "lateness/1kHz", "floor/nanosleep/1kHz", (60, 10)),
+    (10_000, false, "lateness/10kHz", "floor/nanosleep/10kHz", (10, 10)),
+    (1000, true, "lateness/1kHz/awake", "floor/nanosleep/1kHz/awake", (60, 10)),
+    (10_000, true, "lateness/10kHz/awake", "floor/nanosleep/10kHz/awake", (10, 10)),
 ];
 
 /// How long stalls are looked for; with `--quick`.
@@ -190,11 +193,11 @@ fn late(
         );
         session.report.push(stalls.row(goals::STALLS), &basis);
     }
-    for (hz, id, floor, seconds) in LATENESS {
+    for (hz, awake, id, floor, seconds) in LATENESS {
         let seconds = if session.args.quick { seconds.1 } else { seconds.0 };
         let ticks = ticks_asked.unwrap_or(seconds * u64::from(hz)).max(2);
         let cpu = session.cpus.far;
-        let plan = LatenessPlan { hz, ticks, cpu, priority: PRIORITY };
+        let plan = LatenessPlan { hz, ticks, cpu, priority: PRIORITY, awake };
         if session.args.wants(floor) {
             let lateness = lateness::of_sleep(plan)?;
             note(session, floor, &lateness, &plan, "a bare clock_nanosleep, from due to awake");
@@ -209,7 +212,9 @@ fn late(
 
 fn note(session: &mut Session, id: &str, lateness: &Lateness, plan: &LatenessPlan, basis: &str) {
     refusals(session, id, &lateness.refused);
-    let basis = format!("{basis}; {} Hz, CPU {}, priority {}", plan.hz, plan.cpu, plan.priority);
+    let LatenessPlan { hz, cpu, priority, awake, .. } = plan;
+    let awake = if *awake { ", processors kept awake" } else { "" };
+    let basis = format!("{basis}; {hz} Hz, CPU {cpu}, priority {priority}{awake}");
     session.report.push(lateness.row(id, plan), &basis);
 }
 

@@ -47,6 +47,8 @@ pub(super) struct Wish {
     pub(super) on_failure: FailurePolicy,
     pub(super) priority: Option<u8>,
     pub(super) core: Option<usize>,
+    /// Processors do not sleep while it runs.
+    pub(super) stays_awake: bool,
     /// Nodes of one chain share a thread.
     pub(super) chain: Option<String>,
     pub(super) watchdog: Option<Duration>,
@@ -83,6 +85,7 @@ pub(super) struct Plan {
     pub(super) on_failure: FailurePolicy,
     pub(super) priority: Option<u8>,
     pub(super) core: Option<usize>,
+    pub(super) stays_awake: bool,
     pub(super) chain: Option<String>,
     pub(super) watchdog: Option<Duration>,
     pub(super) checkpoints: u64,
@@ -209,6 +212,7 @@ impl Wish {
             on_failure: self.on_failure,
             priority: self.priority,
             core: self.core,
+            stays_awake: self.stays_awake,
             chain: self.chain,
             watchdog: self.watchdog,
             checkpoints: self.checkpoints,
@@ -322,9 +326,12 @@ impl Wish {
     /// Whether the node can have the thread that it wants.
     fn check_thread(&self, class: Class, cores: usize) -> Result<(), PlanError> {
         let has_thread = matches!(class, Class::RealTime | Class::Event);
-        for (wish, is_set) in
-            [("a priority", self.priority.is_some()), ("a core", self.core.is_some())]
-        {
+        let wishes = [
+            ("a priority", self.priority.is_some()),
+            ("a core", self.core.is_some()),
+            ("to stay awake", self.stays_awake),
+        ];
+        for (wish, is_set) in wishes {
             if is_set && !has_thread {
                 let advice = "only nodes with a rate, or on a topic, have a thread of their own";
                 let node = self.name.clone();
@@ -359,6 +366,7 @@ impl Plan {
             ("their rates", self.rate != other.rate),
             ("their cores", self.core != other.core),
             ("their priorities", self.priority != other.priority),
+            ("whether they stay awake", self.stays_awake != other.stays_awake),
         ];
         match differs.into_iter().find(|(_, differ)| *differ) {
             None => Ok(()),
@@ -422,6 +430,7 @@ mod tests {
             (Wish { rate, not_before: ms(11), ..wish("n") }, "would be too early"),
             (Wish { priority: Some(50), ..wish("n") }, "a thread of their own"),
             (Wish { core: Some(0), is_compute: true, ..wish("n") }, "a thread of their own"),
+            (Wish { stays_awake: true, ..wish("n") }, "a thread of their own"),
             (Wish { rate, priority: Some(100), ..wish("n") }, "from 1 to 99"),
             (Wish { chain: Some("c".into()), ..wish("n") }, "give it the rate"),
             (Wish { rate, core: Some(2), ..wish("n") }, "below 2"),

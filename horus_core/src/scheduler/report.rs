@@ -49,7 +49,7 @@ pub struct NodeReport {
     /// What it said when it failed last.
     pub last_error: Option<String>,
     /// What its thread was to have and could not, with the reason: a core, a priority, memory that
-    /// stays.
+    /// stays, processors that stay awake.
     pub refused: Vec<String>,
 }
 

@@ -132,7 +132,8 @@ typedef struct horus_node_options {
     int32_t is_pinned; /* HORUS_YES: its thread stays on `core` */
     uint32_t core;
     int32_t is_compute; /* HORUS_YES: takes long, may be late, shares threads with others such */
-    uint32_t reserved;
+    int32_t is_awake; /* HORUS_YES: keeps the machine's processors from sleeping, if the system
+                         allows it */
     const char *chain;              /* shares a thread with nodes of this chain; may be null */
     const horus_subscriber_t *wake; /* runs whenever one of these has messages, at most 128 */
     size_t wake_count;

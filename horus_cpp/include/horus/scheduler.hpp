@@ -302,6 +302,8 @@ class NodeBuilder {
         options_.core = core;
         return *this;
     }
+    /// Keeps the machine's processors from sleeping, if the system allows it.
+    NodeBuilder &stay_awake() { return options_.is_awake = HORUS_YES, *this; }
     NodeBuilder &chain(std::string chain) { return chain_ = std::move(chain), *this; }
 
     /// Adds a node, which belongs to the scheduler then; if not, it is destroyed.

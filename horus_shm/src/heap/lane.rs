@@ -66,6 +66,11 @@ mod sealed {
     impl Handling for super::Share {}
 }
 
+/// Cache lines of a slot.
+const fn lines<T>() -> usize {
+    size_of::<Slot<T>>() / CACHE_LINE_BYTES
+}
+
 /// Addresses of one lane of values. A copy is the same lane; who owns the memory is kept beside it.
 pub(super) struct ValueLane<T, H> {
     slots: *const Slot<T>,
@@ -123,6 +128,11 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
     /// The stamp said to a reader that there is a value, and its gate keeps the writer out.
     #[inline(always)]
     pub(super) unsafe fn load(&self, index: u64) -> T {
+        // WHY: as in `copy::load`.
+        if const { matches!(lines::<T>(), 2..=copy::ONCE_LINES_MAX) } {
+            let slot = ptr::from_ref(self.slot(index)).cast();
+            copy::prefetch(slot, const { lines::<T>() }, Intent::ReadOnce);
+        }
         // SAFETY: the caller's contract.
         unsafe { H::load(self.slot(index).value()) }
     }
@@ -193,7 +203,7 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     }
 
     fn slot_lines(&self) -> u64 {
-        (size_of::<Slot<T>>() / CACHE_LINE_BYTES) as u64
+        lines::<T>() as u64
     }
 
     #[inline(always)]
@@ -262,8 +272,7 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
 
     #[inline(always)]
     fn prefetch(&self, index: u64, intent: Intent) {
-        let lines = const { size_of::<Slot<T>>() / CACHE_LINE_BYTES };
-        let slot = ptr::from_ref(self.slot(index)).cast::<u8>();
-        copy::prefetch(slot, lines.min(PREFETCH_LINES_MAX), intent);
+        let slot = ptr::from_ref(self.slot(index)).cast();
+        copy::prefetch(slot, lines::<T>().min(PREFETCH_LINES_MAX), intent);
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use horus_shm::clock::{Clock, sleep_until};
-use horus_shm::rt;
+use horus_shm::rt::{self, Awake};
 
 use crate::scheduler::plan::Plan;
 use crate::scheduler::runner::{After, Runner};
@@ -25,14 +25,20 @@ const SPIN_PERCENT: u64 = 8;
 const SPIN_NS: u64 = 80_000;
 const SPIN_PERCENT_MAX: u64 = 80;
 
-/// Asks for what the node's thread is to have; what could not be had, for a person.
-pub(in crate::scheduler) fn prepare(plan: &Plan) -> Vec<String> {
+/// Asks for what the node's thread is to have: what it has as long as that is kept, and what could
+/// not be had, for a person.
+pub(in crate::scheduler) fn prepare(plan: &Plan) -> (Option<Awake>, Vec<String>) {
     let mut refused = Vec::new();
     let mut note = |what: String, outcome: io::Result<()>| {
         if let Err(error) = outcome {
             refused.push(format!("{what}: {error}"));
         }
     };
+    let mut awake = None;
+    if plan.stays_awake {
+        let kept = Awake::keep().map(|kept| awake = Some(kept));
+        note("processors that stay awake (/dev/cpu_dma_latency)".to_owned(), kept);
+    }
     if let Some(core) = plan.core {
         note(format!("core {core}"), rt::pin_to(core));
     }
@@ -41,7 +47,7 @@ pub(in crate::scheduler) fn prepare(plan: &Plan) -> Vec<String> {
         note("memory that stays (mlockall)".to_owned(), rt::lock_memory());
         rt::touch_stack();
     }
-    refused
+    (awake, refused)
 }
 
 /// How long before a turn a thread has to wake in order to be in time nearly always: what the

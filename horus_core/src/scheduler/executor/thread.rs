@@ -49,7 +49,7 @@ impl NodeThread {
         let to_thread = Arc::clone(&given);
         let thread = spawn(&name, move || {
             let mut runners = take(&to_thread);
-            let refused = real_time::prepare(runners[0].plan());
+            let (_awake, refused) = real_time::prepare(runners[0].plan());
             runners.iter_mut().for_each(|runner| runner.refuse(refused.clone()));
             // WHY: if there is no room for another thread, no node is to have ticked.
             shared.wait_for_begin();
