@@ -195,6 +195,20 @@ struct Key {
     text: Py<PyAny>,
 }
 
+impl Key {
+    /// `None` if it is too long to be kept.
+    fn new(bytes: &[u8], text: &Bound<'_, PyAny>) -> Option<Self> {
+        let mut kept = [0; KEY_BYTES_MAX];
+        kept.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(Self { bytes: kept, length: bytes.len(), text: text.clone().unbind() })
+    }
+
+    #[inline]
+    fn is(&self, bytes: &[u8]) -> bool {
+        self.bytes[..self.length] == *bytes
+    }
+}
+
 impl std::fmt::Debug for Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Keys({})", self.places.iter().flatten().count())
@@ -205,32 +219,36 @@ impl Keys {
     /// The text of these bytes.
     #[inline]
     fn text<'py>(&mut self, py: Python<'py>, bytes: &[u8]) -> Read<'py> {
-        let mut padded = [0; KEY_BYTES_MAX];
-        let Some(start) = padded.get_mut(..bytes.len()) else { return text(py, bytes) };
-        start.copy_from_slice(bytes);
         if self.places.is_empty() {
             self.places.resize_with(KEYS, || None);
         }
-        let place = &mut self.places[hash(&padded) % KEYS];
-        if let Some(key) = place
-            && key.length == bytes.len()
-            && key.bytes == padded
-        {
+        let place = &mut self.places[hash(bytes) % KEYS];
+        if let Some(key) = place.as_ref().filter(|key| key.is(bytes)) {
             return Ok(key.text.bind(py).clone());
         }
         let text = text(py, bytes)?;
-        let (length, bytes) = (bytes.len(), padded);
-        *place = Some(Key { bytes, length, text: text.clone().unbind() });
+        if let Some(key) = Key::new(bytes, &text) {
+            *place = Some(key);
+        }
         Ok(text)
     }
 }
 
-/// Which place a key has: of no meaning to anybody else, so a weak one is good enough.
+/// Which place a key has: of no meaning to anybody else, so a weak one is good enough. Made of the
+/// first and the last bytes, in which keys differ nearly always.
 #[inline]
-fn hash(bytes: &[u8; KEY_BYTES_MAX]) -> usize {
-    let words = bytes.as_chunks::<8>().0.iter();
-    let mix = |hash: u64, word: &[u8; 8]| {
-        (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+fn hash(bytes: &[u8]) -> usize {
+    let (first, last) = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk())
+    {
+        (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into())
+    } else {
+        let word = bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        (word, word)
     };
-    (words.fold(0, mix) >> 20) as usize
+    let last = last.wrapping_add(bytes.len() as u64);
+    let product = u128::from(first ^ 0x9e37_79b9_7f4a_7c15)
+        .wrapping_mul(u128::from(last ^ 0xff51_afd7_ed55_8ccd));
+    ((product >> 64) as u64 ^ product as u64) as usize
 }
