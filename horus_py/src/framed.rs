@@ -1,26 +1,30 @@
 //! Messages that end in data, as Python objects: a header, and data in memory of its own, in a slot
 //! that a pin holds, or in one that is on loan.
 
-use std::ffi::c_int;
+mod draft;
+mod loan;
+mod view;
+
 use std::ptr;
 
-use horus_core::message::{ArrayLayout, Buffer, DType, FramedKind, timestamp_now_ns};
-use horus_core::topic::{Lent, RawSample};
+use horus_core::message::{ArrayLayout, Buffer, FramedKind, timestamp_now_ns};
+use horus_core::topic::RawSample;
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyAttributeError, PyImportError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyType};
 use pyo3::{IntoPyObjectExt, ffi};
 
-use crate::error::{self, SendFailedError};
+pub(crate) use draft::new;
+pub(crate) use loan::{end_loan, lend};
+
 use crate::fast;
 use crate::field;
 use crate::kind::{self, Kind};
-use crate::message::{self, guard, guard_known};
-use crate::numpy::{DIMENSIONS_MAX, Place, numpy};
-use crate::outbox::Outbox;
-use crate::pack::{View, dtype_of};
-use crate::topic::{PyPublisher, PyTopic};
+use crate::message;
+use draft::{construct, header_mut};
+use loan::{Loan, give_back};
+use view::{to_numpy, view};
 
 /// What such a message has besides its header.
 pub(crate) struct Data {
@@ -41,15 +45,6 @@ enum Memory {
     /// Nobody writes it while this lives.
     Sample(#[expect(dead_code, reason = "holds the pin")] RawSample),
     Loan(Loan),
-}
-
-/// A slot on loan, or one that was.
-struct Loan {
-    /// `None` once it was published, discarded, or its publisher closed.
-    publisher: Option<Py<PyAny>>,
-    lent: Lent,
-    /// A weak reference to the array through which it is written.
-    view: Option<Py<PyAny>>,
 }
 
 /// What a message has besides its header. It has to be one that ends in data.
@@ -234,301 +229,6 @@ pub(crate) fn place(object: &Bound<'_, PyAny>) -> (*mut u8, bool) {
     (data_of(object).address, is_writeable(object))
 }
 
-/// The data as a numpy array, in place.
-#[inline]
-fn view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = object.py();
-    if let Memory::Loan(Loan { view: Some(view), .. }) = &data_of(object).memory {
-        let view = view.bind(py).call0()?;
-        if !view.is_none() {
-            return Ok(view);
-        }
-    }
-    let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
-    let numpy = numpy(py).ok_or_else(missing)?;
-    let (data, is_writeable) = place(object);
-    let array = match structure(object)? {
-        Some((dtype, dimensions)) => {
-            let (shape, strides): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
-            let place = Place { data, shape: &shape, strides: &strides, is_writeable };
-            // SAFETY: `structure` checked that they lie in the data, which the object keeps.
-            unsafe { numpy.view_of(dtype, place, object)? }
-        }
-        None => {
-            let layout = layout(object)?;
-            let (mut shape, mut strides) = ([0; DIMENSIONS_MAX], [0; DIMENSIONS_MAX]);
-            for (to, from) in shape.iter_mut().zip(layout.shape()) {
-                *to = *from as isize;
-            }
-            for (to, from) in strides.iter_mut().zip(layout.strides()) {
-                *to = *from as isize;
-            }
-            let rank = layout.shape().len();
-            let (shape, strides) = (&shape[..rank], &strides[..rank]);
-            // SAFETY: `layout` checked that they lie in the data, which the object keeps.
-            unsafe {
-                numpy.view(layout.dtype(), Place { data, shape, strides, is_writeable }, object)?
-            }
-        }
-    };
-    // SAFETY: nobody looks meanwhile.
-    if let Memory::Loan(loan) = &mut unsafe { data_mut(object) }.memory
-        && loan.publisher.is_some()
-    {
-        loan.view = Some(py.import("weakref")?.getattr("ref")?.call1((&array,))?.unbind());
-    }
-    Ok(array)
-}
-
-type Dimensions = Vec<(isize, isize)>;
-
-/// The type of elements that are more than numbers, and for each dimension how many and how far
-/// apart.
-fn structure<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, Dimensions)>> {
-    let name = message::kind_of(object).schema.name;
-    if !matches!(name, "PointCloud" | "SchedulerStatus") {
-        return Ok(None);
-    }
-    check(object)?;
-    let helper = object.py().import("horus._framed")?;
-    helper.call_method1("structure", (object,))?.extract().map(Some)
-}
-
-unsafe extern "C" fn to_numpy(
-    this: *mut ffi::PyObject,
-    _first: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    guard(ptr::null_mut(), |py| {
-        if count != 0 || !names.is_null() {
-            return Err(PyTypeError::new_err("to_numpy() takes no arguments"));
-        }
-        // SAFETY: Python's descriptor checked that it is of the class.
-        let this = unsafe { Bound::from_borrowed_ptr(py, this) };
-        Ok(view(&this)?.into_ptr())
-    })
-}
-
-/// `tp_new`: a message made of an array, or of fields only.
-pub(crate) unsafe extern "C" fn new(
-    class: *mut ffi::PyTypeObject,
-    args: *mut ffi::PyObject,
-    kwargs: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    guard_known(ptr::null_mut(), |py| {
-        let kind = kind::of_class(class).ok_or_else(|| PyTypeError::new_err("not a message"))?;
-        // SAFETY: Python gives a tuple.
-        let args = unsafe { Bound::from_borrowed_ptr(py, args) };
-        // SAFETY: Python gives a dictionary or null.
-        let kwargs = unsafe { Bound::from_borrowed_ptr_or_opt(py, kwargs) };
-        let kwargs = kwargs.as_ref().map(|kwargs| kwargs.cast::<PyDict>()).transpose()?;
-        let args = args.cast::<PyTuple>()?;
-        let data = match args.len() {
-            0 => None,
-            1 => Some(args.get_item(0)?),
-            _ => {
-                let text = format!("{}() takes one array and fields by name", kind.schema.name);
-                return Err(PyTypeError::new_err(text));
-            }
-        };
-        Ok(construct(py, kind, data.as_ref(), kwargs)?.into_ptr())
-    })
-}
-
-fn construct<'py>(
-    py: Python<'py>,
-    kind: &'static Kind,
-    data: Option<&Bound<'py, PyAny>>,
-    fields: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let draft = draft(py, kind, fields)?;
-    let Some(data) = data.filter(|data| !data.is_none()) else {
-        return own(py, kind, message::bytes(&draft), finish(&draft)?);
-    };
-    let view = View::of(data)?;
-    describe(&draft, data, &view)?;
-    let object = own(py, kind, message::bytes(&draft), finish(&draft)?)?;
-    let place = data_of(&object);
-    // SAFETY: memory of its own, of so many bytes, which nobody else knows.
-    let place = unsafe { std::slice::from_raw_parts_mut(place.address, place.bytes) };
-    view.copy_to(py, place)?;
-    Ok(object)
-}
-
-/// A message without data, with these fields.
-fn draft<'py>(
-    py: Python<'py>,
-    kind: &'static Kind,
-    fields: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let draft = own(py, kind, &kind.default, 0)?;
-    for (name, value) in fields.into_iter().flatten() {
-        message::set_named(&draft, kind, name.cast::<PyString>()?, &value)?;
-    }
-    Ok(draft)
-}
-
-/// The header of a draft, to be changed.
-#[expect(clippy::mut_from_ref, reason = "Python's objects are shared, but nobody knows the draft")]
-fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
-    // SAFETY: nobody else knows the draft.
-    unsafe { message::bytes_mut(draft) }
-}
-
-/// Completes the header of a draft; returns how many bytes of data it promises.
-fn finish(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
-    framed_of(draft).complete(header_mut(draft));
-    promised(draft)
-}
-
-/// Makes the header of a draft that of an array of this shape, and of what numpy takes for a type:
-/// bytes if nothing is said.
-fn describe_as(
-    draft: &Bound<'_, PyAny>,
-    shape: &[u64],
-    dtype: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()> {
-    let py = draft.py();
-    let Some(dtype) = dtype.filter(|dtype| !dtype.is_none()) else {
-        return reshape(draft, DType::U8, shape);
-    };
-    let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
-    let dtype = numpy(py).ok_or_else(missing)?.module.bind(py).call_method1("dtype", (dtype,))?;
-    if describe_structure(draft, &dtype, shape)? {
-        return Ok(());
-    }
-    let (letter, size) = (dtype.getattr("char")?, dtype.getattr("itemsize")?.extract()?);
-    let letter = letter.cast::<PyString>()?;
-    let known = dtype_of(letter.to_str()?.as_bytes(), size);
-    let known = if dtype.getattr("isnative")?.is_truthy()? { known } else { None };
-    let wanted = || {
-        let text = format!("{dtype} where integers, floats or booleans of the machine are wanted");
-        PyTypeError::new_err(text)
-    };
-    reshape(draft, known.ok_or_else(wanted)?, shape)
-}
-
-/// Makes the header of a cloud that of points which are structures; false if they are none.
-fn describe_structure(
-    draft: &Bound<'_, PyAny>,
-    dtype: &Bound<'_, PyAny>,
-    shape: &[u64],
-) -> PyResult<bool> {
-    let is_cloud = message::kind_of(draft).schema.name == "PointCloud";
-    if !is_cloud || dtype.getattr("names")?.is_none() {
-        return Ok(false);
-    }
-    let helper = draft.py().import("horus._framed")?;
-    helper.call_method1("describe", (draft, dtype, PyTuple::new(draft.py(), shape)?))?;
-    Ok(true)
-}
-
-fn reshape(draft: &Bound<'_, PyAny>, dtype: DType, shape: &[u64]) -> PyResult<()> {
-    framed_of(draft).reshape(header_mut(draft), dtype, shape).map_err(PyValueError::new_err)
-}
-
-/// Makes the header of a draft that of an array.
-fn describe(draft: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, view: &View) -> PyResult<()> {
-    let shape: Vec<_> = view.shape().iter().map(|count| *count as u64).collect();
-    if let Ok(dtype) = array.getattr("dtype")
-        && describe_structure(draft, &dtype, &shape)?
-    {
-        return Ok(());
-    }
-    let dtype = view.dtype(array)?;
-    // Bytes of which the fields say all that there is to say.
-    if dtype.size() == 1 && shape.len() == 1 {
-        framed_of(draft).complete(header_mut(draft));
-        let promised = framed_of(draft).data_bytes(message::bytes(draft));
-        if promised.is_ok_and(|promised| promised > 0 && promised as u64 == shape[0]) {
-            return Ok(());
-        }
-    }
-    reshape(draft, dtype, &shape)
-}
-
-/// A message in a slot of the publisher: for an array of this shape and type, or with fields only.
-pub(crate) fn lend<'py>(
-    publisher: &Bound<'py, PyAny>,
-    outbox: &Outbox,
-    kind: &'static Kind,
-    (shape, dtype): (Option<&Bound<'py, PyAny>>, Option<&Bound<'py, PyAny>>),
-    fields: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = publisher.py();
-    let draft = draft(py, kind, fields)?;
-    match (shape, dtype) {
-        (None, None) => {}
-        (shape, dtype) => {
-            let shape = match shape.map(|shape| (shape, shape.extract::<u64>())) {
-                None => Vec::new(),
-                Some((_, Ok(count))) => vec![count],
-                Some((shape, Err(_))) => shape.extract::<Vec<u64>>()?,
-            };
-            describe_as(&draft, &shape, dtype)?;
-        }
-    }
-    let bytes = finish(&draft)?;
-    let mut end = outbox.enter(py)?;
-    let lent = end.get().lend().map_err(|error| error::of_loan(&error))?;
-    let max = lent.slot().len();
-    if kind.bytes.saturating_add(bytes) > max {
-        end.get().discard_lent();
-        let text = format!(
-            "a message of {} bytes, and the topic was created for {max} at most: create it with a \
-             larger max_message_bytes",
-            kind.bytes + bytes
-        );
-        return Err(SendFailedError::new_err(text));
-    }
-    let address = lent.slot().cast::<u8>().as_ptr().wrapping_add(kind.bytes);
-    let loan = Loan { publisher: Some(publisher.clone().unbind()), lent, view: None };
-    let object = make(py, kind, message::bytes(&draft), (address, bytes), Memory::Loan(loan))?;
-    outbox.set_loan(object.as_ptr());
-    Ok(object)
-}
-
-/// The outbox of a handle that lends slots.
-fn outbox_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Outbox> {
-    match publisher.cast::<PyPublisher>() {
-        Ok(publisher) => Ok(&publisher.get().outbox),
-        Err(_) => Ok(&publisher.cast::<PyTopic>()?.get().outbox),
-    }
-}
-
-/// Ends the loan that `object` is, if it is one: it cannot be written through its array any more.
-/// Returns whose it was.
-pub(crate) fn end_loan<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = object.py();
-    // SAFETY: nobody looks meanwhile.
-    let Memory::Loan(loan) = &mut unsafe { data_mut(object) }.memory else { return Ok(None) };
-    let (publisher, view) = (loan.publisher.take(), loan.view.take());
-    if let Some(view) = view {
-        let view = view.bind(py).call0()?;
-        if !view.is_none() {
-            view.call_method("setflags", (), Some(&[("write", false)].into_py_dict(py)?))?;
-        }
-    }
-    Ok(publisher.map(|publisher| publisher.into_bound(py)))
-}
-
-/// The end of a message that is, or was, on loan.
-#[cold]
-fn give_back(loan: &mut Loan) {
-    let ended: c_int = guard_known(-1, |py| {
-        drop(loan.view.take());
-        if let Some(publisher) = loan.publisher.take() {
-            outbox_of(publisher.bind(py))?.discard_loan(py);
-        }
-        Ok(0)
-    });
-    if ended != 0 {
-        // SAFETY: the guard left an exception, which nobody could be told.
-        unsafe { ffi::PyErr_WriteUnraisable(ptr::null_mut()) };
-    }
-}
-
 /// `tp_dealloc`.
 pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: written when the object was made, and nobody else has the object.
@@ -650,37 +350,12 @@ impl Framed {
     /// Publishes a message on loan, as it now is: shorter, if its header says so by now. Does not
     /// block, copies nothing. Its array is read-only from then on.
     fn publish(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let py = slf.py();
-        let bytes = promised(slf)?;
-        if bytes > data_of(slf).bytes {
-            return Err(unlike(slf, bytes));
-        }
-        let Memory::Loan(Loan { publisher: Some(publisher), lent, .. }) = &data_of(slf).memory
-        else {
-            return Err(SendFailedError::new_err("it is not on loan: use publisher.send"));
-        };
-        let (publisher, slot) = (publisher.clone_ref(py), lent.slot());
-        let publisher = publisher.bind(py);
-        let outbox = outbox_of(publisher)?;
-        let mut end = outbox.end.enter(py)?;
-        let header = message::bytes(slf);
-        // SAFETY: the slot is longer than the header, and on loan: nobody else uses it.
-        unsafe {
-            ptr::copy_nonoverlapping(header.as_ptr(), slot.cast::<u8>().as_ptr(), header.len());
-        }
-        let published = end.get().publish_lent(header.len() + bytes);
-        drop(end);
-        outbox.set_loan(ptr::null_mut());
-        end_loan(slf)?;
-        published.map_err(|error| error::of_loan(&error))
+        loan::publish(slf)
     }
 
     /// Gives a loan back, as if it had not been asked for.
     fn discard(slf: &Bound<'_, Self>) -> PyResult<()> {
-        if let Some(publisher) = end_loan(slf)? {
-            outbox_of(&publisher)?.discard_loan(slf.py());
-        }
-        Ok(())
+        loan::discard(slf)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

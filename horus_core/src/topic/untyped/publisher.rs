@@ -1,0 +1,177 @@
+//! The sending end of a topic whose type the program does not know.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Duration;
+
+use horus_shm::wait::Patience;
+use horus_shm::{Namespace, OnStalled, RawProducer};
+
+use super::{UntypedSchema, open};
+use crate::error::{Error, LoanError, SendError, TopicError};
+use crate::value::Value;
+
+/// Publishes on a topic whose type the program does not know.
+///
+/// ```
+/// # fn main() -> horus_core::Result<()> {
+/// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+/// # // SAFETY: this program has one thread.
+/// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
+/// use horus_core::namespace::Namespace;
+/// use horus_core::prelude::*;
+/// use horus_core::topic::UntypedPublisher;
+///
+/// let mut motors: Subscriber<CmdVel> = Subscriber::new("cmd_vel")?;
+/// let mut tool = UntypedPublisher::open(&Namespace::current()?, "cmd_vel")?;
+/// tool.send(&Value::from([("linear", 0.5)]))?;
+/// assert_eq!(motors.recv().unwrap().linear, 0.5);
+/// let error = tool.send(&Value::from([("speed", 0.5)])).unwrap_err();
+/// assert!(error.to_string().contains("speed"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct UntypedPublisher {
+    raw: RawProducer,
+    schema: UntypedSchema,
+}
+
+impl UntypedPublisher {
+    /// Publishes on the topic `name`, which must be there.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
+        let (segment, schema) = open(namespace, name, false)?;
+        let raw = RawProducer::new(segment, OnStalled::Full);
+        Ok(Self { raw: raw.map_err(|error| TopicError::new(name, error))?, schema })
+    }
+
+    pub(super) fn from_raw(raw: RawProducer) -> Self {
+        let schema = UntypedSchema::of(&raw.segment().contract().type_info);
+        Self { raw, schema }
+    }
+
+    /// The type of the messages.
+    #[must_use]
+    pub const fn schema(&self) -> &UntypedSchema {
+        &self.schema
+    }
+
+    /// Publishes the message that says this; fields that it does not name are 0. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::Unencodable`] names the field that is wrong; else as [`Self::send_bytes`].
+    pub fn send(&mut self, value: &Value) -> Result<(), SendError<()>> {
+        let message = self.schema.encode(value).map_err(|error| error.refuses(0))?;
+        self.send_bytes(&message)
+    }
+
+    /// Publishes these bytes. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::TooLong`], [`SendError::Unencodable`] if the topic's messages are of another
+    /// size; [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
+    #[inline(always)]
+    pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
+        self.check_length(message.len())?;
+        Ok(self.raw.send_bytes(message)?)
+    }
+
+    /// [`Self::send_bytes`], but waits for room for up to `timeout` while the topic is full.
+    /// Blocks, as [`Publisher::send_timeout`](crate::topic::Publisher::send_timeout).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`SendError::Full`] only after the timeout.
+    pub fn send_bytes_timeout(
+        &mut self,
+        message: &[u8],
+        timeout: Duration,
+    ) -> Result<(), SendError<()>> {
+        self.check_length(message.len())?;
+        Ok(self.raw.send_bytes_until(Patience::of(timeout), message)?)
+    }
+
+    #[inline(always)]
+    fn check_length(&self, bytes: usize) -> Result<(), SendError<()>> {
+        let request = self.raw.segment().shape().request();
+        let (bytes, max) = (bytes as u64, request.payload_bytes);
+        if bytes == max || bytes < max && request.sized {
+            return Ok(());
+        }
+        Err(Self::refuse_length(bytes, max))
+    }
+
+    #[cold]
+    fn refuse_length(bytes: u64, max: u64) -> SendError<()> {
+        if bytes > max {
+            return SendError::TooLong { message: (), bytes, max };
+        }
+        let reason = format!("{bytes} bytes, and messages of the topic have {max}");
+        SendError::Unencodable { message: (), reason }
+    }
+
+    /// Lends the next slot in shared memory, for those who cannot keep a borrow: fill it, then
+    /// [`Self::publish_lent`]. The address is good until then, or until anything else is sent, or
+    /// this end is dropped. Never blocks; costs the same whatever the size.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn lend(&mut self) -> Result<NonNull<[u8]>, LoanError> {
+        self.raw.lend()
+    }
+
+    /// Publishes the first `bytes` bytes of what was lent. Never blocks, copies nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError::Ended`] if nothing is on loan; [`SendError::TooLong`] and
+    /// [`SendError::Unencodable`] as of [`Self::send_bytes`], and then it still is.
+    pub fn publish_lent(&mut self, bytes: usize) -> Result<(), Error> {
+        self.check_length(bytes)?;
+        Ok(self.raw.publish_lent(bytes)?)
+    }
+
+    /// Takes back what was lent, as if it had not been asked for. True if something was.
+    pub const fn discard_lent(&mut self) -> bool {
+        self.raw.discard_lent()
+    }
+
+    /// Bytes of the longest message that the topic can carry.
+    #[inline]
+    #[must_use]
+    pub fn max_message_bytes(&self) -> u64 {
+        self.raw.segment().shape().request().payload_bytes
+    }
+
+    /// Messages have lengths of their own, up to that.
+    #[inline]
+    #[must_use]
+    pub fn is_sized(&self) -> bool {
+        self.raw.segment().shape().request().sized
+    }
+
+    /// As [`Publisher::sequence`](crate::topic::Publisher::sequence).
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        self.raw.position()
+    }
+
+    /// Live publishers of the topic. About 0.2 µs for each.
+    #[must_use]
+    pub fn publisher_count(&self) -> usize {
+        self.raw.segment().publisher_count()
+    }
+
+    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    #[must_use]
+    pub fn subscriber_count(&self) -> usize {
+        self.raw.segment().subscriber_count()
+    }
+}

@@ -1,0 +1,265 @@
+//! The receiving end of a topic whose type the program does not know.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use horus_shm::wait::Patience;
+use horus_shm::{Namespace, RawConsumer, RawSample, Reading, TopicName, Watch};
+
+use super::{UntypedSchema, open};
+use crate::error::{BorrowError, RecvError, RecvTimeoutError, TopicError};
+use crate::message::{Buffer, Primitive};
+use crate::topic::Stats;
+use crate::topic::encoded::MALFORMED_MAX;
+use crate::value::Value;
+
+/// Receives the messages of a topic whose type the program does not know.
+///
+/// ```
+/// # fn main() -> horus_core::Result<()> {
+/// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+/// # // SAFETY: this program has one thread.
+/// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
+/// use horus_core::namespace::Namespace;
+/// use horus_core::prelude::*;
+/// use horus_core::topic::UntypedSubscriber;
+///
+/// let mut publisher: Publisher<CmdVel> = Publisher::new("cmd_vel")?;
+/// let mut tool = UntypedSubscriber::observe(&Namespace::current()?, "cmd_vel")?;
+/// publisher.send(CmdVel { timestamp_ns: 7, linear: 0.5, angular: 0.25 })?;
+/// let message = tool.recv().expect("a message was sent");
+/// assert_eq!(message.to_string(), r#"{"timestamp_ns": 7, "linear": 0.5, "angular": 0.25}"#);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct UntypedSubscriber {
+    raw: RawConsumer,
+    schema: UntypedSchema,
+    /// Where messages say when they were made.
+    time_offset: Option<usize>,
+    /// Made when they are needed.
+    buffers: [Buffer; 2],
+    spin: Duration,
+    malformed: u64,
+}
+
+impl UntypedSubscriber {
+    /// Subscribes to the topic `name`, which must be there.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
+        Self::reading(namespace, name, Reading::KeepLast)
+    }
+
+    /// [`Self::open`], but maps everything read-only, holds nobody back and is not counted.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn observe(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
+        Self::reading(namespace, name, Reading::Observer)
+    }
+
+    fn reading(
+        namespace: &Arc<Namespace>,
+        name: &str,
+        reading: Reading,
+    ) -> Result<Self, TopicError> {
+        let (segment, _) = open(namespace, name, true)?;
+        let raw = RawConsumer::new(segment, reading);
+        Ok(Self::from_raw(raw.map_err(|error| TopicError::new(name, error))?))
+    }
+
+    pub(super) fn from_raw(raw: RawConsumer) -> Self {
+        let type_info = &raw.segment().contract().type_info;
+        let schema = UntypedSchema::of(type_info);
+        let time_offset = time_offset(&schema);
+        let buffers = Default::default();
+        let (spin, malformed) = (Patience::SPIN, 0);
+        Self { raw, schema, time_offset, buffers, spin, malformed }
+    }
+
+    /// The type of the messages.
+    #[must_use]
+    pub const fn schema(&self) -> &UntypedSchema {
+        &self.schema
+    }
+
+    /// The bytes of the next message, or `None` if there is none right now. Never blocks.
+    pub fn recv_bytes(&mut self) -> Option<&[u8]> {
+        let buffer = &mut self.buffers[0];
+        buffer.make_room(self.raw.max_bytes());
+        let bytes = self.raw.recv_bytes(buffer.as_mut())?;
+        Some(&self.buffers[0].as_ref()[..bytes])
+    }
+
+    /// [`Self::recv_bytes`], but waits for a message for up to `timeout`. Blocks.
+    pub fn recv_bytes_timeout(&mut self, timeout: Duration) -> Option<&[u8]> {
+        let patience = Patience::of(timeout).spinning(self.spin);
+        let buffer = &mut self.buffers[0];
+        buffer.make_room(self.raw.max_bytes());
+        let bytes = self.raw.recv_bytes_until(patience, buffer.as_mut())?;
+        Some(&self.buffers[0].as_ref()[..bytes])
+    }
+
+    /// Copies the next message to the beginning of `buffer` and returns its length, or `None` if
+    /// there is none right now. Never blocks.
+    ///
+    /// A message that is longer than the buffer is cut to its length: give it
+    /// [`Self::max_message_bytes`].
+    #[inline]
+    pub fn recv_into(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        self.raw.recv_bytes(buffer)
+    }
+
+    /// [`Self::recv_into`], but waits for a message for up to `timeout`. Blocks, as
+    /// [`Subscriber::recv_timeout`](crate::topic::Subscriber::recv_timeout).
+    ///
+    /// # Errors
+    ///
+    /// [`RecvTimeoutError::Timeout`] if none came; the other variants if none ever will.
+    pub fn recv_into_timeout(
+        &mut self,
+        buffer: &mut [u8],
+        timeout: Duration,
+    ) -> Result<usize, RecvTimeoutError> {
+        let patience = Patience::of(timeout).spinning(self.spin);
+        let received = self.raw.recv_bytes_until(patience, buffer);
+        received.ok_or_else(|| match self.check() {
+            Ok(()) => RecvTimeoutError::Timeout,
+            Err(error) => error.into(),
+        })
+    }
+
+    /// The newest message that was not received yet, as
+    /// [`Subscriber::latest`](crate::topic::Subscriber::latest). Never blocks.
+    pub fn latest_bytes(&mut self) -> Option<&[u8]> {
+        let [first, second] = &mut self.buffers;
+        first.make_room(self.raw.max_bytes());
+        second.make_room(self.raw.max_bytes());
+        let at = self.time_offset;
+        let buffers = [first.as_mut(), second.as_mut()];
+        let (newest, bytes) =
+            self.raw.latest_bytes(buffers, &|message| published_ns(at, message))?;
+        Some(&self.buffers[newest].as_ref()[..bytes])
+    }
+
+    /// The next message where it lies in shared memory, or `None` if there is none right now, as
+    /// [`Subscriber::borrow`](crate::topic::Subscriber::borrow). Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`]; nothing is lost by it.
+    pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
+        self.raw.borrow()
+    }
+
+    /// [`Self::borrow`] of the newest message, as [`Self::latest_bytes`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn borrow_latest(&mut self) -> Result<Option<RawSample>, BorrowError> {
+        let at = self.time_offset;
+        self.raw.borrow_latest(&|message| published_ns(at, message))
+    }
+
+    /// How long the calls that wait look for a message before they sleep, as
+    /// [`Subscriber::set_spin`](crate::topic::Subscriber::set_spin).
+    pub const fn set_spin(&mut self, spin: Duration) {
+        self.spin = spin;
+    }
+
+    /// Bytes of the longest message that the topic can carry.
+    #[inline]
+    #[must_use]
+    pub fn max_message_bytes(&self) -> u64 {
+        self.raw.max_bytes() as u64
+    }
+
+    /// Messages have lengths of their own, up to that.
+    #[inline]
+    #[must_use]
+    pub fn is_sized(&self) -> bool {
+        self.raw.segment().shape().request().sized
+    }
+
+    /// Number of the last message received, as its publisher counts; 0 before the first.
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        self.raw.sequence()
+    }
+
+    /// Live publishers of the topic. About 0.2 µs for each.
+    #[must_use]
+    pub fn publisher_count(&self) -> usize {
+        self.raw.segment().publisher_count()
+    }
+
+    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    #[must_use]
+    pub fn subscriber_count(&self) -> usize {
+        self.raw.segment().subscriber_count()
+    }
+
+    /// What the next message says, or `None` if there is none right now. Never blocks.
+    ///
+    /// Bytes that are no message are left out and counted, see [`Stats::malformed`].
+    pub fn recv(&mut self) -> Option<Value> {
+        for _ in 0..MALFORMED_MAX {
+            let buffer = &mut self.buffers[0];
+            buffer.make_room(self.raw.max_bytes());
+            let bytes = self.raw.recv_bytes(buffer.as_mut())?;
+            match self.schema.decode(&buffer.as_ref()[..bytes]) {
+                Some(value) => return Some(value),
+                None => self.malformed += 1,
+            }
+        }
+        None
+    }
+
+    /// The topic's name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let path = self.raw.segment().path();
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        TopicName::from_file_name(&file).map_or_else(|_| file.into_owned(), |name| name.to_string())
+    }
+
+    /// What a wait set looks at.
+    pub(in crate::topic) fn watch(&self) -> Watch {
+        self.raw.watch()
+    }
+
+    /// Whether this subscriber can still receive.
+    ///
+    /// # Errors
+    ///
+    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    #[inline]
+    pub fn check(&self) -> Result<(), RecvError> {
+        self.raw.check()
+    }
+
+    /// The ledger since this subscriber joined.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats::new(self.raw.stats(), self.malformed)
+    }
+}
+
+/// Where the messages of a schema say when they were made.
+fn time_offset(schema: &UntypedSchema) -> Option<usize> {
+    let UntypedSchema::Plain { schema, .. } = schema else { return None };
+    let field = schema.fields.iter().find(|field| field.path == "timestamp_ns")?;
+    let is_time = field.shape.primitive == Primitive::U64 && field.shape.count == 1;
+    is_time.then_some(field.shape.offset)
+}
+
+fn published_ns(offset: Option<usize>, message: &[u8]) -> u64 {
+    let time = offset.and_then(|offset| message.get(offset..offset + 8)?.try_into().ok());
+    time.map_or(0, u64::from_ne_bytes)
+}

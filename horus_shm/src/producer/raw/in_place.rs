@@ -1,0 +1,154 @@
+//! Writing where the messages will be read: slots that are spared while they are read, and loans.
+
+use std::ptr::NonNull;
+
+use super::RawProducer;
+use crate::lane::{Blocked, NoRoom};
+use crate::loan::{LoanError, RawLoan};
+use crate::memory::LaneMemory;
+use crate::place;
+use crate::producer::SendError;
+use crate::telemetry;
+use crate::wait::Patience;
+
+impl RawProducer {
+    /// [`Self::write`] into a slot that nobody has pinned.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::send`].
+    pub(super) unsafe fn write_in_place(
+        &mut self,
+        src: *const u8,
+        bytes: usize,
+    ) -> Result<(), NoRoom> {
+        let index = self.begin()?;
+        // SAFETY: the caller's contract; the slot is this end's until it is committed.
+        unsafe { self.writer.memory().store_exclusive(index, src, bytes) };
+        self.commit(bytes as u64);
+        Ok(())
+    }
+
+    /// Takes the next slot that nobody has pinned; if there is none, one that is only being copied.
+    fn begin(&mut self) -> Result<u64, NoRoom> {
+        let request = *self.segment.shape().request();
+        let mut skips = 0;
+        // Every slot is looked at twice, and every reader is asked for once.
+        for _ in 0..2 * request.capacity + u64::from(request.reader_limit) {
+            let begun = if skips < request.capacity {
+                self.writer.begin()
+            } else {
+                self.writer.begin_over_copies()
+            };
+            match begun {
+                Ok(index) => return Ok(index),
+                Err(Blocked::NoRoom) => return Err(NoRoom),
+                Err(Blocked::Pinned { reader }) => {
+                    // WHY: the pins of the dead do not count.
+                    if !place::reap(&self.segment, reader) {
+                        self.writer.skip();
+                        skips += 1;
+                    }
+                }
+            }
+        }
+        // Every slot is borrowed, which only a damaged file can say.
+        Err(NoRoom)
+    }
+
+    /// Publishes the slot that [`Self::begin`] gave.
+    fn commit(&mut self, bytes: u64) {
+        let pos = self.writer.position();
+        if telemetry::is_sampled(pos) {
+            telemetry::note_published(self.writer.memory().block(), pos);
+        }
+        self.writer.commit(bytes);
+    }
+
+    /// Lends the next slot, to be filled where it is.
+    ///
+    /// Wait-free but for the probe of a dead reader and of pins. One at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn loan(&mut self) -> Result<RawLoan<'_>, LoanError> {
+        let address = self.take_slot()?;
+        Ok(RawLoan::new(self, address))
+    }
+
+    /// [`Self::loan`], but waits for room until the patience ends. Blocks as [`Self::send_until`].
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`]; [`LoanError::Full`] only after that.
+    pub fn loan_until(&mut self, patience: Patience) -> Result<RawLoan<'_>, LoanError> {
+        let address = match self.take_slot() {
+            Err(LoanError::Full) => {
+                let look = |this: &mut Self| match this.take_slot() {
+                    Err(LoanError::Full) => None,
+                    outcome => Some(outcome),
+                };
+                self.wait_for_room(patience, look).unwrap_or(Err(LoanError::Full))?
+            }
+            outcome => outcome?,
+        };
+        Ok(RawLoan::new(self, address))
+    }
+
+    /// [`Self::loan`] for those who cannot keep a borrow: lends the next slot until
+    /// [`Self::publish_lent`] or any other send. Nobody else writes it until then; after that, and
+    /// when this end is gone, the address must not be used any more.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn lend(&mut self) -> Result<NonNull<[u8]>, LoanError> {
+        let address = self.take_slot()?;
+        self.lent = Some(self.writer.position());
+        let bytes = self.segment.shape().request().payload_bytes as usize;
+        let slot = NonNull::new(std::ptr::slice_from_raw_parts_mut(address, bytes));
+        slot.ok_or(LoanError::RegionLost)
+    }
+
+    /// Publishes the first `bytes` bytes of what was lent, or all of it if that is less.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError::Ended`] if nothing is lent, or something was sent since;
+    /// [`LoanError::Forked`] or [`LoanError::RegionLost`].
+    pub fn publish_lent(&mut self, bytes: usize) -> Result<(), LoanError> {
+        if self.lent.take() != Some(self.writer.position()) {
+            return Err(LoanError::Ended);
+        }
+        let max = self.segment.shape().request().payload_bytes;
+        Ok(self.publish((bytes as u64).min(max))?)
+    }
+
+    /// Ends the loan without publishing. True if there was one.
+    pub const fn discard_lent(&mut self) -> bool {
+        self.lent.take().is_some()
+    }
+
+    /// Takes the next slot, to be filled. Taking it again gives the same one.
+    fn take_slot(&mut self) -> Result<*mut u8, LoanError> {
+        self.confirm()?;
+        if !self.in_place {
+            return Err(LoanError::NotPinnable { path: self.segment.path() });
+        }
+        let index = match self.begin() {
+            Ok(index) => index,
+            Err(NoRoom) => self.when_full(Self::begin)?,
+        };
+        self.confirm()?;
+        Ok(self.writer.memory().slot(index))
+    }
+
+    /// Publishes a loan of `bytes` bytes.
+    pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
+        self.confirm()?;
+        self.commit(bytes);
+        self.tell();
+        self.confirm()
+    }
+}
