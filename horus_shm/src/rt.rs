@@ -1,5 +1,5 @@
-//! What a thread can ask of the kernel to be in time: a processor, a priority, memory that stays, and
-//! processors that do not sleep.
+//! What a thread can ask of the kernel to be in time: a processor, a priority, memory that stays,
+//! and processors that do not sleep.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -58,8 +58,9 @@ pub fn lock_memory() -> io::Result<()> {
 /// The kernel's interface for how long processors may take to wake (PM QoS).
 const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 
-/// Keeps the processors of the machine from sleeping for as long as it lives: without anything to do
-/// they look for it all the time. The kernel takes it back when the process ends, however it does.
+/// Keeps the processors of the machine from sleeping for as long as it lives: without anything to
+/// do they look for it all the time. The kernel takes it back when the process ends, however it
+/// does.
 #[derive(Debug)]
 pub struct Awake {
     _request: File,

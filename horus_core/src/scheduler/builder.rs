@@ -251,9 +251,9 @@ impl<'a> NodeBuilder<'a> {
     }
 
     /// Keeps the processors of the machine from sleeping while this node runs, if the system allows
-    /// it (PM QoS, `/dev/cpu_dma_latency`, usually root's). A processor that sleeps wakes after some
-    /// 10 to 100 µs, one of a virtual machine later still, and nothing else shortens that. Costs
-    /// power, and speed where the others would have had what it burns.
+    /// it (PM QoS, `/dev/cpu_dma_latency`, usually root's). A processor that sleeps wakes after
+    /// some 10 to 100 µs, one of a virtual machine later still, and nothing else shortens that.
+    /// Costs power, and speed where the others would have had what it burns.
     pub fn stay_awake(mut self) -> Self {
         self.wish.stays_awake = true;
         self
