@@ -19,11 +19,13 @@ const TRIAL_NS_MAX: u64 = 1_000_000;
 const WORSE: usize = 1;
 /// Part of a period that may be burned, in percent.
 const SPIN_PERCENT: u64 = 8;
-/// What may be burned however short the period is, unless it is more than [`SPIN_PERCENT_MAX`] of
-/// that. WHY: the kernel wakes no sooner for a shorter period, and a node that is woken later than
-/// its next turn misses that.
+/// What may be burned however short the period is. WHY: the kernel wakes no sooner for a shorter
+/// one, and a node that is woken later than its next turn misses that.
 const SPIN_NS: u64 = 80_000;
-const SPIN_PERCENT_MAX: u64 = 80;
+/// If less than this would be left to sleep, all of the period may be burned.
+const SLEEP_NS_MIN: u64 = 50_000;
+/// Turns without a sleep after which one is tried again: the machine may have become better.
+const SLEEPLESS_MAX: u32 = 100_000;
 
 /// Asks for what the node's thread is to have: what it has as long as that is kept, and what could
 /// not be had, for a person.
@@ -56,6 +58,8 @@ pub(in crate::scheduler) fn prepare(plan: &Plan) -> (Option<Awake>, Vec<String>)
 pub(in crate::scheduler) struct Spin {
     ns: u64,
     max_ns: u64,
+    /// Turns since the last sleep.
+    sleepless: u32,
 }
 
 /// A wake that was not late enough to matter takes so much of the spin, in parts of its most; one
@@ -75,11 +79,12 @@ impl Spin {
         });
         late.sort_unstable();
         let max_ns = spin_max_ns(period_ns);
-        Self { ns: late[TRIALS - 1 - WORSE].min(max_ns), max_ns }
+        Self { ns: late[TRIALS - 1 - WORSE].min(max_ns), max_ns, sleepless: 0 }
     }
 
     /// Goes on learning: a wake was late by this much.
     fn note(&mut self, late_ns: u64) {
+        self.sleepless = 0;
         let down_ns = (self.max_ns / DOWN_PARTS).max(1);
         self.ns = if late_ns > self.ns {
             (self.ns + down_ns * UP_TIMES).min(self.max_ns)
@@ -87,13 +92,22 @@ impl Spin {
             self.ns.saturating_sub(down_ns)
         };
     }
+
+    /// A turn came without a sleep, as all of the period is burned: tries one now and then.
+    fn note_sleepless(&mut self) {
+        self.sleepless += 1;
+        if self.sleepless == SLEEPLESS_MAX {
+            self.sleepless = 0;
+            self.ns /= 2;
+        }
+    }
 }
 
-/// What may be burned before each turn: 8 % of a period, and of one that is shorter than 1 ms as
-/// much as of that one.
+/// What may be burned before each turn: 8 % of a period; of one that is shorter than 1 ms as much
+/// as of that one, or all of it if that leaves next to nothing to sleep.
 fn spin_max_ns(period_ns: u64) -> u64 {
-    let percent = |percent| period_ns / 100 * percent;
-    percent(SPIN_PERCENT).max(SPIN_NS.min(percent(SPIN_PERCENT_MAX)))
+    let ns = (period_ns / 100 * SPIN_PERCENT).max(SPIN_NS);
+    if period_ns < ns + SLEEP_NS_MIN { period_ns } else { ns }
 }
 
 /// The longest sleep, after which a thread looks whether everything is to stop, and for orders.
@@ -128,6 +142,7 @@ pub(in crate::scheduler) fn run(
             slept_until_ns = Some(until_ns);
             continue;
         }
+        spin.note_sleepless();
         let mut begin_ns = clock.now_ns();
         while begin_ns < due_ns {
             std::hint::spin_loop();
@@ -155,12 +170,12 @@ mod tests {
     #[test]
     fn a_short_period_may_burn_as_much_as_one_of_a_millisecond() {
         let most = [10_000_000, 1_000_000, 500_000, 100_000, 50_000].map(spin_max_ns);
-        assert_eq!(most, [800_000, 80_000, 80_000, 80_000, 40_000]);
+        assert_eq!(most, [800_000, 80_000, 80_000, 100_000, 50_000]);
     }
 
     #[test]
     fn the_spin_settles_where_one_wake_in_a_hundred_is_later() {
-        let mut spin = Spin { ns: 0, max_ns: 80_000 };
+        let mut spin = Spin { ns: 0, max_ns: 80_000, sleepless: 0 };
         let mut state = 1_u64;
         let mut later = 0;
         for index in 0..200_000 {
@@ -176,5 +191,9 @@ mod tests {
         assert_eq!(spin.ns, 0);
         (0..1000).for_each(|_| spin.note(u64::MAX));
         assert_eq!(spin.ns, spin.max_ns);
+        (1..SLEEPLESS_MAX).for_each(|_| spin.note_sleepless());
+        assert_eq!(spin.ns, spin.max_ns);
+        spin.note_sleepless();
+        assert_eq!(spin.ns, spin.max_ns / 2);
     }
 }
