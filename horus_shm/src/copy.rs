@@ -20,7 +20,7 @@ const WORD: usize = size_of::<u64>();
 const CACHE_LINE_BYTES: usize = 64;
 
 /// Lines of a copy out of a slot that are asked for at once, at most.
-pub(crate) const ONCE_LINES_MAX: usize = 32;
+const ONCE_LINES_MAX: usize = 32;
 
 /// Copies `bytes` bytes of private memory at `src` into the shared slot at `dst`.
 ///

@@ -128,11 +128,6 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
     /// The stamp said to a reader that there is a value, and its gate keeps the writer out.
     #[inline(always)]
     pub(super) unsafe fn load(&self, index: u64) -> T {
-        // WHY: as in `copy::load`.
-        if const { matches!(lines::<T>(), 2..=copy::ONCE_LINES_MAX) } {
-            let slot = ptr::from_ref(self.slot(index)).cast();
-            copy::prefetch(slot, const { lines::<T>() }, Intent::ReadOnce);
-        }
         // SAFETY: the caller's contract.
         unsafe { H::load(self.slot(index).value()) }
     }
