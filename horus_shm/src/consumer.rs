@@ -75,8 +75,8 @@ impl<T: Pod> Consumer<T> {
         unsafe { self.raw.recv(dst, size_of::<T>()) == Polled::Message }
     }
 
-    /// Receives what is there, or as much as fills a lane, and hands each message to `each`: how
-    /// many there were. Never blocks.
+    /// Receives what is there, or about as much as fills a lane, and hands each message to `each`:
+    /// how many there were. Never blocks.
     ///
     /// For streams: what costs the same for one message or several is done once for several, and
     /// the publishers of a reliable ring are told of room in steps of an eighth of a lap. If `each`

@@ -77,7 +77,7 @@ impl<T: Payload> Subscriber<T> {
         self.inbox.recv()
     }
 
-    /// Receives what is there, or as much as the topic's capacity, and hands each message to
+    /// Receives what is there, or about as much as the topic's capacity, and hands each message to
     /// `each`: how many there were. Never blocks.
     ///
     /// The fastest way to receive a stream: what costs the same for one message or several is done

@@ -236,6 +236,7 @@ impl RawConsumer {
         });
         if run > 0 {
             self.burst += run;
+            // WHY: all are counted, so that none is forgotten if `each` panics; `take` counts one.
             self.received -= 1;
             let number = self.lanes[lane].reader.position();
             self.take(lane, Arrival { number, bytes });

@@ -93,7 +93,7 @@ impl Spin {
         };
     }
 
-    /// A turn came without a sleep, as all of the period is burned: tries one now and then.
+    /// A turn came. After many without a sleep, as all of the period is burned, tries one.
     fn note_sleepless(&mut self) {
         self.sleepless += 1;
         if self.sleepless == SLEEPLESS_MAX {
