@@ -17,7 +17,7 @@ pub(crate) const COMMAND_BYTES: usize = 16;
 
 const WORD: usize = size_of::<u64>();
 
-const CACHE_LINE_BYTES: usize = 64;
+pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
 /// Lines of a copy out of a slot that are asked for at once, at most.
 const ONCE_LINES_MAX: usize = 32;

@@ -5,12 +5,10 @@
 
 use core::sync::atomic::AtomicU64;
 
-use crate::copy::{self, Intent};
+use crate::copy::{self, CACHE_LINE_BYTES, Intent};
 use crate::lane::InPlace;
 use crate::layout::{LaneBlock, ReaderBlock, WaitBlock};
 use crate::sync::{self, Edge, Word};
-
-const CACHE_LINE_BYTES: usize = 64;
 
 /// Lines of one slot that are asked for ahead, at most: more would only push each other out.
 const PREFETCH_LINES_MAX: usize = 64;
