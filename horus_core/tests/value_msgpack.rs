@@ -10,7 +10,7 @@ use horus_core::value::{
     DECODED_BYTES_PER_BYTE, DEPTH_MAX, DecodeError, EncodeError, MsgpackReader, MsgpackWriter,
     TYPED_ARRAY_EXT, Token, TypedArray, TypedArrayError, Value,
 };
-use noise::{Case, Rng, seeds};
+use noise::{Case, Rng, rounds, seeds};
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -335,4 +335,65 @@ fn tokens_are_what_values_are_read_of() {
     let mut reader = MsgpackReader::new(b"\x01\x02");
     assert_eq!(reader.token(), Ok(Token::Int(1)));
     assert_eq!(reader.finish(), Err(DecodeError::Trailing { at: 1, left: 1 }));
+}
+
+/// What is asked for by its kind is the token that would have come, or nothing was read.
+#[test]
+fn what_is_asked_for_by_its_kind_is_the_next_token() {
+    let mut accepted = [0, 0];
+    for seed in seeds(rounds(20_000, 400_000)) {
+        let _case = Case(seed);
+        let mut rng = Rng(seed);
+        let bytes = by_kind(&mut rng);
+        let mut reader = MsgpackReader::new(&bytes);
+        loop {
+            let (at, mut other) = (reader.position(), reader.clone());
+            let token = other.token();
+            match (&token, bytes.get(at)) {
+                (Ok(Token::String(text)), Some(0xa0..=0xbf)) => {
+                    assert_eq!(reader.clone().float(), None);
+                    assert_eq!(reader.short_text(), Some(*text));
+                    accepted[0] += 1;
+                }
+                (Ok(Token::Float(number)), Some(0xcb)) => {
+                    assert_eq!(reader.clone().short_text(), None);
+                    assert_eq!(reader.float().map(f64::to_bits), Some(number.to_bits()));
+                    accepted[1] += 1;
+                }
+                _ => {
+                    assert_eq!((reader.short_text(), reader.float()), (None, None));
+                    assert_eq!(reader.position(), at);
+                    assert_eq!(reader.token().is_ok(), token.is_ok());
+                }
+            }
+            if token.is_err() {
+                break;
+            }
+            // How many values are due, too.
+            assert_eq!(format!("{reader:?}"), format!("{other:?}"));
+        }
+    }
+    assert!(accepted.iter().all(|count| *count > 1_000), "{accepted:?}");
+}
+
+/// Bytes that are rich in what is asked for by its kind, whole and cut off.
+fn by_kind(rng: &mut Rng) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for _ in 0..=rng.below(6) {
+        let text = vec![b'k'; rng.below(34)];
+        let value = match rng.below(6) {
+            0 | 1 => Value::from(std::str::from_utf8(&text).unwrap()),
+            2 | 3 => Value::Float(f64::from_bits(rng.below(usize::MAX) as u64)),
+            4 => Value::Int(rng.below(usize::MAX) as i64),
+            _ => {
+                bytes.push(0x80 | rng.below(16) as u8);
+                continue;
+            }
+        };
+        bytes.extend(value.to_msgpack().unwrap());
+    }
+    if rng.below(2) == 0 {
+        bytes.truncate(rng.below(bytes.len() + 1));
+    }
+    bytes
 }

@@ -209,10 +209,11 @@ def scheduler(report, seconds):
         with started(f"bench{nodes}", nodes) as running:
             name = f"{nodes}_node{'' if nodes == 1 else 's'}"
             add(report, f"python/tick/tick_once/{name}", Calls(running.tick_once), seconds)
-    at_rate(report, max(seconds, 2.2))
+    for stay_awake in (False, True):
+        at_rate(report, max(seconds, 2.2), stay_awake)
 
 
-def at_rate(report, seconds):
+def at_rate(report, seconds, stay_awake):
     """A node of 10 kHz on a thread of its own."""
     clock = time.monotonic_ns
     per_second = [0] * (int(seconds) + 2)
@@ -222,14 +223,14 @@ def at_rate(report, seconds):
         per_second[(clock() - begin) // 1_000_000_000] += 1
 
     # WHY a priority: as a robot has it; what the system refuses stands in the row.
-    node = horus.Node("fast", tick=tick, rate=TICK_HZ, priority=80)
+    node = horus.Node("fast", tick=tick, rate=TICK_HZ, priority=80, stay_awake=stay_awake)
     begin = clock()
     run = horus.run(node, duration=seconds, name="bench_rate", on_event=quiet)
     figures, refused = run.node("fast").figures, run.node("fast").refused
     # The first and the last second are not whole.
     whole = per_second[1 : int(seconds)]
     due = figures.ticks + figures.passed_over
-    row = Row("python/tick/10kHz", due, figures.ticks)
+    row = Row(f"python/tick/10kHz{'/awake' if stay_awake else ''}", due, figures.ticks)
     row.figures = {
         "achieved_hz": statistics.mean(whole),
         "worst_second_fewer_ticks": TICK_HZ - min(whole),

@@ -48,7 +48,8 @@ def goals():
     ]
     overhead = minus("python/tick/tick_once/1_node", "python/tick/tick_once/0_nodes")
     found.append(Goal("python/tick/tick_once/1_node", 1_000, overhead, "ns more than 0 nodes"))
-    found.append(Goal("python/tick/10kHz", 9_990, rate("python/tick/10kHz"), "Hz", is_least=True))
+    for row in ("python/tick/10kHz", "python/tick/10kHz/awake"):
+        found.append(Goal(row, 9_990, rate(row), "Hz", is_least=True))
     return found
 
 

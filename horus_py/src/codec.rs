@@ -65,11 +65,20 @@ pub(crate) fn _pack<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBy
     }
 }
 
-/// The object that a topic of anything makes of these bytes.
+/// The object that a topic of anything makes of these bytes, after it has made some of others:
+/// what it remembers of them must not show.
 #[pyfunction]
-#[pyo3(signature = (data, /))]
-pub(crate) fn _unpack<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    unpack(py, data, &mut Keys::default()).map_err(|error| match error {
+#[pyo3(signature = (data, /, *, after = Vec::new()))]
+pub(crate) fn _unpack<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    after: Vec<Vec<u8>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut keys = Keys::default();
+    for earlier in after {
+        let _object = unpack(py, &earlier, &mut keys);
+    }
+    unpack(py, data, &mut keys).map_err(|error| match error {
         Unread::Malformed => PyValueError::new_err("not the MessagePack of anything Python has"),
         Unread::Python(error) => error,
     })

@@ -26,26 +26,27 @@ pub(crate) enum Unpacked {
     Python(PyErr),
 }
 
-impl From<PyErr> for Unpacked {
+impl From<PyErr> for Box<Unpacked> {
+    #[cold]
     fn from(error: PyErr) -> Self {
-        Self::Python(error)
+        Self::new(Unpacked::Python(error))
     }
 }
 
-impl From<EncodeError> for Unpacked {
+impl From<EncodeError> for Box<Unpacked> {
     #[cold]
     fn from(error: EncodeError) -> Self {
-        match error {
-            EncodeError::TooSmall { needed, .. } => Self::TooLong(needed as u64),
+        Self::new(match error {
+            EncodeError::TooSmall { needed, .. } => Unpacked::TooLong(needed as u64),
             EncodeError::TooDeep => {
                 let text = format!(
                     "more than {DEPTH_MAX} dicts, lists and tuples are nested: something may \
                      contain itself"
                 );
-                Self::Python(PyValueError::new_err(text))
+                Unpacked::Python(PyValueError::new_err(text))
             }
-            error => Self::Python(PyValueError::new_err(error.to_string())),
-        }
+            error => Unpacked::Python(PyValueError::new_err(error.to_string())),
+        })
     }
 }
 
@@ -55,14 +56,37 @@ impl From<EncodeError> for Unpacked {
 /// some cannot reach the slot: the end that lends it is in use.
 pub(crate) fn pack(object: &Bound<'_, PyAny>, slot: &mut [u8]) -> Result<usize, Unpacked> {
     let mut out = MsgpackWriter::new(slot);
-    write(&mut out, object, 0)?;
-    Ok(out.finish()?)
+    let written = write(&mut out, object, 0).and_then(|()| Ok(out.finish()?));
+    written.map_err(|error| *error)
 }
 
-type Written = Result<(), Unpacked>;
+// WHY boxed: in a register.
+type Written = Result<(), Box<Unpacked>>;
 
-#[inline]
 fn write(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> Written {
+    if write_scalar(out, object)? {
+        return Ok(());
+    }
+    if let Ok(dict) = object.cast_exact::<PyDict>() {
+        write_dict(out, dict, deeper(depth)?)
+    } else if let Ok(list) = object.cast_exact::<PyList>() {
+        write_list(out, list, deeper(depth)?)
+    } else if let Ok(tuple) = object.cast_exact::<PyTuple>() {
+        write_tuple(out, tuple, deeper(depth)?)
+    } else if let Ok(bytes) = object.cast_exact::<PyBytes>() {
+        Ok(out.binary(bytes.as_bytes())?)
+    } else {
+        write_other(out, object, depth)
+    }
+}
+
+/// Writes the object if it is one of the exact built-in types that hold no others, and tells
+/// whether. Runs no Python code.
+#[inline]
+fn write_scalar(
+    out: &mut MsgpackWriter<'_>,
+    object: &Bound<'_, PyAny>,
+) -> Result<bool, Box<Unpacked>> {
     if let Ok(number) = object.cast_exact::<PyFloat>() {
         out.float(number.value());
     } else if let Ok(text) = object.cast_exact::<PyString>() {
@@ -73,18 +97,10 @@ fn write(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -
         out.nil();
     } else if let Ok(truth) = object.cast_exact::<PyBool>() {
         out.bool(truth.is_true());
-    } else if let Ok(dict) = object.cast_exact::<PyDict>() {
-        write_dict(out, dict, deeper(depth)?)?;
-    } else if let Ok(list) = object.cast_exact::<PyList>() {
-        write_list(out, list, deeper(depth)?)?;
-    } else if let Ok(tuple) = object.cast_exact::<PyTuple>() {
-        write_tuple(out, tuple, deeper(depth)?)?;
-    } else if let Ok(bytes) = object.cast_exact::<PyBytes>() {
-        out.binary(bytes.as_bytes())?;
     } else {
-        write_other(out, object, depth)?;
+        return Ok(false);
     }
-    Ok(())
+    Ok(true)
 }
 
 fn deeper(depth: usize) -> Result<usize, EncodeError> {
@@ -128,17 +144,22 @@ fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usiz
         if found == 0 {
             break;
         }
-        // WHY references of our own: what is written may run Python code that changes the dict.
-        // SAFETY: an object that the dict holds.
-        let key = unsafe { Bound::from_borrowed_ptr(py, key) };
+        // SAFETY: an object that the dict holds, for as long as no Python code runs.
+        let key = unsafe { Borrowed::from_ptr(py, key) };
         // SAFETY: as above.
-        let value = unsafe { Bound::from_borrowed_ptr(py, value) };
+        let value = unsafe { Borrowed::from_ptr(py, value) };
         left = left.checked_sub(1).ok_or_else(changed)?;
-        match key.cast_exact::<PyString>() {
-            Ok(text) => write_text(out, text)?,
-            Err(_) => write(out, &key, depth)?,
+        if let Ok(text) = key.cast_exact::<PyString>() {
+            write_text(out, &text)?;
+            if !write_scalar(out, &value)? {
+                write(out, &value.to_owned(), depth)?;
+            }
+        } else {
+            // WHY references of our own: this may run Python code that changes the dict.
+            let (key, value) = (key.to_owned(), value.to_owned());
+            write(out, &key, depth)?;
+            write(out, &value, depth)?;
         }
-        write(out, &value, depth)?;
     }
     if left == 0 { Ok(()) } else { Err(changed().into()) }
 }

@@ -7,9 +7,14 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyMemoryView, PyString, PyTuple};
 
+mod keys;
+mod layout;
+
 use crate::ext::PyExt;
 use crate::field::struct_letter_of;
 use crate::numpy::{DIMENSIONS_MAX, numpy};
+pub(crate) use keys::Keys;
+use layout::Layout;
 
 /// Why there is no object.
 #[derive(Debug)]
@@ -54,8 +59,10 @@ struct Reader<'a, 'py> {
 impl<'py> Reader<'_, 'py> {
     #[inline]
     fn value(&mut self, depth: usize) -> Read<'py> {
-        let token = self.bytes.token()?;
-        match token {
+        if let Some(number) = self.bytes.float() {
+            return Ok(PyFloat::new(self.py, number).into_any());
+        }
+        match self.bytes.token()? {
             Token::String(bytes) => text(self.py, bytes),
             Token::Array(count) => self.list(count, deeper(depth)?),
             Token::Map(pairs) => self.dict(pairs, deeper(depth)?),
@@ -98,20 +105,69 @@ impl<'py> Reader<'_, 'py> {
     }
 
     fn dict(&mut self, pairs: usize, depth: usize) -> Read<'py> {
-        let dict = PyDict::new(self.py);
-        for _ in 0..pairs {
-            let key = match self.bytes.token()? {
-                Token::String(bytes) => self.keys.text(self.py, bytes)?,
-                token => self.key(token, depth)?,
-            };
-            let value = self.value(depth)?;
-            // SAFETY: a dict and two objects.
-            let set = unsafe { ffi::PyDict_SetItem(dict.as_ptr(), key.as_ptr(), value.as_ptr()) };
-            if set != 0 {
-                return Err(self.failed());
-            }
+        let Some(place) = self.keys.place_of_layout(pairs, self.bytes.rest()) else {
+            return Ok(self.pairs(PyDict::new(self.py), pairs, depth)?.0.into_any());
+        };
+        if let Some(layout) = self.keys.take_layout(place, pairs) {
+            return self.laid_out(layout, place, depth);
         }
+        let (dict, signature) = self.pairs(PyDict::new(self.py), pairs, depth)?;
+        self.keys.note(place, signature, &dict, pairs)?;
         Ok(dict.into_any())
+    }
+
+    /// A dict that probably has the keys of this layout.
+    fn laid_out(&mut self, layout: Box<Layout>, place: usize, depth: usize) -> Read<'py> {
+        let dict = layout.blank(self.py)?;
+        for (index, key) in layout.keys().iter().enumerate() {
+            let here = self.bytes.clone();
+            if !self.bytes.short_text().is_some_and(|bytes| key.is(bytes)) {
+                self.bytes = here;
+                let dict = layout.first(&dict, index)?;
+                let (dict, _) = self.pairs(dict, layout.keys().len() - index, depth)?;
+                return Ok(dict.into_any());
+            }
+            self.pair(&dict, key.text().bind(self.py), depth)?;
+        }
+        self.keys.keep_layout(place, layout);
+        Ok(dict.into_any())
+    }
+
+    /// Adds so many pairs to the dict; returns besides what the same keys in the same order give
+    /// again, and others hardly ever.
+    fn pairs(
+        &mut self,
+        dict: Bound<'py, PyDict>,
+        pairs: usize,
+        depth: usize,
+    ) -> Result<(Bound<'py, PyDict>, usize), Unread> {
+        let mut signature = 0_usize;
+        for _ in 0..pairs {
+            let key = match self.bytes.short_text() {
+                Some(bytes) => self.keys.text(self.py, bytes)?,
+                None => match self.bytes.token()? {
+                    Token::String(bytes) => self.keys.text(self.py, bytes)?,
+                    token => self.key(token, depth)?,
+                },
+            };
+            signature = signature.rotate_left(5) ^ key.as_ptr().addr();
+            self.pair(&dict, &key, depth)?;
+        }
+        Ok((dict, signature))
+    }
+
+    /// Reads a value, and makes it that of this key.
+    #[inline]
+    fn pair(
+        &mut self,
+        dict: &Bound<'py, PyDict>,
+        key: &Bound<'py, PyAny>,
+        depth: usize,
+    ) -> Result<(), Unread> {
+        let value = self.value(depth)?;
+        // SAFETY: a dict and two objects.
+        let set = unsafe { ffi::PyDict_SetItem(dict.as_ptr(), key.as_ptr(), value.as_ptr()) };
+        if set == 0 { Ok(()) } else { Err(self.failed()) }
     }
 
     /// A key that is no text: an array becomes a tuple, as Python has no other.
@@ -174,81 +230,4 @@ fn array<'py>(py: Python<'py>, payload: &[u8]) -> Read<'py> {
         // A shape beside whose 0 stand numbers that are too large for numpy.
         if error.is_instance_of::<PyValueError>(py) { Unread::Malformed } else { error.into() }
     })
-}
-
-/// Bytes of the longest key that is kept.
-const KEY_BYTES_MAX: usize = 32;
-/// Keys that are kept: a power of two.
-const KEYS: usize = 512;
-
-/// Keys that were seen before: the same dicts come again and again, and a text that is there
-/// already need not be made, checked and hashed.
-#[derive(Default)]
-pub(crate) struct Keys {
-    /// Empty until the first key, then [`KEYS`] places.
-    places: Vec<Option<Key>>,
-}
-
-struct Key {
-    bytes: [u8; KEY_BYTES_MAX],
-    length: usize,
-    text: Py<PyAny>,
-}
-
-impl Key {
-    /// `None` if it is too long to be kept.
-    fn new(bytes: &[u8], text: &Bound<'_, PyAny>) -> Option<Self> {
-        let mut kept = [0; KEY_BYTES_MAX];
-        kept.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        Some(Self { bytes: kept, length: bytes.len(), text: text.clone().unbind() })
-    }
-
-    #[inline]
-    fn is(&self, bytes: &[u8]) -> bool {
-        self.bytes[..self.length] == *bytes
-    }
-}
-
-impl std::fmt::Debug for Keys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Keys({})", self.places.iter().flatten().count())
-    }
-}
-
-impl Keys {
-    /// The text of these bytes.
-    #[inline]
-    fn text<'py>(&mut self, py: Python<'py>, bytes: &[u8]) -> Read<'py> {
-        if self.places.is_empty() {
-            self.places.resize_with(KEYS, || None);
-        }
-        let place = &mut self.places[hash(bytes) % KEYS];
-        if let Some(key) = place.as_ref().filter(|key| key.is(bytes)) {
-            return Ok(key.text.bind(py).clone());
-        }
-        let text = text(py, bytes)?;
-        if let Some(key) = Key::new(bytes, &text) {
-            *place = Some(key);
-        }
-        Ok(text)
-    }
-}
-
-/// Which place a key has: of no meaning to anybody else, so a weak one is good enough. Made of the
-/// first and the last bytes, in which keys differ nearly always.
-#[inline]
-fn hash(bytes: &[u8]) -> usize {
-    let (first, last) = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk())
-    {
-        (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
-    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into())
-    } else {
-        let word = bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        (word, word)
-    };
-    let last = last.wrapping_add(bytes.len() as u64);
-    let product = u128::from(first ^ 0x9e37_79b9_7f4a_7c15)
-        .wrapping_mul(u128::from(last ^ 0xff51_afd7_ed55_8ccd));
-    ((product >> 64) as u64 ^ product as u64) as usize
 }

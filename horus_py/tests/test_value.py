@@ -281,6 +281,67 @@ def test_any_bytes_are_a_value_or_refused_in_bounded_memory():
     assert values > 50
 
 
+def outcome(data, after=()):
+    """What these bytes are, with the order of all keys, or that they are nothing."""
+    try:
+        return repr(horus._horus._unpack(data, after=list(after)))
+    except ValueError:
+        return None
+
+
+def test_dicts_that_differ_from_those_before_are_what_was_sent(topic):
+    pose = {"x": 1.0, "y": 2.0, "z": 3.0}
+    robot = {"name": "r", "pose": pose, "poses": [pose, pose]}
+    others = [
+        {"x": 1.0, "y": 2.0, "w": 3.0},
+        {"x": 1.0, "z": 2.0, "y": 3.0},
+        {"x": 1.0, "y": 2.0},
+        {"x": 1.0, "y": 2.0, 3: None},
+        {"x": 1.0, "y": {"x": 1.0, "y": [pose], "z": 0}, "z": pose},
+        {"x": 1.0, "y": 2.0, "z" * 40: 3.0},
+        {"x": 1.0, (1, 2): 2.0, "z": "text"},
+        {"x": 1.0, "y": {"x": robot, "z": 1, "y": 2}, "z": robot},
+    ]
+    for other in others:
+        for message in [pose, pose, pose, other, pose, other, other, other, robot, pose]:
+            assert repr(through(topic, message)) == repr(message)
+
+
+def test_a_dict_shares_no_value_with_those_before(topic):
+    message = {"a": [1], "b": {"c": [2], "d": 3}}
+    received = [through(topic, message) for _ in range(4)]
+    received[2]["a"].append(0)
+    received[2]["b"]["e"] = 0
+    del received[2]["b"]["c"]
+    assert received[3] == message
+    assert through(topic, message) == message
+
+
+def test_what_was_read_before_changes_nothing_of_what_bytes_mean():
+    rng = random.Random(6)
+    plain = {"x": 1.5, "speed": 2, "name": "ab", "on": True}
+    nested = {"x": 1.5, "speed": {"x": 0.5, "speed": 1, "name": None, "on": []}, "name": 1, "on": 2}
+    large = {f"key_{number}": number * 1.5 for number in range(50)}
+    kinds = [horus._horus._pack(value) for value in (plain, nested, large)]
+    values = 0
+    for _ in range(20_000):
+        data = bytearray(rng.choice(kinds))
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(len(data))] = rng.choice([rng.randrange(256), *data[:9]])
+        del data[rng.choice([len(data), rng.randrange(len(data))]) :]
+        data = bytes(data)
+        after = [rng.choice(kinds)] * 2 + rng.choices(kinds, k=rng.randrange(3))
+        wanted = outcome(data)
+        assert outcome(data, after) == wanted, (data, after)
+        values += wanted is not None
+    assert values > 2_000
+    # A key that is there twice: the dict has fewer keys than the message has pairs.
+    twice = b"\x83\xa1a\x01\xa1b\x02\xa1a\x03"
+    assert outcome(twice, [twice] * 3) == "{'a': 3, 'b': 2}"
+    good = horus._horus._pack({"a": 1, "b": 2, "c": 3})
+    assert outcome(twice, [good] * 3) == "{'a': 3, 'b': 2}"
+
+
 def test_every_depth_that_is_sent_is_read():
     assert horus._horus._unpack(b"\x91" * 64 + b"\xc0") is not None
 

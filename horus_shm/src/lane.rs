@@ -138,7 +138,9 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             unsafe { memory.store_racing(*index, src, bytes) };
         }
         self.publish(&spot, published(pos));
-        self.prefetch(&spot);
+        if let Some(index) = self.ahead_of(&spot) {
+            spot.memory.prefetch(index, Intent::Write);
+        }
         Ok(())
     }
 
@@ -148,15 +150,14 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         Spot { memory: self.memory.clone(), pos: self.pos, index: self.pos & self.mask }
     }
 
-    /// Asks for a slot that will be written soon, after `spot`.
+    /// The slot to ask for now, which will be written soon after `spot`.
+    ///
+    /// WHY only where it is known to be free: else the hint would take a line away from a reader
+    /// that is in it.
     #[inline(always)]
-    fn prefetch(&self, spot: &Spot<M>) {
+    fn ahead_of(&self, spot: &Spot<M>) -> Option<u64> {
         let pos = spot.pos + 1 + self.ahead;
-        // WHY: only where the slot is known to be free: else the hint would take a line away from
-        // a reader that is in it.
-        if pos < self.limit {
-            spot.memory.prefetch(pos & self.mask, Intent::Write);
-        }
+        (pos < self.limit).then_some(pos & self.mask)
     }
 
     /// Publishes the current position, which is `spot`, by its stamp, and goes on to the next one.

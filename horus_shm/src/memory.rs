@@ -261,6 +261,13 @@ impl InPlace for RawLane {
         self.trailer(index, 3)
     }
 
+    #[inline(always)]
+    fn prefetch_message(&self, index: u64, bytes: u64) {
+        let lines = (bytes / CACHE_LINE_BYTES as u64 + 1).min(self.lines_ahead as u64);
+        copy::prefetch(self.slot(index), lines as usize, Intent::Write);
+        copy::prefetch(self.trailer(index, 3).as_ptr().cast(), 1, Intent::Write);
+    }
+
     fn reader_limit(&self) -> u32 {
         self.reader_limit
     }

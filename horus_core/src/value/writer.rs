@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rmp::encode;
+use rmp::{Marker, encode};
 
 use super::{EncodeError, TYPED_ARRAY_EXT, TYPED_DIMENSIONS_MAX, TypedArrayError, typed};
 use crate::message::DType;
@@ -96,7 +96,9 @@ impl<'a> MsgpackWriter<'a> {
     /// A number in double precision.
     #[inline]
     pub fn float(&mut self, number: f64) {
-        counted(encode::write_f64(self, number));
+        let mut piece = [Marker::F64.to_u8(); 1 + size_of::<f64>()];
+        piece[1..].copy_from_slice(&number.to_be_bytes());
+        self.put(&piece);
     }
 
     /// Text.
@@ -106,7 +108,10 @@ impl<'a> MsgpackWriter<'a> {
     /// [`EncodeError::TooLong`], as all that have a length.
     #[inline]
     pub fn string(&mut self, text: &str) -> Result<(), EncodeError> {
-        counted(encode::write_str_len(self, length(text.len(), "bytes")?));
+        match u8::try_from(text.len()) {
+            Ok(count @ ..32) => self.put(&[Marker::FixStr(0).to_u8() | count]),
+            _ => counted(encode::write_str_len(self, length(text.len(), "bytes")?)),
+        }
         self.put(text.as_bytes());
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! number of its message, and its length; the lane counts its skips.
 
 use super::{LaneReader, LaneWriter, Polled, RESYNC_MAX};
+use crate::copy::Intent;
 use crate::layout::{LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP, Skips, published, writing};
 use crate::memory::LaneMemory;
 use crate::sync::{Word, edge};
@@ -34,6 +35,11 @@ pub trait InPlace: LaneMemory {
 
     /// Pin `pin`, below [`Self::pins`], of announced reader `reader`.
     fn pin(&self, reader: u32, pin: u32) -> &Self::Word;
+
+    /// Asks for what a message of `bytes` bytes changes of slot `index`. A hint.
+    fn prefetch_message(&self, index: u64, _bytes: u64) {
+        self.prefetch(index, Intent::Write);
+    }
 }
 
 /// What a pin on slot `index` of lane `lane` says.
@@ -126,7 +132,11 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         spot.memory.number(spot.index).set(self.number());
         spot.memory.length(spot.index).set(bytes);
         self.publish(&spot, published(spot.pos));
-        self.prefetch(&spot);
+        if let Some(index) = self.ahead_of(&spot) {
+            // WHY not the whole slot: most have room for far more than is sent, and the next
+            // message is probably as long as this one.
+            spot.memory.prefetch_message(index, bytes);
+        }
     }
 
     /// Publishes the position as empty and goes on with the next one: its slot is pinned.

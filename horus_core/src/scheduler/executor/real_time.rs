@@ -24,8 +24,11 @@ const SPIN_PERCENT: u64 = 8;
 const SPIN_NS: u64 = 80_000;
 /// If less than this would be left to sleep, all of the period may be burned.
 const SLEEP_NS_MIN: u64 = 50_000;
-/// Turns without a sleep after which one is tried again: the machine may have become better.
-const SLEEPLESS_MAX: u32 = 100_000;
+/// Time without a sleep after which one is tried again. WHY: Linux gives a core that SCHED_FIFO
+/// kept for a second to all that wait for it, for up to 50 ms at once (the fair server, before it
+/// RT throttling): measured were 26 to 46 ms in each second. What waits needs some microseconds,
+/// and gets them so.
+const SLEEPLESS_NS_MAX: u64 = 250_000_000;
 
 /// Asks for what the node's thread is to have: what it has as long as that is kept, and what could
 /// not be had, for a person.
@@ -58,8 +61,8 @@ pub(in crate::scheduler) fn prepare(plan: &Plan) -> (Option<Awake>, Vec<String>)
 pub(in crate::scheduler) struct Spin {
     ns: u64,
     max_ns: u64,
-    /// Turns since the last sleep.
-    sleepless: u32,
+    /// When it last slept.
+    slept_ns: u64,
 }
 
 /// A wake that was not late enough to matter takes so much of the spin, in parts of its most; one
@@ -79,12 +82,12 @@ impl Spin {
         });
         late.sort_unstable();
         let max_ns = spin_max_ns(period_ns);
-        Self { ns: late[TRIALS - 1 - WORSE].min(max_ns), max_ns, sleepless: 0 }
+        let ns = late[TRIALS - 1 - WORSE].min(max_ns);
+        Self { ns, max_ns, slept_ns: clock.resync() }
     }
 
     /// Goes on learning: a wake was late by this much.
     fn note(&mut self, late_ns: u64) {
-        self.sleepless = 0;
         let down_ns = (self.max_ns / DOWN_PARTS).max(1);
         self.ns = if late_ns > self.ns {
             (self.ns + down_ns * UP_TIMES).min(self.max_ns)
@@ -93,13 +96,14 @@ impl Spin {
         };
     }
 
-    /// A turn came. After many without a sleep, as all of the period is burned, tries one.
-    fn note_sleepless(&mut self) {
-        self.sleepless += 1;
-        if self.sleepless == SLEEPLESS_MAX {
-            self.sleepless = 0;
-            self.ns /= 2;
+    /// How long before a turn to wake, at this time. After long without a sleep, as all of the
+    /// period is burned, leaves a quarter of it to sleep; whether that is kept, the wakes tell.
+    fn ns_at(&mut self, now_ns: u64) -> u64 {
+        if now_ns.saturating_sub(self.slept_ns) >= SLEEPLESS_NS_MAX {
+            self.slept_ns = now_ns;
+            self.ns = self.ns.min(self.max_ns / 4 * 3);
         }
+        self.ns
     }
 }
 
@@ -133,16 +137,16 @@ pub(in crate::scheduler) fn run(
         {
             spin.note(now_ns - wanted_ns);
         }
-        let wake_ns = due_ns.saturating_sub(spin.ns);
+        let wake_ns = due_ns.saturating_sub(spin.ns_at(now_ns));
         if now_ns < wake_ns {
             let until_ns = wake_ns.min(now_ns.saturating_add(SLICE_NS));
             // WHY here too: a slow node is not due for long, and an emergency does not wait.
             runners.iter_mut().for_each(|runner| runner.heed(clock, now_ns));
             sleep_until(until_ns);
             slept_until_ns = Some(until_ns);
+            spin.slept_ns = until_ns;
             continue;
         }
-        spin.note_sleepless();
         let mut begin_ns = clock.now_ns();
         while begin_ns < due_ns {
             std::hint::spin_loop();
@@ -175,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_spin_settles_where_one_wake_in_a_hundred_is_later() {
-        let mut spin = Spin { ns: 0, max_ns: 80_000, sleepless: 0 };
+        let mut spin = Spin { ns: 0, max_ns: 80_000, slept_ns: 0 };
         let mut state = 1_u64;
         let mut later = 0;
         for index in 0..200_000 {
@@ -191,9 +195,9 @@ mod tests {
         assert_eq!(spin.ns, 0);
         (0..1000).for_each(|_| spin.note(u64::MAX));
         assert_eq!(spin.ns, spin.max_ns);
-        (1..SLEEPLESS_MAX).for_each(|_| spin.note_sleepless());
-        assert_eq!(spin.ns, spin.max_ns);
-        spin.note_sleepless();
-        assert_eq!(spin.ns, spin.max_ns / 2);
+        assert_eq!(spin.ns_at(SLEEPLESS_NS_MAX - 1), spin.max_ns);
+        assert_eq!(spin.ns_at(SLEEPLESS_NS_MAX), spin.max_ns / 4 * 3);
+        spin.note(u64::MAX);
+        assert!(spin.ns_at(SLEEPLESS_NS_MAX + 1) > spin.max_ns / 4 * 3);
     }
 }
