@@ -14,7 +14,7 @@ use crate::ext::PyExt;
 use crate::field::struct_letter_of;
 use crate::numpy::{DIMENSIONS_MAX, numpy};
 pub(crate) use keys::Keys;
-use layout::Layout;
+use layout::{Layout, first_pairs};
 
 /// Why there is no object.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl<'py> Reader<'_, 'py> {
             let here = self.bytes.clone();
             if !self.bytes.short_text().is_some_and(|bytes| key.is(bytes)) {
                 self.bytes = here;
-                let dict = layout.first(&dict, index)?;
+                let dict = first_pairs(&dict, index)?;
                 let (dict, _) = self.pairs(dict, layout.keys().len() - index, depth)?;
                 return Ok(dict.into_any());
             }

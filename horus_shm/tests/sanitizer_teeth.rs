@@ -114,7 +114,7 @@ fn bites() -> &'static [Bite] {
         Bite {
             role: "plain_copies",
             bug: thread::stream::<false>,
-            said: &["data race", "horus_shm/src/lane.rs"],
+            said: &["data race", "horus_shm/src/lane/writer.rs"],
         },
     ]
 }

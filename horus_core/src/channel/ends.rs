@@ -140,21 +140,34 @@ fn try_send<T, K: Kind<T>>(
 }
 
 // WHY this shape: through nested options, or through a result that is looked at before it is
-// returned, the message is copied again, in pieces that overlap: 14 ns at 16 bytes instead of 8.
+// returned, the message is copied once more.
 #[inline(always)]
 fn try_recv<T, K: Kind<T>>(reader: &mut K::Reader, hub: &Hub) -> Result<T, TryRecvError> {
-    let received =
-        if let Some(take) = K::find(reader) { Ok(take()) } else { look_again::<T, K>(reader, hub) };
-    if received.is_ok() {
-        hub.room.notify();
+    let Some(take) = K::find(reader) else { return look_again::<T, K>(reader, hub) };
+    let _room = Room(hub);
+    Ok(take())
+}
+
+/// Tells senders that there is room, once the message is out of its slot.
+struct Room<'a>(&'a Hub);
+
+impl Drop for Room<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.room.notify();
     }
-    received
 }
 
 #[cold]
 fn look_again<T, K: Kind<T>>(reader: &mut K::Reader, hub: &Hub) -> Result<T, TryRecvError> {
-    let found = hub.ends.look_again(|| K::pop(reader));
-    found.map_err(|Deserted| TryRecvError::Disconnected)?.ok_or(TryRecvError::Empty)
+    match hub.ends.look_again(|| K::pop(reader)) {
+        Ok(Some(message)) => {
+            hub.room.notify();
+            Ok(message)
+        }
+        Ok(None) => Err(TryRecvError::Empty),
+        Err(Deserted) => Err(TryRecvError::Disconnected),
+    }
 }
 
 impl<T, K: Kind<T>> Sender<T, K> {

@@ -35,7 +35,10 @@ pub enum SendTimeoutError<T> {
 }
 
 /// Why `try_recv` has no message.
+// WHY a word: in a result with a smaller one the compiler copies a message in pieces that overlap,
+// each of which waits for the last: 30 ns at 16 bytes, sent and received in a thread, instead of 9.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[repr(u64)]
 pub enum TryRecvError {
     /// There is none at the moment.
     #[error("the channel is empty")]
@@ -51,7 +54,9 @@ pub enum TryRecvError {
 pub struct RecvError;
 
 /// Why `recv_timeout` has no message.
+// WHY a word: as above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[repr(u64)]
 pub enum RecvTimeoutError {
     /// None came in time.
     #[error("the channel stayed empty")]

@@ -21,7 +21,7 @@ const PAIRS_MAX: usize = 128;
 /// already need not be made, checked and hashed. Nor need a dict be grown key by key that had the
 /// same keys twice already.
 ///
-/// Takes 350 KiB at most, whatever comes.
+/// Takes some 400 KiB at most, whatever comes.
 #[derive(Default)]
 pub(crate) struct Keys {
     /// Empty until the first key, then [`KEYS`] places.

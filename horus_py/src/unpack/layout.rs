@@ -36,18 +36,17 @@ impl Layout {
     pub(super) fn blank<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.blank.bind(py).copy()
     }
+}
 
-    /// A new dict with only the first `count` pairs of one that was made by this.
-    #[cold]
-    pub(super) fn first<'py>(
-        &self,
-        dict: &Bound<'py, PyDict>,
-        count: usize,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let first = PyDict::new(dict.py());
-        for (key, value) in dict.iter().take(count) {
-            first.set_item(key, value)?;
-        }
-        Ok(first)
+/// A new dict with only the first `count` pairs of this one.
+#[cold]
+pub(super) fn first_pairs<'py>(
+    dict: &Bound<'py, PyDict>,
+    count: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let first = PyDict::new(dict.py());
+    for (key, value) in dict.iter().take(count) {
+        first.set_item(key, value)?;
     }
+    Ok(first)
 }
