@@ -65,6 +65,17 @@ pub(crate) fn _pack<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBy
     }
 }
 
+/// How many layouts of dicts one subscriber makes for these messages: for tests.
+#[pyfunction]
+#[pyo3(signature = (messages, /))]
+pub(crate) fn _layouts_made(py: Python<'_>, messages: Vec<Vec<u8>>) -> usize {
+    let mut keys = Keys::default();
+    for message in messages {
+        let _object = unpack(py, &message, &mut keys);
+    }
+    keys.layouts_made
+}
+
 /// The object that a topic of anything makes of these bytes, after it has made some of others:
 /// what it remembers of them must not show.
 #[pyfunction]

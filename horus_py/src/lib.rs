@@ -57,6 +57,7 @@ fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<wakeups::Wakeups>()?;
     module.add_function(wrap_pyfunction!(codec::_pack, module)?)?;
     module.add_function(wrap_pyfunction!(codec::_unpack, module)?)?;
+    module.add_function(wrap_pyfunction!(codec::_layouts_made, module)?)?;
     module.add_function(wrap_pyfunction!(declare::_declare, module)?)?;
     module.add_function(wrap_pyfunction!(waits::exiting, module)?)?;
     scheduler::register(module)?;

@@ -52,8 +52,8 @@ impl From<EncodeError> for Box<Unpacked> {
 
 /// Writes the object to the beginning of the slot; returns how many bytes it takes.
 ///
-/// Runs no Python code for the exact built-in types, of which most objects are made. What may run
-/// some cannot reach the slot: the end that lends it is in use.
+/// Runs no Python code for the exact built-in types, of which most objects are made, but for text
+/// that has no UTF-8. What may run some cannot reach the slot: the end that lends it is in use.
 pub(crate) fn pack(object: &Bound<'_, PyAny>, slot: &mut [u8]) -> Result<usize, Unpacked> {
     let mut out = MsgpackWriter::new(slot);
     let written = write(&mut out, object, 0).and_then(|()| Ok(out.finish()?));
@@ -63,11 +63,22 @@ pub(crate) fn pack(object: &Bound<'_, PyAny>, slot: &mut [u8]) -> Result<usize, 
 // WHY boxed: in a register.
 type Written = Result<(), Box<Unpacked>>;
 
+#[inline]
 fn write(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> Written {
-    if write_scalar(out, object)? {
-        return Ok(());
-    }
-    if let Ok(dict) = object.cast_exact::<PyDict>() {
+    if let Ok(number) = object.cast_exact::<PyFloat>() {
+        out.float(number.value());
+        Ok(())
+    } else if let Ok(text) = object.cast_exact::<PyString>() {
+        write_text(out, text)
+    } else if let Ok(number) = object.cast_exact::<PyInt>() {
+        write_int(out, number)
+    } else if object.is_none() {
+        out.nil();
+        Ok(())
+    } else if let Ok(truth) = object.cast_exact::<PyBool>() {
+        out.bool(truth.is_true());
+        Ok(())
+    } else if let Ok(dict) = object.cast_exact::<PyDict>() {
         write_dict(out, dict, deeper(depth)?)
     } else if let Ok(list) = object.cast_exact::<PyList>() {
         write_list(out, list, deeper(depth)?)
@@ -78,29 +89,6 @@ fn write(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -
     } else {
         write_other(out, object, depth)
     }
-}
-
-/// Writes the object if it is one of the exact built-in types that hold no others, and tells
-/// whether. Runs no Python code.
-#[inline]
-fn write_scalar(
-    out: &mut MsgpackWriter<'_>,
-    object: &Bound<'_, PyAny>,
-) -> Result<bool, Box<Unpacked>> {
-    if let Ok(number) = object.cast_exact::<PyFloat>() {
-        out.float(number.value());
-    } else if let Ok(text) = object.cast_exact::<PyString>() {
-        write_text(out, text)?;
-    } else if let Ok(number) = object.cast_exact::<PyInt>() {
-        write_int(out, number)?;
-    } else if object.is_none() {
-        out.nil();
-    } else if let Ok(truth) = object.cast_exact::<PyBool>() {
-        out.bool(truth.is_true());
-    } else {
-        return Ok(false);
-    }
-    Ok(true)
 }
 
 fn deeper(depth: usize) -> Result<usize, EncodeError> {
@@ -144,19 +132,19 @@ fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usiz
         if found == 0 {
             break;
         }
-        // SAFETY: an object that the dict holds, for as long as no Python code runs.
-        let key = unsafe { Borrowed::from_ptr(py, key) };
-        // SAFETY: as above.
-        let value = unsafe { Borrowed::from_ptr(py, value) };
         left = left.checked_sub(1).ok_or_else(changed)?;
-        if let Ok(text) = key.cast_exact::<PyString>() {
-            write_text(out, &text)?;
-            if !write_scalar(out, &value)? {
-                write(out, &value.to_owned(), depth)?;
-            }
+        // WHY references of our own: what is written may run Python code that changes the dict,
+        // even a text: what has no UTF-8 is given to a handler that anybody may register.
+        // SAFETY: an object that the dict holds.
+        let key = unsafe { Bound::from_borrowed_ptr(py, key) };
+        // SAFETY: as above; no Python code runs before it is taken or has a reference.
+        let value = unsafe { Borrowed::from_ptr(py, value) };
+        if let Ok(number) = value.cast_exact::<PyFloat>() {
+            let number = number.value();
+            write(out, &key, depth)?;
+            out.float(number);
         } else {
-            // WHY references of our own: this may run Python code that changes the dict.
-            let (key, value) = (key.to_owned(), value.to_owned());
+            let value = value.to_owned();
             write(out, &key, depth)?;
             write(out, &value, depth)?;
         }

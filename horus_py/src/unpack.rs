@@ -108,29 +108,35 @@ impl<'py> Reader<'_, 'py> {
         let Some(place) = self.keys.place_of_layout(pairs, self.bytes.rest()) else {
             return Ok(self.pairs(PyDict::new(self.py), pairs, depth)?.0.into_any());
         };
-        if let Some(layout) = self.keys.take_layout(place, pairs) {
-            return self.laid_out(layout, place, depth);
+        if let Some(layout) = self.keys.lend(place, pairs) {
+            let read = self.laid_out(&layout, depth);
+            let fitted = read.as_ref().map_or(true, |(_, fitted)| *fitted);
+            self.keys.give_back(place, layout, fitted);
+            return read.map(|(dict, _)| dict.into_any());
         }
         let (dict, signature) = self.pairs(PyDict::new(self.py), pairs, depth)?;
         self.keys.note(place, signature, &dict, pairs)?;
         Ok(dict.into_any())
     }
 
-    /// A dict that probably has the keys of this layout.
-    fn laid_out(&mut self, layout: Box<Layout>, place: usize, depth: usize) -> Read<'py> {
+    /// A dict that probably has the keys of this layout, and whether it has.
+    fn laid_out(
+        &mut self,
+        layout: &Layout,
+        depth: usize,
+    ) -> Result<(Bound<'py, PyDict>, bool), Unread> {
         let dict = layout.blank(self.py)?;
         for (index, key) in layout.keys().iter().enumerate() {
             let here = self.bytes.clone();
             if !self.bytes.short_text().is_some_and(|bytes| key.is(bytes)) {
                 self.bytes = here;
-                let dict = first_pairs(&dict, index)?;
-                let (dict, _) = self.pairs(dict, layout.keys().len() - index, depth)?;
-                return Ok(dict.into_any());
+                let first = first_pairs(dict, index)?;
+                let (dict, _) = self.pairs(first, layout.keys().len() - index, depth)?;
+                return Ok((dict, false));
             }
             self.pair(&dict, key.text().bind(self.py), depth)?;
         }
-        self.keys.keep_layout(place, layout);
-        Ok(dict.into_any())
+        Ok((dict, true))
     }
 
     /// Adds so many pairs to the dict; returns besides what the same keys in the same order give

@@ -263,9 +263,11 @@ impl InPlace for RawLane {
 
     #[inline(always)]
     fn prefetch_message(&self, index: u64, bytes: u64) {
-        let lines = (bytes / CACHE_LINE_BYTES as u64 + 1).min(self.lines_ahead as u64);
-        copy::prefetch(self.slot(index), lines as usize, Intent::Write);
-        copy::prefetch(self.trailer(index, 3).as_ptr().cast(), 1, Intent::Write);
+        let lines = (bytes as usize).div_ceil(CACHE_LINE_BYTES).clamp(1, self.lines_ahead);
+        copy::prefetch(self.slot(index), lines, Intent::Write);
+        if lines * CACHE_LINE_BYTES < self.stride {
+            copy::prefetch(self.trailer(index, 1).as_ptr().cast(), 1, Intent::Write);
+        }
     }
 
     fn reader_limit(&self) -> u32 {

@@ -103,7 +103,8 @@ impl Crew {
     fn by_time(&mut self, chain: Vec<Runner>, terms: &Terms) -> Result<(), StartError> {
         let (timeline, mut clock) = (terms.timeline(&chain[0]), terms.clock.clone());
         self.begin(chain, terms, move |runners, shared| {
-            let spin = real_time::Spin::learn(&mut clock, timeline.period_ns());
+            let is_first = runners.iter().any(|runner| runner.plan().priority.is_some());
+            let spin = real_time::Spin::learn(&mut clock, timeline.period_ns(), is_first);
             // WHY: the first due time has passed meanwhile, and that is nobody's fault.
             let timeline = timeline.starting_after(clock.resync());
             real_time::run(runners, &mut clock, shared, timeline, spin)

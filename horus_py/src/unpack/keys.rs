@@ -18,8 +18,8 @@ const LAYOUTS: usize = 16;
 const PAIRS_MAX: usize = 128;
 
 /// Keys that were seen before: the same dicts come again and again, and a text that is there
-/// already need not be made, checked and hashed. Nor need a dict be grown key by key that had the
-/// same keys twice already.
+/// already need not be made, checked and hashed. Nor need a dict be grown key by key if those
+/// before it had the same keys.
 ///
 /// Takes some 400 KiB at most, whatever comes.
 #[derive(Default)]
@@ -28,16 +28,38 @@ pub(crate) struct Keys {
     places: Vec<Option<Key>>,
     /// Empty until the first dict, then [`LAYOUTS`] places.
     layouts: Vec<Place>,
+    /// Layouts that were made, ever.
+    pub(crate) layouts_made: usize,
 }
 
 /// What is known of the dicts that begin alike and have as many pairs.
-#[derive(Default)]
 struct Place {
-    /// Of the keys of the last one without a layout.
+    /// Of the keys of the last one that was made without a layout.
     signature: usize,
-    /// That of the last ones, if they had the same keys. None while a dict is made by it.
+    /// How many in a row had those.
+    alike: u32,
+    /// How many have to, to be given a layout. WHY not always 2: where one kind of dict follows the
+    /// other, a layout is made for nothing, and the more often that was so, the longer this waits.
+    wanted: u32,
     layout: Option<Box<Layout>>,
+    /// A dict is being made by the layout, which is taken away meanwhile: those inside it, which
+    /// may begin alike, are made without.
+    is_lent: bool,
 }
+
+impl Place {
+    const EMPTY: Self =
+        Self { signature: 0, alike: 0, wanted: WANTED_MIN, layout: None, is_lent: false };
+
+    /// A layout was made for other dicts than those that came.
+    fn put_off(&mut self) {
+        self.wanted = (2 * self.wanted).min(WANTED_MAX);
+    }
+}
+
+/// Dicts in a row with the same keys that are given a layout, at first and in the end.
+const WANTED_MIN: u32 = 2;
+const WANTED_MAX: u32 = 1024;
 
 /// A key and its bytes.
 pub(super) struct Key {
@@ -97,26 +119,35 @@ impl Keys {
             return None;
         }
         if self.layouts.is_empty() {
-            self.layouts.resize_with(LAYOUTS, Place::default);
+            self.layouts.resize_with(LAYOUTS, || Place::EMPTY);
         }
         let first = u16::from_le_bytes(*bytes.first_chunk()?);
         Some((hash(&[pairs as u8, first as u8, (first >> 8) as u8])) % LAYOUTS)
     }
 
-    /// Takes away the layout that is there, if it is one of so many pairs.
+    /// Takes away the layout that is there, if it is one of so many pairs. To be given back.
     #[inline]
-    pub(super) fn take_layout(&mut self, place: usize, pairs: usize) -> Option<Box<Layout>> {
-        self.layouts[place].layout.take_if(|layout| layout.keys().len() == pairs)
+    pub(super) fn lend(&mut self, place: usize, pairs: usize) -> Option<Box<Layout>> {
+        let known = &mut self.layouts[place];
+        let layout = known.layout.take_if(|layout| layout.keys().len() == pairs)?;
+        known.is_lent = true;
+        Some(layout)
     }
 
-    /// Puts one back, or a new one there.
+    /// Takes back what [`Self::lend`] gave, and keeps it if it `fitted` the dict.
     #[inline]
-    pub(super) fn keep_layout(&mut self, place: usize, layout: Box<Layout>) {
-        self.layouts[place].layout = Some(layout);
+    pub(super) fn give_back(&mut self, place: usize, layout: Box<Layout>, fitted: bool) {
+        let known = &mut self.layouts[place];
+        known.is_lent = false;
+        if fitted {
+            known.layout = Some(layout);
+        } else {
+            known.alike = 0;
+            known.put_off();
+        }
     }
 
-    /// Notes a dict that was made without a layout. The second in a row with the same keys gives
-    /// one: WHY not the first: where each has other keys that would be work for nothing.
+    /// Notes a dict that was made without a layout, and makes one if enough before it were alike.
     pub(super) fn note(
         &mut self,
         place: usize,
@@ -125,10 +156,20 @@ impl Keys {
         pairs: usize,
     ) -> Result<(), Unread> {
         let known = &mut self.layouts[place];
+        if known.is_lent {
+            return Ok(());
+        }
         if known.signature != signature {
-            known.signature = signature;
-        } else if dict.len() == pairs {
+            (known.signature, known.alike) = (signature, 0);
+        }
+        known.alike = known.alike.saturating_add(1);
+        // WHY not `>=`: keys of which no layout can be made are not tried each time.
+        if known.alike == known.wanted && dict.len() == pairs {
+            if known.layout.is_some() {
+                known.put_off();
+            }
             known.layout = Layout::of(dict)?.map(Box::new);
+            self.layouts_made += usize::from(known.layout.is_some());
         }
         Ok(())
     }

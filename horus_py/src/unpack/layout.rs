@@ -14,14 +14,17 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// That of this dict; `None` if it has keys that are not short texts.
+    /// That of this dict; `None` if it has keys that are not short texts, as
+    /// [`MsgpackReader::short_text`](horus_core::value::MsgpackReader::short_text) reads them.
     pub(super) fn of(dict: &Bound<'_, PyDict>) -> PyResult<Option<Self>> {
         let py = dict.py();
         let blank = PyDict::new(py);
         let mut keys = Vec::with_capacity(dict.len());
         for (key, _) in dict.iter() {
             let Ok(text) = key.cast_exact::<PyString>() else { return Ok(None) };
-            let Some(kept) = Key::new(text.to_str()?.as_bytes(), &key) else { return Ok(None) };
+            let bytes = text.to_str()?.as_bytes();
+            let kept = (bytes.len() < 32).then(|| Key::new(bytes, &key)).flatten();
+            let Some(kept) = kept else { return Ok(None) };
             keys.push(kept);
             blank.set_item(key, py.None())?;
         }
@@ -40,10 +43,7 @@ impl Layout {
 
 /// A new dict with only the first `count` pairs of this one.
 #[cold]
-pub(super) fn first_pairs<'py>(
-    dict: &Bound<'py, PyDict>,
-    count: usize,
-) -> PyResult<Bound<'py, PyDict>> {
+pub(super) fn first_pairs(dict: Bound<'_, PyDict>, count: usize) -> PyResult<Bound<'_, PyDict>> {
     let first = PyDict::new(dict.py());
     for (key, value) in dict.iter().take(count) {
         first.set_item(key, value)?;

@@ -1,0 +1,345 @@
+//! A ring as queues: what every ring has to do, without stamps and cursors.
+
+#![allow(unreachable_pub, reason = "a module of a test")]
+
+use std::collections::VecDeque;
+
+use horus_shm::telemetry::SAMPLE_EVERY;
+use horus_shm::{OpenError, ReadStats, Reading, RingOptions};
+
+/// SplitMix64.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    pub fn index(&mut self, length: usize) -> usize {
+        self.below(length as u64) as usize
+    }
+
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// What a ring promises.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// What its creator asked for.
+    pub asked: Option<u64>,
+    pub capacity: u64,
+    pub lanes: u32,
+    pub readers: u32,
+    pub gates: u32,
+    pub gated_only: bool,
+    pub reliable: bool,
+    pub history: u32,
+    pub persists: bool,
+    pub pinnable: bool,
+}
+
+impl Rules {
+    /// A best-effort ring of random capacity for messages of type `T`.
+    pub fn random<T>(rng: &mut Rng, lanes: u32, readers: u32) -> Self {
+        let asked =
+            [Some(2 + rng.below(7)), Some(2 + rng.below(60)), None][rng.index(3).min(rng.index(3))];
+        let stride = (size_of::<T>().next_multiple_of(8) + 8).next_multiple_of(64) as u64;
+        let default = (256 * 1024 / stride).clamp(16, 1024).next_power_of_two();
+        Self {
+            asked,
+            capacity: asked.map_or(default, u64::next_power_of_two),
+            lanes,
+            readers,
+            gates: 0,
+            gated_only: false,
+            reliable: false,
+            history: 0,
+            persists: false,
+            pinnable: false,
+        }
+    }
+
+    pub fn gated_only(self) -> Self {
+        Self { gated_only: true, gates: 1, readers: 1, ..self }
+    }
+
+    pub fn options(&self) -> RingOptions {
+        let (producers, consumers) = (Some(self.lanes), Some(self.readers));
+        RingOptions { capacity: self.asked, producers, consumers, ..RingOptions::default() }
+    }
+
+    /// How many of the newest messages a reader that was lapped still gets.
+    pub fn kept_by_resync(&self) -> usize {
+        let margin = (self.capacity / 8).max(2);
+        self.capacity.saturating_sub(margin).max(1) as usize
+    }
+}
+
+/// A lane as the oracle sees it.
+#[derive(Debug, Default)]
+pub struct ModelLane {
+    /// The tags of all that was ever sent, by position.
+    pub log: Vec<u64>,
+    pub producer: bool,
+    pub detaches: bool,
+    /// A producer claimed it once.
+    pub ready: bool,
+    pub epoch_start: usize,
+    /// The producer does not look at the gates before this position.
+    pub limit: usize,
+}
+
+/// A reader as the oracle sees it.
+#[derive(Debug)]
+pub struct ModelReader {
+    pub reading: Reading,
+    pub starts: Vec<usize>,
+    /// By lane: what was sent since it joined and not yet passed.
+    pub pending: Vec<VecDeque<u64>>,
+    /// By lane: what was pending, as a position, when the producer gave this reader up.
+    pub given_up: Vec<Option<usize>>,
+    /// The lanes that it knows of, in the order in which it asks them.
+    pub order: Vec<usize>,
+    pub next: usize,
+    /// A lane that it leaves out.
+    pub ignored: Option<usize>,
+    /// Number of the last message received, in its lane.
+    pub sequence: u64,
+    pub stats: ReadStats,
+    pub detached: u64,
+}
+
+/// The ring as it should be.
+#[derive(Debug)]
+pub struct Oracle {
+    pub rules: Rules,
+    /// Position of the first message of every log.
+    pub origin: u64,
+    pub lanes: Vec<ModelLane>,
+    pub readers: Vec<ModelReader>,
+}
+
+/// Outcome of a constructor, without what only the real one can make.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refusal {
+    Publishers,
+    Subscribers,
+    ReliableSubscribers,
+    Qos,
+}
+
+pub fn refusal<E>(result: Result<E, OpenError>) -> Result<E, Refusal> {
+    result.map_err(|error| match error {
+        OpenError::TooManyPublishers { .. } => Refusal::Publishers,
+        OpenError::TooManySubscribers { .. } => Refusal::Subscribers,
+        OpenError::TooManyReliableSubscribers { .. } => Refusal::ReliableSubscribers,
+        OpenError::IncompatibleQos { .. } => Refusal::Qos,
+        other => panic!("{other}"),
+    })
+}
+
+impl Oracle {
+    pub fn new(rules: &Rules) -> Self {
+        let lanes = (0..rules.lanes).map(|_| ModelLane::default()).collect();
+        Self { rules: rules.clone(), origin: 0, lanes, readers: Vec::new() }
+    }
+
+    /// Every lane had an owner, who left it with the lap from position `origin` on as its last.
+    pub fn begin_at(&mut self, origin: u64) {
+        self.origin = origin;
+        for (lane, tags) in self.lanes.iter_mut().zip(1..) {
+            let first = (tags - 1) * self.rules.capacity + 1;
+            lane.log = (first..first + self.rules.capacity).collect();
+            lane.ready = true;
+        }
+    }
+
+    /// The position that lane `index` has come to.
+    pub fn position(&self, index: usize) -> u64 {
+        self.origin + self.lanes[index].log.len() as u64
+    }
+
+    pub fn join_producer(&mut self, detaches: bool) -> Result<usize, Refusal> {
+        let free = self.lanes.iter().position(|lane| !lane.producer);
+        let index = free.ok_or(Refusal::Publishers)?;
+        let lane = &mut self.lanes[index];
+        (lane.producer, lane.ready, lane.detaches) = (true, true, detaches);
+        (lane.epoch_start, lane.limit) = (lane.log.len(), lane.log.len());
+        for reader in &mut self.readers {
+            reader.given_up[index] = None;
+        }
+        Ok(index)
+    }
+
+    pub fn join_reader(&mut self, reading: Reading) -> Result<(), Refusal> {
+        let count = |kind: fn(Reading) -> bool| {
+            self.readers.iter().filter(|reader| kind(reader.reading)).count() as u32
+        };
+        if reading == Reading::Gated && !self.rules.reliable && !self.rules.gated_only {
+            return Err(Refusal::Qos);
+        }
+        if reading != Reading::Observer
+            && count(|kind| kind != Reading::Observer) == self.rules.readers
+        {
+            return Err(Refusal::Subscribers);
+        }
+        if reading == Reading::Gated && count(|kind| kind == Reading::Gated) == self.rules.gates {
+            return Err(Refusal::ReliableSubscribers);
+        }
+        let starts: Vec<usize> = self.lanes.iter().map(|lane| self.start(lane)).collect();
+        let tail = |(lane, &start): (&ModelLane, &usize)| lane.log[start..].to_vec().into();
+        let pending = self.lanes.iter().zip(&starts).map(tail).collect();
+        let mut reader = ModelReader {
+            reading,
+            given_up: vec![None; starts.len()],
+            starts,
+            pending,
+            order: Vec::new(),
+            next: 0,
+            ignored: None,
+            sequence: 0,
+            stats: ReadStats::default(),
+            detached: 0,
+        };
+        reader.discover(&self.lanes);
+        self.readers.push(reader);
+        Ok(())
+    }
+
+    /// The newest messages that are history, and no more than a reader that was lapped gets.
+    pub fn start(&self, lane: &ModelLane) -> usize {
+        let Rules { history, persists, capacity, .. } = self.rules;
+        let session = if persists { 0 } else { lane.epoch_start };
+        if !lane.producer && !persists {
+            return lane.log.len();
+        }
+        let history = (capacity * 7 / 8).min(history.into()) as usize;
+        lane.log.len().saturating_sub(history).max(session)
+    }
+
+    /// False if the lane is full. Whom a full lane waits for is given up if its producer does so.
+    pub fn send(&mut self, index: usize, tag: u64) -> bool {
+        let capacity = self.rules.capacity as usize;
+        let lane = &mut self.lanes[index];
+        let head = lane.log.len();
+        let gates = self.readers.iter_mut().filter(|reader| reader.reading == Reading::Gated);
+        let mut counted: Vec<_> = gates.filter(|reader| reader.holds_back(index, head)).collect();
+        let is_behind = |reader: &&mut ModelReader| reader.pending[index].len() >= capacity;
+        if head >= lane.limit {
+            if counted.iter().any(is_behind) && !lane.detaches {
+                return false;
+            }
+            for reader in counted.extract_if(.., |reader| is_behind(reader)) {
+                reader.given_up[index] = Some(head - reader.pending[index].len());
+                reader.detached += 1;
+            }
+            let most = counted.iter().map(|reader| reader.pending[index].len()).max();
+            lane.limit = head + capacity - most.unwrap_or(0);
+        } else if self.rules.history == 0 && !lane.detaches {
+            assert!(!counted.iter().any(is_behind), "the oracle contradicts itself");
+        }
+        lane.log.push(tag);
+        for reader in self.readers.iter_mut().filter(|reader| reader.ignored != Some(index)) {
+            reader.pending[index].push_back(tag);
+        }
+        true
+    }
+
+    pub fn recv(&mut self, reader: usize) -> Option<u64> {
+        let kept = self.rules.kept_by_resync();
+        let reader = &mut self.readers[reader];
+        reader.discover(&self.lanes);
+        for _ in 0..reader.order.len() {
+            let lane = reader.order[reader.next];
+            let queue = &mut reader.pending[lane];
+            reader.next = (reader.next + 1) % reader.order.len();
+            if queue.len() > self.rules.capacity as usize {
+                assert!(!self.rules.gated_only, "a gated-only ring overruns its reader");
+                reader.stats.lost += (queue.len() - kept) as u64;
+                queue.drain(..queue.len() - kept);
+            }
+            if let Some(tag) = queue.pop_front() {
+                reader.stats.received += 1;
+                let number = self.lanes[lane].log.len() - queue.len();
+                reader.sequence = self.origin + number as u64;
+                return Some(tag);
+            }
+        }
+        None
+    }
+
+    /// As much as fills a lane, in runs of an eighth of that which end with the message that is
+    /// timed; `runs`: there are any.
+    pub fn drain(&mut self, index: usize, runs: bool) -> Vec<u64> {
+        let mut drained = Vec::new();
+        while drained.len() < self.rules.capacity as usize {
+            let Some(tag) = self.recv(index) else { break };
+            drained.push(tag);
+            let reader = &mut self.readers[index];
+            let lane = reader.order[reader.next.checked_sub(1).unwrap_or(reader.order.len() - 1)];
+            let to_sample = reader.sequence.next_multiple_of(SAMPLE_EVERY) - reader.sequence + 1;
+            let run = to_sample.min(self.rules.capacity / 8).min(reader.pending[lane].len() as u64);
+            if runs {
+                drained.extend(reader.pending[lane].drain(..run as usize));
+                reader.stats.received += run;
+                reader.sequence += run;
+            }
+        }
+        drained
+    }
+
+    /// The newest message of all lanes; everything else is passed over.
+    pub fn latest(&mut self, reader: usize) -> Option<u64> {
+        let reader = &mut self.readers[reader];
+        reader.discover(&self.lanes);
+        let passed: u64 = reader.pending.iter().map(|queue| queue.len() as u64).sum();
+        let newest = reader.pending.iter().zip(&self.lanes);
+        let newest = newest.filter_map(|(queue, lane)| Some((*queue.back()?, lane.log.len())));
+        let (newest, number) = newest.max()?;
+        reader.sequence = self.origin + number as u64;
+        reader.pending.iter_mut().for_each(VecDeque::clear);
+        reader.stats.received += 1;
+        reader.stats.skipped += passed - 1;
+        Some(newest)
+    }
+
+    pub fn stats(&self, reader: usize) -> ReadStats {
+        let reader = &self.readers[reader];
+        let waiting = reader.pending.iter().map(|queue| queue.len() as u64).sum();
+        let counted = (0..self.lanes.len()).filter(|lane| reader.ignored != Some(*lane));
+        let sent = counted.map(|lane| (self.lanes[lane].log.len() - reader.starts[lane]) as u64);
+        let sent = sent.sum();
+        ReadStats { waiting, sent, ..reader.stats }
+    }
+}
+
+impl ModelReader {
+    pub fn discover(&mut self, lanes: &[ModelLane]) {
+        for (index, lane) in lanes.iter().enumerate() {
+            if lane.ready && self.ignored != Some(index) && !self.order.contains(&index) {
+                self.order.push(index);
+            }
+        }
+    }
+
+    pub fn ignore(&mut self, lane: usize) {
+        self.ignored = Some(lane);
+        self.pending[lane].clear();
+        self.order.retain(|known| *known != lane);
+    }
+
+    /// True unless a producer gave this reader up, and it has not moved since.
+    pub fn holds_back(&self, lane: usize, head: usize) -> bool {
+        self.given_up[lane] != Some(head - self.pending[lane].len())
+    }
+}

@@ -1,0 +1,199 @@
+//! Rings of every kind, in memory of every kind, as the suite drives them.
+
+#![allow(unreachable_pub, reason = "a module of a test")]
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use horus_shm::{
+    Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, Pod, PodShm, Producer,
+    RawConsumer, RawProducer, Reading, Reliability, Request, RingOptions, Segment, SpscShm,
+    TopicName, TypeInfo,
+};
+use tempfile::TempDir;
+
+use crate::lane_oracle::{Rng, Rules};
+use crate::spawn::{namespace, shm_dir};
+
+/// Where rings are made.
+pub enum Memory {
+    Heap,
+    Mapped { namespace: Arc<Namespace>, _dir: TempDir },
+}
+
+impl Memory {
+    pub fn mapped() -> Self {
+        let dir = shm_dir();
+        Self::Mapped { namespace: namespace(dir.path()), _dir: dir }
+    }
+}
+
+pub fn unused_name() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("model/{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// One kind of ring, as the suite drives it.
+pub trait Ring: Sized {
+    type Message: Pod;
+
+    /// How its consumers may read, by choice or by its kind.
+    const READINGS: &[Reading];
+
+    fn rules(rng: &mut Rng) -> Rules;
+    fn make(memory: &Memory, rules: &Rules) -> Self;
+    fn producer(&self, on_stalled: OnStalled) -> Result<Producer<Self::Message>, OpenError>;
+    fn consumer(&self, reading: Reading) -> Result<Consumer<Self::Message>, OpenError>;
+    fn segment(&self) -> &Arc<Segment>;
+}
+
+macro_rules! ring {
+    ($ring:ident, $reading:expr, |$rng:ident| $rules:expr) => {
+        impl<T: Pod> Ring for $ring<T> {
+            type Message = T;
+
+            const READINGS: &[Reading] = &[$reading];
+
+            fn rules($rng: &mut Rng) -> Rules {
+                $rules
+            }
+
+            fn make(memory: &Memory, rules: &Rules) -> Self {
+                let Memory::Mapped { namespace, .. } = memory else {
+                    return Self::heap(&rules.options()).unwrap();
+                };
+                let name = unused_name();
+                let created = Self::create(namespace, &name, &rules.options()).unwrap();
+                let opened = Self::open(namespace, &name, &RingOptions::default()).unwrap();
+                drop(created);
+                opened
+            }
+
+            fn producer(&self, _: OnStalled) -> Result<Producer<T>, OpenError> {
+                $ring::producer(self)
+            }
+
+            fn consumer(&self, _: Reading) -> Result<Consumer<T>, OpenError> {
+                $ring::consumer(self)
+            }
+
+            fn segment(&self) -> &Arc<Segment> {
+                $ring::segment(self)
+            }
+        }
+    };
+}
+
+ring!(SpscShm, Reading::Gated, |rng| Rules::random::<T>(rng, 1, 1).gated_only());
+ring!(MpscShm, Reading::Gated, |rng| {
+    let lanes = 1 + rng.below(4) as u32;
+    Rules::random::<T>(rng, lanes, 1).gated_only()
+});
+ring!(FanoutShm, Reading::KeepLast, |rng| {
+    let (lanes, readers) = (1 + rng.below(4) as u32, 1 + rng.below(4) as u32);
+    Rules::random::<T>(rng, lanes, readers)
+});
+ring!(PodShm, Reading::KeepLast, |rng| {
+    let readers = 1 + rng.below(4) as u32;
+    let rules = Rules::random::<T>(rng, 1, readers);
+    let capacity = rules.asked.map_or(16, |asked| asked.max(4).next_power_of_two());
+    Rules { history: 1, capacity, ..rules }
+});
+
+/// An open topic, best effort or reliable, with or without history, and with readers of all kinds.
+pub struct Topic<T> {
+    pub segment: Arc<Segment>,
+    pub marker: PhantomData<T>,
+}
+
+impl<T> Topic<T> {
+    pub fn request(rules: &Rules) -> Request {
+        let mut request = Request::new(TypeInfo::opaque::<T>());
+        request.capacity = rules.asked;
+        request.lane_limit = Some(rules.lanes);
+        request.gate_limit = Some(rules.gates);
+        request.reader_limit = Some(rules.readers);
+        request.history = Some(rules.history);
+        request.persists = Some(rules.persists);
+        request.pinnable = Some(rules.pinnable);
+        request.reliability = rules.reliable.then_some(Reliability::Reliable);
+        request
+    }
+}
+
+impl<T: Pod> Ring for Topic<T> {
+    type Message = T;
+
+    const READINGS: &[Reading] =
+        &[Reading::KeepLast, Reading::Gated, Reading::Gated, Reading::Observer];
+
+    fn rules(rng: &mut Rng) -> Rules {
+        let (lanes, readers) = (1 + rng.below(4) as u32, 2 + rng.below(4) as u32);
+        let mut rules = Rules::random::<T>(rng, lanes, readers);
+        rules.reliable = !rng.one_in(4);
+        rules.gates = if rules.reliable { 1 + rng.below(3) as u32 } else { 0 };
+        if rng.one_in(2) {
+            rules.history = rng.below(rules.capacity + 3) as u32;
+            rules.persists = rng.one_in(2);
+        }
+        rules
+    }
+
+    fn make(memory: &Memory, rules: &Rules) -> Self {
+        let request = Self::request(rules);
+        let segment = match memory {
+            Memory::Heap => Segment::heap(&request),
+            Memory::Mapped { namespace, .. } => {
+                let name = TopicName::new(&unused_name()).unwrap();
+                Segment::open_or_create(namespace, &name, &request)
+            }
+        };
+        Self { segment: segment.unwrap(), marker: PhantomData }
+    }
+
+    fn producer(&self, on_stalled: OnStalled) -> Result<Producer<T>, OpenError> {
+        RawProducer::new(Arc::clone(&self.segment), on_stalled).map(Producer::new)
+    }
+
+    fn consumer(&self, reading: Reading) -> Result<Consumer<T>, OpenError> {
+        RawConsumer::new(Arc::clone(&self.segment), reading).map(Consumer::new)
+    }
+
+    fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+}
+
+/// A topic whose slots can be pinned: to who copies, like any other.
+pub struct Pinnable<T>(Topic<T>);
+
+impl<T: Pod> Ring for Pinnable<T> {
+    type Message = T;
+
+    const READINGS: &[Reading] = Topic::<T>::READINGS;
+
+    fn rules(rng: &mut Rng) -> Rules {
+        let mut rules = Topic::<T>::rules(rng);
+        let stride = (size_of::<T>().next_multiple_of(8) + 24).next_multiple_of(64) as u64;
+        let default = (256 * 1024 / stride).clamp(16, 1024).next_power_of_two();
+        rules.capacity = rules.asked.map_or(default, u64::next_power_of_two);
+        Rules { pinnable: true, ..rules }
+    }
+
+    fn make(memory: &Memory, rules: &Rules) -> Self {
+        Self(Topic::make(memory, rules))
+    }
+
+    fn producer(&self, on_stalled: OnStalled) -> Result<Producer<T>, OpenError> {
+        self.0.producer(on_stalled)
+    }
+
+    fn consumer(&self, reading: Reading) -> Result<Consumer<T>, OpenError> {
+        self.0.consumer(reading)
+    }
+
+    fn segment(&self) -> &Arc<Segment> {
+        self.0.segment()
+    }
+}
