@@ -23,6 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNKNOWN = "unknown"
 # Load average above which other work disturbs the figures.
 LOAD_MAX = 0.5
+# What the hypervisor may take of the CPUs without a word, in percent.
+STEAL_PERCENT_MAX = 1.0
 SHARES = {
     "p1": 0.01,
     "p5": 0.05,
@@ -126,6 +128,7 @@ class Report:
 
     def __init__(self, pinned, **settings):
         self.machine = machine(pinned)
+        self.began = cpu_times(pinned)
         self.rows = []
         self.absent = {}
         self.settings = {
@@ -159,6 +162,17 @@ class Report:
         print("\nGoals")
         head = ["id", "goal", "measured", "by CPU time", "verdict"]
         table(head, [list(one.values()) for one in verdicts])
+
+    def note_steal(self):
+        """Notes what the hypervisor took of the pinned CPUs since the start, and says so."""
+        now = cpu_times(self.machine["pinned"].values())
+        all_time, stolen = (after - before for after, before in zip(now, self.began, strict=True))
+        percent = round(100 * stolen / all_time, 2) if all_time else 0.0
+        self.machine["steal_percent"] = percent
+        if percent > STEAL_PERCENT_MAX:
+            text = f"the hypervisor took {percent:.1f} % of the pinned CPUs' time"
+            self.machine["warnings"].append(text)
+            print(f"WARNING {text}")
 
     def write_json(self, path):
         self.settings["not_measured"] = self.absent
@@ -212,6 +226,15 @@ def table(head, rows):
     for row in [head, ["-" * width for width in widths], *rows]:
         cells = (f"{cell!s:<{width}}" for cell, width in zip(row, widths, strict=True))
         print(f"| {' | '.join(cells)} |")
+
+
+def cpu_times(cpus):
+    """All time of these CPUs, and what of it the hypervisor took, in the kernel's ticks."""
+    names = {f"cpu{cpu}" for cpu in cpus}
+    lines = [line.split() for line in read("/proc/stat").splitlines()]
+    # user nice system idle iowait irq softirq steal; what follows is part of user time.
+    times = [[int(word) for word in words[1:9]] for words in lines if words[0] in names]
+    return sum(map(sum, times)), sum(time[7] for time in times)
 
 
 def machine(pinned):

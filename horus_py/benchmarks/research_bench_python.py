@@ -94,6 +94,7 @@ def main():
             if asked.filter in name:
                 print(f"\n{name}: {section.__doc__.splitlines()[0]}")
                 section(report, asked.duration)
+        report.note_steal()
         report.judge(goals())
     if asked.csv:
         report.write_csv(asked.csv)

@@ -187,6 +187,18 @@ impl<'a> MsgpackReader<'a> {
 
     /// The next value if it is a number in double precision. Otherwise nothing is read: ask
     /// [`token`](Self::token), which costs some nanoseconds more.
+    ///
+    /// ```
+    /// use horus_core::value::{MsgpackReader, Token};
+    ///
+    /// let mut reader = MsgpackReader::new(b"\x93\xcb\x3f\xf8\0\0\0\0\0\0\xa1v\x07");
+    /// assert_eq!(reader.float(), None);
+    /// assert_eq!(reader.token()?, Token::Array(3));
+    /// assert_eq!(reader.float(), Some(1.5));
+    /// assert_eq!(reader.short_text(), Some(b"v".as_slice()));
+    /// assert_eq!(reader.rest(), b"\x07");
+    /// # Ok::<(), horus_core::value::DecodeError>(())
+    /// ```
     #[inline]
     pub fn float(&mut self) -> Option<f64> {
         let (first, rest) = self.rest().split_first()?;
