@@ -44,7 +44,7 @@ pub use msgpack::{DECODED_BYTES_PER_BYTE, DEPTH_MAX, TYPED_ARRAY_EXT};
 pub use payload::MSGPACK_SCHEMA;
 #[cfg(feature = "serde")]
 pub use payload::Serde;
-pub use reader::{MsgpackReader, Token};
+pub use reader::{MsgpackReader, SHORT_TEXT_BYTES_MAX, Token};
 #[cfg(feature = "serde")]
 pub use serde_codec::{decode_serde, encode_serde};
 pub use typed::{TYPED_DIMENSIONS_MAX, TypedArray, TypedArrayError, TypedView};

@@ -5,6 +5,10 @@ use rmp::Marker;
 use super::DecodeError;
 use crate::message::f32_to_f64;
 
+/// Bytes of the longest text that [`MsgpackReader::short_text`] reads: its length stands in the
+/// byte before it.
+pub const SHORT_TEXT_BYTES_MAX: usize = 31;
+
 /// A value, without those inside it: those of an array or map follow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Token<'a> {
@@ -210,13 +214,13 @@ impl<'a> MsgpackReader<'a> {
         Some(number)
     }
 
-    /// The next value if it is a text of less than 32 bytes. Otherwise nothing is read, as by
-    /// [`float`](Self::float).
+    /// The next value if it is a text of up to [`SHORT_TEXT_BYTES_MAX`] bytes, as short ones are
+    /// written. Otherwise nothing is read, as by [`float`](Self::float).
     #[inline]
     pub fn short_text(&mut self) -> Option<&'a [u8]> {
         let (first, rest) = self.rest().split_first()?;
         let text = rest.get(..usize::from(first ^ Marker::FixStr(0).to_u8()))?;
-        if text.len() >= 32 {
+        if text.len() > SHORT_TEXT_BYTES_MAX {
             return None;
         }
         self.took(text.len())?;

@@ -4,7 +4,10 @@ use std::io;
 
 use rmp::{Marker, encode};
 
-use super::{EncodeError, TYPED_ARRAY_EXT, TYPED_DIMENSIONS_MAX, TypedArrayError, typed};
+use super::{
+    EncodeError, SHORT_TEXT_BYTES_MAX, TYPED_ARRAY_EXT, TYPED_DIMENSIONS_MAX, TypedArrayError,
+    typed,
+};
 use crate::message::DType;
 
 /// Writes the MessagePack of one value, piece by piece, in one pass and without allocating: for
@@ -108,9 +111,10 @@ impl<'a> MsgpackWriter<'a> {
     /// [`EncodeError::TooLong`], as all that have a length.
     #[inline]
     pub fn string(&mut self, text: &str) -> Result<(), EncodeError> {
-        match u8::try_from(text.len()) {
-            Ok(count @ ..32) => self.put(&[Marker::FixStr(0).to_u8() | count]),
-            _ => counted(encode::write_str_len(self, length(text.len(), "bytes")?)),
+        if text.len() <= SHORT_TEXT_BYTES_MAX {
+            self.put(&[Marker::FixStr(text.len() as u8).to_u8()]);
+        } else {
+            counted(encode::write_str_len(self, length(text.len(), "bytes")?));
         }
         self.put(text.as_bytes());
         Ok(())

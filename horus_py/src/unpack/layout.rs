@@ -1,5 +1,6 @@
 //! The keys of a dict, and a dict that has them already.
 
+use horus_core::value::SHORT_TEXT_BYTES_MAX;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -23,7 +24,8 @@ impl Layout {
         for (key, _) in dict.iter() {
             let Ok(text) = key.cast_exact::<PyString>() else { return Ok(None) };
             let bytes = text.to_str()?.as_bytes();
-            let kept = (bytes.len() < 32).then(|| Key::new(bytes, &key)).flatten();
+            let kept =
+                (bytes.len() <= SHORT_TEXT_BYTES_MAX).then(|| Key::new(bytes, &key)).flatten();
             let Some(kept) = kept else { return Ok(None) };
             keys.push(kept);
             blank.set_item(key, py.None())?;

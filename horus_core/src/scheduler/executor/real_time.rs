@@ -133,7 +133,7 @@ impl Spin {
         self.slept_ns = now_ns;
     }
 
-    /// It is over. Goes on learning: that was late by so much.
+    /// It is over, late by so much.
     fn end_sleep(&mut self, now_ns: u64, late_ns: u64) {
         let slept_ns = now_ns.saturating_sub(self.slept_ns);
         self.awake_until_ns = now_ns.saturating_add(slept_ns.saturating_mul(AWAKE_TIMES));
@@ -141,6 +141,7 @@ impl Spin {
         self.note(late_ns);
     }
 
+    /// Learns from a wake that was late by so much.
     fn note(&mut self, late_ns: u64) {
         let down_ns = (self.max_ns / DOWN_PARTS).max(1);
         self.ns = if late_ns <= self.ns {
