@@ -14,6 +14,7 @@ use horus_shm::rt::{self, Awake};
 use crate::figures::Figures;
 use crate::report::Row;
 use crate::stats::Samples;
+use crate::steal::Windows;
 
 /// How long a tick may take before the scheduler calls its node stuck.
 const WATCHDOG: Duration = Duration::from_secs(1);
@@ -49,13 +50,18 @@ impl LatenessPlan {
     }
 }
 
+/// A due time at which a thread began, by CLOCK_MONOTONIC, and how much later it did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Begun {
+    due_ns: u64,
+    late_ns: u64,
+}
+
 /// How late a thread was.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lateness {
-    /// How much later than due it began, each time, in nanoseconds.
-    late_ns: Vec<u64>,
-    /// Due times at which it did not begin at all.
-    passed_over: u64,
+    /// The due times at which it began, in order.
+    begun: Vec<Begun>,
     /// Both clocks at the first and at the last tick.
     ends: [Stamp; 2],
     /// What it was to have and could not, with the reason.
@@ -86,59 +92,88 @@ fn read(clock: libc::clockid_t) -> u64 {
 
 impl Lateness {
     /// A row of it: sent are the due times, received those at which the thread began, lost those
-    /// that it passed over.
+    /// that it passed over. WHY these have a lateness too, until the thread began again: a thread
+    /// that stood still for ten of its periods was late ten times.
     pub fn row(&self, id: &str, plan: &LatenessPlan) -> Row {
-        let mut samples = Samples::new();
-        self.late_ns.iter().for_each(|&ns| samples.record(ns));
         let [first, last] = self.ends;
         let wall_ns = last.wall_ns.saturating_sub(first.wall_ns).max(1) as f64;
         let cpu_ns = last.cpu_ns.saturating_sub(first.cpu_ns) as f64;
-        let due = samples.count() + self.passed_over;
+        let row = self.row_of(id, plan, |_| true);
         // WHY without lateness: it is a row of its own, and that of two ticks says nothing of all.
-        let late_ns = |late: Option<&u64>| late.copied().unwrap_or(0) as f64;
-        let later_ns = late_ns(self.late_ns.last()) - late_ns(self.late_ns.first());
+        let late_ns = |begun: Option<&Begun>| begun.map_or(0.0, |begun| begun.late_ns as f64);
+        let later_ns = late_ns(self.begun.last()) - late_ns(self.begun.first());
         let there_were = (wall_ns - later_ns) * f64::from(plan.hz) / 1e9;
         let figures = Figures {
             cpu_percent: Some(cpu_ns / wall_ns * 100.0),
             // WHY one less: of so many due times the last is one less periods after the first.
-            drift_ticks: Some(due.saturating_sub(1) as f64 - there_were),
+            drift_ticks: Some(row.sent.saturating_sub(1) as f64 - there_were),
             ..Figures::default()
         };
-        let row = Row::samples(id, &samples, 1.0);
-        Row { sent: due, lost: self.passed_over, figures, ..row }
+        Row { figures, ..row }
+    }
+
+    /// A row of the due times in quiet windows; `None` if none is in one.
+    pub fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &Windows) -> Option<Row> {
+        let row = self.row_of(id, plan, |due_ns| windows.is_quiet_at(due_ns));
+        (row.sent > 0).then_some(row)
+    }
+
+    fn row_of(&self, id: &str, plan: &LatenessPlan, wanted: impl Fn(u64) -> bool) -> Row {
+        let period_ns = 1_000_000_000 / u64::from(plan.hz);
+        let (mut samples, mut received) = (Samples::new(), 0);
+        let mut last_ns = self.begun.first().map_or(0, |first| first.due_ns - period_ns);
+        for Begun { due_ns, late_ns } in self.begun.iter().copied() {
+            // WHY half a period: a due time is a whole nanosecond, and may be rounded down.
+            let passed = ((due_ns - last_ns + period_ns / 2) / period_ns).saturating_sub(1);
+            for ago in (0..=passed).rev().map(|periods| periods * period_ns) {
+                if wanted(due_ns - ago) {
+                    samples.record(late_ns + ago);
+                    received += u64::from(ago == 0);
+                }
+            }
+            last_ns = due_ns;
+        }
+        let sent = samples.count();
+        Row { received, lost: sent - received, ..Row::samples(id, &samples, 1.0) }
+    }
+
+    /// Due times without a tick between those with one.
+    fn passed_over(&self, plan: &LatenessPlan) -> u64 {
+        self.row_of("", plan, |_| true).lost
     }
 }
 
 /// A node that notes how late it is, and stops the scheduler when it has done so for long enough.
 struct Punctual {
-    late_ns: Vec<u64>,
+    begun: Vec<Begun>,
     first: Option<(u64, Stamp)>,
     duration_ns: u64,
-    told: mpsc::Sender<(Vec<u64>, [Stamp; 2])>,
+    told: mpsc::Sender<(Vec<Begun>, [Stamp; 2])>,
 }
 
 impl Node for Punctual {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        // WHY a limit: a run that goes on must not allocate.
-        if self.late_ns.len() < self.late_ns.capacity() {
-            self.late_ns.push(context.lateness().as_nanos() as u64);
-        }
         let due_ns = context.scheduled_ns();
+        // WHY a limit: a run that goes on must not allocate.
+        if self.begun.len() < self.begun.capacity() {
+            let late_ns = context.lateness().as_nanos() as u64;
+            self.begun.push(Begun { due_ns, late_ns });
+        }
         let (first_ns, first) = *self.first.get_or_insert_with(|| (due_ns, Stamp::now()));
         // WHY half a period: a due time is a whole nanosecond, and may be rounded down.
         let half = context.period().as_nanos() as u64 / 2;
         if due_ns + half >= first_ns.saturating_add(self.duration_ns) {
             let last = Stamp::now();
             context.stop();
-            self.told.send((std::mem::take(&mut self.late_ns), [first, last]))?;
+            self.told.send((std::mem::take(&mut self.begun), [first, last]))?;
         }
         Ok(())
     }
 }
 
 /// Room for so many, all of it in memory already.
-fn room(ticks: u64) -> Vec<u64> {
-    let mut room = vec![1; ticks as usize + 1];
+fn room(ticks: u64) -> Vec<Begun> {
+    let mut room = vec![Begun { due_ns: 1, late_ns: 1 }; ticks as usize + 1];
     room.clear();
     room
 }
@@ -162,23 +197,25 @@ pub fn of_node(
     let builder = builder.on_miss(Miss::Warn).watchdog(WATCHDOG);
     let builder = if plan.awake { builder.stay_awake() } else { builder };
     builder.core(plan.cpu).priority(plan.priority).build(Punctual {
-        late_ns: room(plan.ticks),
+        begun: room(plan.ticks),
         first: None,
         duration_ns: plan.duration_ns(),
         told,
     })?;
     let report = scheduler.run_for(plan.limit())?;
     let node = report.nodes.first().ok_or("the scheduler does not report the node")?;
-    let (late_ns, ends) = ends.try_recv().map_err(|_| {
+    let (begun, ends) = ends.try_recv().map_err(|_| {
         let (reason, limit) = (&report.reason, plan.limit());
         format!("the node was not done after {limit:?} at most: the scheduler ended: {reason:?}")
     })?;
-    if late_ns.len() as u64 != node.figures.ticks {
-        let told = node.figures.ticks;
-        return Err(format!("{} ticks, and the scheduler says {told}", late_ns.len()).into());
+    let lateness = Lateness { begun, ends, refused: node.refused.clone() };
+    let seen = (lateness.begun.len() as u64, lateness.passed_over(plan));
+    let told = (node.figures.ticks, node.figures.passed_over);
+    // The scheduler may have passed over more once the node had seen enough.
+    if seen.0 != told.0 || seen.1 > told.1 {
+        return Err(format!("{seen:?} ticks and passed over, the scheduler says {told:?}").into());
     }
-    let (passed_over, refused) = (node.figures.passed_over, node.refused.clone());
-    Ok(Lateness { late_ns, passed_over, ends, refused })
+    Ok(lateness)
 }
 
 /// The floor: a thread with the same core and priority that sleeps until each due time, and does
@@ -205,7 +242,7 @@ fn sleep_at(plan: &LatenessPlan) -> Lateness {
     if let Err(error) = &awake {
         refused.push(format!("processors that stay awake: {error}"));
     }
-    let (clock, mut late_ns, mut passed_over) = (Clock::kernel(), room(plan.ticks), 0);
+    let (clock, mut begun, mut passed_over) = (Clock::kernel(), room(plan.ticks), 0);
     let period_ns = 1_000_000_000 / u64::from(plan.hz);
     let mut timeline = Timeline::new(clock.now_ns() + period_ns, plan.rate());
     let mut ends = [Stamp::default(); 2];
@@ -217,18 +254,18 @@ fn sleep_at(plan: &LatenessPlan) -> Lateness {
             // A signal.
             continue;
         }
-        late_ns.push(now_ns - due_ns);
-        if late_ns.len() == 1 {
+        begun.push(Begun { due_ns, late_ns: now_ns - due_ns });
+        if begun.len() == 1 {
             ends[0] = Stamp::now();
         }
-        if late_ns.len() as u64 + passed_over >= plan.ticks {
+        if begun.len() as u64 + passed_over >= plan.ticks {
             // WHY before going on: what is passed over after the last tick is not between the two.
             ends[1] = Stamp::now();
             break;
         }
         passed_over += timeline.advance(now_ns);
     }
-    Lateness { late_ns, passed_over, ends, refused }
+    Lateness { begun, ends, refused }
 }
 
 #[cfg(test)]
@@ -241,18 +278,35 @@ mod tests {
         LatenessPlan { hz: 1000, ticks: 20, cpu, priority: 80, awake: false }
     }
 
-    #[test]
-    fn the_figures_are_those_of_the_formulas() {
+    /// Ten due times at 1 kHz from 5 ms on, of which two were passed over: the last began 500 us
+    /// late, so that the two before it were 1.5 and 2.5 ms late.
+    fn lateness() -> Lateness {
         let stamp = |wall_ns, cpu_ns| Stamp { wall_ns, cpu_ns };
         let ends = [stamp(5_000_000, 100_000), stamp(14_500_000, 575_000)];
-        let late_ns = [&[10; 7][..], &[500_010]].concat();
-        let refused = Vec::new();
-        let lateness = Lateness { late_ns, passed_over: 2, ends, refused };
-        let row = lateness.row("x", &plan());
+        let begun = |(due_ms, late_ns): (u64, u64)| Begun { due_ns: due_ms * 1_000_000, late_ns };
+        let in_time = (5..12).map(|due_ms| (due_ms, 10));
+        let begun = in_time.chain([(14, 500_010)]).map(begun).collect();
+        Lateness { begun, ends, refused: Vec::new() }
+    }
+
+    #[test]
+    fn the_figures_are_those_of_the_formulas() {
+        let row = lateness().row("x", &plan());
         assert_eq!((row.sent, row.received, row.lost), (10, 8, 2));
         assert_eq!(row.figures.cpu_percent, Some(5.0));
         assert_eq!(row.figures.drift_ticks, Some(0.0));
-        assert_eq!((row.ns.unwrap().p50, row.ns.unwrap().max), (10.0, 500_010.0));
+        let ns = row.ns.unwrap();
+        assert_eq!((ns.p50, (ns.max / 1e3).round()), (10.0, 2500.0));
+    }
+
+    #[test]
+    fn a_row_of_quiet_windows_has_what_was_due_in_them() {
+        let quiet = |quiet| Windows { quiet, all: 3 };
+        let row = |windows| lateness().quiet_row("x", &plan(), &windows);
+        assert!(row(quiet(vec![])).is_none());
+        let row = row(quiet(vec![5_000_000..7_000_000, 12_500_000..15_000_000])).unwrap();
+        assert_eq!((row.sent, row.received, row.lost), (4, 3, 1));
+        assert_eq!((row.ns.unwrap().max / 1e3).round(), 1500.0);
     }
 
     #[test]

@@ -56,6 +56,7 @@ pub mod side;
 pub mod spread;
 pub mod stalls;
 pub mod stats;
+pub mod steal;
 pub mod stream;
 pub mod survey;
 pub mod swapping;

@@ -115,12 +115,8 @@ impl Machine {
     /// Notes what was stolen between the two readings, and warns if it was much.
     pub fn note_steal(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
         let (Some(before), Some(after)) = (before, after) else { return };
-        let all = after.all.saturating_sub(before.all);
-        if all == 0 {
-            return;
-        }
-        let stolen = after.steal.saturating_sub(before.steal);
-        let percent = (stolen as f64 / all as f64 * 1e4).round() / 1e2;
+        let Some(percent) = after.steal_percent_since(before) else { return };
+        let percent = (percent * 1e2).round() / 1e2;
         self.steal_percent = Some(percent);
         if percent > STEAL_PERCENT_MAX {
             let text = format!("the hypervisor took {percent:.1} % of the pinned CPUs' time");
@@ -139,14 +135,21 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Of both `cpus` together, by now; `None` if the kernel does not say.
-    pub fn now(cpus: CpuPair) -> Option<CpuTimes> {
+    /// Of all `cpus` together, by now; `None` if the kernel does not say.
+    pub fn now(cpus: &[usize]) -> Option<CpuTimes> {
         CpuTimes::parse(&fs::read_to_string("/proc/stat").ok()?, cpus)
     }
 
-    fn parse(stat: &str, cpus: CpuPair) -> Option<CpuTimes> {
+    /// How much of the time since `before` was stolen, in percent; `None` if none has passed.
+    pub fn steal_percent_since(self, before: CpuTimes) -> Option<f64> {
+        let all = self.all.saturating_sub(before.all);
+        let stolen = self.steal.saturating_sub(before.steal);
+        (all > 0).then(|| stolen as f64 / all as f64 * 1e2)
+    }
+
+    fn parse(stat: &str, cpus: &[usize]) -> Option<CpuTimes> {
         let mut sum = CpuTimes::default();
-        let wanted = [format!("cpu{}", cpus.near), format!("cpu{}", cpus.far)];
+        let wanted: Vec<String> = cpus.iter().map(|cpu| format!("cpu{cpu}")).collect();
         let mut found = false;
         for line in stat.lines() {
             let mut words = line.split_whitespace();
@@ -309,13 +312,12 @@ mod tests {
                  cpu1 5 0 5 20 0 0 0 {steal}\ncpu10 1 1 1 1 1 1 1 1\n"
             )
         };
-        let cpus = CpuPair { near: 0, far: 1 };
-        let before = CpuTimes::parse(&stat(0), cpus);
-        let after = CpuTimes::parse(&stat(5), cpus);
+        let before = CpuTimes::parse(&stat(0), &[0, 1]);
+        let after = CpuTimes::parse(&stat(5), &[0, 1]);
         assert_eq!(before, Some(CpuTimes { all: 90, steal: 0 }));
         assert_eq!(after, Some(CpuTimes { all: 100, steal: 10 }));
-        assert_eq!(CpuTimes::parse("cpu0 1 2 3", cpus), None);
-        assert!(CpuTimes::now(machine().pinned).is_some());
+        assert_eq!(CpuTimes::parse("cpu0 1 2 3", &[0, 1]), None);
+        assert!(CpuTimes::now(&[machine().pinned.near]).is_some());
 
         let mut machine = Machine { warnings: Vec::new(), ..machine() };
         machine.note_steal(before, None);

@@ -46,6 +46,11 @@ pub struct CpuPair {
 }
 
 impl CpuPair {
+    /// Both, which may be one and the same.
+    pub const fn both(self) -> [usize; 2] {
+        [self.near, self.far]
+    }
+
     /// Takes `requested`, else the first allowed CPU and the first one that shares no core with
     /// it, else the second allowed CPU, else the only one twice.
     ///

@@ -96,7 +96,7 @@ impl Session {
         report.set("timer_overhead_subtracted", false);
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         report.set("begun_unix_s", unix.as_secs());
-        let cpu_times = CpuTimes::now(cpus);
+        let cpu_times = CpuTimes::now(&cpus.both());
         Ok(Session { args, cpus, clock, effort, report, cpu_times })
     }
 
@@ -106,7 +106,7 @@ impl Session {
     ///
     /// If the file cannot be written; the table has been printed by then.
     pub fn finish(mut self) -> io::Result<()> {
-        self.report.machine.note_steal(self.cpu_times, CpuTimes::now(self.cpus));
+        self.report.machine.note_steal(self.cpu_times, CpuTimes::now(&self.cpus.both()));
         println!("{}", table::render(&self.report));
         match &self.args.json {
             Some(path) => self.report.write_json(path),

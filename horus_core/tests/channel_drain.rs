@@ -4,13 +4,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use horus_core::channel::{fanout, mpsc, spmc, spsc};
+use horus_core::channel::{
+    RecvError, SendError, TryRecvError, TrySendError, fanout, mpsc, spmc, spsc,
+};
 
 const MESSAGES: u64 = 20_000;
 
-/// Sends all messages from another thread through a channel of `capacity`, and drains it.
+/// Sends all messages from another thread through a channel of `capacity`, and drains it in a way.
 macro_rules! drains_all {
-    ($channel:ident, $capacity:expr) => {{
+    ($channel:ident, $capacity:expr, $drain:ident) => {{
         let (mut tx, mut rx) = $channel::channel($capacity);
         let sending = thread::spawn(move || {
             (0..MESSAGES).for_each(|n| tx.send(n.to_string()).unwrap());
@@ -18,8 +20,8 @@ macro_rules! drains_all {
         let mut next = 0;
         while next < MESSAGES {
             let before = next;
-            let taken = rx.drain(|message| {
-                assert_eq!(message, next.to_string(), stringify!($channel));
+            let taken = rx.$drain(|message| {
+                assert_eq!(message.parse(), Ok(next), stringify!($channel $drain));
                 next += 1;
             });
             assert_eq!(next - before, taken as u64);
@@ -37,11 +39,67 @@ macro_rules! drains_all {
 #[test]
 fn a_drain_gives_every_message_in_order() {
     for capacity in [1, 3, 8, 64] {
-        drains_all!(spsc, capacity);
-        drains_all!(spmc, capacity);
-        drains_all!(mpsc, capacity);
-        drains_all!(fanout, capacity);
+        drains_all!(spsc, capacity, drain);
+        drains_all!(spmc, capacity, drain);
+        drains_all!(mpsc, capacity, drain);
+        drains_all!(fanout, capacity, drain);
     }
+}
+
+#[test]
+fn a_drain_in_place_gives_every_message_in_order() {
+    for capacity in [1, 3, 8, 64] {
+        drains_all!(spsc, capacity, drain_in_place);
+        drains_all!(spmc, capacity, drain_in_place);
+        drains_all!(mpsc, capacity, drain_in_place);
+        drains_all!(fanout, capacity, drain_in_place);
+    }
+}
+
+/// Copies all messages from another thread through a channel of `capacity`.
+macro_rules! copies_all {
+    ($channel:ident, $capacity:expr) => {{
+        let (mut tx, mut rx) = $channel::channel($capacity);
+        let sending = thread::spawn(move || {
+            (0..MESSAGES).for_each(|n| tx.send_copy(&[n; 9]).unwrap());
+        });
+        let mut message = [MESSAGES; 9];
+        for n in 0..MESSAGES {
+            let got = if n % 2 == 0 { rx.recv_into(&mut message) } else { Err(RecvError) };
+            if got.is_err() {
+                while rx.try_recv_into(&mut message) == Err(TryRecvError::Empty) {
+                    thread::yield_now();
+                }
+            }
+            assert_eq!(message, [n; 9], stringify!($channel));
+        }
+        sending.join().unwrap();
+        assert_eq!(rx.recv_into(&mut message), Err(RecvError));
+        assert_eq!(rx.try_recv_into(&mut message), Err(TryRecvError::Disconnected));
+        assert_eq!(message, [MESSAGES - 1; 9]);
+    }};
+}
+
+#[test]
+fn copies_come_in_order_and_an_error_leaves_the_message_alone() {
+    for capacity in [1, 3, 64] {
+        copies_all!(spsc, capacity);
+        copies_all!(spmc, capacity);
+        copies_all!(mpsc, capacity);
+        copies_all!(fanout, capacity);
+    }
+}
+
+#[test]
+fn a_copy_is_refused_for_the_same_reasons_as_a_message() {
+    let (mut tx, mut rx) = spsc::channel(1);
+    assert_eq!(tx.try_send_copy(&1), Ok(()));
+    assert_eq!(tx.try_send_copy(&2), Err(TrySendError::Full(())));
+    let receiving = thread::spawn(move || [rx.recv(), rx.recv()]);
+    assert_eq!(tx.send_copy(&3), Ok(()));
+    assert_eq!(receiving.join().unwrap(), [Ok(1), Ok(3)]);
+    assert_eq!(tx.try_send_copy(&4), Err(TrySendError::Disconnected(())));
+    assert_eq!(tx.send_copy(&4), Err(SendError(())));
 }
 
 #[test]
@@ -73,4 +131,66 @@ fn a_drain_that_panics_has_received_what_it_handed_over() {
     assert!(tx.try_send((0, Arc::clone(&witness))).is_err());
     drop((tx, rx));
     assert_eq!(Arc::strong_count(&witness), 1);
+}
+
+/// What a drain in place does that panics at the sixth of eight messages.
+macro_rules! panics_in_place {
+    ($channel:ident) => {{
+        let witness = Arc::new(());
+        let (mut tx, mut rx) = $channel::channel(8);
+        (0..8).for_each(|n| tx.try_send((n, Arc::clone(&witness))).unwrap());
+        let drained = catch_unwind(AssertUnwindSafe(|| {
+            rx.drain_in_place(|(n, _)| assert!(*n < 5, "on purpose"));
+        }));
+        assert!(drained.is_err());
+        assert_eq!(rx.len(), 3, stringify!($channel));
+        assert_eq!(rx.try_recv().map(|(n, _)| n), Ok(5));
+        assert_eq!(rx.drain_in_place(|_| ()), 2);
+        (0..8).for_each(|n| tx.try_send((n, Arc::clone(&witness))).unwrap());
+        drop((tx, rx));
+        assert_eq!(Arc::strong_count(&witness), 1);
+    }};
+}
+
+#[test]
+fn a_drain_in_place_that_panics_has_not_received_what_it_looked_at() {
+    panics_in_place!(spsc);
+    panics_in_place!(spmc);
+    panics_in_place!(mpsc);
+    panics_in_place!(fanout);
+}
+
+/// Panics when one of them is dropped, unless that is in a panic.
+struct Dropped {
+    number: u64,
+    _witness: Arc<()>,
+}
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        assert!(thread::panicking() || self.number != 3, "on purpose");
+    }
+}
+
+/// Drains in place what panics in its drop: that is received, and dropped once.
+macro_rules! drop_panics {
+    ($channel:ident) => {{
+        let witness = Arc::new(());
+        let (mut tx, mut rx) = $channel::channel(8);
+        for number in 0..8 {
+            let dropped = Dropped { number, _witness: Arc::clone(&witness) };
+            assert!(tx.try_send(dropped).is_ok());
+        }
+        let drained = catch_unwind(AssertUnwindSafe(|| rx.drain_in_place(|_| ())));
+        assert!(drained.is_err());
+        assert_eq!((rx.len(), Arc::strong_count(&witness)), (4, 5), stringify!($channel));
+        drop((tx, rx));
+        assert_eq!(Arc::strong_count(&witness), 1);
+    }};
+}
+
+#[test]
+fn a_message_that_panics_in_its_drop_is_dropped_once() {
+    drop_panics!(spsc);
+    drop_panics!(mpsc);
 }

@@ -1,19 +1,21 @@
 """What is measured, section by section. Each adds its rows to a report."""
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 import bench_peers
 import horus
 import numpy
 from bench_peers import polled
-from bench_report import Row, percentiles
+from bench_report import Row, cpu_times, percentiles
 from bench_sampling import Calls, Exchanges, Measured, Views
 
 PEERS = pathlib.Path(bench_peers.__file__)
@@ -210,11 +212,32 @@ def scheduler(report, seconds):
             name = f"{nodes}_node{'' if nodes == 1 else 's'}"
             add(report, f"python/tick/tick_once/{name}", Calls(running.tick_once), seconds)
     for stay_awake in (False, True):
-        at_rate(report, max(seconds, 2.2), stay_awake)
+        at_rate(report, max(seconds, 12.2), stay_awake)
+
+
+def stolen_in_seconds(cpu, begin, stolen, stop):
+    """Notes, at the end of each second after `begin`, what was stolen of a CPU in it."""
+    _, last = cpu_times([cpu])
+    for second in itertools.count(1):
+        if stop.wait(begin / 1e9 + second - time.monotonic()):
+            return
+        _, now = cpu_times([cpu])
+        stolen.append(now - last)
+        last = now
+
+
+def quiet_seconds(whole, stolen):
+    """The ticks of seconds in which, and right before and after which, nothing was stolen.
+
+    WHY three: the kernel counts in hundredths of a second, and says a part of one later.
+    """
+    triples = zip(stolen, stolen[1:], stolen[2:])
+    # The first second is not whole, and not in `whole`.
+    return [ticks for ticks, three in zip(whole, triples) if not any(three)]
 
 
 def at_rate(report, seconds, stay_awake):
-    """A node of 10 kHz on a thread of its own."""
+    """A node of 10 kHz on a thread of its own, on the far CPU."""
     clock = time.monotonic_ns
     per_second = [0] * (int(seconds) + 2)
     begin = clock()
@@ -222,10 +245,15 @@ def at_rate(report, seconds, stay_awake):
     def tick(_context):
         per_second[(clock() - begin) // 1_000_000_000] += 1
 
+    cpu = report.machine["pinned"]["far"]
     # WHY a priority: as a robot has it; what the system refuses stands in the row.
-    node = horus.Node("fast", tick=tick, rate=TICK_HZ, priority=80, stay_awake=stay_awake)
-    begin = clock()
+    node = horus.Node("fast", tick=tick, rate=TICK_HZ, priority=80, core=cpu, stay_awake=stay_awake)
+    begin, stolen, stop = clock(), [], threading.Event()
+    watch = threading.Thread(target=stolen_in_seconds, args=(cpu, begin, stolen, stop))
+    watch.start()
     run = horus.run(node, duration=seconds, name="bench_rate", on_event=quiet)
+    stop.set()
+    watch.join()
     figures, refused = run.node("fast").figures, run.node("fast").refused
     # The first and the last second are not whole.
     whole = per_second[1 : int(seconds)]
@@ -242,6 +270,17 @@ def at_rate(report, seconds, stay_awake):
     if refused:
         row.figures["refused"] = refused
     report.push(row, "ticks in whole seconds; lateness and duration within a factor of two")
+    if ticks := quiet_seconds(whole, stolen):
+        # A turn of the second before may come in it.
+        due = max(len(ticks) * TICK_HZ, sum(ticks))
+        part = Row(f"{row.id}/quiet", due, sum(ticks))
+        part.figures = {
+            "achieved_hz": statistics.median(ticks),
+            "worst_second_fewer_ticks": TICK_HZ - min(ticks),
+            "seconds": len(ticks),
+        }
+        basis = "the median of the seconds in and around which the hypervisor took nothing"
+        report.push(part, f"of {row.id}: {basis}, {len(ticks)} of {len(whole)}")
 
 
 class Peer:

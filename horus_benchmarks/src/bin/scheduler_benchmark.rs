@@ -16,6 +16,7 @@ use horus_benchmarks::report::Row;
 use horus_benchmarks::session::Session;
 use horus_benchmarks::stalls::Stalls;
 use horus_benchmarks::stats::{Samples, median};
+use horus_benchmarks::steal::StealWatch;
 use horus_benchmarks::swapping::{MESSAGES_PER_SWAP, Swapping};
 use horus_benchmarks::ticking::Ticking;
 use horus_benchmarks::wakeup::{self, Way};
@@ -56,10 +57,10 @@ const SWAPS_PER_SAMPLE: u64 = 10;
 /// Rates, and whether processors are kept awake; their rows, and those of their floors; seconds for
 /// each, with `--quick`.
 const LATENESS: [(u32, bool, &str, &str, (u64, u64)); 4] = [
-    (1000, false, "lateness/1kHz", "floor/nanosleep/1kHz", (60, 10)),
-    (10_000, false, "lateness/10kHz", "floor/nanosleep/10kHz", (10, 10)),
-    (1000, true, "lateness/1kHz/awake", "floor/nanosleep/1kHz/awake", (60, 10)),
-    (10_000, true, "lateness/10kHz/awake", "floor/nanosleep/10kHz/awake", (10, 10)),
+    (1000, false, "lateness/1kHz", "floor/nanosleep/1kHz", (60, 12)),
+    (10_000, false, "lateness/10kHz", "floor/nanosleep/10kHz", (12, 12)),
+    (1000, true, "lateness/1kHz/awake", "floor/nanosleep/1kHz/awake", (60, 12)),
+    (10_000, true, "lateness/10kHz/awake", "floor/nanosleep/10kHz/awake", (12, 12)),
 ];
 
 /// How long stalls are looked for; with `--quick`.
@@ -203,8 +204,14 @@ fn late(
             note(session, floor, &lateness, &plan, "a bare clock_nanosleep, from due to awake");
         }
         if session.args.wants(id) {
+            let watch = StealWatch::start(cpu)?;
             let lateness = lateness::of_node(&plan, &private.open()?)?;
+            let windows = watch.stop()?;
             note(session, id, &lateness, &plan, "from due to the begin of the tick");
+            let quiet = format!("{id}{}", goals::QUIET);
+            if let Some(row) = lateness.quiet_row(&quiet, &plan, &windows) {
+                session.report.push(row, &format!("of {id}: {}", windows.describe()));
+            }
         }
     }
     Ok(())

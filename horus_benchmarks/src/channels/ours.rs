@@ -6,33 +6,49 @@ use super::Word;
 use crate::ends::{Draining, Rx, Tx};
 use crate::payload::Corrupt;
 
+impl<P: Word> Tx<P> for direct::Sender<P> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        self.try_send(*message).is_ok() || super::full()
+    }
+}
+
+impl<P: Word> Rx<P> for direct::Receiver<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        self.try_recv().map(|found| *message = found).is_ok()
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+}
+
 macro_rules! ends {
-    ($($module:ident $([$drain:path])?),+) => {$(
+    ($($module:ident),+) => {$(
         impl<P: Word> Tx<P> for $module::Sender<P> {
             #[inline(always)]
             fn send(&mut self, message: &P) -> bool {
-                self.try_send(*message).is_ok() || super::full()
+                self.try_send_copy(message).is_ok() || super::full()
             }
         }
 
         impl<P: Word> Rx<P> for $module::Receiver<P> {
             #[inline(always)]
             fn recv(&mut self, message: &mut P) -> bool {
-                self.try_recv().map(|found| *message = found).is_ok()
+                self.try_recv_into(message).is_ok()
             }
 
-            $(
-                #[inline(always)]
-                fn drain(
-                    &mut self,
-                    _message: &mut P,
-                    each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-                ) -> Result<bool, Corrupt> {
-                    let mut draining = Draining::into(each);
-                    let messages = $drain(self, |message| draining.enter(&message));
-                    draining.end(messages)
-                }
-            )?
+            #[inline(always)]
+            fn drain(
+                &mut self,
+                _message: &mut P,
+                each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+            ) -> Result<bool, Corrupt> {
+                let mut draining = Draining::into(each);
+                let messages = self.drain_in_place(|message| draining.enter(message));
+                draining.end(messages)
+            }
 
             fn lost(&self) -> u64 {
                 0
@@ -41,10 +57,4 @@ macro_rules! ends {
     )+};
 }
 
-ends!(
-    direct,
-    spsc[spsc::Receiver::drain],
-    spmc[spmc::Receiver::drain],
-    mpsc[mpsc::Receiver::drain],
-    fanout[fanout::Receiver::drain]
-);
+ends!(spsc, spmc, mpsc, fanout);

@@ -28,8 +28,18 @@ pub trait Kind<T>: sealed::Sealed {
     fn pop(reader: &mut Self::Reader) -> Option<T> {
         Self::find(reader).map(|take| take())
     }
+    /// Puts a copy of a message in: false if there is no room.
+    fn push_copy(writer: &mut Self::Writer, message: &T) -> bool
+    where
+        T: Copy;
+    /// Copies the next message to `message`: false if there is none.
+    fn pop_into(reader: &mut Self::Reader, message: &mut T) -> bool
+    where
+        T: Copy;
     /// Gets up to as many messages out as fit, and hands them to `each`: how many there were.
     fn drain(reader: &mut Self::Reader, each: impl FnMut(T)) -> usize;
+    /// The same, of messages that stay where they are meanwhile.
+    fn drain_in_place(reader: &mut Self::Reader, each: impl FnMut(&T)) -> usize;
     /// Messages that the slowest receiver still has to get from this sender.
     fn unreceived(writer: &Self::Writer) -> usize;
     /// Messages that this receiver still has to get.
@@ -47,9 +57,9 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// Implements [`Kind`] for a channel of lanes: its bounds, its two ends, and what a leaving
-/// receiver does with what it alone could have received.
-macro_rules! lane_kind {
+/// Implements [`Kind`] by what the ends of all channels are called: its bounds, its two ends, and
+/// what a leaving receiver does with what it alone could have received.
+macro_rules! kind {
     ($kind:ident [$($bounds:tt)*] $writer:ty, $reader:ty, $clear:expr) => {
         impl $crate::channel::ends::sealed::Sealed for $kind {}
 
@@ -68,8 +78,29 @@ macro_rules! lane_kind {
             }
 
             #[inline(always)]
+            fn push_copy(writer: &mut Self::Writer, message: &T) -> bool
+            where
+                T: Copy,
+            {
+                writer.push_copy(message)
+            }
+
+            #[inline(always)]
+            fn pop_into(reader: &mut Self::Reader, message: &mut T) -> bool
+            where
+                T: Copy,
+            {
+                reader.pop_into(message)
+            }
+
+            #[inline(always)]
             fn drain(reader: &mut Self::Reader, each: impl FnMut(T)) -> usize {
                 reader.drain(each)
+            }
+
+            #[inline(always)]
+            fn drain_in_place(reader: &mut Self::Reader, each: impl FnMut(&T)) -> usize {
+                reader.drain_in_place(each)
             }
 
             fn unreceived(writer: &Self::Writer) -> usize {
@@ -81,11 +112,11 @@ macro_rules! lane_kind {
             }
 
             fn room(writer: &Self::Writer) -> usize {
-                writer.lanes().capacity()
+                writer.capacity()
             }
 
             fn capacity(reader: &Self::Reader) -> usize {
-                reader.lanes().capacity()
+                reader.capacity()
             }
 
             fn clear(reader: &mut Self::Reader) {
@@ -95,7 +126,7 @@ macro_rules! lane_kind {
         }
     };
 }
-pub(super) use lane_kind;
+pub(super) use kind;
 
 /// The sending end of a channel. `K` is its kind: use the alias of its module, for instance
 /// [`spsc::Sender`](super::spsc::Sender).
@@ -148,8 +179,8 @@ fn try_recv<T, K: Kind<T>>(reader: &mut K::Reader, hub: &Hub) -> Result<T, TryRe
     Ok(take())
 }
 
-/// Tells senders that there is room, once the message is out of its slot.
-struct Room<'a>(&'a Hub);
+/// Tells senders that there is room, once a message is out of its slot or its way out panicked.
+pub(super) struct Room<'a>(pub(super) &'a Hub);
 
 impl Drop for Room<'_> {
     #[inline(always)]
@@ -159,7 +190,10 @@ impl Drop for Room<'_> {
 }
 
 #[cold]
-fn look_again<T, K: Kind<T>>(reader: &mut K::Reader, hub: &Hub) -> Result<T, TryRecvError> {
+pub(super) fn look_again<T, K: Kind<T>>(
+    reader: &mut K::Reader,
+    hub: &Hub,
+) -> Result<T, TryRecvError> {
     match hub.ends.look_again(|| K::pop(reader)) {
         Ok(Some(message)) => {
             hub.room.notify();
@@ -254,7 +288,7 @@ impl<T, K: Kind<T>> Sender<T, K> {
     }
 
     #[cold]
-    fn send_patiently(
+    pub(super) fn send_patiently(
         &mut self,
         message: T,
         patience: Patience,
@@ -404,7 +438,7 @@ impl<T, K: Kind<T>> Receiver<T, K> {
     }
 
     #[cold]
-    fn recv_patiently(&mut self, patience: Patience) -> Result<T, RecvTimeoutError> {
+    pub(super) fn recv_patiently(&mut self, patience: Patience) -> Result<T, RecvTimeoutError> {
         let Self { reader, spin, seat } = self;
         let look = || match try_recv::<T, K>(reader, seat) {
             Ok(message) => Some(Ok(message)),
@@ -434,17 +468,28 @@ impl<T, K: Kind<T>> Receiver<T, K> {
     /// ```
     #[inline]
     pub fn drain(&mut self, each: impl FnMut(T)) -> usize {
-        /// Wakes the senders at the end, also if `each` panics.
-        struct Wake<'a>(&'a Hub);
-
-        impl Drop for Wake<'_> {
-            fn drop(&mut self) {
-                self.0.room.notify();
-            }
-        }
-
-        let _wake = Wake(&self.seat);
+        let _room = Room(&self.seat);
         K::drain(&mut self.reader, each)
+    }
+
+    /// As [`Self::drain`], of messages that stay where they are while `each` looks at them: nothing
+    /// is copied. What was looked at is dropped, or left to the other receivers of a `spmc` or
+    /// `fanout` channel. If `each` panics, the message that it looks at is not received, and is the
+    /// next.
+    ///
+    /// ```
+    /// use horus_core::channel::spsc;
+    ///
+    /// let (mut tx, mut rx) = spsc::channel(8);
+    /// tx.try_send([1.0; 512]).unwrap();
+    /// let mut sum = 0.0;
+    /// assert_eq!(rx.drain_in_place(|sample| sum += sample.iter().sum::<f64>()), 1);
+    /// assert_eq!((sum, rx.drain_in_place(|_| ())), (512.0, 0));
+    /// ```
+    #[inline]
+    pub fn drain_in_place(&mut self, each: impl FnMut(&T)) -> usize {
+        let _room = Room(&self.seat);
+        K::drain_in_place(&mut self.reader, each)
     }
 
     /// Receives message after message until there is no sender any more. Blocks in between.

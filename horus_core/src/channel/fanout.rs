@@ -130,4 +130,4 @@ impl<T: Clone> Receiver<T> {
     }
 }
 
-ends::lane_kind! { Fanout [T: Clone] ValueWriter<T, Share>, FanReader<T, Share>, |_| {} }
+ends::kind! { Fanout [T: Clone] ValueWriter<T, Share>, FanReader<T, Share>, |_| {} }

@@ -32,6 +32,7 @@
 //! planner.join().unwrap();
 //! ```
 
+mod copies;
 pub mod direct;
 mod ends;
 mod error;

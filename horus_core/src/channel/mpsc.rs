@@ -25,7 +25,7 @@
 
 use horus_shm::heap::{self, TicketReader, TicketWriter};
 
-use super::ends::{self, Kind, sealed};
+use super::ends;
 
 /// The kind of this channel.
 #[derive(Debug)]
@@ -62,45 +62,6 @@ impl<T> Clone for Sender<T> {
     }
 }
 
-impl sealed::Sealed for Mpsc {}
-
-impl<T> Kind<T> for Mpsc {
-    type Writer = TicketWriter<T>;
-    type Reader = TicketReader<T>;
-
-    #[inline(always)]
-    fn push(writer: &mut Self::Writer, message: T) -> Result<(), T> {
-        writer.push(message)
-    }
-
-    #[inline(always)]
-    fn find(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T> {
-        reader.find()
-    }
-
-    #[inline(always)]
-    fn drain(reader: &mut Self::Reader, each: impl FnMut(T)) -> usize {
-        let capacity = reader.capacity();
-        (0..capacity).map_while(|_| Self::pop(reader)).map(each).count()
-    }
-
-    fn unreceived(writer: &Self::Writer) -> usize {
-        writer.waiting()
-    }
-
-    fn waiting(reader: &Self::Reader) -> usize {
-        reader.waiting()
-    }
-
-    fn room(writer: &Self::Writer) -> usize {
-        writer.capacity()
-    }
-
-    fn capacity(reader: &Self::Reader) -> usize {
-        reader.capacity()
-    }
-
-    fn clear(reader: &mut Self::Reader) {
-        while Self::pop(reader).is_some() {}
-    }
+ends::kind! {
+    Mpsc [T] TicketWriter<T>, TicketReader<T>, |reader| while Self::pop(reader).is_some() {}
 }

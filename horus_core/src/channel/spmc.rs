@@ -115,4 +115,4 @@ impl<T: Clone> Receiver<T> {
     }
 }
 
-ends::lane_kind! { Spmc [T: Clone] ValueWriter<T, Share>, LaneEnd<T, Share>, |_| {} }
+ends::kind! { Spmc [T: Clone] ValueWriter<T, Share>, LaneEnd<T, Share>, |_| {} }

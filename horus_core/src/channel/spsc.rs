@@ -63,6 +63,6 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     ends::pair(writer, reader)
 }
 
-ends::lane_kind! {
+ends::kind! {
     Spsc [T] ValueWriter<T, Move>, LaneEnd<T, Move>, |reader| while Self::pop(reader).is_some() {}
 }

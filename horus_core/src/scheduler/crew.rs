@@ -9,6 +9,7 @@ use super::Entry;
 #[cfg(feature = "async-io")]
 use super::executor::async_io::{AsyncIo, Task};
 use super::executor::compute::{self, Job, Pool};
+use super::executor::spin::Spin;
 use super::executor::thread::NodeThread;
 use super::executor::{event, real_time};
 use super::plan::Class;
@@ -104,7 +105,7 @@ impl Crew {
         let (timeline, mut clock) = (terms.timeline(&chain[0]), terms.clock.clone());
         self.begin(chain, terms, move |runners, shared| {
             let is_first = runners.iter().any(|runner| runner.plan().priority.is_some());
-            let spin = real_time::Spin::learn(&mut clock, timeline.period_ns(), is_first);
+            let spin = Spin::learn(&mut clock, timeline.period_ns(), is_first);
             // WHY: the first due time has passed meanwhile, and that is nobody's fault.
             let timeline = timeline.starting_after(clock.resync());
             real_time::run(runners, &mut clock, shared, timeline, spin)

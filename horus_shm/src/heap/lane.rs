@@ -20,6 +20,9 @@ pub trait Handling<T>: sealed::Handling {
     /// Whether the value stays behind, to be dropped when the slot is written again.
     const KEEPS: bool;
 
+    /// What a reader has to drop of a value that it looked at in its slot.
+    type Rest;
+
     /// The value at `slot`.
     ///
     /// # Safety
@@ -27,6 +30,13 @@ pub trait Handling<T>: sealed::Handling {
     /// * `slot` holds a value, which nobody writes meanwhile.
     /// * Unless the value stays behind, the caller is the only reader, and comes once.
     unsafe fn load(slot: *const T) -> T;
+
+    /// What is left of the value at `slot` for the caller, who looked at it there.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn rest(slot: *const T) -> Self::Rest;
 }
 
 /// One reader takes the value.
@@ -40,8 +50,16 @@ pub enum Share {}
 impl<T> Handling<T> for Move {
     const KEEPS: bool = false;
 
+    type Rest = T;
+
     #[inline(always)]
     unsafe fn load(slot: *const T) -> T {
+        // SAFETY: the caller's contract.
+        unsafe { slot.read() }
+    }
+
+    #[inline(always)]
+    unsafe fn rest(slot: *const T) -> T {
         // SAFETY: the caller's contract.
         unsafe { slot.read() }
     }
@@ -50,6 +68,8 @@ impl<T> Handling<T> for Move {
 impl<T: Clone> Handling<T> for Share {
     const KEEPS: bool = true;
 
+    type Rest = ();
+
     #[inline(always)]
     unsafe fn load(slot: *const T) -> T {
         // SAFETY: there is a value and nobody writes it; other readers share it as this one does.
@@ -57,6 +77,9 @@ impl<T: Clone> Handling<T> for Share {
         // WHY: a panic in `clone` leaves the reader's position where it was.
         value.clone()
     }
+
+    #[inline(always)]
+    unsafe fn rest(_: *const T) {}
 }
 
 mod sealed {
@@ -130,6 +153,20 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
     pub(super) unsafe fn load(&self, index: u64) -> T {
         // SAFETY: the caller's contract.
         unsafe { H::load(self.slot(index).value()) }
+    }
+
+    /// Shows `each` the value in slot `index`, where it lies; what is to be dropped of it then.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`]. If `each` panics, the value is still there.
+    #[inline(always)]
+    pub(super) unsafe fn show(&self, index: u64, each: &mut impl FnMut(&T)) -> H::Rest {
+        let value = self.slot(index).value();
+        // SAFETY: there is a value and nobody writes it, by the caller's contract.
+        each(unsafe { &*value });
+        // SAFETY: the caller's contract.
+        unsafe { H::rest(value) }
     }
 
     #[inline(always)]

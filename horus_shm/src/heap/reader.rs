@@ -35,16 +35,41 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
         find(&mut self.reader)
     }
 
+    /// Copies the next value to `value`, straight from its slot: false if there is none. Wait-free.
+    #[inline(always)]
+    pub fn pop_into(&mut self, value: &mut T) -> bool
+    where
+        T: Copy,
+    {
+        pop_into(&mut self.reader, value)
+    }
+
     /// Hands what is there to `each`, up to one lap of it: how many values there were. The writer
     /// is told of them in a few steps. Does not block.
     #[inline]
     pub fn drain(&mut self, each: impl FnMut(T)) -> usize {
-        let capacity = self.lanes.capacity() as u64;
         let load = |memory: &ValueLane<T, H>, index| {
             // SAFETY: the reader found a value in this slot, and holds its writer back until it
             // has passed it, after this.
             Some(unsafe { memory.load(index) })
         };
+        self.drain_by(load, each)
+    }
+
+    /// As [`Self::drain`], of values that stay where they are meanwhile. If `each` panics, the one
+    /// that it looked at is the next.
+    #[inline]
+    pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
+        self.drain_by(show(&mut each), drop)
+    }
+
+    #[inline(always)]
+    fn drain_by<R>(
+        &mut self,
+        load: impl FnMut(&ValueLane<T, H>, u64) -> Option<R>,
+        each: impl FnMut(R),
+    ) -> usize {
+        let capacity = self.lanes.capacity() as u64;
         self.reader.drain(capacity, (capacity / DRAIN_STEPS).max(1), load, each) as usize
     }
 
@@ -58,6 +83,12 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes
+    }
+
+    /// Values that fit into one lane.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.lanes.capacity()
     }
 }
 
@@ -74,6 +105,30 @@ fn find<T, H: Handling<T>>(reader: &mut LaneReader<ValueLane<T, H>>) -> Option<i
         reader.step();
         value
     })
+}
+
+#[inline(always)]
+fn pop_into<T: Copy, H: Handling<T>>(
+    reader: &mut LaneReader<ValueLane<T, H>>,
+    value: &mut T,
+) -> bool {
+    if reader.find() != Polled::Message {
+        return false;
+    }
+    // SAFETY: as in `find`.
+    *value = unsafe { reader.memory().load(reader.found()) };
+    reader.step();
+    true
+}
+
+/// What [`LaneReader::drain`] is to do with each slot, for `each` to look at its value there.
+#[inline(always)]
+fn show<T, H: Handling<T>>(
+    each: &mut impl FnMut(&T),
+) -> impl FnMut(&ValueLane<T, H>, u64) -> Option<H::Rest> {
+    // SAFETY: the reader found a value in this slot, and holds its writer back until it has passed
+    // it, after this.
+    move |memory, index| Some(unsafe { memory.show(index, each) })
 }
 
 impl<T, H: Handling<T>> Drop for LaneEnd<T, H> {
@@ -111,6 +166,36 @@ impl<T, H: Handling<T>> FanReader<T, H> {
     /// block.
     #[inline]
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
+        find(self.turn()?)
+    }
+
+    /// As [`LaneEnd::pop_into`], of the next value of any lane.
+    #[inline]
+    pub fn pop_into(&mut self, value: &mut T) -> bool
+    where
+        T: Copy,
+    {
+        self.turn().is_some_and(|reader| pop_into(reader, value))
+    }
+
+    /// As [`LaneEnd::drain`], one value of each lane in turn.
+    #[inline]
+    pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
+        let capacity = self.lanes.capacity();
+        (0..capacity).map_while(|_| self.find().map(|take| take())).map(&mut each).count()
+    }
+
+    /// As [`LaneEnd::drain_in_place`], one value of each lane in turn.
+    #[inline]
+    pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
+        let mut one = |reader: &mut LaneReader<_>| reader.drain(1, 1, show(&mut each), drop) == 1;
+        let capacity = self.lanes.capacity();
+        (0..capacity).take_while(|_| self.turn().is_some_and(&mut one)).count()
+    }
+
+    /// The next lane in turn that has a value.
+    #[inline(always)]
+    fn turn(&mut self) -> Option<&mut LaneReader<ValueLane<T, H>>> {
         let ready = self.lanes.ready();
         if ready != self.known {
             self.discover(ready);
@@ -119,17 +204,10 @@ impl<T, H: Handling<T>> FanReader<T, H> {
             let lane = self.next;
             self.next = if lane + 1 == self.readers.len() { 0 } else { lane + 1 };
             if self.readers[lane].has_message() {
-                return find(&mut self.readers[lane]);
+                return Some(&mut self.readers[lane]);
             }
         }
         None
-    }
-
-    /// As [`LaneEnd::drain`], one value of each lane in turn.
-    #[inline]
-    pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
-        let capacity = self.lanes.capacity();
-        (0..capacity).map_while(|_| self.find().map(|take| take())).map(&mut each).count()
     }
 
     #[cold]
@@ -154,6 +232,12 @@ impl<T, H: Handling<T>> FanReader<T, H> {
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes
+    }
+
+    /// Values that fit into one lane.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.lanes.capacity()
     }
 }
 

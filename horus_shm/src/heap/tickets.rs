@@ -108,6 +108,15 @@ impl<T> TicketWriter<T> {
         unsafe { ticket::push(&*self.0, value) }
     }
 
+    /// As [`Self::push`], of a copy: false if the ring is full.
+    #[inline]
+    pub fn push_copy(&self, value: &T) -> bool
+    where
+        T: Copy,
+    {
+        self.push(*value).is_ok()
+    }
+
     /// Values that were not received yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -136,6 +145,43 @@ impl<T> TicketReader<T> {
         let pos = ticket::find(ring)?;
         // SAFETY: as in `push`; this is the only reader, borrowed exclusively since it was found.
         Some(move || unsafe { ticket::take(ring, pos) })
+    }
+
+    /// Copies the next value to `value`: false if there is none. Wait-free.
+    #[inline]
+    pub fn pop_into(&mut self, value: &mut T) -> bool
+    where
+        T: Copy,
+    {
+        self.find().is_some_and(|take| {
+            *value = take();
+            true
+        })
+    }
+
+    /// Hands what is there to `each`, up to one lap of it: how many values there were. Does not
+    /// block.
+    #[inline]
+    pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
+        let capacity = self.capacity();
+        (0..capacity).map_while(|_| self.find().map(|take| take())).map(&mut each).count()
+    }
+
+    /// As [`Self::drain`], of values that stay where they are meanwhile. If `each` panics, the one
+    /// that it looked at is the next.
+    #[inline]
+    pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
+        let ring = &*self.0;
+        let mut one = || {
+            let pos = ticket::find(ring)?;
+            let slot = &ring.slots[(pos & (ring.slots() - 1)) as usize];
+            // SAFETY: it was found to be filled, and only this reader empties it, below.
+            each(unsafe { &*slot.value() });
+            // SAFETY: as in `find`.
+            drop(unsafe { ticket::take(ring, pos) });
+            Some(())
+        };
+        (0..ring.capacity).map_while(|_| one()).count()
     }
 
     /// Values that were not received yet.

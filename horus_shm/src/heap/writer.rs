@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::mem::{ManuallyDrop, size_of};
+use core::ptr;
 use std::sync::Arc;
 
 use super::lane::{Handling, ValueLane};
@@ -43,6 +44,18 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
         }
     }
 
+    /// Copies `value` into the next slot, straight from where it is: false if there is no room.
+    /// Wait-free.
+    #[inline(always)]
+    pub fn push_copy(&mut self, value: &T) -> bool
+    where
+        T: Copy,
+    {
+        let src = ptr::from_ref(value).cast();
+        // SAFETY: `value` is a `T`, of which there may be two, and this is the lane's only writer.
+        unsafe { self.writer.write(src, size_of::<T>()) }.is_ok()
+    }
+
     /// Values that the slowest reader has not passed.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -55,6 +68,12 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes
+    }
+
+    /// Values that fit.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.lanes.capacity()
     }
 }
 

@@ -7,4 +7,5 @@ pub(super) mod compute;
 pub(super) mod event;
 pub(super) mod real_time;
 pub(super) mod simulated;
+pub(super) mod spin;
 pub(super) mod thread;
