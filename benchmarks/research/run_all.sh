@@ -158,7 +158,9 @@ run_cpp() {
         failures=$((failures + 1))
         note "$name" "failed to build, see $name.log" $((SECONDS - begin))
     else
-        run "$name" env LD_LIBRARY_PATH="$target/release" "$target/$name" \
+        local commit
+        commit=$(git -C "$root" describe --always --abbrev=12 --exclude '*' --dirty) || commit=unknown
+        run "$name" env LD_LIBRARY_PATH="$target/release" HORUS_COMMIT="$commit" "$target/$name" \
             --json "$output/$name.json"
     fi
 }

@@ -73,7 +73,7 @@ impl Maker {
         match self {
             Maker::Direct => "try_send, try_recv",
             Maker::Spsc | Maker::Spmc | Maker::Mpsc | Maker::Fanout => {
-                "try_send_copy, try_recv_into; streams received by drain_in_place"
+                "try_send_ref, try_recv_into; streams received by drain_in_place"
             }
             Maker::Rtrb => "push, pop; streams received by read_chunk of all there is",
             Maker::Disruptor => "BusySpin; try_publish, EventPoller::poll of all there is",

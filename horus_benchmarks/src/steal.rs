@@ -11,13 +11,12 @@ use horus_shm::clock::Clock;
 
 use crate::machine::CpuTimes;
 
-/// How long a window is. WHY not shorter: the kernel counts in hundredths of a second, of which one
-/// is [`QUIET_PERCENT_MAX`].
+/// How long a window is. WHY not shorter: the kernel counts in hundredths of a second.
 pub const WINDOW: Duration = Duration::from_secs(5);
 
-/// What may be taken of a window that is called quiet, in percent. WHY so little: it is taken in
-/// many small parts, each of which makes somebody late.
-pub const QUIET_PERCENT_MAX: f64 = 0.2;
+/// What may be counted as taken in a window that is called quiet, in hundredths of a second. WHY so
+/// little: it is taken in many small parts, each of which makes somebody late.
+pub const QUIET_TICKS_MAX: u64 = 1;
 
 /// A reading of what was accounted to the processor until then.
 #[derive(Debug, Clone, Copy)]
@@ -80,10 +79,8 @@ pub struct Windows {
 impl Windows {
     fn between(readings: &[Reading]) -> Self {
         let pairs = || readings.windows(2).map(|pair| (pair[0], pair[1]));
-        let is_quiet = |&(begin, end): &(Reading, Reading)| {
-            end.times
-                .steal_percent_since(begin.times)
-                .is_some_and(|taken| taken <= QUIET_PERCENT_MAX)
+        let is_quiet = |(begin, end): &(Reading, Reading)| {
+            end.times.steal.saturating_sub(begin.times.steal) <= QUIET_TICKS_MAX
         };
         let quiet = pairs().filter(is_quiet).map(|(begin, end)| begin.now_ns..end.now_ns);
         Self { quiet: quiet.collect(), all: pairs().count() }
@@ -94,12 +91,12 @@ impl Windows {
         self.quiet.iter().any(|window| window.contains(&ns))
     }
 
-    /// `3 of 12 windows of 5 s, in which the hypervisor took at most 0.5 % of the CPU`.
+    /// `3 of 12 windows of 5s, in which at most 1/100 s of the CPU was taken`.
     pub fn describe(&self) -> String {
         let (quiet, all) = (self.quiet.len(), self.all);
         format!(
-            "{quiet} of {all} windows of {WINDOW:?}, in which the hypervisor took at most \
-             {QUIET_PERCENT_MAX} % of the CPU"
+            "{quiet} of {all} windows of {WINDOW:?}, in which at most {QUIET_TICKS_MAX}/100 s of \
+             the CPU was taken"
         )
     }
 }
@@ -112,7 +109,7 @@ mod tests {
     fn windows_are_quiet_in_which_next_to_nothing_was_taken() {
         let reading = |now_ns, all, steal| Reading { now_ns, times: CpuTimes { all, steal } };
         let readings =
-            [reading(5, 0, 0), reading(10, 1000, 2), reading(15, 2000, 5), reading(20, 3000, 5)];
+            [reading(5, 0, 0), reading(10, 500, 1), reading(15, 1000, 3), reading(20, 1500, 3)];
         let windows = Windows::between(&readings);
         assert_eq!(windows, Windows { quiet: vec![5..10, 15..20], all: 3 });
         let quiet = [4, 5, 9, 10, 14, 15, 19, 20].map(|ns| windows.is_quiet_at(ns));

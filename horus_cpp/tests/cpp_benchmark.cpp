@@ -3,7 +3,7 @@
 //   cargo build --release --no-default-features -p horus_cpp
 //   g++ -std=c++17 -O2 -o cpp_benchmark horus_cpp/tests/cpp_benchmark.cpp
 //       -L target/release -lhorus_cpp -lpthread -ldl -lm
-//   LD_LIBRARY_PATH=target/release ./cpp_benchmark
+//   LD_LIBRARY_PATH=target/release ./cpp_benchmark [--quick] [--json FILE]
 //
 // Each sample is timed on its own, and the median cost of taking two times is taken off. What costs
 // a few nanoseconds, less than a reading of the clock, is timed in batches of 1000 instead: of
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "../include/horus/horus.hpp"
+#include "cpp_record.hpp"
 
 /// As the standard message, with the same schema.
 struct CmdVel {
@@ -60,10 +61,8 @@ void keep(const T &value) {
 
 double timer_ns = 0;
 
-double percentile(const std::vector<double> &sorted, double share) {
-    const auto last = static_cast<double>(sorted.size() - 1);
-    return sorted[static_cast<std::size_t>(std::lround(share * last))];
-}
+/// All rows so far, for --json.
+std::vector<Recorded> recorded;
 
 std::string text(double ns) {
     char out[32];
@@ -75,9 +74,17 @@ std::string text(double ns) {
     return out;
 }
 
+/// Samples, each of which is the mean of so many operations.
+struct Samples {
+    std::vector<double> all;
+    std::uint64_t operations;
+};
+
 /// A row of the table; returns the median.
-double row(const char *name, std::vector<double> all) {
+double row(const char *id, const char *name, Samples samples) {
+    auto &all = samples.all;
     std::sort(all.begin(), all.end());
+    recorded.push_back({id, name, all, samples.operations});
     double sum = 0, squares = 0;
     for (const double ns : all) {
         sum += ns;
@@ -96,7 +103,7 @@ double row(const char *name, std::vector<double> all) {
 
 /// Times of single calls, without what the timing costs.
 template <class Call>
-std::vector<double> single(Call call) {
+Samples single(Call call) {
     for (int i = 0; i < warm_up; i++) {
         call();
     }
@@ -108,12 +115,12 @@ std::vector<double> single(Call call) {
         const auto end = Clock::now();
         all.push_back(std::max(0.0, ns_between(begin, end) - timer_ns));
     }
-    return all;
+    return {std::move(all), 1};
 }
 
 /// Means of many calls each, without what an empty loop costs.
 template <class Call>
-std::vector<double> batched(Call call) {
+Samples batched(Call call) {
     std::vector<double> all;
     all.reserve(static_cast<std::size_t>(samples));
     for (int i = -warm_up / 10; i < samples; i++) {
@@ -126,12 +133,12 @@ std::vector<double> batched(Call call) {
             all.push_back(std::max(0.0, (ns_between(begin, end) - timer_ns) / batch));
         }
     }
-    return all;
+    return {std::move(all), batch};
 }
 
 void head(const char *title) {
-    std::printf("\n%s\n\n| %-28s | %9s | %9s | %9s | %9s | %9s | %9s |\n", title, "Operation", "Min",
-                "Median", "P99", "P999", "Max", "Stddev");
+    std::printf("\n%s\n\n| %-28s | %9s | %9s | %9s | %9s | %9s | %9s |\n", title, "Operation",
+                "Min", "Median", "P99", "P999", "Max", "Stddev");
     std::printf("|------------------------------|-----------|-----------|-----------|-----------|"
                 "-----------|-----------|\n");
 }
@@ -147,10 +154,10 @@ horus::Scheduler with_nodes(int nodes, std::uint64_t &ticks) {
 }
 
 /// Publishes pictures of this size without writing them; returns the median.
-double lend(const char *name, std::size_t bytes) {
+double lend(const char *id, const char *name, std::size_t bytes) {
     const auto options = horus::Options().max_message_bytes(bytes + 4096);
     horus::Publisher<Picture> publisher("picture" + std::to_string(bytes), options);
-    return row(name, batched([&] {
+    return row(id, name, batched([&] {
         auto loan = publisher.loan();
         loan->header().timestamp_ns = 1;
         loan->publish(bytes);
@@ -163,7 +170,7 @@ double send_and_receive() {
     horus::Subscriber<CmdVel> subscriber("cmd_vel");
     CmdVel sent{}, received{};
     std::uint64_t wrong = 0;
-    const double median = row("send + recv, 16 bytes", batched([&] {
+    const double median = row("cpp/send_recv/16B", "send + recv, 16 bytes", batched([&] {
         sent.timestamp_ns++;
         publisher.send(sent);
         wrong += !subscriber.recv(received) || received.timestamp_ns != sent.timestamp_ns;
@@ -201,37 +208,51 @@ class Directory {
 }  // namespace
 
 int main(int count, char **arguments) {
-    if (count > 1 && std::strcmp(arguments[1], "--quick") == 0) {
-        samples = 100;
+    const char *json = nullptr;
+    for (int i = 1; i < count; i++) {
+        if (std::strcmp(arguments[i], "--quick") == 0) {
+            samples = 100;
+        } else if (std::strcmp(arguments[i], "--json") == 0 && i + 1 < count) {
+            json = arguments[++i];
+        } else {
+            std::fprintf(stderr, "cpp_benchmark: '%s' is not --quick or --json FILE\n",
+                         arguments[i]);
+            return 2;
+        }
     }
     const Directory directory;
     std::printf("horus %s, ABI %u; %d samples a row, %d to warm up\n", horus_version_string(),
                 horus_abi_version(), samples, warm_up);
 
     head("Timer overhead (taken off below)");
-    timer_ns = row("two readings of the clock", single([] {}));
+    timer_ns = row("cpp/timer", "two readings of the clock", single([] {}));
 
     std::uint64_t ticks = 0;
     head("FFI boundary cost (means of 1000)");
     auto scheduler = with_nodes(0, ticks);
     scheduler.start();
-    const double version = row("FFI call (abi_version)", batched([] { keep(horus_abi_version()); }));
-    const double running = row("Atomic read (is_running)", batched([&] {
+    const double version = row("cpp/ffi/abi_version", "FFI call (abi_version)",
+                               batched([] { keep(horus_abi_version()); }));
+    const double running = row("cpp/ffi/is_running", "Atomic read (is_running)", batched([&] {
         keep(scheduler.is_running());
     }));
 
     head("Scheduler tick from C++");
-    const double empty = row("Empty scheduler", batched([&] { keep(scheduler.tick_once()); }));
+    const double empty = row("cpp/tick/0_nodes", "Empty scheduler",
+                             batched([&] { keep(scheduler.tick_once()); }));
     scheduler.finish();
     double medians[3] = {};
     const int counts[3] = {1, 10, 50};
     for (int i = 0; i < 3; i++) {
         auto filled = with_nodes(counts[i], ticks);
         filled.start();
-        const std::string name = std::to_string(counts[i]) + (i == 0 ? " node" : " nodes") + " + callback";
-        medians[i] = row(name.c_str(), single([&] { keep(filled.tick_once()); }));
+        const std::string nodes = i == 0 ? "node" : "nodes", number = std::to_string(counts[i]);
+        const std::string id = "cpp/tick/" + number + "_" + nodes;
+        const std::string name = number + " " + nodes + " + callback";
+        medians[i] = row(id.c_str(), name.c_str(), single([&] { keep(filled.tick_once()); }));
         if (i == 0) {
-            row("1 node, means of 1000", batched([&] { keep(filled.tick_once()); }));
+            row("cpp/tick/1_node/means", "1 node, means of 1000",
+                batched([&] { keep(filled.tick_once()); }));
         }
         filled.finish();
     }
@@ -244,8 +265,8 @@ int main(int count, char **arguments) {
 
     head("Messages from C++ (means of 1000)");
     send_and_receive();
-    const double small = lend("loan + publish, 64 KiB", std::size_t{64} << 10);
-    const double large = lend("loan + publish, 1 MiB", std::size_t{1} << 20);
+    const double small = lend("cpp/loan/64KB", "loan + publish, 64 KiB", std::size_t{64} << 10);
+    const double large = lend("cpp/loan/1MB", "loan + publish, 1 MiB", std::size_t{1} << 20);
 
     const int rounds = 200 * samples;
     auto one = with_nodes(1, ticks);
@@ -273,6 +294,11 @@ int main(int count, char **arguments) {
     goal("tick of an empty scheduler", empty, 20);
     goal("tick of 1 node", medians[0], 80);
     goal("tick of 50 nodes", medians[2], 3000);
-    std::printf("%-34s %10.2f times what it is of 64 KiB\n", "loan + publish of 1 MiB", large / small);
+    std::printf("%-34s %10.2f times what it is of 64 KiB\n", "loan + publish of 1 MiB",
+                large / small);
+    if (json != nullptr && !write_json(json, recorded, timer_ns)) {
+        std::fprintf(stderr, "cpp_benchmark: cannot write %s\n", json);
+        return 1;
+    }
     return 0;
 }

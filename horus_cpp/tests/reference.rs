@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use compiler::{Program, header, library_dir, root};
+use serde_json::Value;
 
 /// The commands below this heading of the document.
 fn commands(heading: &str) -> Vec<String> {
@@ -48,6 +49,32 @@ fn run(line: &str, dir: &Path) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{line}: {}\n{said}\n{errors}", output.status);
     said
+}
+
+/// A record has what those of the other languages have, with sound figures.
+fn assert_is_record(json: &str) {
+    let record: Value = serde_json::from_str(json).unwrap();
+    let rust = "../benchmarks/record/amd-epyc";
+    let days = std::fs::read_dir(root().join(rust)).unwrap();
+    let newest = days.map(|day| day.unwrap().path()).max().unwrap();
+    let rust = std::fs::read_to_string(newest.join("raw_baselines.json")).unwrap();
+    let rust: Value = serde_json::from_str(&rust).unwrap();
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let optional = ["governor", "hypervisor", "rustflags", "steal_percent"];
+    for key in keys(&rust["machine"]).iter().filter(|key| !optional.contains(&key.as_str())) {
+        assert!(!record["machine"][key].is_null(), "no {key} in {}", record["machine"]);
+    }
+    assert_eq!(keys(&record), keys(&rust));
+    let rows = record["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 11);
+    for row in rows {
+        assert_eq!((&row["sent"], &row["lost"]), (&row["received"], &Value::from(0)));
+        let ns = |name: &str| row["ns"][name].as_f64().unwrap();
+        let names = keys(&rust["rows"][0]["ns"]);
+        assert!(names.iter().all(|name| ns(name) >= 0.0 && ns(name) <= ns("max")), "{row}");
+        assert!(ns("min") <= ns("p50") && ns("p50") <= ns("p99_9"), "{row}");
+        assert!(record["settings"]["basis"][row["id"].as_str().unwrap()].is_string(), "{row}");
+    }
 }
 
 /// One test, because what it builds takes a while. Whether goals are met is not asked of a busy
@@ -96,6 +123,9 @@ fn the_commands_of_the_document_work() {
     let times = said.lines().rev().find(|line| line.starts_with("loan + publish of 1 MiB"));
     let times = times.unwrap().split_whitespace().find_map(|word| word.parse::<f64>().ok());
     println!("{said}\n1 MiB: {times:?} times what it is of 64 KiB");
+
+    run(&format!("{benchmark} --quick --json record.json"), dir.path());
+    assert_is_record(&std::fs::read_to_string(dir.path().join("record.json")).unwrap());
 
     run(compile_stress, dir.path());
     let said = run(stress, dir.path());

@@ -29,7 +29,7 @@ macro_rules! ends {
         impl<P: Word> Tx<P> for $module::Sender<P> {
             #[inline(always)]
             fn send(&mut self, message: &P) -> bool {
-                self.try_send_copy(message).is_ok() || super::full()
+                self.try_send_ref(message).is_ok() || super::full()
             }
         }
 

@@ -1,8 +1,9 @@
-//! Messages that are copied once, from where they are to where they are wanted: for those that are
+//! Messages that are copied from where they are to where they are wanted: for those that are
 //! [`Copy`], and large.
 //!
 //! A value that is handed over is copied on its way into the call, and one that is returned on its
-//! way out: of a kilobyte that is a tenth of the time from one thread to another.
+//! way out: of a kilobyte that is a tenth of the time from one thread to another. Here that happens
+//! only in a call that has to wait.
 
 use horus_shm::wait::Patience;
 
@@ -21,17 +22,17 @@ impl<T: Copy, K: Kind<T>> Sender<T, K> {
     ///
     /// let (mut tx, mut rx) = spsc::channel(1);
     /// let (scan, mut received) = ([0.5; 360], [0.0; 360]);
-    /// assert_eq!(tx.try_send_copy(&scan), Ok(()));
-    /// assert_eq!(tx.try_send_copy(&scan), Err(TrySendError::Full(())));
+    /// assert_eq!(tx.try_send_ref(&scan), Ok(()));
+    /// assert_eq!(tx.try_send_ref(&scan), Err(TrySendError::Full(())));
     /// assert_eq!(rx.try_recv_into(&mut received), Ok(()));
     /// assert_eq!(received, scan);
     /// ```
     #[inline]
-    pub fn try_send_copy(&mut self, message: &T) -> Result<(), TrySendError<()>> {
+    pub fn try_send_ref(&mut self, message: &T) -> Result<(), TrySendError<()>> {
         if !self.seat.ends.has_receivers() {
             return Err(TrySendError::Disconnected(()));
         }
-        if !K::push_copy(&mut self.writer, message) {
+        if !K::push_ref(&mut self.writer, message) {
             return Err(TrySendError::Full(()));
         }
         self.seat.message.notify();
@@ -44,8 +45,8 @@ impl<T: Copy, K: Kind<T>> Sender<T, K> {
     ///
     /// As there; there is nothing to come back.
     #[inline]
-    pub fn send_copy(&mut self, message: &T) -> Result<(), SendError<()>> {
-        match self.try_send_copy(message) {
+    pub fn send_ref(&mut self, message: &T) -> Result<(), SendError<()>> {
+        match self.try_send_ref(message) {
             Ok(()) => Ok(()),
             Err(TrySendError::Disconnected(())) => Err(SendError(())),
             Err(TrySendError::Full(())) => {
@@ -82,7 +83,7 @@ impl<T: Copy, K: Kind<T>> Receiver<T, K> {
     /// use horus_core::channel::{RecvError, mpsc};
     ///
     /// let (mut tx, mut rx) = mpsc::channel(8);
-    /// let sending = std::thread::spawn(move || tx.send_copy(&[1, 2, 3]));
+    /// let sending = std::thread::spawn(move || tx.send_ref(&[1, 2, 3]));
     /// let mut message = [0; 3];
     /// assert_eq!(rx.recv_into(&mut message), Ok(()));
     /// assert_eq!(message, [1, 2, 3]);

@@ -29,7 +29,7 @@ pub trait Kind<T>: sealed::Sealed {
         Self::find(reader).map(|take| take())
     }
     /// Puts a copy of a message in: false if there is no room.
-    fn push_copy(writer: &mut Self::Writer, message: &T) -> bool
+    fn push_ref(writer: &mut Self::Writer, message: &T) -> bool
     where
         T: Copy;
     /// Copies the next message to `message`: false if there is none.
@@ -78,11 +78,11 @@ macro_rules! kind {
             }
 
             #[inline(always)]
-            fn push_copy(writer: &mut Self::Writer, message: &T) -> bool
+            fn push_ref(writer: &mut Self::Writer, message: &T) -> bool
             where
                 T: Copy,
             {
-                writer.push_copy(message)
+                writer.push_ref(message)
             }
 
             #[inline(always)]
@@ -472,10 +472,9 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         K::drain(&mut self.reader, each)
     }
 
-    /// As [`Self::drain`], of messages that stay where they are while `each` looks at them: nothing
-    /// is copied. What was looked at is dropped, or left to the other receivers of a `spmc` or
-    /// `fanout` channel. If `each` panics, the message that it looks at is not received, and is the
-    /// next.
+    /// As [`Self::drain`], of messages that stay where they are while `each` looks at them. What
+    /// was looked at is dropped, or left to the other receivers of a `spmc` or `fanout` channel. If
+    /// `each` panics, the message that it looks at is not received, and the next of its sender.
     ///
     /// ```
     /// use horus_core::channel::spsc;

@@ -110,7 +110,7 @@ impl<T> TicketWriter<T> {
 
     /// As [`Self::push`], of a copy: false if the ring is full.
     #[inline]
-    pub fn push_copy(&self, value: &T) -> bool
+    pub fn push_ref(&self, value: &T) -> bool
     where
         T: Copy,
     {
@@ -153,10 +153,7 @@ impl<T> TicketReader<T> {
     where
         T: Copy,
     {
-        self.find().is_some_and(|take| {
-            *value = take();
-            true
-        })
+        self.look(|found| *value = *found)
     }
 
     /// Hands what is there to `each`, up to one lap of it: how many values there were. Does not
@@ -171,17 +168,20 @@ impl<T> TicketReader<T> {
     /// that it looked at is the next.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
+        (0..self.capacity()).take_while(|_| self.look(&mut each)).count()
+    }
+
+    /// Shows `each` the next value, where it lies, and drops it: false if there is none.
+    #[inline(always)]
+    fn look(&mut self, each: impl FnOnce(&T)) -> bool {
         let ring = &*self.0;
-        let mut one = || {
-            let pos = ticket::find(ring)?;
-            let slot = &ring.slots[(pos & (ring.slots() - 1)) as usize];
-            // SAFETY: it was found to be filled, and only this reader empties it, below.
-            each(unsafe { &*slot.value() });
-            // SAFETY: as in `find`.
-            drop(unsafe { ticket::take(ring, pos) });
-            Some(())
-        };
-        (0..ring.capacity).map_while(|_| one()).count()
+        let Some(pos) = ticket::find(ring) else { return false };
+        let slot = &ring.slots[(pos & (ring.slots() - 1)) as usize];
+        // SAFETY: it was found to be filled, and only this reader empties it, below.
+        each(unsafe { &*slot.value() });
+        // SAFETY: as in `find`.
+        drop(unsafe { ticket::take(ring, pos) });
+        true
     }
 
     /// Values that were not received yet.

@@ -47,7 +47,7 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
     /// Copies `value` into the next slot, straight from where it is: false if there is no room.
     /// Wait-free.
     #[inline(always)]
-    pub fn push_copy(&mut self, value: &T) -> bool
+    pub fn push_ref(&mut self, value: &T) -> bool
     where
         T: Copy,
     {

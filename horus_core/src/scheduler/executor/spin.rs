@@ -57,8 +57,10 @@ impl Spin {
         });
         late.sort_unstable();
         let ns = late[TRIALS - 1 - WORSE];
+        // Until it wakes it is owed nothing.
+        let awake_until_ns = u64::MAX;
         let mut spin =
-            Self { ns, max_ns: 0, period_ns, is_first, slept_ns: 0, woke_ns: 0, awake_until_ns: 0 };
+            Self { ns, max_ns: 0, period_ns, is_first, slept_ns: 0, woke_ns: 0, awake_until_ns };
         let now_ns = clock.now_ns();
         spin.begin_sleep(now_ns.saturating_sub(trial_ns));
         spin.end_sleep(now_ns, 0);
