@@ -57,10 +57,10 @@ const SWAPS_PER_SAMPLE: u64 = 10;
 /// Rates, and whether processors are kept awake; their rows, and those of their floors; seconds for
 /// each, with `--quick`.
 const LATENESS: [(u32, bool, &str, &str, (u64, u64)); 4] = [
-    (1000, false, "lateness/1kHz", "floor/nanosleep/1kHz", (60, 12)),
-    (10_000, false, "lateness/10kHz", "floor/nanosleep/10kHz", (12, 12)),
-    (1000, true, "lateness/1kHz/awake", "floor/nanosleep/1kHz/awake", (60, 12)),
-    (10_000, true, "lateness/10kHz/awake", "floor/nanosleep/10kHz/awake", (12, 12)),
+    (1000, false, "lateness/1kHz", "floor/nanosleep/1kHz", (60, 6)),
+    (10_000, false, "lateness/10kHz", "floor/nanosleep/10kHz", (12, 6)),
+    (1000, true, "lateness/1kHz/awake", "floor/nanosleep/1kHz/awake", (60, 6)),
+    (10_000, true, "lateness/10kHz/awake", "floor/nanosleep/10kHz/awake", (12, 6)),
 ];
 
 /// How long stalls are looked for; with `--quick`.
