@@ -4,9 +4,6 @@
 //! them, which for all of them is faster than blocking while both ends have a CPU. Shapes with more
 //! than one sender have them take turns on one thread, so that two CPUs are enough.
 
-mod ours;
-mod theirs;
-
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,6 +18,39 @@ use crate::pair::Way;
 use crate::payload::{Payload, Seq};
 use crate::side::{self, OpenPathError, Side};
 use crate::workload::WorkloadError;
+
+/// A sending end: what it calls and whether that went well.
+macro_rules! tx {
+    ($end:ty, |$tx:ident, $message:ident| $sent:expr) => {
+        impl<P: Word> Tx<P> for $end {
+            #[inline(always)]
+            fn send(&mut self, message: &P) -> bool {
+                let ($tx, $message) = (self, *message);
+                $sent || full()
+            }
+        }
+    };
+}
+
+/// A receiving end: the message that it gets, if any.
+macro_rules! rx {
+    ($end:ty, |$rx:ident| $received:expr) => {
+        impl<P: Word> Rx<P> for $end {
+            #[inline(always)]
+            fn recv(&mut self, message: &mut P) -> bool {
+                let $rx = self;
+                $received.map(|found| *message = found).is_some()
+            }
+
+            fn lost(&self) -> u64 {
+                0
+            }
+        }
+    };
+}
+
+mod ours;
+mod theirs;
 
 /// There is no room at the moment.
 #[inline(always)]

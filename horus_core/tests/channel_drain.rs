@@ -161,6 +161,24 @@ fn a_drain_in_place_that_panics_has_not_received_what_it_looked_at() {
     panics_in_place!(fanout);
 }
 
+#[test]
+fn with_many_senders_it_is_the_next_of_its_own() {
+    let (mut one, mut rx) = fanout::channel(8);
+    let mut two = one.try_clone().unwrap();
+    (0..4).for_each(|n| one.try_send(n).unwrap());
+    (10..14).for_each(|n| two.try_send(n).unwrap());
+    let drained = catch_unwind(AssertUnwindSafe(|| {
+        rx.drain_in_place(|&n| assert!(n != 2, "on purpose"));
+    }));
+    assert!(drained.is_err());
+    let mut left = Vec::new();
+    rx.drain_in_place(|&n| left.push(n));
+    let of =
+        |sender: std::ops::Range<i32>| left.iter().copied().filter(move |n| sender.contains(n));
+    assert!(of(0..4).eq(2..4), "{left:?}");
+    assert!(of(10..14).eq(12..14), "{left:?}");
+}
+
 /// Panics when one of them is dropped, unless that is in a panic.
 struct Dropped {
     number: u64,

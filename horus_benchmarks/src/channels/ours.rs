@@ -2,34 +2,19 @@
 
 use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
 
-use super::Word;
+use super::{Word, full};
 use crate::ends::{Draining, Rx, Tx};
 use crate::payload::Corrupt;
 
-impl<P: Word> Tx<P> for direct::Sender<P> {
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        self.try_send(*message).is_ok() || super::full()
-    }
-}
-
-impl<P: Word> Rx<P> for direct::Receiver<P> {
-    #[inline(always)]
-    fn recv(&mut self, message: &mut P) -> bool {
-        self.try_recv().map(|found| *message = found).is_ok()
-    }
-
-    fn lost(&self) -> u64 {
-        0
-    }
-}
+tx!(direct::Sender<P>, |tx, message| tx.try_send(message).is_ok());
+rx!(direct::Receiver<P>, |rx| rx.try_recv().ok());
 
 macro_rules! ends {
     ($($module:ident),+) => {$(
         impl<P: Word> Tx<P> for $module::Sender<P> {
             #[inline(always)]
             fn send(&mut self, message: &P) -> bool {
-                self.try_send_ref(message).is_ok() || super::full()
+                self.try_send_ref(message).is_ok() || full()
             }
         }
 

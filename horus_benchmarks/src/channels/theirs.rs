@@ -11,36 +11,6 @@ use super::{CAPACITY, Word, full};
 use crate::ends::{Rx, Tx};
 use crate::payload::Corrupt;
 
-/// A sending end: what it calls and whether that went well.
-macro_rules! tx {
-    ($end:ty, |$tx:ident, $message:ident| $sent:expr) => {
-        impl<P: Word> Tx<P> for $end {
-            #[inline(always)]
-            fn send(&mut self, message: &P) -> bool {
-                let ($tx, $message) = (self, *message);
-                $sent || full()
-            }
-        }
-    };
-}
-
-/// A receiving end: the message that it gets, if any.
-macro_rules! rx {
-    ($end:ty, |$rx:ident| $received:expr) => {
-        impl<P: Word> Rx<P> for $end {
-            #[inline(always)]
-            fn recv(&mut self, message: &mut P) -> bool {
-                let $rx = self;
-                $received.map(|found| *message = found).is_some()
-            }
-
-            fn lost(&self) -> u64 {
-                0
-            }
-        }
-    };
-}
-
 tx!(crossbeam_channel::Sender<P>, |tx, message| tx.try_send(message).is_ok());
 rx!(crossbeam_channel::Receiver<P>, |rx| rx.try_recv().ok());
 tx!(mpsc::SyncSender<P>, |tx, message| tx.try_send(message).is_ok());

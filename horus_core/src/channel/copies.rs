@@ -7,7 +7,7 @@
 
 use horus_shm::wait::Patience;
 
-use super::ends::{Kind, Receiver, Room, Sender, look_again};
+use super::ends::{Kind, Receiver, Sender, look_again};
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 
 impl<T: Copy, K: Kind<T>> Sender<T, K> {
@@ -65,7 +65,7 @@ impl<T: Copy, K: Kind<T>> Receiver<T, K> {
     #[inline]
     pub fn try_recv_into(&mut self, message: &mut T) -> Result<(), TryRecvError> {
         if K::pop_into(&mut self.reader, message) {
-            drop(Room(&self.seat));
+            self.seat.room.notify();
             return Ok(());
         }
         *message = look_again::<T, K>(&mut self.reader, &self.seat)?;

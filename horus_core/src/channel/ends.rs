@@ -180,7 +180,7 @@ fn try_recv<T, K: Kind<T>>(reader: &mut K::Reader, hub: &Hub) -> Result<T, TryRe
 }
 
 /// Tells senders that there is room, once a message is out of its slot or its way out panicked.
-pub(super) struct Room<'a>(pub(super) &'a Hub);
+struct Room<'a>(&'a Hub);
 
 impl Drop for Room<'_> {
     #[inline(always)]
