@@ -116,29 +116,40 @@ fn all_that_was_drained_is_room_afterwards() {
     }
 }
 
+/// Messages of a channel that is drained in steps of three: a panic comes in the middle of a step.
+const STEPS_OF_THREE: usize = 24;
+
+/// What a drain does that panics at the fifth message.
+macro_rules! panics_in_a_drain {
+    ($channel:ident) => {{
+        let witness = Arc::new(());
+        let (mut tx, mut rx) = $channel::channel(STEPS_OF_THREE);
+        (0..24).for_each(|n| tx.try_send((n, Arc::clone(&witness))).unwrap());
+        let drained = catch_unwind(AssertUnwindSafe(|| {
+            rx.drain(|(n, _)| assert!(n < 4, "on purpose"));
+        }));
+        assert!(drained.is_err());
+        // Five were handed over, the one that panicked among them.
+        assert_eq!((Arc::strong_count(&witness), rx.len()), (20, 19), stringify!($channel));
+        assert_eq!(rx.try_recv().map(|(n, _)| n), Ok(5));
+        (0..6).for_each(|n| tx.try_send((n, Arc::clone(&witness))).unwrap());
+        assert!(tx.try_send((0, Arc::clone(&witness))).is_err());
+        drop((tx, rx));
+        assert_eq!(Arc::strong_count(&witness), 1);
+    }};
+}
+
 #[test]
 fn a_drain_that_panics_has_received_what_it_handed_over() {
-    let witness = Arc::new(());
-    let (mut tx, mut rx) = spsc::channel(16);
-    (0..16).for_each(|n| tx.try_send((n, Arc::clone(&witness))).unwrap());
-    let drained = catch_unwind(AssertUnwindSafe(|| {
-        rx.drain(|(n, _)| assert!(n < 5, "on purpose"));
-    }));
-    assert!(drained.is_err());
-    // Six were handed over, the one that panicked among them.
-    assert_eq!((Arc::strong_count(&witness), rx.len()), (11, 10));
-    assert_eq!(rx.try_recv().map(|(n, _)| n), Ok(6));
-    (0..7).for_each(|n| tx.try_send((n, Arc::clone(&witness))).unwrap());
-    assert!(tx.try_send((0, Arc::clone(&witness))).is_err());
-    drop((tx, rx));
-    assert_eq!(Arc::strong_count(&witness), 1);
+    panics_in_a_drain!(spsc);
+    panics_in_a_drain!(mpsc);
 }
 
 /// What a drain in place does that panics at the sixth of eight messages.
 macro_rules! panics_in_place {
     ($channel:ident) => {{
         let witness = Arc::new(());
-        let (mut tx, mut rx) = $channel::channel(8);
+        let (mut tx, mut rx) = $channel::channel(STEPS_OF_THREE);
         (0..8).for_each(|n| tx.try_send((n, Arc::clone(&witness))).unwrap());
         let drained = catch_unwind(AssertUnwindSafe(|| {
             rx.drain_in_place(|(n, _)| assert!(*n < 5, "on purpose"));
@@ -195,7 +206,7 @@ impl Drop for Dropped {
 macro_rules! drop_panics {
     ($channel:ident) => {{
         let witness = Arc::new(());
-        let (mut tx, mut rx) = $channel::channel(8);
+        let (mut tx, mut rx) = $channel::channel(STEPS_OF_THREE);
         for number in 0..8 {
             let dropped = Dropped { number, _witness: Arc::clone(&witness) };
             assert!(tx.try_send(dropped).is_ok());

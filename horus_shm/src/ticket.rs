@@ -6,6 +6,8 @@
 //! ring is full, the other senders: fine among threads, which live and die together, and the
 //! reason why rings between processes are made of lanes instead.
 
+use core::ops::Range;
+
 use crate::sync::{Word, edge};
 
 /// Failed exchanges after which a sender pauses no longer still than after the last one.
@@ -75,7 +77,7 @@ pub const fn first_stamp(index: u64, capacity: u64) -> u64 {
 /// # Safety
 ///
 /// `memory` began with tail and head 0, empty slots and [`first_stamp`] in each, and since then
-/// nobody has stored to it but this function and [`pop`].
+/// nobody has stored to it but this function, [`pop`], [`take`] and [`Run`].
 #[inline]
 pub unsafe fn push<M: TicketMemory>(memory: &M, value: M::Value) -> Result<(), M::Value> {
     let mask = memory.slots() - 1;
@@ -85,13 +87,13 @@ pub unsafe fn push<M: TicketMemory>(memory: &M, value: M::Value) -> Result<(), M
     loop {
         let index = pos & mask;
         let stamp = memory.stamp(index);
-        // ORDERING(room): pairs with the store in `pop`.
+        // ORDERING(room): pairs with the store in `free_slots`.
         let found = stamp.load(edge::ROOM_SEE);
         // Relaxed: the stamps order everything; the exchange only picks one sender.
         if found == free(pos) && memory.tail().replace(pos, pos + 1) {
             // SAFETY: the slot is free and the exchange gave this position to nobody else.
             unsafe { memory.put(index, value) };
-            // ORDERING(ticket): pairs with the load in `pop`.
+            // ORDERING(ticket): pairs with the load in `is_filled`.
             stamp.store(filled(pos), edge::TICKET_PUBLISH);
             return Ok(());
         }
@@ -131,11 +133,16 @@ pub unsafe fn pop<M: TicketMemory>(memory: &M) -> Option<M::Value> {
 /// The next position to be received, if its value is there.
 #[inline(always)]
 pub fn find<M: TicketMemory>(memory: &M) -> Option<u64> {
-    let mask = memory.slots() - 1;
     // Relaxed: only the receiver stores it.
     let pos = memory.head().get();
+    is_filled(memory, pos).then_some(pos)
+}
+
+#[inline(always)]
+fn is_filled<M: TicketMemory>(memory: &M, pos: u64) -> bool {
+    let mask = memory.slots() - 1;
     // ORDERING(ticket): pairs with the store in `push`.
-    (memory.stamp(pos & mask).load(edge::TICKET_SEE) == filled(pos)).then_some(pos)
+    memory.stamp(pos & mask).load(edge::TICKET_SEE) == filled(pos)
 }
 
 /// Moves the value of position `pos` out. Wait-free.
@@ -145,16 +152,84 @@ pub fn find<M: TicketMemory>(memory: &M) -> Option<u64> {
 /// As [`pop`], and `pos` is what [`find`] said, with no value taken since.
 #[inline(always)]
 pub unsafe fn take<M: TicketMemory>(memory: &M, pos: u64) -> M::Value {
-    let mask = memory.slots() - 1;
     // SAFETY: the stamp said that the slot holds this position; it is freed below.
-    let value = unsafe { memory.take(pos & mask) };
-    // Relaxed: a figure to all others.
-    memory.head().set(pos + 1);
-    // WHY: not always this slot: with fewer values than slots, one further back has its turn.
-    let next = pos + memory.capacity();
-    // ORDERING(room): pairs with the load in `push`.
-    memory.stamp(next & mask).store(free(next), edge::ROOM_FREE);
+    let value = unsafe { memory.take(pos & (memory.slots() - 1)) };
+    free_slots(memory, pos..pos + 1);
     value
+}
+
+/// Gives the slots of these positions back, which were received: the next ones.
+#[inline(always)]
+fn free_slots<M: TicketMemory>(memory: &M, received: Range<u64>) {
+    let mask = memory.slots() - 1;
+    // Relaxed: a figure to all others.
+    memory.head().set(received.end);
+    for pos in received {
+        // WHY: not always this slot: with fewer values than slots, one further back has its turn.
+        let next = pos + memory.capacity();
+        // ORDERING(room): pairs with the load in `push`.
+        memory.stamp(next & mask).store(free(next), edge::ROOM_FREE);
+    }
+}
+
+/// Receives value after value, and gives their slots back in steps; what is left on drop.
+///
+/// WHY: a sender that waits for room takes the line of a slot away as soon as it is free, while the
+/// receiver is at the next one.
+#[derive(Debug)]
+pub struct Run<'a, M: TicketMemory> {
+    memory: &'a M,
+    /// Received, and not given back yet.
+    received: Range<u64>,
+    /// Slots that are given back together.
+    step: u64,
+}
+
+impl<'a, M: TicketMemory> Run<'a, M> {
+    /// From the next position on. `step` is at least 1, and at most the capacity.
+    ///
+    /// # Safety
+    ///
+    /// As [`pop`], of which there is none as long as this lives; and it is dropped, not forgotten.
+    #[inline(always)]
+    pub unsafe fn begin(memory: &'a M, step: u64) -> Self {
+        // Relaxed: only the receiver stores it.
+        let next = memory.head().get();
+        Self { memory, received: next..next, step }
+    }
+
+    /// Index of the slot that has the next value, if it is there.
+    #[inline(always)]
+    pub fn find(&self) -> Option<u64> {
+        let pos = self.received.end;
+        is_filled(self.memory, pos).then_some(pos & (self.memory.slots() - 1))
+    }
+
+    /// Passes the value that was found.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::find`] has just said so, and the value was moved out of its slot since.
+    #[inline(always)]
+    pub unsafe fn pass(&mut self) {
+        self.received.end += 1;
+        if self.received.end - self.received.start == self.step {
+            self.give_back();
+        }
+    }
+
+    #[inline(always)]
+    fn give_back(&mut self) {
+        free_slots(self.memory, self.received.clone());
+        self.received.start = self.received.end;
+    }
+}
+
+impl<M: TicketMemory> Drop for Run<'_, M> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.give_back();
+    }
 }
 
 /// Values on their way: drawn and not yet received.

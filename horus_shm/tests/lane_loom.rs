@@ -107,6 +107,7 @@ models! {
     channel:
         a_ticket_is_received_once,
         a_ticket_ring_holds_its_capacity,
+        a_run_of_tickets_gives_its_slots_back,
         a_deserted_ring_is_empty,
         a_deserted_lane_is_empty,
         a_channel_with_a_new_sender_is_not_deserted;

@@ -452,10 +452,10 @@ impl<T, K: Kind<T>> Receiver<T, K> {
     /// Receives what is there, and hands it to `each`: how many messages there were, at most as
     /// many as fit. Does not block.
     ///
-    /// The fastest way to empty an `spsc` or `spmc` channel that is kept full: the sender is told
-    /// that there is room in a few steps, not message by message, and so may find the channel full
-    /// up to an eighth of its capacity too early while this runs. If `each` panics, what it was
-    /// given is received and all else is not.
+    /// The fastest way to empty an `spsc`, `spmc` or `mpsc` channel that is kept full: the senders
+    /// are told that there is room in a few steps, not message by message, and so may find the
+    /// channel full up to an eighth of its capacity too early while this runs. If `each` panics,
+    /// what it was given is received and all else is not.
     ///
     /// ```
     /// use horus_core::channel::spsc;

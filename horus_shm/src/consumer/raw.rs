@@ -55,6 +55,24 @@ struct Followed {
     reader: LaneReader<RawLane>,
 }
 
+impl Followed {
+    /// How far the reader is.
+    #[inline(always)]
+    const fn reached(&self) -> Reached {
+        Reached { lane: self.lane, position: self.reader.position() }
+    }
+}
+
+/// How far a reader is in a lane.
+///
+/// WHY a copy: each look at the list of lanes takes loads, of which a `recv` has too many already.
+#[derive(Debug, Clone, Copy)]
+struct Reached {
+    lane: u32,
+    /// Of the next message.
+    position: u64,
+}
+
 /// What is known of a message besides its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrival {
@@ -73,8 +91,8 @@ pub struct RawConsumer {
     /// The last message received.
     last: Arrival,
     received: u64,
-    /// Messages received since a look found nothing.
-    burst: u64,
+    /// Messages received when `recv` last found nothing: those since then are a burst.
+    rested: u64,
     /// Decides how long to pause.
     chance: u64,
     /// The ready bits that were looked at.
@@ -134,7 +152,7 @@ impl RawConsumer {
             next: 0,
             last: Arrival { number: 0, bytes: 0 },
             received: 0,
-            burst: 0,
+            rested: 0,
             chance: 0,
             known: 0,
             ready,
@@ -174,11 +192,10 @@ impl RawConsumer {
         // SAFETY: the caller's contract.
         let polled = unsafe { self.poll(dst, bytes) };
         if polled == Polled::Message {
-            self.burst += 1;
             return self.confirmed();
         }
-        if self.burst < BURST_MIN {
-            self.burst = 0;
+        if self.received.wrapping_sub(self.rested) < BURST_MIN {
+            self.rested = self.received;
             self.pause();
             return polled;
         }
@@ -235,16 +252,16 @@ impl RawConsumer {
             each();
         });
         if run > 0 {
-            self.burst += run;
             // WHY: all are counted, so that none is forgotten if `each` panics; `take` counts one.
             self.received -= 1;
-            let number = self.lanes[lane].reader.position();
-            self.take(lane, Arrival { number, bytes });
+            let reached = self.lanes[lane].reached();
+            self.take(lane, reached, Arrival { number: reached.position, bytes });
         }
         run
     }
 
-    /// Pauses between two looks that found nothing: once, or with one lane once or twice by chance.
+    /// Asks for what is awaited, and pauses between two looks that found nothing: once, or with one
+    /// lane once or twice by chance.
     ///
     /// WHY: a reader that looks again at once takes the line away that is being written. And one
     /// that looks in a fixed rhythm can lock into it: ends that answer each other then meet at the
@@ -254,6 +271,8 @@ impl RawConsumer {
     /// are apart already: one 1.1 to 1.25, one or two 1.7.
     #[inline(always)]
     fn pause(&mut self) {
+        let lanes = self.lanes.len();
+        self.lanes.iter().for_each(|followed| followed.reader.await_slot(lanes));
         std::hint::spin_loop();
         // A linear congruential step (Knuth's MMIX constants): any bit pattern without a rhythm.
         self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -276,18 +295,19 @@ impl RawConsumer {
         let mut nothing = Polled::Empty;
         for _ in 0..self.lanes.len() {
             let lane = self.next_lane();
-            let reader = &mut self.lanes[lane].reader;
+            let followed = &mut self.lanes[lane];
             // SAFETY: the caller's contract.
-            match unsafe { reader.read(dst, bytes) } {
+            let polled = unsafe { followed.reader.read(dst, bytes) };
+            let reached = followed.reached();
+            match polled {
                 Polled::Message => {
-                    let number = reader.position();
-                    self.take(lane, Arrival { number, bytes });
+                    self.take(lane, reached, Arrival { number: reached.position, bytes });
                     return Polled::Message;
                 }
                 Polled::Busy => nothing = Polled::Busy,
                 Polled::Empty => {}
             }
-            self.note(lane);
+            self.note(reached);
         }
         nothing
     }
@@ -317,11 +337,11 @@ impl RawConsumer {
         // SAFETY: the caller's contract.
         let polled = unsafe { self.poll(dst, bytes) };
         if polled != Polled::Message {
-            self.burst = 0;
+            self.rested = self.received;
             self.count_losses();
             return polled;
         }
-        self.burst = BURST_MIN;
+        self.rested = self.received.wrapping_sub(BURST_MIN);
         self.confirmed()
     }
 
@@ -391,7 +411,7 @@ impl RawConsumer {
             let polled = unsafe { reader.read_latest(dst, bytes) };
             (polled == Polled::Message).then(|| Arrival { number: reader.position(), bytes })
         };
-        self.note(lane);
+        self.note(self.lanes[lane].reached());
         found
     }
 
@@ -423,19 +443,17 @@ impl RawConsumer {
             std::hint::spin_loop();
             return None;
         };
-        self.take(lane, arrival);
+        self.take(lane, self.lanes[lane].reached(), arrival);
         best.filter(|_| self.confirmed() == Polled::Message)
     }
 
     /// Counts what was just read of a lane as received.
     #[inline(always)]
-    fn take(&mut self, lane: usize, arrival: Arrival) {
+    fn take(&mut self, lane: usize, reached: Reached, arrival: Arrival) {
         self.received += 1;
         self.last = arrival;
-        let followed = &self.lanes[lane];
-        self.count(&followed.reader);
-        self.show(followed);
-        self.tell_publishers();
+        self.count(lane, reached);
+        self.note(reached);
     }
 
     /// Counts what [`Self::latest_of`] just read of a lane as passed over.

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use super::alarm;
-use crate::layout::POSITION_MAX;
+use crate::layout::{PARTICIPANTS_MAX, POSITION_MAX};
 use crate::place::Place;
 use crate::region::Access;
 use crate::segment::Segment;
@@ -15,8 +15,10 @@ use crate::wait::{EVENTS_MAX, Event, Eventcount, POLL, Patience, SLICE, wait_in_
 /// How far a consumer is, for those who wait on its behalf.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// By lane: the position that is read next.
-    positions: Box<[AtomicU64]>,
+    /// By lane: the position that is read next. WHY here, not elsewhere on the heap: every message
+    /// that is received comes by.
+    positions: [AtomicU64; PARTICIPANTS_MAX as usize],
+    lanes: usize,
     /// A bit a lane that is not read at all.
     ignored: AtomicU64,
     /// Not 0 once the consumer is gone.
@@ -27,9 +29,11 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(starts: impl IntoIterator<Item = u64>) -> Self {
-        let positions = starts.into_iter().map(AtomicU64::new).collect();
+        let positions = [const { AtomicU64::new(0) }; PARTICIPANTS_MAX as usize];
+        let starts = starts.into_iter().zip(&positions);
+        let lanes = starts.map(|(start, position)| position.set(start)).count();
         let (ignored, closed, alarmed) = Default::default();
-        Self { positions, ignored, closed, alarmed }
+        Self { positions, lanes, ignored, closed, alarmed }
     }
 
     /// Relaxed, all of it: a watch that is late is looked at again after the next message.
@@ -126,7 +130,7 @@ impl Watch {
     /// Relaxed, all of it: nothing is read by it, and a sleeper has a fence before.
     fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
         let ignored = self.progress.ignored.get();
-        let lanes = self.progress.positions.iter().enumerate();
+        let lanes = self.progress.positions[..self.progress.lanes].iter().enumerate();
         lanes.filter(move |(lane, _)| ignored & 1 << lane == 0).map(|(lane, position)| {
             let block = self.segment.lane_block(lane as u32, Access::Read);
             (block.map_or(0, |block| block.head.get()), position.get())

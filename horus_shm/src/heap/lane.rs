@@ -3,17 +3,13 @@
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{needs_drop, size_of};
-use core::ptr;
 use core::sync::atomic::AtomicU64;
 
-use super::slot::{CACHE_LINE_BYTES, Slot};
-use crate::copy::{self, Intent};
+use super::slot::Slot;
+use crate::copy::Intent;
 use crate::layout::LaneBlock;
 use crate::memory::LaneMemory;
 use crate::sync::{self, Edge, Word};
-
-/// Lines of one slot that are asked for ahead, at most.
-const PREFETCH_LINES_MAX: usize = 64;
 
 /// How readers get a value out of its slot.
 pub trait Handling<T>: sealed::Handling {
@@ -87,11 +83,6 @@ mod sealed {
 
     impl Handling for super::Move {}
     impl Handling for super::Share {}
-}
-
-/// Cache lines of a slot.
-const fn lines<T>() -> usize {
-    size_of::<Slot<T>>() / CACHE_LINE_BYTES
 }
 
 /// Addresses of one lane of values. A copy is the same lane; who owns the memory is kept beside it.
@@ -199,28 +190,6 @@ unsafe impl<T: Send> Send for ValueLane<T, Move> {}
 // SAFETY: as above; besides, several readers look at one value at once.
 unsafe impl<T: Send + Sync> Send for ValueLane<T, Share> {}
 
-/// Copies a value of `bytes` bytes into its slot: what lies in the stamp's line comes last.
-///
-/// WHY: a reader that waits looks at the stamp all the time. What is written to its line long
-/// before the stamp is, brings the line here once more than needed: 40 ns at 256 bytes.
-///
-/// # Safety
-///
-/// `src` is readable and `dst` writable for `bytes` bytes, and they do not overlap.
-#[inline(always)]
-unsafe fn copy_in(src: *const u8, dst: *mut u8, bytes: usize) {
-    let near = bytes.min(CACHE_LINE_BYTES - size_of::<AtomicU64>());
-    if near < bytes {
-        let (far_src, far_dst) = (src.wrapping_add(near), dst.wrapping_add(near));
-        // SAFETY: what is left of the value, as `near` is less than it has.
-        unsafe { ptr::copy_nonoverlapping(far_src, far_dst, bytes - near) };
-        // ORDERING(copy_order): for the compiler alone; the far half first, the near one last.
-        sync::keep_order();
-    }
-    // SAFETY: the beginning of the value.
-    unsafe { ptr::copy_nonoverlapping(src, dst, near) };
-}
-
 impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     type Word = AtomicU64;
 
@@ -235,7 +204,7 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     }
 
     fn slot_lines(&self) -> u64 {
-        lines::<T>() as u64
+        Slot::<T>::LINES as u64
     }
 
     #[inline(always)]
@@ -284,7 +253,7 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
         // it. It is overwritten below before anything can panic.
         let old = keeps.then(|| unsafe { slot.value().read() });
         // SAFETY: `src` is a `T` that the caller gives away, and no gate is in the slot.
-        unsafe { copy_in(src, slot.value().cast(), size_of::<T>()) };
+        unsafe { slot.put(src.cast()) };
         drop(old);
     }
 
@@ -304,7 +273,6 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
 
     #[inline(always)]
     fn prefetch(&self, index: u64, intent: Intent) {
-        let slot = ptr::from_ref(self.slot(index)).cast();
-        copy::prefetch(slot, lines::<T>().min(PREFETCH_LINES_MAX), intent);
+        self.slot(index).prefetch(intent);
     }
 }

@@ -8,7 +8,7 @@ use super::lanes::Lanes;
 use crate::lane::{LaneReader, Polled};
 
 /// Steps in which a writer is told of a lap that is drained. WHY not one: it is to write meanwhile.
-const DRAIN_STEPS: u64 = 8;
+pub(super) const DRAIN_STEPS: u64 = 8;
 
 /// Reads the first lane, behind a gate; gives the gate back on drop.
 pub struct LaneEnd<T, H: Handling<T>> {
@@ -70,7 +70,11 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
         each: impl FnMut(R),
     ) -> usize {
         let capacity = self.lanes.capacity() as u64;
-        self.reader.drain(capacity, (capacity / DRAIN_STEPS).max(1), load, each) as usize
+        let drained = self.reader.drain(capacity, (capacity / DRAIN_STEPS).max(1), load, each);
+        if drained == 0 {
+            self.reader.await_slot(1);
+        }
+        drained as usize
     }
 
     /// Values that this reader has not passed.
@@ -96,6 +100,7 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
 fn find<T, H: Handling<T>>(reader: &mut LaneReader<ValueLane<T, H>>) -> Option<impl FnOnce() -> T> {
     // Behind a gate a reader is never lapped.
     if reader.find() != Polled::Message {
+        reader.await_slot(1);
         return None;
     }
     Some(move || {
@@ -113,6 +118,7 @@ fn pop_into<T: Copy, H: Handling<T>>(
     value: &mut T,
 ) -> bool {
     if reader.find() != Polled::Message {
+        reader.await_slot(1);
         return false;
     }
     // SAFETY: as in `find`.
@@ -207,6 +213,7 @@ impl<T, H: Handling<T>> FanReader<T, H> {
                 return Some(&mut self.readers[lane]);
             }
         }
+        self.readers.iter().for_each(|reader| reader.await_slot(self.readers.len()));
         None
     }
 

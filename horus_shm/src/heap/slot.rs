@@ -3,10 +3,14 @@
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, Range};
+use core::ptr;
 use core::sync::atomic::AtomicU64;
 
-/// Distance that keeps two slots off each other's cache lines.
-pub(super) const CACHE_LINE_BYTES: usize = 64;
+use crate::copy::{self, CACHE_LINE_BYTES, Intent};
+use crate::sync;
+
+/// Lines of one slot that are asked for, at most.
+const PREFETCH_LINES_MAX: usize = 64;
 
 /// A stamp and a value, in lines of their own.
 #[repr(C, align(64))]
@@ -22,10 +26,53 @@ impl<T> Slot<T> {
         Self { stamp: AtomicU64::new(stamp), value }
     }
 
+    /// Cache lines of a slot.
+    pub(super) const LINES: usize = size_of::<Self>() / CACHE_LINE_BYTES;
+
     /// Where the value lies, aligned for it. Whoever goes there has to be let in by the stamps.
     #[inline(always)]
     pub(super) const fn value(&self) -> *mut T {
         self.value.get().cast()
+    }
+
+    /// Copies the value at `src` in, line by line: what lies in the stamp's line comes last.
+    ///
+    /// WHY: a reader that waits looks at the stamp all the time. What is written to its line long
+    /// before the stamp is, brings the line here once more than needed: 40 ns at 256 bytes. And
+    /// each of the others is written at once, for the reader asks for it meanwhile: 512 bytes from
+    /// one thread to another 340 -> 220 ns.
+    ///
+    /// # Safety
+    ///
+    /// There is a `T` at `src`, which the caller gives away, and nobody else is in the slot.
+    #[inline(always)]
+    pub(super) unsafe fn put(&self, src: *const T) {
+        let (src, dst) = (src.cast::<u8>(), self.value().cast::<u8>());
+        let near = size_of::<T>().min(CACHE_LINE_BYTES - size_of::<AtomicU64>());
+        let mut at = near;
+        // WHY in two parts: a whole line is copied without a call.
+        while size_of::<T>() - at >= CACHE_LINE_BYTES {
+            let (from, to) = (src.wrapping_add(at), dst.wrapping_add(at));
+            // SAFETY: a part of the value, behind what is near.
+            unsafe { ptr::copy_nonoverlapping(from, to, CACHE_LINE_BYTES) };
+            // ORDERING(copy_order): for the compiler alone; line by line, the near one last.
+            sync::keep_order();
+            at += CACHE_LINE_BYTES;
+        }
+        let (from, to) = (src.wrapping_add(at), dst.wrapping_add(at));
+        // SAFETY: the end of the value, unless it is short.
+        unsafe { ptr::copy_nonoverlapping(from, to, size_of::<T>() - at) };
+        // ORDERING(copy_order): as above.
+        sync::keep_order();
+        // SAFETY: the beginning of the value.
+        unsafe { ptr::copy_nonoverlapping(src, dst, near) };
+    }
+
+    /// Asks for the slot's lines, as far as it makes sense. A hint.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, intent: Intent) {
+        let lines = Self::LINES.min(PREFETCH_LINES_MAX);
+        copy::prefetch(ptr::from_ref(self).cast(), lines, intent);
     }
 }
 

@@ -1,12 +1,15 @@
 //! The memory of a ticket ring, for values of any type.
 
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
-use super::slot::Slots;
+use super::reader::DRAIN_STEPS;
+use super::slot::{Slot, Slots};
+use crate::copy::{Intent, is_worth_awaiting};
 use crate::sync::Word;
-use crate::ticket::{self, TicketMemory};
+use crate::ticket::{self, Run, TicketMemory};
 
 /// A word that no other lies near.
 #[repr(align(128))]
@@ -22,6 +25,18 @@ struct Ring<T> {
 
 // SAFETY: the ring's stamps hand each value from one thread to another; all else is atomic.
 unsafe impl<T: Send> Sync for Ring<T> {}
+
+impl<T> Ring<T> {
+    /// Asks for the slot of the next value.
+    #[inline(always)]
+    fn await_value(&self) {
+        if is_worth_awaiting(Slot::<T>::LINES as u64, 1) {
+            // Relaxed: only the receiver stores it, who calls this.
+            let index = self.head.0.get() & (self.slots() - 1);
+            self.slots[index as usize].prefetch(Intent::Read);
+        }
+    }
+}
 
 impl<T> TicketMemory for Ring<T> {
     type Word = AtomicU64;
@@ -54,8 +69,9 @@ impl<T> TicketMemory for Ring<T> {
 
     #[inline(always)]
     unsafe fn put(&self, index: u64, value: T) {
+        let value = ManuallyDrop::new(value);
         // SAFETY: the caller's contract: the slot is empty and nobody else is in it.
-        unsafe { self.slots[index as usize].value().write(value) };
+        unsafe { self.slots[index as usize].put(&raw const *value) };
     }
 
     #[inline(always)]
@@ -104,7 +120,7 @@ impl<T> TicketWriter<T> {
     /// The value, if the ring is full.
     #[inline]
     pub fn push(&self, value: T) -> Result<(), T> {
-        // SAFETY: the ring was made by `tickets` and is only used by `push` and `pop`.
+        // SAFETY: the ring was made by `tickets` and is only used by what this allows.
         unsafe { ticket::push(&*self.0, value) }
     }
 
@@ -142,7 +158,10 @@ impl<T> TicketReader<T> {
     #[inline(always)]
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
         let ring = &*self.0;
-        let pos = ticket::find(ring)?;
+        let Some(pos) = ticket::find(ring) else {
+            ring.await_value();
+            return None;
+        };
         // SAFETY: as in `push`; this is the only reader, borrowed exclusively since it was found.
         Some(move || unsafe { ticket::take(ring, pos) })
     }
@@ -153,35 +172,54 @@ impl<T> TicketReader<T> {
     where
         T: Copy,
     {
-        self.look(|found| *value = *found)
+        self.find().map(|take| *value = take()).is_some()
     }
 
-    /// Hands what is there to `each`, up to one lap of it: how many values there were. Does not
-    /// block.
+    /// Hands what is there to `each`, up to one lap of it: how many values there were. Senders are
+    /// told of room in a few steps. Does not block.
     #[inline]
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
-        let capacity = self.capacity();
-        (0..capacity).map_while(|_| self.find().map(|take| take())).map(&mut each).count()
+        self.run(|ring, index, run| {
+            // SAFETY: as in `find`.
+            let value = unsafe { ring.take(index) };
+            // SAFETY: it was found, and is out.
+            unsafe { run.pass() };
+            each(value);
+        })
     }
 
     /// As [`Self::drain`], of values that stay where they are meanwhile. If `each` panics, the one
     /// that it looked at is the next.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
-        (0..self.capacity()).take_while(|_| self.look(&mut each)).count()
+        self.run(|ring, index, run| {
+            // SAFETY: it was found to be filled, and only this reader empties it, below.
+            each(unsafe { &*ring.slots[index as usize].value() });
+            // SAFETY: as in `find`.
+            let value = unsafe { ring.take(index) };
+            // SAFETY: it was found, and is out.
+            unsafe { run.pass() };
+            drop(value);
+        })
     }
 
-    /// Shows `each` the next value, where it lies, and drops it: false if there is none.
+    /// Has `receive` take value after value out of their slots, up to one lap of them.
     #[inline(always)]
-    fn look(&mut self, each: impl FnOnce(&T)) -> bool {
+    fn run(&mut self, mut receive: impl FnMut(&Ring<T>, u64, &mut Run<'_, Ring<T>>)) -> usize {
         let ring = &*self.0;
-        let Some(pos) = ticket::find(ring) else { return false };
-        let slot = &ring.slots[(pos & (ring.slots() - 1)) as usize];
-        // SAFETY: it was found to be filled, and only this reader empties it, below.
-        each(unsafe { &*slot.value() });
-        // SAFETY: as in `find`.
-        drop(unsafe { ticket::take(ring, pos) });
-        true
+        // SAFETY: as in `push`; this is the only reader, borrowed exclusively.
+        let mut run = unsafe { Run::begin(ring, (ring.capacity / DRAIN_STEPS).max(1)) };
+        let mut one = |_| {
+            let index = run.find()?;
+            receive(ring, index, &mut run);
+            Some(())
+        };
+        let drained = (0..ring.capacity).map_while(&mut one).count();
+        drop(run);
+        if drained == 0 {
+            ring.await_value();
+        }
+        drained
     }
 
     /// Values that were not received yet.

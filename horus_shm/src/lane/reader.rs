@@ -1,7 +1,7 @@
 //! A reading end of a lane.
 
 use super::{Polled, RESYNC_MAX, Spot, prefetch_distance};
-use crate::copy::Intent;
+use crate::copy::{Intent, is_worth_awaiting};
 use crate::layout::{POSITION_MAX, SKIP, published};
 use crate::memory::LaneMemory;
 use crate::sync::{Word, edge};
@@ -281,6 +281,15 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     #[inline(always)]
     fn caught_up(&mut self) {
         self.lookout = self.pos + RUN_MIN;
+    }
+
+    /// Asks for all lines of the slot that the next message will be in, if that is worth while for
+    /// somebody who waits for `lanes` lanes. A hint.
+    #[inline(always)]
+    pub fn await_slot(&self, lanes: usize) {
+        if is_worth_awaiting(self.memory.slot_lines(), lanes) {
+            self.memory.prefetch(self.pos & self.mask, Intent::Read);
+        }
     }
 
     /// Counts a look that found nothing.

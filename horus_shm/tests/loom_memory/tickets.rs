@@ -1,7 +1,7 @@
 //! The memory of a modelled ticket ring: loom's words, and plain cells in which loom itself
 //! reports a race.
 
-use horus_shm::ticket::{self, TicketMemory};
+use horus_shm::ticket::{self, Run, TicketMemory};
 
 use super::LoomWord;
 use crate::checker::Shared;
@@ -44,6 +44,22 @@ impl LoomTickets {
     pub(crate) fn pop(&self) -> Option<u64> {
         // SAFETY: as above, and each model has one receiver.
         unsafe { ticket::pop(self) }
+    }
+
+    /// What is there, up to a lap of it, received in one run. To be called as `pop`.
+    pub(crate) fn drain(&self, step: u64) -> Vec<u64> {
+        // SAFETY: as above.
+        let mut run = unsafe { Run::begin(self, step) };
+        let mut values = Vec::new();
+        while (values.len() as u64) < self.0.capacity
+            && let Some(index) = run.find()
+        {
+            // SAFETY: it was found, and each model has one receiver.
+            values.push(unsafe { self.take(index) });
+            // SAFETY: as above.
+            unsafe { run.pass() };
+        }
+        values
     }
 }
 

@@ -74,6 +74,28 @@ pub(crate) fn a_ticket_ring_holds_its_capacity() {
     }
 }
 
+/// What is received in runs comes out once and in order, and its slots are given back, all of them.
+pub(crate) fn a_run_of_tickets_gives_its_slots_back() {
+    for ((slots, capacity), step) in [((2, 1), 1), ((2, 2), 2), ((4, 3), 2)] {
+        explore(2, move || {
+            let ring = LoomTickets::new(slots, capacity);
+            let theirs = ring.clone();
+            let sending = thread::spawn(move || {
+                (1..=3).filter(|&value| theirs.push(value).is_ok()).collect::<Vec<_>>()
+            });
+            let mut received = ring.drain(step);
+            received.extend(ring.drain(step));
+            let sent = sending.join().unwrap();
+            received.extend(ring.drain(step));
+            assert_eq!(received, sent);
+            for value in 0..capacity {
+                assert_eq!(ring.push(value), Ok(()));
+            }
+            assert_eq!(ring.push(9), Err(9));
+        });
+    }
+}
+
 /// Who finds that the last sender of a ring left has received all that was sent.
 pub(crate) fn a_deserted_ring_is_empty() {
     explore(2, || {

@@ -31,13 +31,13 @@ impl RawConsumer {
             let lane = self.next_lane();
             match attempt(self, lane) {
                 Ok((arrival, found)) => {
-                    self.take(lane, arrival);
+                    self.take(lane, self.lanes[lane].reached(), arrival);
                     return Ok(found);
                 }
                 Err(Polled::Busy) => nothing = Polled::Busy,
                 Err(_) => {}
             }
-            self.note(lane);
+            self.note(self.lanes[lane].reached());
         }
         Err(nothing)
     }
@@ -118,7 +118,7 @@ impl RawConsumer {
     ) -> Result<Option<(Arrival, RawSample)>, BorrowError> {
         let (place, pin) = self.free_pin()?;
         let pinned = self.lanes[lane].reader.hold_latest(place.index(), pin);
-        self.note(lane);
+        self.note(self.lanes[lane].reached());
         let Ok(pinned) = pinned else {
             give_back(&place, pin);
             return Ok(None);

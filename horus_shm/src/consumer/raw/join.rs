@@ -191,6 +191,7 @@ impl RawConsumer {
             let passed_over = reader.lost().wrapping_add(reader.skipped());
             let received = passed.wrapping_sub(passed_over);
             self.received = self.received.saturating_sub(received);
+            self.rested = self.received;
             self.next = 0;
         }
         if let Some(gate) = self.gate

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::RawConsumer;
+use super::{RawConsumer, Reached};
 use crate::lane::{self, LaneReader};
 use crate::layout::{POSITION_MAX, ReaderBlock};
 use crate::memory::{LaneMemory, RawLane};
@@ -46,13 +46,14 @@ impl Counters {
 impl RawConsumer {
     /// Counts the message just read of a lane, where others can see it.
     #[inline(always)]
-    pub(super) fn count(&self, reader: &LaneReader<RawLane>) {
+    pub(super) fn count(&self, lane: usize, reached: Reached) {
         let Some(counters) = &self.counters else { return };
         // Relaxed, here and below: figures.
         counters.block().received.set(self.received);
-        let pos = reader.position() - 1;
+        let pos = reached.position - 1;
         if telemetry::is_sampled(pos) {
-            telemetry::note_received(reader.memory().block(), pos, counters.block());
+            let block = self.lanes[lane].reader.memory().block();
+            telemetry::note_received(block, pos, counters.block());
             self.count_losses();
         }
     }

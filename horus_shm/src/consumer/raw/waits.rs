@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::{Followed, RawConsumer};
+use super::{RawConsumer, Reached};
 use crate::consumer::watch::Watch;
 use crate::error::OpenError;
 use crate::lane::Polled;
@@ -40,20 +40,8 @@ impl Room {
 impl RawConsumer {
     /// Tells those who wait, on either side, how far the reader of a lane is.
     #[inline(always)]
-    pub(super) fn note(&mut self, lane: usize) {
-        self.show(&self.lanes[lane]);
-        self.tell_publishers();
-    }
-
-    /// Tells the watches on this consumer.
-    #[inline(always)]
-    pub(super) fn show(&self, followed: &Followed) {
-        self.progress.set(followed.lane, followed.reader.position());
-    }
-
-    /// Tells the publishers that wait for room.
-    #[inline(always)]
-    pub(super) fn tell_publishers(&mut self) {
+    pub(super) fn note(&mut self, reached: Reached) {
+        self.progress.set(reached.lane, reached.position);
         if self.room.as_ref().is_some_and(|room| has_sleepers(&room.event())) {
             self.wake_publishers();
         }
