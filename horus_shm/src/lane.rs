@@ -11,7 +11,9 @@ mod writer;
 
 use core::mem::size_of;
 
+use crate::layout::published;
 use crate::memory::LaneMemory;
+use crate::sync::{Word, edge};
 
 pub use in_place::{
     Blocked, Copying, InPlace, Pinned, count, count_all, let_go, number_at, take_pin, unpin,
@@ -62,12 +64,27 @@ struct Spot<M> {
     memory: M,
     pos: u64,
     index: u64,
+    mask: u64,
+    /// Copies cannot race.
+    exclusive: bool,
 }
 
 impl<M: LaneMemory> Spot<M> {
     #[inline(always)]
     fn stamp(&self) -> &M::Word {
         self.memory.stamp(self.index)
+    }
+
+    /// True if nothing was written there since it was seen to be published.
+    #[inline(always)]
+    fn is_still(&self) -> bool {
+        if self.exclusive {
+            return true;
+        }
+        // ORDERING(overwrite): pairs with the fence in `LaneWriter::write`.
+        self.memory.fence(edge::OVERWRITE_CHECK);
+        // Relaxed: the fence orders it after the payload.
+        self.stamp().get() == published(self.pos)
     }
 }
 

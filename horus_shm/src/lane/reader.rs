@@ -154,7 +154,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 break;
             }
             let Some(message) = load(&spot.memory, spot.index) else { break };
-            if !telling.reader.is_still(&spot) {
+            if !spot.is_still() {
                 break;
             }
             telling.reader.pos = spot.pos + 1;
@@ -171,7 +171,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Where the next message is.
     #[inline(always)]
     pub(super) fn spot(&self) -> Spot<M> {
-        Spot { memory: self.memory.clone(), pos: self.pos, index: self.pos & self.mask }
+        let Self { pos, mask, exclusive, .. } = *self;
+        Spot { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
     }
 
     /// Copies the slot of the current position, which is `spot` and was published; true if it
@@ -182,31 +183,19 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// As [`Self::read`].
     #[inline(always)]
     unsafe fn copy_out(&mut self, spot: &Spot<M>, dst: *mut u8, bytes: usize) -> bool {
-        let Spot { memory, pos, index } = spot;
-        if self.exclusive {
+        let Spot { memory, pos, index, .. } = spot;
+        if spot.exclusive {
             // SAFETY: the caller's contract; the cursor keeps the writer out of the slot.
             unsafe { memory.load_exclusive(*index, dst, bytes) };
         } else {
             // SAFETY: the caller's contract.
             unsafe { memory.load_racing(*index, dst, bytes) };
         }
-        let is_whole = self.is_still(spot);
+        let is_whole = spot.is_still();
         if is_whole {
             self.advance(pos + 1);
         }
         is_whole
-    }
-
-    /// True if nothing was written to `spot` since it was seen to be published.
-    #[inline(always)]
-    fn is_still(&self, spot: &Spot<M>) -> bool {
-        if self.exclusive {
-            return true;
-        }
-        // ORDERING(overwrite): pairs with the fence in `LaneWriter::write`.
-        spot.memory.fence(edge::OVERWRITE_CHECK);
-        // Relaxed: the fence orders it after the payload.
-        spot.stamp().get() == published(spot.pos)
     }
 
     /// The rest of [`Self::read`]: the slot holds a skip or a later message.
@@ -264,7 +253,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     fn look_ahead(&mut self, spot: &Spot<M>) {
         let pos = spot.pos + self.ahead;
         if pos < self.horizon {
-            spot.memory.prefetch(pos & self.mask, Intent::Read);
+            spot.memory.prefetch(pos & spot.mask, Intent::Read);
         } else if spot.pos >= self.lookout {
             self.look_out();
         }

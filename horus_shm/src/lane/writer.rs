@@ -56,13 +56,13 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         }
         let spot = self.spot();
         let Spot { memory, index, .. } = &spot;
-        if self.exclusive {
+        if spot.exclusive {
             // SAFETY: the caller's contract; no gate is in the slot, and all readers are gated.
             unsafe { memory.store_exclusive(*index, src, bytes) };
         } else {
             // Relaxed: the fence below orders it before the payload.
             spot.stamp().set(writing(pos));
-            // ORDERING(overwrite): pairs with the fence in `LaneReader::is_still`.
+            // ORDERING(overwrite): pairs with the fence in `Spot::is_still`.
             memory.fence(edge::OVERWRITE_BEGIN);
             // SAFETY: the caller's contract.
             unsafe { memory.store_racing(*index, src, bytes) };
@@ -77,7 +77,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Where the next message goes.
     #[inline(always)]
     pub(super) fn spot(&self) -> Spot<M> {
-        Spot { memory: self.memory.clone(), pos: self.pos, index: self.pos & self.mask }
+        let Self { pos, mask, exclusive, .. } = *self;
+        Spot { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
     }
 
     /// The slot to ask for now, which will be written soon after `spot`.
@@ -87,7 +88,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     #[inline(always)]
     pub(super) fn ahead_of(&self, spot: &Spot<M>) -> Option<u64> {
         let pos = spot.pos + 1 + self.ahead;
-        (pos < self.limit).then_some(pos & self.mask)
+        (pos < self.limit).then_some(pos & spot.mask)
     }
 
     /// Publishes the current position, which is `spot`, by its stamp, and goes on to the next one.

@@ -1,5 +1,6 @@
 //! The account of a reader: for its owner, and as counters for those who look.
 
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 use super::{RawConsumer, Reached};
@@ -29,17 +30,17 @@ pub struct ReadStats {
 
 /// A reader's own block, where it counts for those who look.
 #[derive(Debug)]
-pub(super) struct Counters(*const ReaderBlock<AtomicU64>);
+pub(super) struct Counters(NonNull<ReaderBlock<AtomicU64>>);
 
 impl Counters {
-    pub(super) const fn new(block: *const ReaderBlock<AtomicU64>) -> Self {
-        Self(block)
+    pub(super) const fn new(block: &ReaderBlock<AtomicU64>) -> Self {
+        Self(NonNull::from_ref(block))
     }
 
     #[inline(always)]
     fn block(&self) -> &ReaderBlock<AtomicU64> {
         // SAFETY: points into the segment, which the consumer keeps; all of it atomics.
-        unsafe { &*self.0 }
+        unsafe { self.0.as_ref() }
     }
 }
 
