@@ -63,7 +63,7 @@ pub trait Rx<P> {
     fn lost(&self) -> u64;
 }
 
-/// Hands what an end drains to `each`, up to the first that is not right.
+/// Hands what an end drains to `each`, and keeps the first that is not right.
 pub(crate) struct Draining<'a, E> {
     each: &'a mut E,
     outcome: Result<(), Corrupt>,
@@ -79,9 +79,15 @@ impl<'a, E> Draining<'a, E> {
     where
         E: FnMut(&P) -> Result<(), Corrupt>,
     {
-        if self.outcome.is_ok() {
-            self.outcome = (self.each)(message);
+        if let Err(corrupt) = (self.each)(message) {
+            self.note(corrupt);
         }
+    }
+
+    /// WHY apart: what goes well neither loads nor stores the outcome.
+    #[cold]
+    fn note(&mut self, corrupt: Corrupt) {
+        self.outcome = self.outcome.and(Err(corrupt));
     }
 
     /// What [`Rx::drain`] says of so many messages.
