@@ -279,8 +279,8 @@ fn open_topic<P: Packet>(
     };
     let builder = |name| Topic::<P>::builder(name).namespace(namespace).qos(qos);
     if out.name == back.name {
-        // WHY: as one thread would that has both ends. They share a mapping, and what is stored by
-        // one and loaded by another is forwarded late, 6 ns instead of 2 (`mmap_write_read`).
+        // WHY: as one thread would that has both ends: they share a mapping. What is stored through
+        // one mapping is forwarded late to a load through another (`mmap_write_read`).
         let (out, back) = builder(out.name).topic()?.split();
         return Ok(joined_here::<P, _, _>(out, back));
     }
