@@ -18,6 +18,9 @@ pub trait LaneMemory {
     /// The shared words.
     type Word: Word;
 
+    /// All readers are gated, whatever the ends say, so copies cannot race.
+    const EXCLUSIVE: bool = false;
+
     /// Slots: a power of two.
     fn capacity(&self) -> u64;
 

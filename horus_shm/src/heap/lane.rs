@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::mem::{needs_drop, size_of};
 use core::sync::atomic::AtomicU64;
 
-use super::slot::Slot;
+use super::slot::{Row, Slot};
 use crate::copy::Intent;
 use crate::layout::LaneBlock;
 use crate::memory::LaneMemory;
@@ -87,8 +87,7 @@ mod sealed {
 
 /// Addresses of one lane of values. A copy is the same lane; who owns the memory is kept beside it.
 pub(super) struct ValueLane<T, H> {
-    slots: *const Slot<T>,
-    capacity: u64,
+    slots: Row<T, true>,
     room: u64,
     block: *const LaneBlock<AtomicU64>,
     cursors: *const AtomicU64,
@@ -101,7 +100,7 @@ pub(super) struct ValueLane<T, H> {
 /// Where [`ValueLane::new`] finds the parts of a lane.
 pub(super) struct ValueLaneParts<'a, T> {
     /// Empty for a lane of which only block and cursors are used.
-    pub(super) slots: &'a [Slot<T>],
+    pub(super) slots: Row<T, true>,
     pub(super) room: u64,
     pub(super) block: &'a LaneBlock<AtomicU64>,
     /// The cursors from this lane's one in the first gate on.
@@ -121,11 +120,10 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
     /// * slots are used only if there are any.
     pub(super) unsafe fn new(parts: ValueLaneParts<'_, T>) -> Self {
         let ValueLaneParts { slots, room, block, cursors, gate_words, gate_limit } = parts;
-        debug_assert!(slots.is_empty() || slots.len().is_power_of_two());
+        debug_assert!(slots.len() == 0 || slots.len().is_power_of_two());
         debug_assert!(cursors.len() > gate_words * (gate_limit as usize - 1));
         Self {
-            slots: slots.as_ptr(),
-            capacity: slots.len() as u64,
+            slots,
             room,
             block,
             cursors: cursors.as_ptr(),
@@ -162,9 +160,8 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
 
     #[inline(always)]
     fn slot(&self, index: u64) -> &Slot<T> {
-        debug_assert!(index < self.capacity);
-        // SAFETY: `index` is below the number of slots.
-        let slot = unsafe { self.slots.add(index as usize) };
+        // SAFETY: `index` is below the number of slots, which are there by the contract of `new`.
+        let slot = unsafe { self.slots.at(index) };
         // SAFETY: the slot is alive by the contract of `new`, and shared by nature.
         unsafe { &*slot }
     }
@@ -193,9 +190,11 @@ unsafe impl<T: Send + Sync> Send for ValueLane<T, Share> {}
 impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     type Word = AtomicU64;
 
+    const EXCLUSIVE: bool = true;
+
     #[inline(always)]
     fn capacity(&self) -> u64 {
-        self.capacity
+        self.slots.len()
     }
 
     #[inline(always)]

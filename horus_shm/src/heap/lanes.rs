@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::lane::{Handling, Move, Share, ValueLane, ValueLaneParts};
 use super::reader::{FanReader, LaneEnd};
-use super::slot::{Slot, Slots};
+use super::slot::{Row, Slots};
 use super::writer::ValueWriter;
 use crate::gate;
 use crate::lane::LaneReader;
@@ -37,7 +37,7 @@ pub struct Lanes<T, H: Handling<T>> {
     /// By gate, then by lane.
     cursors: Box<[Cursors]>,
     /// By lane: its slots, once it was claimed.
-    slots: Box<[OnceLock<Slots<T>>]>,
+    slots: Box<[OnceLock<Slots<T, true>>]>,
     capacity: u64,
     handling: core::marker::PhantomData<H>,
 }
@@ -109,7 +109,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         let owners = self.gates.iter().map(|gate| &gate.owner);
         let (gate, _) = owner::claim_first(owners, CLAIMED, |_| false)?;
         for lane in 0..self.blocks.len() as u32 {
-            gate::join(&self.lane(lane, &[]), gate, u64::MAX);
+            gate::join(&self.lane(lane, Row::EMPTY), gate, u64::MAX);
         }
         Some(gate)
     }
@@ -129,11 +129,11 @@ impl<T, H: Handling<T>> Lanes<T, H> {
     /// Lane `lane`, which was claimed before.
     pub(super) fn claimed_lane(&self, lane: u32) -> ValueLane<T, H> {
         let slots = self.slots[lane as usize].get().expect("a claimed lane has slots");
-        self.lane(lane, slots)
+        self.lane(lane, slots.row())
     }
 
     /// Lane `lane` with these slots of its own, or with none.
-    fn lane(&self, lane: u32, slots: &[Slot<T>]) -> ValueLane<T, H> {
+    fn lane(&self, lane: u32, slots: Row<T, true>) -> ValueLane<T, H> {
         let cursors = self.cursors.as_ptr().cast::<AtomicU64>();
         let words = self.cursors.len() * WORDS_PER_LINE;
         // SAFETY: `Cursors` is nothing but words, one after the other.
@@ -204,7 +204,7 @@ impl<T, H: Handling<T>> Drop for Lanes<T, H> {
             let head = self.blocks[lane].head.get();
             let unread = self.cursor(lane as u32, 0).get().saturating_sub(1);
             let Some(slots) = self.slots[lane].get_mut() else { continue };
-            let kept = head.saturating_sub(slots.len() as u64);
+            let kept = head.saturating_sub(slots.len());
             let start = if H::KEEPS { kept } else { unread };
             // SAFETY: every position below the head was filled. Where values are moved out, it
             // was by the reader, up to its cursor; where they stay, those of the last lap are

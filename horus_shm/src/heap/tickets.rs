@@ -19,7 +19,7 @@ struct Apart(AtomicU64);
 struct Ring<T> {
     tail: Apart,
     head: Apart,
-    slots: Slots<T>,
+    slots: Slots<T, false>,
     capacity: u64,
 }
 
@@ -33,7 +33,7 @@ impl<T> Ring<T> {
         if is_worth_awaiting(Slot::<T>::LINES as u64, 1) {
             // Relaxed: only the receiver stores it, who calls this.
             let index = self.head.0.get() & (self.slots() - 1);
-            self.slots[index as usize].prefetch(Intent::Read);
+            self.slots.at(index).prefetch(Intent::Read);
         }
     }
 }
@@ -44,7 +44,7 @@ impl<T> TicketMemory for Ring<T> {
 
     #[inline(always)]
     fn slots(&self) -> u64 {
-        self.slots.len() as u64
+        self.slots.len()
     }
 
     #[inline(always)]
@@ -64,20 +64,20 @@ impl<T> TicketMemory for Ring<T> {
 
     #[inline(always)]
     fn stamp(&self, index: u64) -> &AtomicU64 {
-        &self.slots[index as usize].stamp
+        &self.slots.at(index).stamp
     }
 
     #[inline(always)]
     unsafe fn put(&self, index: u64, value: T) {
         let value = ManuallyDrop::new(value);
         // SAFETY: the caller's contract: the slot is empty and nobody else is in it.
-        unsafe { self.slots[index as usize].put(&raw const *value) };
+        unsafe { self.slots.at(index).put(&raw const *value) };
     }
 
     #[inline(always)]
     unsafe fn take(&self, index: u64) -> T {
         // SAFETY: the caller's contract: there is a value and nobody else is in the slot.
-        unsafe { self.slots[index as usize].value().read() }
+        unsafe { self.slots.at(index).value().read() }
     }
 }
 
@@ -194,7 +194,7 @@ impl<T> TicketReader<T> {
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         self.run(|ring, index, run| {
             // SAFETY: it was found to be filled, and only this reader empties it, below.
-            each(unsafe { &*ring.slots[index as usize].value() });
+            each(unsafe { &*ring.slots.at(index).value() });
             // SAFETY: as in `find`.
             let value = unsafe { ring.take(index) };
             // SAFETY: it was found, and is out.

@@ -144,34 +144,41 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         mut each: impl FnMut(R),
     ) -> u64 {
         let start = self.pos;
-        let telling = Telling { told: start, reader: self };
-        let mut next = start + step;
-        while telling.reader.pos - start < limit {
-            let spot = telling.reader.spot();
-            // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
-            if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
-                telling.reader.caught_up();
-                break;
+        let last = start.saturating_add(limit);
+        let mut telling = Telling { pos: start, told: start, reader: self };
+        'steps: while telling.pos < last {
+            let until = last.min(telling.pos.saturating_add(step));
+            while telling.pos < until {
+                let spot = telling.reader.spot_at(telling.pos);
+                // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+                if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
+                    telling.reader.caught_up(spot.pos);
+                    break 'steps;
+                }
+                let Some(message) = load(&spot.memory, spot.index) else { break 'steps };
+                if !spot.is_still() {
+                    break 'steps;
+                }
+                telling.pos += 1;
+                telling.reader.look_ahead(&spot);
+                each(message);
             }
-            let Some(message) = load(&spot.memory, spot.index) else { break };
-            if !spot.is_still() {
-                break;
-            }
-            telling.reader.pos = spot.pos + 1;
-            telling.reader.look_ahead(&spot);
-            if telling.reader.pos >= next {
-                telling.reader.advance(telling.reader.pos);
-                next = telling.reader.pos + step;
-            }
-            each(message);
+            telling.tell();
         }
-        telling.reader.pos - start
+        telling.pos - start
     }
 
     /// Where the next message is.
     #[inline(always)]
     pub(super) fn spot(&self) -> Spot<M> {
-        let Self { pos, mask, exclusive, .. } = *self;
+        self.spot_at(self.pos)
+    }
+
+    /// Where the message of `pos` is.
+    #[inline(always)]
+    fn spot_at(&self, pos: u64) -> Spot<M> {
+        let Self { mask, exclusive, .. } = *self;
+        let exclusive = exclusive || M::EXCLUSIVE;
         Spot { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
     }
 
@@ -255,21 +262,21 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         if pos < self.horizon {
             spot.memory.prefetch(pos & spot.mask, Intent::Read);
         } else if spot.pos >= self.lookout {
-            self.look_out();
+            self.look_out(spot.pos);
         }
     }
 
     #[cold]
-    fn look_out(&mut self) {
+    fn look_out(&mut self, pos: u64) {
         // Relaxed: nothing is read by it.
         self.horizon = self.memory.block().head.get();
-        self.caught_up();
+        self.caught_up(pos);
     }
 
     /// The run of messages is over, or as good as.
     #[inline(always)]
-    fn caught_up(&mut self) {
-        self.lookout = self.pos + RUN_MIN;
+    fn caught_up(&mut self, pos: u64) {
+        self.lookout = pos + RUN_MIN;
     }
 
     /// Asks for all lines of the slot that the next message will be in, if that is worth while for
@@ -284,7 +291,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Counts a look that found nothing.
     #[inline(always)]
     pub(super) fn nothing(&mut self) -> Polled {
-        self.caught_up();
+        self.caught_up(self.pos);
         self.idle += 1;
         if self.idle.is_multiple_of(IDLE_LOOKS) {
             self.mend();
@@ -423,15 +430,26 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 /// A reader whose writer does not know yet how far it is.
 struct Telling<'a, M: LaneMemory + Clone> {
     reader: &'a mut LaneReader<M>,
-    /// Where it was at first.
+    /// Where it is. WHY here: what is in a register is neither loaded nor stored for each message.
+    pos: u64,
+    /// How far the writer knows it to be.
     told: u64,
 }
 
-impl<M: LaneMemory + Clone> Drop for Telling<'_, M> {
-    fn drop(&mut self) {
+impl<M: LaneMemory + Clone> Telling<'_, M> {
+    #[inline(always)]
+    fn tell(&mut self) {
         // WHY not always: a look that finds nothing is to leave the cursor's line alone.
-        if self.reader.pos != self.told {
-            self.reader.advance(self.reader.pos);
+        if self.pos != self.told {
+            self.told = self.pos;
+            self.reader.advance(self.pos);
         }
+    }
+}
+
+impl<M: LaneMemory + Clone> Drop for Telling<'_, M> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.tell();
     }
 }

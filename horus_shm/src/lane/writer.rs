@@ -78,6 +78,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     #[inline(always)]
     pub(super) fn spot(&self) -> Spot<M> {
         let Self { pos, mask, exclusive, .. } = *self;
+        let exclusive = exclusive || M::EXCLUSIVE;
         Spot { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
     }
 
