@@ -116,6 +116,29 @@ fn all_that_was_drained_is_room_afterwards() {
     }
 }
 
+/// Drains a channel in steps of one: what was handed over is room meanwhile.
+macro_rules! sends_while_it_drains {
+    ($channel:ident) => {{
+        let (mut tx, mut rx) = $channel::channel(8);
+        (0..8).for_each(|n| tx.try_send(n).unwrap());
+        let mut received = Vec::new();
+        let drained = rx.drain(|n| {
+            tx.try_send(n + 8).expect(stringify!($channel));
+            received.push(n);
+        });
+        assert_eq!((drained, received), (8, (0..8).collect()));
+        assert!(rx.iter().take(8).eq(8..16));
+    }};
+}
+
+#[test]
+fn a_message_that_was_handed_over_is_room() {
+    sends_while_it_drains!(spsc);
+    sends_while_it_drains!(spmc);
+    sends_while_it_drains!(mpsc);
+    sends_while_it_drains!(fanout);
+}
+
 /// Messages of a channel that is drained in steps of three: a panic comes in the middle of a step.
 const STEPS_OF_THREE: usize = 24;
 

@@ -18,7 +18,8 @@ pub trait LaneMemory {
     /// The shared words.
     type Word: Word;
 
-    /// All readers are gated, whatever the ends say, so copies cannot race.
+    /// All readers are gated, so copies cannot race. WHY besides what the ends are told: a constant
+    /// is not asked for each message.
     const EXCLUSIVE: bool = false;
 
     /// Slots: a power of two.

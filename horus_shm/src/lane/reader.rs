@@ -145,25 +145,26 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     ) -> u64 {
         let start = self.pos;
         let last = start.saturating_add(limit);
+        let mut next = start.saturating_add(step);
         let mut telling = Telling { pos: start, told: start, reader: self };
-        'steps: while telling.pos < last {
-            let until = last.min(telling.pos.saturating_add(step));
-            while telling.pos < until {
-                let spot = telling.reader.spot_at(telling.pos);
-                // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
-                if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
-                    telling.reader.caught_up(spot.pos);
-                    break 'steps;
-                }
-                let Some(message) = load(&spot.memory, spot.index) else { break 'steps };
-                if !spot.is_still() {
-                    break 'steps;
-                }
-                telling.pos += 1;
-                telling.reader.look_ahead(&spot);
-                each(message);
+        while telling.pos < last {
+            let spot = telling.reader.spot_at(telling.pos);
+            // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+            if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
+                telling.reader.caught_up(spot.pos);
+                break;
             }
-            telling.tell();
+            let Some(message) = load(&spot.memory, spot.index) else { break };
+            if !spot.is_still() {
+                break;
+            }
+            telling.pos += 1;
+            telling.reader.look_ahead(&spot);
+            if telling.pos == next {
+                telling.tell();
+                next = next.saturating_add(step);
+            }
+            each(message);
         }
         telling.pos - start
     }
