@@ -420,9 +420,7 @@ impl Segment {
         gate: u32,
         access: Access,
     ) -> Result<&GateBlock<AtomicU64>, OpenError> {
-        assert!(gate < self.shape().request().gate_limit, "gate {gate} is past the limit");
-        let area = self.reader_area(access)?;
-        let offset = self.shape().gates_offset() + gate as usize * self.shape().gate_bytes();
+        let (area, offset) = self.gate_place(gate, access)?;
         // SAFETY: the block of a gate below the limit lies there in the reader area.
         Ok(unsafe { self.block(area, offset) })
     }
@@ -433,12 +431,19 @@ impl Segment {
     ///
     /// As [`Self::wait_block`].
     pub(crate) fn cursors(&self, gate: u32, access: Access) -> Result<&[AtomicU64], OpenError> {
-        let block: *const GateBlock<AtomicU64> = self.gate_block(gate, access)?;
+        let (area, offset) = self.gate_place(gate, access)?;
         let lanes = self.shape().request().lane_limit as usize;
         // SAFETY: the cursors follow the block, within the reader area.
-        let cursors = unsafe { block.add(1) };
+        let cursors = unsafe { area.add(offset + size_of::<GateBlock<AtomicU64>>()) };
         // SAFETY: there is one word for each lane, all of them in the reader area.
         Ok(unsafe { std::slice::from_raw_parts(cursors.cast(), lanes) })
+    }
+
+    /// The reader area, and where gate `gate` lies in it.
+    fn gate_place(&self, gate: u32, access: Access) -> Result<(*mut u8, usize), OpenError> {
+        assert!(gate < self.shape().request().gate_limit, "gate {gate} is past the limit");
+        let area = self.reader_area(access)?;
+        Ok((area, self.shape().gates_offset() + gate as usize * self.shape().gate_bytes()))
     }
 
     /// The blocks of lane `lane` without its slots: enough to register a gate.
