@@ -70,6 +70,16 @@ struct Spot<M> {
 }
 
 impl<M: LaneMemory> Spot<M> {
+    /// The one of position `pos`.
+    #[inline(always)]
+    fn at(&self, pos: u64) -> Self
+    where
+        M: Clone,
+    {
+        let Self { mask, exclusive, .. } = *self;
+        Self { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
+    }
+
     #[inline(always)]
     fn stamp(&self) -> &M::Word {
         self.memory.stamp(self.index)

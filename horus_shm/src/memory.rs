@@ -22,6 +22,9 @@ pub trait LaneMemory {
     /// is not asked for each message.
     const EXCLUSIVE: bool = false;
 
+    /// A reader that drains the lane asks for slots ahead.
+    const DRAINS_AHEAD: bool = true;
+
     /// Slots: a power of two.
     fn capacity(&self) -> u64;
 

@@ -192,6 +192,11 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
 
     const EXCLUSIVE: bool = true;
 
+    /// WHY not: the hardware sees a drain coming, line by line, and asks for what is next itself.
+    /// What a message costs besides keeps it from looking as far: 64 B 65 -> 81 million a second, 8
+    /// and 16 B a tenth more, 256 B and 1 KiB the same.
+    const DRAINS_AHEAD: bool = false;
+
     #[inline(always)]
     fn capacity(&self) -> u64 {
         self.slots.len()

@@ -146,9 +146,10 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let start = self.pos;
         let last = start.saturating_add(limit);
         let mut next = start.saturating_add(step);
+        let first = self.spot();
         let mut telling = Telling { pos: start, told: start, reader: self };
         while telling.pos < last {
-            let spot = telling.reader.spot_at(telling.pos);
+            let spot = first.at(telling.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
                 telling.reader.caught_up(spot.pos);
@@ -159,7 +160,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 break;
             }
             telling.pos += 1;
-            telling.reader.look_ahead(&spot);
+            if M::DRAINS_AHEAD {
+                telling.reader.look_ahead(&spot);
+            }
             if telling.pos == next {
                 telling.tell();
                 next = next.saturating_add(step);
@@ -172,13 +175,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Where the next message is.
     #[inline(always)]
     pub(super) fn spot(&self) -> Spot<M> {
-        self.spot_at(self.pos)
-    }
-
-    /// Where the message of `pos` is.
-    #[inline(always)]
-    fn spot_at(&self, pos: u64) -> Spot<M> {
-        let Self { mask, exclusive, .. } = *self;
+        let Self { pos, mask, exclusive, .. } = *self;
         let exclusive = exclusive || M::EXCLUSIVE;
         Spot { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
     }
