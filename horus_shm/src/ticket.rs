@@ -20,6 +20,9 @@ pub trait TicketMemory {
     /// What is sent.
     type Value;
 
+    /// Whether a sender asks for the slot after its own.
+    const ASKS_AHEAD: bool;
+
     /// Slots: a power of two.
     fn slots(&self) -> u64;
 
@@ -35,12 +38,16 @@ pub trait TicketMemory {
     /// The stamp of slot `index`, which is below the number of slots.
     fn stamp(&self, index: u64) -> &Self::Word;
 
-    /// Moves `value` into slot `index`.
+    /// Asks for slot `index`, which is below the number of slots, to write it. A hint.
+    fn ask_for(&self, index: u64);
+
+    /// Moves the value at `src` into slot `index`.
     ///
     /// # Safety
     ///
-    /// `index` is below the number of slots, the slot is empty, and nobody else is in it.
-    unsafe fn put(&self, index: u64, value: Self::Value);
+    /// `index` is below the number of slots, the slot is empty, and nobody else is in it. There is
+    /// a value at `src`, which the caller gives away.
+    unsafe fn put(&self, index: u64, src: *const Self::Value);
 
     /// Moves the value of slot `index` out.
     ///
@@ -67,19 +74,17 @@ pub const fn first_stamp(index: u64, capacity: u64) -> u64 {
     if index < capacity { free(index) } else { 0 }
 }
 
-/// Moves `value` into the next free slot. Lock-free: it tries again only if another sender was
-/// faster.
-///
-/// # Errors
-///
-/// The value, if the ring is full.
+/// Moves the value at `src` into the next free slot: false if the ring is full, and then it is
+/// still the caller's. Lock-free: it tries again only if another sender was faster.
 ///
 /// # Safety
 ///
-/// `memory` began with tail and head 0, empty slots and [`first_stamp`] in each, and since then
-/// nobody has stored to it but this function, [`pop`], [`take`] and [`Run`].
+/// * `memory` began with tail and head 0, empty slots and [`first_stamp`] in each, and since then
+///   nobody has stored to it but this function, [`pop`], [`take`] and [`Run`].
+/// * There is a value at `src`, which the caller gives away.
 #[inline]
-pub unsafe fn push<M: TicketMemory>(memory: &M, value: M::Value) -> Result<(), M::Value> {
+#[must_use]
+pub unsafe fn push<M: TicketMemory>(memory: &M, src: *const M::Value) -> bool {
     let mask = memory.slots() - 1;
     let mut failures = 0;
     // Relaxed: a guess; the stamp and the exchange decide.
@@ -92,18 +97,34 @@ pub unsafe fn push<M: TicketMemory>(memory: &M, value: M::Value) -> Result<(), M
         // Relaxed: the stamps order everything; the exchange only picks one sender.
         if found == free(pos) && memory.tail().replace(pos, pos + 1) {
             // SAFETY: the slot is free and the exchange gave this position to nobody else.
-            unsafe { memory.put(index, value) };
+            unsafe { memory.put(index, src) };
             // ORDERING(ticket): pairs with the load in `is_filled`.
             stamp.store(filled(pos), edge::TICKET_PUBLISH);
-            return Ok(());
+            if M::ASKS_AHEAD {
+                ask_ahead(memory, pos + 1);
+            }
+            return true;
         }
         let before = pos;
         // Relaxed: as above.
         pos = memory.tail().get();
         if pos == before && found < free(pos) {
-            return Err(value);
+            return false;
         }
         back_off(&mut failures);
+    }
+}
+
+/// Asks for the slot of position `next`.
+///
+/// WHY only if it is free, and nobody has drawn it: else the hint would take lines away from the
+/// receiver, or from the sender that fills them.
+#[inline(always)]
+fn ask_ahead<M: TicketMemory>(memory: &M, next: u64) {
+    let index = next & (memory.slots() - 1);
+    // Relaxed: for a hint.
+    if memory.tail().get() == next && memory.stamp(index).get() == free(next) {
+        memory.ask_for(index);
     }
 }
 

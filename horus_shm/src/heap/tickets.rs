@@ -42,6 +42,10 @@ impl<T> TicketMemory for Ring<T> {
     type Word = AtomicU64;
     type Value = T;
 
+    /// WHY: streams of 1 KiB go 3.5 -> 5.5 million a second, while 256 B are no faster for it, and
+    /// of 64 B it is the stamp's own line that takes the time.
+    const ASKS_AHEAD: bool = Slot::<T>::LINES > 2;
+
     #[inline(always)]
     fn slots(&self) -> u64 {
         self.slots.len()
@@ -68,10 +72,14 @@ impl<T> TicketMemory for Ring<T> {
     }
 
     #[inline(always)]
-    unsafe fn put(&self, index: u64, value: T) {
-        let value = ManuallyDrop::new(value);
-        // SAFETY: the caller's contract: the slot is empty and nobody else is in it.
-        unsafe { self.slots.at(index).put(&raw const *value) };
+    fn ask_for(&self, index: u64) {
+        self.slots.at(index).prefetch(Intent::Write);
+    }
+
+    #[inline(always)]
+    unsafe fn put(&self, index: u64, src: *const T) {
+        // SAFETY: the caller's contract.
+        unsafe { self.slots.at(index).put(src) };
     }
 
     #[inline(always)]
@@ -120,17 +128,22 @@ impl<T> TicketWriter<T> {
     /// The value, if the ring is full.
     #[inline]
     pub fn push(&self, value: T) -> Result<(), T> {
-        // SAFETY: the ring was made by `tickets` and is only used by what this allows.
-        unsafe { ticket::push(&*self.0, value) }
+        let value = ManuallyDrop::new(value);
+        // SAFETY: the ring was made by `tickets` and is only used by what this allows; the value is
+        // given away.
+        let is_sent = unsafe { ticket::push(&*self.0, &raw const *value) };
+        if is_sent { Ok(()) } else { Err(ManuallyDrop::into_inner(value)) }
     }
 
-    /// As [`Self::push`], of a copy: false if the ring is full.
-    #[inline]
+    /// Copies `value` into the ring, straight from where it is: false if the ring is full.
+    /// Lock-free.
+    #[inline(always)]
     pub fn push_ref(&self, value: &T) -> bool
     where
         T: Copy,
     {
-        self.push(*value).is_ok()
+        // SAFETY: as in `push`, of a value of which there may be two.
+        unsafe { ticket::push(&*self.0, value) }
     }
 
     /// Values that were not received yet.

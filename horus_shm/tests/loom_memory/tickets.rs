@@ -35,9 +35,11 @@ impl LoomTickets {
         Self(Shared::new(Parts { tail, head, slots: (0..slots).map(slot).collect(), capacity }))
     }
 
+    /// The value, if the ring is full.
     pub(crate) fn push(&self, value: u64) -> Result<(), u64> {
-        // SAFETY: made by `new`, and only used by this and `pop`.
-        unsafe { ticket::push(self, value) }
+        // SAFETY: made by `new`, and only used by this and `pop`; the value is there.
+        let is_sent = unsafe { ticket::push(self, &raw const value) };
+        if is_sent { Ok(()) } else { Err(value) }
     }
 
     /// To be called by one thread of a model only.
@@ -67,6 +69,9 @@ impl TicketMemory for LoomTickets {
     type Word = LoomWord;
     type Value = u64;
 
+    /// WHY: what it looks at for the hint makes a model larger, and nothing depends on it.
+    const ASKS_AHEAD: bool = false;
+
     fn slots(&self) -> u64 {
         self.0.slots.len() as u64
     }
@@ -87,7 +92,11 @@ impl TicketMemory for LoomTickets {
         &self.0.slots[index as usize].stamp
     }
 
-    unsafe fn put(&self, index: u64, value: u64) {
+    fn ask_for(&self, _index: u64) {}
+
+    unsafe fn put(&self, index: u64, src: *const u64) {
+        // SAFETY: the caller's contract.
+        let value = unsafe { src.read() };
         // SAFETY: the cell is alive, and loom fails the model if anybody else is in it.
         self.0.slots[index as usize].value.with_mut(|cell| unsafe { cell.write(value) });
     }
