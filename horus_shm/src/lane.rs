@@ -80,6 +80,22 @@ impl<M: LaneMemory> Spot<M> {
         Self { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
     }
 
+    /// The one of the position that comes `slots` after this one, in the same lap.
+    #[inline(always)]
+    fn behind(&self, slots: u64) -> Self
+    where
+        M: Clone,
+    {
+        let Self { pos, index, mask, exclusive, .. } = *self;
+        Self {
+            memory: self.memory.clone(),
+            pos: pos + slots,
+            index: index + slots,
+            mask,
+            exclusive,
+        }
+    }
+
     #[inline(always)]
     fn stamp(&self) -> &M::Word {
         self.memory.stamp(self.index)

@@ -145,29 +145,32 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     ) -> u64 {
         let start = self.pos;
         let last = start.saturating_add(limit);
-        let mut next = start.saturating_add(step);
-        let first = self.spot();
+        let mut first = self.spot();
         let mut telling = Telling { pos: start, told: start, reader: self };
-        while telling.pos < last {
-            let spot = first.at(telling.pos);
-            // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
-            if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
-                telling.reader.caught_up(spot.pos);
-                break;
+        'run: while telling.pos < last {
+            first = first.at(telling.pos);
+            // WHY not across the end of the lap: slots that follow each other need no mask.
+            let slots = step.min(last - first.pos).min(first.mask + 1 - first.index);
+            for behind in 0..slots {
+                let spot = first.behind(behind);
+                // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+                if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
+                    telling.reader.caught_up(spot.pos);
+                    break 'run;
+                }
+                let Some(message) = load(&spot.memory, spot.index) else { break 'run };
+                if !spot.is_still() {
+                    break 'run;
+                }
+                telling.pos = spot.pos + 1;
+                if M::DRAINS_AHEAD {
+                    telling.reader.look_ahead(&spot);
+                }
+                if behind + 1 == slots {
+                    telling.tell();
+                }
+                each(message);
             }
-            let Some(message) = load(&spot.memory, spot.index) else { break };
-            if !spot.is_still() {
-                break;
-            }
-            telling.pos += 1;
-            if M::DRAINS_AHEAD {
-                telling.reader.look_ahead(&spot);
-            }
-            if telling.pos == next {
-                telling.tell();
-                next = next.saturating_add(step);
-            }
-            each(message);
         }
         telling.pos - start
     }
