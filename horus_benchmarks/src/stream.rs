@@ -177,15 +177,24 @@ impl Ledger {
     pub(crate) fn enter(&mut self, message: &impl Payload) -> Result<(), Corrupt> {
         let seq = message.seq();
         let producer = (seq.wrapping_sub(self.first_seq) & self.others) as usize;
-        let due = self.due[producer];
-        if seq < due || seq > self.last_seq {
-            return Err(Corrupt { expected_seq: due, found_seq: seq });
+        if seq != self.due[producer] || seq > self.last_seq {
+            self.pass_over(producer, seq)?;
         }
         message.check(seq)?;
         self.received += 1;
         // The numbers of one of two producers rise in steps of two.
-        self.lost += (seq - due) >> self.others;
         self.due[producer] = seq + 1 + self.others;
+        Ok(())
+    }
+
+    /// Books what is missing before `seq`, which is not what was due.
+    #[cold]
+    fn pass_over(&mut self, producer: usize, seq: u64) -> Result<(), Corrupt> {
+        let due = self.due[producer];
+        if seq < due || seq > self.last_seq {
+            return Err(Corrupt { expected_seq: due, found_seq: seq });
+        }
+        self.lost += (seq - due) >> self.others;
         Ok(())
     }
 
