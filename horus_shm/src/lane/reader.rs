@@ -127,8 +127,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Takes message after message, up to `limit` of them, until one is not there yet, or is no
     /// more: each is loaded from its slot, passed, and handed to `each`. The writer is told in
-    /// steps of `step`, and of all of them at the end, also if `each` panics. Ends early where
-    /// `load` says `None`. How many there were; never blocks.
+    /// steps of `step`, where a lap ends, and of all of them at the end, also if `each` panics.
+    /// Ends early where `load` says `None`. How many there were; never blocks.
     ///
     /// What `load` gives of a lane that is not exclusive may be torn; it is handed on only if it is
     /// not. Skips and losses are left to [`Self::read`].
