@@ -259,3 +259,42 @@ impl<T> fmt::Debug for TicketReader<T> {
         f.debug_struct("TicketReader").field("waiting", &self.waiting()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_does_not_fit_comes_back_and_what_is_left_is_dropped() {
+        let token = Arc::new(());
+        let (tx, mut rx) = tickets(2);
+        for number in 0..2 {
+            assert!(tx.push((number, Arc::clone(&token))).is_ok());
+        }
+        let (number, refused) = tx.push((2, Arc::clone(&token))).unwrap_err();
+        assert_eq!((number, Arc::strong_count(&token)), (2, 4));
+        drop(refused);
+        let take = rx.find().unwrap();
+        assert_eq!(take().0, 0);
+        assert_eq!((rx.waiting(), Arc::strong_count(&token)), (1, 2));
+        drop((tx, rx));
+        assert_eq!(Arc::strong_count(&token), 1);
+    }
+
+    /// Long enough for the sender to ask for the slot after its own.
+    #[test]
+    fn long_copies_go_in_and_out_by_reference_over_many_laps() {
+        let (tx, mut rx) = tickets::<[u64; 32]>(3);
+        let mut message = [0; 32];
+        for lap in 0..5 {
+            let mut sent = lap * 10..;
+            while tx.push_ref(&[sent.next().unwrap(); 32]) {}
+            assert!(rx.pop_into(&mut message));
+            assert_eq!(message, [lap * 10; 32]);
+            let mut rest = Vec::new();
+            assert_eq!(rx.drain_in_place(|message| rest.push(*message)), 2);
+            assert_eq!(rest, [[lap * 10 + 1; 32], [lap * 10 + 2; 32]]);
+            assert!(!rx.pop_into(&mut message));
+        }
+    }
+}
