@@ -114,7 +114,7 @@ impl Swapping {
             false => self.handle.swap_with(NODE, other::<true, false>, other::<false, true>)?,
         };
         self.swaps += 1;
-        let goes_on = self.running.tick_once();
+        let goes_on = self.running.tick_once()?;
         let state = swap.state();
         if !goes_on || state != SwapState::OnTrial {
             return Err(format!("swap {} did not take place: {state:?}", self.swaps).into());
@@ -124,6 +124,7 @@ impl Swapping {
 
     /// Stops, and returns how many messages were sent and how many handled.
     pub fn finish(self) -> (u64, u64) {
+        // A node that failed has not handled what it should have, and that is found by the caller.
         drop(self.running.finish());
         // Relaxed: the node has been shut down.
         (self.sent, self.handled.load(atomic::Ordering::Relaxed))

@@ -17,6 +17,7 @@ pub type TickingError = Box<dyn Error>;
 /// A scheduler that has started, with nodes that count their ticks, all of them without a rate.
 #[derive(Debug)]
 pub struct Ticking {
+    /// A failure is told of by its end.
     running: Running,
     nodes: u64,
     rounds: u64,
@@ -75,7 +76,7 @@ impl Ticking {
         let mut ticks = Samples::new();
         for number in 0..warm_up + samples {
             let start = source.start();
-            self.running.tick_once();
+            drop(self.running.tick_once());
             let one = source.stop().since(start);
             if number >= warm_up {
                 ticks.record(one);
@@ -88,7 +89,7 @@ impl Ticking {
     /// Gives every node its turn.
     #[inline]
     pub fn once(&mut self) {
-        self.running.tick_once();
+        drop(self.running.tick_once());
         self.rounds += 1;
     }
 
@@ -104,7 +105,7 @@ impl Ticking {
     ///
     /// If one had not.
     pub fn finish(self) -> Result<(), TickingError> {
-        let report = self.running.finish();
+        let report = self.running.finish()?;
         let told: u64 = report.nodes.iter().map(|node| node.figures.ticks).sum();
         // Relaxed: the nodes have been shut down.
         let counted = self.counted.load(atomic::Ordering::Relaxed);

@@ -1,19 +1,19 @@
 //! What can go wrong with a topic.
 
-pub use horus_shm::{BorrowError, LoanError, OpenError, RecvError};
+pub use horus_shm::{BorrowError, LaneNotMapped, LoanError, OpenError, RecvError};
 use std::fmt;
 
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
-use crate::message::{SchemaDifference, first_difference};
-use crate::scheduler::PlanError;
+use crate::message::{SchemaDifference, TextTooLong, first_difference};
+use crate::scheduler::{OrderError, PlanError, RunError, StartError};
 
 /// Why a topic could not be opened. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopicError {
     /// The topic carries another message. Names the first field that differs.
-    #[error("topic '{topic}' carries another message: {difference}")]
+    #[error("topic '{}' carries another message: {difference}", shown(topic))]
     SchemaMismatch {
         /// The topic.
         topic: String,
@@ -21,7 +21,7 @@ pub enum TopicError {
         difference: Box<SchemaDifference>,
     },
     /// Everything that has nothing to do with messages.
-    #[error("topic '{topic}': {cause}")]
+    #[error("topic '{}': {cause}", shown(topic))]
     Open {
         /// The topic.
         topic: String,
@@ -42,6 +42,10 @@ impl TopicError {
                 let cause = OpenError::QosMismatch { path, field: setting(field), found, wanted };
                 Self::Open { topic, cause: Box::new(cause) }
             }
+            OpenError::Shape(mut error) => {
+                error.field = setting(error.field);
+                Self::Open { topic, cause: Box::new(OpenError::Shape(error)) }
+            }
             error => Self::Open { topic, cause: Box::new(error) },
         }
     }
@@ -56,6 +60,21 @@ impl TopicError {
     }
 }
 
+/// A name as a message can show it: what a terminal would obey, or shows in another order, is
+/// escaped.
+fn shown(name: &str) -> String {
+    let is_obeyed = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
+            || matches!(c, '\u{2066}'..='\u{2069}')
+    };
+    let mut text = String::with_capacity(name.len());
+    for c in name.chars() {
+        if is_obeyed(c) { text.extend(c.escape_default()) } else { text.push(c) }
+    }
+    text
+}
+
 /// Why a message was not sent; what was given to the call comes back.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -66,8 +85,12 @@ pub enum SendError<T> {
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked(T),
-    /// The topic's memory is gone: its file was truncated under us. Permanent: open it again.
-    #[error("the topic's file was truncated: drop all of its handles and open it again")]
+    /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
+    /// Permanent: open it again.
+    #[error(
+        "the topic's memory is lost: its file was truncated, or the program closed descriptors of \
+         this library: drop all of its handles and open it again"
+    )]
     RegionLost(T),
     /// Messages of the topic cannot be that long. Permanent.
     #[error(
@@ -200,15 +223,24 @@ pub enum RecvTimeoutError {
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked,
-    /// The topic's memory is gone: its file was truncated under us. Permanent: open it again.
-    #[error("the topic's file was truncated: drop all of its handles and open it again")]
+    /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
+    /// Permanent: open it again.
+    #[error(
+        "the topic's memory is lost: its file was truncated, or the program closed descriptors of \
+         this library: drop all of its handles and open it again"
+    )]
     RegionLost,
+    /// The memory of a publisher's lane cannot be mapped, and no other message is there.
+    /// Transient: each call tries again, ten times a second at most.
+    #[error("{0}")]
+    LaneNotMapped(LaneNotMapped),
 }
 
 impl From<RecvError> for RecvTimeoutError {
     fn from(error: RecvError) -> Self {
         match error {
             RecvError::RegionLost => Self::RegionLost,
+            RecvError::LaneNotMapped(cause) => Self::LaneNotMapped(cause),
             _ => Self::Forked,
         }
     }
@@ -284,9 +316,21 @@ pub enum Error {
     /// A name is none.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// A text is longer than the field of a message.
+    #[error(transparent)]
+    Text(#[from] TextTooLong),
     /// A node cannot be run as it was asked to be.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A scheduler could not be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A node failed and ended the run of its scheduler.
+    #[error(transparent)]
+    Run(RunError),
+    /// A node could not be given an order.
+    #[error(transparent)]
+    Order(#[from] OrderError),
     /// The transport refused, apart from any message.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -295,6 +339,15 @@ pub enum Error {
 impl<T> From<SendError<T>> for Error {
     fn from(error: SendError<T>) -> Self {
         Self::Send(error.with(()))
+    }
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Start(error) => Self::Start(error),
+            error => Self::Run(error),
+        }
     }
 }
 

@@ -28,7 +28,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use horus_shm::telemetry::Latencies;
+pub use horus_shm::internals::telemetry::Latencies;
 pub use horus_shm::{LaneFigures, Participant, ReaderFigures};
 use horus_shm::{Namespace, OpenError, Reliability, Segment, TopicName, topic_names};
 

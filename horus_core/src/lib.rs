@@ -21,10 +21,14 @@
 // WHY: `message!` holds the one exception, an `unsafe impl` that its own compile-time checks prove.
 #![deny(unsafe_code)]
 
+#[cfg(test)]
+use horus_testing as _;
+
 pub mod channel;
 mod error;
-/// Handles for bindings to other languages.
-pub use horus_shm::handle;
+/// Handles for the bindings to other languages in this workspace; not for users.
+#[doc(hidden)]
+pub use horus_shm::internals::{above_standard, handle};
 pub mod introspect;
 pub mod message;
 pub mod namespace;
@@ -34,8 +38,8 @@ pub mod topic;
 pub mod value;
 
 pub use error::{
-    BorrowError, Error, LoanError, OpenError, RecvError, RecvTimeoutError, Result, SendError,
-    TopicError, WaitError, WaitSetFull, WriteError,
+    BorrowError, Error, LaneNotMapped, LoanError, OpenError, RecvError, RecvTimeoutError, Result,
+    SendError, TopicError, WaitError, WaitSetFull, WriteError,
 };
 
 /// What a robot program needs, in one `use`.

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use horus_shm::TopicName;
 pub use horus_shm::{
     NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName, NamespaceRemoveError,
-    SweepReport, sweep,
+    RegistryError, SweepReport, sweep,
 };
 
 use crate::error::TopicError;

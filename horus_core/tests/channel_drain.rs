@@ -1,5 +1,7 @@
 //! Draining a channel: all that is there, in order, each message dropped once, also in a panic.
 
+use horus_testing as _;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
@@ -8,7 +10,8 @@ use horus_core::channel::{
     RecvError, SendError, TryRecvError, TrySendError, fanout, mpsc, spmc, spsc,
 };
 
-const MESSAGES: u64 = 20_000;
+// WHY fewer: miri runs a thousandth as fast.
+const MESSAGES: u64 = if cfg!(miri) { 4 } else { 20_000 };
 
 /// Sends all messages from another thread through a channel of `capacity`, and drains it in a way.
 macro_rules! drains_all {

@@ -3,6 +3,8 @@
 //! The oracle knows no slots and no stamps: a receiver has a queue for each lane, and a send adds
 //! to all of them. `HORUS_TEST_SEED` replays one failed case.
 
+use horus_testing as _;
+
 mod counted;
 mod noise;
 

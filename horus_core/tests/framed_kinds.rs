@@ -1,5 +1,7 @@
 //! The table of messages that end in data: what a binding is told is what the types say.
 
+use horus_testing as _;
+
 use horus_core::message::{
     ArrayLayout, DType, Encoding, FRAMED_KINDS, FramedKind, Header, Image, ImageHeader,
     PointCloudHeader, STANDARD, Tensor, TensorHeader,

@@ -1,6 +1,8 @@
 //! Images, clouds, tensors, maps and sound: what their views show, through a topic, and that no
 //! header makes them look outside their data.
 
+use horus_testing as _;
+
 mod noise;
 mod private;
 

@@ -1,5 +1,7 @@
 //! Introspection sees what the participants did, and none of them sees it.
 
+use horus_testing as _;
+
 use std::sync::Arc;
 
 use horus_core::introspect::{Inspector, topics};

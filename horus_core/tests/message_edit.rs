@@ -1,5 +1,7 @@
 //! Messages that are read and edited by their schema text alone.
 
+use horus_testing as _;
+
 mod heap;
 mod noise;
 mod shapes;

@@ -2,6 +2,8 @@
 
 #![deny(unsafe_code)]
 
+use horus_testing as _;
+
 use horus_core::message::{
     CmdVel, FieldKind, Imu, JOINTS_MAX, JointCommand, LASER_RANGES_MAX, LaserScan, Message,
     Odometry, Pose2D, Primitive, Schema, Twist, Zeroable, timestamp_now_ns,

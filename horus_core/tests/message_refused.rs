@@ -1,8 +1,11 @@
-//! What `message!` refuses, and that it says what to write instead.
+//! Refusals of `message!`, and of nodes whose tick returns what it cannot: each says what to write
+//! instead.
 //!
 //! All programs below are checked by one call of cargo, in a package of their own. Of what the
 //! compiler says, only the sentences that this crate wrote are compared: the others change with the
 //! compiler.
+
+use horus_testing as _;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -100,6 +103,37 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
+const TICK: &str = "write `-> NodeResult`, which takes every error by `?`";
+
+/// Nodes whose tick returns what it cannot. One error each.
+const NODES: &[(&str, &str, &[&str])] = &[
+    (
+        "closure_with_odd_error",
+        "struct Odd;\nfn main() { Scheduler::new().node(\"a\").build(\
+         |_: &mut Context<'_>| -> std::result::Result<(), Odd> { Err(Odd) }).unwrap() }",
+        &["a tick returns `NodeResult`, and not `Result<(), Odd>`", TICK],
+    ),
+    (
+        "closure_with_number",
+        "fn main() { Scheduler::new().node(\"a\").build(|_: &mut Context<'_>| 5_u32).unwrap() }",
+        &["a tick returns `NodeResult`, and not `u32`", TICK],
+    ),
+    (
+        "macro_with_odd_error",
+        "pub struct Odd;\nhorus_core::node! {\nstruct N {}\n\
+         fn tick(&mut self) -> std::result::Result<(), Odd> { Err(Odd) }\n}\nfn main() {}",
+        &["a tick returns `NodeResult`, and not `Result<(), Odd>`", TICK],
+    ),
+    (
+        "type_with_other_error",
+        "struct N;\nimpl Node for N {\n\
+         fn tick(&mut self, _: &mut Context<'_>) -> Result<()> { Ok(()) }\n}\nfn main() {}",
+        &["method `tick` has an incompatible type for trait", "expected `NodeError`"],
+    ),
+];
+
+const NODE_HEAD: &str = "#![allow(unused)]\nuse horus_core::prelude::*;\n";
+
 const HEAD: &str = "\
 #![allow(unused)]
 use horus_core::message::{FieldType, Message, Text};
@@ -123,7 +157,8 @@ fn what_cannot_cross_a_process_is_refused_with_advice() {
     });
     let whole =
         PROGRAMS.iter().map(|(name, text, wanted)| (*name, format!("{HEAD}{text}"), *wanted));
-    let programs: Vec<_> = in_macro.chain(whole).collect();
+    let nodes = NODES.iter().map(|(name, text, said)| (*name, format!("{NODE_HEAD}{text}"), *said));
+    let programs: Vec<_> = in_macro.chain(whole).chain(nodes).collect();
     let said = check(programs.iter().map(|(name, text, _)| (*name, text.as_str())));
 
     let mut wrong = String::new();
@@ -132,6 +167,12 @@ fn what_cannot_cross_a_process_is_refused_with_advice() {
         let missing: Vec<_> = wanted.iter().filter(|wanted| !said.contains(**wanted)).collect();
         if wanted.is_empty() != said.is_empty() || !missing.is_empty() {
             let _ = write!(wrong, "\n{name}: not said: {missing:?}, but:\n{said}\n");
+        }
+    }
+    for (name, ..) in NODES {
+        let errors = said[*name].lines().filter(|line| line.starts_with("error"));
+        if errors.count() != 1 {
+            let _ = write!(wrong, "\n{name}: not one error, but:\n{}\n", said[*name]);
         }
     }
     assert!(wrong.is_empty(), "{wrong}");

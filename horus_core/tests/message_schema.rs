@@ -1,5 +1,7 @@
 //! The canonical text, its hash, and the comparison of two texts.
 
+use horus_testing as _;
+
 mod noise;
 
 use horus_core::message::{

@@ -1,5 +1,7 @@
 //! Laws that all standard messages keep, and what they do with what a hostile peer wrote.
 
+use horus_testing as _;
+
 mod noise;
 mod private;
 

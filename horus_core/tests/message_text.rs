@@ -1,5 +1,7 @@
 //! Texts in messages: what goes in comes out, and whatever a peer wrote is some text.
 
+use horus_testing as _;
+
 mod noise;
 
 use horus_core::message::{FieldKind, Message, Primitive, Schema, Text};
@@ -124,4 +126,17 @@ fn texts_are_told_from_bytes_in_a_schema() {
     );
     let aliases = Joint::SCHEMA.fields[1];
     assert_eq!((aliases.kind, aliases.count, aliases.kind.size()), (FieldKind::Text(4), 3, 4));
+}
+
+#[test]
+fn a_text_is_made_of_a_string_where_any_error_of_the_library_is_returned() {
+    fn frame(name: &str) -> horus_core::Result<Text<8>> {
+        let made = Text::new(name)?;
+        let converted: Text<8> = name.try_into()?;
+        assert_eq!(made, converted);
+        Ok(made)
+    }
+    assert_eq!(frame("map").unwrap(), *"map");
+    let error = frame("base_link").unwrap_err();
+    assert!(error.to_string().contains("9 bytes where 8 fit"), "{error}");
 }

@@ -2,6 +2,8 @@
 
 #![cfg(feature = "glam")]
 
+use horus_testing as _;
+
 mod noise;
 
 use std::f64::consts::{FRAC_PI_2, PI};

@@ -1,5 +1,7 @@
 //! The reader and writer of CDR: alignment, byte orders, strings, and what is refused.
 
+use horus_testing as _;
+
 mod ros_messages;
 
 use horus_core::ros::{CdrError, CdrReader, CdrWriteError, CdrWriter};

@@ -1,5 +1,7 @@
 //! Random messages survive CDR, and random bytes are an error or a message, in bounded memory.
 
+use horus_testing as _;
+
 mod heap;
 mod noise;
 mod ros_messages;

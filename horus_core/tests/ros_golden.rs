@@ -1,5 +1,7 @@
 //! Messages as ROS 2 has them: the bytes that another implementation makes, both ways.
 
+use horus_testing as _;
+
 mod ros_messages;
 
 use std::fmt::Debug;

@@ -1,5 +1,7 @@
 //! Nodes that wait for files and networks: they overlap, end, and fail as all others.
 
+use horus_testing as _;
+
 mod private;
 
 use std::io::Write;
@@ -12,8 +14,8 @@ use std::time::Duration;
 
 use horus_core::message::NodeEvent;
 use horus_core::scheduler::{
-    AsyncNode, Class, Context, FailurePolicy, Hertz, Node, NodeResult, Reason, SwapState, TaskNode,
-    Underway,
+    AsyncNode, Class, Context, FailurePolicy, Hertz, Node, NodeResult, Reason, RunError, SwapState,
+    TaskNode, Underway,
 };
 use private::Private;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -154,7 +156,7 @@ fn a_fatal_failure_ends_everything() {
     scheduler.node("bad").build_async(bad).unwrap();
     scheduler.node("waits").build_async(async |_: &mut Context<'_>| ()).unwrap();
     let reason = Reason::Node { name: "bad".to_owned(), error: "on purpose".to_owned() };
-    assert_eq!(scheduler.run().unwrap().reason, reason);
+    assert_eq!(scheduler.run().or_else(RunError::into_report).unwrap().reason, reason);
 }
 
 /// Both ticks last for as long as a watchdog takes to bark at the one that blocks.
@@ -292,7 +294,7 @@ fn who_does_not_give_back_the_thread_is_left_behind() {
         let _ = released.recv_timeout(PATIENCE);
     };
     scheduler.node("hangs").build_async(hangs).unwrap();
-    let report = scheduler.run().unwrap();
+    let report = scheduler.run().or_else(RunError::into_report).unwrap();
     drop(release);
     let hangs = report.node("hangs").unwrap();
     assert!(hangs.last_error.as_ref().unwrap().contains("left behind"), "{hangs:?}");
@@ -355,7 +357,7 @@ fn a_task_node_is_asked_for_all_that_a_node_may_have() {
     let notes = Arc::default();
     let bad = TaskNode::new(Whole("bad", Arc::clone(&notes)));
     scheduler.node("bad").async_io().build(bad).unwrap();
-    let report = scheduler.run().unwrap();
+    let report = scheduler.run().or_else(RunError::into_report).unwrap();
     assert!(matches!(report.reason, Reason::Node { .. }), "{report:?}");
     let wanted = ["bad init", "bad tick 0", "bad safe", "bad is safe", "bad shutdown"];
     assert_eq!(*notes.lock().unwrap(), wanted);
@@ -377,7 +379,7 @@ fn a_task_node_takes_the_place_of_one_that_waits_and_of_no_other() {
     let swap = handle.swap("plain", node("lost")).unwrap();
     let SwapState::RolledBack(why) = swap.wait(PATIENCE) else { panic!("it took that place") };
     assert!(why.contains("not built with async_io()"), "{why}");
-    let report = running.finish();
+    let report = running.finish().unwrap();
     assert!(report.node("waits").unwrap().figures.ticks >= 10, "{report:?}");
     let notes = notes.lock().unwrap();
     assert!(

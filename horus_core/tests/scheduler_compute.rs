@@ -1,5 +1,7 @@
 //! Nodes that share a few threads: each at its rate, never twice at once, and nobody in their way.
 
+use horus_testing as _;
+
 mod private;
 
 use std::collections::HashSet;
@@ -8,7 +10,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_core::scheduler::{Class, Context, FailurePolicy, Hertz, Node, NodeResult, Reason};
+use horus_core::scheduler::{
+    Class, Context, FailurePolicy, Hertz, Node, NodeResult, Reason, RunError,
+};
 use private::Private;
 
 /// What a test waits for at most that would otherwise hang; a machine may be slow.
@@ -188,7 +192,7 @@ fn a_fatal_failure_ends_everything() {
     let bad = |_: &mut Context<'_>| -> NodeResult { Err("on purpose".into()) };
     scheduler.node("bad").compute().build(bad).unwrap();
     scheduler.node("good").compute().build(|_: &mut Context<'_>| ()).unwrap();
-    let report = scheduler.run().unwrap();
+    let report = scheduler.run().or_else(RunError::into_report).unwrap();
     let reason = Reason::Node { name: "bad".to_owned(), error: "on purpose".to_owned() };
     assert_eq!(report.reason, reason);
 }
@@ -237,7 +241,7 @@ fn a_node_that_does_not_return_is_left_behind_and_the_others_are_shut_down() {
         let _ = released.recv_timeout(PATIENCE);
     };
     scheduler.node("hangs").compute().build(hangs).unwrap();
-    let report = scheduler.run().unwrap();
+    let report = scheduler.run().or_else(RunError::into_report).unwrap();
     drop(release);
     assert_eq!(*ended.lock().unwrap(), ["good"]);
     let hangs = report.node("hangs").unwrap();

@@ -1,5 +1,7 @@
 //! Nodes on topics: bursts that become one tick, and messages that wait for a node that rests.
 
+use horus_testing as _;
+
 mod private;
 
 use std::fs;

@@ -1,6 +1,8 @@
 //! Nodes that fail in every way, on every executor: what follows is what their policy says, told
 //! with the reason, and nobody else is harmed.
 
+use horus_testing as _;
+
 mod executors;
 mod noise;
 mod private;
@@ -14,7 +16,7 @@ use executors::{EXECUTORS, Executor, LONG, Told};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Context, FailurePolicy, Handle, Node, NodeError, NodeResult, Reason, Report, Running,
+    Context, FailurePolicy, Handle, Node, NodeError, NodeResult, Reason, Report, RunError, Running,
 };
 use noise::result;
 use private::Private;
@@ -176,7 +178,9 @@ impl Node for Faulty {
         }
         match self.fault {
             Some(Fault::Error | Fault::OnError | Fault::SafeState) => Err("on purpose".into()),
-            Some(Fault::MuteError) => Err(Box::new(Mute)),
+            Some(Fault::MuteError) => {
+                Err(Box::<dyn std::error::Error + Send + Sync>::from(Mute).into())
+            }
             Some(Fault::Str) => panic!("on purpose"),
             Some(Fault::Text) => panic!("on purpose in tick {}", context.tick()),
             Some(Fault::Other) => panic_any(context.tick()),
@@ -213,7 +217,8 @@ impl Drop for Faulty {
 fn run(running: &mut Running, what: &str, mut is_over: impl FnMut(&Handle) -> bool) {
     let (handle, end) = (running.handle(), Instant::now() + LONG);
     while !running.is_stopping() && !is_over(&handle) {
-        running.run_for(Duration::from_millis(2));
+        // A failure is looked at in the report.
+        drop(running.run_for(Duration::from_millis(2)));
         assert!(Instant::now() < end, "never: {what}");
     }
 }
@@ -261,7 +266,7 @@ fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Trial {
     if !running.is_stopping() {
         running.handle().stop();
     }
-    let report = running.finish();
+    let report = running.finish().or_else(RunError::into_report).unwrap();
     Trial { report, events: told.all(), diary }
 }
 

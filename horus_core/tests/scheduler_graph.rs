@@ -1,5 +1,7 @@
 //! Nodes whose ends the scheduler knows: it runs writers before readers, and shows who is who.
 
+use horus_testing as _;
+
 mod private;
 
 use std::sync::{Arc, Mutex};
@@ -52,7 +54,7 @@ fn turns(nodes: &[Described], is_simulated: bool) -> Vec<&'static str> {
     let mut scheduler = private.scheduler();
     nodes.iter().for_each(|node| add(&mut scheduler, *node, &turns));
     if is_simulated {
-        scheduler.simulate(Duration::from_secs(1), 1, 0);
+        scheduler.simulate(Duration::from_secs(1), 1, 0).into_result().unwrap();
     } else {
         scheduler.run().unwrap();
     }

@@ -1,12 +1,14 @@
 //! Inputs that get too old: the node sees it, and its policy for misses is applied.
 
+use horus_testing as _;
+
 mod private;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use horus_core::prelude::*;
-use horus_core::scheduler::{FailurePolicy, Input, Miss, NodeBuilder, Reason, Report};
+use horus_core::scheduler::{FailurePolicy, Input, Miss, NodeBuilder, Reason, Report, RunError};
 use private::Private;
 
 const TIMEOUT: Duration = Duration::from_millis(35);
@@ -132,7 +134,7 @@ fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
     let input: Input<CmdVel> = builder.subscribe_with_timeout("cmd_vel", TIMEOUT).unwrap();
     let builder = builder.on(input.subscriber());
     builder.build(Looking { input, seen: Seen::default() }).unwrap();
-    let report = scheduler.run().unwrap();
+    let report = scheduler.run().or_else(RunError::into_report).unwrap();
     let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
     assert!(name == "driver" && error.starts_with("nothing on 'cmd_vel' for "), "{error}");
     assert_eq!(report.nodes[0].figures.ticks, 0);

@@ -1,5 +1,7 @@
 //! Nodes declared by `node!`.
 
+use horus_testing as _;
+
 mod private;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,4 +124,72 @@ fn build_says_which_topic_or_wish_is_wrong() {
     let error = Idle::build(scheduler.node("")).unwrap_err();
     assert!(matches!(error, Error::Plan(PlanError::Name { .. })), "{error:?}");
     assert!(scheduler.graph().nodes().is_empty());
+}
+
+node! {
+    /// Tells late joiners what it said last, and reads what it must not lose.
+    struct Careful {
+        publish mode: CmdVel = ("mode", Qos::latched()),
+        subscribe orders: CmdVel = ("orders", Qos::reliable()),
+        wake calls: CmdVel = ("calls", Qos::reliable()),
+        input imu: Imu = ("imu", Duration::from_secs(3600), Qos::sensor_data()),
+    }
+
+    fn tick(&mut self, context) -> Result<()> {
+        let _ = (self.orders.recv(), self.calls.recv(), self.imu.latest());
+        self.mode.send(CmdVel::new(1.5, 0.0))?;
+        context.stop();
+        Ok(())
+    }
+}
+
+#[test]
+fn the_topics_of_a_node_have_the_quality_of_service_that_was_asked_for() {
+    let private = Private::new();
+    let mut scheduler = private.scheduler();
+    Careful::build(scheduler.node("careful")).unwrap();
+    let is_reliable =
+        |topic: &str| private.builder::<CmdVel>(topic).qos(Qos::reliable()).publisher().is_ok();
+    assert!(is_reliable("orders") && is_reliable("calls") && !is_reliable("mode"));
+    private.publisher::<CmdVel>("calls", Qos::reliable()).send(CmdVel::default()).unwrap();
+    assert_eq!(scheduler.run().unwrap().reason, Reason::Asked);
+    // The one who joins late gets the last message.
+    let mut late = private.subscriber::<CmdVel>("mode", Qos::new());
+    assert_eq!(late.recv().map(|mode| mode.linear), Some(1.5));
+}
+
+/// The arm that a node is for.
+const ARM: &&str = &"left";
+
+node! {
+    /// Has topics whose names are made when it is built.
+    struct Named {
+        wake calls: CmdVel = &format!("{ARM}/calls"),
+        subscribe orders: CmdVel = &["orders", ARM].join("/"),
+        input imu: Imu = (&format!("{ARM}/imu"), Duration::from_secs(3600)),
+        input pose: Imu = (&format!("{ARM}/pose"), Duration::from_secs(3600), Qos::sensor_data()),
+        publish mode: CmdVel = (&format!("{ARM}/mode"), Qos::latched()),
+        publish arm: CmdVel = ARM,
+    }
+
+    fn tick(&mut self) {
+        let _ = (self.calls.recv(), self.orders.recv(), self.imu.latest(), self.pose.latest());
+        let _ = (&self.mode, &self.arm);
+    }
+}
+
+#[test]
+fn the_name_of_a_topic_is_whatever_gives_a_text_also_a_temporary_one() {
+    let private = Private::new();
+    let mut scheduler = private.scheduler();
+    Named::build(scheduler.node("named")).unwrap();
+    let graph = scheduler.graph();
+    let named = &graph.nodes()[0];
+    assert_eq!(named.class, Class::Event);
+    let (mut reads, mut writes) = (named.reads.clone(), named.writes.clone());
+    reads.sort();
+    writes.sort();
+    reads.dedup();
+    assert_eq!(reads, ["left/calls", "left/imu", "left/pose", "orders/left"]);
+    assert_eq!(writes, ["left", "left/mode"]);
 }

@@ -1,5 +1,7 @@
 //! What other processes see of schedulers, where none is; and what an event costs.
 
+use horus_testing as _;
+
 mod heap;
 mod private;
 

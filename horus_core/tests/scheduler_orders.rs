@@ -1,5 +1,7 @@
 //! Nodes that are paused, stopped, given another rate or another logic while they run.
 
+use horus_testing as _;
+
 mod executors;
 mod private;
 
@@ -51,13 +53,13 @@ fn a_round_is_one_tick_of_each_node_that_has_no_thread() {
     scheduler.node("other").build(other.clone()).unwrap();
     let mut running = scheduler.start().unwrap();
     for round in 1..=1000 {
-        assert!(running.tick_once());
+        assert!(running.tick_once().unwrap());
         let ticked = [&one, &other].map(|counter| counter.ticks.load(Ordering::Relaxed));
         assert_eq!(ticked, [round; 2]);
     }
     running.handle().stop();
-    assert!(!running.tick_once() && running.is_stopping());
-    let report = running.finish();
+    assert!(!running.tick_once().unwrap() && running.is_stopping());
+    let report = running.finish().unwrap();
     assert_eq!(report.reason, Reason::Asked);
     assert_eq!(report.node("one").unwrap().figures.ticks, 1000);
     assert_eq!(one.shutdowns.load(Ordering::Relaxed), 1);
@@ -84,7 +86,7 @@ fn beside(steer: impl FnOnce(&Handle, &mut Running)) {
     let mut running = scheduler.start().unwrap();
     let handle = running.handle();
     steer(&handle, &mut running);
-    assert_eq!(running.finish().reason, Reason::Over);
+    assert_eq!(running.finish().unwrap().reason, Reason::Over);
 }
 
 #[test]
@@ -93,17 +95,17 @@ fn a_paused_node_does_not_tick_until_it_is_resumed() {
         for (node, health) in [("timed", Health::Active), ("main", Health::Active)] {
             assert_eq!(handle.figures(node).unwrap().health, health);
         }
-        until("ticks", || running.tick_once() && ticks(handle, "timed") > 3);
+        until("ticks", || running.tick_once().unwrap() && ticks(handle, "timed") > 3);
         for node in ["timed", "main"] {
             handle.pause(node).unwrap();
             let is_paused = || handle.figures(node).unwrap().health == Health::Paused;
-            until("paused", || running.tick_once() && is_paused());
+            until("paused", || running.tick_once().unwrap() && is_paused());
             let before = ticks(handle, node);
             thread::sleep(Duration::from_millis(20));
-            assert!(running.tick_once());
+            assert!(running.tick_once().unwrap());
             assert_eq!(ticks(handle, node), before);
             handle.resume(node).unwrap();
-            until("resumed", || running.tick_once() && ticks(handle, node) > before + 3);
+            until("resumed", || running.tick_once().unwrap() && ticks(handle, node) > before + 3);
             assert_eq!(handle.figures(node).unwrap().health, Health::Active);
         }
     });
@@ -115,12 +117,12 @@ fn a_stopped_node_is_shut_down_and_the_others_go_on() {
         for node in ["timed", "main"] {
             handle.stop_node(node).unwrap();
             let is_stopped = || handle.figures(node).unwrap().health == Health::Stopped;
-            until("stopped", || running.tick_once() && is_stopped());
+            until("stopped", || running.tick_once().unwrap() && is_stopped());
             let before = ticks(handle, node);
             // There is no way back.
             handle.resume(node).unwrap();
             thread::sleep(Duration::from_millis(5));
-            assert!(running.tick_once());
+            assert!(running.tick_once().unwrap());
             assert_eq!(ticks(handle, node), before);
         }
     });
@@ -278,9 +280,9 @@ fn a_swap_hands_the_queue_over_and_every_message_is_handled_once_in_order() {
         handle.stop();
         swaps
     });
-    running.run_for(LONG);
+    running.run_for(LONG).unwrap();
     let swaps: u64 = steering.join().unwrap();
-    let report = running.finish();
+    let report = running.finish().unwrap();
     assert_eq!(report.reason, Reason::Asked);
     let output = output.lock().unwrap();
     assert!(output.iter().map(|(_, number)| *number).eq(0..20_000));
@@ -317,7 +319,7 @@ fn a_swap_that_fails_is_taken_back_and_nothing_is_lost() {
     assert_eq!(handle.swap("n", new.clone()).unwrap().wait(LONG), SwapState::Done);
     assert_eq!(old.shutdowns.load(Ordering::Relaxed), 1);
     assert_eq!(new.shutdowns.load(Ordering::Relaxed), 0);
-    let report = running.finish();
+    let report = running.finish().unwrap();
     assert_eq!((report.reason, new.shutdowns.load(Ordering::Relaxed)), (Reason::Over, 1));
     let late = handle.swap("n", Counter::default()).unwrap();
     drop(handle);
@@ -349,7 +351,7 @@ fn a_failed_first_message_goes_back_with_the_ends() {
     until("all arrived", || output.lock().unwrap().len() == 10);
     let marks: Vec<_> = output.lock().unwrap().iter().map(|(mark, _)| *mark).collect();
     assert_eq!(marks, [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(running.finish().reason, Reason::Over);
+    assert_eq!(running.finish().unwrap().reason, Reason::Over);
 }
 
 /// For bindings, which ask that more often than they look a scheduler up.

@@ -1,5 +1,7 @@
 //! What schedulers promise to other processes: shown, remembered, commanded, halted.
 
+use horus_testing as _;
+
 mod actors;
 mod noise;
 
@@ -184,7 +186,7 @@ fn faulty(dir: &Path) {
     scheduler.main_rate(400.hz());
     let mut running = scheduler.start().unwrap();
     say(format_args!("called {}", running.name()));
-    running.run_for(Duration::MAX);
+    running.run_for(Duration::MAX).unwrap();
 }
 
 /// Numbers of the failures of a node that are in the black box.
@@ -298,7 +300,7 @@ fn shown(dir: &Path) {
             HANGS.store(order == "hang", Ordering::Relaxed);
         }
     });
-    exit(&scheduler.run().unwrap());
+    exit(scheduler.run());
 }
 
 fn sum(buckets: &[u64]) -> u64 {
@@ -480,7 +482,7 @@ fn plant(dir: &Path) {
     scheduler.node("pooled").compute().rate(100.hz()).build(machine("pooled")).unwrap();
     scheduler.node("slow pooled").compute().rate(hour).build(machine("slow pooled")).unwrap();
     scheduler.node("main").build(machine("main")).unwrap();
-    exit(&scheduler.run().unwrap());
+    exit(scheduler.run());
 }
 
 fn sender(dir: &Path) {

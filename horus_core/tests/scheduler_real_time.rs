@@ -6,6 +6,8 @@
 
 #![cfg_attr(horus_sanitizer = "realtime", feature(sanitize))]
 
+use horus_testing as _;
+
 mod kernel;
 mod noise;
 mod private;
@@ -180,7 +182,7 @@ fn a_real_time_thread_only_sleeps_and_works() {
         }
         thread::sleep(Duration::from_millis(3));
     }
-    let report = running.finish();
+    let report = running.finish().unwrap();
     let events = black_box(private.namespace(), "real time").unwrap();
     let of = |kind: u8| events.iter().filter(|event| event.kind == kind).count();
     let [missed, astray, paced] =
@@ -214,7 +216,7 @@ fn a_real_time_thread_only_sleeps_and_works() {
 #[inline(never)]
 #[cfg_attr(horus_sanitizer = "realtime", sanitize(realtime = "nonblocking"))]
 fn round(running: &mut Running) -> bool {
-    running.tick_once()
+    running.tick_once().unwrap()
 }
 
 /// Also the way of RealtimeSanitizer into the turns of nodes.
@@ -229,7 +231,8 @@ fn a_round_on_the_main_thread_asks_for_no_memory() {
         // WHY not all: what is used for the first time is mapped then, and the test asks the kernel
         // for its own figures in the first and the last tick that count.
         let counts = (WARM_UP + 1..WARM_UP + TICKS).contains(&number);
-        let round = if counts { round } else { Running::tick_once };
+        let round =
+            if counts { round } else { |running: &mut Running| running.tick_once().unwrap() };
         if number % 10 == 0 {
             publisher.send(CmdVel::default()).unwrap();
         }
@@ -240,7 +243,7 @@ fn a_round_on_the_main_thread_asks_for_no_memory() {
         }
         assert!(round(&mut running));
     }
-    let report = running.finish();
+    let report = running.finish().unwrap();
     assert_eq!(report.nodes[0].figures.ticks, WARM_UP + TICKS + 1);
     assert!(report.nodes[0].figures.misses > TICKS / 2, "{report:?}");
     assert_eq!(report.nodes[0].figures.failures, 0, "{report:?}");

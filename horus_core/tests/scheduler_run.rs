@@ -1,5 +1,7 @@
 //! Nodes that run: at their rates, in order, and whatever the others do.
 
+use horus_testing as _;
+
 mod private;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Class, Context, FailurePolicy, Hertz, Miss, Node, NodeResult, Reason, Report, Scheduler,
+    Class, Context, FailurePolicy, Hertz, Miss, Node, NodeResult, Reason, Report, RunError,
+    Scheduler,
 };
 use private::Private;
 
@@ -118,7 +121,7 @@ fn failing(policy: FailurePolicy, ticks: u64, panics: bool) -> (Report, Vec<Stri
         }
     };
     scheduler.node("good").order(1).build(stop).unwrap();
-    (scheduler.run().unwrap(), diary.read())
+    (scheduler.run().or_else(RunError::into_report).unwrap(), diary.read())
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn a_node_that_never_returns_ends_the_run_and_is_left_behind() {
     };
     let watchdog = Duration::from_millis(10);
     scheduler.node("loops").rate(100.hz()).watchdog(watchdog).build(node).unwrap();
-    let report = scheduler.run().unwrap();
+    let report = scheduler.run().or_else(RunError::into_report).unwrap();
     let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
     assert!(name == "loops" && error.contains("does not end"), "{error}");
     assert!(report.nodes[0].last_error.as_deref().unwrap().contains("left behind"));
@@ -332,7 +335,7 @@ fn who_is_late_skips_or_stops_as_told() {
     assert!(figures.passed_over >= figures.ticks - 1, "{figures:?}");
     let (mut scheduler, _private) = Private::alone();
     scheduler.node("stops").rate(200.hz()).on_miss(Miss::Stop).build(slow).unwrap();
-    let report = scheduler.run().unwrap();
+    let report = scheduler.run().or_else(RunError::into_report).unwrap();
     let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
     assert!(name == "stops" && error.contains("missed its deadline or its budget by "), "{error}");
     assert_eq!(report.nodes[0].figures.ticks, 1);

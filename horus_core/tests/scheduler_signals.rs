@@ -1,5 +1,7 @@
 //! Signals to schedulers that were asked to heed them: none lost, none left, and the right code.
 
+use horus_testing as _;
+
 mod actors;
 mod noise;
 
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 use actors::{Child, End, arm, exit, hear, namespace_in, role, say};
 use horus_core::message::{CmdVel, NodeEvent, SchedulerStatusHeader};
 use horus_core::scheduler::{
-    Context, Hertz, Node, NodeResult, Rate, Scheduler, black_box, schedulers,
+    Context, Hertz, Node, NodeResult, Rate, RunError, Scheduler, black_box, schedulers,
 };
 use horus_core::topic::{Qos, Topic};
 use noise::{Rng, rounds};
@@ -122,7 +124,7 @@ fn short(dir: &Path) {
         let end = || thread::sleep(Duration::from_millis(2));
         node.build(Saying { name, tick: |_: &mut Context<'_>| {}, end }).unwrap();
     });
-    exit(&scheduler.run_for(Duration::from_millis(15)).unwrap());
+    exit(scheduler.run_for(Duration::from_millis(15)));
 }
 
 /// The topics that are left in a directory.
@@ -231,18 +233,18 @@ fn hangs(dir: &Path, who: &str) {
         };
         node.build(Saying { name, tick, end: || {} }).unwrap();
     });
-    let report = scheduler.run().unwrap();
+    let report = scheduler.run().or_else(RunError::into_report).unwrap();
     let is_left = |error: &String| error == "a tick does not end: its thread was left behind";
     for node in report.nodes.iter().filter(|node| node.last_error.as_ref().is_some_and(is_left)) {
         say(format_args!("left {}", node.name));
     }
     say(format_args!("all {}", report.nodes.len()));
-    exit(&report);
+    exit(Ok(report));
 }
 
 #[test]
 fn a_node_that_hangs_is_left_behind_and_named_when_a_signal_comes() {
-    let mut worst = Duration::ZERO;
+    let (mut best, mut worst) = (Duration::MAX, Duration::ZERO);
     for (name, signal) in
         [("clocked", libc::SIGINT), ("pooled", libc::SIGTERM), ("woken", libc::SIGINT)]
     {
@@ -260,6 +262,7 @@ fn a_node_that_hangs_is_left_behind_and_named_when_a_signal_comes() {
         child.await_word("over ");
         worst = worst.max(sent.elapsed());
         assert_eq!(child.wait(), End::Code(128 + signal), "{name}: {:?}", child.said());
+        best = best.min(sent.elapsed());
         assert_eq!(child.told("left "), [name]);
         assert_eq!(child.told("all "), ["4"]);
         let others: Vec<_> = NAMES.into_iter().rev().filter(|other| *other != name).collect();
@@ -275,6 +278,8 @@ fn a_node_that_hangs_is_left_behind_and_named_when_a_signal_comes() {
         let status = schedulers(&namespace).unwrap().remove(0).status.unwrap();
         assert_eq!(status.state, SchedulerStatusHeader::STATE_STOPPED);
     }
+    // The promise. WHY the best: a machine that is busy may hold up any of them.
+    assert!(best < Duration::from_secs(1), "the process was there for {best:?} at least");
     noise::result("scheduler_hangs", format!("3 kinds of nodes, over after at most {worst:?}"));
 }
 
@@ -291,7 +296,7 @@ fn farewell(dir: &Path) {
         };
         node.build(Saying { name, tick: |_: &mut Context<'_>| {}, end }).unwrap();
     });
-    exit(&scheduler.run().unwrap());
+    exit(scheduler.run());
 }
 
 #[test]
@@ -358,12 +363,12 @@ fn stormed(dir: &Path) {
     pooled.build(|_: &mut Context<'_>| thread::sleep(Duration::from_micros(300))).unwrap();
     scheduler.node("main").build(|_: &mut Context<'_>| ()).unwrap();
     scheduler.main_rate(Rate::hz(200.0));
-    let report = scheduler.run().unwrap();
+    let report = scheduler.run().or_else(RunError::into_report).unwrap();
     for node in &report.nodes {
         assert!(node.figures.ticks > 0 && node.figures.failures == 0, "{node:?}");
     }
     say(format_args!("storms {}", STORMED.load(Ordering::Relaxed)));
-    exit(&report);
+    exit(Ok(report));
 }
 
 #[test]
@@ -416,8 +421,8 @@ fn restored(dir: &Path) {
         other.stop_on_signals();
         drop(other.start().unwrap());
         assert_ne!(action_of(libc::SIGINT), libc::SIG_DFL);
-        running.run_for(Duration::from_millis(5));
-        let report = running.finish();
+        running.run_for(Duration::from_millis(5)).unwrap();
+        let report = running.finish().unwrap();
         assert_eq!(report.exit_code(), 0);
         assert_eq!(action_of(libc::SIGINT), libc::SIG_DFL);
         assert_eq!(action_of(libc::SIGTERM), count as *const () as usize);

@@ -1,6 +1,8 @@
 //! A scheduler that cannot be started: an error, no node has ticked, and who was initialised is
 //! shut down.
 
+use horus_testing as _;
+
 mod noise;
 mod private;
 
@@ -96,8 +98,8 @@ fn start(private: &Private, room_bytes: u64) -> Option<StartError> {
     limit_address_bytes(None);
     match outcome {
         Ok(mut running) => {
-            running.run_for(Duration::from_millis(50));
-            assert_eq!(running.finish().reason, Reason::Over);
+            running.run_for(Duration::from_millis(50)).unwrap();
+            assert_eq!(running.finish().unwrap().reason, Reason::Over);
             None
         }
         Err(error) => {

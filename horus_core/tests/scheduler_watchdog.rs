@@ -1,6 +1,8 @@
 //! Ticks that do not end, go astray or come too early: found at once, made safe once, and nobody
 //! else is held up.
 
+use horus_testing as _;
+
 mod executors;
 mod noise;
 mod private;
@@ -8,7 +10,7 @@ mod private;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ use executors::{EXECUTORS, Executor, LONG, Told, ticks, until};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Context, FailurePolicy, Hertz, Miss, Node, NodeResult, Reason, Report,
+    Context, FailurePolicy, Hertz, Miss, Node, NodeResult, Reason, Report, RunError,
 };
 use noise::{result, rounds};
 use private::Private;
@@ -118,6 +120,53 @@ fn a_node_that_hangs_is_found_and_made_safe_once_whoever_runs_it() {
     result("scheduler_watchdog/hangs", format!("{EXECUTORS:?}: in a loop, for a lock"));
 }
 
+type Outcome = Result<(), String>;
+
+/// What is told of a node that hangs until something of this kind is told, whose safe state ends
+/// with `outcome`, or does not end, in another thread: how often it was entered, and all errors.
+fn entered_elsewhere(outcome: Option<Option<Outcome>>, until_told: u8) -> (u64, Vec<String>) {
+    let (private, told) = (Private::new(), Told::default());
+    let mut scheduler = told.scheduler(&private);
+    let mut endless = Vec::new();
+    let begin = move || {
+        let (sender, receiver) = mpsc::channel();
+        match outcome.clone() {
+            Some(Some(outcome)) => sender.send(outcome).unwrap(),
+            Some(None) => drop(sender),
+            None => endless.push(sender),
+        }
+        receiver
+    };
+    let node = scheduler.node("bad").watchdog(Duration::from_millis(20));
+    let heard = told.clone();
+    let tick = move |context: &mut Context<'_>| {
+        if context.tick() == 2 {
+            until("it is told", || heard.count("bad", until_told) > 0);
+            context.stop();
+        }
+    };
+    node.safe_state_elsewhere(begin).build(tick).unwrap();
+    scheduler.run().unwrap();
+    let mut errors: Vec<_> = told.of("bad", NodeEvent::FAILED);
+    // On a machine with no time for it, it may be stuck more than once.
+    errors.dedup_by_key(|event| event.text);
+    let errors = errors.iter().map(|event| event.text.as_str().to_owned()).collect();
+    (told.count("bad", NodeEvent::SAFE_STATE_ENTERED), errors)
+}
+
+#[test]
+fn a_safe_state_in_another_thread_is_recorded_as_it_ended() {
+    let (entered, errors) = entered_elsewhere(Some(Some(Ok(()))), NodeEvent::SAFE_STATE_ENTERED);
+    assert!(entered > 0 && errors.is_empty(), "{entered} {errors:?}");
+    let failed = Some(Some(Err("no arm".to_owned())));
+    let failed = entered_elsewhere(failed, NodeEvent::FAILED);
+    assert_eq!(failed, (0, vec!["safe_state failed: no arm".to_owned()]));
+    let lost = entered_elsewhere(Some(None), NodeEvent::FAILED);
+    assert_eq!(lost, (0, vec!["safe_state failed: its thread ended".to_owned()]));
+    let endless = entered_elsewhere(None, NodeEvent::STUCK);
+    assert_eq!(endless, (0, vec!["safe_state had not returned when the run ended".to_owned()]));
+}
+
 /// Notes that it was made safe.
 struct Careful(Arc<AtomicU64>);
 
@@ -156,7 +205,7 @@ fn two_nodes_that_wait_for_each_other_end_the_run_and_everybody_is_made_safe_onc
     }
     let careful = Arc::<AtomicU64>::default();
     scheduler.node("careful").rate(100.hz()).build(Careful(Arc::clone(&careful))).unwrap();
-    let report = scheduler.run().unwrap();
+    let report = scheduler.run().or_else(RunError::into_report).unwrap();
     let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
     assert!(["one", "other"].contains(&name.as_str()) && error.contains("does not end"), "{error}");
     for name in ["one", "other"] {
@@ -437,7 +486,7 @@ fn who_is_in_the_safe_state_already_does_not_enter_it_again_in_the_end() {
             if ticks(&handle, "late") > 4 { Err("on purpose".into()) } else { Ok(()) }
         };
         scheduler.node("bad").build(bad).unwrap();
-        let report = scheduler.run().unwrap();
+        let report = scheduler.run().or_else(RunError::into_report).unwrap();
         assert!(report.reason.is_failure());
         assert_eq!(entered.load(Ordering::Relaxed), 1, "{policy:?}");
         assert_eq!(told.count("late", NodeEvent::SAFE_STATE_ENTERED), 1, "{policy:?}");

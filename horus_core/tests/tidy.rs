@@ -1,5 +1,7 @@
 //! The repository's own rules, over every file that belongs to it.
 
+use horus_testing as _;
+
 use std::path::Path;
 
 mod tidy {
@@ -39,10 +41,11 @@ const FILE_RULES: [fn(&File) -> Vec<Violation>; 6] = [
 ];
 
 /// Rules that compare files.
-const REPO_RULES: [fn(&Repo) -> Vec<Violation>; 7] = [
+const REPO_RULES: [fn(&Repo) -> Vec<Violation>; 8] = [
     |repo| shape::missing(repo, &EXPECTED),
     crates::imports,
     crates::safe_core,
+    crates::time_limits,
     docs::commands,
     docs::links,
     docs::names,

@@ -2,6 +2,8 @@
 
 #![cfg(feature = "async")]
 
+use horus_testing as _;
+
 mod private;
 
 use std::future::poll_fn;
@@ -334,4 +336,33 @@ fn a_forked_child_has_a_thread_of_its_own() {
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
     assert_eq!(status, 0);
     assert_eq!(library_threads(), 1, "the parent's goes on");
+}
+
+/// The library's thread finds the loss, and has to outlive it: in a child, because a thread that
+/// cannot take SIGBUS has the kernel kill the process.
+#[test]
+fn a_task_whose_topic_is_truncated_gets_an_error() {
+    let _alone = alone();
+    // SAFETY: the child is a copy whose other threads are gone; it takes no lock of theirs.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let child = || {
+            let private = Private::new();
+            let (_publisher, mut subscriber) = ends(&private, "t");
+            let path = private.namespace().topics_path().join("t");
+            let truncating = thread::spawn(move || {
+                eventually("a thread for the task", || library_threads() == 1);
+                std::fs::OpenOptions::new().write(true).truncate(true).open(path).unwrap();
+            });
+            let got = block_on(subscriber.recv_async()) == Err(RecvError::RegionLost);
+            got && truncating.join().is_ok()
+        };
+        let is_well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
+        // SAFETY: ends the child without running what the parent registered.
+        unsafe { libc::_exit(i32::from(!is_well.unwrap_or(false))) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!(status, 0, "as waitpid says it: 7 is SIGBUS");
 }

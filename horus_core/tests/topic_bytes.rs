@@ -1,5 +1,7 @@
 //! Ends of bytes: waiting for what is borrowed, slots that are lent, and what the caller refuses.
 
+use horus_testing as _;
+
 mod private;
 
 use std::time::{Duration, Instant};

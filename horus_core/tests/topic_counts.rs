@@ -1,5 +1,7 @@
 //! What a topic counts: its participants, its limits, and the ledger of every subscriber.
 
+use horus_testing as _;
+
 mod private;
 
 use horus_core::message::{CmdVel, JointCommand, Message};

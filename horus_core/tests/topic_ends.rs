@@ -1,5 +1,7 @@
 //! The two ends of a topic: who receives what, from when on, and what a full topic answers.
 
+use horus_testing as _;
+
 mod private;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

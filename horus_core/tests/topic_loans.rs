@@ -1,5 +1,7 @@
 //! Frames that are written and read where they lie, through topics of messages.
 
+use horus_testing as _;
+
 use std::sync::Arc;
 
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};

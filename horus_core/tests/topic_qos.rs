@@ -1,5 +1,7 @@
 //! Quality of service: what a preset makes, what a joiner adopts, and what it is refused for.
 
+use horus_testing as _;
+
 mod private;
 
 use horus_core::TopicError;
@@ -140,12 +142,14 @@ fn a_capacity_is_rounded_up_to_a_power_of_two() {
 fn sizes_that_no_topic_can_have_are_refused_and_leave_nothing_behind() {
     let private = Private::new();
     let table = [
-        (Qos::new().capacity(1), "capacity is 1"),
-        (Qos::new().capacity(1 << 21), "capacity is 2097152"),
-        (Qos::new().publishers_max(0), "lane_limit is 0"),
-        (Qos::new().publishers_max(65), "lane_limit is 65"),
-        (Qos::new().subscribers_max(65), "reader_limit is 65"),
-        (Qos::reliable().reliable_subscribers_max(65), "gate_limit is 65"),
+        (Qos::new().capacity(0), "capacity is 0,"),
+        (Qos::new().capacity(1), "capacity is 1,"),
+        (Qos::new().capacity((1 << 20) + 1), "capacity is 1048577,"),
+        (Qos::new().capacity(u64::MAX), "capacity is 18446744073709551615,"),
+        (Qos::new().publishers_max(0), "publishers_max is 0,"),
+        (Qos::new().publishers_max(65), "publishers_max is 65,"),
+        (Qos::new().subscribers_max(65), "subscribers_max is 65,"),
+        (Qos::reliable().reliable_subscribers_max(65), "reliable_subscribers_max is 65,"),
     ];
     for (qos, part) in table {
         let error = error_of(private.builder::<CmdVel>("t").qos(qos).publisher());
@@ -255,4 +259,23 @@ fn another_schema_is_refused_by_its_first_different_field() {
     }
     let error = error_of(private.builder::<CmdVel>("status").publisher());
     assert!(error.to_string().ends_with("message 'CmdVel' here, 'Status' in the topic"), "{error}");
+}
+
+#[test]
+fn a_capacity_that_was_rounded_up_is_told_as_it_was_asked_for() {
+    let private = Private::new();
+    let _there: Publisher<CmdVel> = private.publisher("there", Qos::new().capacity(64));
+    let other = private.builder::<CmdVel>("there").qos(Qos::new().capacity(100)).publisher();
+    let [field, found, wanted] = mismatch(other);
+    assert_eq!((&*field, &*found, &*wanted), ("capacity", "64", "128 (100, rounded up)"));
+    private.builder::<CmdVel>("there").qos(Qos::new().capacity(33)).publisher().unwrap();
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_escaped_in_an_error() {
+    let private = Private::new();
+    let name = "a\u{1b}[31m\nb\u{9b}c\u{202e}";
+    let text = error_of(private.builder::<CmdVel>(name).publisher()).to_string();
+    assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
+    assert!(text.contains("topic 'a\\u{1b}[31m\\nb\\u{9b}c\\u{202e}'"), "{text}");
 }

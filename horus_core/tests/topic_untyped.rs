@@ -1,5 +1,7 @@
 //! Topics as a tool sees them that has never heard of their types.
 
+use horus_testing as _;
+
 mod private;
 
 use std::time::Duration;

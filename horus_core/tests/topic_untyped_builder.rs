@@ -1,5 +1,7 @@
 //! Untyped ends whose type is known when the program runs: created, lent, borrowed, waited for.
 
+use horus_testing as _;
+
 mod private;
 
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! Waiting at topics: blocking receives, iterators and wait sets.
 
+use horus_testing as _;
+
 mod private;
 
 use std::thread;

@@ -1,5 +1,7 @@
 //! Bytes and texts of any origin: each is a value or an error, in bounded memory and depth.
 
+use horus_testing as _;
+
 mod heap;
 mod noise;
 mod shapes;

@@ -1,5 +1,7 @@
 //! MessagePack: values to bytes and back, and bytes of any origin to a value or an error.
 
+use horus_testing as _;
+
 mod heap;
 mod noise;
 mod values;

@@ -2,6 +2,8 @@
 
 #![cfg(feature = "serde")]
 
+use horus_testing as _;
+
 mod heap;
 mod noise;
 mod values;
@@ -244,4 +246,69 @@ fn the_extension_of_typed_arrays_is_no_other_extension() {
     assert!(matches!(error, EncodeError::Type { .. }), "{error}");
     let error = decode_serde::<Value>(&[0xd4, 0x48, 0x01]).unwrap_err();
     assert!(matches!(error, DecodeError::Type { .. }), "{error}");
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Arm {
+    joints: Vec<f64>,
+    limits: Vec<[f32; 2]>,
+    ids: [u8; 3],
+    gain: f64,
+    name: String,
+    none: Vec<Vec<i32>>,
+}
+
+/// What numpy arrays in a dict of Python are.
+fn arrays() -> Value {
+    let limits = TypedArray::from_slice(&[-1.0_f64, 1.0, -2.0, 2.0]).with_shape(&[2, 2]).unwrap();
+    let gain = TypedArray::from_slice(&[0.5_f32]).with_shape(&[]).unwrap();
+    let none = TypedArray::from_slice::<i32>(&[]).with_shape(&[2, 0]).unwrap();
+    Value::from([
+        ("joints", Value::from(TypedArray::from_slice(&[0.1_f64, -0.5]))),
+        ("limits", limits.into()),
+        ("ids", TypedArray::from_slice(&[7_i64, 0, 255]).into()),
+        ("gain", gain.into()),
+        ("name", "left".into()),
+        ("none", none.into()),
+    ])
+}
+
+#[test]
+fn a_typed_array_is_read_as_a_sequence_of_numbers() {
+    let arm = Arm {
+        joints: vec![0.1, -0.5],
+        limits: vec![[-1.0, 1.0], [-2.0, 2.0]],
+        ids: [7, 0, 255],
+        gain: 0.5,
+        name: "left".to_owned(),
+        none: vec![Vec::new(), Vec::new()],
+    };
+    let bytes = arrays().to_msgpack().unwrap();
+    assert_eq!(decode_serde::<Arm>(&bytes), Ok(arm));
+    // What knows typed arrays still gets them.
+    assert_eq!(decode_serde::<Value>(&bytes), Ok(arrays()));
+    assert_eq!(decode_serde::<BTreeMap<String, Value>>(&bytes).unwrap().len(), 6);
+}
+
+#[test]
+fn an_array_that_does_not_fit_the_type_is_an_error() {
+    let refused = |array: TypedArray| {
+        let value = Value::from([("joints", Value::from(array))]);
+        #[derive(Debug, Deserialize)]
+        struct Joints {
+            #[expect(dead_code, reason = "only read")]
+            joints: Vec<u8>,
+        }
+        decode_serde::<Joints>(&value.to_msgpack().unwrap()).unwrap_err()
+    };
+    let of_type = |error: &DecodeError| matches!(error, DecodeError::Type { .. });
+    assert!(of_type(&refused(TypedArray::from_slice(&[256]))));
+    assert!(of_type(&refused(TypedArray::from_slice(&[1, 2]).with_shape(&[1, 2]).unwrap())));
+    // No elements, and as many arrays as fit into no memory.
+    for shape in [&[u32::MAX, 0][..], &[u32::MAX, u32::MAX, 0], &[1 << 20, 1 << 20, 0, 5]] {
+        let empty = TypedArray::from_slice::<u8>(&[]).with_shape(shape).unwrap();
+        let (error, peak) = peak(|| refused(empty.clone()));
+        assert!(of_type(&error), "{error}");
+        assert!(peak < 1 << 20, "{peak} bytes");
+    }
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 
 use horus_core::scheduler::Context;
 
-use crate::ffi::{Call, guard, null};
+use crate::ffi::{Call, guard_quick, null};
 use crate::status::{Failure, HORUS_E_STATE, HORUS_OK};
 
 /// Bytes of the longest error text that is looked at.
@@ -59,7 +59,7 @@ fn no_tick() -> Failure {
 #[inline(always)]
 unsafe fn number(given: *mut HorusContext, read: impl FnOnce(&mut Context<'_>) -> u64) -> u64 {
     let mut found = 0;
-    guard(|| -> Call {
+    guard_quick(|| -> Call {
         // SAFETY: the caller's contract.
         found = read(unsafe { of(given) }?);
         Ok(HORUS_OK)
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn horus_context_checkpoint(
     context: *mut HorusContext,
     checkpoint: u64,
 ) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         // SAFETY: the caller's contract.
         unsafe { of(context) }?.checkpoint(checkpoint);
         Ok(HORUS_OK)
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn horus_context_checkpoint(
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_context_stop(context: *mut HorusContext) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         // SAFETY: the caller's contract.
         unsafe { of(context) }?.stop();
         Ok(HORUS_OK)
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn horus_context_set_error(
     context: *mut HorusContext,
     error: *const c_char,
 ) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         if context.is_null() || error.is_null() {
             return Err(null(if context.is_null() { "context" } else { "error" }));
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use horus_core::handle::Guard;
 
+use crate::callback::Uncancelled;
 use crate::status::{Failure, HORUS_E_ARGUMENT, HORUS_E_HANDLE, HORUS_E_NULL, HORUS_E_PANIC};
 
 pub(crate) type Call = Result<i32, Failure>;
@@ -19,9 +20,17 @@ pub(crate) const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// Longest wait between two looks whether the handle is being closed.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Runs a call; an error, and a panic, becomes a number.
+/// Runs a call; an error, and a panic, becomes a number. A `pthread_cancel` waits until it is over.
 #[inline(always)]
 pub(crate) fn guard(call: impl FnOnce() -> Call) -> i32 {
+    let _uncancelled = Uncancelled::begin();
+    guard_quick(call)
+}
+
+/// The same for calls that make no system call, or only on paths that see to that by themselves.
+/// WHY: to forbid that a thread is cancelled costs as much as some of them.
+#[inline(always)]
+pub(crate) fn guard_quick(call: impl FnOnce() -> Call) -> i32 {
     // WHY the number is made inside: what passes through `catch_unwind` passes through memory, and
     // a status that is stored as four bytes and loaded as more stalls for 6 ns.
     let call = || call().unwrap_or_else(Failure::report);

@@ -26,7 +26,7 @@ unsafe impl Sized32 for HorusTopicInfo {
 #[allow(missing_docs, reason = "the header documents each member")]
 pub struct HorusStats {
     pub struct_bytes: u32,
-    pub reserved: u32,
+    pub unmapped: u32,
     pub received: u64,
     pub malformed: u64,
     pub lost: u64,

@@ -3,11 +3,15 @@
 //! Every function guards against panics, looks its handles up, checks its pointers, calls
 //! `horus_core`, and returns a number. One file for each noun.
 
+#[cfg(test)]
+use horus_testing as _;
+
 mod callback;
 mod context;
 mod event;
 mod ffi;
 mod info;
+mod inspect;
 mod namespace;
 mod node;
 mod publisher;
@@ -23,6 +27,7 @@ mod wait_set;
 pub use context::*;
 pub use event::HorusEvent;
 pub use info::{HorusStats, HorusTopicInfo};
+pub use inspect::*;
 pub use namespace::*;
 pub use node::*;
 pub use publisher::*;

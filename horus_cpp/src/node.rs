@@ -59,7 +59,7 @@ pub struct HorusNode {
     pub enter_safe_state: Option<WithContext>,
     pub is_safe_state: Option<Asked>,
     pub on_error: Option<Told>,
-    pub on_stuck: Option<Doing>,
+    pub safe_state: Option<WithContext>,
     pub destroy: Option<Doing>,
 }
 
@@ -265,14 +265,14 @@ impl Receipt {
     }
 }
 
-/// What else can be called while a node is stuck.
-pub(crate) type OnStuck = Box<dyn FnMut() + Send>;
+/// What is called while a tick of the node does not end.
+pub(crate) type SafeState = Box<dyn FnMut() + Send>;
 
 impl CNode {
     pub(crate) fn new(
         calls: HorusNode,
         scheduler: u64,
-    ) -> Result<(Self, Receipt, Option<OnStuck>), Failure> {
+    ) -> Result<(Self, Receipt, Option<SafeState>), Failure> {
         let tick = calls.tick.ok_or_else(|| Failure::new(HORUS_E_NULL, "node->tick is null"))?;
         let user = Arc::new(User {
             pointer: calls.user,
@@ -281,18 +281,23 @@ impl CNode {
             scheduler,
         });
         let receipt = Receipt(Arc::clone(&user));
-        let on_stuck = calls.on_stuck.map(|call| {
-            let user = Arc::clone(&user);
+        let safe_state = calls.safe_state.map(|call| {
+            let (user, mut said) = (Arc::clone(&user), String::new());
             let act = move || {
                 // WHY the whole of it: a closure that has only the pointer could not be sent.
                 let user: &User = &user;
                 let _inside = Inside::enter(user.scheduler);
+                let mut given = HorusContext::without_tick(&mut said);
                 // SAFETY: the header's contract.
-                unsafe { call(user.pointer) };
+                let code = unsafe { call(user.pointer, &raw mut given) };
+                if code != 0 {
+                    // WHY: as in `enter_safe_state`.
+                    resume_unwind(Box::new(text_of(code, &mut said)));
+                }
             };
-            Box::new(act) as OnStuck
+            Box::new(act) as SafeState
         });
-        Ok((Self { tick, calls, user, said: String::new() }, receipt, on_stuck))
+        Ok((Self { tick, calls, user, said: String::new() }, receipt, safe_state))
     }
 
     /// Calls what has a context.
@@ -321,11 +326,16 @@ impl CNode {
 
     #[cold]
     fn failure(&mut self, code: i32) -> NodeError {
-        if self.said.is_empty() {
-            return format!("the callback returned {code}").into();
-        }
-        std::mem::take(&mut self.said).into()
+        text_of(code, &mut self.said).into()
     }
+}
+
+/// What a callback has to say that returned another number than 0.
+fn text_of(code: i32, said: &mut String) -> String {
+    if said.is_empty() {
+        return format!("the callback returned {code}");
+    }
+    std::mem::take(said)
 }
 
 impl Node for CNode {

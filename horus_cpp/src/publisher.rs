@@ -6,7 +6,7 @@ use horus_core::SendError;
 use horus_core::handle::Slab;
 use horus_core::topic::UntypedPublisher;
 
-use crate::ffi::{Call, Out, Sized32, guard, input, wait_in_slices};
+use crate::ffi::{Call, Out, Sized32, guard, guard_quick, input, wait_in_slices};
 use crate::info::HorusTopicInfo;
 use crate::status::{Failure, HORUS_E_LOAN, HORUS_FULL, HORUS_OK};
 use crate::topic::{HorusTopicOptions, builder};
@@ -43,12 +43,28 @@ static PUBLISHERS: Slab<Publisher> = Slab::new(2);
 
 /// What became of a send: being full is an outcome.
 #[inline(always)]
-fn outcome(sent: Result<(), SendError<()>>) -> Call {
+fn outcome(end: &UntypedPublisher, sent: Result<(), SendError<()>>) -> Call {
     match sent {
         Ok(()) => Ok(HORUS_OK),
         Err(SendError::Full(())) => Ok(HORUS_FULL),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(refusal(end, error)),
     }
+}
+
+/// A refusal that names the topic.
+#[cold]
+fn refusal(end: &UntypedPublisher, error: impl Into<Failure>) -> Failure {
+    let Failure { status, text } = error.into();
+    Failure::new(status, format!("topic '{}': {text}", end.name()))
+}
+
+/// The outcome of a send that waited in vain, with a text that names who is behind.
+#[cold]
+fn still_full(end: &UntypedPublisher) -> Failure {
+    let reader = end.slowest_reader().and_then(|reader| reader.process);
+    let reader = reader.map_or_else(|| "a process".to_owned(), |process| process.to_string());
+    let text = format!("{reader} reads reliably and is a whole lane behind");
+    refusal(end, Failure::new(HORUS_FULL, text))
 }
 
 /// `horus_publisher_open`.
@@ -93,13 +109,14 @@ pub unsafe extern "C" fn horus_publisher_send(
     data: *const c_void,
     bytes: usize,
 ) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         // SAFETY: the caller's contract.
         let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         // SAFETY: the caller's contract.
         let message = unsafe { input(data, bytes) }?;
         publisher.expect_nothing_lent()?;
-        outcome(publisher.end.send_bytes(message))
+        let sent = publisher.end.send_bytes(message);
+        outcome(&publisher.end, sent)
     })
 }
 
@@ -121,9 +138,11 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
         // SAFETY: the caller's contract.
         let message = unsafe { input(data, bytes) }?;
         publisher.expect_nothing_lent()?;
-        wait_in_slices(timeout_ns, HORUS_FULL, &mut publisher, |publisher, slice| {
-            outcome(publisher.end.send_bytes_timeout(message, slice))
-        })
+        let sent = wait_in_slices(timeout_ns, HORUS_FULL, &mut publisher, |publisher, slice| {
+            let sent = publisher.end.send_bytes_timeout(message, slice);
+            outcome(&publisher.end, sent)
+        });
+        if matches!(sent, Ok(HORUS_FULL)) { Err(still_full(&publisher.end)) } else { sent }
     })
 }
 
@@ -138,7 +157,7 @@ pub unsafe extern "C" fn horus_publisher_loan(
     out_data: *mut *mut c_void,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         let out_data = Out::new(out_data, "out_data")?;
         // SAFETY: the caller's contract.
         let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
@@ -164,10 +183,11 @@ pub unsafe extern "C" fn horus_publisher_loan(
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, bytes: usize) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         // SAFETY: the caller's contract.
         let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        let published = publisher.end.publish_lent(bytes).map_err(Failure::from);
+        let published = publisher.end.publish_lent(bytes);
+        let published = published.map_err(|error| refusal(&publisher.end, error));
         // WHY: after a wrong length the caller still has the slot.
         let keeps = matches!(&published, Err(failure) if failure.status == crate::HORUS_E_MESSAGE);
         publisher.is_lent &= keeps;
@@ -182,7 +202,7 @@ pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, byte
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_discard(publisher: HorusPublisher) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         // SAFETY: the caller's contract.
         let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         publisher.is_lent = false;
@@ -207,6 +227,9 @@ pub unsafe extern "C" fn horus_publisher_info(
         // SAFETY: the caller's contract.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         let end = &publisher.end;
+        if end.is_forked() {
+            return Err(SendError::Forked(()).into());
+        }
         let info = HorusTopicInfo {
             struct_bytes: 0,
             is_sized: end.is_sized().into(),

@@ -80,7 +80,7 @@ impl HorusReport {
 }
 
 /// As much of a text as there is room for, and a 0.
-fn copy(text: &str, to: &mut [c_char]) {
+pub(crate) fn copy(text: &str, to: &mut [c_char]) {
     let mut end = text.len().min(to.len() - 1);
     while !text.is_char_boundary(end) {
         end -= 1;

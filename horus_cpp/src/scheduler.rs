@@ -5,17 +5,17 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use horus_core::handle::{Shared, Slab};
-use horus_core::scheduler::{Handle, Rate, Report, Running, Scheduler};
+use horus_core::handle::{Shared, SharedSlab};
+use horus_core::scheduler::{Handle, Rate, Report, RunError, Running, Scheduler};
 
 use crate::callback::{Uncancelled, is_inside};
 use crate::event::{Listener, OnEvent};
-use crate::ffi::{self, Call, NAME_BYTES_MAX, Out, Sized32, guard, null};
+use crate::ffi::{self, Call, NAME_BYTES_MAX, Out, Sized32, guard, guard_quick, null};
 use crate::namespace::{HorusNamespace, namespace_of};
 use crate::node::{CNode, HorusNode, HorusNodeOptions, flag};
 use crate::report::{HorusFigures, HorusReport};
 use crate::status::{
-    Failure, HORUS_E_BUSY, HORUS_E_FORKED, HORUS_E_STATE, HORUS_OK, HORUS_STOPPED,
+    Failure, HORUS_E_BUSY, HORUS_E_FAILED, HORUS_E_FORKED, HORUS_E_STATE, HORUS_OK, HORUS_STOPPED,
 };
 
 /// `horus_scheduler_t`.
@@ -76,7 +76,7 @@ struct Site {
 // SAFETY: `own` is only used by the thread that has set `is_driven`; all else is shared anyway.
 unsafe impl Sync for Site {}
 
-static SCHEDULERS: Slab<Site> = Slab::new(6);
+static SCHEDULERS: SharedSlab<Site> = SharedSlab::new(6);
 
 /// Schedulers of which it is known without a look at their handle that they run.
 const SIGNS: usize = 4096;
@@ -160,7 +160,15 @@ impl Site {
     fn finish(&self, own: &mut Own) -> Call {
         self.is_now(OVER);
         if let Own::Runs(running) = std::mem::replace(own, Own::Failed) {
-            *own = Own::Over(Box::new(running.finish()));
+            let (report, failure) = match running.finish() {
+                Ok(report) => (report, None),
+                Err(error) => {
+                    let failure = Failure::new(HORUS_E_FAILED, error.to_string());
+                    (error.into_report()?, Some(failure))
+                }
+            };
+            *own = Own::Over(Box::new(report));
+            return failure.map_or(Ok(HORUS_OK), Err);
         }
         Ok(HORUS_OK)
     }
@@ -170,9 +178,27 @@ impl Site {
         self.phase.store(phase, Ordering::Relaxed);
     }
 
+    /// The status of a call that does not end the run: it runs, or not.
     #[inline(always)]
-    fn stopped(&self) -> i32 {
-        if self.handle.is_stopping() { HORUS_STOPPED } else { HORUS_OK }
+    fn runs(&self) -> Call {
+        if self.handle.is_stopping() { self.stopped() } else { Ok(HORUS_OK) }
+    }
+
+    /// Returns the status of a round.
+    #[inline(always)]
+    fn ticked(&self, outcome: Result<bool, RunError>) -> Call {
+        if matches!(outcome, Ok(true)) { Ok(HORUS_OK) } else { self.stopped() }
+    }
+
+    /// Why it does not run any more.
+    #[cold]
+    fn stopped(&self) -> Call {
+        match self.handle.reason() {
+            Some(reason) if reason.is_failure() => {
+                Err(Failure::new(HORUS_E_FAILED, reason.to_string()))
+            }
+            _ => Ok(HORUS_STOPPED),
+        }
     }
 }
 
@@ -206,7 +232,6 @@ fn drive(scheduler: HorusScheduler, call: impl FnOnce(&Site, &mut Own) -> Call) 
             return Err(busy());
         }
         let mut turn = site.turn()?;
-        let _uncancelled = Uncancelled::begin();
         call(&site, turn.own())
     })
 }
@@ -292,7 +317,6 @@ pub extern "C" fn horus_scheduler_close(scheduler: HorusScheduler) -> i32 {
         }
         site.handle.stop();
         drop(site);
-        let _uncancelled = Uncancelled::begin();
         drop(SCHEDULERS.close(scheduler.id)?);
         Ok(HORUS_OK)
     })
@@ -316,15 +340,15 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
         let name = unsafe { ffi::text(name, "name", NAME_BYTES_MAX) }?;
         // SAFETY: the caller's contract.
         let node = unsafe { HorusNode::read(node, "node") }?.ok_or_else(|| null("node"))?;
-        let (node, receipt, on_stuck) = CNode::new(node, scheduler.id)?;
+        let (node, receipt, safe_state) = CNode::new(node, scheduler.id)?;
         let mut builder = built.node(name);
         // SAFETY: the caller's contract.
         if let Some(options) = unsafe { HorusNodeOptions::read(options, "options") }? {
             // SAFETY: the caller's contract.
             builder = unsafe { options.apply(builder) }?;
         }
-        if let Some(on_stuck) = on_stuck {
-            builder = builder.safe_state(on_stuck);
+        if let Some(safe_state) = safe_state {
+            builder = builder.safe_state(safe_state);
         }
         builder.build(node)?;
         receipt.accept();
@@ -340,20 +364,20 @@ pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
     drive(scheduler, |site, own| {
         let Own::Built(_) = own else { return Err(not_any_more(own)) };
         site.running(scheduler.id, own)?;
-        Ok(site.stopped())
+        site.runs()
     })
 }
 
 /// `horus_scheduler_tick_once`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_tick_once(scheduler: HorusScheduler) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         let site = share(scheduler)?;
         // Relaxed: both only change in calls that come before this one, or are none of its.
         let runs = site.phase.load(Ordering::Relaxed) == RUNS;
         // WHY: who has nobody to call needs no turn.
         if runs && !site.has_nodes.load(Ordering::Relaxed) {
-            return Ok(site.stopped());
+            return site.runs();
         }
         let mut turn = site.turn()?;
         let Own::Runs(running) = turn.own() else {
@@ -361,15 +385,15 @@ pub extern "C" fn horus_scheduler_tick_once(scheduler: HorusScheduler) -> i32 {
             return start_and_tick(scheduler);
         };
         let _uncancelled = Uncancelled::begin();
-        Ok(if running.tick_once() { HORUS_OK } else { HORUS_STOPPED })
+        site.ticked(running.tick_once())
     })
 }
 
 #[cold]
 fn start_and_tick(scheduler: HorusScheduler) -> Call {
     let status = drive(scheduler, |site, own| {
-        let is_new = site.running(scheduler.id, own)?.tick_once();
-        Ok(if is_new { HORUS_OK } else { HORUS_STOPPED })
+        let ticked = site.running(scheduler.id, own)?.tick_once();
+        site.ticked(ticked)
     });
     Ok(status)
 }
@@ -379,8 +403,9 @@ fn start_and_tick(scheduler: HorusScheduler) -> Call {
 pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i64) -> i32 {
     drive(scheduler, |site, own| {
         let time = u64::try_from(time_ns).map_or(Duration::MAX, Duration::from_nanos);
-        site.running(scheduler.id, own)?.run_for(time);
-        Ok(site.stopped())
+        // The reason that the site has is the error's.
+        let _ = site.running(scheduler.id, own)?.run_for(time);
+        site.runs()
     })
 }
 
@@ -388,7 +413,8 @@ pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i6
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_run(scheduler: HorusScheduler) -> i32 {
     drive(scheduler, |site, own| {
-        site.running(scheduler.id, own)?.run_for(Duration::MAX);
+        // A failure is told of by the end.
+        let _ = site.running(scheduler.id, own)?.run_for(Duration::MAX);
         site.finish(own)
     })
 }

@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 use std::ffi::c_char;
+use std::io;
 
 use horus_core::handle::HandleError;
 use horus_core::message::SchemaTextError;
-use horus_core::namespace::{NamespaceError, NamespaceRemoveError};
+use horus_core::namespace::{NamespaceError, NamespaceRemoveError, RegistryError};
 use horus_core::scheduler::{OrderError, PlanError, StartError};
 use horus_core::{
     BorrowError, Error, LoanError, OpenError, RecvError, RecvTimeoutError, SendError, TopicError,
@@ -71,7 +72,7 @@ statuses! {
     HORUS_E_MESSAGE = -12;
     /// The handle was inherited through `fork`.
     HORUS_E_FORKED = -13;
-    /// The topic's file was truncated.
+    /// The topic's memory is lost: its file was truncated, or its descriptors were closed.
     HORUS_E_REGION_LOST = -14;
     /// Messages of the topic are copied.
     HORUS_E_NOT_PINNABLE = -15;
@@ -87,7 +88,15 @@ statuses! {
     HORUS_E_NODE = -20;
     /// The scheduler has started already, has not yet, or is over.
     HORUS_E_STATE = -21;
+    /// There is no memory to map a publisher's messages.
+    HORUS_E_NO_MEMORY = -22;
+    /// A node failed and ended the run.
+    HORUS_E_FAILED = -23;
 }
+
+/// Numbers of errors, as in `errno`: this crate has no libc.
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
 
 /// An error and what to say about it.
 #[derive(Debug)]
@@ -157,10 +166,7 @@ failures! {
         TopicError::SchemaMismatch { .. } => HORUS_E_TYPE,
         error => error.as_open_error().map_or(HORUS_E_SYSTEM, open_status),
     };
-    NamespaceError: |error| match &error {
-        NamespaceError::Name(_) => HORUS_E_NAME,
-        _ => HORUS_E_SYSTEM,
-    };
+    NamespaceError: |error| namespace_status(&error);
     OpenError: |error| open_status(&error);
     PlanError: |_error| HORUS_E_NODE;
     OrderError: |_error| HORUS_E_NODE;
@@ -168,13 +174,15 @@ failures! {
         StartError::Monitor(error) => error.as_open_error().map_or(HORUS_E_SYSTEM, open_status),
         _ => HORUS_E_SYSTEM,
     };
-    NamespaceRemoveError: |error| match error {
+    NamespaceRemoveError: |error| match &error {
         NamespaceRemoveError::Attended { .. } => HORUS_E_BUSY,
+        NamespaceRemoveError::Io { source, .. } => system_status(source),
         _ => HORUS_E_SYSTEM,
     };
     RecvTimeoutError: |error| match error {
         RecvTimeoutError::Timeout => HORUS_TIMEOUT,
         RecvTimeoutError::RegionLost => HORUS_E_REGION_LOST,
+        RecvTimeoutError::LaneNotMapped(_) => HORUS_E_NO_MEMORY,
         _ => HORUS_E_FORKED,
     };
     LoanError: |error| match error {
@@ -194,6 +202,7 @@ failures! {
     SchemaTextError: |_error| HORUS_E_SCHEMA;
     RecvError: |error| match error {
         RecvError::RegionLost => HORUS_E_REGION_LOST,
+        RecvError::LaneNotMapped(_) => HORUS_E_NO_MEMORY,
         _ => HORUS_E_FORKED,
     };
     BorrowError: |error| match error {
@@ -207,9 +216,41 @@ failures! {
     WaitSetFull: |_error| HORUS_E_LIMIT;
 }
 
+fn namespace_status(error: &NamespaceError) -> i32 {
+    match error {
+        NamespaceError::Name(_) => HORUS_E_NAME,
+        NamespaceError::BadDirectory { .. } => HORUS_E_ARGUMENT,
+        NamespaceError::Io { source, .. }
+        | NamespaceError::Registry(RegistryError::Io { source, .. }) => system_status(source),
+        NamespaceError::Registry(
+            RegistryError::Full { .. } | RegistryError::TooManyOpen { .. },
+        ) => HORUS_E_LIMIT,
+        NamespaceError::NotADirectory { .. }
+        | NamespaceError::Refused { .. }
+        | NamespaceError::Registry(
+            RegistryError::NotAFile { .. }
+            | RegistryError::Refused { .. }
+            | RegistryError::Damaged { .. },
+        ) => HORUS_E_DAMAGED,
+        _ => HORUS_E_SYSTEM,
+    }
+}
+
+/// What the system ran out of, if that is why it refused.
+fn system_status(error: &io::Error) -> i32 {
+    match (error.kind(), error.raw_os_error()) {
+        (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => HORUS_E_NO_SPACE,
+        // No descriptors, for the process or for all.
+        (_, Some(EMFILE | ENFILE)) => HORUS_E_LIMIT,
+        _ => HORUS_E_SYSTEM,
+    }
+}
+
 fn open_status(error: &OpenError) -> i32 {
     match error {
         OpenError::Name(_) => HORUS_E_NAME,
+        OpenError::Namespace(error) => namespace_status(error),
+        OpenError::Io { source, .. } => system_status(source),
         OpenError::NotFound { .. } => HORUS_E_NOT_FOUND,
         OpenError::SchemaMismatch { .. } => HORUS_E_TYPE,
         OpenError::QosMismatch { .. }
@@ -222,6 +263,8 @@ fn open_status(error: &OpenError) -> i32 {
         OpenError::Forked => HORUS_E_FORKED,
         OpenError::RegionLost { .. } => HORUS_E_REGION_LOST,
         OpenError::NoSpace { .. } => HORUS_E_NO_SPACE,
+        OpenError::NotRemoved { .. } => HORUS_E_BUSY,
+        OpenError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
         OpenError::NotATopic { .. }
         | OpenError::Damaged { .. }
         | OpenError::LayoutVersion { .. }
@@ -248,5 +291,39 @@ impl From<Error> for Failure {
             Error::Name(error) => Self::new(HORUS_E_NAME, error.to_string()),
             error => Self::new(HORUS_E_ARGUMENT, error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn namespace(error: RegistryError) -> OpenError {
+        OpenError::Namespace(NamespaceError::Registry(error))
+    }
+
+    #[test]
+    fn what_there_is_no_more_of_has_a_status_of_its_own() {
+        let io = |number| {
+            let (doing, path) = ("make", Default::default());
+            NamespaceError::Io { doing, path, source: io::Error::from_raw_os_error(number) }
+        };
+        let full = || RegistryError::Full { path: Default::default(), limit: 1024 };
+        let enospc = io::Error::from_raw_os_error(28);
+        let create =
+            RegistryError::Io { doing: "create", path: Default::default(), source: enospc };
+        assert_eq!(Failure::from(namespace(full())).status, HORUS_E_LIMIT);
+        assert_eq!(Failure::from(NamespaceError::Registry(full())).status, HORUS_E_LIMIT);
+        assert_eq!(Failure::from(namespace(create)).status, HORUS_E_NO_SPACE);
+        assert_eq!(Failure::from(io(28)).status, HORUS_E_NO_SPACE);
+        assert_eq!(Failure::from(OpenError::Namespace(io(EMFILE))).status, HORUS_E_LIMIT);
+        assert_eq!(Failure::from(io(13)).status, HORUS_E_SYSTEM);
+    }
+
+    #[test]
+    fn a_bad_name_of_a_namespace_is_a_name_error() {
+        let name = horus_core::namespace::NamespaceName::new("a/b").unwrap_err();
+        let error = OpenError::Namespace(NamespaceError::Name(name));
+        assert_eq!(Failure::from(error).status, HORUS_E_NAME);
     }
 }

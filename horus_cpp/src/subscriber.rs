@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use horus_core::handle::{Slab, Vault};
 use horus_core::topic::{RawSample, UntypedSubscriber};
-use horus_core::{BorrowError, RecvTimeoutError};
+use horus_core::{BorrowError, RecvError, RecvTimeoutError};
 
-use crate::ffi::{Call, Out, Sized32, guard, output, set_if_wanted, wait_in_slices, wrong};
+use crate::ffi::{
+    Call, Out, Sized32, guard, guard_quick, output, set_if_wanted, wait_in_slices, wrong,
+};
 use crate::info::{HorusStats, HorusTopicInfo};
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TIMEOUT, HORUS_TRUNCATED};
 use crate::topic::{HorusTopicOptions, builder};
@@ -110,7 +112,7 @@ pub unsafe extern "C" fn horus_subscriber_recv(
     room: usize,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         // SAFETY: the caller's contract.
         let mut subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         // SAFETY: the caller's contract.
@@ -182,7 +184,7 @@ pub unsafe extern "C" fn horus_subscriber_latest(
     room: usize,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         // SAFETY: the caller's contract.
         let mut subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         // SAFETY: the caller's contract.
@@ -225,7 +227,7 @@ pub unsafe extern "C" fn horus_subscriber_borrow(
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract.
-    guard(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow) })
+    guard_quick(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow) })
 }
 
 /// `horus_subscriber_borrow_latest`.
@@ -239,13 +241,13 @@ pub unsafe extern "C" fn horus_subscriber_borrow_latest(
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract.
-    guard(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow_latest) })
+    guard_quick(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow_latest) })
 }
 
 /// `horus_sample_release`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_sample_release(sample_id: u64) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         drop(SAMPLES.take(sample_id)?);
         Ok(HORUS_OK)
     })
@@ -258,7 +260,7 @@ pub extern "C" fn horus_sample_release(sample_id: u64) -> i32 {
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_check(subscriber: HorusSubscriber) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         // SAFETY: the caller's contract.
         unsafe { SUBSCRIBERS.enter(subscriber.id) }?.check()?;
         Ok(HORUS_OK)
@@ -275,7 +277,7 @@ pub unsafe extern "C" fn horus_subscriber_set_spin(
     subscriber: HorusSubscriber,
     spin_ns: u64,
 ) -> i32 {
-    guard(|| {
+    guard_quick(|| {
         // SAFETY: the caller's contract.
         let mut subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         subscriber.set_spin(Duration::from_nanos(spin_ns));
@@ -295,10 +297,14 @@ pub unsafe extern "C" fn horus_subscriber_stats(
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller's contract.
-        let stats = unsafe { SUBSCRIBERS.enter(subscriber.id) }?.stats();
+        let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
+        if end.is_forked() {
+            return Err(RecvError::Forked.into());
+        }
+        let stats = end.stats();
         let stats = HorusStats {
             struct_bytes: 0,
-            reserved: 0,
+            unmapped: stats.unmapped as u32,
             received: stats.received,
             malformed: stats.malformed,
             lost: stats.lost,
@@ -326,6 +332,9 @@ pub unsafe extern "C" fn horus_subscriber_info(
     guard(|| {
         // SAFETY: the caller's contract.
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
+        if end.is_forked() {
+            return Err(RecvError::Forked.into());
+        }
         let info = HorusTopicInfo {
             struct_bytes: 0,
             is_sized: end.is_sized().into(),

@@ -1,5 +1,7 @@
 //! The C ABI from C11: each function, each error, abuse, threads, forks, and Rust on the other end.
 
+use horus_testing as _;
+
 mod compiler;
 
 use std::process::Stdio;
@@ -44,6 +46,17 @@ fn a_handle_may_be_closed_while_it_is_used() {
 #[test]
 fn a_forked_child_has_handles_that_are_errors() {
     Program::new("forked").run(&[]);
+}
+
+#[test]
+fn a_publisher_that_cannot_be_mapped_is_an_error_until_it_can() {
+    Program::new("unmapped").run(&[]);
+}
+
+/// Each call goes on to its end; what comes after it is cancelled.
+#[test]
+fn a_thread_that_is_cancelled_ends_outside_of_the_library() {
+    Program::new("cancelled").run(&[]);
 }
 
 #[test]

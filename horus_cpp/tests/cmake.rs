@@ -1,6 +1,8 @@
 //! A project outside of this tree: finds the installed library by CMake and pkg-config, or builds
 //! it as a part of itself.
 
+use horus_testing as _;
+
 mod compiler;
 
 use std::fs;

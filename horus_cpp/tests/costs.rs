@@ -3,6 +3,8 @@
 //! The figures are printed, and mean something in an optimised build:
 //! `cargo test --release -p horus_cpp --test costs -- --nocapture`.
 
+use horus_testing as _;
+
 mod compiler;
 
 use std::io::{BufRead, BufReader, Write};

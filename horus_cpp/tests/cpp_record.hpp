@@ -27,6 +27,11 @@ struct Recorded {
     std::uint64_t operations;
 };
 
+/// A goal of a row: its limit, the figure, and `met` or `missed`.
+struct Judged {
+    std::string id, goal, measured, verdict;
+};
+
 /// The first line of a file, or its first one that begins with `key`, behind the colon.
 inline std::string said(const char *path, const std::string &key = "") {
     std::ifstream file(path);
@@ -138,14 +143,25 @@ inline std::string row_json(const Recorded &row) {
     return out.str();
 }
 
-/// Writes all rows; false if that did not work.
-inline bool write_json(const char *path, const std::vector<Recorded> &rows, double timer_ns) {
+inline std::string goal_json(const Judged &goal) {
+    return "{\"id\": " + quoted(goal.id) + ", \"goal\": " + quoted(goal.goal) +
+           ", \"measured\": " + quoted(goal.measured) + ", \"verdict\": " +
+           quoted(goal.verdict) + "}";
+}
+
+/// Writes all rows and goals; false if that did not work.
+inline bool write_json(const char *path, const std::vector<Recorded> &rows,
+                       const std::vector<Judged> &goals, double timer_ns) {
     const char *commit = std::getenv("HORUS_COMMIT");
     std::ofstream out(path);
     out << "{\"machine\": " << machine_json(timer_ns)
         << ",\n\"commit\": " << quoted(commit != nullptr ? commit : "unknown")
-        << ",\n\"settings\": {\"samples_removed\": 0, \"timer_overhead_subtracted\": true"
-        << ", \"basis\": {";
+        << ",\n\"settings\": {\"samples_removed\": 0, \"timer_overhead_subtracted\": false"
+        << ", \"goals\": [";
+    for (const auto &goal : goals) {
+        out << (&goal == &goals.front() ? "" : ", ") << goal_json(goal);
+    }
+    out << "], \"basis\": {";
     for (const auto &row : rows) {
         out << (&row == &rows.front() ? "" : ", ") << quoted(row.id) << ": " << quoted(row.basis);
     }

@@ -20,6 +20,7 @@ mod robot {
     use horus_core::message::{Point3, Text};
 
     horus_core::message! {
+        #[derive(Default)]
         pub struct Pair {
             pub first: u64,
             pub second: u64,
@@ -27,6 +28,7 @@ mod robot {
     }
 
     horus_core::message! {
+        #[derive(Default)]
         pub struct Everything {
             pub u64: u64,
             pub i64: i64,
@@ -84,7 +86,7 @@ fn the_wrapper_does_what_it_says() {
 fn clang_takes_the_headers_too() {
     let clang = std::process::Command::new("clang++").arg("--version").output();
     if clang.is_err() {
-        println!("SKIP clang++: not installed (apt-get install clang)");
+        horus_testing::skip("there is no clang++: apt-get install clang");
         return;
     }
     for standard in ["-std=c++17", "-std=c++20"] {
@@ -233,7 +235,7 @@ impl Echo {
     }
 
     /// Sends messages, and compares what comes back with what `answer` makes of them.
-    fn check<T: Message + std::fmt::Debug + PartialEq>(
+    fn check<T: Message + std::fmt::Debug + PartialEq + Default>(
         &mut self,
         name: &str,
         messages: &[T],
@@ -245,7 +247,7 @@ impl Echo {
         };
         let mut questions = builder("questions").publisher().unwrap();
         let mut answers = builder("answers").subscriber().unwrap();
-        assert_eq!(self.answer(&mut answers), T::zeroed());
+        assert_eq!(self.answer(&mut answers), T::default());
         for message in messages {
             questions.send(message).unwrap();
             let mut expected = *message;
@@ -354,6 +356,22 @@ mod document {
 }
 
 /// What `docs/cpp.md` shows, with what it leaves out before it.
+/// A message that was not sent is not overlooked.
+#[test]
+fn a_send_whose_result_is_ignored_is_a_warning() {
+    let program = |call: &str| {
+        format!(
+            "#include <horus/horus.hpp>\n#include <horus/msg.hpp>\n\
+             void f(horus::Publisher<horus::CmdVel> &publisher);\n\
+             void f(horus::Publisher<horus::CmdVel> &publisher) {{ {call}; }}\n"
+        )
+    };
+    let flags = ["-std=c++17"];
+    assert_eq!(cpp_refusal(&program("(void)publisher.send({})"), &flags), None);
+    let refusal = cpp_refusal(&program("publisher.send({})"), &flags).unwrap_or_default();
+    assert!(refusal.contains("nodiscard"), "{refusal}");
+}
+
 #[test]
 fn the_document_s_code_compiles() {
     let text = compiler::root().parent().unwrap().join("docs/cpp.md");

@@ -1,5 +1,7 @@
 //! The talkers and listeners in C and C++, each with each.
 
+use horus_testing as _;
+
 mod compiler;
 
 use std::process::Stdio;

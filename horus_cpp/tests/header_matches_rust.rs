@@ -1,5 +1,7 @@
 //! `horus.h` and the Rust side say the same: functions with their signatures, constants, layouts.
 
+use horus_testing as _;
+
 mod compiler;
 
 use std::collections::BTreeMap;
@@ -11,13 +13,14 @@ use compiler::header::{declared, header};
 use horus_cpp::*;
 
 /// What each type of a signature is called in C, by its name in Rust.
-const TYPES: [(&str, &str); 32] = [
+const TYPES: [(&str, &str); 33] = [
     ("i32", "horus_status_t"),
     ("i64", "int64_t"),
     ("u32", "uint32_t"),
     ("u64", "uint64_t"),
     ("usize", "size_t"),
     ("*const c_char", "const char *"),
+    ("*mut c_char", "char *"),
     ("*const c_void", "const void *"),
     ("*mut c_void", "void *"),
     ("*mut *mut c_void", "void **"),
@@ -46,8 +49,13 @@ const TYPES: [(&str, &str); 32] = [
     ("*mut HorusFigures", "horus_figures_t *"),
 ];
 /// As [`TYPES`], of what grows.
-const OUT_TYPES: [(&str, &str); 2] =
-    [("*mut HorusTopicInfo", "horus_topic_info_t *"), ("*mut HorusStats", "horus_stats_t *")];
+const OUT_TYPES: [(&str, &str); 5] = [
+    ("*mut HorusTopicInfo", "horus_topic_info_t *"),
+    ("*mut HorusStats", "horus_stats_t *"),
+    ("*mut HorusTopicFigures", "horus_topic_figures_t *"),
+    ("*mut HorusLaneFigures", "horus_lane_figures_t *"),
+    ("*mut HorusReaderFigures", "horus_reader_figures_t *"),
+];
 
 fn sources() -> String {
     let files = fs::read_dir(compiler::root().join("src")).unwrap();
@@ -174,7 +182,16 @@ fn constants_and_layouts_are_the_same() {
             struct_bytes is_sized max_message_bytes sequence publishers subscribers
         }
         HorusStats = horus_stats_t {
-            struct_bytes reserved received malformed lost skipped waiting sent busy
+            struct_bytes unmapped received malformed lost skipped waiting sent busy
+        }
+        HorusTopicFigures = horus_topic_figures_t {
+            struct_bytes reliability message_bytes capacity lanes subscribers message_type
+        }
+        HorusLaneFigures = horus_lane_figures_t {
+            struct_bytes lane is_alive process_id sent refused skips aborted process_name
+        }
+        HorusReaderFigures = horus_reader_figures_t {
+            struct_bytes process_id received lost skipped borrowed is_asleep process_name
         }
         HorusTopicOptions = horus_topic_options_t {
             struct_bytes message_type schema max_message_bytes name_space qos
@@ -186,7 +203,7 @@ fn constants_and_layouts_are_the_same() {
         HorusScheduler = horus_scheduler_t { id }
         HorusNode = horus_node_t {
             struct_bytes reserved user tick init shutdown enter_safe_state is_safe_state on_error
-            on_stuck destroy
+            safe_state destroy
         }
         HorusNodeOptions = horus_node_options_t {
             struct_bytes order rate_hz at_most_hz budget_ns deadline_ns watchdog_ns not_before_ns

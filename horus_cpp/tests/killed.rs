@@ -1,6 +1,8 @@
 //! C++ programs that are killed at any moment: publishers, subscribers, lenders, and borrowers with
 //! messages in their hands. The others go on, and every message is accounted for.
 
+use horus_testing as _;
+
 mod compiler;
 
 use std::collections::HashMap;

@@ -1,6 +1,8 @@
 //! The commands of `docs/cpp.md` that build the library as it is shipped, benchmark it and look for
 //! leaks: as they stand there. And what is only seen in such a build.
 
+use horus_testing as _;
+
 mod compiler;
 
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -56,8 +58,9 @@ fn assert_is_record(json: &str) {
     let record: Value = serde_json::from_str(json).unwrap();
     let rust = "../benchmarks/record/amd-epyc";
     let days = std::fs::read_dir(root().join(rust)).unwrap();
-    let newest = days.map(|day| day.unwrap().path()).max().unwrap();
-    let rust = std::fs::read_to_string(newest.join("raw_baselines.json")).unwrap();
+    let records = days.map(|day| day.unwrap().path().join("raw_baselines.json"));
+    let newest = records.filter(|record| record.is_file()).max().unwrap();
+    let rust = std::fs::read_to_string(newest).unwrap();
     let rust: Value = serde_json::from_str(&rust).unwrap();
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let optional = ["governor", "hypervisor", "rustflags", "steal_percent"];
@@ -77,6 +80,25 @@ fn assert_is_record(json: &str) {
         assert!(ns("min") <= ns("p50") && ns("p50") <= ns("p99_9"), "{row}");
         assert!(record["settings"]["basis"][row["id"].as_str().unwrap()].is_string(), "{row}");
     }
+    assert_eq!(record["settings"]["timer_overhead_subtracted"], false);
+    let goals = record["settings"]["goals"].as_array().unwrap();
+    assert_eq!(goals.len(), 5);
+    for goal in goals {
+        let row = rows.iter().find(|row| row["id"] == goal["id"]).unwrap();
+        // Both as the table shows them.
+        let limit = goal["goal"].as_str().unwrap().trim_start_matches("<= ");
+        let [limit, median] = [limit, goal["measured"].as_str().unwrap()].map(time_ns);
+        let p50 = row["ns"]["p50"].as_f64().unwrap();
+        assert!((median - p50).abs() <= 0.01 * p50.max(10.0), "{goal} of {row}");
+        let verdict = if p50 <= limit { "met" } else { "missed" };
+        assert_eq!(goal["verdict"], verdict, "{goal} of {row}");
+    }
+}
+
+/// A time as the benchmark shows it: `12.3ns`, `1.23us`.
+fn time_ns(text: &str) -> f64 {
+    let number = |unit| text.strip_suffix(unit).and_then(|number| number.parse::<f64>().ok());
+    number("ns").or_else(|| number("us").map(|us| us * 1e3)).unwrap_or_else(|| panic!("{text}"))
 }
 
 /// One test, because what it builds takes a while. Whether goals are met is not asked of a busy

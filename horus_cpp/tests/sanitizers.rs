@@ -2,6 +2,8 @@
 //!
 //! Here the library is as it always is; `.ci/sanitizers` builds it, too, with the sanitizer.
 
+use horus_testing as _;
+
 mod compiler;
 
 use compiler::{Program, root, sanitizer};

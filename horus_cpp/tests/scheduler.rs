@@ -1,5 +1,7 @@
 //! Nodes and schedulers from C and C++: policies, exceptions, cancels, signals, translation units.
 
+use horus_testing as _;
+
 mod compiler;
 
 use compiler::{Program, root};
@@ -17,6 +19,24 @@ fn what_is_thrown_is_a_failure_of_the_node() {
         let flags = [standard, elsewhere.to_str().unwrap()];
         let said = Program::cpp("tests/cpp/nodes.cpp", &flags).run(&[]);
         assert!(said.ends_with("done\n"), "{said}");
+    }
+}
+
+/// The program that everybody writes: `run`, and the status that follows from it.
+#[test]
+fn the_obvious_program_ends_with_an_error_status_when_a_node_failed() {
+    let c = Program::new("obvious");
+    let cpp = Program::cpp("tests/cpp/obvious.cpp", &["-std=c++17"]);
+    for (language, program) in [("C", c), ("C++", cpp)] {
+        for call in ["run", "run_for", "finish"] {
+            let output = program.command().args([call, "fails"]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success(), "{language}, {call}: {said}");
+            let text = "node 'wheel' failed: the wheel fell off";
+            assert!(said.contains(text), "{language}, {call}: {said}");
+            let output = program.command().args([call, "works"]).output().unwrap();
+            assert!(output.status.success(), "{language}, {call}: {output:?}");
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 Says what it can do and what not, and why; then answers each line, a row and a number of operations,
 with the nanoseconds of one operation: by the clock, and by the processor time of the thread. For
-rows of rates it is the time of a tick.
+rows of rates it is the time of a tick. Each answer says under which conditions that was: whoever
+measures is on the first CPU, and the thread that ticks at a rate on the last one, with a priority,
+which its first tick asks for. So they are the same for all, whatever a package offers by itself.
 """
 
 import contextlib
@@ -26,6 +28,9 @@ DICTS = {
     "50_keys": {f"key_{number}": number * 1.5 for number in range(50)},
 }
 TICK_HZ = 10_000
+# Of the thread that runs a node at a rate, by SCHED_FIFO, if the system grants it.
+PRIORITY = 80
+POLICIES = {os.SCHED_OTHER: "other", os.SCHED_FIFO: "fifo", os.SCHED_RR: "rr"}
 # Round trips before those that are timed.
 WARM_UP = 200
 
@@ -90,6 +95,23 @@ def on_cpu(index):
         os.sched_setaffinity(0, before)
 
 
+def prioritize(cpu):
+    """Gives the calling thread this CPU and, unless that is refused, the priority."""
+    os.sched_setaffinity(0, [cpu])
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+
+
+def conditions():
+    """What the calling thread may use, and how it is scheduled."""
+    policy = os.sched_getscheduler(0)
+    return {
+        "cpus": sorted(os.sched_getaffinity(0)),
+        "policy": POLICIES.get(policy, str(policy)),
+        "priority": os.sched_getparam(0).sched_priority,
+    }
+
+
 def polled(recv):
     """Receives, looking again and again."""
     end = time.monotonic() + PATIENCE_S
@@ -106,10 +128,26 @@ class Rate:
     """A node of 10 kHz: the time from tick to tick."""
 
     def __init__(self, run):
+        # Runs a node for some seconds, whose tick is the function that is handed over.
         self.run = run
+        # Of the thread that ticked last.
+        self.conditions = None
 
     def loop(self, times):
-        ticks = self.run(times / TICK_HZ)
+        ticks, last = 0, max(os.sched_getaffinity(0))
+
+        def tick(_):
+            nonlocal ticks
+            if ticks == 0:
+                # WHY here: threads that watch the one that ticks must not wait behind it.
+                prioritize(last)
+                self.conditions = conditions()
+            ticks += 1
+
+        with on_cpu(0):
+            self.run(tick, times / TICK_HZ)
+            # Some packages tick in the thread that calls.
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         ns = times / TICK_HZ * 1e9 * times / max(ticks, 1)
         return ns, ns
 
@@ -155,15 +193,10 @@ class Ours:
     def rated(self):
         return Rate(self.rate)
 
-    def rate(self, seconds):
-        horus, ticks = self.horus, [0]
-
-        def tick(context):
-            ticks[0] += 1
-
-        node = horus.Node("fast", tick=tick, rate=TICK_HZ, priority=80)
+    def rate(self, tick, seconds):
+        horus = self.horus
+        node = horus.Node("fast", tick=tick, rate=TICK_HZ)
         horus.run(node, duration=seconds, name="rate", on_event=lambda event: None)
-        return ticks[0]
 
     def ends(self, there, back):
         horus = self.horus
@@ -198,14 +231,8 @@ class HorusRobotics(Ours):
     def tick_once(self):
         raise Absent("its tick_once waits until the node is due: no call can be timed by it")
 
-    def rate(self, seconds):
-        ticks = [0]
-
-        def tick(node):
-            ticks[0] += 1
-
+    def rate(self, tick, seconds):
         self.horus.run(self.horus.Node("fast", tick=tick, rate=TICK_HZ), duration=seconds)
-        return ticks[0]
 
     def ends(self, there, back):
         kind = self.horus.CmdVel
@@ -327,6 +354,30 @@ def echo(contestant):
                     send()
 
 
+def measure(operations, row, times):
+    """So many operations of a row: nanoseconds of one of them, and the conditions."""
+    operation, times = operations[row], int(times)
+    if isinstance(operation, Rate):
+        time_ns, cpu_ns = operation.loop(times)
+        found = operation.conditions
+    else:
+        with on_cpu(0):
+            time_ns, cpu_ns = operation.loop(times)
+            found = conditions()
+    return {"ns": time_ns / times, "cpu_ns": cpu_ns / times, "conditions": found}
+
+
+def machine():
+    """The machine and the commit, as records have them. Only our own package can say that."""
+    import bench_report
+
+    cpus = sorted(os.sched_getaffinity(0))
+    return {
+        "machine": bench_report.machine((cpus[0], cpus[-1])),
+        "commit": bench_report.commit(),
+    }
+
+
 def main():
     contestant = CONTESTANTS[sys.argv[1]]()
     if sys.argv[2:] == ["echo"]:
@@ -347,9 +398,8 @@ def main():
             absent[row] = f"{error}" if isinstance(error, Absent) else f"{error!r}"
     print(json.dumps({row: absent.get(row) for row in all_rows}), file=answers, flush=True)
     for line in sys.stdin:
-        row, times = line.split()
-        time_ns, cpu_ns = operations[row].loop(int(times))
-        print(time_ns / int(times), cpu_ns / int(times), file=answers, flush=True)
+        answer = machine() if line.strip() == "machine" else measure(operations, *line.split())
+        print(json.dumps(answer), file=answers, flush=True)
     for row in operations.values():
         with contextlib.suppress(AttributeError):
             row.close()

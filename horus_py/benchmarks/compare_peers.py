@@ -4,9 +4,9 @@
     python3 horus_py/benchmarks/compare_peers.py
 
 Makes a virtual environment for each of the three below `target/peers`, for two packages are
-imported by one name. All run at the same time, but only one works at a time. A ratio is that of two
-times of one round, the median over the rounds: above 1, horus is faster. What a package cannot do is
-said.
+imported by one name. All run at the same time, but only one works at a time, on the same CPU and with
+the same priority: what each had is recorded. A ratio is that of two times of one round, the median
+over the rounds: above 1, horus is faster. What a package cannot do is said.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import statistics
 import subprocess
@@ -29,6 +30,8 @@ PACKAGES = {
 }
 # How long a contestant works on a row in one round, about.
 ROUND_NS = 20e6
+# Resamples of the interval of a ratio.
+RESAMPLES = 10_000
 RATE_TICKS = 20_000
 
 
@@ -74,6 +77,8 @@ class Contestant:
         # Of each row: null, or why it cannot be measured.
         self.rows = json.loads(self.answer())
         self.absent = {row: why for row, why in self.rows.items() if why is not None}
+        # Of each row, under which conditions it was measured last.
+        self.conditions = {}
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -82,10 +87,15 @@ class Contestant:
             sys.exit(f"{self.name} ended:\n{self.log.read()}")
         return line
 
+    def ask(self, line):
+        print(line, file=self.process.stdin, flush=True)
+        return json.loads(self.answer())
+
     def measure(self, row, times):
         """Nanoseconds of one operation: by the clock, and of the processor."""
-        print(row, times, file=self.process.stdin, flush=True)
-        return [float(word) for word in self.answer().split()]
+        answer = self.ask(f"{row} {times}")
+        self.conditions[row] = answer["conditions"]
+        return [answer["ns"], answer["cpu_ns"]]
 
     def close(self):
         self.process.stdin.close()
@@ -95,7 +105,7 @@ class Contestant:
 
 
 def compare(row, contestants, rounds):
-    """The rounds of a row: the times of each of those who can do it."""
+    """The rounds of a row: the times of each of those who can do it, and operations a round."""
     able = [one for one in contestants if row not in one.absent]
     is_rate = row == "tick/10kHz"
     times = {}
@@ -105,12 +115,12 @@ def compare(row, contestants, rounds):
             times[one.name] = max(10, int(ROUND_NS / max(one.measure(row, 200)[0], 1)))
     found = {one.name: [] for one in able}
     if not able:
-        return found
+        return found, times
     for number in range(3 if is_rate else rounds):
         # WHY turned: nobody is always the first after a pause.
         for one in able[number % len(able) :] + able[: number % len(able)]:
             found[one.name].append(one.measure(row, times[one.name]))
-    return found
+    return found, times
 
 
 def cell(found, name, ours, absent):
@@ -128,6 +138,66 @@ def cell(found, name, ours, absent):
         for at in (0, 1)
     ]
     return f"{text}, x {ratios[0]:.2f} (CPU x {ratios[1]:.2f})"
+
+
+def interval(ratios, seed=7):
+    """The bootstrap interval of 95 % of the median of ratios."""
+    source = random.Random(seed)
+    medians = sorted(
+        statistics.median(source.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES)
+    )
+    return [medians[int(RESAMPLES * share)] for share in (0.025, 0.975)]
+
+
+def rows_of(row, found, operations):
+    """The rows of a record: one of each contestant, and one of each peer beside horus."""
+    for name, rounds in found.items():
+        by_clock, by_cpu = ([one[at] for one in rounds] for at in (0, 1))
+        count = len(rounds) * operations[name]
+        yield {
+            "id": f"peers/{row}/{name}",
+            **{"sent": count, "received": count, "lost": 0},
+            "loop_ns": {
+                "median": statistics.median(by_clock),
+                "min": min(by_clock),
+                "max": max(by_clock),
+                "cpu_median": statistics.median(by_cpu),
+                "rounds": len(rounds),
+            },
+        }
+    ours = found.get("horus")
+    for name, rounds in found.items():
+        if ours is None or name == "horus":
+            continue
+        ratios = [theirs[0] / own[0] for theirs, own in zip(rounds, ours, strict=True)]
+        count = len(ratios)
+        yield {
+            "id": f"vs_{name}/python/{row}",
+            **{"sent": count, "received": count, "lost": 0},
+            "ours": statistics.median(own[0] for own in ours),
+            "theirs": statistics.median(theirs[0] for theirs in rounds),
+            "ratio": statistics.median(ratios),
+            "ratio_ci": interval(ratios),
+        }
+
+
+def record(results, operations, contestants, rounds):
+    """All of it in the shape of the other records."""
+    rows = [one for row in results for one in rows_of(row, results[row], operations[row])]
+    basis = "rounds that take turns; means of loops; a rate: time from tick to tick"
+    settings = {
+        "rounds": rounds,
+        "versions": {one.name: one.version for one in contestants},
+        "conditions": {
+            row: {one.name: one.conditions[row] for one in contestants if row in one.conditions}
+            for row in results
+        },
+        "not_measured": {one.name: one.absent for one in contestants},
+        "samples_removed": 0,
+        "timer_overhead_subtracted": False,
+        "basis": {row["id"]: basis for row in rows},
+    }
+    return {**contestants[0].ask("machine"), "settings": settings, "rows": rows}
 
 
 def options():
@@ -148,7 +218,7 @@ def main():
         for name in PACKAGES
     }
     directory = tempfile.mkdtemp(dir="/dev/shm", prefix="horus-compare-")
-    results = {}
+    results, operations, report = {}, {}, None
     try:
         with contextlib.ExitStack() as stack:
             contestants = []
@@ -160,19 +230,22 @@ def main():
                 print(f"{one.name} {one.version}, {pythons[one.name]}")
             rows = [row for row in contestants[0].rows if asked.filter in row]
             for row in rows:
-                found = results[row] = compare(row, contestants, asked.rounds)
+                found, operations[row] = compare(row, contestants, asked.rounds)
+                results[row] = found
                 print(f"\n{row}")
+                had = [one.conditions[row] for one in contestants if row in one.conditions]
+                if any(one != had[0] for one in had):
+                    print(f"  WARNING not under the same conditions: {had}")
                 for one in contestants:
                     text = cell(found, one.name, "horus", one.absent.get(row))
                     print(f"  {one.name:<16} {text}", flush=True)
+            report = record(results, operations, contestants, asked.rounds)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
         # WHY: both peers leave files behind, wherever they are told to put the rest.
         for left in pathlib.Path("/dev/shm").glob(f"*compare_{os.getpid()}*"):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
     if asked.json:
-        versions = {one.name: one.version for one in contestants}
-        report = {"versions": versions, "rounds": asked.rounds, "ns": results}
         pathlib.Path(asked.json).write_text(json.dumps(report, indent=2) + "\n")
 
 

@@ -141,6 +141,8 @@ unsafe extern "C" fn dlpack(
 
 /// A capsule with the array of a message.
 fn export(object: &Bound<'_, PyAny>, wanted: &Wanted, flags: u64) -> PyResult<*mut ffi::PyObject> {
+    // WHY not the message: one on loan is not published while this lives, which can write it.
+    let owner = if framed::is_on_loan(object) { framed::hold(object)? } else { object.clone() };
     let layout = framed::layout(object)?;
     let (data, is_writeable) = framed::place(object);
     let mut dimensions =
@@ -172,7 +174,7 @@ fn export(object: &Bound<'_, PyAny>, wanted: &Wanted, flags: u64) -> PyResult<*m
         strides: ptr::null_mut(),
         byte_offset: 0,
     };
-    let owner = object.clone().into_ptr().cast();
+    let owner = owner.into_ptr().cast();
     if wanted.is_versioned {
         let flags = if is_writeable { flags } else { flags | READ_ONLY };
         let (major, minor, deleter) = (1, 0, Some(Versioned::delete as _));

@@ -13,6 +13,8 @@ use crate::error::{BusyError, ClosedError, ForkedError};
 /// would otherwise wait for as long as the first does, or forever.
 #[derive(Debug)]
 pub(crate) struct End<T> {
+    /// The name that errors give it: `the publisher of topic 'imu'`.
+    name: Box<str>,
     /// Touched only by whoever made `busy` true.
     end: UnsafeCell<Option<T>>,
     busy: AtomicBool,
@@ -25,8 +27,9 @@ pub(crate) struct End<T> {
 unsafe impl<T: Send> Sync for End<T> {}
 
 impl<T> End<T> {
-    pub(crate) fn new(end: T) -> Self {
+    pub(crate) fn new(name: impl Into<Box<str>>, end: T) -> Self {
         Self {
+            name: name.into(),
             end: UnsafeCell::new(Some(end)),
             busy: AtomicBool::new(false),
             closing: AtomicBool::new(false),
@@ -49,7 +52,7 @@ impl<T> End<T> {
         }
         // SAFETY: nobody is in, and nobody can come in as long as the GIL is held.
         if unsafe { &*self.end.get() }.is_none() {
-            return Err(closed());
+            return Err(self.closed());
         }
         self.busy.store(true, Ordering::Relaxed);
         Ok(Entered { of: self })
@@ -57,11 +60,27 @@ impl<T> End<T> {
 
     #[cold]
     fn busy_error(&self) -> PyErr {
-        if self.process != std::process::id() {
-            let text = "the handle belongs to the parent process: open a new one after fork";
-            return ForkedError::new_err(text);
+        if let Err(forked) = self.expect_own() {
+            return forked;
         }
-        BusyError::new_err("another thread uses this end: open one for each thread")
+        BusyError::new_err(format!("another thread uses {}: open one for each thread", self.name))
+    }
+
+    #[cold]
+    fn closed(&self) -> PyErr {
+        ClosedError::new_err(format!("{} was closed: open a new one", self.name))
+    }
+
+    /// # Errors
+    ///
+    /// It was inherited through `fork`.
+    pub(crate) fn expect_own(&self) -> PyResult<()> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        let text =
+            format!("{} belongs to the parent process: open a new one after fork", self.name);
+        Err(ForkedError::new_err(text))
     }
 
     /// Whether somebody asked to close it.
@@ -73,7 +92,7 @@ impl<T> End<T> {
     ///
     /// Somebody asked to close it.
     pub(crate) fn expect_open(&self) -> PyResult<()> {
-        if self.is_closing() { Err(closed()) } else { Ok(()) }
+        if self.is_closing() { Err(self.closed()) } else { Ok(()) }
     }
 
     /// Closes the end: at once, or if a thread waits with it, when that notices.
@@ -84,16 +103,17 @@ impl<T> End<T> {
         }
     }
 
+    /// Has the end closed by whoever uses it next, as if that had been using it already. Until then
+    /// it is in use.
+    pub(crate) fn close_later(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+
     pub(crate) fn is_closed(&self, _py: Python<'_>) -> bool {
         // SAFETY: under the GIL, and only read if nobody is in.
         self.is_closing()
             || !self.busy.load(Ordering::Relaxed) && unsafe { &*self.end.get() }.is_none()
     }
-}
-
-#[cold]
-pub(crate) fn closed() -> PyErr {
-    ClosedError::new_err("it was closed: open a new one")
 }
 
 /// The right to use an end; given back when dropped.

@@ -27,7 +27,13 @@ create_exception!(
     Error,
     "The handle was inherited through fork. Open a new one in the child."
 );
-create_exception!(horus, RegionLostError, Error, "The topic's file was truncated. Open it again.");
+create_exception!(horus, RegionLostError, Error, "The topic's memory is lost. Open it again.");
+create_exception!(
+    horus,
+    LaneNotMappedError,
+    Error,
+    "There is no memory to map a publisher's messages. Each call tries again."
+);
 create_exception!(horus, ClosedError, Error, "The handle was closed.");
 create_exception!(
     horus,
@@ -53,9 +59,31 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("FullError", py.get_type::<FullError>())?;
     module.add("ForkedError", py.get_type::<ForkedError>())?;
     module.add("RegionLostError", py.get_type::<RegionLostError>())?;
+    module.add("LaneNotMappedError", py.get_type::<LaneNotMappedError>())?;
     module.add("ClosedError", py.get_type::<ClosedError>())?;
     module.add("NoPinsError", py.get_type::<NoPinsError>())?;
     module.add("BusyError", py.get_type::<BusyError>())
+}
+
+/// The same exception, saying what it is about. One whose class does not take a text alone is left
+/// as it is.
+#[cold]
+pub(crate) fn within(py: Python<'_>, place: &str, error: &PyErr) -> PyErr {
+    let text = format!("{place}: {}", error.value(py));
+    let Ok(named) = error.get_type(py).call1((text,)) else { return error.clone_ref(py) };
+    let named = PyErr::from_value(named);
+    named.set_traceback(py, error.traceback(py));
+    named
+}
+
+/// An error of an object that a caller wants to send, saying to which topic. One that was raised by
+/// Python code of the object is left as it is.
+#[cold]
+pub(crate) fn of_object(py: Python<'_>, topic: &str, error: PyErr) -> PyErr {
+    match error.traceback(py) {
+        Some(_) => error,
+        None => within(py, &format!("topic '{topic}'"), &error),
+    }
 }
 
 /// A topic that could not be opened.
@@ -73,8 +101,8 @@ pub(crate) fn of_open(error: &TopicError) -> PyErr {
 
 /// A message that was not sent.
 #[cold]
-pub(crate) fn of_send(error: &SendError<()>) -> PyErr {
-    let text = error.to_string();
+pub(crate) fn of_send(topic: &str, error: &SendError<()>) -> PyErr {
+    let text = format!("topic '{topic}': {error}");
     match error {
         SendError::Full(()) => FullError::new_err(text),
         SendError::Forked(()) => ForkedError::new_err(text),
@@ -85,8 +113,8 @@ pub(crate) fn of_send(error: &SendError<()>) -> PyErr {
 
 /// A slot that was not lent.
 #[cold]
-pub(crate) fn of_loan(error: &LoanError) -> PyErr {
-    let text = error.to_string();
+pub(crate) fn of_loan(topic: &str, error: &LoanError) -> PyErr {
+    let text = format!("topic '{topic}': {error}");
     match error {
         LoanError::Full => FullError::new_err(text),
         LoanError::Forked => ForkedError::new_err(text),
@@ -97,20 +125,21 @@ pub(crate) fn of_loan(error: &LoanError) -> PyErr {
 
 /// A message that cannot be borrowed.
 #[cold]
-pub(crate) fn of_borrow(error: &BorrowError) -> PyErr {
-    let text = error.to_string();
+pub(crate) fn of_borrow(topic: &str, error: &BorrowError) -> PyErr {
+    let text = format!("topic '{topic}': {error}");
     match error {
         BorrowError::NoPins { .. } => NoPinsError::new_err(text),
         _ => Error::new_err(text),
     }
 }
 
-/// A subscriber that receives nothing any more.
+/// A subscriber that receives nothing, or not everything.
 #[cold]
-pub(crate) fn of_recv(error: RecvError) -> PyErr {
-    let text = error.to_string();
+pub(crate) fn of_recv(topic: &str, error: RecvError) -> PyErr {
+    let text = format!("topic '{topic}': {error}");
     match error {
         RecvError::RegionLost => RegionLostError::new_err(text),
+        RecvError::LaneNotMapped(_) => LaneNotMappedError::new_err(text),
         _ => ForkedError::new_err(text),
     }
 }

@@ -8,6 +8,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyString, PyTuple};
 
+use crate::counted;
+use crate::error;
 use crate::framed;
 use crate::kind::{Field, Kind};
 use crate::message;
@@ -169,12 +171,28 @@ pub(crate) const fn struct_letter_of(dtype: DType) -> &'static str {
     }
 }
 
-/// Makes a field of `message` what `value` is, all of it or nothing.
-pub(crate) fn set(
+/// Makes a field of a message that somebody has what `value` is, all of it or nothing, and its
+/// count with it.
+pub(crate) fn change(
     object: &Bound<'_, PyAny>,
     field: &Field,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
+    if field.counts.is_empty() {
+        return set(object, field, value, |_| Ok(())).map(drop);
+    }
+    let found = set(object, field, value, |found| counted::before_change(object, field, found))?;
+    counted::after_change(object, field, found)
+}
+
+/// Makes a field of `message` what `value` is, if `check` agrees to so many elements: all of it or
+/// nothing. Returns how many they are.
+pub(crate) fn set(
+    object: &Bound<'_, PyAny>,
+    field: &Field,
+    value: &Bound<'_, PyAny>,
+    check: impl FnOnce(usize) -> PyResult<()>,
+) -> PyResult<usize> {
     // WHY on the stack: most fields are short, and this is how messages are filled in.
     let mut small = [0; 64];
     let mut large = Vec::new();
@@ -185,34 +203,29 @@ pub(crate) fn set(
         large.resize(bytes, 0);
         &mut large
     };
-    set_bytes(field, value, new)?;
+    let found = set_bytes(field, value, new)?;
+    check(found)?;
     // SAFETY: the field lies in the message.
     let to = unsafe { message::data(object).add(field.offset) };
     // SAFETY: as above; what is written was made elsewhere.
     unsafe { std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes) };
-    Ok(())
+    Ok(found)
 }
 
-/// Makes bytes the field that `value` is.
-pub(crate) fn set_bytes(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()> {
-    read(field, value, out).map_err(|error| named(field, value, &error))
+/// Makes bytes the field that `value` is. Returns how many elements it has.
+pub(crate) fn set_bytes(
+    field: &Field,
+    value: &Bound<'_, PyAny>,
+    out: &mut [u8],
+) -> PyResult<usize> {
+    let place = || format!("{}.{}", field.message, field.name);
+    read(field, value, out).map_err(|error| error::within(value.py(), &place(), &error))
 }
 
-/// The same exception, saying which field it is about.
-#[cold]
-fn named(field: &Field, value: &Bound<'_, PyAny>, error: &PyErr) -> PyErr {
-    let py = value.py();
-    let text = format!("{}.{}: {}", field.message, field.name, error.value(py));
-    match error.get_type(py).call1((text,)) {
-        Ok(named) => PyErr::from_value(named),
-        Err(error) => error,
-    }
-}
-
-/// Writes the bytes of the whole field.
-fn read(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()> {
+/// Writes the bytes of the whole field. Returns how many elements it has.
+fn read(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
     if field.count == 1 {
-        return read_element(field, value, out);
+        return read_element(field, value, out).map(|()| 1);
     }
     if let Some(dtype) = field.dtype
         && !value.is_exact_instance_of::<PyList>()
@@ -223,21 +236,34 @@ fn read(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()>
     {
         let count = count.unsigned_abs();
         let part = out.get_mut(..count * dtype.size());
-        return view.copy_to(value.py(), part.ok_or_else(|| too_many(field, count))?);
+        view.copy_to(value.py(), part.ok_or_else(|| too_many(field, count))?)?;
+        return enough(field, count);
     }
     if value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>() {
         let text = format!("{} where a sequence is wanted", value.get_type());
         return Err(PyTypeError::new_err(text));
     }
     let mut elements = out.chunks_exact_mut(field.kind.size());
-    for (index, value) in value.try_iter()?.enumerate() {
-        let element = elements.next().ok_or_else(|| too_many(field, index + 1))?;
+    let mut found = 0;
+    for value in value.try_iter()? {
+        let element = elements.next().ok_or_else(|| too_many(field, found + 1))?;
         read_element(field, &value?, element)?;
+        found += 1;
     }
+    enough(field, found)?;
     if let Some(inner) = field.inner {
         elements.for_each(|element| element.copy_from_slice(&inner.default));
     }
-    Ok(())
+    Ok(found)
+}
+
+/// Refuses fewer elements than fit, unless a field says how many count.
+fn enough(field: &Field, found: usize) -> PyResult<usize> {
+    if found == field.count || !field.counts.is_empty() {
+        return Ok(found);
+    }
+    let text = format!("{found} elements where {} are wanted", field.count);
+    Err(PyValueError::new_err(text))
 }
 
 fn too_many(field: &Field, found: usize) -> PyErr {

@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use pyo3::{IntoPyObjectExt, ffi};
 
 pub(crate) use draft::new;
-pub(crate) use loan::{end_loan, lend};
+pub(crate) use loan::{end_loan, exported, hold, lend};
 
 use crate::fast;
 use crate::field;
@@ -24,7 +24,8 @@ use crate::kind::{self, Kind};
 use crate::message;
 use draft::{construct, header_mut};
 use loan::{Loan, give_back};
-use view::{to_numpy, view};
+use view::to_numpy;
+pub(crate) use view::view;
 
 /// What such a message has besides its header.
 pub(crate) struct Data {
@@ -117,12 +118,15 @@ pub(crate) fn borrowed<'py>(
     kind: &'static Kind,
     sample: RawSample,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Some((header, bytes)) = split(kind, sample.bytes()) else { return Ok(None) };
+    let Some((header, data)) = sample.bytes().split_at_checked(kind.bytes) else {
+        return Ok(None);
+    };
     // WHY a copy of the header: it is checked once, and must not change after that.
     let mut copy = [0; HEADER_BYTES_MAX];
     let copy = &mut copy[..header.len()];
     copy.copy_from_slice(header);
-    let address = sample.bytes()[kind.bytes..].as_ptr().cast_mut();
+    let Some(bytes) = promised_of(kind, copy, data.len()) else { return Ok(None) };
+    let address = data.as_ptr().cast_mut();
     make(py, kind, copy, (address, bytes), Memory::Sample(sample)).map(Some)
 }
 
@@ -146,8 +150,13 @@ pub(crate) fn received<'py>(
 /// The header of a message of any origin, and how many bytes of data follow it.
 fn split<'a>(kind: &Kind, message: &'a [u8]) -> Option<(&'a [u8], usize)> {
     let (header, data) = message.split_at_checked(kind.bytes)?;
+    Some((header, promised_of(kind, header, data.len())?))
+}
+
+/// How many bytes of data a header promises, if it makes sense and there are as many.
+fn promised_of(kind: &Kind, header: &[u8], found: usize) -> Option<usize> {
     let bytes = kind.framed?.data_bytes(header).ok()?;
-    (bytes <= data.len()).then_some((header, bytes))
+    (bytes <= found).then_some(bytes)
 }
 
 /// A copy in memory of its own, which can be written.
@@ -180,6 +189,11 @@ pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {
         Memory::Sample(_) => false,
         Memory::Loan(loan) => loan.publisher.is_some(),
     }
+}
+
+/// Whether the message lies in a slot that a publisher has lent, and neither has back nor has sent.
+pub(crate) fn is_on_loan(object: &Bound<'_, PyAny>) -> bool {
+    matches!(&data_of(object).memory, Memory::Loan(loan) if loan.publisher.is_some())
 }
 
 /// Whether header and data belong together.
@@ -348,12 +362,13 @@ impl Framed {
     }
 
     /// Publishes a message on loan, as it now is: shorter, if its header says so by now. Does not
-    /// block, copies nothing. Its array is read-only from then on.
+    /// block, copies nothing. Refused by `BufferError` while an array of it, or anything made of
+    /// one, can write it.
     fn publish(slf: &Bound<'_, Self>) -> PyResult<()> {
         loan::publish(slf)
     }
 
-    /// Gives a loan back, as if it had not been asked for.
+    /// Gives a loan back, as if it had not been asked for. Refused as `publish` is.
     fn discard(slf: &Bound<'_, Self>) -> PyResult<()> {
         loan::discard(slf)
     }

@@ -1,6 +1,6 @@
 //! The receiving end as Python uses it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use horus_core::BorrowError;
@@ -34,6 +34,7 @@ pub(crate) struct Inbox {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     end: BytesSubscriber,
+    topic: Arc<str>,
     /// Copies of messages that are decoded, made when they are needed.
     ///
     /// WHY copies: a message that changes while it is decoded could be anything, and whoever may
@@ -53,6 +54,13 @@ enum Ask<'a> {
 type Received<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 
 impl Receiver {
+    /// # Errors
+    ///
+    /// It receives nothing, or not everything.
+    fn check(&self) -> PyResult<()> {
+        self.end.check().map_err(|error| error::of_recv(&self.topic, error))
+    }
+
     /// A message, or `None` if there is none, or none came in time.
     #[inline]
     fn get<'py>(&mut self, py: Python<'py>, codec: Codec, ask: Ask<'_>) -> Received<'py> {
@@ -76,7 +84,7 @@ impl Receiver {
         let found = match ask {
             Ask::Next => self.end.recv(buffer).is_some(),
             Ask::Within(patience, check) => {
-                wait(py, patience, &mut self.end, buffer, check)?.is_some()
+                wait(py, patience, (&mut self.end, &self.topic), buffer, check)?.is_some()
             }
             Ask::Latest => {
                 let second = message::zeroed(py, kind)?;
@@ -101,7 +109,7 @@ impl Receiver {
                     Some((buffer, bytes)) => framed::received(py, kind, buffer, bytes)?,
                     None => return Ok(None),
                 },
-                Err(error) => return Err(error::of_borrow(&error)),
+                Err(error) => return Err(error::of_borrow(&self.topic, &error)),
             };
             match borrowed {
                 Some(object) => return Ok(Some(object)),
@@ -117,7 +125,7 @@ impl Receiver {
         kind: &Kind,
         ask: Ask<'_>,
     ) -> PyResult<Result<Option<RawSample>, BorrowError>> {
-        let end = &mut self.end;
+        let Self { end, topic, .. } = self;
         let (patience, check) = match ask {
             Ask::Next => return Ok(end.borrow()),
             Ask::Latest => return Ok(end.borrow_latest(&kind.payload)),
@@ -127,7 +135,8 @@ impl Receiver {
             Ok(None) => end.check().err().map(Err),
             found => Some(Ok(found)),
         };
-        let found = patience.wait(py, wait, check)?.transpose().map_err(error::of_recv)?;
+        let found = patience.wait(py, wait, check)?.transpose();
+        let found = found.map_err(|error| error::of_recv(topic, error))?;
         Ok(found.unwrap_or(Ok(None)))
     }
 
@@ -141,7 +150,7 @@ impl Receiver {
         let bytes = match ask {
             Ask::Next => self.end.recv(buffer.as_mut()),
             Ask::Within(patience, check) => {
-                wait(py, patience, &mut self.end, buffer.as_mut(), check)?
+                wait(py, patience, (&mut self.end, &self.topic), buffer.as_mut(), check)?
             }
             Ask::Latest => {
                 let mut second = Buffer::zeroed(self.end.max_message_bytes());
@@ -172,7 +181,7 @@ impl Receiver {
                     None => return Ok(None),
                 },
                 Ask::Within(patience, check) => {
-                    match wait(py, patience, &mut self.end, first, check)? {
+                    match wait(py, patience, (&mut self.end, &self.topic), first, check)? {
                         Some(bytes) => (&*first, bytes),
                         None => return Ok(None),
                     }
@@ -210,7 +219,7 @@ fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
 fn wait(
     py: Python<'_>,
     patience: Patience,
-    end: &mut BytesSubscriber,
+    (end, topic): (&mut BytesSubscriber, &str),
     buffer: &mut [u8],
     check: &dyn Fn() -> PyResult<()>,
 ) -> PyResult<Option<usize>> {
@@ -219,13 +228,15 @@ fn wait(
         None => end.check().err().map(Err),
     };
     let received = patience.wait(py, wait, check)?;
-    received.transpose().map_err(error::of_recv)
+    received.transpose().map_err(|error| error::of_recv(topic, error))
 }
 
 impl Inbox {
-    pub(crate) fn new(end: BytesSubscriber, codec: Codec) -> Self {
-        let receiver = Receiver { end, buffers: Default::default(), keys: Keys::default() };
-        Self { end: End::new(receiver), codec, awaiting: Mutex::new(None) }
+    /// Of the topic, for errors that call the end `name`.
+    pub(crate) fn new(end: BytesSubscriber, codec: Codec, topic: Arc<str>, name: String) -> Self {
+        let buffers = Default::default();
+        let receiver = Receiver { end, topic, buffers, keys: Keys::default() };
+        Self { end: End::new(name, receiver), codec, awaiting: Mutex::new(None) }
     }
 
     /// The next message, or `None` if there is none, or none came in time.
@@ -240,7 +251,7 @@ impl Inbox {
         if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
             return Ok(Some(object));
         }
-        receiver.end.check().map_err(error::of_recv)?;
+        receiver.check()?;
         match timeout {
             None => Ok(None),
             Some(timeout) => self.within(py, receiver, Patience::of(timeout)?),
@@ -278,7 +289,7 @@ impl Inbox {
         let receiver = entered.get();
         match receiver.get(py, self.codec, Ask::Latest)? {
             Some(object) => Ok(Some(object)),
-            None => receiver.end.check().map(|()| None).map_err(error::of_recv),
+            None => receiver.check().map(|()| None),
         }
     }
 
@@ -298,7 +309,7 @@ impl Inbox {
             receiver.end.cancel_alarm();
             return Ok(Some(object));
         }
-        receiver.end.check().map_err(error::of_recv)?;
+        receiver.check()?;
         let waker = wakeups.waker(token);
         receiver.end.set_alarm(&Context::from_waker(&waker));
         *self.awaiting() = Some(waker);
@@ -325,11 +336,16 @@ impl Inbox {
     }
 
     /// Asks the end for something.
+    ///
+    /// # Errors
+    ///
+    /// As those of every other call, in a forked child too.
     pub(crate) fn ask<T>(
         &self,
         py: Python<'_>,
         ask: impl FnOnce(&mut BytesSubscriber) -> T,
     ) -> PyResult<T> {
+        self.end.expect_own()?;
         Ok(ask(&mut self.end.enter(py)?.get().end))
     }
 }

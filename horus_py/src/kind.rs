@@ -5,12 +5,14 @@ use std::fmt;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use horus_core::message::{DType, FieldKind, FramedKind, Primitive, Schema};
+use horus_core::message::{DType, FieldKind, FramedKind, Primitive, STANDARD, Schema};
 use horus_core::topic::PayloadType;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{PyTypeInfo, ffi};
+
+use crate::counted::counts_of;
 
 /// A kind of message. Lives as long as the process: its class does too.
 pub(crate) struct Kind {
@@ -45,6 +47,8 @@ pub(crate) struct Field {
     pub(crate) dtype: Option<DType>,
     /// The kind of the message in it.
     pub(crate) inner: Option<&'static Kind>,
+    /// The fields that say how many of its elements count; none if all do.
+    pub(crate) counts: &'static [&'static str],
 }
 
 impl Field {
@@ -95,7 +99,12 @@ impl Kind {
         payload: PayloadType,
         framed: Option<&'static FramedKind>,
     ) -> Self {
+        // WHY: a program may declare a message of the same name.
+        let is_standard = STANDARD
+            .iter()
+            .any(|standard| standard.name == schema.name && standard.hash() == schema.hash());
         let field = |field: &horus_core::message::Field| Field {
+            counts: if is_standard { counts_of(schema.name, field.name) } else { &[] },
             message: schema.name,
             name: field.name,
             kind: field.kind,

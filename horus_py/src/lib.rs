@@ -4,6 +4,7 @@
 //! it answers converted back.
 
 mod codec;
+mod counted;
 mod declare;
 mod dlpack;
 mod dtype;
@@ -14,7 +15,9 @@ mod fast;
 mod field;
 mod framed;
 mod handle;
+mod hang;
 mod inbox;
+mod introspect;
 mod kind;
 mod message;
 mod namespace;
@@ -60,6 +63,8 @@ fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(codec::_layouts_made, module)?)?;
     module.add_function(wrap_pyfunction!(declare::_declare, module)?)?;
     module.add_function(wrap_pyfunction!(waits::exiting, module)?)?;
+    module.add_function(wrap_pyfunction!(wakeups::above, module)?)?;
+    introspect::register(module)?;
     scheduler::register(module)?;
     fast::register(module.py())?;
     // WHY: it would name all of this, and what users are to import is named by `horus`.

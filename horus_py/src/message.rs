@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use pyo3::{IntoPyObjectExt, ffi};
 
+use crate::counted;
 use crate::field;
 use crate::framed;
 use crate::kind::{self, Compared, Field, Kind};
@@ -225,22 +226,30 @@ unsafe extern "C" fn new(
         // SAFETY: Python gives a dictionary or null.
         let kwargs = unsafe { Bound::from_borrowed_ptr_or_opt(py, kwargs) };
         if let Some(kwargs) = kwargs {
-            for (name, value) in kwargs.cast::<PyDict>()?.iter() {
-                let name = name.cast::<PyString>()?;
-                set_named(&object, kind, name, &value)?;
-            }
+            set_all(&object, kind, kwargs.cast::<PyDict>()?)?;
         }
         Ok(object.into_ptr())
     })
 }
 
-pub(crate) fn set_named(
+/// Sets the fields of a message that nobody has seen yet, and what counts the elements of arrays.
+pub(crate) fn set_all(
     object: &Bound<'_, PyAny>,
     kind: &Kind,
-    name: &Bound<'_, PyString>,
-    value: &Bound<'_, PyAny>,
+    fields: &Bound<'_, PyDict>,
 ) -> PyResult<()> {
-    field::set(object, named(kind, name)?, value)
+    let mut arrays = Vec::new();
+    for (name, value) in fields {
+        let field = named(kind, name.cast::<PyString>()?)?;
+        let found = field::set(object, field, &value, |_| Ok(()))?;
+        if !field.counts.is_empty() {
+            arrays.push((field, found));
+        }
+    }
+    if arrays.is_empty() {
+        return Ok(());
+    }
+    counted::complete(object, &arrays, |name| fields.contains(name))
 }
 
 /// Changes the default of a kind that nobody has seen yet.
@@ -251,7 +260,8 @@ pub(crate) fn set_default(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let field = named(kind, name)?;
-    field::set_bytes(field, value, &mut default[field.offset..field.offset + field.bytes()])
+    let bytes = field.offset..field.offset + field.bytes();
+    field::set_bytes(field, value, &mut default[bytes]).map(drop)
 }
 
 fn named<'a>(kind: &'a Kind, name: &Bound<'_, PyString>) -> PyResult<&'a Field> {
@@ -331,7 +341,7 @@ unsafe extern "C" fn set(
             let text = format!("a {} always has '{}'", field.message, field.name);
             return Err(PyTypeError::new_err(text));
         };
-        field::set(&object, field, &value)?;
+        field::change(&object, field, &value)?;
         Ok(0)
     })
 }
@@ -427,6 +437,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add("_STANDARD", classes)?;
     module.add_function(wrap_pyfunction!(_restore, module)?)?;
+    module.add_function(wrap_pyfunction!(counted::_counted, module)?)?;
     module.add_function(wrap_pyfunction!(py_timestamp_now_ns, module)?)
 }
 

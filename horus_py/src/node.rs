@@ -1,18 +1,20 @@
 //! Nodes whose ticks are Python, and what those are told.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use horus_core::scheduler::{Context, Handle, Node, NodeError, NodeResult};
+use horus_core::scheduler::{Context, FailurePolicy, Handle, Node, NodeError, NodeResult};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::Error;
+use crate::settings;
 use crate::turns::attached;
 
 /// A tick, as its node sees it. Of no use when the tick is over.
@@ -96,18 +98,22 @@ impl PyContext {
     }
 }
 
-/// What ended a run from within a node: `SystemExit` or `KeyboardInterrupt`, for the caller.
+/// The exception that the caller of a run gets: `SystemExit` or `KeyboardInterrupt`, which ended
+/// it from within a node, or the exception by which a node failed.
 #[derive(Debug)]
 pub(crate) struct Interruption {
     /// `None` once there is nothing to stop. WHY: a node that waits to be swapped in is held by
     /// what this holds, and holds this.
     handle: Mutex<Option<Handle>>,
     error: Mutex<Option<PyErr>>,
+    /// By the name of the node: the exception of which it may not recover, and its text.
+    failures: Mutex<HashMap<String, (String, PyErr)>>,
 }
 
 impl Interruption {
     pub(crate) fn new(handle: Handle) -> Arc<Self> {
-        Arc::new(Self { handle: Mutex::new(Some(handle)), error: Mutex::new(None) })
+        let handle = Mutex::new(Some(handle));
+        Arc::new(Self { handle, error: Mutex::default(), failures: Mutex::default() })
     }
 
     /// Stops everything because of this; the first one counts.
@@ -131,6 +137,27 @@ impl Interruption {
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+
+    /// Notes why a node failed, or with `None` that it is over that.
+    ///
+    /// WHY not longer than needed: an exception keeps everything that its tick used.
+    fn note(&self, node: &str, failure: Option<(String, PyErr)>) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match failure {
+            Some(failure) => failures.insert(node.to_owned(), failure),
+            None => failures.remove(node),
+        };
+        drop(failures);
+        // WHY behind the lock: it may run Python.
+        drop(before);
+    }
+
+    /// The exception of this text. Forgets all others.
+    pub(crate) fn failure(&self, text: &str) -> Option<PyErr> {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let failures = std::mem::take(&mut *failures);
+        failures.into_values().find(|failure| failure.0 == text).map(|failure| failure.1)
+    }
 }
 
 /// An exception as the scheduler sees it.
@@ -152,6 +179,9 @@ impl std::error::Error for Failure {}
 /// A node whose ticks are Python.
 #[derive(Debug)]
 pub(crate) struct PythonNode {
+    name: String,
+    /// True if a failure may end the run.
+    can_be_fatal: bool,
     tick: Py<PyAny>,
     /// The context, as the arguments of a call: made once, so that a tick allocates nothing.
     arguments: Py<PyTuple>,
@@ -180,6 +210,10 @@ impl PythonNode {
             PyContext { current: AtomicPtr::new(ptr::null_mut()), node: node.clone().unbind() };
         let context = Py::new(py, context)?;
         Ok(Self {
+            name: settings::required(settings, "name")?,
+            can_be_fatal: settings::failure_policy_of(settings)?.is_none_or(|policy| {
+                matches!(policy, FailurePolicy::Fatal | FailurePolicy::Restart { .. })
+            }),
             tick,
             arguments: PyTuple::new(py, [&context])?.unbind(),
             context,
@@ -254,6 +288,10 @@ impl PythonNode {
             // WHY: before 3.12 the exception itself learns of its traceback only by this.
             let error = PyErr::from_value(error.into_value(py).into_bound(py).into_any());
             let text = described(py, &error);
+            if self.can_be_fatal {
+                let failure = (text.clone(), error.clone_ref(py));
+                self.interruption.note(&self.name, Some(failure));
+            }
             let error = self.on_error.is_some().then_some(error);
             Some(Failure { text, error })
         });
@@ -264,7 +302,7 @@ impl PythonNode {
                 }
                 Ok(())
             }
-            Some(Some(failure)) => Err(Box::new(failure)),
+            Some(Some(failure)) => Err(failure.into()),
             None => Err(ended()),
         }
     }
@@ -298,6 +336,8 @@ fn described(py: Python<'_>, error: &PyErr) -> String {
 
 impl Node for PythonNode {
     fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
+        // After a failure: it begins anew.
+        attached(|_| self.interruption.note(&self.name, None));
         let Some(hook) = &self.init else { return Ok(()) };
         self.call(hook, context, |_| Ok(())).map(drop)
     }

@@ -1,6 +1,7 @@
 //! The publishing end as Python uses it.
 
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use horus_core::topic::BytesPublisher;
@@ -23,14 +24,16 @@ use crate::waits::Patience;
 pub(crate) struct Outbox {
     pub(crate) end: End<BytesPublisher>,
     pub(crate) codec: Codec,
+    pub(crate) topic: Arc<str>,
     /// The message that is on loan, or null. It has a reference to this end, not the other way
     /// round, and takes itself out when it ends.
     loan: AtomicPtr<ffi::PyObject>,
 }
 
 impl Outbox {
-    pub(crate) fn new(end: BytesPublisher, codec: Codec) -> Self {
-        Self { end: End::new(end), codec, loan: AtomicPtr::default() }
+    /// Of the topic, for errors that call the end `name`.
+    pub(crate) fn new(end: BytesPublisher, codec: Codec, topic: Arc<str>, name: String) -> Self {
+        Self { end: End::new(name, end), codec, topic, loan: AtomicPtr::default() }
     }
 
     /// Publishes a message, waiting for room if there is a timeout.
@@ -55,7 +58,7 @@ impl Outbox {
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         if !kind.is_kind_of(message) {
-            return Err(other(kind, message));
+            return Err(self.other(kind, message));
         }
         let mut end = self.end.enter(message.py())?;
         let Err(error) = end.get().send(message::bytes(message)) else { return Ok(()) };
@@ -64,7 +67,7 @@ impl Outbox {
             Some(timeout) if error.is_full() => {
                 self.send_patiently(message, Patience::of(timeout)?)
             }
-            _ => Err(error::of_send(&error)),
+            _ => Err(error::of_send(&self.topic, &error)),
         }
     }
 
@@ -79,7 +82,8 @@ impl Outbox {
             sent => Some(sent),
         };
         let sent = patience.wait(message.py(), send, || self.end.expect_open())?;
-        sent.unwrap_or(Err(SendError::Full(()))).map_err(|error| error::of_send(&error))
+        sent.unwrap_or(Err(SendError::Full(())))
+            .map_err(|error| error::of_send(&self.topic, &error))
     }
 
     /// Encodes an object in the slot where it will be read.
@@ -93,13 +97,15 @@ impl Outbox {
         if let Some(timeout) = timeout {
             self.wait_for_room(object.py(), end, timeout)?;
         }
-        let mut loan = end.loan().map_err(|error| error::of_loan(&error))?;
+        let mut loan = end.loan().map_err(|error| error::of_loan(&self.topic, &error))?;
         match pack(object, loan.bytes_mut()) {
-            Ok(bytes) => loan.publish(bytes).map_err(|error| error::of_send(&error.into())),
-            Err(Unpacked::Python(error)) => Err(error),
+            Ok(bytes) => {
+                loan.publish(bytes).map_err(|error| error::of_send(&self.topic, &error.into()))
+            }
+            Err(Unpacked::Python(error)) => Err(error::of_object(object.py(), &self.topic, error)),
             Err(Unpacked::TooLong(bytes)) => {
                 let max = loan.capacity_bytes() as u64;
-                Err(error::of_send(&SendError::TooLong { message: (), bytes, max }))
+                Err(error::of_send(&self.topic, &SendError::TooLong { message: (), bytes, max }))
             }
         }
     }
@@ -112,7 +118,7 @@ impl Outbox {
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         if !kind.is_kind_of(message) {
-            return Err(other(kind, message));
+            return Err(self.other(kind, message));
         }
         framed::check(message)?;
         let mut end = self.enter(message.py())?;
@@ -120,23 +126,29 @@ impl Outbox {
         if let Some(timeout) = timeout {
             self.wait_for_room(message.py(), end, timeout)?;
         }
-        let mut loan = end.loan().map_err(|error| error::of_loan(&error))?;
+        let mut loan = end.loan().map_err(|error| error::of_loan(&self.topic, &error))?;
         let (header, data) = framed::parts(message);
         let (bytes, max) = (header.len() + data.len(), loan.capacity_bytes());
         let Some(slot) = loan.bytes_mut().get_mut(..bytes) else {
             let (bytes, max) = (bytes as u64, max as u64);
-            return Err(error::of_send(&SendError::TooLong { message: (), bytes, max }));
+            return Err(error::of_send(
+                &self.topic,
+                &SendError::TooLong { message: (), bytes, max },
+            ));
         };
         slot[..header.len()].copy_from_slice(header);
         slot[header.len()..].copy_from_slice(data);
-        loan.publish(bytes).map_err(|error| error::of_send(&error.into()))
+        loan.publish(bytes).map_err(|error| error::of_send(&self.topic, &error.into()))
     }
 
     /// Takes the end, unless a slot of it is on loan.
     pub(crate) fn enter<'a>(&'a self, py: Python<'a>) -> PyResult<Entered<'a, BytesPublisher>> {
         // Relaxed: under the GIL.
         if !self.loan.load(Ordering::Relaxed).is_null() {
-            let text = "a slot of this publisher is on loan: publish() or discard() it first";
+            self.end.expect_open()?;
+            let topic = &self.topic;
+            let text =
+                format!("a message of topic '{topic}' is on loan: publish() or discard() it first");
             return Err(BusyError::new_err(text));
         }
         self.end.enter(py)
@@ -173,32 +185,44 @@ impl Outbox {
         patience.wait(py, room, || self.end.expect_open()).map(|_| ())
     }
 
-    /// Closes the end.
+    /// Closes the end: at once, or if something can write a message on loan, when that is gone.
     pub(crate) fn close(&self, py: Python<'_>) {
-        let loan = self.loan.swap(ptr::null_mut(), Ordering::Relaxed);
+        let loan = self.loan.load(Ordering::Relaxed);
         if !loan.is_null() {
             // SAFETY: it takes itself out before it ends, so it lives.
             let loan = unsafe { Bound::from_borrowed_ptr(py, loan) };
-            // WHY nobody is told: the slot is given back either way, only its array may stay as it
-            // was.
+            if !matches!(framed::exported(&loan), Ok(None)) {
+                // WHY not now: something can write the slot, and would write what others make of
+                // it. The message on loan closes the end when it goes.
+                self.end.close_later();
+                return;
+            }
+            self.set_loan(ptr::null_mut());
             drop(framed::end_loan(&loan));
         }
         self.end.close(py);
     }
 
     /// Asks the end for something.
+    ///
+    /// # Errors
+    ///
+    /// As those of every other call, in a forked child too.
     pub(crate) fn ask<T>(
         &self,
         py: Python<'_>,
         ask: impl FnOnce(&mut BytesPublisher) -> T,
     ) -> PyResult<T> {
+        self.end.expect_own()?;
+        self.end.expect_open()?;
         Ok(ask(self.end.enter(py)?.get()))
     }
-}
 
-#[cold]
-fn other(kind: &Kind, object: &Bound<'_, PyAny>) -> PyErr {
-    let found = object.get_type();
-    let found = found.name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
-    PyTypeError::new_err(format!("the topic carries {}, not {found}", kind.schema.name))
+    #[cold]
+    fn other(&self, kind: &Kind, object: &Bound<'_, PyAny>) -> PyErr {
+        let found = object.get_type();
+        let found = found.name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+        let (topic, name) = (&self.topic, kind.schema.name);
+        PyTypeError::new_err(format!("topic '{topic}' carries {name}, not {found}"))
+    }
 }

@@ -7,6 +7,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::error;
 use crate::namespace::PyNamespace;
 
 /// What can be said about a topic besides its name and type.
@@ -27,7 +28,9 @@ impl Keywords {
         let mut this = Self::default();
         let Some(keywords) = keywords else { return Ok(this) };
         if let Some(preset) = keywords.get_item("qos")? {
-            this.qos = self::preset(&preset.extract::<String>()?)?;
+            let qos = preset.extract::<String>();
+            let qos = qos.map_err(|error| error::within(preset.py(), "qos", &error))?;
+            this.qos = self::preset(&qos)?;
         }
         for (name, value) in keywords {
             let name: String = name.extract()?;
@@ -39,43 +42,47 @@ impl Keywords {
     }
 
     fn set(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let about = |error| error::within(value.py(), name, &error);
         let qos = self.qos;
         self.qos = match name {
             "qos" => qos,
-            "reliability" => qos.reliability(match value.extract::<&str>()? {
+            "reliability" => qos.reliability(match value.extract::<&str>().map_err(about)? {
                 "reliable" => Reliability::Reliable,
                 "best_effort" => Reliability::BestEffort,
                 other => return Err(unknown(name, other, "'reliable' or 'best_effort'")),
             }),
-            "capacity" => qos.capacity(value.extract()?),
-            "history" => qos.history(value.extract()?),
-            "persist_after_exit" => qos.persist_after_exit(value.extract()?),
-            "wake_edge" => qos.wake_edge(match value.extract::<&str>()? {
+            "capacity" => qos.capacity(value.extract().map_err(about)?),
+            "history" => qos.history(value.extract().map_err(about)?),
+            "persist_after_exit" => qos.persist_after_exit(value.extract().map_err(about)?),
+            "wake_edge" => qos.wake_edge(match value.extract::<&str>().map_err(about)? {
                 "fence" => WakeEdge::Fence,
                 "membarrier" => WakeEdge::Membarrier,
                 other => return Err(unknown(name, other, "'fence' or 'membarrier'")),
             }),
-            "pinnable" => qos.pinnable(value.extract()?),
-            "publishers_max" => qos.publishers_max(value.extract()?),
-            "subscribers_max" => qos.subscribers_max(value.extract()?),
-            "reliable_subscribers_max" => qos.reliable_subscribers_max(value.extract()?),
-            "detach_stalled_after" => {
-                qos.on_stalled(OnStalled::Detach { after: seconds(value.extract()?)? })
+            "pinnable" => qos.pinnable(value.extract().map_err(about)?),
+            "publishers_max" => qos.publishers_max(value.extract().map_err(about)?),
+            "subscribers_max" => qos.subscribers_max(value.extract().map_err(about)?),
+            "reliable_subscribers_max" => {
+                qos.reliable_subscribers_max(value.extract().map_err(about)?)
             }
+            "detach_stalled_after" => qos.on_stalled(OnStalled::Detach {
+                after: value.extract().and_then(seconds).map_err(about)?,
+            }),
             "max_message_bytes" => {
-                self.max_message_bytes = Some(value.extract()?);
+                self.max_message_bytes = Some(value.extract().map_err(about)?);
                 qos
             }
             "namespace" => {
-                self.namespace = Some(value.extract()?);
+                let namespace = value.extract().map_err(PyErr::from);
+                self.namespace = Some(namespace.map_err(about)?);
                 qos
             }
             "observe" => {
-                self.observe = value.extract()?;
+                self.observe = value.extract().map_err(about)?;
                 qos
             }
             "ignore_own" => {
-                self.ignore_own = value.extract()?;
+                self.ignore_own = value.extract().map_err(about)?;
                 qos
             }
             _ => return Err(PyTypeError::new_err(format!("unexpected keyword '{name}'"))),

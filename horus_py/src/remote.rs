@@ -105,7 +105,8 @@ impl PyRemoteScheduler {
     ) -> PyResult<Self> {
         let namespace = namespace_of(namespace)?;
         let remote = py.detach(|| RemoteScheduler::open(&namespace, name)).map_err(not_told)?;
-        Ok(Self { end: End::new(remote) })
+        let end = End::new(format!("the handle of scheduler '{name}'"), remote);
+        Ok(Self { end })
     }
 
     /// Its name.

@@ -45,6 +45,13 @@ pub(crate) fn message<'py, T: Message>(
     self::message::copied(py, kind, bytes)
 }
 
+impl PyReport {
+    /// Returns true if a node failed.
+    pub(crate) const fn is_failure(&self) -> bool {
+        self.report.reason.is_failure()
+    }
+}
+
 #[pymethods]
 impl PyReport {
     /// What the scheduler was called.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use horus_core::message::NodeEvent;
 use horus_core::namespace::Namespace;
-use horus_core::scheduler::{Handle, Rate, Reason, Running, Scheduler};
+use horus_core::scheduler::{Handle, Rate, Reason, RunError, Running, Scheduler};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -16,6 +16,7 @@ use pyo3::{create_exception, ffi};
 use crate::end::{End, Entered};
 use crate::error::{BusyError, Error, ForkedError};
 use crate::handle::{PyHandle, PySwap};
+use crate::hang;
 use crate::namespace::PyNamespace;
 use crate::node::Interruption;
 use crate::qos::seconds;
@@ -47,7 +48,9 @@ const EXIT_MAX: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 enum Stage {
     New(Scheduler),
-    Running(Running),
+    Running(Box<Running>),
+    /// A node failed and `tick_once` has raised that: `finish` returns the report.
+    Failed,
     Over,
 }
 
@@ -93,7 +96,8 @@ impl PyScheduler {
             scheduler.namespace(&namespace.get().inner);
         }
         if let Some(hertz) = main_rate {
-            scheduler.main_rate(Rate::hz(hertz).check().map_err(refused)?);
+            let rate = Rate::hz(hertz).check();
+            scheduler.main_rate(rate.map_err(|error| refused(format!("main_rate: {error}")))?);
         }
         if let Some(threads) = compute_threads {
             scheduler.compute_threads(threads);
@@ -101,12 +105,18 @@ impl PyScheduler {
         if stop_on_signals {
             scheduler.stop_on_signals();
         }
+        if let Some(tell) = &on_event
+            && !tell.bind(py).is_callable()
+        {
+            let found = tell.bind(py).repr()?;
+            return Err(PyTypeError::new_err(format!("on_event is {found}, which is no callable")));
+        }
         let teller = on_event.map(|tell| tell_events(&mut scheduler, tell)).transpose()?;
         let handle = scheduler.handle();
         Ok(Self {
             interruption: Interruption::new(handle.clone()),
             handle,
-            stage: End::new(Stage::New(scheduler)),
+            stage: End::new("the scheduler", Stage::New(scheduler)),
             namespace,
             name: Mutex::new(name),
             report: Mutex::new(None),
@@ -138,6 +148,10 @@ impl PyScheduler {
         let made = Made::new(&node, &settings, &self.interruption)?;
         let name: String = settings::required(&settings, "name")?;
         let builder = settings::apply(scheduler.node(&name), &settings)?;
+        let builder = match settings.get_item("safe_state")? {
+            Some(enter) => hang::safe_state(builder, &enter)?,
+            None => builder,
+        };
         let built = match made {
             Made::Task(node) => builder.async_io().build(node),
             Made::Plain(node) => builder.build(node),
@@ -172,40 +186,60 @@ impl PyScheduler {
     }
 
     /// Gives every node that has neither a rate nor a topic one turn, now, on this thread. False
-    /// if everything is to stop: call `finish` then.
+    /// if everything is to stop: call `finish` then. Raises `NodeFailedError` if a node failed and
+    /// thereby ended the run.
     fn tick_once(&self, py: Python<'_>) -> PyResult<bool> {
         let mut entered = self.enter(py)?;
         match entered.get() {
-            Stage::Running(running) => Ok(running.tick_once()),
+            Stage::Running(running) => {
+                if let Ok(goes_on) = running.tick_once() {
+                    return Ok(goes_on);
+                }
+                let outcome = self.end(py, entered.get(), None, true);
+                *entered.get() = Stage::Failed;
+                outcome.map(|_| false)
+            }
             Stage::New(_) => Err(SchedulerError::new_err("it does not run: call start()")),
-            Stage::Over => Err(over()),
+            Stage::Failed | Stage::Over => Err(over()),
         }
     }
 
-    /// Runs until a node, a handle, a command or a signal stops it.
-    fn run(slf: &Bound<'_, Self>) -> PyResult<Py<PyReport>> {
-        Self::run_until(slf, None)
+    /// Runs until a node, a handle, a command or a signal stops it. Raises `NodeFailedError` if a
+    /// node failed, unless `check` is false.
+    #[pyo3(signature = (*, check = true))]
+    fn run(slf: &Bound<'_, Self>, check: bool) -> PyResult<Py<PyReport>> {
+        Self::run_until(slf, None, check)
     }
 
-    /// Runs for so many seconds at most.
-    fn run_for(slf: &Bound<'_, Self>, duration: f64) -> PyResult<Py<PyReport>> {
-        Self::run_until(slf, Instant::now().checked_add(seconds(duration)?))
+    /// Runs for so many seconds at most. Raises what `run` does.
+    #[pyo3(signature = (duration, *, check = true))]
+    fn run_for(slf: &Bound<'_, Self>, duration: f64, check: bool) -> PyResult<Py<PyReport>> {
+        Self::run_until(slf, Instant::now().checked_add(seconds(duration)?), check)
     }
 
-    /// Stops everything, shuts all nodes down in reverse order, and says what they did.
-    fn finish(&self, py: Python<'_>) -> PyResult<Py<PyReport>> {
+    /// Stops everything, shuts all nodes down in reverse order, and says what they did. Raises what
+    /// `run` does, unless `tick_once` has.
+    #[pyo3(signature = (*, check = true))]
+    fn finish(&self, py: Python<'_>, check: bool) -> PyResult<Py<PyReport>> {
         let mut entered = self.enter(py)?;
-        self.end(py, entered.get(), None)
+        if matches!(entered.get(), Stage::Failed) {
+            *entered.get() = Stage::Over;
+            return self.report(py).ok_or_else(over);
+        }
+        self.end(py, entered.get(), None, check)
     }
 
-    /// Runs so many simulated seconds as fast as it goes, on this thread alone.
-    #[pyo3(signature = (duration, seed = 0, epoch_ns = 0))]
+    /// Runs so many simulated seconds as fast as it goes, on this thread alone. Raises what `run`
+    /// does.
+    #[pyo3(signature = (duration, seed = 0, epoch_ns = 0, *, check = true))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn simulate(
         &self,
         py: Python<'_>,
         duration: f64,
         seed: u64,
         epoch_ns: u64,
+        check: bool,
     ) -> PyResult<Py<PyReport>> {
         let time = seconds(duration)?;
         let mut entered = self.enter(py)?;
@@ -213,7 +247,7 @@ impl PyScheduler {
             return Err(SchedulerError::new_err("it has been started: make a new one"));
         };
         let report = detached(py, || scheduler.simulate(time, seed, epoch_ns));
-        self.conclude(py, report, None)
+        self.conclude(py, report, None, check)
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
@@ -221,11 +255,13 @@ impl PyScheduler {
         Ok(slf)
     }
 
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        // WHY: an exception that is under way is what the caller is to see.
+        let check = exception.iter().all(|part| part.is_none());
         let mut entered = self.enter(py)?;
         match entered.get() {
-            Stage::Running(_) => self.end(py, entered.get(), None).map(drop),
+            Stage::Running(_) => self.end(py, entered.get(), None, check).map(drop),
             _ => Ok(()),
         }
     }
@@ -239,11 +275,7 @@ impl PyScheduler {
     /// What a node is to be, with its topics open.
     pub(crate) fn settings<'py>(&self, node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let namespace = self.namespace.as_ref().map(|namespace| namespace.clone_ref(node.py()));
-        let is_node = node.hasattr("_settings")?;
-        if !is_node {
-            let found = node.get_type();
-            return Err(PyTypeError::new_err(format!("a horus.Node is wanted, not {found}")));
-        }
+        node.py().import("horus._node")?.call_method1("expect_node", (node,))?;
         Ok(node.call_method1("_settings", (namespace,))?.cast_into::<PyDict>()?)
     }
 
@@ -279,16 +311,20 @@ impl PyScheduler {
                 *stage = Stage::Running(running);
                 return Ok(());
             }
-            Stage::Over => return Err(over()),
+            Stage::Failed | Stage::Over => return Err(over()),
         };
         let running = detached(slf.py(), || scheduler.start()).map_err(refused)?;
         running.name().clone_into(&mut locked(&self.name));
-        *stage = Stage::Running(running);
+        *stage = Stage::Running(Box::new(running));
         locked(&LIVING).push(slf.clone().unbind());
         Ok(())
     }
 
-    fn run_until(slf: &Bound<'_, Self>, end: Option<Instant>) -> PyResult<Py<PyReport>> {
+    fn run_until(
+        slf: &Bound<'_, Self>,
+        end: Option<Instant>,
+        check: bool,
+    ) -> PyResult<Py<PyReport>> {
         let (this, py) = (slf.get(), slf.py());
         let mut entered = this.enter(py)?;
         this.begin(slf, entered.get())?;
@@ -297,7 +333,8 @@ impl PyScheduler {
         let interrupt = loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             let slice = left.map_or(SLICE, |left| left.min(SLICE));
-            detached(py, || running.run_for(slice));
+            // A failure is raised by the end.
+            drop(detached(py, || running.run_for(slice)));
             if let Err(error) = py.check_signals() {
                 this.handle.stop();
                 break Some(error);
@@ -306,7 +343,7 @@ impl PyScheduler {
                 break None;
             }
         };
-        this.end(py, entered.get(), interrupt)
+        this.end(py, entered.get(), interrupt, check)
     }
 
     fn end(
@@ -314,11 +351,14 @@ impl PyScheduler {
         py: Python<'_>,
         stage: &mut Stage,
         interrupt: Option<PyErr>,
+        check: bool,
     ) -> PyResult<Py<PyReport>> {
         let Stage::Running(running) = std::mem::replace(stage, Stage::Over) else {
             return Err(over());
         };
-        let report = detached(py, || running.finish());
+        // The exception for a failed node is made from the report.
+        let report = detached(py, || running.finish()).or_else(RunError::into_report);
+        let report = report.map_err(refused)?;
         let is_this = |other: &Py<Self>| std::ptr::eq(other.get(), self);
         let mut living = locked(&LIVING);
         let position = living.iter().position(is_this);
@@ -326,18 +366,24 @@ impl PyScheduler {
         let own = position.map(|position| living.swap_remove(position));
         drop(living);
         drop(own);
-        self.conclude(py, report, interrupt)
+        self.conclude(py, report, interrupt, check)
     }
 
-    /// Notes the report, and raises what ended the run from within or by a signal.
+    /// Notes the report, and raises what ended the run: from within, by a signal or, if `check`
+    /// says so, by the failure of a node.
     fn conclude(
         &self,
         py: Python<'_>,
         report: horus_core::scheduler::Report,
         interrupt: Option<PyErr>,
+        check: bool,
     ) -> PyResult<Py<PyReport>> {
         let signal = match report.reason {
             Reason::Signal(signal) => Some(signal),
+            _ => None,
+        };
+        let failed = match &report.reason {
+            Reason::Node { name, error } => Some((name.clone(), error.clone())),
             _ => None,
         };
         let report = Py::new(py, report::of(py, report)?)?;
@@ -346,8 +392,13 @@ impl PyScheduler {
             detached(py, || join(&teller));
         }
         self.interruption.release();
+        let (name, text) = failed.unwrap_or_default();
+        let cause = self.interruption.failure(&text);
         if let Some(error) = interrupt.or_else(|| self.interruption.take()) {
             return Err(error);
+        }
+        if check && !name.is_empty() {
+            return Err(node_failed(py, (&name, &text), cause, &report)?);
         }
         signal.map_or(Ok(()), |signal| hand_on(py, signal))?;
         Ok(report)
@@ -371,6 +422,23 @@ impl Drop for PyScheduler {
             }
         });
     }
+}
+
+/// What the caller is told of a node that failed.
+#[cold]
+fn node_failed(
+    py: Python<'_>,
+    (name, text): (&str, &str),
+    cause: Option<PyErr>,
+    report: &Py<PyReport>,
+) -> PyResult<PyErr> {
+    // The rest of the text is the traceback, which the cause has.
+    let line = if cause.is_some() { text.lines().next().unwrap_or_default() } else { text };
+    let class = py.import("horus._node")?.getattr("NodeFailedError")?;
+    let error = class.call1((format!("node '{name}' failed: {line}"), report))?;
+    let error = PyErr::from_value(error);
+    error.set_cause(py, cause);
+    Ok(error)
 }
 
 /// Does what Python would have done about a signal that was kept from it during the run.
@@ -467,14 +535,19 @@ fn _end_schedulers(py: Python<'_>) {
         scheduler.handle.stop();
         // Those in which a thread is are ended by that thread.
         if let Ok(mut entered) = scheduler.enter(py) {
-            let _ = scheduler.end(py, entered.get(), None);
+            let Err(error) = scheduler.end(py, entered.get(), None, true) else { continue };
+            // WHY no others: the interpreter ends already, which is what a signal asks for.
+            if locked(&scheduler.report).as_ref().is_some_and(|report| report.get().is_failure()) {
+                error.write_unraisable(py, None);
+            }
         }
     }
     let end = Instant::now() + EXIT_MAX;
     while !locked(&LIVING).is_empty() && Instant::now() < end {
         py.detach(|| thread::sleep(Duration::from_millis(1)));
     }
-    turns::close(py);
+    let are_over = locked(&LIVING).is_empty();
+    turns::close(py, are_over);
 }
 
 /// Called in the child after `fork`, where no scheduler runs.
@@ -496,6 +569,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     report::register(module)?;
     crate::remote::register(module)?;
     module.add_function(wrap_pyfunction!(_end_schedulers, module)?)?;
+    module.add_function(wrap_pyfunction!(settings::_check_settings, module)?)?;
     let forget = wrap_pyfunction!(_forget_schedulers, module)?;
     let keywords = PyDict::new(py);
     keywords.set_item("after_in_child", forget)?;

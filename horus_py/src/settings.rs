@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::error;
 use crate::qos::seconds;
 use crate::scheduler::{PlanError, refused};
 use crate::topic::{PySubscriber, PyTopic};
@@ -27,48 +28,84 @@ pub(crate) fn apply<'a>(
     settings: &Bound<'_, PyDict>,
 ) -> PyResult<NodeBuilder<'a>> {
     for (name, value) in settings {
-        if !value.is_none() {
-            builder = set(builder, &name.extract::<String>()?, &value)?;
+        if value.is_none() {
+            continue;
         }
+        let name: String = name.extract()?;
+        builder = match &*name {
+            "reads" => each(builder, &value, |builder, topic| {
+                Ok(builder.reads_topic(&topic.extract::<String>()?))
+            })?,
+            "writes" => each(builder, &value, |builder, topic| {
+                Ok(builder.writes_topic(&topic.extract::<String>()?))
+            })?,
+            "on" => each(builder, &value, wake)?,
+            _ => match setting(&name, &value)? {
+                Some(set) => set(builder),
+                None => builder,
+            },
+        };
     }
     Ok(builder)
 }
 
-fn set<'a>(
-    builder: NodeBuilder<'a>,
-    name: &str,
-    value: &Bound<'_, PyAny>,
-) -> PyResult<NodeBuilder<'a>> {
+/// Refuses settings that no node can have, and says which.
+#[pyfunction]
+pub(crate) fn _check_settings(node: &str, settings: &Bound<'_, PyDict>) -> PyResult<()> {
+    for (name, value) in settings {
+        if value.is_none() {
+            continue;
+        }
+        let name: String = name.extract()?;
+        let place = || format!("node '{node}': {name}");
+        setting(&name, &value).map_err(|error| error::within(value.py(), &place(), &error))?;
+    }
+    Ok(())
+}
+
+/// The failure policy, if one was asked for.
+pub(crate) fn failure_policy_of(settings: &Bound<'_, PyDict>) -> PyResult<Option<FailurePolicy>> {
+    let policy = settings.get_item("failure_policy")?.filter(|policy| !policy.is_none());
+    policy.map(|policy| failure_policy(&policy)).transpose()
+}
+
+/// Tells a builder one setting.
+type Set = Box<dyn for<'a> FnOnce(NodeBuilder<'a>) -> NodeBuilder<'a>>;
+
+/// What a setting is for the builder; `None` for what is off, or none of these.
+fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Set>> {
+    macro_rules! set {
+        ($method:ident($argument:expr)) => {{
+            let argument = $argument;
+            Some(Box::new(move |builder| builder.$method(argument)))
+        }};
+    }
     let time = || -> PyResult<Duration> { seconds(value.extract()?) };
     let rate = || -> PyResult<Rate> {
         let rate = Rate::hz(value.extract()?).check();
         rate.map_err(|error| PlanError::new_err(error.to_string()))
     };
     Ok(match name {
-        "order" => builder.order(value.extract()?),
-        "rate" => builder.rate(rate()?),
-        "at_most" => builder.at_most(rate()?),
-        "budget" => builder.budget(time()?),
-        "deadline" => builder.deadline(time()?),
-        "watchdog" => builder.watchdog(time()?),
-        "not_before" => builder.not_before(time()?),
-        "checkpoints" => builder.checkpoints(value.extract()?),
-        "priority" => builder.priority(value.extract()?),
-        "core" => builder.core(value.extract()?),
-        "stay_awake" if value.is_truthy()? => builder.stay_awake(),
-        "chain" => builder.chain(&value.extract::<String>()?),
-        "compute" if value.is_truthy()? => builder.compute(),
-        "on_miss" => builder.on_miss(miss(&value.extract::<String>()?)?),
-        "failure_policy" => builder.failure_policy(failure_policy(value)?),
-        "reads" => each(builder, value, |builder, topic| {
-            Ok(builder.reads_topic(&topic.extract::<String>()?))
-        })?,
-        "writes" => each(builder, value, |builder, topic| {
-            Ok(builder.writes_topic(&topic.extract::<String>()?))
-        })?,
-        "on" => each(builder, value, wake)?,
+        "order" => set!(order(value.extract()?)),
+        "rate" => set!(rate(rate()?)),
+        "at_most" => set!(at_most(rate()?)),
+        "budget" => set!(budget(time()?)),
+        "deadline" => set!(deadline(time()?)),
+        "watchdog" => set!(watchdog(time()?)),
+        "not_before" => set!(not_before(time()?)),
+        "checkpoints" => set!(checkpoints(value.extract()?)),
+        "priority" => set!(priority(value.extract()?)),
+        "core" => set!(core(value.extract()?)),
+        "stay_awake" if value.is_truthy()? => Some(Box::new(|builder| builder.stay_awake())),
+        "chain" => {
+            let chain: String = value.extract()?;
+            Some(Box::new(move |builder| builder.chain(&chain)))
+        }
+        "compute" if value.is_truthy()? => Some(Box::new(|builder| builder.compute())),
+        "on_miss" => set!(on_miss(miss(&value.extract::<String>()?)?)),
+        "failure_policy" => set!(failure_policy(failure_policy(value)?)),
         // The name, hooks, and what is off.
-        _ => builder,
+        _ => None,
     })
 }
 
@@ -109,8 +146,7 @@ fn miss(name: &str) -> PyResult<Miss> {
         "stop" => Miss::Stop,
         other => {
             let text = format!(
-                "on_miss is '{other}', and must be 'warn', 'skip', 'safe_mode', 'graduated' or \
-                 'stop'"
+                "'{other}', and must be 'warn', 'skip', 'safe_mode', 'graduated' or 'stop'"
             );
             return Err(PyValueError::new_err(text));
         }
@@ -133,8 +169,7 @@ fn failure_policy(value: &Bound<'_, PyAny>) -> PyResult<FailurePolicy> {
         Ok("ignore") => Ok(FailurePolicy::Ignore),
         _ => {
             let text = format!(
-                "failure_policy is {value:?}, and must be 'fatal', 'ignore', horus.Restart(…) or \
-                 horus.Skip(…)"
+                "{value:?}, and must be 'fatal', 'ignore', horus.Restart(…) or horus.Skip(…)"
             );
             Err(PyValueError::new_err(text))
         }

@@ -53,11 +53,17 @@ impl PyStats {
         self.0.busy
     }
 
+    /// Publishers whose messages there is no memory to map; they count as waiting.
+    #[getter]
+    fn unmapped(&self) -> u64 {
+        self.0.unmapped
+    }
+
     fn __repr__(&self) -> String {
-        let Stats { received, malformed, lost, skipped, waiting, sent, busy } = self.0;
+        let Stats { received, malformed, lost, skipped, waiting, sent, busy, unmapped } = self.0;
         format!(
             "<horus.Stats received={received} malformed={malformed} lost={lost} \
-             skipped={skipped} waiting={waiting} sent={sent} busy={busy}>"
+             skipped={skipped} waiting={waiting} sent={sent} busy={busy} unmapped={unmapped}>"
         )
     }
 }

@@ -270,6 +270,12 @@ macro_rules! publishes {
 publishes! { PyPublisher }
 publishes! { PyTopic }
 
+/// The name of a topic, as a caller gives it.
+fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
+    let text = name.extract::<String>();
+    text.map(Arc::from).map_err(|error| error::within(name.py(), "name", &error))
+}
+
 /// What the attribute `type` says.
 fn kind_of(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> Py<PyAny> {
     argument.map_or_else(|| py.None(), |argument| argument.clone().unbind())
@@ -293,14 +299,16 @@ impl PyPublisher {
     #[pyo3(signature = (name, r#type = None, **qos))]
     fn new(
         py: Python<'_>,
-        name: &str,
+        name: &Bound<'_, PyAny>,
         r#type: Option<&Bound<'_, PyAny>>,
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let opening = Opening::new(name, r#type, qos)?.without(false, false)?;
+        let name = topic_name(name)?;
+        let opening = Opening::new(&name, r#type, qos)?.without(false, false)?;
         let (codec, end) = open(py, opening, TopicBuilder::bytes_publisher)?;
-        let outbox = Outbox::new(end, codec);
-        Ok(Self { outbox, kind: kind_of(py, r#type), name: name.into() })
+        let called = format!("the publisher of topic '{name}'");
+        let outbox = Outbox::new(end, codec, Arc::clone(&name), called);
+        Ok(Self { outbox, kind: kind_of(py, r#type), name })
     }
 
     /// Messages that this publisher's lane has carried since the topic was created.
@@ -316,17 +324,19 @@ impl PySubscriber {
     #[pyo3(signature = (name, r#type = None, **qos))]
     fn new(
         py: Python<'_>,
-        name: &str,
+        name: &Bound<'_, PyAny>,
         r#type: Option<&Bound<'_, PyAny>>,
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let opening = Opening::new(name, r#type, qos)?.without(true, false)?;
+        let name = topic_name(name)?;
+        let opening = Opening::new(&name, r#type, qos)?.without(true, false)?;
         let (codec, end) = match opening.observe {
             true => open(py, opening, TopicBuilder::bytes_observer)?,
             false => open(py, opening, TopicBuilder::bytes_subscriber)?,
         };
-        let inbox = Inbox::new(end, codec);
-        Ok(Self { inbox, kind: kind_of(py, r#type), name: name.into() })
+        let called = format!("the subscriber of topic '{name}'");
+        let inbox = Inbox::new(end, codec, Arc::clone(&name), called);
+        Ok(Self { inbox, kind: kind_of(py, r#type), name })
     }
 }
 
@@ -336,11 +346,12 @@ impl PyTopic {
     #[pyo3(signature = (name, r#type = None, **qos))]
     fn new(
         py: Python<'_>,
-        name: &str,
+        name: &Bound<'_, PyAny>,
         r#type: Option<&Bound<'_, PyAny>>,
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let opening = Opening::new(name, r#type, qos)?.without(false, true)?;
+        let name = topic_name(name)?;
+        let opening = Opening::new(&name, r#type, qos)?.without(false, true)?;
         let ignore_own = opening.ignore_own;
         let ends: Opened<(BytesPublisher, BytesSubscriber)> =
             open(py, opening, TopicBuilder::bytes_ends);
@@ -348,7 +359,9 @@ impl PyTopic {
         if ignore_own {
             subscriber.ignore(&publisher);
         }
-        let (outbox, inbox) = (Outbox::new(publisher, codec), Inbox::new(subscriber, codec));
-        Ok(Self { outbox, inbox, kind: kind_of(py, r#type), name: name.into() })
+        let called = format!("the handle of topic '{name}'");
+        let outbox = Outbox::new(publisher, codec, Arc::clone(&name), called.clone());
+        let inbox = Inbox::new(subscriber, codec, Arc::clone(&name), called);
+        Ok(Self { outbox, inbox, kind: kind_of(py, r#type), name })
     }
 }

@@ -13,14 +13,20 @@ use pyo3::prelude::*;
 
 /// How long the end of the interpreter waits for turns that do not end.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// The same for those that the end of their run has waited for already.
+const LAST_FAREWELL: Duration = Duration::from_millis(50);
 /// How long they have until they are asked to leave by an exception, again and again.
 const PATIENCE: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(1);
+/// How long the end of the interpreter waits for safe states, before it disturbs them.
+const SAFE_STATE_MAX: Duration = Duration::from_millis(200);
 
 /// Calls that are in Python, or on their way there.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// How many forks this process is away from the first.
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
+/// Calls of safe states that have not ended, whether they have begun or not.
+static SAFE_STATES: AtomicUsize = AtomicUsize::new(0);
 /// The interpreter ends: nobody else goes in.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
@@ -78,6 +84,26 @@ impl Drop for Visit {
     }
 }
 
+/// A call of a safe state, which the end of the interpreter waits for a while.
+#[derive(Debug)]
+pub(crate) struct SafeState(());
+
+impl SafeState {
+    /// Counts a call, before the thread is started that makes it.
+    pub(crate) fn begin() -> Self {
+        // Relaxed: the end of the run joins the caller; what must be seen at the end is `INSIDE`.
+        SAFE_STATES.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for SafeState {
+    fn drop(&mut self) {
+        // Relaxed: as above.
+        SAFE_STATES.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Python's state of a thread that Python did not start, kept as long as the thread lives.
 ///
 /// WHY: PyO3 alone makes a new one for every call, which costs more than the call, and loses what
@@ -132,18 +158,28 @@ pub(crate) fn attached<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     Python::try_attach(call)
 }
 
-/// Lets nobody else into Python, and waits a second at most for those who are there.
+/// Waits for safe states. Then it lets nobody else into Python, and waits a second at most for
+/// those who are there: less if the runs are over (`are_over`), for they were waited for then.
 ///
 /// WHY exceptions: a thread that runs Python when the interpreter is gone is ended by Python in the
 /// middle of its stack, which Rust does not survive. One that sleeps in C does not come to that.
-pub(crate) fn close(py: Python<'_>) {
+pub(crate) fn close(py: Python<'_>, are_over: bool) {
+    let (patience, farewell) =
+        if are_over { (Duration::ZERO, LAST_FAREWELL) } else { (PATIENCE, FAREWELL) };
+    let begin = Instant::now();
+    // WHY first: a halt of several commands must not end after the first of them. WHY not for
+    // good: one that hangs has to get the exception, too.
+    // Relaxed: only the time to wait depends on it.
+    while SAFE_STATES.load(Ordering::Relaxed) > 0 && begin.elapsed() < SAFE_STATE_MAX {
+        py.detach(|| thread::sleep(PAUSE));
+    }
     // ORDERING(visits): SeqCst store, before the loads below. Pairs with `Visit::begin`.
     CLOSED.store(true, Ordering::SeqCst);
     let begin = Instant::now();
     let exit = py.get_type::<PySystemExit>();
     // ORDERING(visits): SeqCst, and so Acquire too. Pairs with the end of a visit.
-    while INSIDE.load(Ordering::SeqCst) > 0 && begin.elapsed() < FAREWELL {
-        if begin.elapsed() > PATIENCE {
+    while INSIDE.load(Ordering::SeqCst) > 0 && begin.elapsed() < farewell {
+        if begin.elapsed() > patience {
             let threads = threads().clone();
             for id in threads {
                 // SAFETY: the interpreter is attached; an unknown number is no error.
@@ -159,6 +195,8 @@ pub(crate) fn forked() {
     threads().clear();
     // Relaxed: this process has one thread.
     INSIDE.store(0, Ordering::Relaxed);
+    // Relaxed: as above.
+    SAFE_STATES.store(0, Ordering::Relaxed);
     // Relaxed: as above.
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }

@@ -73,7 +73,7 @@ impl PyReady {
 impl PyWaitSet {
     #[new]
     fn new() -> Self {
-        Self { end: End::new(Set::default()) }
+        Self { end: End::new("the wait set", Set::default()) }
     }
 
     /// Adds a subscriber or topic: ready when it has something to receive, and, if `deadline` is

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
+use crate::error;
 use crate::qos::seconds;
 
 /// How long Python is not asked whether there was a signal: Ctrl-C takes no longer to be noticed.
@@ -76,7 +77,8 @@ pub(crate) struct Patience {
 impl Patience {
     /// Of a `timeout` in seconds.
     pub(crate) fn of(timeout: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let timeout = seconds(timeout.extract()?)?;
+        let seconds = timeout.extract().and_then(seconds);
+        let timeout = seconds.map_err(|error| error::within(timeout.py(), "timeout", &error))?;
         Ok(Self { end: Instant::now().checked_add(timeout) })
     }
 

@@ -9,7 +9,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
+use horus_core::above_standard;
 use pyo3::prelude::*;
+
+/// Calls something that opens descriptors while no standard stream is closed.
+#[pyfunction(name = "_above_standard")]
+pub(crate) fn above(open: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    above_standard(|| Ok(open.call0()))?.map(Bound::unbind)
+}
 
 /// The tasks of one loop that were woken.
 #[derive(Debug)]
@@ -51,7 +58,7 @@ impl Wakeups {
 impl Wakeups {
     #[new]
     fn new() -> PyResult<Self> {
-        let (ours, theirs) = UnixStream::pair()?;
+        let (ours, theirs) = above_standard(UnixStream::pair)?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
         let woken = Arc::new(Woken { tokens: Mutex::new(Vec::new()), pipe: theirs });

@@ -35,6 +35,15 @@ def pytest_configure():
             shutil.rmtree(left, ignore_errors=True)
 
 
+def pytest_runtest_logreport(report):
+    """Adds what is skipped to the list at the end of `make test`."""
+    record = os.environ.get("HORUS_TEST_SKIPS")
+    if record and report.skipped:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        with open(record, "a", encoding="utf-8") as file:
+            file.write(f"{report.nodeid}: {reason}\n")
+
+
 def built(name):
     """The program of an example of `horus_core`, in Rust."""
     command = [os.environ.get("CARGO", "cargo"), "build", "-q", "--locked", "-p", "horus_core"]

@@ -185,6 +185,7 @@ def test_nothing_is_copied(camera, directory):
     # Any number of views are one.
     assert loan.to_numpy() is written
     written[:] = frame(1)
+    del written
     loan.publish()
     one = camera.recv()
     arrays = [one.to_numpy(), np.from_dlpack(one), np.asarray(one), one.to_numpy()[:]]
@@ -274,9 +275,10 @@ def test_a_loan_is_published_once_or_given_back(camera):
             call()
     array[:] = 5
     loan.frame_id = "late"
+    del array
     loan.publish()
     with pytest.raises(ValueError, match="read-only"):
-        array[:] = 6
+        loan.to_numpy()[:] = 6
     assert not loan.writeable
     with pytest.raises(horus.SendFailedError, match="not on loan"):
         loan.publish()
@@ -296,21 +298,146 @@ def test_a_loan_is_published_once_or_given_back(camera):
         horus.Image(frame()).publish()
     # One that is still there when its publisher goes.
     loan = camera.loan((4, 4))
-    array = loan.to_numpy()
     camera.close()
-    with pytest.raises(ValueError, match="read-only"):
-        array[:] = 1
-    assert array.sum() >= 0
+    assert not loan.writeable and not loan.to_numpy().flags.writeable
     with pytest.raises(horus.SendFailedError, match="not on loan"):
         loan.publish()
+
+
+def borrowed_views(loan):
+    """Whatever can write the data of a loan, apart from the array itself."""
+    yield "slice", loan.to_numpy()[1:]
+    yield "transposed", loan.to_numpy().T
+    yield "memoryview", memoryview(loan.to_numpy())
+    yield "frombuffer", np.frombuffer(memoryview(loan.to_numpy()), np.uint8)
+    yield "dlpack", loan.__dlpack__()
+    yield "versioned", loan.__dlpack__(max_version=(1, 0))
+    yield "from_dlpack", np.from_dlpack(loan)
+    yield "array", loan.to_numpy()
+
+
+@pytest.mark.parametrize("end", ["publish", "discard"])
+def test_a_loan_does_not_end_while_anything_can_write_it(camera, end):
+    names = [name for name, _ in borrowed_views(camera.loan((4, 4)))]
+    for wanted in names:
+        loan = camera.loan((4, 4))
+        view = next(view for name, view in borrowed_views(loan) if name == wanted)
+        with pytest.raises(BufferError, match=f"'camera'.*before {end}"):
+            getattr(loan, end)()
+        # Nothing has happened: it can still be written, and nobody has received it.
+        assert loan.writeable and camera.recv() is None
+        loan.to_numpy()[:] = 3
+        del view
+        getattr(loan, end)()
+        image = camera.recv()
+        assert (image is not None) == (end == "publish")
+        assert image is None or (image.to_numpy() == 3).all()
+
+
+WITHOUT_NUMPY = """
+import sys
+sys.modules["numpy"] = None
+import horus
+
+topic = horus.Topic("camera", horus.Image, max_message_bytes=4096)
+loan = topic.loan(width=4, height=4, encoding="mono8")
+for versions in ({}, {"max_version": (1, 0)}):
+    capsules = [loan.__dlpack__(**versions), loan.__dlpack__(**versions)]
+    while capsules:
+        try:
+            loan.publish()
+        except BufferError:
+            print("refused")
+        capsules.pop()
+try:
+    loan.to_numpy()
+except ImportError as error:
+    print(error)
+capsule = loan.__dlpack__()
+try:
+    loan.to_numpy()
+except ImportError as error:
+    print(error)
+del capsule
+loan.publish()
+image = topic.recv()
+print(image.width, "versioned" in repr(image.__dlpack__(max_version=(1, 0))))
+"""
+
+
+def test_a_loan_goes_to_dlpack_without_numpy(python):
+    needs = "this needs numpy: pip install numpy\n"
+    assert python(WITHOUT_NUMPY) == "refused\n" * 4 + needs * 2 + "4 True\n"
+
+
+def test_a_publisher_that_is_closed_leaves_when_nothing_can_write_its_loan(camera, directory):
+    other = horus.Subscriber("camera", horus.Image, namespace=namespace_of(directory))
+    loan = camera.loan((4, 4))
+    part = loan.to_numpy()[1:]
+    camera.close()
+    assert camera.closed and other.publisher_count() == 1
+    for call in (
+        lambda: camera.send(horus.Image(frame())),
+        camera.loan,
+        loan.publish,
+        camera.publisher_count,
+    ):
+        with pytest.raises(horus.ClosedError):
+            call()
+    # Still the publisher's own memory.
+    part[:] = 1
+    del part, loan
+    assert other.publisher_count() == 0 and other.recv() is None
+
+
+@pytest.mark.parametrize("how", ["fields", "locals"])
+def test_a_header_that_changes_while_it_is_read_shows_no_other_memory(how):
+    cloud = horus.PointCloud(np.ones((4, 3), np.float32))
+    step = cloud.point_step
+
+    def change(code, event, _argument):
+        if code.f_code.co_name == "structure" and code.f_code.co_filename.endswith("_framed.py"):
+            message = cloud if how == "fields" else code.f_locals["message"]
+            message.width, message.row_step = 100_000, 100_000 * step
+        return change
+
+    before = sys.gettrace()
+    sys.settrace(change)
+    try:
+        shape = cloud.to_numpy().shape
+    except ValueError as error:
+        shape = str(error)
+    finally:
+        sys.settrace(before)
+    assert cloud.nbytes == 4 * step
+    assert shape == (4,) if how == "fields" else "48 bytes" in shape
+
+
+def test_a_loan_that_ends_while_its_array_is_made_gives_none(namespace):
+    topic = horus.Topic("clouds", horus.PointCloud, namespace=namespace)
+    loan = topic.loan(4, [("x", "f4")])
+
+    def publish(code, event, _argument):
+        if code.f_code.co_name == "structure" and loan.writeable:
+            loan.publish()
+        return publish
+
+    before = sys.gettrace()
+    sys.settrace(publish)
+    try:
+        array = loan.to_numpy()
+    finally:
+        sys.settrace(before)
+    assert not loan.writeable and not array.flags.writeable
 
 
 def test_loans_are_asked_for_as_arrays_of_numpy_are(namespace):
     topic = horus.Topic("tensors", horus.Tensor, namespace=namespace)
     for shape, dtype in [((2, 3), np.float32), ([4], "i8"), (5, bool), ((), np.dtype("f2"))]:
         loan = topic.loan(shape, dtype, name="x")
-        array = loan.to_numpy()
-        assert (array.dtype, array.shape) == (np.empty(shape, dtype).dtype, np.empty(shape).shape)
+        array, wanted = loan.to_numpy(), np.empty(shape, dtype)
+        assert (array.dtype, array.shape) == (wanted.dtype, wanted.shape)
+        del array
         loan.discard()
     for wrong in (">f4", "U3", complex, [("a", "f4")]):
         with pytest.raises(TypeError, match="where integers, floats or booleans"):

@@ -294,3 +294,102 @@ def test_the_hash_is_that_of_the_text():
 def test_a_wrong_declaration_says_what_is_wrong(fields, error):
     with pytest.raises(TypeError, match=error):
         horus.message(type("Wrong", (), {"__annotations__": fields}))
+
+
+def test_an_array_of_fixed_length_takes_neither_more_nor_fewer():
+    with pytest.raises(ValueError, match="Imu.angular_velocity: 2 elements where 3 are wanted"):
+        horus.Imu(angular_velocity=[1, 2])
+    imu = horus.Imu(angular_velocity=[1, 2, 3])
+    for wrong in ([1, 2], [], np.zeros(2), np.zeros(4), [1, 2, 3, 4]):
+        with pytest.raises(ValueError, match="Imu.angular_velocity: "):
+            imu.angular_velocity = wrong
+    assert list(imu.angular_velocity) == [1, 2, 3]
+
+    @horus.message
+    class Pose:
+        joints: horus.Array[horus.f64, 2]
+
+    with pytest.raises(ValueError, match="Pose.joints: 1 elements where 2 are wanted"):
+        Pose(joints=[1])
+    with pytest.raises(ValueError, match="2 elements where 3 are wanted"):
+
+        @horus.message
+        class Wrong:
+            joints: horus.Array[horus.f64, 3] = [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "counts"),
+    [
+        (lambda: horus.LaserScan(ranges=[1.0, 2.0]), {"count": 2}),
+        (lambda: horus.LaserScan(ranges=np.zeros(5, np.float32)), {"count": 5}),
+        (lambda: horus.LaserScan(ranges=np.zeros(360, np.float32)), {"count": 360}),
+        (lambda: horus.LaserScan.now(ranges=[1.0]), {"count": 1}),
+        (lambda: horus.JointState(name=["a", "b"], position=[1, 2], effort=[0, 0]), {"count": 2}),
+        (lambda: horus.JointCommand(position=[1, 2, 3]), {"count": 3}),
+        (lambda: horus.JoystickInput(axes=[0.5], buttons=[1, 0]),
+         {"axis_count": 1, "button_count": 2}),
+        (lambda: horus.NavPath(waypoints=[horus.Waypoint()] * 3), {"count": 3}),
+        (lambda: horus.CameraInfo(d=[0.1] * 4), {"d_count": 4}),
+        (lambda: horus.BatteryState(cell_voltage=[3.7, 3.6]), {"cell_count": 2}),
+        (lambda: horus.DiagnosticStatus(values=[horus.DiagnosticValue()]), {"count": 1}),
+        (lambda: horus.Tensor(shape=[2, 3], dtype=11), {"dimensions": 2}),
+        (lambda: horus.LaserScan(count=1, ranges=np.zeros(360, np.float32)), {"count": 1}),
+        (lambda: horus.LaserScan(ranges=[1.0, 2.0], count=2), {"count": 2}),
+    ],
+)
+def test_an_array_of_some_length_sets_its_count(make, counts):
+    message = make()
+    assert {name: getattr(message, name) for name in counts} == counts
+    copy = type(message).from_bytes(bytes(message))
+    assert {name: getattr(copy, name) for name in counts} == counts
+
+
+def test_arrays_that_are_counted_together_are_equally_long():
+    with pytest.raises(ValueError, match="JointState: 'name' has 2 elements and 'position' 3"):
+        horus.JointState(name=["a", "b"], position=[1, 2, 3])
+    for count in (1, 3):
+        text = f"LaserScan.ranges: 2 elements where 'count' is {count}"
+        with pytest.raises(ValueError, match=text):
+            horus.LaserScan(count=count, ranges=[1.0, 2.0])
+    with pytest.raises(ValueError, match="TactileArray.pressure: 5 elements where 'rows' times"):
+        horus.TactileArray(rows=2, columns=3, pressure=[0.0] * 5)
+    pad = horus.TactileArray(pressure=[1.0] * 6, rows=2, columns=3)
+    assert list(pad.pressure[:7]) == [1] * 6 + [0]
+
+
+def test_an_array_that_is_assigned_agrees_with_its_count():
+    scan = horus.LaserScan()
+    scan.ranges = [1.0, 2.0, 3.0]
+    assert scan.count == 3
+    scan.ranges = [1.0]
+    assert scan.count == 1 and list(scan.ranges[:2]) == [1, 0]
+    # A whole array says nothing about how many of it count.
+    scan.ranges = np.ones(360, np.float32)
+    assert scan.count == 1
+    joints = horus.JointState()
+    joints.name = ["a", "b"]
+    joints.position = [1, 2]
+    assert joints.count == 2
+    with pytest.raises(ValueError, match="JointState.effort: 3 elements where 'count' is 2"):
+        joints.effort = [1, 2, 3]
+    assert list(joints.effort) == [0] * 16
+
+
+def test_every_array_of_a_standard_message_is_of_fixed_length_or_counted():
+    """A new message with a `count` has to say what it counts."""
+    counting = {
+        (name, count)
+        for name, array, counts in horus._horus._counted()
+        for count in counts
+        if array in dir(getattr(horus, name))
+    }
+    for name in horus._messages.__all__:
+        fields = [line.split()[1:] for line in getattr(horus, name).__horus_schema__.splitlines()
+                  if line.startswith("field ")]
+        arrays = [field for field in fields if field[3] != "1" and not field[0].startswith("_")]
+        # Of the data behind a header, of processors and the like: not of an array in the message.
+        others = {"inlier_count", "tick_count", "thread_count", "cpu_count", "class_count"}
+        counts = {field[0] for field in fields if field[0].split("_")[-1] == "count"} - others
+        if arrays and name not in ("SchedulerStatus", "PointField"):
+            assert {(name, count) for count in counts} <= counting, name

@@ -318,6 +318,9 @@ def child(inherited):
         assert told(lambda: inherited[0].send(horus.CmdVel()))
         assert told(lambda: inherited[1].recv())
         assert told(lambda: inherited[1].recv(timeout=60))
+        assert told(lambda: inherited[1].stats()) and told(lambda: inherited[1].lost)
+        for end in inherited:
+            assert told(end.subscriber_count) and told(end.publisher_count)
         for end in inherited:
             end.close()
     parents = horus.Publisher("parent", horus.CmdVel)
@@ -408,3 +411,66 @@ def test_a_killed_parent_is_dead_though_its_child_lives(directory):
         child.close()
         process.stdout.close()
         process.wait()
+
+
+TRUNCATED = """
+import asyncio, os
+import horus
+
+subscriber = horus.Subscriber("task", horus.CmdVel)
+
+async def main():
+    waiting = asyncio.ensure_future(subscriber.recv_async())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    os.truncate(os.path.join(os.environ["HORUS_SHM_DIR"], "test", "topics", "task"), 0)
+    try:
+        await asyncio.wait_for(waiting, 60)
+    except horus.RegionLostError:
+        print("told")
+
+asyncio.run(main())
+"""
+
+
+def test_a_task_outlives_the_truncation_of_its_topic(python):
+    # The library's own thread finds it, and must not be killed by SIGBUS.
+    assert python(TRUNCATED) == "told\n"
+
+
+STREAMLESS = """
+import asyncio, os
+import horus
+
+saved = os.dup(1)
+for stream in range(3):
+    os.close(stream)
+seen = []
+
+async def tick(context):
+    await asyncio.sleep(0)
+    seen.append(any(os.path.exists(f"/proc/self/fd/{stream}") for stream in range(3)))
+    context.stop()
+
+async def received():
+    subscriber = horus.Subscriber("task", horus.CmdVel)
+    waiting = asyncio.ensure_future(subscriber.recv_async())
+    await asyncio.sleep(0)
+    publisher = horus.Publisher("task", horus.CmdVel)
+    publisher.send(horus.CmdVel(linear=3))
+    seen.append(any(os.path.exists(f"/proc/self/fd/{stream}") for stream in range(3)))
+    return (await waiting).linear
+
+keep = [os.open("/dev/null", os.O_RDWR) for stream in range(3)]
+loop = asyncio.new_event_loop()
+for stream in keep:
+    os.close(stream)
+assert loop.run_until_complete(received()) == 3
+horus.run(horus.Node("task", tick=tick))
+os.write(saved, repr(seen).encode())
+"""
+
+
+def test_a_program_without_standard_streams_keeps_them_free(python):
+    # What it prints must not go into a topic, nor into the pipe that wakes its tasks.
+    assert python(STREAMLESS) == "[False, False]"

@@ -42,12 +42,78 @@ horus.Publisher("x", horus.CmdVel, depth=4)
 """
 
 
+DECLARED = """
+from typing import Literal
+
+import horus
+
+
+@horus.message
+class Point:
+    x: horus.f64
+    y: horus.f64 = 1.0
+
+
+@horus.message
+class Gripper(horus.Message):
+    '''One of your own.'''
+
+    timestamp_ns: horus.u64 = 0
+    force: horus.Array[horus.f64, Literal[3]]
+    at: horus.Array[Point, Literal[2]] = horus.default
+    origin: Point = horus.default
+    names: horus.Array[horus.Text[Literal[8]], Literal[2]] = horus.default
+    label: horus.Text[Literal[20]] = horus.default
+    mode: horus.u8 = 3
+    _reserved: horus.Array[horus.u8, Literal[3]] = horus.default
+
+    def strength(self) -> float:
+        return float(self.force.sum())
+
+
+def main() -> None:
+    gripper = Gripper(force=[1, 2, 3], label="left", names=["a", "b"], at=[Point(x=1), Point(x=2)])
+    assert gripper.strength() == 6
+    gripper.force = [3.0, 2.0, 2.0]
+    label: str = gripper.label
+    x: float = gripper.origin.y + gripper.at[1].x + gripper.force[0]
+    first: str = gripper.names[0]
+    assert (label, x, first, gripper.mode) == ("left", 6.0, "a", 3)
+    topic = horus.Topic("gripper", Gripper)
+    topic.send(Gripper.from_bytes(bytes(gripper.copy())))
+    message = topic.recv()
+    if message is not None:
+        assert message.strength() == 7 and message.label == "left"
+    assert Gripper.now(label="now").timestamp_ns > 0
+    horus.Publisher("point", Point).send(Point(x=1.0, y=2.0))
+
+
+main()
+"""
+
+WRONG_DECLARED = """
+from typing import Literal
+import horus
+@horus.message
+class Gripper(horus.Message):
+    force: horus.Array[horus.f64, Literal[3]] = horus.default
+    label: horus.Text[Literal[20]] = horus.default
+Gripper(power=1.0)
+Gripper(label=5)
+Gripper(force=5)
+Gripper().label = 5
+Gripper().force.strength
+horus.Publisher("x", Gripper).send(horus.Imu())
+"""
+
 # What mypy cannot see, or takes for something else.
 ALLOWED = r"""
 # Of Python 3.12 on; until then the buffer is there without that name.
 horus\._horus\.Message\.__buffer__
 # mypy does not follow `+=` of another module's names.
 horus\.__all__
+# For mypy, fields of these types are read and assigned by them.
+horus\.(_declare\.)?(Array|Text)\.__[gs]et__
 # For mypy these are `int` and `float`, when the program runs they say how wide.
 horus\.(_declare\.)?[uif](8|16|32|64)(\..*)?
 """
@@ -77,6 +143,21 @@ def test_mistakes_are_found(tmp_path):
     _, text = mypy("mypy", "--strict", "wrong.py", cwd=tmp_path)
     lines = {line.split(":")[1] for line in text.splitlines() if ": error:" in line}
     assert lines == {"3", "4", "5"}, text
+
+
+def test_declared_messages_are_typed_and_run(tmp_path, python):
+    (tmp_path / "declared.py").write_text(DECLARED)
+    code, text = mypy("mypy", "--strict", "declared.py", cwd=tmp_path)
+    assert code == 0, text
+    # What is typed so works so, too.
+    python(DECLARED)
+
+
+def test_mistakes_with_declared_messages_are_found(tmp_path):
+    (tmp_path / "wrong.py").write_text(WRONG_DECLARED)
+    _, text = mypy("mypy", "--strict", "wrong.py", cwd=tmp_path)
+    lines = {int(line.split(":")[1]) for line in text.splitlines() if ": error:" in line}
+    assert lines == {8, 9, 10, 11, 12, 13}, text
 
 
 def test_all_names_what_there_is():

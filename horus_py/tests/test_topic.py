@@ -121,7 +121,7 @@ def test_two_threads_at_one_end_is_an_error(ends):
             assert subscriber.recv() is None
         except horus.BusyError as error:
             refused = error
-    assert "another thread uses this end" in str(refused)
+    assert "another thread uses the subscriber of topic 'cmd_vel'" in str(refused)
     publisher.send(command(1))
     waiting.join()
 
@@ -326,6 +326,41 @@ except KeyboardInterrupt:
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=30)[0] == "interrupted\n"
     assert process.returncode == 0
+
+
+def test_a_publisher_that_cannot_be_mapped_is_an_error_until_it_can(python):
+    script = """
+import horus, resource
+options = {"max_message_bytes": 4096, "capacity": 4096}
+subscriber = horus.Subscriber("unmapped", **options)
+publisher = horus.Publisher("unmapped", **options)
+subscriber.recv()
+publisher.close()
+subscriber.close()
+subscriber = horus.Subscriber("unmapped", **options)
+publisher = horus.Publisher("unmapped", **options)
+unlimited = resource.getrlimit(resource.RLIMIT_AS)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 20), unlimited[1]))
+publisher.send("seven")
+for call in (subscriber.recv, subscriber.latest, lambda: subscriber.recv(timeout=60)):
+    try:
+        call()
+    except horus.LaneNotMappedError as error:
+        assert "publisher lane 0" in str(error) and "RLIMIT_AS" in str(error), error
+    else:
+        raise AssertionError("mute and well")
+assert (subscriber.stats().unmapped, subscriber.stats().waiting) == (1, 1)
+resource.setrlimit(resource.RLIMIT_AS, unlimited)
+message = None
+while message is None:
+    try:
+        message = subscriber.recv()
+    except horus.LaneNotMappedError:
+        pass
+assert message == "seven" and subscriber.stats().unmapped == 0
+"""
+    python(script)
 
 
 def test_a_forked_child_is_told(python):

@@ -134,7 +134,7 @@ impl<T: Pod> Consumer<T> {
     ///
     /// # Errors
     ///
-    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    /// As [`RawConsumer::check`].
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw.check()

@@ -178,7 +178,8 @@ impl Request {
             reader_limit: self.reader_limit.unwrap_or(64),
             sized: info.sized,
             pinnable,
-        })?;
+        })
+        .map_err(|error| self.as_asked(error))?;
         Ok(Contract {
             type_info: info.clone(),
             shape,
@@ -188,6 +189,17 @@ impl Request {
             gated_only: self.gated_only,
             wake_edge: self.wake_edge.unwrap_or_default(),
         })
+    }
+
+    /// Has a refusal name the capacity that was asked for, not what it was rounded up to.
+    fn as_asked(&self, error: ShapeError) -> ShapeError {
+        match self.capacity {
+            Some(found) if error.field == "capacity" => {
+                let wanted = "2 to 1048576 (it is rounded up to a power of two)";
+                ShapeError { found, wanted, ..error }
+            }
+            _ => error,
+        }
     }
 
     /// The type of a new file's messages.
@@ -238,7 +250,18 @@ impl Request {
         let shape = contract.shape.request();
         match self.capacity.map(rounded_capacity) {
             Some(c) if self.reader && c <= shape.capacity => {}
-            capacity => same.check("capacity", &shape.capacity, capacity.as_ref())?,
+            None => {}
+            Some(c) if c == shape.capacity => {}
+            Some(c) => {
+                let asked = self.capacity.filter(|&asked| asked != c);
+                let rounded = asked.map(|asked| format!(" ({asked}, rounded up)"));
+                return Err(OpenError::QosMismatch {
+                    path: path.to_owned(),
+                    field: "capacity",
+                    found: shape.capacity.to_string(),
+                    wanted: format!("{c}{}", rounded.unwrap_or_default()),
+                });
+            }
         }
         match self.max_message_bytes {
             Some(bytes) if !wanted.sized || self.reader || bytes <= found.bytes => {}

@@ -316,7 +316,13 @@ mod long {
                 s = inout(reg) src => _,
                 d = inout(reg) dst => _,
                 n = inout(reg) bytes => _,
+                // WHY all: VZEROUPPER clears the upper halves of ymm0 to ymm15, in which a caller
+                // that is compiled for AVX may keep something. It has to stay: code without AVX
+                // that follows would be slow.
                 out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
                 options(nostack),
             );
         }

@@ -11,9 +11,11 @@
 //! ends the process as it would without this library. So it does in a thread that blocks SIGBUS,
 //! and for regions beyond the first [`REGION_LIMIT`] of a process.
 
+use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence,
+    fence,
 };
 
 use libc::{c_int, c_void, siginfo_t};
@@ -26,6 +28,9 @@ const REGION_LIMIT: usize = 4096;
 
 /// How often a thread yields to one that is installing the handler.
 const INSTALL_WAIT_LIMIT: u32 = 1000;
+
+/// No file.
+const NO_FD: RawFd = -1;
 
 /// The regions of this process.
 static REGIONS: Table<REGION_LIMIT> = Table::new();
@@ -76,10 +81,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches over a mapping, to be dropped before that is unmapped.
-    pub(crate) fn new(address: *mut u8, bytes: usize, access: Access) -> Self {
+    /// Watches over a mapping of a file, from `file.1` bytes on; to be dropped before that is
+    /// unmapped.
+    pub(crate) fn new(address: *mut u8, bytes: usize, access: Access, file: (RawFd, u64)) -> Self {
         install_handler();
-        Self { index: REGIONS.enter(Mapping { address, bytes, access }) }
+        let (fd, offset) = file;
+        Self { index: REGIONS.enter(Mapping { address, bytes, access, fd, offset }) }
     }
 
     /// True once the region's memory is no longer its file's.
@@ -103,6 +110,10 @@ struct Mapping {
     address: *mut u8,
     bytes: usize,
     access: Access,
+    /// The file; [`NO_FD`] if the memory is this process's own.
+    fd: RawFd,
+    /// The offset in the file at which the mapping begins.
+    offset: u64,
 }
 
 impl Mapping {
@@ -125,6 +136,8 @@ struct Place {
     address: AtomicPtr<u8>,
     bytes: AtomicUsize,
     writable: AtomicBool,
+    fd: AtomicI32,
+    offset: AtomicU64,
     lost: AtomicBool,
 }
 
@@ -152,6 +165,8 @@ impl Place {
             address: AtomicPtr::new(ptr::null_mut()),
             bytes: AtomicUsize::new(0),
             writable: AtomicBool::new(false),
+            fd: AtomicI32::new(NO_FD),
+            offset: AtomicU64::new(0),
             lost: AtomicBool::new(false),
         }
     }
@@ -172,6 +187,8 @@ impl Place {
         self.begin_change();
         self.bytes.store(mapping.bytes, Ordering::Relaxed);
         self.writable.store(mapping.access == Access::Write, Ordering::Relaxed);
+        self.fd.store(mapping.fd, Ordering::Relaxed);
+        self.offset.store(mapping.offset, Ordering::Relaxed);
         self.lost.store(false, Ordering::Relaxed);
         self.address.store(mapping.address, Ordering::Relaxed);
         self.end_change(version + 2);
@@ -206,12 +223,37 @@ impl Place {
         let address = self.address.load(Ordering::Relaxed);
         let bytes = self.bytes.load(Ordering::Relaxed);
         let writable = self.writable.load(Ordering::Relaxed);
+        let fd = self.fd.load(Ordering::Relaxed);
+        let offset = self.offset.load(Ordering::Relaxed);
         // ORDERING(watch): Acquire fence. Pairs with the one in `begin_change`: who read a new
         // word sees that the version is no longer the same.
         fence(Ordering::Acquire);
         let is_whole = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
         let access = if writable { Access::Write } else { Access::Read };
-        (is_whole && !address.is_null()).then_some(Mapping { address, bytes, access })
+        (is_whole && !address.is_null()).then_some(Mapping { address, bytes, access, fd, offset })
+    }
+}
+
+/// Makes the regions that a forked child may write its own: what it writes through an inherited
+/// loan must reach nobody. Their content stays, or becomes zeros if the file cannot be mapped.
+///
+/// Runs in the child, its only thread. Async-signal-safe.
+pub(crate) fn after_fork() {
+    for place in &REGIONS.places {
+        let Some(mapping) = place.mapping() else { continue };
+        // Relaxed: nobody else is here. WHY: a grandchild gets the child's memory as it is.
+        place.fd.store(NO_FD, Ordering::Relaxed);
+        if mapping.access == Access::Read || mapping.fd == NO_FD {
+            continue;
+        }
+        let Mapping { address, bytes, fd, offset, .. } = mapping;
+        // SAFETY: who entered the region has it mapped, and a private copy has the same content.
+        let is_private = unsafe { signal::map_private(address, bytes, fd, offset) };
+        // SAFETY: as above; any bytes are a value of what an inert handle refers to.
+        if !is_private && !unsafe { signal::map_zeros(address, bytes, Access::Write) } {
+            // SAFETY: as above. A write kills the child then, and does not reach its parent.
+            unsafe { signal::forbid_writes(address, bytes) };
+        }
     }
 }
 
@@ -276,7 +318,7 @@ mod tests {
 
     fn mapping(address: usize, bytes: usize) -> Mapping {
         let address = ptr::without_provenance_mut(address);
-        Mapping { address, bytes, access: Access::Write }
+        Mapping { address, bytes, access: Access::Write, fd: NO_FD, offset: 0 }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::lane::count;
 use crate::layout::ReaderBlock;
 use crate::liveness::{Owner, ProcessInfo};
 use crate::region::Access;
-use crate::segment::Segment;
+use crate::segment::{Blocks as _, Segment};
 use crate::sync::Word;
 use crate::telemetry::Latencies;
 
@@ -104,7 +104,7 @@ impl Segment {
     }
 
     /// The live process behind an owner word.
-    fn participant(&self, owner: u64) -> Option<Participant> {
+    pub(crate) fn participant(&self, owner: u64) -> Option<Participant> {
         let lives = owner != 0 && !self.is_dead(owner);
         lives.then(|| {
             let registry = self.file().map(|file| file.namespace.registry());

@@ -1,5 +1,5 @@
-//! What a forked child must not inherit: lock descriptors, and state behind the locks of threads
-//! that do not exist there.
+//! A forked child must not inherit lock descriptors, writable shared memory, or state behind the
+//! locks of threads that do not exist there.
 //!
 //! An open file description keeps its locks until the last descriptor of it is closed, and `fork`
 //! copies descriptors. A child would keep its parent alive in the eyes of everybody else; so it
@@ -7,7 +7,7 @@
 //! there `exec` closes the descriptors, which are all `O_CLOEXEC`.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use crate::fault;
 use crate::handle::hazard;
+use crate::sys::descriptor::{self, Held};
 use crate::sys::lock::{LockRange, unlock};
 
 /// Lock descriptors that one process can have: one for each open namespace.
@@ -54,9 +55,13 @@ pub(crate) enum LockFdError {
 /// A descriptor whose open file description holds locks: closed by `fork` in the child.
 #[derive(Debug)]
 pub(crate) struct LockFd {
-    fd: Option<OwnedFd>,
+    fd: Held,
+    /// Its number, as the table has it.
+    number: i32,
     index: usize,
     epoch: u64,
+    /// Set once the program was found to have closed the descriptor.
+    lost: AtomicBool,
 }
 
 impl LockFd {
@@ -68,7 +73,7 @@ impl LockFd {
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             };
-            let lock_fd = Self::register(open()?)?;
+            let lock_fd = Self::register(Held::new(open()?)?)?;
             // ORDERING(fork): SeqCst load after the SeqCst exchange in `register`. Pairs with
             // `before_fork`, the Dekker way: either this load sees that a fork has begun, or that
             // fork's child finds the descriptor in its table.
@@ -79,12 +84,14 @@ impl LockFd {
         Err(LockFdError::Forking)
     }
 
-    fn register(fd: OwnedFd) -> Result<Self, LockFdError> {
+    fn register(fd: Held) -> Result<Self, LockFdError> {
+        let number = fd.get()?.as_raw_fd();
         for (index, place) in LOCK_FDS.iter().enumerate() {
             // ORDERING(fork): SeqCst store, before the load of `FORKS_BEGUN` in `open`.
             let order = (Ordering::SeqCst, Ordering::Relaxed);
-            if place.compare_exchange(NO_FD, fd.as_raw_fd(), order.0, order.1).is_ok() {
-                return Ok(Self { fd: Some(fd), index, epoch: fork_epoch() });
+            if place.compare_exchange(NO_FD, number, order.0, order.1).is_ok() {
+                let (epoch, lost) = (fork_epoch(), AtomicBool::new(false));
+                return Ok(Self { fd, number, index, epoch, lost });
             }
         }
         Err(LockFdError::TableFull)
@@ -96,26 +103,45 @@ impl LockFd {
         self.epoch != fork_epoch()
     }
 
-    /// The descriptor; an error in a forked child.
+    /// True once [`Self::get`] found that the program closed the descriptor: the locks are gone.
+    pub(crate) fn is_lost(&self) -> bool {
+        // Relaxed: ordered by the count of disturbances.
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// The descriptor; an error in a forked child, and when the program closed it.
     pub(crate) fn get(&self) -> io::Result<BorrowedFd<'_>> {
-        match &self.fd {
-            Some(fd) if !self.is_forked() => Ok(fd.as_fd()),
-            _ => Err(io::Error::other("the lock descriptor belongs to the parent process")),
+        if self.is_forked() {
+            return Err(io::Error::other("the lock descriptor belongs to the parent process"));
         }
+        // WHY for good: another thread may be opening the same file under the same number.
+        let fd = if self.is_lost() { Err(descriptor::closed()) } else { self.fd.get() };
+        fd.inspect_err(|_| self.lose())
+    }
+
+    /// Notes that the descriptor is not ours any more, and has all ends find out.
+    #[cold]
+    fn lose(&self) {
+        if self.lost.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // WHY: a forked child would close what has got the number by now.
+        // ORDERING(fork): SeqCst, as in `drop`. Fails where the number is another's entry.
+        let order = (Ordering::SeqCst, Ordering::Relaxed);
+        let _ = LOCK_FDS[self.index].compare_exchange(self.number, NO_FD, order.0, order.1);
+        fault::disturb();
     }
 }
 
 impl Drop for LockFd {
     fn drop(&mut self) {
-        let Some(fd) = self.fd.take() else { return };
-        if self.is_forked() {
-            // The handler closed it, and its number may be another file's by now.
-            let _ = fd.into_raw_fd();
-            return;
-        }
         // WHY: a child forked between the next two steps keeps the description open; it must hold
         // no lock by then. It cannot fail on a range that needs no split.
-        let _ = unlock(fd.as_fd(), LockRange::ALL);
+        let unlocked = self.get().and_then(|fd| unlock(fd, LockRange::ALL));
+        // The handler, or the program, closed it: its number may be another file's by now.
+        if unlocked.is_err() && (self.is_forked() || self.is_lost()) {
+            return self.fd.forget();
+        }
         // ORDERING(fork): SeqCst store. Pairs with `before_fork`: no child forked after the close
         // below closes what has got the number by then.
         LOCK_FDS[self.index].store(NO_FD, Ordering::SeqCst);
@@ -161,10 +187,11 @@ extern "C" fn after_fork_in_parent() {
     FORKS_ENDED.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Runs in the child, its only thread: atomics and `close` only.
+/// Runs in the child, its only thread: atomics, `mmap` and `close` only.
 extern "C" fn after_fork() {
     // Relaxed, all of it: nobody else is here.
     EPOCH.fetch_add(1, Ordering::Relaxed);
+    fault::after_fork();
     fault::disturb();
     hazard::after_fork();
     FORKS_ENDED.store(FORKS_BEGUN.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicU64;
 use crate::sync::Word;
 use table::Table;
 
-pub use shared::Shared;
+pub use shared::{Shared, SharedSlab};
 pub use table::HANDLES_MAX;
 
 const KIND_SHIFT: u32 = 56;
@@ -100,7 +100,7 @@ impl<T> Entry<T> {
 /// True where a second thread in a call is looked for.
 const IS_CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
-/// Values of one kind and their handles. Meant for a `static`.
+/// Values of one kind that one call uses at a time, and their handles. Meant for a `static`.
 #[derive(Debug)]
 pub struct Slab<T: 'static> {
     table: Table<T>,
@@ -110,7 +110,6 @@ impl<T: Send> Slab<T> {
     /// A slab of nothing. `kind`, not 0, tells its handles from all others.
     #[must_use]
     pub const fn new(kind: u8) -> Self {
-        assert!(kind != 0, "0 is the kind of null");
         Self { table: Table::new(kind) }
     }
 
@@ -132,7 +131,8 @@ impl<T: Send> Slab<T> {
     ///
     /// # Safety
     ///
-    /// No other thread has a guard of the same handle.
+    /// No other thread has a guard of the same handle. (Of this one, the second gets
+    /// [`HandleError::Busy`].)
     #[inline]
     pub unsafe fn enter(&self, handle: u64) -> Result<Guard<'_, T>, HandleError> {
         let record = hazard::Record::mine();
@@ -157,16 +157,7 @@ impl<T: Send> Slab<T> {
     ///
     /// [`HandleError`]; of two threads one gets [`HandleError::Stale`].
     pub fn close(&self, handle: u64) -> Result<T, HandleError> {
-        let entry = self.table.entry(handle).ok_or_else(|| self.refuse(handle))?;
-        if hazard::Record::mine().uses(handle) {
-            return Err(HandleError::Busy);
-        }
-        if !hazard::mark(&entry.state, handle) {
-            return Err(self.refuse(handle));
-        }
-        hazard::wait_for_calls(handle)?;
-        // SAFETY: this thread closed the handle, and no call uses it any more.
-        unsafe { self.table.take(handle) }.ok_or(HandleError::Stale)
+        close(&self.table, handle)
     }
 
     /// True if `handle` stands for a value at the moment. About a nanosecond.
@@ -182,6 +173,20 @@ impl<T: Send> Slab<T> {
     fn refuse(&self, handle: u64) -> HandleError {
         self.table.refuse(handle)
     }
+}
+
+/// Takes the value of `handle` out of `table`, when no call uses it any more.
+fn close<T: Send>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
+    let entry = table.entry(handle).ok_or_else(|| table.refuse(handle))?;
+    if hazard::Record::mine().uses(handle) {
+        return Err(HandleError::Busy);
+    }
+    if !hazard::mark(&entry.state, handle) {
+        return Err(table.refuse(handle));
+    }
+    hazard::wait_for_calls(handle)?;
+    // SAFETY: this thread closed the handle, and no call uses it any more.
+    unsafe { table.take(handle) }.ok_or(HandleError::Stale)
 }
 
 /// A value for the length of a call; whoever closes the handle waits for it.
@@ -210,7 +215,8 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the hazard word keeps the value, and nobody else has a guard.
+        // SAFETY: the hazard word keeps the value, and nobody else has a guard: no other thread by
+        // the contract of `enter`, and no other call of this one by `free_word`.
         let value = unsafe { &*self.entry.value.get() };
         value.as_ref().expect("an open handle has a value")
     }
@@ -251,7 +257,6 @@ impl<T: Send> Vault<T> {
     /// A vault of nothing. `kind`, not 0, tells its handles from all others.
     #[must_use]
     pub const fn new(kind: u8) -> Self {
-        assert!(kind != 0, "0 is the kind of null");
         Self { table: Table::new(kind) }
     }
 
@@ -317,6 +322,39 @@ mod tests {
             let forged = again & !u64::from(u32::MAX) | index;
             assert_eq!(enter(&SLAB, forged).unwrap_err(), HandleError::Stale, "{index}");
         }
+    }
+
+    /// The word of a call that ended says nothing of calls that go on.
+    #[test]
+    fn a_handle_has_one_guard_in_whatever_order_calls_end() {
+        static SLAB: Slab<u8> = Slab::new(9);
+        let handles = [SLAB.open(0).unwrap(), SLAB.open(1).unwrap(), SLAB.open(2).unwrap()];
+        for first in 0..3 {
+            let mut guards = handles.map(|handle| Some(enter(&SLAB, handle).unwrap()));
+            guards[first] = None;
+            for (index, &handle) in handles.iter().enumerate() {
+                let found = enter(&SLAB, handle).map(drop);
+                let wanted = if index == first { Ok(()) } else { Err(HandleError::Busy) };
+                assert_eq!(found, wanted, "handle {index}, after the end of call {first}");
+            }
+        }
+        assert!(handles.iter().all(|&handle| SLAB.close(handle).is_ok()));
+    }
+
+    /// A guard that is never dropped belongs to its thread for ever: nobody else gets the word.
+    #[test]
+    fn a_thread_that_ends_within_a_call_keeps_its_words() {
+        // WHY a kind of its own: other tests would wait for this call to end.
+        static SLAB: Slab<u8> = Slab::new(78);
+        let handle = SLAB.open(7).unwrap();
+        let ends_within_a_call = move || {
+            std::mem::forget(enter(&SLAB, handle).unwrap());
+            hazard::Record::mine().number()
+        };
+        let number = thread::spawn(ends_within_a_call).join().unwrap();
+        let mine = || hazard::Record::mine().number();
+        let others: Vec<_> = (0..16).map(|_| thread::spawn(mine).join().unwrap()).collect();
+        assert!(!others.contains(&number), "{number} is among {others:?}");
     }
 
     #[test]

@@ -13,14 +13,14 @@
 //! draws it. A change here is a new [`LAYOUT_VERSION`].
 
 use core::mem::{offset_of, size_of};
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use bytemuck::{Pod, Zeroable};
 
 /// First bytes of every topic file.
 pub const MAGIC: [u8; 8] = *b"HORUStpc";
 /// The layout's own version: a second semver, apart from the crate's.
-pub const LAYOUT_VERSION: u32 = 1;
+pub const LAYOUT_VERSION: u32 = 2;
 /// As stored by a little-endian machine; another value means another byte order.
 pub const ENDIANNESS: u32 = 0x0102_0304;
 /// Distance that keeps two writers off each other's cache lines (adjacent-line prefetch included).
@@ -173,7 +173,7 @@ pub struct LaneBlock<W> {
     pub head: W,
     /// Positions stepped over because they were pinned; see [`Skips`].
     pub skips: W,
-    /// When a message was published that readers are to time; see [`crate::telemetry`].
+    /// When a message was published that readers are to time; see `telemetry.rs`.
     pub sample: W,
     /// Sends refused for want of room.
     pub refused: W,
@@ -248,8 +248,10 @@ impl Skips {
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct WaitBlock<W> {
-    /// Futex word that sleeping readers wait on.
-    pub wake: W,
+    /// Futex word that sleeping readers wait on: wakes, counted modulo 2^32.
+    pub wake: AtomicU32,
+    /// Zero.
+    pub reserved_wake: AtomicU32,
     /// Bit i: announced reader i sleeps, or is about to.
     pub waiters: W,
     /// Bit i: announced reader i has pinned a slot before.
@@ -258,10 +260,12 @@ pub struct WaitBlock<W> {
     pub reserved: [W; 13],
     /// Bit i: the owner of lane i waits for room.
     pub room_waiters: W,
-    /// Futex word of those.
-    pub room: W,
+    /// Futex word of those, likewise.
+    pub room: AtomicU32,
     /// Zero.
-    pub reserved_room: [W; 14],
+    pub reserved_room: AtomicU32,
+    /// Zero.
+    pub reserved_tail: [W; 14],
 }
 
 /// One announced reader.
@@ -286,7 +290,7 @@ pub struct ReaderBlock<W> {
     pub reserved_counters: [W; 4],
     /// Slots that may not be overwritten: `lane << 56 | index + 1`, or 0.
     pub pins: [W; PINS_PER_READER],
-    /// How long sampled messages took to arrive; see [`crate::telemetry`].
+    /// Histogram of the latencies of sampled messages; see `telemetry.rs`.
     pub latency: [W; 8],
 }
 
@@ -314,7 +318,9 @@ const _: () = {
     assert!(size_of::<LaneBlock<AtomicU64>>() == 128);
     assert!(offset_of!(LaneBlock<AtomicU64>, head) == 64);
     assert!(size_of::<WaitBlock<AtomicU64>>() == 256);
+    assert!(offset_of!(WaitBlock<AtomicU64>, waiters) == 8);
     assert!(offset_of!(WaitBlock<AtomicU64>, room_waiters) == 128);
+    assert!(offset_of!(WaitBlock<AtomicU64>, room) == 136);
     assert!(size_of::<ReaderBlock<AtomicU64>>() == 256);
     assert!(offset_of!(ReaderBlock<AtomicU64>, pins) == 128);
     assert!(size_of::<GateBlock<AtomicU64>>() == 128);

@@ -24,64 +24,94 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The algorithms are in [`lane`], [`gate`] and [`takeover`], generic over their [`memory`], so
-//! that all of them also run in the loom models; the bytes are in [`layout`] and [`shape`].
+//! The algorithms are in `lane`, `gate` and `takeover`, generic over their `memory`, so that all of
+//! them also run in the loom models; the bytes are in `layout` and `shape`. None of them is public:
+//! safe code that wrote them could change a message that somebody borrows.
+
+#[cfg(test)]
+use horus_testing as _;
 
 pub mod clock;
 mod consumer;
 mod contract;
-pub mod copy;
-pub mod ending;
-pub mod ends;
+mod copy;
+mod ending;
+mod ends;
 mod error;
 mod fault;
 mod figures;
 mod fork;
-pub mod gate;
-pub mod handle;
-pub mod header;
-pub mod heap;
-pub mod lane;
-pub mod layout;
+mod gate;
+mod handle;
+mod header;
+mod heap;
+mod lane;
+mod layout;
 mod liveness;
 mod loan;
-pub mod memory;
+mod memory;
 mod name;
 mod namespace;
 mod open;
-pub mod owner;
+mod owner;
 mod place;
-pub mod presence;
+mod presence;
 mod producer;
 mod region;
 pub mod ring;
 pub mod rt;
 mod sample;
 mod segment;
-pub mod shape;
+mod shape;
 mod sweep;
-pub mod sync;
+mod sync;
 mod sys;
-pub mod takeover;
-pub mod telemetry;
-pub mod ticket;
-pub mod wait;
+mod takeover;
+mod telemetry;
+mod ticket;
+mod wait;
 
 pub use bytemuck::{Pod, Zeroable, bytes_of};
 
 pub use consumer::{Alarm, Consumer, Key, RawConsumer, ReadStats, Reading, Watch};
 pub use contract::{Contract, PINNABLE_BYTES, Reliability, Request, TypeInfo, WakeEdge};
-pub use error::{OpenError, RecvError};
+pub use error::{LaneNotMapped, OpenError, RecvError};
 pub use figures::{LaneFigures, Participant, ReaderFigures};
 pub use fork::fork_epoch;
-pub use liveness::{Owner, ProcessInfo, Registry, RegistryError, RegistryFault};
+pub use liveness::{Holder, Owner, ProcessInfo, Registry, RegistryError, RegistryFault};
 pub use loan::{Loan, LoanError, RawLoan};
 pub use name::{NameError, NameKind, NamespaceName, TopicName};
 pub use namespace::{Namespace, NamespaceConfig, NamespaceError, NamespaceRemoveError};
 pub use place::BORROWS_MAX;
-pub use producer::{OnStalled, Producer, RawProducer, SendError};
+pub use producer::{LoanMemory, OnStalled, Producer, RawProducer, SendError};
 pub use region::Access;
 pub use ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 pub use sample::{BorrowError, RawSample, Sample};
 pub use segment::Segment;
 pub use sweep::{SweepReport, remove_topic, sweep, topic_names};
+pub use telemetry::Latencies;
+pub use wait::Patience;
+
+/// Re-exports the parts of this crate that its models, its tests and the other crates of this
+/// workspace use.
+///
+/// Nothing here is for users or stable: a call out of order breaks what other processes borrow.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::segment::Blocks;
+    pub use crate::sys::descriptor::above_standard;
+
+    macro_rules! reexport {
+        ($($module:ident)*) => {$(
+            #[allow(missing_docs, reason = "each module has its own documentation")]
+            pub mod $module {
+                pub use crate::$module::*;
+            }
+        )*};
+    }
+
+    reexport! {
+        copy ending ends gate handle header heap lane layout memory owner presence shape sync
+        takeover telemetry ticket wait
+    }
+}

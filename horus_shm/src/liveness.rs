@@ -6,6 +6,7 @@
 //! good: a free byte proves that its owner will never store again. No clock decides, nor a pid.
 
 mod file;
+mod holder;
 mod record;
 
 use std::fmt;
@@ -20,6 +21,9 @@ use crate::fork::LockFd;
 use crate::sys::lock::{LockKind, LockRange, lock_in_the_way, try_lock, unlock};
 use crate::sys::{self, Stat};
 use file::{Attempt, OpenFile, Place};
+pub(crate) use file::{FILE_NAME, lock_out};
+pub use holder::Holder;
+pub(crate) use holder::user_of;
 pub use record::RegistryFault;
 use record::{ENTRY_LIMIT, Entry, GENERATION_MAX};
 
@@ -97,7 +101,7 @@ pub enum RegistryError {
         doing: &'static str,
         /// The registry.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Something else has the registry's name. Permanent until somebody removes it.
@@ -242,7 +246,33 @@ impl Registry {
         self.lock.is_forked()
     }
 
-    /// Whether `owner` will never store again. Two system calls.
+    /// Finds out which process excludes all others from a topic file, or holds a lease on it. For
+    /// messages: reads files under `/proc`, for each process that lives here.
+    pub(crate) fn holder(&self, ino: u64) -> Option<Holder> {
+        let fd = self.lock.get().ok()?;
+        let processes = (0..ENTRY_LIMIT).filter_map(|entry| {
+            let owner = Owner::new(entry, Entry::read_generation(fd, entry).ok()?);
+            (owner.generation() != 0 && owner != self.me && !self.is_dead(owner))
+                .then(|| self.process(owner))
+                .flatten()
+        });
+        let byte = record::presence_byte(ino);
+        holder::find(processes, holder::Wanted { registry: self.stat.ino, byte, topic: ino })
+    }
+
+    /// Returns true once the program was found to have closed the descriptor that holds this
+    /// process's locks: in the eyes of the others it is dead.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lock.is_lost()
+    }
+
+    /// Fails if the program closed the descriptor that holds this process's locks. A system call.
+    pub(crate) fn expect_held(&self) -> io::Result<()> {
+        // A forked child finds out where it matters.
+        if self.is_forked() { Ok(()) } else { self.lock.get().map(drop) }
+    }
+
+    /// Returns true if `owner` will never store again. Three system calls.
     ///
     /// Anything that is no live owner of this registry is dead, [`Owner::NOBODY`] too. Where the
     /// system does not say (the file was truncated, or this is a forked child), the answer is no.
@@ -269,12 +299,8 @@ impl Registry {
     /// What `owner` said of itself, alive or dead, as long as its entry was not taken anew.
     pub fn process(&self, owner: Owner) -> Option<ProcessInfo> {
         let entry = Entry::read(self.lock.get().ok()?, owner.entry()?).ok()?;
-        let Entry { generation, pid, start_time, .. } = entry;
-        (generation != 0 && generation == owner.generation()).then(|| ProcessInfo {
-            pid,
-            start_time,
-            name: entry.name(),
-        })
+        let is_its = entry.generation != 0 && entry.generation == owner.generation();
+        is_its.then(|| entry.info())
     }
 
     /// Declares this process present at the topic file of inode `ino`, in place of an exclusion it

@@ -28,8 +28,12 @@ pub enum LoanError {
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked,
-    /// The ring's memory is gone: its file was truncated under us. Permanent: open it again.
-    #[error("the ring's file was truncated: drop all of its handles and open it again")]
+    /// The ring's memory is lost: its file was truncated, or the program closed our descriptors.
+    /// Permanent: open it again.
+    #[error(
+        "the ring's memory is lost: its file was truncated, or the program closed descriptors of \
+         this library: drop all of its handles and open it again"
+    )]
     RegionLost,
     /// Messages of the topic cannot be that long. Permanent.
     #[error(
@@ -84,7 +88,7 @@ impl<'a> RawLoan<'a> {
     /// What the slot holds: an older message, or zeros.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the slot has room for the payload; until it is published nobody else writes it,
+        // SAFETY: there is room for the payload; until it is published nobody else writes it,
         // and the bytes of a mapping always have a value.
         unsafe { std::slice::from_raw_parts(self.address, self.capacity_bytes()) }
     }
@@ -92,8 +96,8 @@ impl<'a> RawLoan<'a> {
     /// The slot, to be filled.
     #[must_use]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`, and nobody who may read it believes what it finds: the stamp says
-        // that it is being written.
+        // SAFETY: as in `bytes`. No reader of this process loads from it meanwhile: the slot was
+        // begun with no pin on it and no observer, or this is memory apart from it.
         unsafe { std::slice::from_raw_parts_mut(self.address, self.capacity_bytes()) }
     }
 
@@ -110,7 +114,8 @@ impl<'a> RawLoan<'a> {
 
 /// A message on loan: lies in shared memory, and is published without being copied.
 ///
-/// It begins as whatever the slot held before. Dropped, it is as if it had not been asked for.
+/// It begins as whatever the slot held before. Dropped, it is as if it had not been asked for. In
+/// a forked child it is memory of the child's own, which cannot be published.
 pub struct Loan<'a, T> {
     raw: RawLoan<'a>,
     marker: PhantomData<&'a mut T>,

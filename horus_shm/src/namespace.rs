@@ -8,11 +8,12 @@
 //! ```
 
 mod directory;
+mod removal;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
@@ -23,6 +24,7 @@ use thiserror::Error;
 use crate::fork::ForkLocal;
 use crate::liveness::{ProcessInfo, Registry, RegistryError};
 use crate::name::{NameError, NamespaceName};
+use crate::sys::descriptor::Held;
 use crate::sys::{self, Stat};
 
 const DIR_VARIABLE: &str = "HORUS_SHM_DIR";
@@ -156,7 +158,7 @@ pub enum NamespaceError {
         doing: &'static str,
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// This process could not join the registry.
@@ -189,7 +191,7 @@ pub enum NamespaceRemoveError {
         doing: &'static str,
         /// The namespace.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -202,9 +204,9 @@ fn shown(process: &Option<ProcessInfo>) -> String {
 #[derive(Debug)]
 pub struct Namespace {
     registry: Registry,
-    parent: OwnedFd,
-    dir: OwnedFd,
-    topics: OwnedFd,
+    parent: Held,
+    dir: Held,
+    topics: Held,
     stat: Stat,
     topics_stat: Stat,
     config: NamespaceConfig,
@@ -264,6 +266,7 @@ impl Namespace {
             // WHY: where the system does not say, a second entry in the registry would make this
             // process another one to itself.
             if open.stat.is_same_file(&stat)
+                && open.is_held()
                 && open.is_linked().map_err(directory::io_error("examine", &path))?
             {
                 return Ok(open);
@@ -276,6 +279,8 @@ impl Namespace {
         let topics_stat =
             sys::fstat(topics.as_fd()).map_err(directory::io_error("examine", &topics_path))?;
         let config = config.clone();
+        let hold = |dir| Held::new(dir).map_err(directory::io_error("examine", &path));
+        let (parent, dir, topics) = (hold(parent)?, hold(dir)?, hold(topics)?);
         let namespace =
             Arc::new(Self { registry, parent, dir, topics, stat, topics_stat, config, path });
         known.push(Arc::downgrade(&namespace));
@@ -290,9 +295,21 @@ impl Namespace {
         &self.registry
     }
 
-    /// The directory of the topic files.
-    pub fn topics_dir(&self) -> BorrowedFd<'_> {
-        self.topics.as_fd()
+    /// Returns the directory of the topic files.
+    ///
+    /// # Errors
+    ///
+    /// The program closed this descriptor, or the one by whose lock this process lives.
+    pub fn topics_dir(&self) -> io::Result<BorrowedFd<'_>> {
+        self.registry.expect_held()?;
+        self.topics.get()
+    }
+
+    /// Returns false if the program closed one of the descriptors: the namespace has to be opened
+    /// again. Handles are told if it was the one by whose lock they live.
+    fn is_held(&self) -> bool {
+        let dirs = [&self.parent, &self.dir, &self.topics];
+        self.registry.expect_held().is_ok() && dirs.iter().all(|dir| dir.is_ours())
     }
 
     /// The namespace's directory.
@@ -323,7 +340,7 @@ impl Namespace {
     }
 
     fn is_linked(&self) -> io::Result<bool> {
-        let dir = self.dir.as_fd();
+        let dir = self.dir.get()?;
         Ok(self.registry.is_linked(dir)? && sys::leads_to(dir, TOPICS, &self.topics_stat)?)
     }
 
@@ -352,15 +369,17 @@ impl Namespace {
     }
 
     fn remove_files(&self) -> Result<(), NamespaceRemoveError> {
-        let (parent, dir) = (self.parent.as_fd(), self.dir.as_fd());
+        let parent = self.parent.get().map_err(self.io("examine"))?;
+        let dir = self.dir.get().map_err(self.io("examine"))?;
+        let topics = self.topics_dir().map_err(self.io("examine"))?;
         let name = self.config.name.as_str();
         let is_same = sys::leads_to(parent, name, &self.stat)
             .and_then(|is_same| Ok(is_same && self.is_linked()?));
         if !is_same.map_err(self.io("examine"))? {
             return Err(NamespaceRemoveError::Replaced { path: self.path.clone() });
         }
-        for topic in sys::list(self.topics_dir()).map_err(self.io("list the topics of"))? {
-            sys::unlink(self.topics_dir(), topic).map_err(self.io("remove a topic of"))?;
+        for topic in sys::list(topics).map_err(self.io("list the topics of"))? {
+            removal::remove_any(topics, &topic).map_err(self.io("remove a topic of"))?;
         }
         sys::remove_dir(dir, TOPICS).map_err(self.io("remove the topics of"))?;
         self.registry.unlink(dir).map_err(self.io("remove the registry of"))?;

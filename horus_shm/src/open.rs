@@ -13,16 +13,19 @@ use crate::error::OpenError;
 use crate::fork::ForkLocal;
 use crate::header::{self, HeaderError, Provenance};
 use crate::layout::{HEADER_BYTES, LAYOUT_VERSION};
+use crate::liveness::Holder;
 use crate::name::TopicName;
 use crate::namespace::Namespace;
 use crate::presence::{self, Attach, Attendance};
 use crate::segment::{FileId, Segment, TopicFile};
-use crate::sys::{self, OpenMode, Stat, lock};
+use crate::sys::{self, FreeSpace, OpenMode, Stat, lock};
 
 /// Looks at a name that others create and remove all the time before giving up.
 const ATTEMPTS_MAX: u32 = 1000;
 /// Looks at a file that cannot be used before believing that who has it open uses it.
 const IN_USE_ATTEMPTS_MAX: u32 = 30;
+/// After how many looks at a file that is being removed its remover is looked at: some 30 ms.
+const HOLDER_ATTEMPTS: u32 = 25;
 /// Pause while somebody else is in the middle of removing a file.
 const RETIRING_PAUSE: Duration = Duration::from_millis(1);
 
@@ -106,12 +109,12 @@ pub(crate) fn open(
                     return Ok(segment);
                 }
             }
-            Look::Retiring => pause(attempt),
+            Look::Retiring => place.await_removal(attempt)?,
             Look::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
             Look::InUse(_) => pause(attempt),
         }
     }
-    Err(OpenError::Retiring { path: place.path() })
+    Err(place.removed_by(place.holder()))
 }
 
 /// Waits a little, not as long as another process that came at the same moment.
@@ -129,12 +132,12 @@ pub(crate) fn inspect(
         match place.look()? {
             Look::Found(segment) => return Ok(segment),
             Look::Gone => return Err(OpenError::NotFound { path: place.path() }),
-            Look::Retiring => pause(attempt),
+            Look::Retiring => place.await_removal(attempt)?,
             Look::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
             Look::InUse(_) => pause(attempt),
         }
     }
-    Err(OpenError::Retiring { path: place.path() })
+    Err(place.removed_by(place.holder()))
 }
 
 /// Reserves a range of a topic file.
@@ -148,14 +151,27 @@ pub(crate) fn reserve(
     path: impl Fn() -> PathBuf,
 ) -> Result<(), OpenError> {
     let needed_bytes = range.end - range.start;
-    sys::reserve(fd, range.start, needed_bytes).map_err(|source| match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => OpenError::NoSpace {
-            path: path(),
-            needed_bytes,
-            available_bytes: sys::free_bytes(fd).unwrap_or(0),
-        },
-        _ => OpenError::Io { operation: "reserving memory of", path: path(), source },
-    })
+    sys::reserve(fd, range.start, needed_bytes)
+        .map_err(|source| no_space_or(fd, "reserving memory of", path(), needed_bytes, source))
+}
+
+/// Says what an error of the system means for a file that needs so many bytes, on the file system
+/// of `fd`.
+fn no_space_or(
+    fd: BorrowedFd<'_>,
+    operation: &'static str,
+    path: PathBuf,
+    needed_bytes: u64,
+    source: io::Error,
+) -> OpenError {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            let free = sys::free_space(fd).unwrap_or(FreeSpace { bytes: 0, files: None });
+            let (available_bytes, available_files) = (free.bytes, free.files);
+            OpenError::NoSpace { path, needed_bytes, available_bytes, available_files }
+        }
+        _ => OpenError::Io { operation, path, source },
+    }
 }
 
 /// A topic's name in a namespace.
@@ -167,6 +183,36 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     fn path(&self) -> PathBuf {
         self.namespace.topics_path().join(self.name.file_name())
+    }
+
+    /// Waits a little for a process that is removing the file; an error once that is found to be
+    /// stopped.
+    ///
+    /// WHY nobody does its work for it: it may have looked at the name and be about to remove it,
+    /// which would then be another file.
+    fn await_removal(&self, attempt: u32) -> Result<(), OpenError> {
+        pause(attempt);
+        if attempt % HOLDER_ATTEMPTS == HOLDER_ATTEMPTS - 1 {
+            let holder = self.holder();
+            if holder.as_ref().is_some_and(|holder| holder.is_stopped) {
+                return Err(self.removed_by(holder));
+            }
+        }
+        Ok(())
+    }
+
+    /// The process that is removing the file.
+    fn holder(&self) -> Option<Holder> {
+        let file = sys::fstatat(self.namespace.topics_dir().ok()?, self.name.file_name()).ok()?;
+        self.namespace.registry().holder(file.ino)
+    }
+
+    pub(crate) fn not_removed(&self, found: &'static str, cure: &str) -> OpenError {
+        OpenError::NotRemoved { path: self.path(), found, cure: cure.to_owned() }
+    }
+
+    fn removed_by(&self, holder: Option<Holder>) -> OpenError {
+        OpenError::Retiring { path: self.path(), holder: holder.map(Box::new) }
     }
 
     pub(crate) fn io(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
@@ -181,7 +227,7 @@ impl Place<'_> {
 
     /// Opens what has the name, trusting nothing of it.
     fn look(&self) -> Result<Look, OpenError> {
-        let dir = self.namespace.topics_dir();
+        let dir = self.namespace.topics_dir().map_err(self.io("opening"))?;
         let fd = match sys::open_file(dir, self.name.file_name(), OpenMode::ReadWrite) {
             Ok(fd) => fd,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::Gone),
@@ -291,11 +337,12 @@ impl Place<'_> {
         };
         // WHY: the presence lock only speaks for files of this registry. The kernel grants a write
         // lease only on a file that nobody else has open or mapped, whoever they are.
-        if !lock::try_write_lease(file.fd.as_fd()).map_err(self.io("taking a lease on"))? {
+        let fd = file.fd.get().map_err(self.io("taking a lease on"))?;
+        if !lock::try_write_lease(fd).map_err(self.io("taking a lease on"))? {
             return Ok(Look::InUse(Box::new(attended)));
         }
         let removed = presence::retire(file).map_err(self.io("removing the stale"));
-        let _ = lock::end_lease(file.fd.as_fd());
+        let _ = lock::end_lease(fd);
         Ok(if removed? { Look::Gone } else { Look::InUse(Box::new(attended)) })
     }
 
@@ -304,8 +351,11 @@ impl Place<'_> {
     fn give_birth(&self, request: &Request) -> Result<Option<Arc<Segment>>, OpenError> {
         let contract = request.contract()?;
         let shape = &contract.shape;
-        let dir = self.namespace.topics_dir();
-        let fd = sys::open_unnamed(dir).map_err(self.io("creating"))?;
+        let dir = self.namespace.topics_dir().map_err(self.io("creating"))?;
+        let no_space = |operation, source| {
+            no_space_or(dir, operation, self.path(), shape.file_bytes(), source)
+        };
+        let fd = sys::open_unnamed(dir).map_err(|error| no_space("creating", error))?;
         sys::set_len(fd.as_fd(), shape.file_bytes()).map_err(self.io("sizing"))?;
         for part in [0..HEADER_BYTES as u64, shape.lane_area(), shape.reader_area()] {
             reserve(fd.as_fd(), part, || self.path())?;
@@ -322,13 +372,14 @@ impl Place<'_> {
             return Ok(None);
         }
         let mut table = table();
-        match sys::link_unnamed(file.fd.as_fd(), dir, self.name.file_name()) {
+        let fd = file.fd.get().map_err(self.io("naming"))?;
+        match sys::link_unnamed(fd, dir, self.name.file_name()) {
             Ok(()) => Ok(Some(enter(&mut table, contract, file))),
             Err(error) => {
                 file.release();
                 match error.kind() {
                     io::ErrorKind::AlreadyExists => Ok(None),
-                    _ => Err(self.io("naming")(error)),
+                    _ => Err(no_space("naming", error)),
                 }
             }
         }

@@ -8,7 +8,7 @@ use crate::lane::unpin;
 use crate::layout::PINS_PER_READER;
 use crate::owner;
 use crate::region::Access;
-use crate::segment::Segment;
+use crate::segment::{Blocks as _, Segment};
 use crate::sync::{self, Word, edge};
 use crate::wait::{Event, Order, Sleeper};
 
@@ -42,7 +42,12 @@ impl Place {
             .map(|reader| segment.reader_block(reader, Access::Write))
             .collect::<Result<_, _>>()?;
         let owners = blocks.iter().map(|block| &block.owner);
-        let claimed = owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner));
+        let claimed = owner::claim_patiently(
+            owners,
+            segment.me(),
+            |owner| segment.is_dead(owner),
+            owner::pauses(segment.file().is_some()),
+        );
         let (index, _) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
         let (held, sleepers) = (AtomicU64::new(0), Mutex::new(0));
         let this = Self { index, held, sleepers, segment: Arc::clone(segment) };

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 
 pub use error::SendError;
-pub use raw::{OnStalled, RawProducer};
+pub use raw::{LoanMemory, OnStalled, RawProducer};
 
 use crate::wait::Patience;
 

@@ -53,7 +53,8 @@ impl Region {
         Self { address, kind: Kind::Heap(layout) }
     }
 
-    /// Maps `bytes` bytes of `file` from `offset` on, shared.
+    /// Maps `bytes` bytes of `file` from `offset` on, shared. The file stays open for as long as
+    /// the region is used: a forked child maps it again.
     ///
     /// # Errors
     ///
@@ -71,7 +72,7 @@ impl Region {
             Access::Write => options.map_raw(file.as_raw_fd())?,
         };
         let address = map.as_mut_ptr();
-        let watch = Watch::new(address, bytes, access);
+        let watch = Watch::new(address, bytes, access, (file.as_raw_fd(), offset));
         Ok(Self { address, kind: Kind::Mapped(watch, map) })
     }
 

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::sys::descriptor::above_standard;
+
 /// Bytes of stack that [`touch_stack`] makes sure of.
 const STACK_BYTES: usize = 256 * 1024;
 const PAGE_BYTES: usize = 4096;
@@ -78,7 +80,8 @@ impl Awake {
     }
 
     fn keep_by(path: &Path) -> io::Result<Self> {
-        let mut request = File::options().write(true).open(path)?;
+        let open = || File::options().write(true).open(path);
+        let mut request = above_standard(open)?;
         // WHY zero: of one microsecond the kernel makes a sleep of which a virtual machine's host
         // makes tens or hundreds.
         request.write_all(&0_i32.to_ne_bytes())?;

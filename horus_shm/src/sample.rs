@@ -108,6 +108,9 @@ impl Drop for RawSample {
 ///
 /// Needs no copy, may be sent to other threads, and outlives its consumer. Keep few: a reader can
 /// hold seven at a time, and all together half of the slots of a publisher, which steps over them.
+///
+/// A forked child reads it for as long as its parent holds it. After that the publisher may write
+/// there: copy before a `fork` what the child is to read.
 pub struct Sample<T> {
     raw: RawSample,
     marker: PhantomData<T>,

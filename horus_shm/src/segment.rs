@@ -1,16 +1,17 @@
 //! A segment: one topic's memory in this process, parts mapped as they are needed.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::contract::{Contract, Request};
-use crate::error::{OpenError, RecvError};
+use crate::copy;
+use crate::error::{OpenError, Unusable};
 use crate::fault;
 use crate::fork::fork_epoch;
-use crate::layout::{ControlBlock, GateBlock, LaneBlock, ReaderBlock, WaitBlock};
+use crate::layout::{GateBlock, LaneBlock};
 use crate::liveness::Owner;
 use crate::memory::{RawLane, RawLaneParts};
 use crate::name::TopicName;
@@ -20,17 +21,36 @@ use crate::presence::{self, Attendance};
 use crate::region::{Access, Region};
 use crate::shape::Shape;
 use crate::sync::Word;
+use crate::sys::cancel::Uncancelled;
+use crate::sys::descriptor::Held;
 use crate::sys::{self, Stat};
+
+mod blocks;
+
+pub use blocks::Blocks;
 
 /// The one owner of everything in a heap segment: its process, which cannot outlive it.
 const HEAP_OWNER: u64 = 1;
 
 /// One topic as this process sees it; shared by all of its ends.
+///
+/// Its blocks are not reached from outside this crate, because safe code that writes them could
+/// change a message that somebody borrows:
+///
+/// ```compile_fail,E0599
+/// # fn f(segment: &horus_shm::Segment) {
+/// segment.control(horus_shm::Access::Write);
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Segment {
     contract: Contract,
     backing: Backing,
     epoch: u64,
+    /// Observers of a heap segment.
+    observers: Mutex<u32>,
+    /// While it is dropped: after everything else, which closes and unmaps.
+    uncancelled: Option<Uncancelled>,
 }
 
 #[derive(Debug)]
@@ -55,7 +75,7 @@ impl FileId {
 /// A topic file that this process attends, and the parts of it that are mapped.
 #[derive(Debug)]
 pub(crate) struct TopicFile {
-    pub(crate) fd: OwnedFd,
+    pub(crate) fd: Held,
     /// Device and inode.
     pub(crate) id: FileId,
     pub(crate) namespace: Arc<Namespace>,
@@ -80,6 +100,7 @@ impl Maps {
 
 impl TopicFile {
     pub(crate) fn new(fd: OwnedFd, id: FileId, namespace: Arc<Namespace>, name: TopicName) -> Self {
+        let fd = Held::of(fd, id.device, id.inode);
         let (lane_area, reader_area, lanes) = Default::default();
         Self { fd, id, namespace, name, lane_area, reader_area, lanes }
     }
@@ -105,16 +126,16 @@ impl Attendance for TopicFile {
 
     fn is_retired(&self) -> io::Result<bool> {
         let mut mark = [0; 8];
-        sys::read_at(self.fd.as_fd(), &mut mark, crate::layout::RETIRED_OFFSET)?;
+        sys::read_at(self.fd.get()?, &mut mark, crate::layout::RETIRED_OFFSET)?;
         Ok(mark != [0; 8])
     }
 
     fn set_retired(&self) -> io::Result<()> {
-        sys::write_at(self.fd.as_fd(), &1_u64.to_le_bytes(), crate::layout::RETIRED_OFFSET)
+        sys::write_at(self.fd.get()?, &1_u64.to_le_bytes(), crate::layout::RETIRED_OFFSET)
     }
 
     fn is_linked(&self) -> io::Result<bool> {
-        match sys::fstatat(self.namespace.topics_dir(), self.name.file_name()) {
+        match sys::fstatat(self.namespace.topics_dir()?, self.name.file_name()) {
             Ok(stat) => Ok(FileId::of(&stat) == self.id && stat.links == 1),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -122,7 +143,7 @@ impl Attendance for TopicFile {
     }
 
     fn unlink(&self) -> io::Result<()> {
-        sys::unlink(self.namespace.topics_dir(), self.name.file_name())
+        sys::unlink(self.namespace.topics_dir()?, self.name.file_name())
     }
 }
 
@@ -136,7 +157,9 @@ impl Segment {
         let contract = request.contract()?;
         let region = Region::heap(contract.shape.file_bytes() as usize);
         let backing = Backing::Heap(region);
-        Ok(Arc::new(Self { contract, backing, epoch: fork_epoch() }))
+        let epoch = fork_epoch();
+        let observers = Mutex::new(0);
+        Ok(Arc::new(Self { contract, backing, epoch, observers, uncancelled: None }))
     }
 
     /// Opens the topic `name`, and creates it if it is not there.
@@ -190,7 +213,76 @@ impl Segment {
     pub(crate) fn of_file(contract: Contract, mut file: TopicFile) -> Self {
         let lanes = contract.shape.request().lane_limit;
         file.lanes = (0..lanes).map(|_| Maps::default()).collect();
-        Self { contract, backing: Backing::File(Box::new(file)), epoch: fork_epoch() }
+        Self {
+            contract,
+            backing: Backing::File(Box::new(file)),
+            epoch: fork_epoch(),
+            observers: Mutex::new(0),
+            uncancelled: None,
+        }
+    }
+
+    /// Announces a reader that pins nothing, until [`Self::unobserve`].
+    ///
+    /// The mutex orders this against [`Self::is_observed`]: either that finds this reader, or this
+    /// reader finds the stamp of the slot that a publisher had begun before.
+    pub(crate) fn observe(&self) {
+        *self.lock_observers() += 1;
+    }
+
+    /// The reader that was announced by [`Self::observe`] reads nothing any more.
+    pub(crate) fn unobserve(&self) {
+        *self.lock_observers() -= 1;
+    }
+
+    fn lock_observers(&self) -> MutexGuard<'_, u32> {
+        // Nothing panics while it is locked, so poison means nothing here.
+        self.observers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if somebody who pins nothing may be copying out of a slot that a publisher has begun.
+    /// Observers of a file copy by [`Self::load`], and need no such care.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.file().is_none() && *self.lock_observers() != 0
+    }
+
+    /// Copies the first `bytes` bytes of a slot for a reader that pins nothing; false if it cannot.
+    ///
+    /// WHY by the kernel: a publisher may be filling that slot on loan, by ordinary stores, and no
+    /// load of this process may race with those. What arrives may be torn, as ever.
+    ///
+    /// # Safety
+    ///
+    /// `dst` is writable for `bytes` bytes, which are at most the payload.
+    pub(crate) unsafe fn load(&self, lane: u32, index: u64, dst: *mut u8, bytes: usize) -> bool {
+        let offset = self.shape().lane(lane).start + index * self.shape().stride();
+        match &self.backing {
+            Backing::Heap(region) => {
+                // SAFETY: the region holds the whole file, of which the slot is a part.
+                let slot = unsafe { region.address().add(offset as usize) };
+                // SAFETY: the caller's contract. While there is an observer, nobody writes slots of
+                // a heap segment but by racing stores: `is_observed`.
+                unsafe { copy::load(dst, slot, bytes) };
+                true
+            }
+            Backing::File(file) => {
+                let _uncancelled = Uncancelled::begin();
+                // SAFETY: the caller's contract.
+                let read = |fd| unsafe { sys::read_raw_at(fd, dst, bytes, offset) };
+                match file.fd.get().map(read) {
+                    Ok(Ok(())) => return true,
+                    // WHY on: of a file that was truncated, the load finds out that it is lost.
+                    Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => return false,
+                    // WHY on: a program that closed the descriptor still receives.
+                    Ok(Err(_)) | Err(_) => {}
+                }
+                let Ok(slots) = self.slots(lane, Access::Read) else { return false };
+                let slot = slots.wrapping_add(index as usize * self.shape().stride() as usize);
+                // SAFETY: the caller's contract; the slot lies in the lane, which is mapped.
+                unsafe { copy::load(dst, slot, bytes) };
+                true
+            }
+        }
     }
 
     /// What the creator fixed.
@@ -212,32 +304,34 @@ impl Segment {
         self.epoch != fork_epoch()
     }
 
-    /// True once this process found that the topic's file does not hold its memory any more:
-    /// somebody truncated it. Nothing can be sent or received here again.
+    /// Returns true once this process found that the topic's file does not hold its memory any
+    /// more, because somebody truncated it, or that the program closed the descriptor by whose lock
+    /// it lives. Nothing can be sent or received here again.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         let Backing::File(file) = &self.backing else { return false };
         let areas = [&file.lane_area, &file.reader_area];
-        areas.into_iter().chain(&file.lanes).any(Maps::is_lost)
+        let is_evicted = file.namespace.registry().is_lost();
+        is_evicted || areas.into_iter().chain(&file.lanes).any(Maps::is_lost)
     }
 
     /// What the disturbances so far mean for this segment's ends: nothing, then their count, or
     /// the end.
     #[cold]
-    pub(crate) fn look_around(&self) -> Result<u64, RecvError> {
+    pub(crate) fn look_around(&self) -> Result<u64, Unusable> {
         // WHY: counted before the look, so that a loss after it is news again.
         let seen = fault::disturbances_now();
         if self.is_forked() {
-            return Err(RecvError::Forked);
+            return Err(Unusable::Forked);
         }
-        if self.is_lost() { Err(RecvError::RegionLost) } else { Ok(seen) }
+        if self.is_lost() { Err(Unusable::RegionLost) } else { Ok(seen) }
     }
 
     /// [`Self::look_around`] for who opens an end.
     pub(crate) fn expect_usable(&self) -> Result<u64, OpenError> {
         self.look_around().map_err(|error| match error {
-            RecvError::Forked => OpenError::Forked,
-            RecvError::RegionLost => OpenError::RegionLost { path: self.path() },
+            Unusable::Forked => OpenError::Forked,
+            Unusable::RegionLost => OpenError::RegionLost { path: self.path() },
         })
     }
 
@@ -286,6 +380,12 @@ impl Segment {
         owner != 0 && !self.is_dead(owner)
     }
 
+    /// Returns the topic's name; `None` on the heap.
+    #[must_use]
+    pub fn topic(&self) -> Option<&TopicName> {
+        self.file().map(|file| &file.name)
+    }
+
     /// Where the topic is, for messages.
     #[must_use]
     pub fn path(&self) -> PathBuf {
@@ -304,7 +404,13 @@ impl Segment {
         match &self.backing {
             Backing::Heap(_) => Ok(()),
             Backing::File(file) => {
-                open::reserve(file.fd.as_fd(), self.shape().lane(lane), || file.path())
+                let (path, lane) = (|| file.path(), self.shape().lane(lane));
+                let fd = file.fd.get().map_err(|source| OpenError::Io {
+                    operation: "reserving a lane of",
+                    path: path(),
+                    source,
+                })?;
+                open::reserve(fd, lane, path)
             }
         }
     }
@@ -329,10 +435,16 @@ impl Segment {
             return Ok(region.address());
         }
         let bytes = (range.end - range.start) as usize;
-        let region = Region::map(file.fd.as_fd(), range.start, bytes, access)
+        let fd = file.fd.get();
+        let region = fd
+            .and_then(|fd| Region::map(fd, range.start, bytes, access))
             .map_err(|source| OpenError::Io { operation: "mapping", path: file.path(), source })?;
         // WHY: if another thread mapped it meanwhile, that one stays and this one is unmapped.
         Ok(place.get_or_init(|| region).address())
+    }
+
+    fn slots(&self, lane: u32, access: Access) -> Result<*mut u8, OpenError> {
+        self.part(|file| &file.lanes[lane as usize], self.shape().lane(lane), access)
     }
 
     fn lane_area(&self, access: Access) -> Result<*mut u8, OpenError> {
@@ -356,80 +468,11 @@ impl Segment {
         unsafe { &*block.cast() }
     }
 
-    /// What all publishers share.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::Io`] if the lane area cannot be mapped.
-    pub fn control(&self, access: Access) -> Result<&ControlBlock<AtomicU64>, OpenError> {
-        let area = self.lane_area(access)?;
-        // SAFETY: the lane area begins with this block.
-        Ok(unsafe { self.block(area, 0) })
-    }
-
-    /// The block of lane `lane`, below the lane limit.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::control`].
-    pub fn lane_block(
-        &self,
-        lane: u32,
-        access: Access,
-    ) -> Result<&LaneBlock<AtomicU64>, OpenError> {
-        assert!(lane < self.shape().request().lane_limit, "lane {lane} is past the limit");
-        let area = self.lane_area(access)?;
-        // SAFETY: the block of a lane below the limit lies there in the lane area.
-        Ok(unsafe { self.block(area, self.shape().lane_block_offset(lane)) })
-    }
-
-    /// What all readers share.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::Io`] if the reader area cannot be mapped.
-    pub fn wait_block(&self, access: Access) -> Result<&WaitBlock<AtomicU64>, OpenError> {
-        let area = self.reader_area(access)?;
-        // SAFETY: the reader area begins with this block.
-        Ok(unsafe { self.block(area, 0) })
-    }
-
-    /// The block of announced reader `reader`, below the reader limit.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::wait_block`].
-    pub fn reader_block(
-        &self,
-        reader: u32,
-        access: Access,
-    ) -> Result<&ReaderBlock<AtomicU64>, OpenError> {
-        assert!(reader < self.shape().request().reader_limit, "reader {reader} is past the limit");
-        let area = self.reader_area(access)?;
-        // SAFETY: the block of a reader below the limit lies there in the reader area.
-        Ok(unsafe { self.block(area, self.shape().reader_block_offset(reader)) })
-    }
-
-    /// The block of gate `gate`, below the gate limit.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::wait_block`].
-    pub fn gate_block(
-        &self,
-        gate: u32,
-        access: Access,
-    ) -> Result<&GateBlock<AtomicU64>, OpenError> {
-        let (area, offset) = self.gate_place(gate, access)?;
-        // SAFETY: the block of a gate below the limit lies there in the reader area.
-        Ok(unsafe { self.block(area, offset) })
-    }
-
     /// The cursors of gate `gate`, a word a lane.
     ///
     /// # Errors
     ///
-    /// As [`Self::wait_block`].
+    /// [`OpenError::Io`] if the reader area cannot be mapped.
     pub(crate) fn cursors(&self, gate: u32, access: Access) -> Result<&[AtomicU64], OpenError> {
         let (area, offset) = self.gate_place(gate, access)?;
         let lanes = self.shape().request().lane_limit as usize;
@@ -490,8 +533,7 @@ impl Segment {
         reader_area: Access,
     ) -> Result<RawLane, OpenError> {
         let mut parts = self.bare_lane(lane, slots, reader_area)?;
-        parts.slots =
-            self.part(|file| &file.lanes[lane as usize], self.shape().lane(lane), slots)?;
+        parts.slots = self.slots(lane, slots)?;
         // SAFETY: slots, block and cursors are mapped for as long as this segment lives, with the
         // access that the caller says its use needs; every end keeps the segment.
         Ok(unsafe { RawLane::new(parts) })
@@ -517,12 +559,13 @@ impl Segment {
     /// The descriptor of the topic file, for tests and tools that look at its bytes.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.file().map(|file| file.fd.as_fd())
+        self.file()?.fd.get().ok()
     }
 }
 
 impl Drop for Segment {
     fn drop(&mut self) {
+        self.uncancelled = Some(Uncancelled::begin());
         // A forked child holds neither locks nor places: it only unmaps.
         if self.is_forked() {
             return;

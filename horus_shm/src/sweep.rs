@@ -1,5 +1,8 @@
 //! The sweep: removes topic files that nobody attends any more.
 
+mod foreign;
+
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -73,14 +76,27 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
 }
 
 /// Removes the topic `name`, even if it is to outlive its processes; never while a process attends
-/// it, this one included. True if it is gone, also if it never was.
+/// it, this one included. Returns true if it is gone, also if it never was.
+///
+/// Whatever has the topic's name is removed: also a damaged file, one with other rights, a symbolic
+/// link, a FIFO, or an empty directory.
 ///
 /// # Errors
 ///
-/// [`OpenError::Io`], [`OpenError::NotATopic`]: it cannot be looked at, or is none of ours.
+/// [`OpenError::NotRemoved`] names what is in the way: a process that has a damaged file open, or
+/// what is in a directory. [`OpenError::Io`] is what the system says.
 pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
-    let swept = sweep_topic(namespace, name, Persistent::Go)?;
-    Ok(matches!(swept, Swept::Removed | Swept::Gone))
+    match sweep_topic(namespace, name, Persistent::Go) {
+        Ok(Swept::Removed | Swept::Gone) => Ok(true),
+        Ok(Swept::Attended | Swept::Kept) => Ok(false),
+        Ok(Swept::Foreign) | Err(OpenError::NotATopic { .. }) => {
+            foreign::remove(&Place { namespace, name })
+        }
+        Err(OpenError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+            foreign::remove(&Place { namespace, name })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// What becomes of topics that outlive their processes.
@@ -91,7 +107,7 @@ enum Persistent {
 }
 
 fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
-    let names = sys::list(namespace.topics_dir()).map_err(|source| OpenError::Io {
+    let names = namespace.topics_dir().and_then(sys::list).map_err(|source| OpenError::Io {
         operation: "listing",
         path: namespace.topics_path(),
         source,
@@ -115,7 +131,7 @@ fn sweep_topic(
     persistent: Persistent,
 ) -> Result<Swept, OpenError> {
     let place = Place { namespace, name };
-    let dir = namespace.topics_dir();
+    let dir = namespace.topics_dir().map_err(place.io("opening"))?;
     let fd = match sys::open_file(dir, name.file_name(), OpenMode::ReadWrite) {
         Ok(fd) => fd,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Swept::Gone),

@@ -6,7 +6,7 @@
 //! lists both halves of every label.
 
 use core::ptr;
-use core::sync::atomic::{self, AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{self, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// An ordering with the label under which it is argued, modelled and weakened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -325,6 +325,28 @@ impl Word for AtomicU64 {
     #[inline]
     fn claim(&self, old: u64, new: u64, edge: Edge) -> bool {
         self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// A shared word that the kernel compares before a sleep: a core atomic in real memory, a loom
+/// atomic in a model.
+///
+/// WHY of 32 bits: the kernel compares as many, and an access to a part of a larger atomic would be
+/// a race by the letter.
+pub trait FutexWord {
+    /// Relaxed load. Enough where a caller says why.
+    fn seen(&self) -> u32;
+    /// Counts one more, relaxed and in one step; 0 follows the greatest number.
+    fn count_wake(&self);
+}
+
+impl FutexWord for AtomicU32 {
+    fn seen(&self) -> u32 {
+        AtomicU32::load(self, Ordering::Relaxed)
+    }
+
+    fn count_wake(&self) {
+        self.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use libc::{c_char, c_int, mode_t, off_t, ssize_t};
 
+pub(crate) mod cancel;
+pub(crate) mod descriptor;
 pub(crate) mod futex;
 pub(crate) mod lock;
 pub(crate) mod signal;
@@ -90,10 +92,13 @@ fn c_path(path: &OsStr) -> io::Result<CString> {
 fn open_raw(dir: RawFd, path: &OsStr, flags: c_int, mode: mode_t) -> io::Result<OwnedFd> {
     let path = c_path(path)?;
     let flags = flags | libc::O_CLOEXEC;
-    // SAFETY: `path` is a C string that outlives the call, and the mode is passed as C promotes it.
-    let fd = retry(|| unsafe { libc::openat(dir, path.as_ptr(), flags, mode) as ssize_t })?;
-    // SAFETY: `openat` just returned this descriptor, and nobody else knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+    descriptor::kept(|| {
+        // SAFETY: `path` is a C string that outlives the call, and the mode is passed as C
+        // promotes it.
+        let fd = retry(|| unsafe { libc::openat(dir, path.as_ptr(), flags, mode) as ssize_t })?;
+        // SAFETY: `openat` just returned this descriptor, and nobody else knows it.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+    })
 }
 
 /// Opens an existing file without following a symlink, waiting for a FIFO's peer, or gaining a
@@ -251,13 +256,24 @@ pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
 
 /// `EFBIG` if this process may not write a file up to `end_bytes`.
 fn check_size_limit(end_bytes: u64) -> io::Result<()> {
-    let mut raw = MaybeUninit::<libc::rlimit>::uninit();
-    // SAFETY: `raw` is valid for the write of one `rlimit`.
-    retry(|| unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, raw.as_mut_ptr()) as ssize_t })?;
-    // SAFETY: the call succeeded, so it filled `raw`.
-    let limit = unsafe { raw.assume_init_ref() }.rlim_cur;
+    let limit = soft_limit(libc::RLIMIT_FSIZE)?;
     // WHY: the kernel would answer the same, and send SIGXFSZ besides, which kills.
     if end_bytes > limit { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
+}
+
+/// Limits of a process, as `getrlimit` numbers them.
+#[cfg(target_env = "musl")]
+pub(crate) type Resource = c_int;
+#[cfg(not(target_env = "musl"))]
+pub(crate) type Resource = libc::__rlimit_resource_t;
+
+/// The soft limit of this process for `resource`; `RLIM_INFINITY` if there is none.
+pub(crate) fn soft_limit(resource: Resource) -> io::Result<u64> {
+    let mut raw = MaybeUninit::<libc::rlimit>::uninit();
+    // SAFETY: `raw` is valid for the write of one `rlimit`.
+    retry(|| unsafe { libc::getrlimit(resource, raw.as_mut_ptr()) as ssize_t })?;
+    // SAFETY: the call succeeded, so it filled `raw`.
+    Ok(unsafe { raw.assume_init_ref() }.rlim_cur)
 }
 
 /// [`fallocate`] for a range within the file, which stays as long as it is: one that somebody
@@ -311,17 +327,32 @@ fn in_pieces(
 }
 
 /// Fills `bytes` from `offset`; `UnexpectedEof` if the file ends before.
-pub(crate) fn read_at(fd: BorrowedFd<'_>, mut bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    let mut offset = to_off(offset)?;
-    while !bytes.is_empty() {
-        let (to, len) = (bytes.as_mut_ptr().cast(), bytes.len());
-        // SAFETY: `to` is valid for writes of `len` bytes.
-        let done = retry(|| unsafe { libc::pread(fd.as_raw_fd(), to, len, offset) })?;
-        if done == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+pub(crate) fn read_at(fd: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    // SAFETY: the slice is writable.
+    unsafe { read_raw_at(fd, bytes.as_mut_ptr(), bytes.len(), offset) }
+}
+
+/// [`read_at`] into memory that need not hold a value yet.
+///
+/// # Safety
+///
+/// `to` is writable for `bytes` bytes.
+pub(crate) unsafe fn read_raw_at(
+    fd: BorrowedFd<'_>,
+    to: *mut u8,
+    bytes: usize,
+    offset: u64,
+) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes {
+        let offset = to_off(offset + done as u64)?;
+        // SAFETY: the caller's contract; `done` is less than `bytes`.
+        let to = unsafe { to.add(done) }.cast();
+        // SAFETY: the caller's contract.
+        match retry(|| unsafe { libc::pread(fd.as_raw_fd(), to, bytes - done, offset) })? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            more => done += more,
         }
-        bytes = &mut bytes[done..];
-        offset += done as off_t;
     }
     Ok(())
 }
@@ -358,25 +389,53 @@ pub(crate) fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(kind as u64 & 0xffff_ffff)
 }
 
-/// Bytes that an unprivileged user may still write to the file system.
-pub(crate) fn free_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
+/// What an unprivileged user may still have of a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FreeSpace {
+    pub(crate) bytes: u64,
+    /// `None` where files are not counted.
+    pub(crate) files: Option<u64>,
+}
+
+/// Returns what is left of the file system that `fd` is on.
+pub(crate) fn free_space(fd: BorrowedFd<'_>) -> io::Result<FreeSpace> {
     let mut raw = MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: `raw` is valid for the write of one `statvfs`.
     retry(|| unsafe { libc::fstatvfs(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t })?;
     // SAFETY: the call succeeded, so it filled `raw`.
     let raw = unsafe { raw.assume_init_ref() };
     #[expect(clippy::unnecessary_cast, reason = "the fields' widths differ between targets")]
-    Ok((raw.f_bavail as u64).saturating_mul(raw.f_frsize as u64))
+    let bytes = (raw.f_bavail as u64).saturating_mul(raw.f_frsize as u64);
+    #[expect(clippy::unnecessary_cast, reason = "the fields' widths differ between targets")]
+    let files = (raw.f_files > 0).then_some(raw.f_favail as u64);
+    Ok(FreeSpace { bytes, files })
 }
 
-/// Has all signals that can be kept from it go to other threads than the calling one.
-pub(crate) fn block_signals() {
-    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: `all` is valid for the write.
-    unsafe { libc::sigfillset(all.as_mut_ptr()) };
-    let (all, former) = (all.as_ptr(), std::ptr::null_mut());
+/// Signals that a thread raises by what it does itself. A thread that blocks one of them is killed
+/// by it, with its process, whatever handler there is.
+const SYNCHRONOUS_SIGNALS: [c_int; 7] = [
+    libc::SIGBUS,
+    libc::SIGSEGV,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+    libc::SIGABRT,
+];
+
+/// Leaves signals that somebody sends to the other threads of the process: blocks, in the calling
+/// thread, all but those that it raises itself.
+pub(crate) fn block_sent_signals() {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `set` is valid for the write.
+    unsafe { libc::sigfillset(set.as_mut_ptr()) };
+    for signal in SYNCHRONOUS_SIGNALS {
+        // SAFETY: the set was filled, and the number is that of a signal.
+        unsafe { libc::sigdelset(set.as_mut_ptr(), signal) };
+    }
+    let (set, former) = (set.as_ptr(), std::ptr::null_mut());
     // SAFETY: the set was filled, and the former one is not asked for.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all, former) };
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, set, former) };
 }
 
 /// 128 bits from the kernel's random number generator.

@@ -13,7 +13,7 @@ mod event;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::sync::{Edge, Word, edge};
+use crate::sync::{Edge, FutexWord, Word, edge};
 
 pub use event::EventCount;
 pub(crate) use event::{Event, Order, barrier_in_process, reaches_this_process};
@@ -95,11 +95,14 @@ pub enum Sleeper {
 
 /// An eventcount as one of its sleepers, or one who wakes them, sees it.
 pub trait Eventcount {
-    /// The shared words.
+    /// The word that sleepers sleep on.
+    type Wake: FutexWord;
+
+    /// The word whose bits say who sleeps.
     type Word: Word;
 
-    /// What sleepers sleep on; its low 32 bits are compared.
-    fn wake(&self) -> &Self::Word;
+    /// Counts wakes: a sleeper sleeps while it is what it was before the last look.
+    fn wake(&self) -> &Self::Wake;
 
     /// Not 0 while somebody sleeps or is about to.
     fn waiters(&self) -> &Self::Word;
@@ -149,7 +152,7 @@ pub fn has_sleepers<E: Eventcount>(event: &E) -> bool {
 /// Wakes all sleepers; returns how many there were.
 pub fn wake<E: Eventcount>(event: &E) -> u32 {
     // Relaxed: whoever sees the new count sees what was published, by the fences of both.
-    event.wake().count();
+    event.wake().count_wake();
     event.rouse()
 }
 
@@ -162,8 +165,8 @@ pub fn sleep_once<E: Eventcount, R>(
 ) -> Option<R> {
     let mut seen = [0; EVENTS_MAX];
     for (event, seen) in events.iter().zip(&mut seen) {
-        // Relaxed: as in `wake`. Only the low half counts.
-        *seen = event.wake().get() as u32;
+        // Relaxed: as in `wake`.
+        *seen = event.wake().seen();
     }
     let announced = Announced::at(events);
     // ORDERING(wake): pairs with the fence in `has_sleepers`.

@@ -3,6 +3,8 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use horus_testing as _;
+
 mod common;
 mod crew;
 mod hostile;
@@ -15,6 +17,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use horus_shm::internals::Blocks as _;
 use horus_shm::{Access, Segment, sweep};
 
 use common::show;

@@ -3,6 +3,8 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use horus_testing as _;
+
 mod common;
 mod spawn;
 mod stream;
@@ -13,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use horus_shm::header::{self, Provenance};
+use horus_shm::internals::header::{self, Provenance};
 use horus_shm::{
     Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer, Reading,
     Request, Segment, TopicName, TypeInfo, sweep,

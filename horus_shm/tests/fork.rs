@@ -2,6 +2,8 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use horus_testing as _;
+
 mod common;
 mod spawn;
 mod stream;
@@ -92,6 +94,81 @@ fn a_childs_copies_say_that_they_are_forked() {
     });
     assert!(join_fork(pid));
     assert!(!consumer.raw().is_forked() && fork_epoch() == epoch);
+}
+
+/// What a child writes is its own, also where it needs no call: through an inherited loan.
+#[test]
+fn a_childs_writes_through_a_loan_reach_nobody() {
+    let dir = shm_dir();
+    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let ring = FanoutShm::<Message>::create(&namespace(dir.path()), "topic", &options).unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    producer.send(Message::new(PARENT, 1)).unwrap();
+    let sample = consumer.borrow().unwrap().unwrap();
+    let mut loan = Some(producer.loan().unwrap());
+    **loan.as_mut().unwrap() = Message::new(PARENT, 7);
+    let mut held = Some(sample);
+    let pid = fork(|| {
+        die_with_parent();
+        let mut loan = loan.take().unwrap();
+        let kept = *loan == Message::new(PARENT, 7);
+        *loan = [666; 8];
+        let is_own = *loan == [666; 8];
+        let refused = loan.publish() == Err(SendError::Forked(()));
+        let read = **held.as_ref().unwrap() == Message::new(PARENT, 1);
+        drop(held.take());
+        kept && is_own && refused && read
+    });
+    assert!(join_fork(pid));
+    loan.unwrap().publish().unwrap();
+    assert_eq!(consumer.recv(), Some(Message::new(PARENT, 7)));
+    // Nor did the child's drop take back the pin.
+    for number in 8..20 {
+        producer.send(Message::new(PARENT, number)).unwrap();
+    }
+    assert_eq!(*held.unwrap(), Message::new(PARENT, 1));
+}
+
+/// Those of a child's child are its own as well, and the child keeps what it wrote.
+#[test]
+fn each_generation_has_memory_of_its_own() {
+    let dir = shm_dir();
+    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let ring = FanoutShm::<Message>::create(&namespace(dir.path()), "topic", &options).unwrap();
+    let mut producer = ring.producer().unwrap();
+    let mut loan = producer.loan().unwrap();
+    *loan = [1; 8];
+    let pid = fork(|| {
+        die_with_parent();
+        *loan = [2; 8];
+        let grandchild = fork(|| {
+            let inherited = *loan == [2; 8];
+            *loan = [3; 8];
+            inherited
+        });
+        join_fork(grandchild) && *loan == [2; 8]
+    });
+    assert!(join_fork(pid));
+    assert_eq!(*loan, [1; 8]);
+}
+
+/// Figures that a child asks for are not written where others look.
+#[test]
+fn a_child_that_asks_for_figures_changes_nothing() {
+    let dir = shm_dir();
+    let ring = Ring::<Message>::create(Kind::Fanout, &namespace(dir.path()), "topic");
+    let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+    for number in 0..3 * CAPACITY as u32 {
+        sender.send(&Message::new(PARENT, number));
+    }
+    // Counts what was lost, and does not write that down yet.
+    assert!(receiver.recv().is_some());
+    let before = ring.visible_bytes();
+    assert!(join_fork(fork(|| {
+        die_with_parent();
+        receiver.stats().is_some()
+    })));
+    assert!(ring.visible_bytes() == before, "the child changed the file");
 }
 
 /// The last handle of a file, dropped in the child, must not retire what the parent uses.

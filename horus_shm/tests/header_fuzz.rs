@@ -1,12 +1,14 @@
 //! Any header, through the real open path: a typed error or a topic whose every claim was checked.
 
+use horus_testing as _;
+
 mod hostile;
 mod spawn;
 
 use std::fs;
 use std::sync::Arc;
 
-use horus_shm::layout::{
+use horus_shm::internals::layout::{
     ENDIANNESS, HEADER_BYTES, Header, LAYOUT_VERSION, MAGIC, PART_ALIGN, RETIRED_OFFSET,
     SCHEMA_OFFSET,
 };

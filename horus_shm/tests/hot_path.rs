@@ -1,5 +1,7 @@
 //! The hot path: no allocation, no system call and no page fault after the first message.
 
+use horus_testing as _;
+
 mod common;
 mod confine;
 mod spawn;
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Child, fate, fork, role, say};
-use horus_shm::wait::Patience;
+use horus_shm::internals::wait::Patience;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
     Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,

@@ -3,6 +3,8 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use horus_testing as _;
+
 mod common;
 mod spawn;
 mod stream;
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::Namespace;
-use horus_shm::wait::Patience;
+use horus_shm::internals::wait::Patience;
 use tempfile::TempDir;
 
 use common::Child;
@@ -28,9 +30,12 @@ use tracer::{Victim, be_traced, mark};
 type Small = [u64; 8];
 type Large = [u64; 128];
 
-/// Points of a sweep at most; a call with more instructions is stopped around each of its stores
-/// to shared memory, and at evenly spaced others.
-const POINTS_MAX: u64 = if cfg!(debug_assertions) { 200 } else { 2000 };
+/// Points of a sweep at most, in a debug build and else; a call with more instructions is stopped
+/// around each of its stores to shared memory, and at evenly spaced others. With `HORUS_TORTURE=1`
+/// there is no such limit: every instruction is a point.
+const POINTS_MAX: (u64, u64) = (200, 2000);
+/// The room that a `drain` has: more than there are messages.
+const DRAINED_MAX: usize = 64;
 /// Waits for ever, asleep.
 const SLEEPY: Patience = Patience::endless().spinning(Duration::ZERO);
 /// Messages that a receiver has not received when its call begins.
@@ -56,6 +61,8 @@ enum Call {
     /// A send that finds a slot pinned by a dead reader.
     SendPastDead,
     Recv,
+    /// All messages that there are, by one call.
+    Drain,
     Latest,
     /// A message that is read where it is.
     Borrow,
@@ -64,7 +71,7 @@ enum Call {
 }
 
 impl Call {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Send,
         Self::SendAndLook,
         Self::SendAndReap,
@@ -74,6 +81,7 @@ impl Call {
         Self::SendPast,
         Self::SendPastDead,
         Self::Recv,
+        Self::Drain,
         Self::Latest,
         Self::Borrow,
         Self::RecvUntil,
@@ -84,7 +92,8 @@ impl Call {
     }
 
     fn is_send(self) -> bool {
-        !matches!(self, Self::Recv | Self::Latest | Self::Borrow | Self::RecvUntil)
+        use Call::{Borrow, Drain, Latest, Recv, RecvUntil};
+        !matches!(self, Recv | Drain | Latest | Borrow | RecvUntil)
     }
 
     /// Something happens to the survivors once the call has announced that it waits.
@@ -191,7 +200,7 @@ fn send<M: Tagged>(ring: &Ring<M>, call: Call) {
 /// At rest, before the call, after the call, and so on; says what it has before each call.
 fn receive<M: Tagged>(ring: &Ring<M>, call: Call) {
     let mut receiver = ring.receiver().unwrap();
-    let mut account = Account::default();
+    let (mut account, mut drained) = (Account::default(), Vec::with_capacity(DRAINED_MAX));
     be_traced();
     loop {
         mark();
@@ -211,13 +220,16 @@ fn receive<M: Tagged>(ring: &Ring<M>, call: Call) {
         let next = match call {
             Call::Latest => receiver.latest(),
             Call::Borrow => receiver.borrow().map(|sample| *sample),
+            Call::Drain => {
+                receiver.drain_into(black_box(&mut drained));
+                None
+            }
             Call::RecvUntil => receiver.recv_until(SLEEPY),
             _ => receiver.recv(),
         };
         mark();
-        if let Some(message) = next {
-            account.take(&message);
-        }
+        next.iter().chain(&drained).for_each(|message| account.take(message));
+        drained.clear();
     }
 }
 
@@ -317,11 +329,22 @@ impl Sweep {
         }
     }
 
+    /// The messages that may die with a victim that had received them: one, or those it drained.
+    fn passed_max<M: Tagged>(self, survivors: &Survivors<M>) -> u32 {
+        let (_, sources) = survivors.sent();
+        if self.call == Call::Drain { UNREAD * sources.len() as u32 } else { 1 }
+    }
+
     /// See [`POINTS_MAX`].
     fn points_max(self) -> u64 {
         let is_long = self.kind.is_pinnable() || self.call.waits();
-        // WHY: those rows are many, and a debug build is for a quick look.
-        if cfg!(debug_assertions) && is_long { POINTS_MAX / 3 } else { POINTS_MAX }
+        match is_torture() {
+            true => u64::MAX,
+            // WHY: those rows are many, and a debug build is for a quick look.
+            false if cfg!(debug_assertions) && is_long => POINTS_MAX.0 / 3,
+            false if cfg!(debug_assertions) => POINTS_MAX.0,
+            false => POINTS_MAX.1,
+        }
     }
 
     /// What a victim waits for.
@@ -412,7 +435,8 @@ impl Sweep {
                     survivors.bury_sender(self.call.warm(), order)
                 } else {
                     let latest = self.call == Call::Latest;
-                    survivors.bury_receiver(self.call.warm(), order, latest)
+                    let passed_max = self.passed_max(&survivors);
+                    survivors.bury_receiver(self.call.warm(), order, latest, passed_max)
                 };
                 wedged.extend(check.err().map(|error| (point, format!("{order:?}: {error}"))));
             }
@@ -463,15 +487,15 @@ impl Sweep {
         Outcome { instructions: way.instructions(), points: points.len() as u64, wedged }
     }
 
-    /// Prints the row of a table, and returns the number of wedged points.
+    /// Records how a sweep ended, and returns the number of wedged points.
     fn show(self, blow: &str, outcome: &Outcome) -> usize {
         let Outcome { instructions, points, wedged } = outcome;
-        let (kind, call) = (format!("{:?}", self.kind), format!("{:?}", self.call));
-        println!(
-            "| {kind:<16} | {call:<12} | {:>4} B | {blow} | {instructions:>5} instructions \
-             | {points:>4} points | {:>3} wedged |",
-            self.words * 8,
-            wedged.len()
+        let id = format!("kill_sweep/{:?}/{:?}/{}B/{blow}", self.kind, self.call, self.words * 8);
+        let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+        let wedges = wedged.len();
+        common::result(
+            &id,
+            format_args!("{instructions} instructions ({build}), {points} points, {wedges} wedged"),
         );
         for (point, error) in wedged.iter().take(4).chain(wedged.iter().skip(4).last()) {
             println!("|   after {point}: {error}");
@@ -504,6 +528,10 @@ impl Sweep {
         }
         survivors.send(UNREAD)
     }
+}
+
+fn is_torture() -> bool {
+    std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1")
 }
 
 fn sweep<M: Tagged>(kind: Kind, call: Call) -> usize {
@@ -583,6 +611,17 @@ fn a_kill_or_stop_at_any_instruction_of_waking_or_waiting_is_survived() {
         + sweep_each::<Small>(Kind::Pinnable, Call::RecvUntil)
         + sweep_each::<Small>(Kind::Reliable, Call::SendUntil);
     assert_eq!(wedged, 0);
+}
+
+#[test]
+fn a_kill_or_stop_at_any_instruction_of_draining_is_survived() {
+    use Kind::{Fanout, Mpsc, Pinnable, PinnableReliable, Pod, Reliable, Spsc};
+    let small: usize = [Spsc, Mpsc, Fanout, Pod, Reliable, Pinnable, PinnableReliable]
+        .map(|kind| sweep::<Small>(kind, Call::Drain))
+        .iter()
+        .sum();
+    let large = sweep::<Large>(Spsc, Call::Drain) + sweep::<Large>(Fanout, Call::Drain);
+    assert_eq!(small + large, 0);
 }
 
 /// Here three die: a reader first, then the sender that was about to free its gate.

@@ -1,6 +1,8 @@
 //! A ring whose shared words somebody scribbles on while its ends are at work: messages may be
 //! anything, but every call comes back, nobody panics, and whoever comes after finds it usable.
 
+use horus_testing as _;
+
 mod common;
 mod hostile;
 mod spawn;
@@ -14,9 +16,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-use horus_shm::lane::Polled;
-use horus_shm::layout::{POSITION_MAX, SKIP, Skips, published, writing};
-use horus_shm::wait::Patience;
+use horus_shm::internals::Blocks as _;
+use horus_shm::internals::lane::Polled;
+use horus_shm::internals::layout::{GateBlock, POSITION_MAX, SKIP, Skips, published, writing};
+use horus_shm::internals::wait::Patience;
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer,
     RawSample, Reading, Reliability, Request, Segment, TypeInfo, Watch,
@@ -752,6 +755,88 @@ fn a_late_joiner_with_history_is_not_stuck_behind_a_damaged_slot() {
     assert!(gets_through(&mut producer, &mut late), "stuck with {:?}", late.stats());
 }
 
+/// Nothing tells a reader that a message is gone; it finds out, and counts it once.
+#[test]
+fn a_message_whose_stamp_is_damaged_is_one_loss_in_the_ledger() {
+    let reliable = (Kind::reliable(OnStalled::Full), Reading::Gated);
+    for (mut kind, reading) in [
+        (Kind::fanout(), Reading::KeepLast),
+        reliable,
+        (Kind::spsc(), Reading::Gated),
+        (Kind::pinnable(), Reading::KeepLast),
+    ] {
+        kind.request.history = None;
+        let dir = spawn::shm_dir();
+        let segment = Segment::create(&spawn::namespace(dir.path()), &topic(), &kind.request);
+        let segment = segment.unwrap();
+        let scribbler = Scribbler::new(&segment, 1);
+        let mut consumer = consumer(&segment, reading).unwrap();
+        let mut producer = producer(&segment, OnStalled::Full).unwrap();
+        (0..8).for_each(|message| producer.send(message).unwrap());
+        let shape = segment.shape();
+        let fourth_stamp = (shape.lane(0).start + 4 * shape.stride() - 8) as usize;
+        scribbler.word(fourth_stamp).store(0, Ordering::Relaxed);
+        // Looks in vain after which a reader looks for damage, twice as many as there are.
+        let received: Vec<_> = (0..1000).filter_map(|_| consumer.recv()).collect();
+        let stats = consumer.stats();
+        assert_eq!(received, [0, 1, 2, 4, 5, 6, 7], "{}: {stats:?}", kind.name);
+        let account = (stats.received, stats.lost, stats.skipped, stats.waiting, stats.sent);
+        assert_eq!(account, (7, 1, 0, 0, 8), "{}", kind.name);
+    }
+}
+
+/// A cursor that says less than was read holds the writer back, and no message will move it on.
+#[test]
+fn a_reader_that_waits_puts_its_damaged_cursor_right() {
+    let kind = Kind::spsc();
+    let dir = spawn::shm_dir();
+    let segment = Segment::create(&spawn::namespace(dir.path()), &topic(), &kind.request).unwrap();
+    let scribbler = Scribbler::new(&segment, 1);
+    let mut consumer = consumer(&segment, Reading::Gated).unwrap();
+    let mut producer = producer(&segment, OnStalled::Full).unwrap();
+    for message in 0..8 {
+        producer.send(message).unwrap();
+        assert_eq!(consumer.recv(), Some(message));
+    }
+    let shape = segment.shape();
+    let gate = shape.reader_area().start as usize + shape.gates_offset();
+    let cursor = scribbler.word(gate + size_of::<GateBlock<AtomicU64>>());
+    assert_eq!(cursor.load(Ordering::Relaxed), 9, "the words of a gate begin with another one");
+    cursor.store(1, Ordering::Relaxed);
+    producer.send(8).unwrap_err();
+    for _ in 0..1000 {
+        assert_eq!(consumer.recv(), None);
+    }
+    producer.send(8).unwrap();
+    assert_eq!(consumer.recv(), Some(8));
+}
+
+/// A head that no writer can come to says nothing about what was published.
+#[test]
+fn a_wild_head_makes_no_reader_pass_on() {
+    for (kind, reading) in [(Kind::pod(), Reading::KeepLast), (Kind::spsc(), Reading::Gated)] {
+        let dir = spawn::shm_dir();
+        let segment = Segment::create(&spawn::namespace(dir.path()), &topic(), &kind.request);
+        let segment = segment.unwrap();
+        let scribbler = Scribbler::new(&segment, 1);
+        let mut consumer = consumer(&segment, reading).unwrap();
+        let mut producer = producer(&segment, OnStalled::Full).unwrap();
+        for message in 0..3 {
+            producer.send(message).unwrap();
+            assert_eq!(consumer.recv(), Some(message));
+        }
+        scribbler.word(scribbler.heads[0]).store(POSITION_MAX + 1, Ordering::Relaxed);
+        for _ in 0..1000 {
+            assert_eq!(consumer.recv(), None, "{}", kind.name);
+        }
+        // Whoever writes next stores a head that is right.
+        (3..8).for_each(|message| producer.send(message).unwrap());
+        let received: Vec<_> = (0..5).filter_map(|_| consumer.recv()).collect();
+        assert_eq!(received, [3, 4, 5, 6, 7], "{}", kind.name);
+        assert_eq!(consumer.stats().lost, 0, "{}", kind.name);
+    }
+}
+
 #[test]
 fn ends_survive_scribbles_on_every_shared_word_between_their_calls() {
     expect_all_survive(storm_in_turn, 20, rounds(2000, 100_000));
@@ -781,6 +866,62 @@ fn a_message_of_one_size_is_copied_whole_whatever_its_length_says() {
         assert!(consumer.recv_into(&mut message));
         assert_eq!(message, 42);
     }
+}
+
+/// The length of a message of one size is that size, for those, too, who receive it as bytes.
+#[test]
+fn a_message_of_one_size_is_never_shortened() {
+    let dir = spawn::shm_dir();
+    let mut request = Kind::pinnable().request;
+    request.reader_limit = Some(5);
+    let segment = Segment::create(&spawn::namespace(dir.path()), &topic(), &request).unwrap();
+    let scribbler = Scribbler::new(&segment, 1);
+    let mut producer = producer(&segment, OnStalled::Full).unwrap();
+    let raw = |reading| RawConsumer::new(Arc::clone(&segment), reading).unwrap();
+    let mut observer = raw(Reading::Observer);
+    let [mut copying, mut until, mut latest, mut borrowing, mut newest] =
+        [0; 5].map(|_| raw(Reading::KeepLast));
+    for (position, damaged) in [0, 3, 9, u64::MAX].into_iter().enumerate() {
+        producer.send(u64::from_le_bytes(*b"8 bytes.")).unwrap();
+        let slot = segment.shape().lane(0).start + position as u64 * segment.shape().stride();
+        let length = (slot + segment.shape().stride() - 24) as usize;
+        assert_eq!(scribbler.word(length).swap(damaged, Ordering::Relaxed), 8);
+        let mut buffers = [[0; 8]; 2];
+        let [buffer, other] = &mut buffers;
+        assert_eq!(observer.recv_bytes(buffer), Some(8), "instead of {damaged}");
+        assert_eq!((copying.recv_bytes(buffer), &*buffer), (Some(8), b"8 bytes."));
+        let patience = Patience::of(Duration::from_secs(10));
+        assert_eq!(until.recv_bytes_until(patience, buffer), Some(8));
+        assert_eq!(latest.latest_bytes([buffer, other], &|_| 0), Some((0, 8)));
+        assert_eq!(borrowing.borrow().unwrap().unwrap().bytes(), b"8 bytes.");
+        let sample = newest.borrow_latest(&|_| 0).unwrap().unwrap();
+        assert_eq!(sample.bytes(), b"8 bytes.");
+    }
+}
+
+/// A lane that no topic can have is none: it is not taken for another one.
+#[test]
+fn a_lane_that_there_cannot_be_is_neither_ignored_nor_heeded() {
+    let dir = spawn::shm_dir();
+    let segment =
+        Segment::create(&spawn::namespace(dir.path()), &topic(), &Kind::pinnable().request);
+    let segment = segment.unwrap();
+    let mut producer = producer(&segment, OnStalled::Full).unwrap();
+    let mut consumer = consumer(&segment, Reading::KeepLast).unwrap();
+    for lane in [63, 64, 128, u32::MAX] {
+        consumer.ignore(lane);
+    }
+    producer.send(1).unwrap();
+    assert_eq!(consumer.recv(), Some(1));
+    consumer.ignore(0);
+    for lane in [63, 64, 128, u32::MAX] {
+        consumer.heed(lane).unwrap();
+    }
+    producer.send(2).unwrap();
+    assert_eq!(consumer.recv(), None, "lane 0 stays ignored");
+    consumer.heed(0).unwrap();
+    producer.send(3).unwrap();
+    assert_eq!(consumer.recv(), Some(3));
 }
 
 /// What is announced at a place that nobody has would cost every send a look, or a slot, for good.

@@ -4,6 +4,8 @@
 //! `loom_memory`. The last tests weaken the orderings one at a time and demand that a model
 //! notices.
 
+use horus_testing as _;
+
 mod loom_memory;
 mod loom_models;
 
@@ -11,7 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use horus_shm::sync::edge;
+use horus_shm::internals::sync::edge;
 
 /// What the memory of the models is made of.
 mod checker {
@@ -95,6 +97,7 @@ models! {
         the_latest_is_found_behind_skips,
         an_observer_sees_whole_messages,
         a_copy_that_is_not_spared_is_whole_or_none,
+        a_loan_is_written_beside_no_copy,
         a_pin_given_back_elsewhere_can_be_used_again;
     presence:
         a_topic_is_never_split,
@@ -113,6 +116,7 @@ models! {
         a_channel_with_a_new_sender_is_not_deserted;
     handle:
         a_call_never_meets_a_value_that_is_gone,
+        a_call_within_another_is_waited_for,
         a_handle_is_closed_once,
         a_free_entry_has_one_owner;
 }

@@ -3,6 +3,8 @@
 //! The oracle knows no stamps and no cursors. Of a lane it keeps what was ever sent; of a reader,
 //! a queue a lane of what it was not yet given. `HORUS_TEST_SEED` replays one failed case.
 
+use horus_testing as _;
+
 mod lane_oracle;
 mod lane_rings;
 mod spawn;
@@ -13,7 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use horus_shm::layout::published;
+use horus_shm::internals::Blocks as _;
+use horus_shm::internals::layout::published;
 use horus_shm::{
     Access, Consumer, FanoutShm, MpscShm, OnStalled, OpenError, Pod, PodShm, Producer, RawConsumer,
     RawProducer, ReadStats, Reading, Request, RingOptions, Segment, SendError, SpscShm, TopicName,

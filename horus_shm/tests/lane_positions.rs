@@ -3,16 +3,18 @@
 //!
 //! No lane gets that far by itself: 2⁶⁰ messages take 36 years at one a nanosecond.
 
+use horus_testing as _;
+
 mod hostile;
 mod spawn;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use horus_shm::gate;
-use horus_shm::lane::{LaneReader, LaneWriter, Polled, UNGATED};
-use horus_shm::layout::{LaneBlock, POSITION_MAX, published};
-use horus_shm::memory::{LaneMemory, RawLane, RawLaneParts};
-use horus_shm::takeover::take_over;
+use horus_shm::internals::gate;
+use horus_shm::internals::lane::{LaneReader, LaneWriter, Polled, UNGATED};
+use horus_shm::internals::layout::{LaneBlock, POSITION_MAX, published};
+use horus_shm::internals::memory::{LaneMemory, RawLane, RawLaneParts};
+use horus_shm::internals::takeover::take_over;
 
 use hostile::{Rng, rounds};
 

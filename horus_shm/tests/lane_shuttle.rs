@@ -7,6 +7,8 @@
 //! `shuttle::replay` repeats, and `HORUS_TEST_SEED` replays a whole run. `HORUS_TORTURE=1` runs 10⁵
 //! schedules of each model.
 
+use horus_testing as _;
+
 mod common;
 mod hostile;
 #[allow(dead_code, reason = "shared with the loom models")]
@@ -16,11 +18,11 @@ mod spawn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use horus_shm::gate;
-use horus_shm::lane::{NoRoom, Polled};
-use horus_shm::memory::LaneMemory;
-use horus_shm::presence::{self, Attendance};
-use horus_shm::sync::Word;
+use horus_shm::internals::gate;
+use horus_shm::internals::lane::{NoRoom, Polled};
+use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::presence::{self, Attendance};
+use horus_shm::internals::sync::Word;
 use shuttle::rand::Rng;
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use shuttle::thread;

@@ -1,5 +1,7 @@
 //! Every ring between real threads: nothing torn, nothing out of order, every loss counted.
 
+use horus_testing as _;
+
 mod spawn;
 
 use std::sync::Arc;
@@ -329,6 +331,61 @@ fn drain(consumer: &mut Consumer<Message<38>>, mut seen: Seen) -> ReadStats {
     assert_eq!((received, lost), (seen.received, seen.gaps));
     assert_eq!(received + lost, sent);
     stats
+}
+
+/// Loans are filled by ordinary stores while readers copy, borrow and observe. On the heap, where
+/// ThreadSanitizer sees both sides.
+#[test]
+fn loans_race_with_no_reader() {
+    let mut request = Request::new(TypeInfo::opaque::<Message<38>>());
+    (request.capacity, request.lane_limit, request.pinnable) = (Some(4), Some(1), Some(true));
+    let segment = Segment::heap(&request).unwrap();
+    let open = |reading| {
+        let raw = RawConsumer::new(Arc::clone(&segment), reading).unwrap();
+        Consumer::<Message<38>>::new(raw)
+    };
+    let is_over = &AtomicU64::new(0);
+    let read = |mut consumer: Consumer<Message<38>>| {
+        // Relaxed: only ends the loop.
+        while is_over.load(Ordering::Relaxed) == 0 {
+            if let Some(received) = consumer.recv() {
+                assert_eq!(received, message(0, received[0]), "torn");
+            }
+        }
+    };
+    let copying = [open(Reading::KeepLast), open(Reading::KeepLast)];
+    let mut borrowing = open(Reading::KeepLast);
+    let raw = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
+    let mut producer = Producer::<Message<38>>::new(raw);
+    thread::scope(|scope| {
+        for consumer in copying {
+            scope.spawn(|| read(consumer));
+        }
+        scope.spawn(move || {
+            while is_over.load(Ordering::Relaxed) == 0 {
+                if let Some(sample) = borrowing.borrow().unwrap() {
+                    assert_eq!(*sample, message(0, sample[0]), "written while it was held");
+                }
+            }
+        });
+        // Comes and goes.
+        scope.spawn(|| {
+            while is_over.load(Ordering::Relaxed) == 0 {
+                let mut observer = open(Reading::Observer);
+                for _ in 0..5000 {
+                    if let Some(received) = observer.recv() {
+                        assert_eq!(received, message(0, received[0]), "torn");
+                    }
+                }
+            }
+        });
+        for number in 0..MESSAGES / 10 {
+            let mut loan = producer.loan().unwrap();
+            *loan = message(0, number);
+            loan.publish().unwrap();
+        }
+        is_over.store(1, Ordering::Relaxed);
+    });
 }
 
 #[test]

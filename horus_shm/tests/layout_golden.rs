@@ -1,8 +1,10 @@
-//! Layout version 1, byte by byte: what another version of this library finds in a topic file.
+//! Layout version 2, byte by byte: what another version of this library finds in a topic file.
 //!
 //! `golden/*.hex` hold whole files: an offset and sixteen bytes a line, lines of zeros left out.
 //! What differs from run to run is masked. A file that no longer matches is another layout: raise
-//! the version, and add new golden files rather than to change these.
+//! the version with it.
+
+use horus_testing as _;
 
 mod spawn;
 
@@ -14,8 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use horus_shm::layout::{HEADER_BYTES, LAYOUT_VERSION, LaneBlock, ReaderBlock, SCHEMA_OFFSET};
-use horus_shm::shape::{Shape, ShapeRequest};
+use horus_shm::internals::Blocks as _;
+use horus_shm::internals::layout::{
+    HEADER_BYTES, LAYOUT_VERSION, LaneBlock, ReaderBlock, SCHEMA_OFFSET,
+};
+use horus_shm::internals::shape::{Shape, ShapeRequest};
 use horus_shm::{
     Access, Consumer, FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, Reading,
     Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
@@ -225,8 +230,8 @@ fn parts(request: ShapeRequest) -> (u64, Parts) {
 }
 
 #[test]
-fn the_parts_of_a_default_topic_lie_where_version_1_says() {
-    assert_eq!(LAYOUT_VERSION, 1);
+fn the_parts_of_a_default_topic_lie_where_version_2_says() {
+    assert_eq!(LAYOUT_VERSION, 2);
     let request = ShapeRequest {
         payload_bytes: 48,
         payload_align: 8,
@@ -250,7 +255,7 @@ fn the_parts_of_a_default_topic_lie_where_version_1_says() {
 }
 
 #[test]
-fn the_parts_of_a_reliable_topic_of_sized_pinnable_images_lie_where_version_1_says() {
+fn the_parts_of_a_reliable_topic_of_sized_pinnable_images_lie_where_version_2_says() {
     let request = ShapeRequest {
         payload_bytes: 100_001,
         payload_align: 64,
@@ -271,6 +276,28 @@ fn the_parts_of_a_reliable_topic_of_sized_pinnable_images_lie_where_version_1_sa
         0x96_0000,
     );
     assert_eq!(parts(request), (100_032, golden));
+}
+
+/// The kernel compares 32 bits, so no more are counted in.
+#[test]
+fn wakes_are_counted_in_four_bytes() {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let mut request = Request::new(type_info());
+    request.wake_edge = Some(WakeEdge::Fence);
+    let segment =
+        Segment::create(&namespace, &TopicName::new("golden/wake").unwrap(), &request).unwrap();
+    let mut producer = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
+    let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
+    let wait = segment.shape().reader_area().start;
+    // The greatest count, and the first reader asleep.
+    let before = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+    file.write_all_at(&before, wait).unwrap();
+    // SAFETY: a message is of this size.
+    unsafe { producer.send(message(1).as_ptr(), 24) }.unwrap();
+    let mut after = [0xee; 16];
+    file.read_exact_at(&mut after, wait).unwrap();
+    assert_eq!(after, [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], "0 follows the greatest");
 }
 
 #[test]

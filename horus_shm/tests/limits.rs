@@ -3,6 +3,8 @@
 
 #![cfg(target_os = "linux")]
 
+use horus_testing as _;
+
 mod common;
 mod spawn;
 

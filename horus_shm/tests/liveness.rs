@@ -1,6 +1,8 @@
 //! Liveness: who is dead, found out with processes that really die, and a registry file that
 //! cannot be trusted.
 
+use horus_testing as _;
+
 mod common;
 
 use std::fs::{self, File, OpenOptions};

@@ -1,16 +1,22 @@
 //! Loans and borrowed messages on real memory: nothing is copied, nothing is overwritten while it
 //! is held, everything is accounted for.
 
+use horus_testing as _;
+
 mod common;
+mod confine;
 mod spawn;
 
 use common::Child;
-use horus_shm::wait::Patience;
+use horus_shm::internals::Blocks as _;
+use horus_shm::internals::layout::Skips;
+use horus_shm::internals::wait::Patience;
 use horus_shm::{
-    Access, BorrowError, FanoutShm, LoanError, Namespace, OpenError, PodShm, RawConsumer,
-    RawProducer, Reading, Request, RingOptions, Sample, Segment, TopicName, TypeInfo,
+    Access, BorrowError, Consumer, FanoutShm, LoanError, Namespace, OnStalled, OpenError, PodShm,
+    RawConsumer, RawProducer, Reading, Request, RingOptions, Sample, Segment, TopicName, TypeInfo,
 };
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 const FRAME_BYTES: usize = 640 * 480 * 3;
 
@@ -84,6 +90,76 @@ fn a_loan_that_is_dropped_was_never_sent() {
     assert_eq!((producer.position(), consumer.stats().lost), (1, 0));
 }
 
+/// Positions that the publisher stepped over because their slots were pinned.
+fn skips(segment: &Segment) -> u64 {
+    let block = segment.lane_block(0, Access::Read).unwrap();
+    Skips::from_word(block.skips.load(Ordering::Relaxed)).count
+}
+
+/// A pin that stays on a slot costs a message's place in every lap.
+#[test]
+fn a_publisher_steps_over_nothing_that_was_given_back() {
+    const CAPACITY: u64 = 8;
+    type Reader = Consumer<[u64; 512]>;
+    let ways: [(&str, fn(&mut Reader)); 6] = [
+        ("a borrowed message is dropped", |reader| drop(reader.borrow().unwrap().unwrap())),
+        ("the latest is dropped", |reader| {
+            drop(reader.borrow_latest(&|bytes| u64::from(bytes[0])).unwrap().unwrap());
+        }),
+        ("a message is copied", |reader| _ = reader.recv().unwrap()),
+        ("the latest is copied", |reader| _ = reader.latest().unwrap()),
+        ("nothing is there to borrow", |reader| {
+            while reader.recv().is_some() {}
+            assert!(reader.borrow().unwrap().is_none());
+        }),
+        ("nothing is there to copy", |reader| {
+            while reader.recv().is_some() {}
+            assert!(reader.recv().is_none());
+        }),
+    ];
+    for (way, read) in ways {
+        let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(CAPACITY)).unwrap();
+        let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+        for lap in 0..CAPACITY {
+            (0..lap + 1).for_each(|number| producer.send([number; 512]).unwrap());
+            read(&mut consumer);
+        }
+        (0..3 * CAPACITY).for_each(|number| producer.send([number; 512]).unwrap());
+        assert_eq!(skips(ring.segment()), 0, "{way}");
+    }
+}
+
+#[test]
+fn what_lies_before_a_borrowed_latest_is_skipped_and_not_lost() {
+    let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(8)).unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    producer.send([0; 512]).unwrap();
+    drop(consumer.borrow().unwrap().unwrap());
+    (1..5).for_each(|number| producer.send([number; 512]).unwrap());
+    let latest = consumer.borrow_latest(&|bytes| u64::from(bytes[0])).unwrap().unwrap();
+    assert_eq!(latest[0], 4);
+    let stats = consumer.stats();
+    assert_eq!((stats.received, stats.skipped, stats.lost, stats.waiting), (2, 3, 0, 0));
+}
+
+/// A reader steps over as many skips as there are: they are no sign that it is too slow.
+#[test]
+fn a_message_behind_many_skips_is_found_at_once() {
+    let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(16)).unwrap();
+    let mut producer = ring.producer().unwrap();
+    let (mut holder, mut reader) = (ring.consumer().unwrap(), ring.consumer().unwrap());
+    (0..16).for_each(|number| producer.send([number; 512]).unwrap());
+    let held: Vec<_> = (0..7).map(|_| holder.borrow().unwrap().unwrap()).collect();
+    while reader.recv().is_some() {}
+    for number in 16..64 {
+        producer.send([number; 512]).unwrap();
+        assert_eq!(reader.recv().map(|message| message[0]), Some(number));
+    }
+    assert!(skips(ring.segment()) >= 7, "the publisher has gone round");
+    assert_eq!((reader.stats().lost, reader.stats().received), (0, 64));
+    drop(held);
+}
+
 #[test]
 fn small_messages_are_lent_only_where_that_was_asked_for() {
     let ring = FanoutShm::<u64>::heap(&RingOptions::capacity(4)).unwrap();
@@ -142,6 +218,115 @@ fn a_send_finds_a_slot_however_many_readers_copy() {
     assert_eq!(producer.position(), 100);
 }
 
+/// A loan is written by ordinary stores, which must not race with a copy under way.
+#[test]
+fn a_loan_is_apart_from_slots_that_are_being_copied() {
+    let dir = spawn::shm_dir();
+    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let ring = FanoutShm::<[u64; 512]>::create(&spawn::namespace(dir.path()), "apart", &options);
+    let ring = ring.unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let others: Vec<_> = (0..4).map(|_| ring.consumer().unwrap()).collect();
+    (0..4).for_each(|number| producer.send([number; 512]).unwrap());
+    while consumer.recv().is_some() {}
+    let slots = || {
+        let segment = ring.segment();
+        let range = segment.shape().lane(0);
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        let file = std::fs::File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, range.start).unwrap();
+        bytes
+    };
+    // As if each of the others had stopped while it copied from a slot of its own.
+    let pin_all = |is_pinned: bool| {
+        for slot in 0..4 {
+            let block = ring.segment().reader_block(1 + slot, Access::Write).unwrap();
+            let tag = if is_pinned { u64::from(slot) + 1 } else { 0 };
+            block.pins.last().unwrap().store(tag, std::sync::atomic::Ordering::Relaxed);
+        }
+    };
+    for (is_pinned, value) in [(true, 7), (false, 8), (true, 9)] {
+        pin_all(is_pinned);
+        let mut loan = producer.loan().unwrap();
+        let before = slots();
+        loan.fill(value);
+        assert_eq!(slots() == before, is_pinned, "{value} is not where it is to be written");
+        loan.publish().unwrap();
+        pin_all(false);
+        assert_eq!(consumer.recv(), Some([value; 512]));
+    }
+    drop(others);
+}
+
+/// The same for an observer, which cannot pin: on the heap, where it reads by loads.
+#[test]
+fn a_loan_is_apart_while_a_heap_segment_is_observed() {
+    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let ring = FanoutShm::<[u64; 512]>::heap(&options).unwrap();
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut slots = Vec::new();
+    for number in 0..4 {
+        producer.send([number; 512]).unwrap();
+        slots.push(std::ptr::from_ref(&*consumer.borrow().unwrap().unwrap()));
+    }
+    for is_observed in [true, false] {
+        let segment = Arc::clone(ring.segment());
+        let observer = is_observed.then(|| RawConsumer::new(segment, Reading::Observer).unwrap());
+        let mut loan = producer.loan().unwrap();
+        loan.fill(9);
+        let is_slot = slots.contains(&std::ptr::from_ref(&*loan));
+        assert_eq!(is_slot, !is_observed, "observed: {is_observed}");
+        loan.publish().unwrap();
+        assert_eq!(consumer.recv(), Some([9; 512]));
+        drop(observer);
+    }
+}
+
+/// Memory that is kept is not lent again, and outlives its publisher.
+#[test]
+fn a_loan_apart_from_its_slot_is_kept_by_who_keeps_its_memory() {
+    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let ring = FanoutShm::<[u64; 512]>::heap(&options).unwrap();
+    let _observer = RawConsumer::new(Arc::clone(ring.segment()), Reading::Observer).unwrap();
+    let mut producer = RawProducer::new(Arc::clone(ring.segment()), OnStalled::Full).unwrap();
+    let first = producer.lend().unwrap();
+    let kept = producer.lent_memory();
+    // SAFETY: it is lent, and nobody else writes it.
+    unsafe { first.as_ptr().cast::<[u64; 512]>().write([7; 512]) };
+    producer.publish_lent(4096).unwrap();
+    let second = producer.lend().unwrap();
+    assert_ne!(first, second, "somebody still keeps it");
+    // SAFETY: as above.
+    unsafe { second.as_ptr().cast::<[u64; 512]>().write([8; 512]) };
+    drop(producer);
+    // SAFETY: it is kept, and nobody writes it any more.
+    assert_eq!(unsafe { first.as_ptr().cast::<[u64; 512]>().read() }, [7; 512]);
+    drop(kept);
+}
+
+/// An observer of a file makes no load that could race with a loan: the kernel copies for it.
+#[test]
+fn an_observer_has_the_kernel_copy_what_may_be_on_loan() {
+    let dir = spawn::shm_dir();
+    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let ring = FanoutShm::<[u64; 512]>::create(&spawn::namespace(dir.path()), "seen", &options);
+    let ring = ring.unwrap();
+    let mut producer = ring.producer().unwrap();
+    let mut ends = [Reading::KeepLast, Reading::Observer].map(|reading| {
+        let raw = RawConsumer::new(Arc::clone(ring.segment()), reading).unwrap();
+        Consumer::<[u64; 512]>::new(raw)
+    });
+    producer.send([1; 512]).unwrap();
+    assert!(ends.iter_mut().all(|end| end.recv() == Some([1; 512])));
+    producer.send([2; 512]).unwrap();
+    let received = std::thread::spawn(move || {
+        // The filter is this thread's.
+        confine::refuse(libc::SYS_pread64, libc::EIO);
+        ends.map(|mut end| end.recv())
+    });
+    assert_eq!(received.join().unwrap(), [Some([2; 512]), None]);
+}
+
 #[test]
 fn the_latest_frame_is_copied_whole() {
     let ring = PodShm::<[u64; 1024]>::heap(&RingOptions::capacity(4)).unwrap();
@@ -173,7 +358,7 @@ fn messages_of_any_length_arrive_with_that_length() {
         unsafe { producer.send(message.as_ptr(), bytes) }.unwrap();
         // SAFETY: the buffer has room for the longest message.
         let polled = unsafe { consumer.recv(buffer.as_mut_ptr(), buffer.len()) };
-        assert_eq!(polled, horus_shm::lane::Polled::Message);
+        assert_eq!(polled, horus_shm::internals::lane::Polled::Message);
         assert_eq!(&buffer[..consumer.message_bytes()], &message[..]);
         let mut loan = producer.loan().unwrap();
         loan.bytes_mut()[..bytes].copy_from_slice(&message);

@@ -1,5 +1,7 @@
 //! Names: what the grammar takes, where it says no, and that no two topics share a file.
 
+use horus_testing as _;
+
 use horus_shm::{NameError, NamespaceName, TopicName};
 use proptest::prelude::*;
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use common::{Child, eventually, fork, join_fork, park, private_dir, say};
 use horus_shm::{
-    NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName, NamespaceRemoveError,
+    FanoutShm, NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName,
+    NamespaceRemoveError, RingOptions,
 };
 
 fn config(dir: &Path) -> NamespaceConfig {
@@ -36,6 +37,13 @@ fn child_role() {
             park();
         }
         "environment" => environment(&dir),
+        "hold" => {
+            let namespace = Namespace::current().unwrap();
+            let ring = FanoutShm::<u64>::create(&namespace, "held", &RingOptions::default());
+            say("here");
+            park();
+            drop(ring);
+        }
         "fork" => {
             let namespace = Namespace::current().unwrap();
             let child = fork(|| {
@@ -198,6 +206,10 @@ fn a_directory_of_another_user_is_refused() {
     // Only root can give it away; for others, root's own directories are the example.
     let foreign = if chown(&base, Some(4711), None).is_ok() { &base } else { Path::new("/root") };
     let wanted = fs::metadata(foreign).unwrap().uid();
+    if wanted == fs::metadata(dir.path()).unwrap().uid() {
+        // Root of a container of one user.
+        return horus_testing::skip("no directory can be given to another user, and none has one");
+    }
     let error = Namespace::open(&config(foreign)).unwrap_err();
     assert!(matches!(error, NamespaceError::Refused { uid, .. } if uid == wanted), "{error}");
     assert!(error.to_string().contains(&format!("uid {wanted} with mode 0700")), "{error}");
@@ -277,13 +289,14 @@ fn a_removal_that_fails_lets_others_in_again() {
     let namespace = Namespace::open(&config(dir.path())).unwrap();
     let stranger = namespace.topics_path().join("directory");
     fs::create_dir(&stranger).unwrap();
+    fs::write(stranger.join("file"), "").unwrap();
     assert!(matches!(namespace.remove(), Err(NamespaceRemoveError::Io { .. })));
     let mut child = Child::spawn("open", dir.path());
     let owner = horus_shm::Owner::from_bits(child.listen_u64());
     assert!(!namespace.registry().is_dead(owner));
     child.kill();
     eventually("the child is dead", || namespace.registry().is_dead(owner));
-    fs::remove_dir(&stranger).unwrap();
+    fs::remove_dir_all(&stranger).unwrap();
     namespace.remove().unwrap();
 }
 
@@ -305,4 +318,64 @@ fn processes_come_and_go_without_an_error() {
 #[test]
 fn all_of_this_holds_for_a_user_who_is_not_root() {
     spawn::test_again_as_stranger("all_of_this_holds");
+}
+
+/// Puts something in the place of a registry.
+type Plant = fn(&Path);
+
+#[test]
+fn a_namespace_that_cannot_be_opened_can_be_removed() {
+    let plants: [(&str, Plant); 6] = [
+        ("none", |_| ()),
+        ("damaged", |path| fs::write(path, [0x5a; 200]).unwrap()),
+        ("a directory", |path| fs::create_dir(path).unwrap()),
+        ("a symbolic link", |path| symlink("/dev/null", path).unwrap()),
+        ("another registry", |path| {
+            fs::copy(path.with_file_name("other"), path).map(drop).unwrap()
+        }),
+        ("open to others", |path| {
+            fs::write(path, "").unwrap();
+            set_mode(path, 0o666);
+        }),
+    ];
+    for (what, plant) in plants {
+        let dir = private_dir();
+        let config = config(dir.path());
+        let namespace = Namespace::open(&config).unwrap();
+        let registry = namespace.path().join("registry");
+        fs::write(namespace.topics_path().join("a+b"), "").unwrap();
+        fs::create_dir(namespace.topics_path().join("directory")).unwrap();
+        drop(namespace);
+        fs::rename(&registry, registry.with_file_name("other")).unwrap();
+        plant(&registry);
+        fs::remove_file(registry.with_file_name("other")).unwrap();
+        Namespace::remove_at(&config).unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{what}");
+        Namespace::remove_at(&config).unwrap();
+        assert!(Namespace::open(&config).unwrap().is_current(), "{what}");
+    }
+}
+
+#[test]
+fn a_namespace_in_use_is_not_removed_from_outside() {
+    let dir = private_dir();
+    let config = config(dir.path());
+    let namespace = Namespace::open(&config).unwrap();
+    let attended = |pid: u32| match Namespace::remove_at(&config).unwrap_err() {
+        NamespaceRemoveError::Attended { process: Some(process), .. } => {
+            assert_eq!(process.pid, pid);
+        }
+        other => panic!("{other}"),
+    };
+    attended(std::process::id());
+    drop(namespace);
+    let mut child = Child::spawn("hold", dir.path());
+    assert_eq!(child.listen(), "here");
+    attended(child.pid());
+    // Its lock says nothing any more, but the topic that it has open does.
+    fs::remove_file(dir.path().join("default/registry")).unwrap();
+    attended(child.pid());
+    child.kill();
+    eventually("the child is gone", || Namespace::remove_at(&config).is_ok());
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }

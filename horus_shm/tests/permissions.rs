@@ -1,6 +1,8 @@
 //! Who may enter: files are private whatever the umask, and what could be anybody else's is refused
 //! by an error that says whose it is.
 
+use horus_testing as _;
+
 mod common;
 mod hostile;
 mod spawn;
@@ -18,17 +20,24 @@ use common::Child;
 use hostile::{FILE_NAME, expect_usable, open_request, request, topic};
 use spawn::STRANGER;
 
-fn is_root() -> bool {
+/// True if this test cannot give files to [`STRANGER`], as root of a container of one user cannot.
+fn skips_without_strangers() -> bool {
+    let dir = spawn::shm_dir();
     // SAFETY: the call takes nothing and cannot fail.
-    unsafe { libc::geteuid() == 0 }
-}
-
-/// True if this test needs to be root and is not.
-fn skips_unless_root() -> bool {
-    if !is_root() {
-        println!("SKIP: only root can give files away and become another user");
+    if unsafe { libc::geteuid() } == STRANGER {
+        spawn::skip_as_this_user(format_args!("user {STRANGER} is no stranger to itself"));
+        return true;
     }
-    !is_root()
+    match std::os::unix::fs::chown(dir.path(), Some(STRANGER), Some(STRANGER)) {
+        Ok(()) => false,
+        Err(error) if spawn::is_refusal(&error) => {
+            spawn::skip_as_this_user(format_args!(
+                "no file can be given to user {STRANGER}: {error}; run it as root of the machine"
+            ));
+            true
+        }
+        Err(error) => panic!("{error}"),
+    }
 }
 
 fn config(dir: &Path) -> NamespaceConfig {
@@ -183,7 +192,7 @@ fn a_place_for_everybody_is_no_directory_of_ours() {
 
 #[test]
 fn what_belongs_to_another_user_is_refused_even_to_root() {
-    if skips_unless_root() {
+    if skips_without_strangers() {
         return;
     }
     let (_dir, base) = open_place();
@@ -215,7 +224,7 @@ fn what_belongs_to_another_user_is_refused_even_to_root() {
 
 #[test]
 fn a_topic_file_of_another_user_is_not_a_topic() {
-    if skips_unless_root() {
+    if skips_without_strangers() {
         return;
     }
     let scene = hostile::Scene::new();
@@ -235,7 +244,7 @@ fn a_topic_file_of_another_user_is_not_a_topic() {
 
 #[test]
 fn a_stranger_is_refused_the_namespace_of_root_and_told_whose_it_is() {
-    if skips_unless_root() {
+    if skips_without_strangers() {
         return;
     }
     for base_mode in [0o700, 0o711, 0o755, 0o777] {
@@ -258,7 +267,7 @@ fn a_stranger_is_refused_the_namespace_of_root_and_told_whose_it_is() {
 
 #[test]
 fn a_stranger_without_a_place_is_told_where_and_nothing_is_made_elsewhere() {
-    if skips_unless_root() {
+    if skips_without_strangers() {
         return;
     }
     let (dir, base) = open_place();
@@ -274,7 +283,7 @@ fn a_stranger_without_a_place_is_told_where_and_nothing_is_made_elsewhere() {
 
 #[test]
 fn a_process_that_gave_up_root_lives_in_a_directory_of_its_own() {
-    if skips_unless_root() {
+    if skips_without_strangers() {
         return;
     }
     let (_dir, base) = open_place();

@@ -1,18 +1,20 @@
 //! PID namespaces that share a directory: numbers of processes mean nothing across their border, so
 //! death is found, places are given on and figures are right as if it were not there.
 
+use horus_testing as _;
+
 mod common;
 mod hostile;
 mod spawn;
 mod stream;
 mod tracer;
 
-use std::ffi::CStr;
 use std::io::{self, Write};
 use std::path::Path;
 use std::ptr::null;
 use std::sync::Arc;
 
+use horus_shm::internals::Blocks as _;
 use horus_shm::{Namespace, Owner, Segment, sweep};
 
 use common::{Child, eventually, fork, join_fork, say};
@@ -64,12 +66,15 @@ fn child_role() {
         spawn::die_with_parent();
         if let Err(error) = spawn::unshare(border.flags) {
             say(format_args!("SKIP {error}"));
-            return true;
+            return spawn::is_refusal(&error);
         }
         let inhabitant = fork(|| {
             spawn::die_with_parent();
-            if border.flags & libc::CLONE_NEWNS != 0 {
-                mount_proc();
+            if border.flags & libc::CLONE_NEWNS != 0
+                && let Err(error) = mount_proc()
+            {
+                say(format_args!("SKIP /proc cannot be mounted: {error}"));
+                return spawn::is_refusal(&error);
             }
             say(std::process::id());
             play(role[0], Kind::parse(role[2]));
@@ -77,19 +82,18 @@ fn child_role() {
         });
         join_fork(inhabitant)
     });
-    join_fork(gate_keeper);
+    assert!(join_fork(gate_keeper), "the inhabitant ended badly");
 }
 
 /// Has `/proc` show this side of the border only, as in a container.
-fn mount_proc() {
-    let (root, proc) = (c"/".as_ptr(), c"/proc".as_ptr());
-    let mount = |to, kind: &CStr, flags| {
-        // SAFETY: all strings outlive the call; null data stands for none.
-        let done = unsafe { libc::mount(kind.as_ptr(), to, kind.as_ptr(), flags, null()) };
-        assert_eq!(done, 0, "{}", io::Error::last_os_error());
-    };
-    mount(root, c"none", libc::MS_REC | libc::MS_PRIVATE);
-    mount(proc, c"proc", 0);
+fn mount_proc() -> io::Result<()> {
+    spawn::make_private(Path::new("/proc"))?;
+    let (target, kind) = (c"/proc".as_ptr(), c"proc".as_ptr());
+    // SAFETY: all strings outlive the call; null data stands for none.
+    match unsafe { libc::mount(kind, target, kind, 0, null()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// A part that is played as number 1 behind a border.
@@ -127,7 +131,11 @@ fn behind(border: Border, part: &str, kind: Kind, dir: &Path) -> Option<Child> {
     let mut child = Child::spawn(&format!("{part} {} {kind:?}", border.name), dir);
     let said = child.listen();
     if let Some(reason) = said.strip_prefix("SKIP ") {
-        writeln!(io::stdout().lock(), "SKIP {}: {reason}", border.name).unwrap();
+        spawn::skip_as_this_user(format_args!(
+            "no namespaces '{}' of its own: {reason}",
+            border.name
+        ));
+        assert!(child.wait().success(), "not a refusal: {reason}");
         return None;
     }
     assert_eq!(said, "1", "not number 1 behind the border");

@@ -1,6 +1,8 @@
 //! Exact accounts where messages are held: what was sent was delivered, lost, passed over or is
 //! still there, what was stepped over is none of it, and what is held stays as it is.
 
+use horus_testing as _;
+
 mod common;
 mod hostile;
 mod spawn;
@@ -11,8 +13,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use horus_shm::layout::Skips;
-use horus_shm::wait::Patience;
+use horus_shm::internals::Blocks as _;
+use horus_shm::internals::layout::Skips;
+use horus_shm::internals::wait::Patience;
 use horus_shm::{
     Access, BorrowError, Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer,
     Reading, Reliability, Request, Sample, Segment, TopicName, TypeInfo,

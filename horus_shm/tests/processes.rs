@@ -2,6 +2,8 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use horus_testing as _;
+
 mod common;
 mod crew;
 mod spawn;
@@ -14,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use horus_shm::internals::Blocks as _;
 use horus_shm::{
     Access, Consumer, FanoutShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
     Reading, Request, RingOptions, Segment, TopicName, TypeInfo, sweep,

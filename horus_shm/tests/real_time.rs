@@ -6,6 +6,8 @@
 
 #![cfg_attr(horus_sanitizer = "realtime", feature(sanitize))]
 
+use horus_testing as _;
+
 mod cases;
 mod common;
 mod spawn;

@@ -2,6 +2,8 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use horus_testing as _;
+
 mod common;
 mod hostile;
 mod spawn;
@@ -14,14 +16,15 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::task::{Wake, Waker};
 use std::thread::{self, JoinHandle};
 
 use horus_shm::{
-    FanoutShm, Namespace, OpenError, RecvError, RingOptions, Segment, SendError, TopicName,
+    Alarm, FanoutShm, Namespace, OpenError, RecvError, RingOptions, Segment, SendError, TopicName,
 };
 use tempfile::TempDir;
 
-use common::{Child, eventually, fork, join_fork, role, say};
+use common::{Child, eventually, fate, fork, join_fork, role, say};
 use hostile::{Rng, rounds};
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir, topic_files};
 use stream::{Account, Tagged};
@@ -514,4 +517,38 @@ fn a_forked_child_outlives_a_loss_too() {
         assert!(sender.send(&message));
         assert_eq!(receiver.recv(), Some(message));
     }
+}
+
+/// A waker that says that it was woken.
+#[derive(Debug, Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The library's own thread finds the loss: nobody else touches the file. In a child, because a
+/// thread that cannot take SIGBUS has the kernel kill the process.
+#[test]
+fn a_task_that_waits_is_woken_when_its_topic_is_lost() {
+    let scene = Scene::new();
+    let pid = fork(|| {
+        die_with_parent();
+        let namespace = namespace(scene.dir.path());
+        let ring = FanoutShm::<u64>::create(&namespace, "task", &RingOptions::default()).unwrap();
+        let (producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+        assert!(consumer.recv().is_none(), "the lane is mapped");
+        let woken = Arc::new(Flag::default());
+        let mut alarm = Alarm::new(consumer.raw().watch());
+        alarm.set(&Waker::from(Arc::clone(&woken)));
+        let path = namespace.topics_path().join("task");
+        OpenOptions::new().write(true).truncate(true).open(path).unwrap();
+        eventually("the task is woken", || woken.0.load(Ordering::Relaxed));
+        let is_lost = consumer.check() == Err(RecvError::RegionLost);
+        drop(producer);
+        is_lost
+    });
+    assert_eq!(fate(pid), "exited with 0");
 }

@@ -6,6 +6,8 @@
 #![cfg(any(horus_sanitizer = "address", horus_sanitizer = "thread", horus_sanitizer = "realtime"))]
 #![cfg_attr(horus_sanitizer = "realtime", feature(sanitize))]
 
+use horus_testing as _;
+
 mod common;
 mod spawn;
 
@@ -61,9 +63,9 @@ fn bites() -> &'static [Bite] {
 mod address {
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use horus_shm::lane::LaneWriter;
-    use horus_shm::layout::LaneBlock;
-    use horus_shm::memory::{RawLane, RawLaneParts};
+    use horus_shm::internals::lane::LaneWriter;
+    use horus_shm::internals::layout::LaneBlock;
+    use horus_shm::internals::memory::{RawLane, RawLaneParts};
     use horus_shm::{Access, Request, Segment, TypeInfo};
 
     #[repr(C, align(64))]
@@ -125,11 +127,11 @@ mod thread {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use horus_shm::copy;
-    use horus_shm::lane::{LaneReader, LaneWriter, Polled, UNGATED};
-    use horus_shm::layout::LaneBlock;
-    use horus_shm::memory::LaneMemory;
-    use horus_shm::sync::Edge;
+    use horus_shm::internals::copy;
+    use horus_shm::internals::lane::{LaneReader, LaneWriter, Polled, UNGATED};
+    use horus_shm::internals::layout::LaneBlock;
+    use horus_shm::internals::memory::LaneMemory;
+    use horus_shm::internals::sync::Edge;
 
     const MESSAGES: u64 = 200;
 

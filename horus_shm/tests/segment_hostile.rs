@@ -1,6 +1,8 @@
 //! Opening distrusts: whatever has a topic's name, the opener gets a typed error or a good topic,
 //! and a topic beside it does not notice.
 
+use horus_testing as _;
+
 mod common;
 mod hostile;
 mod spawn;
@@ -14,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-use horus_shm::layout::{HEADER_BYTES, LAYOUT_VERSION, SCHEMA_BYTES_MAX};
+use horus_shm::internals::layout::{HEADER_BYTES, LAYOUT_VERSION, SCHEMA_BYTES_MAX};
 use horus_shm::{OpenError, Reliability, Request, RingOptions, Segment, SpscShm, TypeInfo};
 
 use common::Child;
@@ -269,7 +271,7 @@ fn a_stale_file_of_another_layout_may_have_any_size_and_is_replaced_silently() {
     let mut scene = Scene::new();
     for file_bytes in [520, 1024, 4096, 1 << 20] {
         let mut image = scene.image();
-        image.set("layout_version", 2);
+        image.set("layout_version", u128::from(LAYOUT_VERSION) + 1);
         image.file_bytes = file_bytes;
         expect_verdict(&mut scene, &image, &[Replaced], &format!("{file_bytes} bytes"));
     }
@@ -458,7 +460,7 @@ fn names_and_schemas_that_are_no_text_are_damage() {
         }
     }
     let mut image = scene.image();
-    image.bytes[horus_shm::layout::SCHEMA_OFFSET] = 0xff;
+    image.bytes[horus_shm::internals::layout::SCHEMA_OFFSET] = 0xff;
     expect_verdict(&mut scene, &image, &[Damaged], "a schema with a wrong checksum");
     image.fix_checksum();
     expect_verdict(&mut scene, &image, &[Damaged], "a schema of 0xff");

@@ -4,6 +4,8 @@
 
 #![cfg(target_os = "linux")]
 
+use horus_testing as _;
+
 mod cases;
 mod common;
 mod hostile;

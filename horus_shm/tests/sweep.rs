@@ -1,5 +1,7 @@
 //! The sweep: what dead processes left is removed, what is in use never, what is not ours is named.
 
+use horus_testing as _;
+
 mod common;
 mod hostile;
 mod spawn;
@@ -45,6 +47,25 @@ fn child_role() {
                 assert_eq!(report.foreign, Vec::<String>::new());
             }
             common::say("swept");
+        }
+        // Begins to remove a topic that persists, and is stopped in the middle of it.
+        "stop" => {
+            let path = namespace.topics_path().join(argument);
+            let ino = std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+            assert!(namespace.registry().presence_exclude(ino).unwrap());
+            common::say("here");
+            // SAFETY: the call takes no pointer.
+            unsafe { libc::raise(libc::SIGSTOP) };
+            namespace.registry().presence_release(ino);
+            common::say("gone on");
+            common::park();
+        }
+        // Opens a file without the library, and holds it.
+        "open" => {
+            let file = File::open(namespace.topics_path().join(argument)).unwrap();
+            common::say("here");
+            common::park();
+            drop(file);
         }
         "visit" => {
             common::say("here");
@@ -303,4 +324,103 @@ fn messages_of_a_killed_publisher_stay_with_those_who_attend() {
     producer.send(2).unwrap();
     assert_eq!([consumer.recv(), consumer.recv()], [Some(1), Some(2)]);
     assert_eq!(spawn::topic_files(&namespace), ["stream"]);
+}
+
+/// It may be about to remove the name, so nobody can do its work for it: the error says who it is,
+/// and what to do.
+#[test]
+fn a_process_that_is_stopped_while_it_removes_a_topic_is_named() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    drop(open_or_create(&namespace, "kept").unwrap());
+    let mut child = Child::spawn("stop kept", dir.path());
+    assert_eq!(child.listen(), "here");
+    let state = format!("/proc/{}/stat", child.pid());
+    common::eventually("it is stopped", || fs::read_to_string(&state).unwrap().contains(") T "));
+    let begin = std::time::Instant::now();
+    let refused = open_or_create(&namespace, "kept").unwrap_err();
+    common::result("stopped remover", format!("named after {:?}", begin.elapsed()));
+    let OpenError::Retiring { holder: Some(holder), .. } = &refused else { panic!("{refused}") };
+    assert_eq!((holder.process.pid, holder.is_stopped), (child.pid(), true));
+    let text = refused.to_string();
+    assert!(text.contains(&format!("kill -CONT {}", child.pid())), "{text}");
+    // The cure works.
+    child.signal(libc::SIGCONT);
+    assert_eq!(child.listen(), "gone on");
+    expect_usable(&open_or_create(&namespace, "kept").unwrap(), "kept");
+}
+
+/// Puts something under the name of a topic.
+type Plant = fn(&Path, &Arc<Namespace>);
+
+/// A topic file whose header has one byte changed.
+fn damaged(path: &Path, namespace: &Arc<Namespace>) {
+    drop(open_or_create(namespace, "kept").unwrap());
+    let mut bytes = fs::read(path).unwrap();
+    bytes[100] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn whatever_has_the_name_of_a_topic_is_removed_by_it() {
+    let plants: [(&str, Plant); 10] = [
+        ("damaged", damaged),
+        ("empty", |path, _| drop(File::create(path).unwrap())),
+        ("foreign", |path, _| fs::write(path, [0x5a; 20_000]).unwrap()),
+        ("a symbolic link to nothing", |path, _| symlink("nowhere", path).unwrap()),
+        ("a symbolic link", |path, _| symlink("/dev/null", path).unwrap()),
+        ("a directory", |path, _| fs::create_dir(path).unwrap()),
+        ("a socket", |path, _| {
+            drop(std::os::unix::net::UnixListener::bind(path).unwrap());
+        }),
+        ("a FIFO", |path, _| {
+            let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+            // SAFETY: the path is a C string.
+            assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+        }),
+        ("open to others", |path, namespace| {
+            drop(open_or_create(namespace, "kept").unwrap());
+            mode(path, 0o644);
+        }),
+        ("closed to its owner", |path, namespace| {
+            drop(open_or_create(namespace, "kept").unwrap());
+            mode(path, 0);
+        }),
+    ];
+    for (what, plant) in plants {
+        let dir = spawn::shm_dir();
+        let namespace = spawn::namespace(dir.path());
+        plant(&namespace.topics_path().join("kept"), &namespace);
+        assert_eq!(spawn::topic_files(&namespace), ["kept"], "{what}");
+        assert!(remove_topic(&namespace, &name("kept")).unwrap(), "{what}");
+        assert_eq!(spawn::topic_files(&namespace), [""; 0], "{what}");
+        expect_usable(&open_or_create(&namespace, "kept").unwrap(), what);
+    }
+    assert_eq!(fs::metadata("/dev/null").unwrap().len(), 0, "what a link leads to stays");
+}
+
+#[test]
+fn what_is_in_the_way_of_a_removal_is_named() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let path = namespace.topics_path().join("kept");
+    damaged(&path, &namespace);
+    let mut child = Child::spawn("open kept", dir.path());
+    assert_eq!(child.listen(), "here");
+    let refused = remove_topic(&namespace, &name("kept")).unwrap_err();
+    assert!(matches!(refused, OpenError::NotRemoved { .. }), "{refused}");
+    assert!(refused.to_string().contains(&format!("process {}", child.pid())), "{refused}");
+    child.kill();
+    assert!(remove_topic(&namespace, &name("kept")).unwrap());
+
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("file"), "").unwrap();
+    let refused = remove_topic(&namespace, &name("kept")).unwrap_err();
+    assert!(matches!(refused, OpenError::NotRemoved { .. }), "{refused}");
+    fs::remove_file(path.join("file")).unwrap();
+    assert!(remove_topic(&namespace, &name("kept")).unwrap());
 }

@@ -3,6 +3,8 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use horus_testing as _;
+
 mod common;
 mod hostile;
 mod operations;

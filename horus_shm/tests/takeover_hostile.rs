@@ -1,6 +1,8 @@
 //! Takeover of a lane whose head and stamps are anything at all: bounded, without a panic, and a
 //! lane that works afterwards.
 
+use horus_testing as _;
+
 mod common;
 mod hostile;
 mod spawn;
@@ -10,13 +12,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use horus_shm::copy::Intent;
-use horus_shm::gate;
-use horus_shm::lane::{Blocked, InPlace, LaneReader, LaneWriter, Polled, UNGATED, count, unpin};
-use horus_shm::layout::{LaneBlock, POSITION_MAX, SKIP, Skips, published, writing};
-use horus_shm::memory::LaneMemory;
-use horus_shm::sync::Edge;
-use horus_shm::takeover::take_over;
+use horus_shm::internals::copy::Intent;
+use horus_shm::internals::gate;
+use horus_shm::internals::lane::{
+    Blocked, InPlace, LaneReader, LaneWriter, Polled, UNGATED, count, count_all, number_at, unpin,
+};
+use horus_shm::internals::layout::{LaneBlock, POSITION_MAX, SKIP, Skips, published, writing};
+use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::sync::Edge;
+use horus_shm::internals::takeover::take_over;
 
 use hostile::{Rng, rounds};
 
@@ -544,4 +548,71 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
         }
         Ok(())
     });
+}
+
+/// A lane with two messages, a skip at position 2 and a third message, and its writer.
+fn lane_with_a_skip() -> (Lane, LaneWriter<Lane>) {
+    let lane = Lane::new(0, &[0; 8]);
+    let mut writer = LaneWriter::new(lane.clone(), 0, false, false).numbering();
+    assert!(lend(&mut writer, 0) && lend(&mut writer, 1));
+    writer.skip();
+    assert!(lend(&mut writer, 2));
+    (lane, writer)
+}
+
+/// A publisher may die between the stamp of a position and the head that tells of it.
+#[test]
+fn what_the_dead_sent_past_their_head_is_numbered_without_skips() {
+    let (lane, _) = lane_with_a_skip();
+    let block = &lane.0.block;
+    assert_eq!(count_all(&lane), (3, 4));
+    block.head.store(3, Ordering::Relaxed);
+    assert_eq!(count_all(&lane), (3, 4), "the message is found");
+    lane.0.stamps[3].store(0, Ordering::Relaxed);
+    block.head.store(2, Ordering::Relaxed);
+    assert_eq!(count_all(&lane), (2, 3), "the skip is found, and was counted");
+    block.skips.store(0, Ordering::Relaxed);
+    assert_eq!(count_all(&lane), (2, 3), "the skip is found, and was not counted yet");
+}
+
+#[test]
+fn a_position_before_a_skip_has_no_number_that_anybody_knows() {
+    let (lane, _) = lane_with_a_skip();
+    let numbers = [1, 2, 3, 4].map(|position| number_at(&lane.0.block, position));
+    assert_eq!(numbers, [None, None, Some(2), Some(3)]);
+}
+
+#[test]
+fn each_takeover_is_an_epoch_and_counts_the_skip_of_its_predecessor_once() {
+    let (lane, _) = lane_with_a_skip();
+    let block = &lane.0.block;
+    // The predecessor died when its skip had a stamp, and was told nowhere.
+    lane.0.stamps[3].store(0, Ordering::Relaxed);
+    block.head.store(2, Ordering::Relaxed);
+    block.skips.store(0, Ordering::Relaxed);
+    for epoch in 1..=3 {
+        assert_eq!(take_over(&lane, ME), 3);
+        assert_eq!(block.epoch.load(Ordering::Relaxed), epoch);
+        assert_eq!(Skips::from_word(block.skips.load(Ordering::Relaxed)).count, 1);
+        // As if it had died before it stored the head.
+        block.head.store(2, Ordering::Relaxed);
+    }
+    assert_eq!(LaneWriter::new(lane, 3, false, false).numbering().number(), 2);
+}
+
+#[test]
+fn a_head_that_the_stamps_contradict_is_not_believed() {
+    let mut stamps = [0; 8];
+    (stamps[0], stamps[2]) = (published(8), published(10));
+    let lane = Lane::new(2, &stamps);
+    assert_eq!(take_over(&lane, ME), 11);
+    assert_eq!(lane.0.block.corrupt_resync.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_stamp_that_belongs_to_another_slot_is_not_believed() {
+    let mut stamps = [0; 8];
+    (stamps[0], stamps[1]) = (published(8), published(805));
+    let lane = Lane::new(u64::MAX, &stamps);
+    assert_eq!(take_over(&lane, ME), 9);
 }

@@ -1,5 +1,7 @@
 //! Waiting for messages and for room: blocks without burning, wakes at once, loses no wake.
 
+use horus_testing as _;
+
 mod common;
 mod sleeper;
 
@@ -8,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_shm::wait::{Patience, SLICE, overslept};
+use horus_shm::internals::wait::{Patience, SLICE, overslept};
 use horus_shm::{
     FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, Reading, RingOptions, Segment,
     SpscShm, WakeEdge, Watch,
@@ -104,6 +106,24 @@ fn a_sleeping_producer_is_woken_by_room() {
         assert_eq!(consumer.recv_until(asleep()), Some(number));
     }
     sending.join().unwrap();
+}
+
+/// A reader that leaves makes room as one that reads does.
+#[test]
+fn a_sleeping_producer_is_woken_by_a_reader_that_leaves() {
+    for edge in EDGES {
+        let segment = topic(None, "topic", &reliable(edge, 2));
+        let (reader, mut writer) = (consumer(&segment), producer(&segment));
+        (0..2).for_each(|number| writer.send([0, number, 0]).unwrap());
+        let sending =
+            thread::spawn(move || Awaited::of(|| writer.send_until(asleep(), &[0, 2, 0])));
+        eventually("the producer sleeps", || room_waiters(&segment) != 0);
+        drop(reader);
+        let done_ns = now_ns();
+        let (sent, awaited) = sending.join().unwrap();
+        sent.unwrap();
+        awaited.expect_woken(done_ns);
+    }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use horus_testing as _;
+
 mod common;
 mod confine;
 mod sleeper;
@@ -14,7 +16,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
 use std::thread;
 
-use horus_shm::wait::{SLICE, overslept};
+use horus_shm::internals::wait::{SLICE, overslept};
 use horus_shm::{Namespace, Request, Segment, WakeEdge};
 
 use common::{Child, eventually, role, say};

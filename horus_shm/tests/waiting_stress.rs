@@ -1,5 +1,7 @@
 //! Millions of sleeps and wakes: no wake is lost, between threads and between processes.
 
+use horus_testing as _;
+
 mod common;
 mod sleeper;
 mod spawn;

@@ -33,15 +33,17 @@ int main() try {
         }
         scheduler.stop();
     });
-    const horus_report_t report = scheduler.run();
+    std::error_code error;
+    scheduler.run(error);
     std::printf("{\"Published\":{\"topic\":\"cmd_vel\",\"sent\":%llu}}\n",
                 static_cast<unsigned long long>(sent));
-    if (report.reason == HORUS_REASON_NODE) {
-        std::fprintf(stderr, "controller: %s: %s\n", report.node, report.error);
+    if (error) {
+        std::fprintf(stderr, "controller: %s\n", horus::last_error_message());
+        // The leash still reads.
         std::_Exit(1);
     }
     leash.join();
-    return report.exit_code;
+    return 0;
 } catch (const horus::Error &error) {
     std::fprintf(stderr, "controller: %s\n", error.what());
     return 1;

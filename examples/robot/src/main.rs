@@ -10,6 +10,9 @@
 //! compares what was sent with what arrived. Start reading at [`imu`], the simplest node; then
 //! [`controller`], [`monitor`] and [`launcher`].
 
+#[cfg(test)]
+use horus_testing as _;
+
 mod check;
 mod child;
 mod clock;

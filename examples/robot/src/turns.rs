@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use horus_core::prelude::*;
-use horus_core::scheduler::{NodeBuilder, Rate, Reason};
+use horus_core::scheduler::{NodeBuilder, Rate, RunError};
 
 use crate::leash::Leash;
 use crate::report::Report;
@@ -25,11 +25,10 @@ pub(crate) fn take(
     build(scheduler.node(name).rate(rate).watchdog(TICK_MAX))?;
     let handle = scheduler.handle();
     let _leash = Leash::hold_until(move || handle.stop());
-    let report = scheduler.run()?;
+    // What was sent is reported in any case.
+    let report = scheduler.run().or_else(RunError::into_report)?;
     let sent = report.nodes.iter().map(|node| node.figures.ticks).sum();
     Report::Published { topic: topic.into(), sent }.send();
-    match report.reason {
-        Reason::Node { error, .. } => Err(error.into()),
-        _ => Ok(()),
-    }
+    report.into_result()?;
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! The demo does what it promises: it adds up, it can be interrupted, and it leaves nothing behind.
 
+use horus_testing as _;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 //! way out: of a kilobyte that is a tenth of the time from one thread to another. Here that happens
 //! only in a call that has to wait.
 
-use horus_shm::wait::Patience;
+use horus_shm::internals::wait::Patience;
 
 use super::ends::{Kind, Receiver, Sender, look_again};
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use horus_shm::ends::Deserted;
-use horus_shm::wait::Patience;
+use horus_shm::internals::ends::Deserted;
+use horus_shm::internals::wait::Patience;
 
 use super::error::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,

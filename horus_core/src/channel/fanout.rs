@@ -25,7 +25,7 @@
 //! # Ok::<(), horus_core::channel::JoinError>(())
 //! ```
 
-use horus_shm::heap::{FanReader, LANES_MAX, Lanes, Share, ValueWriter};
+use horus_shm::internals::heap::{FanReader, LANES_MAX, Lanes, Share, ValueWriter};
 
 use super::JoinError;
 use super::ends;

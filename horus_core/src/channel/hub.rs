@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use horus_shm::ends::Ends;
-use horus_shm::wait::EventCount;
+use horus_shm::internals::ends::Ends;
+use horus_shm::internals::wait::EventCount;
 
 /// Where the ends of one channel meet.
 #[derive(Debug)]

@@ -23,7 +23,7 @@
 //! let another = rx.clone();
 //! ```
 
-use horus_shm::heap::{self, TicketReader, TicketWriter};
+use horus_shm::internals::heap::{self, TicketReader, TicketWriter};
 
 use super::ends;
 

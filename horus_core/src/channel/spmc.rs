@@ -31,7 +31,7 @@
 //! std::thread::spawn(move || rx);
 //! ```
 
-use horus_shm::heap::{LANES_MAX, LaneEnd, Lanes, Share, ValueWriter};
+use horus_shm::internals::heap::{LANES_MAX, LaneEnd, Lanes, Share, ValueWriter};
 
 use super::JoinError;
 use super::ends;

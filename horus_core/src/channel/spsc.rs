@@ -29,7 +29,7 @@
 //! std::thread::spawn(move || rx);
 //! ```
 
-use horus_shm::heap::{LaneEnd, Lanes, Move, ValueWriter};
+use horus_shm::internals::heap::{LaneEnd, Lanes, Move, ValueWriter};
 
 use super::ends;
 

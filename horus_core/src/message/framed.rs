@@ -19,7 +19,7 @@ mod tensor;
 use std::fmt;
 use std::ops::Deref;
 
-use horus_shm::layout::STRIDE_MAX;
+use horus_shm::internals::layout::STRIDE_MAX;
 use horus_shm::{RawLoan, RawSample, TypeInfo};
 
 pub use array::ArrayLayout;

@@ -1,8 +1,10 @@
 //! The list of all standard messages, by domain: what exports, tests and tools go through.
 
 use super::{
-    AudioFrame, Bytes, CompressedImage, CostMap, DepthImage, Image, MapMetaData, Message,
-    OccupancyGrid, PointCloud, PointField, SchedulerStatus, Schema, SegmentationMask, Tensor,
+    AudioFrame, AudioFrameHeader, Bytes, BytesHeader, CompressedImage, CompressedImageHeader,
+    CostMap, CostMapHeader, DepthImage, DepthImageHeader, Image, ImageHeader, MapMetaData, Message,
+    OccupancyGrid, OccupancyGridHeader, PointCloud, PointCloudHeader, PointField, SchedulerStatus,
+    SchedulerStatusHeader, Schema, SegmentationMask, SegmentationMaskHeader, Tensor, TensorHeader,
 };
 
 /// Calls the macro of this name with every domain and its messages:
@@ -78,16 +80,15 @@ macro_rules! tables {
         };
 
         /// The bytes of the [`Default`] of the standard message called `name`, if it has one
-        /// length: what a constructor in another language begins with.
+        /// length, or of a header, as `ImageHeader`: what a constructor in another language
+        /// begins with.
         #[must_use]
         pub fn standard_default(name: &str) -> Option<Box<[u8]>> {
             match name {
                 $($(stringify!($name) => {
                     Some(bytemuck::bytes_of(&super::$domain::$name::default()).into())
                 })+)+
-                "MapMetaData" => Some(bytemuck::bytes_of(&MapMetaData::default()).into()),
-                "PointField" => Some(bytemuck::bytes_of(&PointField::default()).into()),
-                _ => None,
+                _ => framed_default(name),
             }
         }
 
@@ -105,6 +106,23 @@ macro_rules! tables {
     };
 }
 standard_messages!(tables);
+
+/// [`standard_default`] of what is in [`FRAMED`].
+fn framed_default(name: &str) -> Option<Box<[u8]>> {
+    macro_rules! defaults {
+        ($($name:ident)+) => {
+            match name {
+                $(stringify!($name) => Some(bytemuck::bytes_of(&$name::default()).into()),)+
+                _ => None,
+            }
+        };
+    }
+    defaults! {
+        ImageHeader DepthImageHeader CompressedImageHeader SegmentationMaskHeader PointField
+        PointCloudHeader TensorHeader MapMetaData OccupancyGridHeader CostMapHeader
+        AudioFrameHeader BytesHeader SchedulerStatusHeader
+    }
+}
 
 /// The messages that end in as many data as they need, and what is inside their headers.
 const FRAMED: Domain = Domain {

@@ -1,6 +1,7 @@
 //! What can be asked for a node.
 
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use super::Scheduler;
@@ -17,7 +18,7 @@ use super::policy::{FailurePolicy, Miss};
 use super::rate::Rate;
 use super::supervisor::SafeState;
 use crate::error::{TopicError, WaitSetFull};
-use crate::topic::{Payload, Publisher, Subscriber, Topic, TopicBuilder, WaitSet, Watchable};
+use crate::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, Watchable};
 
 /// What a node is to be: ends with [`Self::build`], which takes the node.
 #[must_use = "a node is added by `build()`"]
@@ -96,7 +97,20 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// [`Graph`]: super::Graph
     pub fn publisher<T: Payload>(&mut self, topic: &str) -> Result<Publisher<T>, TopicError> {
-        let publisher = self.topic(topic).publisher()?;
+        self.publisher_with(topic, Qos::new())
+    }
+
+    /// As [`Self::publisher`], with a quality of service.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::publisher`]; and the topic has another quality of service.
+    pub fn publisher_with<T: Payload>(
+        &mut self,
+        topic: &str,
+        qos: Qos,
+    ) -> Result<Publisher<T>, TopicError> {
+        let publisher = self.topic(topic, qos).publisher()?;
         self.wish.writes.push(topic.to_owned());
         Ok(publisher)
     }
@@ -108,7 +122,20 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// [`TopicError`]: another message type, too many subscribers, a bad name, no memory …
     pub fn subscriber<T: Payload>(&mut self, topic: &str) -> Result<Subscriber<T>, TopicError> {
-        let subscriber = self.topic(topic).subscriber()?;
+        self.subscriber_with(topic, Qos::new())
+    }
+
+    /// As [`Self::subscriber`], with a quality of service.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::subscriber`]; and the topic has another quality of service.
+    pub fn subscriber_with<T: Payload>(
+        &mut self,
+        topic: &str,
+        qos: Qos,
+    ) -> Result<Subscriber<T>, TopicError> {
+        let subscriber = self.topic(topic, qos).subscriber()?;
         self.wish.reads.push(topic.to_owned());
         Ok(subscriber)
     }
@@ -128,14 +155,28 @@ impl<'a> NodeBuilder<'a> {
         topic: &str,
         timeout: Duration,
     ) -> Result<Input<T>, TopicError> {
-        let subscriber = self.subscriber(topic)?;
+        self.input_with(topic, timeout, Qos::new())
+    }
+
+    /// As [`Self::subscribe_with_timeout`], with a quality of service.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::subscriber_with`].
+    pub fn input_with<T: Payload>(
+        &mut self,
+        topic: &str,
+        timeout: Duration,
+        qos: Qos,
+    ) -> Result<Input<T>, TopicError> {
+        let subscriber = self.subscriber_with(topic, qos)?;
         let watch = Arc::new(InputWatch::new(topic, timeout));
         self.wish.inputs.push(Arc::clone(&watch));
         Ok(Input::new(subscriber, watch))
     }
 
-    fn topic<T: Payload>(&self, name: &str) -> TopicBuilder<T> {
-        let builder = Topic::builder(name);
+    fn topic<T: Payload>(&self, name: &str, qos: Qos) -> TopicBuilder<T> {
+        let builder = Topic::builder(name).qos(qos);
         match &self.scheduler.namespace {
             Some(namespace) => builder.namespace(namespace),
             None => builder,
@@ -231,10 +272,25 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// What to do when the node is stuck, from another thread, once each time: for instance to
-    /// send a halt, by a publisher of its own. The node itself cannot be called then.
+    /// Calls `enter` when a tick of the node does not end, once each time, from the thread of the
+    /// supervisor: for instance to send a halt, by a publisher of its own. The node itself cannot
+    /// be called then. A tick that lasts longer than the [`Self::watchdog`] does not end, and one
+    /// that still lasts when the run has ended.
+    ///
+    /// The node needs a rate, a budget or a watchdog: otherwise [`Self::build`] refuses it.
     pub fn safe_state(mut self, enter: impl FnMut() + Send + 'static) -> Self {
-        self.safe_state = Some(Box::new(enter));
+        self.safe_state = Some(SafeState::Here(Box::new(enter)));
+        self
+    }
+
+    /// Does what [`Self::safe_state`] does, for a call that may take long: `begin` has another
+    /// thread make it, and returns the channel by which that thread says how it ended. The event
+    /// that the node is in its safe state follows only then; an error is recorded instead.
+    pub fn safe_state_elsewhere(
+        mut self,
+        begin: impl FnMut() -> Receiver<Result<(), String>> + Send + 'static,
+    ) -> Self {
+        self.safe_state = Some(SafeState::Elsewhere(Box::new(begin)));
         self
     }
 

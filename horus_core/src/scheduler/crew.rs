@@ -25,6 +25,8 @@ use crate::topic::WaitSet;
 #[derive(Debug, Default)]
 pub(super) struct Crew {
     pub(super) main: Vec<Runner>,
+    /// Whether one of these counts as stuck at some time.
+    pub(super) has_watched: bool,
     threads: Vec<NodeThread>,
     pool: Option<Pool>,
     #[cfg(feature = "async-io")]
@@ -86,6 +88,7 @@ impl Crew {
             outcome = outcome.and_then(|()| self.by_waiting(&mut tasks, terms));
             self.main.extend(tasks.into_iter().map(|task| task.runner));
         }
+        self.has_watched = self.main.iter().any(|runner| runner.plan().is_watched());
         outcome
     }
 

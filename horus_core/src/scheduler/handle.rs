@@ -61,6 +61,12 @@ impl Handle {
         self.shared.is_stopping()
     }
 
+    /// Why it is to stop, or has stopped; `None` while nothing has stopped it.
+    #[must_use]
+    pub fn reason(&self) -> Option<Reason> {
+        self.shared.reason()
+    }
+
     /// Has `word` be `number` from now on until everything is to stop, and then 0: for who has to
     /// know that often and without the handle. The first call counts.
     pub fn show_in(&self, word: &'static AtomicU64, number: u64) {

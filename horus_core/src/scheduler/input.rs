@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use horus_shm::sync::Word;
+use horus_shm::internals::sync::Word;
 
 use super::policy::nanos;
 use crate::message::Text;

@@ -35,6 +35,7 @@ mod monitor;
 mod node;
 mod node_macro;
 mod orders;
+mod panics;
 mod place;
 mod plan;
 mod policy;
@@ -67,6 +68,8 @@ pub use graph::{Finding, Graph, GraphNode};
 pub use handle::{Handle, OrderError};
 pub use input::Input;
 pub use node::{IntoNodeResult, Node, NodeError, NodeResult};
+#[doc(hidden)]
+pub use node_macro::EndWish;
 pub use place::EMERGENCY_STOP_TOPIC;
 pub use plan::{Class, NAME_BYTES_MAX, PlanError};
 pub use policy::{FailurePolicy, Miss};
@@ -75,7 +78,7 @@ pub use rate::{Hertz, Rate, RateError};
 pub use remote::{
     RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, forget, schedulers,
 };
-pub use report::{NodeReport, Report};
+pub use report::{NodeReport, Report, RunError};
 pub use running::{Running, StartError};
 pub use shared::Reason;
 pub use timeline::Timeline;
@@ -199,6 +202,9 @@ impl Scheduler {
             return Err(PlanError::SameName { node: wish.name });
         }
         let plan = wish.clone().whole(self.cores)?;
+        if safe_state.is_some() {
+            plan.check_safe_state()?;
+        }
         others().try_for_each(|other| plan.check_chain(other))?;
         let (orders, pulse) = (Arc::<Orders>::default(), Arc::<Pulse>::default());
         let seat = Seat { wish, orders, pulse };
@@ -273,8 +279,8 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// As [`Self::start`].
-    pub fn run(self) -> Result<Report, StartError> {
+    /// [`RunError`]: a node failed, and its policy ended the run; or nothing could be started.
+    pub fn run(self) -> Result<Report, RunError> {
         self.run_for(Duration::MAX)
     }
 
@@ -282,11 +288,11 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// As [`Self::start`].
-    pub fn run_for(self, time: Duration) -> Result<Report, StartError> {
+    /// As [`Self::run`].
+    pub fn run_for(self, time: Duration) -> Result<Report, RunError> {
         let mut running = self.start()?;
-        running.run_for(time);
-        Ok(running.finish())
+        running.run_for(time)?;
+        running.finish()
     }
 
     /// Runs this much simulated time, as fast as it goes, on this thread alone.
@@ -297,6 +303,9 @@ impl Scheduler {
     /// name: the same nodes with the same inputs do the same, however they were added. Nodes on
     /// topics run when a node before them at that time has sent something, and their silence is
     /// not watched. Nothing is late.
+    ///
+    /// That a node failed is in the report, and becomes an error by [`Report::into_result`].
+    #[must_use = "it says whether a node failed"]
     pub fn simulate(mut self, time: Duration, seed: u64, epoch_ns: u64) -> Report {
         self.entries.sort_by(|a, b| a.runner.plan().name.cmp(&b.runner.plan().name));
         self.sort();

@@ -2,13 +2,45 @@
 
 use std::any::Any;
 use std::error::Error;
+use std::fmt;
+use std::ops::Deref;
 
 use super::context::Context;
 
-/// Why a node failed: anything that is an error.
-pub type NodeError = Box<dyn Error + Send + Sync>;
+/// Why a node failed: anything that is an error, or a text. `?` makes it of any error, and it can
+/// be used as a `&dyn Error`.
+///
+/// WHY no alias of a `Box`: where a [`NodeResult`] is wanted and something else is given, the
+/// compiler names this type.
+pub struct NodeError(Box<dyn Error + Send + Sync>);
 
-/// What a node's work came to.
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl Deref for NodeError {
+    type Target = dyn Error + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl fmt::Debug for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// The result of a call of a node: of `tick`, `init` and `shutdown`.
 pub type NodeResult = Result<(), NodeError>;
 
 /// A part of a robot's program that the scheduler runs.
@@ -80,7 +112,14 @@ pub trait Node: Send + Any {
     fn on_error(&mut self, _error: &NodeError) {}
 }
 
-/// What a closure that is a node may return.
+/// A type that a closure which is a node may return, or the `tick` of [`node!`](crate::node): `()`,
+/// [`NodeResult`], or any `Result<(), E>` whose `E` is an error.
+#[diagnostic::on_unimplemented(
+    message = "a tick returns `NodeResult`, and not `{Self}`",
+    label = "a tick of this node returns `{Self}`",
+    note = "write `-> NodeResult`, which takes every error by `?`, or return nothing, or a \
+            `Result<(), E>` whose `E` is an error that is `Send + Sync + 'static`"
+)]
 pub trait IntoNodeResult {
     /// As a result.
     ///
@@ -96,6 +135,8 @@ impl IntoNodeResult for () {
     }
 }
 
+// WHY: otherwise the compiler explains by which steps an `E` would become a `NodeError`.
+#[diagnostic::do_not_recommend]
 impl<E: Into<NodeError>> IntoNodeResult for Result<(), E> {
     fn into_node_result(self) -> NodeResult {
         self.map_err(Into::into)

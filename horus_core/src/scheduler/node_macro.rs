@@ -1,5 +1,70 @@
 //! `node!`: a node's struct, its ends and its place in the scheduler in one go.
 
+use std::time::Duration;
+
+use super::builder::NodeBuilder;
+use super::input::Input;
+use crate::error::TopicError;
+use crate::topic::{Payload, Publisher, Qos, Subscriber};
+
+/// A topic of a [`node!`](crate::node), as it is written there: its name, then what else is said.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct EndWish<'a> {
+    topic: &'a str,
+    timeout: Duration,
+    qos: Qos,
+}
+
+impl EndWish<'_> {
+    #[allow(missing_docs, clippy::missing_errors_doc, reason = "for the macro")]
+    pub fn publisher<T: Payload>(
+        &self,
+        builder: &mut NodeBuilder<'_>,
+    ) -> Result<Publisher<T>, TopicError> {
+        builder.publisher_with(self.topic, self.qos)
+    }
+
+    #[allow(missing_docs, clippy::missing_errors_doc, reason = "for the macro")]
+    pub fn subscriber<T: Payload>(
+        &self,
+        builder: &mut NodeBuilder<'_>,
+    ) -> Result<Subscriber<T>, TopicError> {
+        builder.subscriber_with(self.topic, self.qos)
+    }
+
+    #[allow(missing_docs, clippy::missing_errors_doc, reason = "for the macro")]
+    pub fn input<T: Payload>(&self, builder: &mut NodeBuilder<'_>) -> Result<Input<T>, TopicError> {
+        builder.input_with(self.topic, self.timeout, self.qos)
+    }
+}
+
+// WHY generic: whatever gives a `&str` of itself names a topic, also in a tuple, where nothing is
+// coerced.
+impl<'a, S: AsRef<str> + ?Sized> From<&'a S> for EndWish<'a> {
+    fn from(topic: &'a S) -> Self {
+        (topic, Duration::MAX, Qos::new()).into()
+    }
+}
+
+impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Qos)> for EndWish<'a> {
+    fn from((topic, qos): (&'a S, Qos)) -> Self {
+        (topic, Duration::MAX, qos).into()
+    }
+}
+
+impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration)> for EndWish<'a> {
+    fn from((topic, timeout): (&'a S, Duration)) -> Self {
+        (topic, timeout, Qos::new()).into()
+    }
+}
+
+impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndWish<'a> {
+    fn from((topic, timeout, qos): (&'a S, Duration, Qos)) -> Self {
+        Self { topic: topic.as_ref(), timeout, qos }
+    }
+}
+
 /// Declares a node: a struct whose fields are the ends of topics and state, and what it does.
 ///
 /// ```
@@ -45,14 +110,17 @@
 /// * `publish name: T = topic`: a `Publisher<T>`, by [`NodeBuilder::publisher`];
 /// * `state name: T = value`: a `T`, which begins as this value.
 ///
+/// A topic is its name, or with a quality of service `("motors", Qos::reliable())`; that of an
+/// input is `("imu", timeout, Qos::sensor_data())`.
+///
 /// `tick` comes first. Its `context` (any name, or none) is a `&mut Context`, and it returns
 /// nothing or a result. The other functions, if there are any, are those of [`Node`], as they stand
 /// there.
 ///
 /// What is left is a plain struct with a plain `impl Node`, and `build(builder)`, which makes the
 /// ends, so that the scheduler knows them, and adds the node; it returns a
-/// [`horus_core::Result`](crate::Result). Whoever wants more (settings of topics, parameters of
-/// `build`) writes these three things down.
+/// [`horus_core::Result`](crate::Result). A node that needs more, as parameters of `build`, is
+/// written as these three things.
 ///
 /// [`Input<T>`]: crate::scheduler::Input
 /// [`Node`]: crate::scheduler::Node
@@ -134,19 +202,20 @@ macro_rules! __node_field {
 #[macro_export]
 macro_rules! __node_make {
     ($builder:ident subscribe $type:ty, $topic:expr) => {
-        $builder.subscriber::<$type>($topic)?
+        $crate::scheduler::EndWish::from($topic).subscriber::<$type>(&mut $builder)?
     };
     ($builder:ident wake $type:ty, $topic:expr) => {{
-        let subscriber = $builder.subscriber::<$type>($topic)?;
+        // WHY one expression: what the topic borrows lives until its end.
+        let subscriber =
+            $crate::scheduler::EndWish::from($topic).subscriber::<$type>(&mut $builder)?;
         $builder = $builder.on(&subscriber);
         subscriber
     }};
-    ($builder:ident input $type:ty, $topic_and_timeout:expr) => {{
-        let (topic, timeout) = $topic_and_timeout;
-        $builder.subscribe_with_timeout::<$type>(topic, timeout)?
-    }};
+    ($builder:ident input $type:ty, $topic_and_timeout:expr) => {
+        $crate::scheduler::EndWish::from($topic_and_timeout).input::<$type>(&mut $builder)?
+    };
     ($builder:ident publish $type:ty, $topic:expr) => {
-        $builder.publisher::<$type>($topic)?
+        $crate::scheduler::EndWish::from($topic).publisher::<$type>(&mut $builder)?
     };
     ($builder:ident state $type:ty, $value:expr) => {
         $value

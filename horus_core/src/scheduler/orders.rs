@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use horus_shm::sync::Word;
+use horus_shm::internals::sync::Word;
 
 use super::exchange::Exchange;
 use super::plan::Plan;

@@ -157,7 +157,7 @@ pub enum PlanError {
         wish: &'static str,
         /// What the node is.
         class: Class,
-        /// What to do about it.
+        /// The advice: what to do about it.
         advice: &'static str,
     },
     /// A number out of its range.
@@ -359,6 +359,24 @@ impl Wish {
 }
 
 impl Plan {
+    /// Whether the node counts as stuck at some time.
+    pub(super) const fn is_watched(&self) -> bool {
+        self.budget.is_some() || self.watchdog.is_some()
+    }
+
+    /// Returns true if a tick that does not end is noticed, so that something can be done about it.
+    pub(super) fn check_safe_state(&self) -> Result<(), PlanError> {
+        if self.is_watched() {
+            return Ok(());
+        }
+        Err(PlanError::Meaningless {
+            node: self.name.clone(),
+            wish: "a safe_state()",
+            class: self.class,
+            advice: "it is called when a tick lasts longer than a watchdog allows: give it one",
+        })
+    }
+
     /// Whether both nodes can be of one chain, if they are.
     pub(super) fn check_chain(&self, other: &Self) -> Result<(), PlanError> {
         let (Some(chain), true) = (&self.chain, self.chain == other.chain) else { return Ok(()) };

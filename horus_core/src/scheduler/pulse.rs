@@ -3,10 +3,15 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use horus_shm::sync::Word;
+use horus_shm::internals::sync::Word;
 
 /// Buckets of a histogram: bucket i counts what is below 2^i ns, the last one everything above.
 pub const PULSE_BUCKETS: usize = 40;
+
+/// In the place of a time: the hook of a panic runs.
+const PANICS: u64 = u64::MAX;
+/// A node hangs whose panic has not been told of for so long: its hook waits for something.
+const PANIC_MAX_NS: u64 = 10_000_000_000;
 
 /// The figures of one node. Written by the thread that runs it, read by any.
 #[derive(Debug)]
@@ -15,6 +20,8 @@ pub(super) struct Pulse {
     ticks: AtomicU64,
     /// When the present tick began; 0 between two.
     began_ns: AtomicU64,
+    /// When the hook of the last panic in a tick was over; the maximum while it runs.
+    panicked_ns: AtomicU64,
     last_ns: AtomicU64,
     max_ns: AtomicU64,
     misses: AtomicU64,
@@ -33,6 +40,7 @@ impl Default for Pulse {
         Self {
             ticks: zero(),
             began_ns: zero(),
+            panicked_ns: zero(),
             last_ns: zero(),
             max_ns: zero(),
             misses: zero(),
@@ -147,10 +155,47 @@ impl Pulse {
         self.began_ns.get()
     }
 
-    /// For how long the present tick has lasted; `None` between two.
+    /// The tick panics, and the panic is about to be told of.
+    pub(super) fn begin_panic(&self) {
+        // Relaxed: as in `begin`.
+        self.panicked_ns.set(PANICS);
+    }
+
+    /// That is done. The tick ends soon, unless the node catches its panics itself.
+    pub(super) fn end_panic(&self, now_ns: u64) {
+        // Relaxed: as in `begin`.
+        self.panicked_ns.set(now_ns);
+    }
+
+    /// Returns true while the hook of a panic runs.
+    pub(super) fn panics(&self) -> bool {
+        // Relaxed: a figure.
+        self.panicked_ns.get() == PANICS
+    }
+
+    /// For how long the present tick has lasted, whatever it does; 0 between two.
+    pub(super) fn lasted_ns(&self, now_ns: u64) -> u64 {
+        match self.began_ns() {
+            0 => 0,
+            began_ns => now_ns.saturating_sub(began_ns),
+        }
+    }
+
+    /// For how long the present tick has lasted; `None` between two. What it takes to tell of a
+    /// panic does not count, unless that does not end either.
     pub(super) fn busy_for(&self, now_ns: u64) -> Option<Duration> {
         let began = self.began_ns();
-        (began != 0).then(|| Duration::from_nanos(now_ns.saturating_sub(began)))
+        if began == 0 {
+            return None;
+        }
+        let busy_ns = now_ns.saturating_sub(began);
+        // Relaxed: a figure.
+        let busy_ns = match self.panicked_ns.get() {
+            PANICS if busy_ns < PANIC_MAX_NS => 0,
+            PANICS => busy_ns,
+            panicked_ns => busy_ns.min(now_ns.saturating_sub(panicked_ns)),
+        };
+        Some(Duration::from_nanos(busy_ns))
     }
 
     /// All figures. Not of one moment: the node goes on meanwhile.
@@ -263,5 +308,25 @@ mod tests {
         let figures = pulse.figures();
         assert_eq!(figures.durations.quantile(0.5), Duration::from_nanos(1 << 39));
         assert_eq!(Histogram { buckets: [0; PULSE_BUCKETS] }.quantile(0.5), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_it_takes_to_tell_of_a_panic_is_no_time_of_the_tick() {
+        const MS: u64 = 1_000_000;
+        let pulse = Pulse::default();
+        let busy_ms = |now_ms| pulse.busy_for(now_ms * MS).map(|busy| busy.as_millis());
+        pulse.begin(100 * MS, 100 * MS);
+        pulse.begin_panic();
+        assert_eq!([busy_ms(100), busy_ms(2000), busy_ms(10_099)], [Some(0); 3]);
+        // A hook that does not end hangs like anything else.
+        assert_eq!(busy_ms(10_100), Some(10_000));
+        pulse.end_panic(2000 * MS);
+        // A node that has caught its panic itself, and goes on.
+        assert_eq!([busy_ms(2000), busy_ms(2050)], [Some(0), Some(50)]);
+        pulse.end(100 * MS, 2100 * MS);
+        assert_eq!(busy_ms(2200), None);
+        // Not of the next tick.
+        pulse.begin(3000 * MS, 3000 * MS);
+        assert_eq!(busy_ms(3007), Some(7));
     }
 }

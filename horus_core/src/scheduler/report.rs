@@ -1,11 +1,14 @@
-//! What a run came to.
+//! The outcome of a run: a report, and the error that contains it when a node failed.
+
+use std::fmt;
 
 use super::plan::Class;
 use super::pulse::Figures;
 use super::runner::Runner;
+use super::running::StartError;
 use super::shared::Reason;
 
-/// What a run came to.
+/// The result of a run. Its `Display` is a line for the scheduler and a line for each node.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// What the scheduler was called: what was asked for, or that with a number behind it.
@@ -23,6 +26,16 @@ impl Report {
         self.nodes.iter().find(|node| node.name == name)
     }
 
+    /// The report, or an error that contains it if a node failed and thereby ended the run, or was
+    /// left behind at its end. A run that was stopped by a signal is no error.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Failed`].
+    pub fn into_result(self) -> Result<Self, RunError> {
+        if self.reason.is_failure() { Err(RunError::Failed(Box::new(self))) } else { Ok(self) }
+    }
+
     /// What the process is to exit with: 0, 1 if a node failed, or, as shells expect it, 128 and
     /// the number of the signal.
     #[must_use]
@@ -35,6 +48,82 @@ impl Report {
     }
 }
 
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scheduler '{}' ended: {}", self.scheduler, self.reason)?;
+        self.nodes.iter().try_for_each(|node| write!(f, "\n  {node}"))
+    }
+}
+
+/// Why a run ended in an error.
+///
+/// A program that returns it from `main` ends with status 1 and shows which node failed, and why:
+///
+/// ```no_run
+/// # use horus_core::prelude::*;
+/// fn main() -> horus_core::Result<()> {
+///     let mut scheduler = Scheduler::new();
+///     scheduler.node("beat").build(|_: &mut Context<'_>| println!("tick"))?;
+///     scheduler.run()?;
+///     Ok(())
+/// }
+/// ```
+///
+/// A program for which the failure of a node is a result like any other asks for the report:
+///
+/// ```no_run
+/// # use horus_core::prelude::*;
+/// # use horus_core::scheduler::RunError;
+/// # let scheduler = Scheduler::new();
+/// let report = scheduler.run().or_else(RunError::into_report)?;
+/// println!("{report}");
+/// # Ok::<(), horus_core::scheduler::StartError>(())
+/// ```
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The scheduler could not be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A node failed or was late, and its policy ended the run; or its last tick did not end. All
+    /// other nodes have been shut down.
+    #[error("the run of scheduler '{}' ended: {}", .0.scheduler, .0.reason)]
+    Failed(Box<Report>),
+}
+
+impl RunError {
+    /// The report of a run in which a node failed.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`], if there was no run.
+    pub fn into_report(self) -> Result<Report, StartError> {
+        match self {
+            Self::Start(error) => Err(error),
+            Self::Failed(report) => Ok(*report),
+        }
+    }
+
+    /// The report of a run in which a node failed; `None` if there was no run.
+    #[must_use]
+    pub fn report(&self) -> Option<&Report> {
+        match self {
+            Self::Start(_) => None,
+            Self::Failed(report) => Some(report),
+        }
+    }
+}
+
+// WHY: `main` shows an error by its `Debug`, and the figures of all nodes would hide the reason.
+impl fmt::Debug for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start(error) => f.debug_tuple("Start").field(error).finish(),
+            Self::Failed(report) => f.debug_tuple("Failed").field(&report.reason).finish(),
+        }
+    }
+}
+
 /// What one node did in a run.
 #[derive(Debug, Clone)]
 pub struct NodeReport {
@@ -42,6 +131,8 @@ pub struct NodeReport {
     pub name: String,
     /// Its place in the order of start.
     pub(super) position: usize,
+    /// Whether its last tick had not ended when its thread was left behind.
+    pub(super) hangs: bool,
     /// Who ran it.
     pub class: Class,
     /// What it did.
@@ -58,10 +149,25 @@ impl NodeReport {
         Self {
             name: runner.plan().name.clone(),
             position: runner.position(),
+            hangs: false,
             class: runner.plan().class,
             figures: runner.pulse().figures(),
             last_error: runner.last_error().map(str::to_owned),
             refused: runner.refused().to_vec(),
         }
+    }
+}
+
+impl fmt::Display for NodeReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, class, figures, last_error, refused, .. } = self;
+        let Figures { ticks, misses, passed_over, failures, max, .. } = figures;
+        write!(
+            f,
+            "{name} ({class:?}): {ticks} ticks, the longest {max:?}, {misses} misses, \
+             {passed_over} passed over, {failures} failures"
+        )?;
+        last_error.iter().try_for_each(|error| write!(f, "; last error: {error}"))?;
+        refused.iter().try_for_each(|refused| write!(f, "; refused: {refused}"))
     }
 }

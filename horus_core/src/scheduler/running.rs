@@ -7,16 +7,17 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
-use horus_shm::ending::EndingSignals;
+use horus_shm::internals::ending::EndingSignals;
 
 use super::crew::{Crew, Terms};
 use super::executor::best_effort;
 use super::executor::thread::{join, spawn};
 use super::handle::Handle;
+use super::panics::{self, Here};
 use super::plan::Class;
 use super::policy::nanos;
 use super::recorder::Recorder;
-use super::report::{NodeReport, Report};
+use super::report::{NodeReport, Report, RunError};
 use super::runner::{After, Runner};
 use super::shared::{Reason, Shared};
 use super::supervisor::Supervisor;
@@ -27,10 +28,13 @@ use crate::error::TopicError;
 use crate::message::NodeEvent;
 
 /// How long a node may go on with its last tick when everything stops.
-const FAREWELL: Duration = Duration::from_secs(1);
+const FAREWELL: Duration = Duration::from_millis(800);
 /// How long the supervisor has at least to say what has become of everything, also after a node
 /// has used up all the time.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const LAST_WORDS: Duration = Duration::from_millis(150);
+/// A process that is told to end has ended after this, also if a node hangs.
+const END_MAX: Duration = Duration::from_secs(1);
+const _: () = assert!(FAREWELL.as_millis() + LAST_WORDS.as_millis() < END_MAX.as_millis());
 /// The longest sleep between rounds, after which orders are carried out.
 const SLICE_NS: u64 = 20_000_000;
 /// How long rounds without a sleep may go on before the clock is set again.
@@ -47,7 +51,7 @@ pub enum StartError {
     /// No handler for signals could be installed.
     #[error("no handler for signals: {cause}")]
     Signals {
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
     /// The system has no room for a thread.
@@ -55,7 +59,7 @@ pub enum StartError {
     Thread {
         /// What was to run on it.
         name: String,
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
 }
@@ -63,7 +67,7 @@ pub enum StartError {
 /// A scheduler whose nodes run: those with a rate, or on topics, on threads of their own, and all
 /// others when it is given the calling thread, by [`Self::run_for`] or [`Self::tick_once`].
 ///
-/// Dropping it stops everything, as [`Self::finish`] does.
+/// Dropping it stops everything, as [`Self::finish`] does, but tells nobody of a node that failed.
 #[derive(Debug)]
 pub struct Running {
     name: String,
@@ -77,11 +81,14 @@ pub struct Running {
     supervisor: Option<JoinHandle<()>>,
     signals: Option<Arc<EndingSignals>>,
     recorder: Recorder,
+    /// The result, once everything is shut down.
+    report: Option<Report>,
 }
 
 impl Running {
     pub(super) fn start(mut scheduler: Scheduler) -> Result<Self, StartError> {
         scheduler.sort();
+        panics::watch();
         let handle = scheduler.handle();
         let signals = scheduler.stops_on_signals.then(EndingSignals::install).transpose();
         let signals = signals.map_err(|cause| StartError::Signals { cause })?.map(Arc::new);
@@ -137,6 +144,7 @@ impl Running {
             signals,
             recorder,
             shared,
+            report: None,
         };
         running.crew.start(entries, &terms)?;
         running.shared.begin();
@@ -165,21 +173,41 @@ impl Running {
     /// programs with a main loop of their own. Costs some 30 ns a node, and what they do.
     ///
     /// False if everything is to stop: then nothing was done.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Failed`]: a node failed, in this round or on a thread of its own, and its policy
+    /// ended the run. All nodes have been shut down, as by [`Self::finish`], which says the same.
     #[inline]
-    pub fn tick_once(&mut self) -> bool {
+    pub fn tick_once(&mut self) -> Result<bool, RunError> {
         if self.shared.is_stopping() {
-            return false;
+            return self.end_if_failed().map(|()| false);
         }
         // WHY: to give nobody a turn, nobody has to know the time.
         if self.crew.main.is_empty() {
-            return true;
+            return Ok(true);
         }
+        // WHY not always: it costs as much as a turn, and those who are not watched need it not.
+        let here = self.crew.has_watched.then(|| Here::run(&self.crew.main));
         let begin_ns = self.clock.now_ns();
-        self.round(begin_ns, begin_ns);
-        true
+        let after = self.round(begin_ns, begin_ns);
+        drop(here);
+        if after == After::Abort {
+            self.end_if_failed()?;
+        }
+        Ok(true)
     }
 
-    fn round(&mut self, due_ns: u64, begin_ns: u64) {
+    /// Ends the run if a node failed and thereby stopped everything.
+    #[cold]
+    fn end_if_failed(&mut self) -> Result<(), RunError> {
+        match self.shared.reason() {
+            Some(reason) if reason.is_failure() => self.end().into_result().map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    fn round(&mut self, due_ns: u64, begin_ns: u64) -> After {
         let (end_ns, after) =
             best_effort::turns(&mut self.crew.main, &self.clock, due_ns, begin_ns);
         if after != After::Continue {
@@ -188,10 +216,21 @@ impl Running {
         if end_ns >= self.resync_at_ns {
             self.resync_at_ns = self.clock.resync().saturating_add(RESYNC_NS);
         }
+        after
     }
 
     /// Runs until a node, a [`Handle`], a command or a signal stops it, for `time` at most.
-    pub fn run_for(&mut self, time: Duration) {
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::tick_once`].
+    pub fn run_for(&mut self, time: Duration) -> Result<(), RunError> {
+        self.rounds(time);
+        if self.shared.is_stopping() { self.end_if_failed() } else { Ok(()) }
+    }
+
+    fn rounds(&mut self, time: Duration) {
+        let _here = Here::run(&self.crew.main);
         let mut now_ns = self.clock.resync();
         let end_ns = now_ns.saturating_add(nanos(time));
         self.timeline = self.timeline.starting_after(now_ns.saturating_sub(1));
@@ -219,20 +258,31 @@ impl Running {
         }
     }
 
-    /// Stops everything, shuts all nodes down in reverse order, and says what they did. Takes a
-    /// second at most: a node whose last tick does not end by then is left behind, with its thread.
-    pub fn finish(mut self) -> Report {
-        self.end()
+    /// Stops everything, shuts all nodes down in reverse order, and says what they did. Takes
+    /// less than a second, unless an `init`, a `shutdown` or the main thread hangs: a node whose
+    /// last tick does not end within 0.8 s is left behind, with its thread, and has failed.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Failed`]: a node failed, and its policy ended the run, or it was left behind.
+    /// The error contains the report.
+    pub fn finish(mut self) -> Result<Report, RunError> {
+        self.end().into_result()
     }
 
     fn end(&mut self) -> Report {
+        if let Some(report) = &self.report {
+            return report.clone();
+        }
         self.shared.stop(Reason::Over);
-        let reason = self.shared.reason().unwrap_or(Reason::Over);
         let deadline = Instant::now() + FAREWELL;
         let (mut runners, mut nodes) = self.crew.end(deadline);
+        self.shared.blame(&nodes);
+        let reason = self.shared.reason().unwrap_or(Reason::Over);
         for node in &nodes {
             let event = NodeEvent::new(NodeEvent::STUCK, &node.name, Clock::kernel().now_ns());
             self.recorder.record(event.saying(node.last_error.as_deref().unwrap_or_default()));
+            self.shared.leave_behind(&node.name);
         }
         // In reverse order: those who use others go before them.
         if reason.is_failure() {
@@ -251,14 +301,16 @@ impl Running {
             self.shared.stop(Reason::Signal(signal));
         }
         let reason = self.shared.reason().unwrap_or(Reason::Over);
-        Report { scheduler: self.name.clone(), reason, nodes }
+        let report = Report { scheduler: self.name.clone(), reason, nodes };
+        self.report = Some(report.clone());
+        report
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Also after `finish`, which has left nothing to do.
-        self.end();
+        // After `finish` it has nothing to do. Otherwise nobody is left to be told.
+        let _ = self.end();
     }
 }
 

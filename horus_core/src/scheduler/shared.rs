@@ -1,14 +1,16 @@
 //! What all threads of a scheduler know: whether it is to stop, and why, and who has a seat.
 
+use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use horus_shm::sync::Word;
+use horus_shm::internals::sync::Word;
 
 use super::orders::Orders;
 use super::plan::Wish;
 use super::pulse::Pulse;
+use super::report::NodeReport;
 use super::runner::{After, Runner};
 
 /// Why a scheduler stopped.
@@ -21,7 +23,8 @@ pub enum Reason {
     Over,
     /// The process got this signal.
     Signal(i32),
-    /// A node failed or was late, and its policy is to stop everything.
+    /// A node failed or was late, and its policy is to stop everything; or its last tick did not
+    /// end when the run did, and it was left behind.
     Node {
         /// The node.
         name: String,
@@ -35,6 +38,17 @@ impl Reason {
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Node { .. })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Asked => f.write_str("it was asked to stop"),
+            Self::Over => f.write_str("its time was over"),
+            Self::Signal(signal) => write!(f, "the process got signal {signal}"),
+            Self::Node { name, error } => write!(f, "node '{name}' failed: {error}"),
+        }
     }
 }
 
@@ -52,6 +66,8 @@ pub(super) struct Shared {
     sign: OnceLock<(&'static AtomicU64, u64)>,
     changed: Condvar,
     seats: Mutex<Vec<Seat>>,
+    /// Nodes whose last tick does not end, until the supervisor has taken note of them.
+    left_behind: Mutex<Vec<String>>,
 }
 
 /// What is known of a node by those who do not run it.
@@ -85,6 +101,18 @@ impl Shared {
         drop(first);
         self.stopping.set(1);
         self.changed.notify_all();
+    }
+
+    /// Has the first of these nodes that hangs be the reason, unless there is one already that was
+    /// not planned.
+    pub(super) fn blame(&self, left_behind: &[NodeReport]) {
+        let hanging = left_behind.iter().filter(|node| node.hangs);
+        let Some(node) = hanging.min_by_key(|node| node.position) else { return };
+        let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(&*first, None | Some(Reason::Asked | Reason::Over)) {
+            let error = node.last_error.clone().unwrap_or_default();
+            *first = Some(Reason::Node { name: node.name.clone(), error });
+        }
     }
 
     /// Has `word` be `number` until everything is to stop, and then 0. Once.
@@ -144,6 +172,17 @@ impl Shared {
     /// Why it stops, if it does.
     pub(super) fn reason(&self) -> Option<Reason> {
         self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Has the supervisor bring a node into its safe state whose last tick does not end.
+    pub(super) fn leave_behind(&self, node: &str) {
+        let mut left_behind = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner);
+        left_behind.push(node.to_owned());
+    }
+
+    /// The nodes that were left behind since the last call.
+    pub(super) fn take_left_behind(&self) -> Vec<String> {
+        std::mem::take(&mut self.left_behind.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The nodes.

@@ -1,10 +1,11 @@
 //! Watches the nodes from a thread of its own, shows them to others, and hears commands.
 
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
-use horus_shm::ending::EndingSignals;
+use horus_shm::internals::ending::EndingSignals;
 
 use super::caught::{caught, dropped};
 use super::handle::{Handle, OrderError};
@@ -16,8 +17,14 @@ use super::watched::{News, Watched};
 use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeader};
 use crate::topic::WaitSet;
 
-/// Calls that are not the node's own, so that they can be made while it hangs.
-pub(super) type SafeState = Box<dyn FnMut() + Send>;
+/// What is done for a node that hangs. It is not the node's own, so that it can be called then.
+pub(super) enum SafeState {
+    /// The supervisor calls it.
+    Here(Box<dyn FnMut() + Send>),
+    /// The supervisor begins it, and another thread says how it ended.
+    Elsewhere(Box<dyn FnMut() -> Receiver<Result<(), String>> + Send>),
+}
+
 /// Who is told of events.
 pub(super) type Tell = Box<dyn FnMut(&NodeEvent) + Send>;
 
@@ -27,6 +34,9 @@ const PERIOD_NS: u64 = 10_000_000;
 const LAST_NS: u64 = 500_000;
 /// How often it shows the nodes to others.
 const STATUS_PERIOD_NS: u64 = 100_000_000;
+/// How long it waits for a safe state that another thread enters, before it goes on to watch the
+/// other nodes.
+const HANDOVER: Duration = Duration::from_millis(20);
 /// So many commands, and events, are handled before everything else has its turn again.
 const BURST: usize = 1024;
 
@@ -60,6 +70,8 @@ impl Supervisor {
                 self.shared.stop(Reason::Signal(signal));
             }
             self.watch(now_ns);
+            self.secure_left_behind();
+            self.hear_safe_states(Duration::ZERO);
             self.hear_emergency(now_ns);
             self.hear_commands(now_ns);
             self.tell_events();
@@ -71,6 +83,9 @@ impl Supervisor {
             let nap_ns = self.nap_ns(now_ns, clock.now_ns());
             let _ = wake.wait(Duration::from_nanos(nap_ns));
         }
+        // WHY again: who ends the run does not wait for a look.
+        self.secure_left_behind();
+        self.end_safe_states();
         self.record(NodeEvent::SCHEDULER_STOPPED, "", 0, &self.farewell());
         self.tell_events();
         self.show(clock.now_ns());
@@ -115,6 +130,8 @@ impl Supervisor {
             let Some(news) = self.nodes[index].look(now_ns) else { continue };
             let name = self.nodes[index].name().to_owned();
             match news {
+                // WHY no event but that of the safe state: the panic is told of first.
+                News::Unsafe => self.make_safe(index, &name),
                 News::Stuck { busy_ns, place } => {
                     self.record(NodeEvent::STUCK, &name, busy_ns, &place);
                     self.make_safe(index, &name);
@@ -132,15 +149,66 @@ impl Supervisor {
         }
     }
 
-    /// Does what was given to be done for a node that hangs.
+    /// Brings the nodes into their safe states whose last tick does not end.
+    fn secure_left_behind(&mut self) {
+        for name in self.shared.take_left_behind() {
+            let is_meant = |node: &Watched| node.name() == name;
+            if let Some(index) = self.nodes.iter().position(is_meant) {
+                self.make_safe(index, &name);
+            }
+        }
+    }
+
+    /// Does what was given to be done for a node that hangs, unless that was done in this tick.
     fn make_safe(&mut self, index: usize, name: &str) {
+        if !self.nodes[index].is_to_be_made_safe() {
+            return;
+        }
         let Some(enter) = &mut self.nodes[index].safe_state else { return };
-        match caught(enter) {
-            Ok(()) => self.record(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
+        let begun = match enter {
+            SafeState::Here(enter) => caught(enter).map(|()| None),
+            SafeState::Elsewhere(begin) => caught(begin).map(Some),
+        };
+        match begun {
+            Ok(None) => self.record(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
+            Ok(entering) => {
+                self.nodes[index].entering = entering;
+                self.hear_safe_states(HANDOVER);
+            }
             Err(panic) => {
                 let error = format!("panicked in safe_state: {panic}");
                 self.record(NodeEvent::PANICKED, name, 0, &error);
             }
+        }
+    }
+
+    /// Records what became of safe states that other threads enter.
+    fn hear_safe_states(&mut self, patience: Duration) {
+        for index in 0..self.nodes.len() {
+            let Some(entering) = &self.nodes[index].entering else { continue };
+            let outcome = match entering.recv_timeout(patience) {
+                Ok(outcome) => outcome,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => Err("its thread ended".to_owned()),
+            };
+            self.nodes[index].entering = None;
+            let name = self.nodes[index].name();
+            match outcome {
+                Ok(()) => self.record(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
+                Err(error) => {
+                    let text = format!("safe_state failed: {error}");
+                    self.record(NodeEvent::FAILED, name, 0, &text);
+                }
+            }
+        }
+    }
+
+    /// The same when the run has ended, and nobody hears of them later.
+    fn end_safe_states(&mut self) {
+        self.hear_safe_states(Duration::ZERO);
+        for node in self.nodes.iter().filter(|node| node.entering.is_some()) {
+            let text = "safe_state had not returned when the run ended";
+            self.record(NodeEvent::FAILED, node.name(), 0, text);
         }
     }
 

@@ -1,6 +1,7 @@
 //! One node, as the supervisor sees it: whether its tick ends, and what others are shown of it.
 
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 use super::checkpoints::Place;
 use super::plan::Class;
@@ -20,6 +21,10 @@ const ENDLESS_NS: u64 = u64::MAX;
 const GIVE_UP: u64 = 10;
 const GIVE_UP_NS: u64 = 1_000_000_000;
 
+/// A node whose panic has not been told of for so long beyond its limit is brought into its safe
+/// state: a backtrace takes less, and a pipe that nobody empties blocks for ever.
+const PANIC_GRACE_NS: u64 = 1_000_000_000;
+
 /// From one look at a node to the next, at least: while it does nothing, and in a tick.
 const IDLE_LEAST_NS: u64 = 500_000;
 const BUSY_LEAST_NS: u64 = 100_000;
@@ -37,12 +42,18 @@ pub(super) struct Watched {
     /// Ends the run if a tick lasts for so long.
     last_ns: u64,
     pub(super) safe_state: Option<SafeState>,
+    /// Says how the last call of that ended, if another thread makes it and it has not ended.
+    pub(super) entering: Option<Receiver<Result<(), String>>>,
+    /// When the last tick began for which the supervisor has called that; 0 if there was none.
+    made_safe_in_ns: u64,
     stuck_ns: Option<u64>,
     last_error: Text<128>,
 }
 
 /// What is new about a node.
 pub(super) enum News {
+    /// A tick panics, and telling of that does not end: the node is not made safe yet.
+    Unsafe,
     /// A tick does not end: it has lasted so long.
     Stuck { busy_ns: u64, place: String },
     /// It is over, after so long.
@@ -68,6 +79,8 @@ impl Watched {
                 _ => ENDLESS_NS,
             },
             safe_state,
+            entering: None,
+            made_safe_in_ns: 0,
             stuck_ns: None,
             last_error: Text::default(),
         }
@@ -75,6 +88,14 @@ impl Watched {
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Notes that its safe state is being entered for the present tick. Returns false if that was
+    /// done before: once is enough for a tick, whatever it is found to do later.
+    pub(super) fn is_to_be_made_safe(&mut self) -> bool {
+        let began_ns = self.pulse.began_ns();
+        let before = std::mem::replace(&mut self.made_safe_in_ns, began_ns);
+        began_ns == 0 || before != began_ns
     }
 
     /// When it has to be looked at next, after it was at `now_ns`.
@@ -95,11 +116,22 @@ impl Watched {
     /// Looks once; says what is new.
     pub(super) fn look(&mut self, now_ns: u64) -> Option<News> {
         let busy_ns = self.pulse.busy_for(now_ns).map_or(0, nanos);
+        let lasted_ns = self.pulse.lasted_ns(now_ns);
         let was_stuck_ns = self.stuck_ns;
-        self.stuck_ns = (busy_ns > self.limit_ns).then_some(busy_ns);
+        // WHY not `busy_ns` in both cases: what is stuck is not over when it panics.
+        let stuck_ns = if was_stuck_ns.is_some() { lasted_ns } else { busy_ns };
+        self.stuck_ns = (stuck_ns > self.limit_ns).then_some(stuck_ns);
         match (was_stuck_ns, self.stuck_ns) {
+            (None, None)
+                if lasted_ns > self.limit_ns.saturating_add(PANIC_GRACE_NS)
+                    && self.pulse.panics()
+                    && self.made_safe_in_ns != self.pulse.began_ns() =>
+            {
+                Some(News::Unsafe)
+            }
             (None, Some(busy_ns)) => Some(News::Stuck { busy_ns, place: self.whereabouts() }),
-            (Some(_), Some(busy_ns)) if busy_ns > self.last_ns => {
+            // WHY `busy_ns` here: a panic says more about what happened.
+            (Some(_), Some(_)) if busy_ns > self.last_ns => {
                 self.last_ns = ENDLESS_NS;
                 Some(News::Hopeless { busy_ns, place: self.whereabouts() })
             }
@@ -178,16 +210,54 @@ mod tests {
     use crate::scheduler::plan::Wish;
     use crate::scheduler::shared::Seat;
 
-    #[test]
-    fn a_tick_is_looked_at_when_it_has_lasted_too_long_and_not_much_sooner() {
-        const MS: u64 = 1_000_000;
+    const MS: u64 = 1_000_000;
+
+    /// A node that may be in a tick for 10 ms, and its pulse.
+    fn watched() -> (Watched, Arc<Pulse>) {
         let watchdog = Some(std::time::Duration::from_millis(10));
         let wish = Wish { name: "n".into(), watchdog, ..Wish::default() };
         let pulse = Arc::<Pulse>::default();
         let seat = Seat { wish: wish.clone(), orders: Arc::default(), pulse: Arc::clone(&pulse) };
         let node = |_: &mut crate::scheduler::Context<'_>| {};
         let runner = Runner::new(Box::new(node), wish.whole(1).unwrap(), &seat);
-        let mut watched = Watched::new(&runner, None);
+        (Watched::new(&runner, None), pulse)
+    }
+
+    #[test]
+    fn a_node_that_is_stuck_stays_so_while_it_panics_and_is_made_safe_once() {
+        let (mut watched, pulse) = watched();
+        pulse.begin(100 * MS, 100 * MS);
+        assert!(matches!(watched.look(120 * MS), Some(News::Stuck { .. })));
+        assert!(watched.is_to_be_made_safe());
+        pulse.begin_panic();
+        for now_ms in [130, 1000, 5000] {
+            assert!(watched.look(now_ms * MS).is_none(), "after {now_ms} ms");
+        }
+        pulse.end_panic(5000 * MS);
+        assert!(watched.look(5000 * MS).is_none() && !watched.is_to_be_made_safe());
+        pulse.end(100 * MS, 5001 * MS);
+        assert!(matches!(watched.look(5001 * MS), Some(News::Recovered { .. })));
+        pulse.begin(6000 * MS, 6000 * MS);
+        assert!(watched.is_to_be_made_safe());
+    }
+
+    #[test]
+    fn a_node_whose_panic_cannot_be_told_of_is_made_safe_once_and_not_taken_for_stuck() {
+        let (mut watched, pulse) = watched();
+        pulse.begin(100 * MS, 100 * MS);
+        pulse.begin_panic();
+        assert!(watched.look(1110 * MS).is_none());
+        assert!(matches!(watched.look(1111 * MS), Some(News::Unsafe)));
+        assert!(watched.is_to_be_made_safe());
+        assert!(watched.look(9000 * MS).is_none());
+        // It hangs like anything else, and is safe already.
+        assert!(matches!(watched.look(10_100 * MS), Some(News::Stuck { .. })));
+        assert!(!watched.is_to_be_made_safe());
+    }
+
+    #[test]
+    fn a_tick_is_looked_at_when_it_has_lasted_too_long_and_not_much_sooner() {
+        let (mut watched, pulse) = watched();
         let mut looks = |now_ns| (watched.look(now_ns).is_some(), watched.next_look_ns(now_ns));
         assert_eq!(looks(100 * MS), (false, 110 * MS + 1));
         pulse.begin(100 * MS, 101 * MS);

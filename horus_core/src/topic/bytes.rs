@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use horus_shm::wait::Patience;
+use horus_shm::internals::wait::Patience;
 use horus_shm::{
-    BorrowError, LoanError, RawConsumer, RawLoan, RawProducer, RawSample, Segment, TypeInfo, Watch,
+    BorrowError, LoanError, LoanMemory, RawConsumer, RawLoan, RawProducer, RawSample, TypeInfo,
+    Watch,
 };
 
 use super::payload::{TIME, u64_at};
@@ -190,10 +191,11 @@ impl BytesPublisher {
     /// [`LoanError`].
     pub fn lend(&mut self) -> Result<Lent, LoanError> {
         let slot = self.raw.lend()?;
-        Ok(Lent { slot, _segment: Arc::clone(self.raw.segment()) })
+        Ok(Lent { slot, _memory: self.raw.lent_memory() })
     }
 
-    /// Publishes the first `bytes` bytes of what was lent. Never blocks, copies nothing.
+    /// Publishes the first `bytes` bytes of what was lent. Never blocks. Copies nothing, except if
+    /// a reader was copying out of every free slot when it was lent.
     ///
     /// # Errors
     ///
@@ -230,6 +232,12 @@ impl BytesPublisher {
         self.bytes_max
     }
 
+    /// True once this handle is a copy in a forked child, whose counters are not the parent's.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.raw.segment().is_forked()
+    }
+
     /// Live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
@@ -253,7 +261,7 @@ impl BytesPublisher {
 #[derive(Debug)]
 pub struct Lent {
     slot: NonNull<[u8]>,
-    _segment: Arc<Segment>,
+    _memory: LoanMemory,
 }
 
 impl Lent {
@@ -353,7 +361,8 @@ impl BytesSubscriber {
     ///
     /// # Errors
     ///
-    /// Why there will be none: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    /// Why there will be none: [`RecvError::Forked`] or [`RecvError::RegionLost`]; or
+    /// [`RecvError::LaneNotMapped`].
     #[cfg(feature = "async")]
     pub fn poll_recv(
         &mut self,
@@ -395,7 +404,8 @@ impl BytesSubscriber {
     ///
     /// # Errors
     ///
-    /// Why it never will receive again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    /// Why it never will receive again: [`RecvError::Forked`] or [`RecvError::RegionLost`]; or
+    /// [`RecvError::LaneNotMapped`].
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw.check()
@@ -450,6 +460,12 @@ impl BytesSubscriber {
     #[must_use]
     pub fn max_message_bytes(&self) -> usize {
         self.raw.max_bytes()
+    }
+
+    /// True once this handle is a copy in a forked child, whose counters are not the parent's.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.raw.segment().is_forked()
     }
 
     /// Live publishers of the topic. About 0.2 µs for each.

@@ -1,6 +1,6 @@
 //! Messages that have a length of their own: written into a slot and read from a copy of one.
 
-use horus_shm::wait::Patience;
+use horus_shm::internals::wait::Patience;
 use horus_shm::{OpenError, RawConsumer, RawProducer, TypeInfo};
 
 use super::SendError;

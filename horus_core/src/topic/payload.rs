@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use horus_shm::wait::Patience;
+use horus_shm::internals::wait::Patience;
 use horus_shm::{Consumer, OpenError, Producer, RawConsumer, RawProducer, TypeInfo};
 
 use super::SendError;

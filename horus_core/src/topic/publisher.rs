@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::wait::Patience;
-use horus_shm::{Loan, RawProducer};
+use horus_shm::internals::wait::Patience;
+use horus_shm::{Loan, Participant, RawProducer};
 
 use super::payload::Outbox;
 use super::{Backend, Payload, Qos, Topic};
@@ -129,6 +129,13 @@ impl<T: Payload> Publisher<T> {
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw().segment().subscriber_count()
+    }
+
+    /// Returns the reliable subscriber that is furthest behind, if there is one: for messages,
+    /// after [`SendError::Full`]. Some system calls.
+    #[must_use]
+    pub fn slowest_reader(&self) -> Option<Participant> {
+        self.raw().slowest_reader()
     }
 
     /// What kind of ring the topic is with its present participants.

@@ -21,6 +21,9 @@ pub struct Stats {
     pub sent: u64,
     /// Calls that gave up because the writer was faster; the message was not lost by that.
     pub busy: u64,
+    /// Publishers whose messages this process has no memory to map; they count as waiting. See
+    /// [`RecvError::LaneNotMapped`](crate::RecvError::LaneNotMapped).
+    pub unmapped: u64,
 }
 
 impl Stats {
@@ -33,6 +36,7 @@ impl Stats {
             waiting: stats.waiting,
             sent: stats.sent,
             busy: stats.busy,
+            unmapped: stats.unmapped,
         }
     }
 }

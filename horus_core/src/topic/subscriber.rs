@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::wait::Patience;
+use horus_shm::internals::wait::Patience;
 use horus_shm::{RawConsumer, RawSample, Sample, Watch};
 
 use super::payload::{Inbox, published_ns};
@@ -71,7 +71,8 @@ impl<T: Payload> Subscriber<T> {
     /// The next message, oldest first, or `None` if there is none right now. Never blocks.
     ///
     /// Each publisher's messages come in order. `None` for good in a forked child, and if somebody
-    /// truncated the topic's file: [`Self::check`] tells.
+    /// truncated the topic's file; `None` from a publisher whose memory cannot be mapped:
+    /// [`Self::check`] tells.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         self.inbox.recv()
@@ -121,7 +122,9 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`]. Or why it does
+    /// not receive from one publisher: [`RecvError::LaneNotMapped`], as the last call to receive
+    /// found it.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw().check()
@@ -149,7 +152,8 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// Why there will be none: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    /// Why there will be none: [`RecvError::Forked`] or [`RecvError::RegionLost`]. Or
+    /// [`RecvError::LaneNotMapped`], if there is none but in memory that cannot be mapped.
     pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
         loop {
             if let Some(message) = self.recv_until(Patience::endless()) {
@@ -169,8 +173,8 @@ impl<T: Payload> Subscriber<T> {
         self.spin = spin;
     }
 
-    /// The messages as they come, by [`Self::recv_blocking`]: ends only when none can come any
-    /// more.
+    /// The messages as they come, by [`Self::recv_blocking`]: ends only when that fails, and
+    /// [`Self::check`] tells why.
     pub const fn iter(&mut self) -> Iter<'_, T> {
         Iter { subscriber: self }
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use horus_shm::Watch;
-use horus_shm::wait::{EVENTS_MAX, Patience};
+use horus_shm::internals::wait::{EVENTS_MAX, Patience};
 
 use super::{BytesSubscriber, Payload, Subscriber, UntypedSubscriber};
 use crate::error::{WaitError, WaitSetFull};

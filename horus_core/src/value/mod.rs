@@ -37,6 +37,8 @@ mod serde_codec;
 mod serde_impl;
 mod text;
 mod typed;
+#[cfg(feature = "serde")]
+mod unfold;
 mod writer;
 
 pub use error::{DecodeError, EncodeError};

@@ -6,6 +6,7 @@ use rmp_serde::{Deserializer, Serializer};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::msgpack::check;
+use super::unfold::unfold;
 use super::{DEPTH_MAX, DecodeError, EncodeError, MsgpackWriter};
 
 /// Writes the MessagePack of `value` at the start of `out` and returns how many bytes it takes.
@@ -40,21 +41,34 @@ pub fn encode_serde<T: Serialize + ?Sized>(
 
 /// Reads bytes of any origin, which have to be the MessagePack of exactly one `T`.
 ///
-/// Structs are read from maps in any order, and also from arrays of their fields. Before `T` sees
-/// anything, a pass over the heads of the values proves that the bytes are whole, nested no deeper
-/// than [`DEPTH_MAX`], and as long as every array and map in them claims.
+/// Structs are read from maps in any order, and also from arrays of their fields. Typed arrays, as
+/// those of numpy, are read by what knows them, as [`Value`](super::Value), and by sequences of
+/// numbers, as `Vec<f64>`, nested as the shape says; this second way costs two more passes.
+///
+/// Before `T` sees anything, a pass over the heads of the values proves that the bytes are whole,
+/// nested no deeper than [`DEPTH_MAX`], and as long as every array and map in them claims.
 ///
 /// # Errors
 ///
 /// Where and why the bytes are not the MessagePack of a `T`.
 pub fn decode_serde<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     check(bytes)?;
+    read(bytes).or_else(|error| {
+        if let Some(plain) = unfold(bytes)
+            && check(&plain).is_ok()
+            && let Ok(value) = read(&plain)
+        {
+            return Ok(value);
+        }
+        let at = place_of_error::<T>(bytes);
+        Err(DecodeError::Type { at, message: error.to_string() })
+    })
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, rmp_serde::decode::Error> {
     let mut deserializer = Deserializer::from_read_ref(bytes);
     deserializer.set_max_depth(DEPTHS);
-    T::deserialize(&mut deserializer).map_err(|error| {
-        let at = place_of_error::<T>(bytes);
-        DecodeError::Type { at, message: error.to_string() }
-    })
+    T::deserialize(&mut deserializer)
 }
 
 /// `rmp_serde` stops when its counter reaches 0, and counts extensions too.

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
-use horus_core::scheduler::{Report, Scheduler};
+use horus_core::scheduler::{Report, RunError, Scheduler};
 
 const ROLE: &str = "HORUS_TEST_ROLE";
 const DIR: &str = "HORUS_TEST_DIR";
@@ -203,7 +203,8 @@ pub fn arm(dir: &Path) -> Scheduler {
 }
 
 /// Says how it ended, waits until the parent has no more to say, and ends as programs do.
-pub fn exit(report: &Report) -> ! {
+pub fn exit(outcome: Result<Report, RunError>) -> ! {
+    let report = outcome.or_else(RunError::into_report).unwrap();
     say(format!("over {}", report.exit_code()));
     while hear().is_some() {}
     std::process::exit(report.exit_code().into());

@@ -3,9 +3,13 @@
 use super::files::{File, Repo, Violation};
 use super::lex;
 
+/// The support of all tests: code of any crate may name it, but no crate ships with it.
+const TESTING: &str = "horus_testing";
+
 /// What each crate may import of ours, itself aside. Other crates: [`ABOVE`].
-const LAYERS: [(&str, &[&str]); 6] = [
+const LAYERS: [(&str, &[&str]); 7] = [
     ("horus_shm", &[]),
+    (TESTING, &[]),
     ("horus_core", &["horus_shm"]),
     ("horus_py", &["horus_core"]),
     ("horus_cpp", &["horus_core"]),
@@ -20,8 +24,13 @@ const ABOVE: &[&str] = &["horus_core"];
 const SYSTEM: [&str; 4] = ["libc", "memmap2", "nix", "rustix"];
 
 /// Where those may be used, tests aside: crates, and the real-time set-up.
-const SYSTEM_PLACES: [&str; 4] =
-    ["horus_shm/", "horus_benchmarks/", "horus_core/src/rt.rs", "horus_core/src/rt/"];
+const SYSTEM_PLACES: [&str; 5] = [
+    "horus_shm/",
+    "horus_benchmarks/",
+    "horus_testing/",
+    "horus_core/src/rt.rs",
+    "horus_core/src/rt/",
+];
 
 /// Where `horus_core` may allow `unsafe`, and why.
 const UNSAFE_PLACES: [&str; 3] = [
@@ -61,6 +70,10 @@ pub(crate) fn imports(repo: &Repo) -> Vec<Violation> {
 fn judge(crates: &[Crate], this: &Crate, file: &File, to: &str) -> Option<(&'static str, String)> {
     let from = this.name.as_str();
     let ours = crates.iter().any(|one| one.name == to) && from != to;
+    // WHY: it is a dependency of tests alone, so that nothing but tests can name it.
+    if to == TESTING && !file.path.ends_with("Cargo.toml") {
+        return None;
+    }
     if ours && !allowed(from).contains(&to) {
         let allowed = allowed(from).join(", ");
         return Some((
@@ -172,6 +185,34 @@ pub(crate) fn safe_core(repo: &Repo) -> Vec<Violation> {
     violations
 }
 
+/// `time-limit`: every test binary links the crate that ends it if it hangs.
+pub(crate) fn time_limits(repo: &Repo) -> Vec<Violation> {
+    let has_limit = |file: &File| file.lines.iter().any(|line| lex::has_word(&line.code, TESTING));
+    let mut violations = Vec::new();
+    for this in crates(repo).iter().filter(|this| this.name != TESTING) {
+        let source = format!("{}/src", this.folder);
+        let has_unit_tests = repo.rust().any(|file| {
+            let is_unit_test = |line: &lex::Line| line.code.trim() == "#[test]";
+            file.is_under(&source) && file.lines.iter().any(is_unit_test)
+        });
+        let lacks = |file: &&File| {
+            let Some(name) = file.path.strip_prefix(&format!("{}/", this.folder)) else {
+                return false;
+            };
+            let is_binary = match name.strip_prefix("tests/") {
+                Some(name) => !name.contains('/'),
+                None => has_unit_tests && ["src/lib.rs", "src/main.rs"].contains(&name),
+            };
+            is_binary && !has_limit(file)
+        };
+        violations.extend(repo.rust().filter(lacks).map(|file| {
+            let advice = format!("say `use {TESTING} as _;`, in src with `#[cfg(test)]`.");
+            file.violation(0, "time-limit", advice)
+        }));
+    }
+    violations
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,7 +223,7 @@ mod tests {
 
     /// The violations of a workspace in which `path` has `text`, as `path:line: rule`.
     fn found(path: &str, text: &str) -> Vec<String> {
-        let names = ["horus_shm", "horus_core", "horus_py", "horus_benchmarks", "robot"];
+        let names = ["horus_shm", "horus_core", "horus_py", "horus_benchmarks", TESTING, "robot"];
         let folder = |name| if name == "robot" { "examples/robot" } else { name };
         let manifests =
             names.map(|name| (format!("{}/Cargo.toml", folder(name)), manifest(name, "")));
@@ -196,8 +237,9 @@ mod tests {
 
     #[test]
     fn code_imports_downwards_only() {
-        let table: [(&str, &str, &[&str]); 14] = [
+        let table: [(&str, &str, &[&str]); 15] = [
             ("horus_shm/src/a.rs", "use horus_core::b;", &["import-direction:1"]),
+            ("horus_shm/src/a.rs", "use horus_testing as _;", &[]),
             ("horus_shm/tests/a.rs", "use horus_shm::b;", &[]),
             ("horus_core/src/a.rs", "use horus_shm::b;\n", &[]),
             ("horus_core/src/a.rs", "\nuse horus_py::b;", &["import-direction:2"]),
@@ -219,7 +261,9 @@ mod tests {
 
     #[test]
     fn manifests_depend_downwards_only() {
-        let table: [(&str, &str, &[&str]); 9] = [
+        let table: [(&str, &str, &[&str]); 11] = [
+            ("horus_shm", "[dependencies]\nhorus_testing = {}", &["import-direction:4"]),
+            ("horus_shm", "[dev-dependencies]\nhorus_testing = {}", &[]),
             ("horus_shm", "[dependencies]\nhorus_core.workspace = true", &["import-direction:4"]),
             ("horus_shm", "[dependencies.horus-core]\n", &["import-direction:3"]),
             (
@@ -241,6 +285,27 @@ mod tests {
         for (name, rest, violations) in table {
             let text = manifest(name, rest);
             assert_eq!(found(&format!("{name}/Cargo.toml"), &text), violations, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_test_binary_has_a_time_limit() {
+        let limited = "use horus_testing as _;\n#[test]\nfn a() {}";
+        let table: [(&str, &str, &[&str]); 7] = [
+            ("horus_shm/tests/a.rs", "fn a() {}", &["time-limit:1"]),
+            ("horus_shm/tests/a.rs", "// horus_testing", &["time-limit:1"]),
+            ("horus_shm/tests/a.rs", limited, &[]),
+            ("horus_shm/tests/a/mod.rs", "fn a() {}", &[]),
+            ("horus_shm/src/lib.rs", "fn a() {}", &[]),
+            ("horus_shm/src/lib.rs", "#[test]\nfn a() {}", &["time-limit:1"]),
+            ("horus_shm/src/lib.rs", limited, &[]),
+        ];
+        for (path, text, violations) in table {
+            let manifest = manifest("horus_shm", "");
+            let files = [("horus_shm/Cargo.toml", &*manifest), (path, text)];
+            let found = time_limits(&Repo::of(&files)).into_iter();
+            let found: Vec<_> = found.map(|one| format!("{}:{}", one.rule, one.line)).collect();
+            assert_eq!(found, violations, "{path}: {text}");
         }
     }
 

@@ -133,6 +133,19 @@ rust::String receive_as(const std::string &topic) {
     return listing.text();
 }
 
+template <class T>
+rust::String default_as() {
+    Listing listing;
+    if constexpr (horus::is_framed_v<T>) {
+        typename T::Header header{};
+        visit(listing, header, nothing);
+    } else {
+        T message{};
+        visit(listing, message, nothing);
+    }
+    return listing.text();
+}
+
 template <class Act>
 rust::String act_as(rust::Str message, Act act) {
     rust::String told;
@@ -155,4 +168,8 @@ rust::String receive(rust::Str message, rust::Str topic) {
     return act_as(message, [&](auto tag) {
         return receive_as<typename decltype(tag)::Message>(std::string(topic));
     });
+}
+
+rust::String default_of(rust::Str message) {
+    return act_as(message, [](auto tag) { return default_as<typename decltype(tag)::Message>(); });
 }

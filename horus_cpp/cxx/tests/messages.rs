@@ -1,10 +1,14 @@
 //! Every standard message crosses between Rust and C++ in one process, both ways, field by field.
 
+use horus_testing as _;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 
-use horus_core::message::{MapMetaData, Message, PointField, Primitive, STANDARD, Schema};
+use horus_core::message::{
+    MapMetaData, Message, PointField, Primitive, STANDARD, Schema, standard_default,
+};
 use horus_core::prelude::*;
 use horus_core::topic::PayloadType;
 // What the C++ side calls.
@@ -21,6 +25,10 @@ mod ffi {
 
         /// Receives a message of this name, and tells what its fields hold.
         fn receive(message: &str, topic: &str) -> Result<String>;
+
+        /// Tells what the fields of a message of this name hold, or those of its header, as `T{}`
+        /// has them.
+        fn default_of(message: &str) -> Result<String>;
     }
 }
 
@@ -93,12 +101,26 @@ impl Apart {
     fn enter() -> Self {
         let private = PermissionsExt::from_mode(0o700);
         let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
-        // SAFETY: there is one test in this process, and it has begun no thread.
+        // SAFETY: no other test of this process reads the environment.
         unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
         // SAFETY: as above.
         unsafe { std::env::remove_var("HORUS_NAMESPACE") };
         Self { _dir: dir }
     }
+}
+
+#[test]
+fn the_default_of_every_standard_message_is_that_of_rust() {
+    let mut nonzero = 0;
+    for schema in STANDARD {
+        let is_framed = schema.tail.is_some();
+        let name = if is_framed { format!("{}Header", schema.name) } else { schema.name.into() };
+        let default = standard_default(&name).unwrap_or_else(|| panic!("{name} has no default"));
+        let fields = Schema { tail: None, ..**schema };
+        assert_eq!(ffi::default_of(schema.name).unwrap(), told(&fields, &default), "{name}");
+        nonzero += usize::from(default.iter().any(|byte| *byte != 0));
+    }
+    assert!(nonzero >= 15, "{nonzero} messages have a default other than zeros");
 }
 
 /// Through the typed ends of both languages.

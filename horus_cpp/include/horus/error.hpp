@@ -41,6 +41,8 @@ enum class Errc : int {
     damaged = HORUS_E_DAMAGED,
     node = HORUS_E_NODE,
     state = HORUS_E_STATE,
+    no_memory = HORUS_E_NO_MEMORY,
+    failed = HORUS_E_FAILED,
 };
 
 namespace detail {

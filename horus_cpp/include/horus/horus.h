@@ -27,6 +27,8 @@
  * Times     are nanoseconds. A negative timeout never ends.
  * fork      A handle that a child inherits is HORUS_E_FORKED there; it can be closed, without
  *           effect on the parent.
+ * Cancels   pthread_cancel of a thread waits until the thread is out of the library's calls, also
+ *           out of those that wait: no call is a cancellation point.
  * Panics    No call unwinds or aborts. A defect of the library is HORUS_E_PANIC.
  */
 #ifndef HORUS_HORUS_H
@@ -75,14 +77,16 @@ enum {
     HORUS_E_SCHEMA = -11,       /* the text is no schema: the text of the error says where */
     HORUS_E_MESSAGE = -12,      /* messages of the topic have another length */
     HORUS_E_FORKED = -13,       /* the handle belongs to the parent process: open a new one */
-    HORUS_E_REGION_LOST = -14,  /* the topic's file was truncated: close all ends, open again */
+    HORUS_E_REGION_LOST = -14,  /* the topic's memory is lost: close all ends, open again */
     HORUS_E_NOT_PINNABLE = -15, /* messages of the topic are copied: use send and recv */
     HORUS_E_LOAN = -16,         /* a slot is on loan and must not be, or the other way round */
     HORUS_E_NO_SPACE = -17,     /* the memory file system is full */
     HORUS_E_SYSTEM = -18,       /* the system refused */
     HORUS_E_DAMAGED = -19,      /* a file is none of ours, damaged, or of another version */
     HORUS_E_NODE = -20,         /* the node cannot run so, or none has that name: the text says */
-    HORUS_E_STATE = -21         /* the scheduler runs already, does not yet, or is over */
+    HORUS_E_STATE = -21,        /* the scheduler runs already, does not yet, or is over */
+    HORUS_E_NO_MEMORY = -22,    /* no memory to map a publisher's messages: tried again by itself */
+    HORUS_E_FAILED = -23        /* a node failed and ended the run: the text says which, and why */
 };
 
 /* The name of a status, as "HORUS_E_NULL"; "unknown" of any other number. Lives for ever. */
@@ -260,7 +264,7 @@ horus_status_t horus_publisher_publish(horus_publisher_t publisher, size_t bytes
 /* Ends the loan as if it had not been asked for. Errors: HORUS_E_LOAN if there is none. */
 horus_status_t horus_publisher_discard(horus_publisher_t publisher);
 
-/* What the publisher can tell. 0.2 us for each end of the topic. */
+/* What the publisher can tell. 0.2 us for each end of the topic. Errors: HORUS_E_FORKED. */
 horus_status_t horus_publisher_info(horus_publisher_t publisher, horus_topic_info_t *out);
 
 /* ---- Subscribers -------------------------------------------------------------------------- */
@@ -275,7 +279,7 @@ typedef struct horus_subscriber {
  */
 typedef struct horus_stats {
     uint32_t struct_bytes;
-    uint32_t reserved;
+    uint32_t unmapped; /* publishers whose messages there is no memory to map; they are waiting */
     uint64_t received;
     uint64_t malformed;
     uint64_t lost;    /* overwritten before this subscriber came to them */
@@ -313,7 +317,9 @@ horus_status_t horus_subscriber_close(horus_subscriber_t subscriber);
  * Outcomes: HORUS_EMPTY; HORUS_TRUNCATED if messages have lengths of their own and this one has
  * no room: it is received, `out_bytes` is its whole length. (Where `room` is less than the longest
  * message, messages are copied twice.) Errors: HORUS_E_ARGUMENT if messages
- * have one length, and there is room for less; HORUS_E_FORKED, HORUS_E_REGION_LOST.
+ * have one length, and there is room for less; HORUS_E_FORKED, HORUS_E_REGION_LOST;
+ * HORUS_E_NO_MEMORY if a publisher's messages cannot be mapped and there is no other message (each
+ * call tries again, ten times a second at most).
  */
 horus_status_t horus_subscriber_recv(horus_subscriber_t subscriber, void *out, size_t room,
                                      size_t *out_bytes);
@@ -337,7 +343,7 @@ horus_status_t horus_subscriber_latest(horus_subscriber_t subscriber, void *out,
  * together half of the slots. Never blocks.
  *
  * Outcomes: HORUS_EMPTY. Errors: HORUS_E_NOT_PINNABLE, HORUS_E_LIMIT (release one),
- * HORUS_E_FORKED, HORUS_E_REGION_LOST.
+ * HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NO_MEMORY.
  */
 horus_status_t horus_subscriber_borrow(horus_subscriber_t subscriber, horus_sample_t *out);
 
@@ -353,7 +359,7 @@ horus_status_t horus_sample_release(uint64_t sample_id);
 /*
  * HORUS_OK while the subscriber can receive; for when nothing comes. A few nanoseconds.
  *
- * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST.
+ * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NO_MEMORY.
  */
 horus_status_t horus_subscriber_check(horus_subscriber_t subscriber);
 
@@ -363,11 +369,89 @@ horus_status_t horus_subscriber_check(horus_subscriber_t subscriber);
  */
 horus_status_t horus_subscriber_set_spin(horus_subscriber_t subscriber, uint64_t spin_ns);
 
-/* The ledger. */
+/* The ledger. Errors: HORUS_E_FORKED. */
 horus_status_t horus_subscriber_stats(horus_subscriber_t subscriber, horus_stats_t *out);
 
-/* What the subscriber can tell. 0.2 us for each end of the topic. */
+/* What the subscriber can tell. 0.2 us for each end of the topic. Errors: HORUS_E_FORKED. */
 horus_status_t horus_subscriber_info(horus_subscriber_t subscriber, horus_topic_info_t *out);
+
+/* ---- Introspection ------------------------------------------------------------------------ */
+
+/*
+ * Looking disturbs nobody: no place is taken, nothing is written. Each call opens the topic and
+ * makes system calls. Errors of all: HORUS_E_NOT_FOUND, HORUS_E_NAME, HORUS_E_DAMAGED,
+ * HORUS_E_SYSTEM.
+ */
+
+/* A topic, and how many take part. */
+typedef struct horus_topic_figures {
+    uint32_t struct_bytes;
+    int32_t reliability;    /* HORUS_BEST_EFFORT or HORUS_RELIABLE */
+    uint64_t message_bytes; /* of a message, or of the longest one */
+    uint64_t capacity;      /* slots of each publisher's lane, in messages */
+    uint32_t lanes;         /* that were ever used */
+    uint32_t subscribers;   /* that live */
+    char message_type[128]; /* its name, cut if it is longer */
+} horus_topic_figures_t;
+
+#define HORUS_TOPIC_FIGURES_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_figures_t)}
+
+/* A lane of a topic, which one publisher at a time writes. */
+typedef struct horus_lane_figures {
+    uint32_t struct_bytes;
+    uint32_t lane;         /* its index in the topic */
+    int32_t is_alive;      /* 1: a publisher has it and lives */
+    uint32_t process_id;   /* of the publisher; 0 if it is not known */
+    uint64_t sent;         /* messages that it has carried, of all of its publishers */
+    uint64_t refused;      /* sends refused because a reliable subscriber was a lane behind */
+    uint64_t skips;        /* positions stepped over because a subscriber held what was there */
+    uint64_t aborted;      /* writes that the death of a publisher interrupted */
+    char process_name[64]; /* "" if it is not known */
+} horus_lane_figures_t;
+
+#define HORUS_LANE_FIGURES_INIT {.struct_bytes = (uint32_t)sizeof(horus_lane_figures_t)}
+
+/* A live subscriber of a topic. Its counters may be behind by up to 256 messages. */
+typedef struct horus_reader_figures {
+    uint32_t struct_bytes;
+    uint32_t process_id;   /* 0 if it is not known */
+    uint64_t received;     /* messages delivered to it */
+    uint64_t lost;         /* overwritten before it came to them */
+    uint64_t skipped;      /* passed over by asking for the latest */
+    uint32_t borrowed;     /* messages that it borrows at the moment */
+    int32_t is_asleep;     /* 1: it sleeps until a message comes */
+    char process_name[64]; /* "" if it is not known */
+} horus_reader_figures_t;
+
+#define HORUS_READER_FIGURES_INIT {.struct_bytes = (uint32_t)sizeof(horus_reader_figures_t)}
+
+/*
+ * Writes the names of the topics of a namespace to `out`, which has room for `room` bytes: sorted, a
+ * line each, with a 0 at the end. `out_bytes`, the length without the 0, may be null.
+ *
+ * Outcomes: HORUS_TRUNCATED if there is no room for all: `out_bytes` is the whole length. `out` may
+ * be null if `room` is 0.
+ */
+horus_status_t horus_topics(horus_namespace_t name_space, char *out, size_t room,
+                            size_t *out_bytes);
+
+/* Writes the schema text of the topic's messages, as horus_topics does. */
+horus_status_t horus_topic_schema(horus_namespace_t name_space, const char *topic, char *out,
+                                  size_t room, size_t *out_bytes);
+
+/* Tells what the topic carries, and how many take part. */
+horus_status_t horus_topic_inspect(horus_namespace_t name_space, const char *topic,
+                                   horus_topic_figures_t *out);
+
+/* Tells about a lane, by its place in the list of those that were ever used. Outcomes: HORUS_EMPTY
+ * if there are no more. */
+horus_status_t horus_topic_lane_figures(horus_namespace_t name_space, const char *topic,
+                                        size_t index, horus_lane_figures_t *out);
+
+/* Tells about a live subscriber, by its place in the list of those. Outcomes: HORUS_EMPTY if there
+ * are no more. */
+horus_status_t horus_topic_reader_figures(horus_namespace_t name_space, const char *topic,
+                                          size_t index, horus_reader_figures_t *out);
 
 /* ---- Wait sets ---------------------------------------------------------------------------- */
 

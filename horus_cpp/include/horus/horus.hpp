@@ -7,6 +7,7 @@
 #define HORUS_HORUS_HPP
 
 #include "error.hpp"
+#include "inspect.hpp"
 #include "options.hpp"
 #include "publisher.hpp"
 #include "scheduler.hpp"

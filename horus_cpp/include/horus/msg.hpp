@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <horus/schema.hpp>
@@ -60,7 +61,7 @@ struct alignas(8) Quaternion {
     /// sin(half the angle) times the axis along z: no unit.
     double z;
     /// cos(half the angle): no unit.
-    double w;
+    double w = 1.0;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xf280916dd2e78ee0u, 0x446e784fbb8121a9u};
 };
@@ -80,7 +81,7 @@ struct alignas(8) Transform {
     /// The child's origin in the parent's frame, x, y, z: metres.
     double translation[3];
     /// Unit quaternion x, y, z, w: no unit.
-    double rotation[4];
+    double rotation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x85d626f2d893ce6du, 0xadb2d92a2a065682u};
 };
@@ -122,7 +123,7 @@ struct alignas(8) Pose3D {
     /// x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
-    double orientation[4];
+    double orientation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x2de247eef6942b85u, 0xe02a56b0c739b8e4u};
 };
@@ -143,7 +144,7 @@ struct alignas(8) PoseStamped {
     /// x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
-    double orientation[4];
+    double orientation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x46dea6ebfacb4167u, 0xb04599cf1f80e2bfu};
 };
@@ -167,7 +168,7 @@ struct alignas(8) PoseWithCovariance {
     /// x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
-    double orientation[4];
+    double orientation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Of position, of both, of rotation: m², m·rad, rad².
     double covariance[36];
     /// Of the canonical schema text.
@@ -258,7 +259,7 @@ struct alignas(8) TransformStamped {
     /// The child's origin in the parent's frame, x, y, z: metres.
     double translation[3];
     /// Unit quaternion x, y, z, w: no unit.
-    double rotation[4];
+    double rotation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x3b5a63b80b73ea93u, 0xef668925dd31bd67u};
 };
@@ -324,9 +325,9 @@ struct alignas(8) Imu {
     /// When it was sampled, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Unit quaternion x, y, z, w: no unit.
-    double orientation[4];
+    double orientation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Of rotations about x, y, z: rad².
-    double orientation_covariance[9];
+    double orientation_covariance[9] = {-1.0};
     /// About x, y, z: radians per second.
     double angular_velocity[3];
     /// Of `angular_velocity`: rad²/s².
@@ -479,19 +480,19 @@ struct alignas(8) BatteryState {
     /// When it was measured, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Volts.
-    float voltage;
+    float voltage = std::numeric_limits<float>::quiet_NaN();
     /// Degrees Celsius.
-    float temperature;
+    float temperature = std::numeric_limits<float>::quiet_NaN();
     /// Negative when discharging: amperes.
-    float current;
+    float current = std::numeric_limits<float>::quiet_NaN();
     /// Left now: ampere-hours.
-    float charge;
+    float charge = std::numeric_limits<float>::quiet_NaN();
     /// When full, as it is by now: ampere-hours.
-    float capacity;
+    float capacity = std::numeric_limits<float>::quiet_NaN();
     /// When full, as it was new: ampere-hours.
-    float design_capacity;
+    float design_capacity = std::numeric_limits<float>::quiet_NaN();
     /// Charge, 0 to 1: no unit.
-    float percentage;
+    float percentage = std::numeric_limits<float>::quiet_NaN();
     /// One of the `POWER_SUPPLY_STATUS_` constants: no unit.
     std::uint8_t power_supply_status;
     /// One of the `POWER_SUPPLY_HEALTH_` constants: no unit.
@@ -592,7 +593,7 @@ struct alignas(8) NavSatFix {
     /// When it was measured, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// One of the `STATUS_` constants: no unit.
-    std::int8_t status;
+    std::int8_t status = -2;
     /// One of the `COVARIANCE_` constants: no unit.
     std::uint8_t position_covariance_type;
     /// The `SERVICE_` constants of what is received, added: no unit.
@@ -745,7 +746,10 @@ struct alignas(8) TactileArray {
     /// From one taxel to the next: metres.
     float spacing;
     /// On the whole pad along x, y, z, NaN if not measured: newtons.
-    float force[3];
+    float force[3] = {
+        std::numeric_limits<float>::quiet_NaN(),
+        std::numeric_limits<float>::quiet_NaN(),
+        std::numeric_limits<float>::quiet_NaN()};
     /// Row-major, `rows` times `columns` of them: pascals.
     float pressure[256];
     /// Of the canonical schema text.
@@ -978,13 +982,13 @@ struct alignas(8) PidConfig {
     /// Derivative gain: of its use.
     double d;
     /// Most that the integral part adds to the output, +∞ without a limit: of its use.
-    double i_max;
+    double i_max = std::numeric_limits<double>::infinity();
     /// Least that the integral part adds to the output, −∞ without a limit: of its use.
-    double i_min;
+    double i_min = -std::numeric_limits<double>::infinity();
     /// Most that comes out, +∞ without a limit: of its use.
-    double u_max;
+    double u_max = std::numeric_limits<double>::infinity();
     /// Least that comes out, −∞ without a limit: of its use.
-    double u_min;
+    double u_min = -std::numeric_limits<double>::infinity();
     /// How fast back calculation unwinds, 0 for the controller's own choice: seconds.
     double tracking_time_constant;
     /// Smaller errors are not integrated: of its use.
@@ -1026,7 +1030,7 @@ struct alignas(8) TrajectoryPoint {
     /// x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
-    double orientation[4];
+    double orientation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Along x, y, z: metres per second.
     double linear_velocity[3];
     /// About x, y, z: radians per second.
@@ -1148,7 +1152,7 @@ struct alignas(8) Odometry {
     /// x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
-    double orientation[4];
+    double orientation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Of position, of both, of rotation: m², m·rad, rad².
     double pose_covariance[36];
     /// Along x, y, z of the body: metres per second.
@@ -1184,7 +1188,7 @@ struct alignas(8) NavGoal {
     /// x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
-    double orientation[4];
+    double orientation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Near enough; 0 leaves it to the navigation: metres.
     double position_tolerance;
     /// Turned well enough; 0 leaves it to the navigation: radians.
@@ -1271,7 +1275,7 @@ struct alignas(8) Waypoint {
     /// x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
-    double orientation[4];
+    double orientation[4] = {0.0, 0.0, 0.0, 1.0};
     /// How fast to pass; 0 is to stop there: metres per second.
     double speed;
     /// Of the canonical schema text.
@@ -1339,7 +1343,7 @@ struct alignas(8) BoundingBox3D {
     /// x, y, z of the centre: metres.
     double center[3];
     /// Unit quaternion x, y, z, w: no unit.
-    double orientation[4];
+    double orientation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Along its own x, y, z: metres.
     double size[3];
     /// Of the canonical schema text.
@@ -1484,7 +1488,7 @@ struct alignas(8) Landmark {
     /// x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w, the identity for a point: no unit.
-    double orientation[4];
+    double orientation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Of `position`: m².
     double position_covariance[9];
     /// How sure it is that one, 0 to 1: no unit.
@@ -1782,7 +1786,7 @@ struct alignas(8) EmergencyStop {
     /// When it was engaged or released, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// 0 if released: no unit.
-    std::uint8_t engaged;
+    std::uint8_t engaged = 1;
     /// 0: no unit.
     std::uint8_t _reserved[7];
     /// Who engaged or released it: text.
@@ -1860,7 +1864,7 @@ struct alignas(8) ResourceUsage {
     /// Processors in use, 0 to their number: no unit.
     float cpu_load;
     /// NaN if not measured: degrees Celsius.
-    float cpu_temperature;
+    float cpu_temperature = std::numeric_limits<float>::quiet_NaN();
     /// Memory in use: bytes.
     std::uint64_t memory_used_bytes;
     /// Memory that there is: bytes.
@@ -2466,15 +2470,15 @@ struct alignas(8) TensorHeader {
     /// When the data were measured or computed, CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Type of one element, the code of a `DType`: no unit.
-    std::uint8_t dtype;
+    std::uint8_t dtype = 1;
     /// How many of `shape` and `strides` there are, from the first: count.
-    std::uint8_t dimensions;
+    std::uint8_t dimensions = 1;
     /// 0: no unit.
     std::uint8_t _reserved0[6];
     /// Elements along each dimension, the outermost first: count.
     std::uint64_t shape[8];
     /// From one element to the next along each dimension, as in DLPack: elements.
-    std::uint64_t strides[8];
+    std::uint64_t strides[8] = {1};
     /// What it is, as `images` or `logits`: text.
     char name[32];
     /// 0: no unit.
@@ -2514,7 +2518,7 @@ struct alignas(8) MapMetaData {
     /// Position of the outer corner of cell (0, 0) in the map's frame, x, y, z: metres.
     double origin_position[3];
     /// Rotation of the grid in the map's frame, a unit quaternion x, y, z, w: no unit.
-    double origin_orientation[4];
+    double origin_orientation[4] = {0.0, 0.0, 0.0, 1.0};
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x4dcaa78dfb51f6e8u, 0x4a7861db5480d9e8u};
 };

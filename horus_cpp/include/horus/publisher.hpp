@@ -132,12 +132,12 @@ class Publisher {
 
     /// Publishes a copy of the message. False if a reliable subscriber is a whole lane behind, or
     /// by an error. Never blocks: some 10 ns and the copy.
-    bool send(const T &message, std::error_code &error) noexcept {
+    [[nodiscard]] bool send(const T &message, std::error_code &error) noexcept {
         return detail::done(send_raw(message), error);
     }
     /// The same, but waits for room for up to `timeout`.
-    bool send_timeout(const T &message, std::chrono::nanoseconds timeout,
-                      std::error_code &error) noexcept {
+    [[nodiscard]] bool send_timeout(const T &message, std::chrono::nanoseconds timeout,
+                                    std::error_code &error) noexcept {
         return detail::done(send_raw(message, timeout), error);
     }
     /// Lends the next slot in shared memory. None if a reliable subscriber is a whole lane behind,
@@ -164,8 +164,8 @@ class Publisher {
         (void)detail::done(open_raw(topic, options, raw));
         handle_ = Handle(raw);
     }
-    bool send(const T &message) { return detail::done(send_raw(message)); }
-    bool send_timeout(const T &message, std::chrono::nanoseconds timeout) {
+    [[nodiscard]] bool send(const T &message) { return detail::done(send_raw(message)); }
+    [[nodiscard]] bool send_timeout(const T &message, std::chrono::nanoseconds timeout) {
         return detail::done(send_raw(message, timeout));
     }
     std::optional<Loan<T>> loan() {

@@ -7,7 +7,7 @@
  *           also in optimised builds. So is any of them in a callback of that scheduler.
  * Callbacks come from threads of the library, but for those of nodes that have neither a rate nor
  *           a topic: these come from the thread that runs the scheduler, and so does every `init`.
- *           The calls of one node never overlap, but for `on_stuck`. They must return, and not by
+ *           The calls of one node never overlap, except `safe_state`. They must return, and not by
  *           longjmp or pthread_exit. C++ exceptions must not leave them: scheduler.hpp sees to
  *           that. pthread_cancel of a thread waits until it is out of the library's calls; of a
  *           thread of the library, for ever.
@@ -26,8 +26,8 @@ extern "C" {
 /*
  * What a callback is told about its tick. It is gone when the callback returns, and belongs to the
  * thread of the callback. Null is an error of each function here: 0 from those that return a number
- * (then horus_last_error_message says so). `shutdown` and `enter_safe_state` have one that can only
- * set an error; else it is HORUS_E_STATE, or 0. Each costs a few nanoseconds.
+ * (then horus_last_error_message says so). `shutdown`, `enter_safe_state` and `safe_state` have one
+ * that can only set an error; else it is HORUS_E_STATE, or 0. Each costs a few nanoseconds.
  */
 typedef struct horus_context horus_context_t;
 
@@ -86,8 +86,13 @@ typedef struct horus_node {
     int32_t (*is_safe_state)(void *user);
     /* Told of each failure of the node, before the policy is applied. `error` goes with the call. */
     void (*on_error)(void *user, const char *error);
-    /* A tick does not return: called from another thread, at the same time, once each time. */
-    void (*on_stuck)(void *user);
+    /*
+     * Brings what the node controls into a state that harms nobody while a tick does not return:
+     * called once each time, from another thread, at the same time as the tick. That is when a tick
+     * lasts longer than the watchdog allows, or still lasts when the run has ended. The context can
+     * only set an error. The node needs a rate, a budget or a watchdog: else it is HORUS_E_NODE.
+     */
+    int32_t (*safe_state)(void *user, horus_context_t *context);
     /* `user` is not needed any more: the last call, from any thread; never if add_node failed. */
     void (*destroy)(void *user);
 } horus_node_t;
@@ -243,7 +248,7 @@ horus_status_t horus_scheduler_open(const horus_scheduler_options_t *options,
 /*
  * Stops the scheduler, shuts its nodes down in reverse order and closes the handle. Blocks until
  * calls with it have returned and nodes are out of their ticks, of which those with a thread of
- * their own are left behind after a second.
+ * their own are left behind after 0.8 s.
  *
  * Errors: HORUS_E_BUSY in a callback of the scheduler: nothing is done.
  */
@@ -264,33 +269,47 @@ horus_status_t horus_scheduler_add_node(horus_scheduler_t scheduler, const char 
 /*
  * Initialises the nodes, in order, and starts their threads. The calls below do that by themselves.
  *
- * Outcomes: HORUS_STOPPED if everything is to stop already, for instance by a failed init. Errors:
- * HORUS_E_STATE the second time; what horus_publisher_open says, if nobody could be shown what
- * happens; HORUS_E_SYSTEM. Then the scheduler can only be closed.
+ * This call and those below return HORUS_E_FAILED when a node has failed or was late and its policy
+ * has ended the run: the text says which node, and why. A program that ends with an error status
+ * after any error does so, too, when a node has failed. The nodes are shut down by the call that
+ * returns it, and by horus_scheduler_run, _finish and _close; after _run and _finish,
+ * horus_scheduler_report says more. A node that is left behind at the end has failed, too.
+ *
+ * Outcomes: HORUS_STOPPED if everything is to stop already. Errors: HORUS_E_FAILED, for instance
+ * after a failed init; HORUS_E_STATE the second time; and, after which the scheduler can only be
+ * closed, what horus_publisher_open says, if nobody could be shown what happens, and
+ * HORUS_E_SYSTEM.
  */
 horus_status_t horus_scheduler_start(horus_scheduler_t scheduler);
 
 /*
- * Gives every node that has neither a rate nor a topic one turn, now, on this thread. Never blocks,
- * but in the nodes; some 15 ns and 40 ns a node.
+ * Gives every node that has neither a rate nor a topic one turn, now, on this thread. Blocks only
+ * in the nodes and in the end of a run that failed; some 15 ns and 40 ns a node.
  *
- * Outcomes: HORUS_STOPPED if everything is to stop: then nothing was done.
+ * Outcomes: HORUS_STOPPED if everything is to stop: then nothing was done. Errors: HORUS_E_FAILED.
  */
 horus_status_t horus_scheduler_tick_once(horus_scheduler_t scheduler);
 
 /*
  * Runs for `time_ns`; can be called again. Blocks.
  *
- * Outcomes: HORUS_STOPPED if everything is to stop.
+ * Outcomes: HORUS_STOPPED if everything is to stop. Errors: HORUS_E_FAILED.
  */
 horus_status_t horus_scheduler_run_for(horus_scheduler_t scheduler, int64_t time_ns);
 
-/* Runs until something stops it, then horus_scheduler_finish. Blocks. */
+/*
+ * Runs until something stops it, then does what horus_scheduler_finish does. Blocks.
+ *
+ * Errors: HORUS_E_FAILED if a node failed and ended the run. The run is over then, and
+ * horus_scheduler_report has its report.
+ */
 horus_status_t horus_scheduler_run(horus_scheduler_t scheduler);
 
 /*
  * Stops everything and shuts all nodes down, in reverse order. Blocks for a second at most, if
- * nodes on this thread do not hang. Errors: HORUS_E_STATE unless it runs.
+ * nodes on this thread do not hang.
+ *
+ * Errors: HORUS_E_STATE unless it runs; HORUS_E_FAILED as horus_scheduler_run.
  */
 horus_status_t horus_scheduler_finish(horus_scheduler_t scheduler);
 

@@ -89,6 +89,11 @@ class Context {
     horus_context_t *raw_;
 };
 
+class NodeBuilder;
+namespace detail {
+struct Virtual;
+}  // namespace detail
+
 /// A part of a robot's program that the scheduler runs. Whatever is thrown in a call is a failure
 /// of the node, with the text of the exception. Calls come from other threads, never two at once.
 class Node {
@@ -110,6 +115,13 @@ class Node {
     virtual bool is_safe_state() { return true; }
     /// Told of each failure, before the policy is applied.
     virtual void on_error(const char *) {}
+
+  private:
+    friend class NodeBuilder;
+    friend struct detail::Virtual;
+
+    /// The function that NodeBuilder::safe_state was given.
+    std::function<void()> safe_state_;
 };
 
 enum class Miss : std::int32_t {
@@ -190,6 +202,7 @@ std::int32_t trampoline(horus_context_t *context, Call &&call) noexcept {
 template <typename Tick>
 struct Callable {
     Tick tick;
+    std::function<void()> on_hang;
 
     static std::int32_t call(void *user, horus_context_t *raw) noexcept {
         std::int32_t code = 0;
@@ -206,6 +219,10 @@ struct Callable {
             }
         });
         return thrown != 0 ? thrown : code;
+    }
+
+    static std::int32_t safe_state(void *user, horus_context_t *raw) noexcept {
+        return trampoline(raw, [&] { static_cast<Callable *>(user)->on_hang(); });
     }
 
     static void destroy(void *user) noexcept {
@@ -242,6 +259,9 @@ struct Virtual {
     }
     static void on_error(void *user, const char *error) noexcept {
         trampoline(nullptr, [&] { of(user).on_error(error); });
+    }
+    static std::int32_t safe_state(void *user, horus_context_t *raw) noexcept {
+        return trampoline(raw, [&] { of(user).safe_state_(); });
     }
     static void destroy(void *user) noexcept {
         trampoline(nullptr, [&] { delete static_cast<Node *>(user); });
@@ -296,6 +316,12 @@ class NodeBuilder {
         options_.pause_ns = ns(policy.pause);
         return *this;
     }
+    /// Calls `enter` when a tick of the node does not end, once each time, from another thread: for
+    /// instance to send a halt, by a publisher of its own. The node itself cannot be called then.
+    /// The node needs a rate, a budget or a watchdog.
+    NodeBuilder &safe_state(std::function<void()> enter) {
+        return safe_state_ = std::move(enter), *this;
+    }
     NodeBuilder &priority(std::int32_t priority) { return options_.priority = priority, *this; }
     NodeBuilder &core(std::uint32_t core) {
         options_.is_pinned = HORUS_YES;
@@ -320,6 +346,9 @@ class NodeBuilder {
         calls.destroy = detail::Virtual::destroy;
         if (node == nullptr) {
             calls.tick = nullptr;
+        } else if (safe_state_) {
+            node->safe_state_ = safe_state_;
+            calls.safe_state = detail::Virtual::safe_state;
         }
         const bool is_added = detail::done(add(calls), error);
         if (is_added) {
@@ -333,11 +362,12 @@ class NodeBuilder {
               typename = std::enable_if_t<std::is_invocable_v<std::decay_t<Tick> &, Context &>>>
     bool build(Tick &&tick, std::error_code &error) {
         using Callable = detail::Callable<std::decay_t<Tick>>;
-        std::unique_ptr<Callable> owned(new Callable{std::forward<Tick>(tick)});
+        std::unique_ptr<Callable> owned(new Callable{std::forward<Tick>(tick), safe_state_});
         horus_node_t calls{};
         calls.struct_bytes = sizeof calls;
         calls.user = owned.get();
         calls.tick = Callable::call;
+        calls.safe_state = safe_state_ ? Callable::safe_state : nullptr;
         calls.destroy = Callable::destroy;
         const bool is_added = detail::done(add(calls), error);
         if (is_added) {
@@ -392,6 +422,7 @@ class NodeBuilder {
     std::optional<std::string> chain_;
     std::vector<horus_subscriber_t> wake_;
     std::vector<std::string> reads_, writes_;
+    std::function<void()> safe_state_;
 };
 
 /// Something that happened to a node, or to the scheduler: `line` is all of it, for a person.
@@ -450,11 +481,12 @@ class Scheduler {
     bool run_for(std::chrono::nanoseconds time, std::error_code &error) noexcept {
         return detail::done(horus_scheduler_run_for(raw_, time.count()), error);
     }
-    /// Runs until something stops it, and shuts everything down.
+    /// Runs until something stops it, and shuts everything down. False with `Errc::failed` if a
+    /// node failed and ended the run; then `report` says more.
     bool run(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_run(raw_), error);
     }
-    /// Stops everything and shuts all nodes down.
+    /// Stops everything and shuts all nodes down. As `run`.
     bool finish(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_finish(raw_), error);
     }
@@ -496,11 +528,14 @@ class Scheduler {
     bool run_for(std::chrono::nanoseconds time) {
         return detail::done(horus_scheduler_run_for(raw_, time.count()));
     }
-    /// The report's exit code is what the process should end with.
+    /// Throws an Error with the code `Errc::failed` if a node failed and ended the run; its text
+    /// says which node, and why. The run is over then, and `report` says more. Otherwise the
+    /// report's exit code is what the process should end with.
     horus_report_t run() {
         detail::done(horus_scheduler_run(raw_));
         return report();
     }
+    /// Throws as `run`.
     horus_report_t finish() {
         detail::done(horus_scheduler_finish(raw_));
         return report();

@@ -104,7 +104,8 @@ class Subscriber {
     bool recv_timeout(T &out, std::chrono::nanoseconds timeout, std::error_code &error) noexcept {
         return detail::done(recv_raw(out, timeout), error);
     }
-    /// The newest message that was not received yet; older ones are passed over, and counted.
+    /// Receives the newest message that was not received yet; older ones are counted as skipped.
+    /// `false` if nothing is new: a message is returned once.
     bool latest(T &out, std::error_code &error) noexcept {
         return detail::done(latest_raw(out), error);
     }
@@ -170,7 +171,7 @@ class Subscriber {
         }
         return out;
     }
-    /// A copy of the newest message, if there is one.
+    /// Returns a copy of the newest message that was not received yet; nothing if none is new.
     std::optional<T> latest() {
         T out;
         return detail::done(latest_raw(out)) ? std::optional<T>(out) : std::nullopt;

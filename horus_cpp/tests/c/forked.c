@@ -28,7 +28,11 @@ int main(void) {
     horus_wait_set_t set;
     horus_sample_t sample;
     uint64_t key;
+    horus_stats_t stats = HORUS_STATS_INIT;
+    horus_topic_info_t info = HORUS_TOPIC_INFO_INIT;
+    horus_publisher_t lender;
     void *slot;
+    void *lent;
     pair_t pair = {1, 2};
     EXPECT(HORUS_OK, horus_publisher_open("forked", &options, &publisher));
     EXPECT(HORUS_OK, horus_subscriber_open("forked", &options, &subscriber));
@@ -37,6 +41,9 @@ int main(void) {
     EXPECT(HORUS_OK, horus_wait_set_add(set, subscriber, 0, &key));
     EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
     EXPECT(HORUS_OK, horus_subscriber_borrow(subscriber, &sample));
+    EXPECT(HORUS_OK, horus_publisher_open("forked", &options, &lender));
+    EXPECT(HORUS_OK, horus_publisher_loan(lender, &lent, NULL));
+    memcpy(lent, &(pair_t){7, 8}, sizeof pair);
     pthread_t waiter;
     CHECK(pthread_create(&waiter, NULL, wait_for_ever, NULL) == 0);
 
@@ -52,6 +59,12 @@ int main(void) {
         EXPECT(HORUS_E_FORKED, horus_subscriber_latest(subscriber, &pair, sizeof pair, NULL));
         EXPECT(HORUS_E_FORKED, horus_subscriber_borrow(subscriber, &sample));
         EXPECT(HORUS_E_FORKED, horus_subscriber_check(subscriber));
+        EXPECT(HORUS_E_FORKED, horus_subscriber_stats(subscriber, &stats));
+        EXPECT(HORUS_E_FORKED, horus_subscriber_info(subscriber, &info));
+        EXPECT(HORUS_E_FORKED, horus_publisher_info(publisher, &info));
+        /* The child may write what is on loan; nobody sees it. */
+        memcpy(lent, &(pair_t){666, 666}, sizeof pair);
+        EXPECT(HORUS_E_FORKED, horus_publisher_publish(lender, sizeof pair));
         EXPECT(HORUS_E_FORKED, horus_wait_set_wait(set, -1, &(horus_ready_t){0}, 1, &(size_t){0}));
         EXPECT(HORUS_OK, horus_sample_release(sample.id));
         EXPECT(HORUS_OK, horus_publisher_close(publisher));
@@ -75,6 +88,9 @@ int main(void) {
     CHECK(pair.first == 99);
     EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
     EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));
+    EXPECT(HORUS_OK, horus_publisher_publish(lender, sizeof pair));
+    EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));
+    CHECK(pair.first == 7 && pair.second == 8);
     EXPECT(HORUS_OK, horus_subscriber_close(waited));
     CHECK(pthread_join(waiter, NULL) == 0);
     return 0;

@@ -154,9 +154,13 @@ static void policies(void) {
         if (status == HORUS_OK) {
             EXPECT(HORUS_OK, horus_scheduler_finish(scheduler));
         } else {
-            EXPECT(HORUS_STOPPED, status);
+            EXPECT(HORUS_E_FAILED, status);
+            CHECK(strstr(horus_last_error_message(), "node 'robot' failed: the wheel fell off"));
             CHECK(horus_scheduler_is_running(scheduler) == 0);
-            EXPECT(HORUS_OK, horus_scheduler_finish(scheduler));
+            EXPECT(HORUS_E_FAILED, horus_scheduler_run_for(scheduler, 1));
+            EXPECT(HORUS_E_FAILED, horus_scheduler_finish(scheduler));
+            CHECK(strstr(horus_last_error_message(), "node 'robot' failed: the wheel fell off"));
+            EXPECT(HORUS_E_STATE, horus_scheduler_finish(scheduler));
         }
         EXPECT(HORUS_OK, horus_scheduler_report(scheduler, &report));
         switch (kinds[i]) {
@@ -170,7 +174,7 @@ static void policies(void) {
             CHECK(robot.ticks == 1000 && robot.errors == 998 && report.exit_code == 0);
             break;
         default:
-            CHECK(robot.ticks == 3 && robot.safe == 1 && status == HORUS_STOPPED);
+            CHECK(robot.ticks == 3 && robot.safe == 1 && status == HORUS_E_FAILED);
             CHECK(report.reason == HORUS_REASON_NODE && report.exit_code == 1);
             CHECK(strcmp(report.node, "robot") == 0);
             CHECK(strcmp(report.error, "the wheel fell off") == 0);
@@ -297,6 +301,41 @@ static void closed_while_it_runs(void) {
     }
 }
 
+static atomic_int released, halts;
+
+static int32_t hang(void *user, horus_context_t *context) {
+    (void)user, (void)context;
+    while (!released) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return 0;
+}
+
+static int32_t halt(void *user, horus_context_t *context) {
+    CHECK(user == &halts);
+    EXPECT(HORUS_E_STATE, horus_context_stop(context));
+    halts++;
+    return 0;
+}
+
+static void a_node_that_hangs(void) {
+    atomic_int events = 0;
+    horus_node_t node = HORUS_NODE_INIT;
+    horus_node_options_t options = HORUS_NODE_OPTIONS_INIT;
+    horus_scheduler_t scheduler = opened(&events);
+    node.user = &halts;
+    node.tick = hang;
+    node.safe_state = halt;
+    EXPECT(HORUS_E_NODE, horus_scheduler_add_node(scheduler, "hangs", &options, &node));
+    CHECK(strstr(horus_last_error_message(), "watchdog") != NULL);
+    options.rate_hz = 100;
+    EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "hangs", &options, &node));
+    EXPECT(HORUS_E_FAILED, horus_scheduler_run(scheduler));
+    CHECK(halts == 1);
+    released = 1;
+    EXPECT(HORUS_OK, horus_scheduler_close(scheduler));
+}
+
 static void wrong_settings(void) {
     atomic_int events = 0;
     robot_t robot = {0};
@@ -334,6 +373,7 @@ int main(void) {
     callbacks_that_call(1);
     topics_wake();
     closed_while_it_runs();
+    a_node_that_hangs();
     wrong_settings();
     return 0;
 }

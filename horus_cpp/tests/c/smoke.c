@@ -1,7 +1,9 @@
 /* Each function once as it is meant, and each error that a caller can make. */
 #include "check.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void sends_and_receives(void) {
     horus_topic_options_t options = pair_options(NULL);
@@ -43,6 +45,7 @@ static void sends_and_receives(void) {
 
     EXPECT(HORUS_E_MESSAGE, horus_publisher_send(publisher, &sent, 15));
     CHECK(strstr(horus_last_error_message(), "15") && strstr(horus_last_error_message(), "16"));
+    CHECK(strstr(horus_last_error_message(), "topic 'pairs'"));
     EXPECT(HORUS_E_MESSAGE, horus_publisher_send(publisher, &sent, 17));
     EXPECT(HORUS_E_MESSAGE, horus_publisher_send(publisher, NULL, 0));
     EXPECT(HORUS_E_NULL, horus_publisher_send(publisher, NULL, 16));
@@ -94,6 +97,62 @@ static void sends_and_receives(void) {
     EXPECT(HORUS_OK, horus_topic_remove((horus_namespace_t){0}, "pairs"));
 }
 
+/* A tool sees what a topic carries, who takes part, and what was refused and lost. */
+static void is_inspected(void) {
+    const horus_namespace_t here = {0};
+    horus_qos_t qos = HORUS_QOS_INIT;
+    qos.preset = HORUS_QOS_RELIABLE;
+    qos.capacity = 2;
+    horus_topic_options_t options = pair_options(&qos);
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber;
+    horus_topic_figures_t topic = HORUS_TOPIC_FIGURES_INIT;
+    EXPECT(HORUS_E_NOT_FOUND, horus_topic_inspect(here, "seen", &topic));
+    EXPECT(HORUS_OK, horus_publisher_open("seen", &options, &publisher));
+    EXPECT(HORUS_OK, horus_subscriber_open("seen", &options, &subscriber));
+    pair_t pair = {1, 1};
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
+    EXPECT(HORUS_FULL, horus_publisher_send(publisher, &pair, sizeof pair));
+    EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));
+
+    EXPECT(HORUS_OK, horus_topic_inspect(here, "seen", &topic));
+    CHECK(topic.reliability == HORUS_RELIABLE && topic.message_bytes == sizeof pair);
+    CHECK(topic.capacity == 2 && topic.lanes == 1 && topic.subscribers == 1);
+    CHECK(strcmp(topic.message_type, "Pair") == 0 && topic.struct_bytes == sizeof topic);
+    horus_lane_figures_t lane = HORUS_LANE_FIGURES_INIT;
+    EXPECT(HORUS_OK, horus_topic_lane_figures(here, "seen", 0, &lane));
+    CHECK(lane.sent == 2 && lane.refused == 1 && lane.is_alive == 1 && lane.lane == 0);
+    CHECK(lane.process_id == (uint32_t)getpid() && lane.process_name[0] != 0);
+    EXPECT(HORUS_EMPTY, horus_topic_lane_figures(here, "seen", 1, &lane));
+    horus_reader_figures_t reader = HORUS_READER_FIGURES_INIT;
+    EXPECT(HORUS_OK, horus_topic_reader_figures(here, "seen", 0, &reader));
+    CHECK(reader.process_id == (uint32_t)getpid() && reader.received == 1);
+    CHECK(reader.lost == 0 && reader.skipped == 0 && reader.borrowed == 0);
+    EXPECT(HORUS_EMPTY, horus_topic_reader_figures(here, "seen", 1, &reader));
+
+    char text[1024];
+    size_t bytes = 0;
+    EXPECT(HORUS_OK, horus_topic_schema(here, "seen", text, sizeof text, &bytes));
+    CHECK(strcmp(text, options.schema) == 0 && bytes == strlen(text));
+    EXPECT(HORUS_TRUNCATED, horus_topic_schema(here, "seen", text, 6, &bytes));
+    CHECK(strcmp(text, "horus") == 0 && bytes == strlen(options.schema));
+    EXPECT(HORUS_TRUNCATED, horus_topics(here, NULL, 0, &bytes));
+    CHECK(bytes > 0 && bytes < sizeof text);
+    EXPECT(HORUS_TRUNCATED, horus_topics(here, text, bytes, NULL));
+    EXPECT(HORUS_OK, horus_topics(here, text, bytes + 1, NULL));
+    CHECK(strlen(text) == bytes && strstr(text, "seen\n"));
+    EXPECT(HORUS_E_NULL, horus_topics(here, NULL, 1, &bytes));
+    EXPECT(HORUS_E_NULL, horus_topic_inspect(here, "seen", NULL));
+    topic.struct_bytes = 0;
+    EXPECT(HORUS_E_ARGUMENT, horus_topic_inspect(here, "seen", &topic));
+
+    EXPECT(HORUS_OK, horus_publisher_close(publisher));
+    EXPECT(HORUS_OK, horus_topic_lane_figures(here, "seen", 0, &lane));
+    CHECK(lane.is_alive == 0 && lane.process_id == 0 && lane.sent == 2);
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+}
+
 /* A reliable topic refuses, and every setting arrives. */
 static void is_reliable(void) {
     horus_qos_t qos = HORUS_QOS_INIT;
@@ -114,6 +173,11 @@ static void is_reliable(void) {
     EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
     EXPECT(HORUS_FULL, horus_publisher_send(publisher, &pair, sizeof pair));
     EXPECT(HORUS_FULL, horus_publisher_send_timeout(publisher, &pair, sizeof pair, 1000));
+    /* Who is in the way: this very process. */
+    char process[64];
+    snprintf(process, sizeof process, "process %ld ", (long)getpid());
+    CHECK(strstr(horus_last_error_message(), "topic 'reliable'"));
+    CHECK(strstr(horus_last_error_message(), process));
     EXPECT(HORUS_FULL, horus_publisher_loan(publisher, &(void *){0}, NULL));
     EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));
     EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
@@ -270,6 +334,7 @@ int main(void) {
     CHECK(strcmp(horus_status_name(HORUS_E_NULL), "HORUS_E_NULL") == 0);
     CHECK(strcmp(horus_status_name(12345), "unknown") == 0);
     sends_and_receives();
+    is_inspected();
     is_reliable();
     lends_and_borrows();
     waits();

@@ -18,7 +18,15 @@ const MAY_BE_NULL: [(&str, &str); 5] = [
 ];
 
 /// Functions to which the namespace 0 is that of the environment.
-const ZERO_IS_A_NAMESPACE: [&str; 2] = ["horus_namespace_sweep", "horus_topic_remove"];
+const ZERO_IS_A_NAMESPACE: [&str; 7] = [
+    "horus_namespace_sweep",
+    "horus_topic_remove",
+    "horus_topics",
+    "horus_topic_schema",
+    "horus_topic_inspect",
+    "horus_topic_lane_figures",
+    "horus_topic_reader_figures",
+];
 
 /// A C function for each function of the header, which is given handles and a null to pass, and a
 /// table of them.

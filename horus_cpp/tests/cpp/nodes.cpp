@@ -138,10 +138,14 @@ void throws(const Thrown &thrown, Executor executor, Place place, horus::Failure
             publisher = std::make_unique<horus::Publisher<Wake>>("wake");
             subscriber = std::make_unique<horus::Subscriber<Wake>>("wake");
             builder.on(*subscriber);
-            publisher->send(Wake{1});
+            CHECK(publisher->send(Wake{1}));
         }
         builder.build(std::make_unique<Throws>(thrown, place, notes, std::move(subscriber)));
-        std::thread runner([&] { report = scheduler.run(); });
+        std::error_code outcome, none;
+        std::thread runner([&] {
+            scheduler.run(outcome);
+            report = scheduler.report(none);
+        });
         const bool is_fatal = policy.kind == HORUS_FAILURE_FATAL;
         if (place == Place::shutdown) {
             wait_for([&] { return notes.ticks > 0; });
@@ -154,11 +158,12 @@ void throws(const Thrown &thrown, Executor executor, Place place, horus::Failure
         runner.join();
         if (is_fatal && place != Place::shutdown) {
             CHECK(report.reason == HORUS_REASON_NODE && report.exit_code == 1);
+            CHECK(outcome == horus::Errc::failed && !none);
             CHECK(std::strcmp(report.node, "throws") == 0);
             const char *said = place == Place::safe_state ? "safe state, please" : thrown.said;
             CHECK(std::strcmp(report.error, said) == 0);
         } else {
-            CHECK(report.reason == HORUS_REASON_ASKED && report.exit_code == 0);
+            CHECK(report.reason == HORUS_REASON_ASKED && report.exit_code == 0 && !outcome);
         }
         // One in shutdown is reported, and nothing else.
         CHECK(place == Place::shutdown || scheduler.figures("throws").failures >= 1);
@@ -220,6 +225,49 @@ void cancelled(bool is_own_thread) {
     scheduler.stop();
     runner.join();
     CHECK(has_returned);
+}
+
+/// Hangs until it is released.
+class Hangs : public horus::Node {
+  public:
+    explicit Hangs(const std::atomic<bool> &released) : released_(released) {}
+    void tick(horus::Context &) override {
+        wait_for([&] { return released_.load(); });
+    }
+
+  private:
+    const std::atomic<bool> &released_;
+};
+
+/// What a node was given for the case is called once, and what it throws is written down.
+void hung(bool is_object, bool hook_throws) {
+    // WHY static: the thread of the node outlives its scheduler.
+    static std::atomic<bool> released[4];
+    std::atomic<bool> &is_released = released[is_object * 2 + hook_throws];
+    std::atomic<int> halts{0};
+    std::atomic<int> failures{0};
+    horus::SchedulerOptions options;
+    options.on_event = [&](const horus::Event &event) {
+        failures += std::strstr(event.text, "no halt today") != nullptr;
+    };
+    horus::Scheduler scheduler(options);
+    auto builder = scheduler.node("hangs");
+    builder.rate(100_hz).safe_state([&, hook_throws] {
+        halts++;
+        if (hook_throws) {
+            throw std::runtime_error("no halt today");
+        }
+    });
+    if (is_object) {
+        builder.build(std::make_unique<Hangs>(is_released));
+    } else {
+        builder.build([&](horus::Context &) { wait_for([&] { return is_released.load(); }); });
+    }
+    std::error_code error;
+    CHECK(!scheduler.run(error) && error == horus::Errc::failed);
+    CHECK(std::strstr(horus::last_error_message(), "does not end") != nullptr);
+    CHECK(halts == 1 && failures == hook_throws);
+    is_released = true;
 }
 
 void signals() {
@@ -310,6 +358,10 @@ int main() {
     exception_matrix();
     cancelled(true);
     cancelled(false);
+    for (const bool is_object : {false, true}) {
+        hung(is_object, false);
+        hung(is_object, true);
+    }
     signals();
     std::printf("done\n");
     return 0;

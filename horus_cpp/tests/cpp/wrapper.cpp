@@ -197,6 +197,25 @@ void errors_say_what_is_wrong() {
     CHECK(publisher.send({1, 1}, code) && !code);
 }
 
+void a_tool_sees_who_takes_part() {
+    std::error_code error;
+    CHECK(!horus::inspect("seen.by.tools", error) && error == horus::Errc::not_found);
+    const auto qos = horus::Qos::reliable().capacity(2);
+    horus::Publisher<horus::CmdVel> publisher("seen.by.tools", qos);
+    horus::Subscriber<horus::CmdVel> subscriber("seen.by.tools");
+    CHECK(publisher.send({}) && publisher.send({}) && !publisher.send({}));
+    const horus::Inspection seen = horus::inspect("seen.by.tools");
+    CHECK(std::string(seen.topic.message_type) == "CmdVel" && seen.topic.capacity == 2);
+    CHECK(seen.schema == horus::schema_text<horus::CmdVel>());
+    CHECK(seen.lanes.size() == 1 && seen.lanes[0].sent == 2 && seen.lanes[0].refused == 1);
+    CHECK(seen.subscribers.size() == 1 && seen.subscribers[0].received == 0);
+    bool is_listed = false;
+    for (const std::string &name : horus::topics()) {
+        is_listed = is_listed || name == "seen.by.tools";
+    }
+    CHECK(is_listed);
+}
+
 }  // namespace
 
 int main() {
@@ -207,6 +226,7 @@ int main() {
     one_thread_waits_for_all();
     namespaces_are_apart();
     errors_say_what_is_wrong();
+    a_tool_sees_who_takes_part();
     CHECK(horus::version()[0] != 0);
     return 0;
 }

@@ -5,6 +5,9 @@ import typing
 
 from . import _horus
 
+# For type checkers: a field that may be left out.
+default = type("Default", (), {"__repr__": lambda self: "horus.default"})()
+
 _TAKEN = {"__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__qualname__"}
 
 
@@ -83,16 +86,19 @@ def message(cls):
     """Makes a message of an annotated class, the same in Rust and C++.
 
     Fields lie in the order in which they stand, without gaps. A default may be given; otherwise it
-    is 0, or the default of the message inside. Methods are kept.
+    is 0, or the default of the message inside; `horus.default` says the same to type checkers, for
+    which a field without a default has to be given. Methods are kept.
     """
-    if cls.__mro__[1:] != (object,):
-        raise TypeError(f"{cls.__name__} inherits, and a message does not: put the fields in it")
+    if cls.__mro__[1:] not in ((object,), (_horus.Message, object)):
+        text = f"{cls.__name__} inherits, and a message does not: put the fields in it"
+        raise TypeError(f"{text} (from horus.Message it may, which only type checkers see)")
     annotations = inspect.get_annotations(cls, eval_str=True)
     fields = [
         (name, *_element(f"{cls.__name__}.{name}", annotation))
         for name, annotation in annotations.items()
     ]
-    defaults = {name: vars(cls)[name] for name in annotations if name in vars(cls)}
+    given = {name: vars(cls)[name] for name in annotations if name in vars(cls)}
+    defaults = {name: value for name, value in given.items() if value is not default}
     names = (cls.__module__, cls.__name__, cls.__doc__ or "")
     made = _horus._declare(names, fields, defaults)
     for name, value in vars(cls).items():

@@ -1,6 +1,9 @@
 """`@horus.message`: messages that a program declares itself."""
 
-from typing import Annotated, Any, Generic, TypeVar, dataclass_transform
+from collections.abc import Iterable
+from typing import Annotated, Any, Generic, Self, TypeVar, dataclass_transform, overload
+
+import numpy.typing as npt
 
 class _Number:
     name: str
@@ -17,25 +20,55 @@ i64 = Annotated[int, _Number("i64")]
 f32 = Annotated[float, _Number("f32")]
 f64 = Annotated[float, _Number("f64")]
 
+default: Any
+"""The default of a field of any type: the field may be left out."""
+
 _T = TypeVar("_T")
 _N = TypeVar("_N")
 _C = TypeVar("_C", bound=type[Any])
 
 class Array(Generic[_T, _N]):
-    """`Array[f64, Literal[9]]`: so many numbers, texts or messages, one after the other."""
+    """`Array[f64, Literal[9]]`: so many numbers, texts or messages, one after the other.
+
+    Numbers are a numpy array that shows the message itself, all else is a tuple.
+    """
 
     element: Any
     count: int
     def __init__(self, element: Any, count: int) -> None: ...
     def __class_getitem__(cls, arguments: Any) -> Any: ...
+    @overload
+    def __get__(self, message: None, owner: type[Any]) -> Self: ...
+    @overload
+    def __get__(
+        self: Array[float, Any], message: object, owner: type[Any]
+    ) -> npt.NDArray[Any]: ...
+    @overload
+    def __get__(
+        self: Array[Text[Any], Any], message: object, owner: type[Any]
+    ) -> tuple[str, ...]: ...
+    @overload
+    def __get__(self, message: object, owner: type[Any]) -> tuple[_T, ...]: ...
+    def __set__(
+        self, message: object, value: Iterable[_T] | Iterable[str] | npt.NDArray[Any]
+    ) -> None: ...
 
 class Text(Generic[_N]):
-    """`Text[Literal[32]]`: UTF-8 of at most so many bytes."""
+    """`Text[Literal[32]]`: UTF-8 of at most so many bytes. It is a `str`."""
 
     size: int
     def __init__(self, size: int) -> None: ...
     def __class_getitem__(cls, size: Any) -> Any: ...
+    @overload
+    def __get__(self, message: None, owner: type[Any]) -> Self: ...
+    @overload
+    def __get__(self, message: object, owner: type[Any]) -> str: ...
+    def __set__(self, message: object, value: str | bytes) -> None: ...
 
 @dataclass_transform(kw_only_default=True)
 def message(cls: _C) -> _C:
-    """Makes a message of an annotated class, the same in Rust and C++."""
+    """Makes a message of an annotated class, the same in Rust and C++.
+
+    For type checkers, a class that is derived from `horus.Message` has what messages have, and a
+    field may be left out that has a default: `horus.default` is one for all types.
+    """

@@ -41,6 +41,9 @@ class ForkedError(Error):
 class RegionLostError(Error):
     """The topic's file was truncated. Open it again."""
 
+class LaneNotMappedError(Error):
+    """There is no memory to map a publisher's messages. Each call tries again."""
+
 class ClosedError(Error):
     """The handle was closed."""
 
@@ -96,9 +99,12 @@ class Framed:
     def copy(self) -> Self:
         """A message of its own with the same content, which can be written."""
     def publish(self) -> None:
-        """Publishes a message on loan, as it now is. Its array is read-only from then on."""
+        """Publishes a message on loan, as it now is.
+
+        Raises `BufferError` while an array of it, or anything made of one, can write it.
+        """
     def discard(self) -> None:
-        """Gives a loan back, as if it had not been asked for."""
+        """Gives a loan back, as if it had not been asked for. Raises what `publish` does."""
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]: ...
     def __dlpack__(
         self,
@@ -354,6 +360,9 @@ class Stats:
     def sent(self) -> int: ...
     @property
     def busy(self) -> int: ...
+    @property
+    def unmapped(self) -> int:
+        """Publishers whose messages there is no memory to map; they count as waiting."""
 
 @final
 class Ready:
@@ -400,6 +409,7 @@ class _Wakeups:
     def fileno(self) -> int: ...
     def take(self) -> list[int]: ...
 
+def _above_standard(open: Callable[[], Any]) -> Any: ...
 def _exiting() -> None: ...
 def _pack(object: Any, /) -> bytes: ...
 def _unpack(data: bytes, /, *, after: list[bytes] = ...) -> Any: ...
@@ -484,17 +494,26 @@ class Scheduler:
     def start(self) -> None:
         """Initialises the nodes, in order, and starts their threads."""
     def tick_once(self) -> bool:
-        """Gives every node that has neither a rate nor a topic one turn, now, on this thread."""
-    def run(self) -> Report:
-        """Runs until a node, a handle, a command or a signal stops it."""
-    def run_for(self, duration: float) -> Report:
-        """Runs for so many seconds at most."""
-    def finish(self) -> Report:
+        """Gives every node that has neither a rate nor a topic one turn, now, on this thread.
+
+        False if everything is to stop. Raises `NodeFailedError` if a node failed and thereby ended
+        the run.
+        """
+    def run(self, *, check: bool = True) -> Report:
+        """Runs until a node, a handle, a command or a signal stops it.
+
+        Raises `NodeFailedError` if a node failed, unless `check` is false.
+        """
+    def run_for(self, duration: float, *, check: bool = True) -> Report:
+        """Runs for so many seconds at most. Raises what `run` does."""
+    def finish(self, *, check: bool = True) -> Report:
         """Stops everything, shuts all nodes down in reverse order, and says what they did."""
-    def simulate(self, duration: float, seed: int = 0, epoch_ns: int = 0) -> Report:
+    def simulate(
+        self, duration: float, seed: int = 0, epoch_ns: int = 0, *, check: bool = True
+    ) -> Report:
         """Runs so many simulated seconds as fast as it goes, on this thread alone."""
     def __enter__(self) -> Self: ...
-    def __exit__(self, *_exception: object) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
 
 @final
 class Handle:
@@ -653,6 +672,109 @@ class RemoteScheduler:
     def stop(self) -> None:
         """Has all nodes end, and the scheduler with them."""
 
+@final
+class TopicInfo:
+    """A topic and its counters at one moment."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def message_type(self) -> str: ...
+    @property
+    def schema(self) -> str: ...
+    @property
+    def message_bytes(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
+    @property
+    def reliability(self) -> Literal["reliable", "best_effort"]: ...
+    @property
+    def backend(self) -> str: ...
+    @property
+    def publishers(self) -> list[PublisherInfo]: ...
+    @property
+    def subscribers(self) -> list[SubscriberInfo]: ...
+
+@final
+class PublisherInfo:
+    """A lane of a topic, which one publisher at a time writes."""
+
+    @property
+    def lane(self) -> int: ...
+    @property
+    def is_alive(self) -> bool: ...
+    @property
+    def process_id(self) -> int | None: ...
+    @property
+    def process_name(self) -> str | None: ...
+    @property
+    def sent(self) -> int: ...
+    @property
+    def refused(self) -> int: ...
+    @property
+    def skips(self) -> int: ...
+    @property
+    def aborted(self) -> int: ...
+    @property
+    def corrupt_resyncs(self) -> int: ...
+    @property
+    def claims(self) -> int: ...
+    @property
+    def wakes(self) -> int: ...
+
+@final
+class SubscriberInfo:
+    """A live subscriber of a topic. Its counters may be behind by up to 256 messages."""
+
+    @property
+    def process_id(self) -> int | None: ...
+    @property
+    def process_name(self) -> str | None: ...
+    @property
+    def received(self) -> int: ...
+    @property
+    def lost(self) -> int: ...
+    @property
+    def skipped(self) -> int: ...
+    @property
+    def busy(self) -> int: ...
+    @property
+    def borrowed(self) -> int: ...
+    @property
+    def is_asleep(self) -> bool: ...
+    @property
+    def latency_p50(self) -> float | None: ...
+    @property
+    def latency_p99(self) -> float | None: ...
+
+@final
+class SweepReport:
+    """The topics that a sweep found, by what it did with them."""
+
+    @property
+    def removed(self) -> list[str]: ...
+    @property
+    def attended(self) -> list[str]: ...
+    @property
+    def kept(self) -> list[str]: ...
+    @property
+    def foreign(self) -> list[str]: ...
+
+def topics(namespace: Namespace | None = None) -> list[str]:
+    """Returns the names of the topics of a namespace, sorted."""
+
+def introspect(name: str, namespace: Namespace | None = None) -> TopicInfo:
+    """Returns a topic and its counters at this moment. It disturbs nobody: all is only read."""
+
+def remove_topic(name: str, namespace: Namespace | None = None) -> bool:
+    """Removes a topic that no process has open, also one that persists.
+
+    Returns `True` if it is gone, also if it never was there, and `False` if a process has it open.
+    """
+
+def sweep(namespace: Namespace | None = None) -> SweepReport:
+    """Removes the topics of a namespace whose processes have all died. Never one in use."""
+
 def schedulers(namespace: Namespace | None = None) -> list[SchedulerInfo]:
     """The schedulers of a namespace, by name: those that live, and those that ended."""
 
@@ -663,5 +785,7 @@ def forget(name: str, namespace: Namespace | None = None) -> bool:
     """Removes what a scheduler left that is no more. True if it is gone."""
 
 def _end_schedulers() -> None: ...
+def _counted() -> list[tuple[str, str, list[str]]]: ...
+def _check_settings(node: str, settings: dict[str, Any]) -> None: ...
 
 _STANDARD: dict[str, type[Message]]

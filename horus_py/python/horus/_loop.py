@@ -6,6 +6,8 @@ import selectors
 import threading
 import time
 
+from . import _horus
+
 
 class _Selector(selectors.DefaultSelector):
     """What a loop asks for events. It never waits: where it would, the loop is stopped."""
@@ -87,9 +89,12 @@ class Ticks:
 
     def _open(self):
         if self._loop is None:
-            self._selector = _Selector()
-            self._loop = self._selector.loop = asyncio.SelectorEventLoop(self._selector)
+            _horus._above_standard(self._make)
         return self._loop
+
+    def _make(self):
+        self._selector = _Selector()
+        self._loop = self._selector.loop = asyncio.SelectorEventLoop(self._selector)
 
     def _over(self, _task):
         # WHY: what the tick started goes on in the next one.

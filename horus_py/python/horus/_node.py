@@ -28,15 +28,30 @@ from ._horus import (
     PlanError,
     Publisher,
     Scheduler,
+    SchedulerError,
     Subscriber,
     Topic,
+    _check_settings,
 )
 
 if TYPE_CHECKING:
     from ._horus import Context, Namespace, Report
     from ._messages import NodeEvent
 
-__all__ = ["Node", "Restart", "Skip", "run"]
+__all__ = ["Node", "NodeFailedError", "Restart", "Skip", "run"]
+
+
+class NodeFailedError(SchedulerError):
+    """A node failed, and that ended the run.
+
+    Its cause is the exception of the node, if it was one; `report` says the rest.
+    """
+
+    __module__ = "horus"
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
 
 
 class _Restart(NamedTuple):
@@ -92,6 +107,7 @@ class Node:
         init: Callable[[Context], object] | None = None,
         shutdown: Callable[[], object] | None = None,
         enter_safe_state: Callable[[], object] | None = None,
+        safe_state: Callable[[], object] | None = None,
         rate: float | None = None,
         order: int = 0,
         budget: float | None = None,
@@ -116,13 +132,19 @@ class Node:
             "init": init,
             "shutdown": shutdown,
             "enter_safe_state": enter_safe_state,
+            "safe_state": safe_state,
         }
-        for hook, call in hooks.items():
-            if call is not None:
-                setattr(self, hook, call)
         if name is None:
             name = type(self).__name__ if tick is None else getattr(tick, "__name__", "node")
+        if not isinstance(name, str):
+            raise TypeError(f"a node's name is text, not {name!r}")
         self.name = name
+        for hook, call in hooks.items():
+            if call is None:
+                continue
+            if not callable(call):
+                raise TypeError(f"node '{name}': {hook} is {call!r}, which cannot be called")
+            setattr(self, hook, call)
         self._wish = {
             "rate": rate,
             "order": order,
@@ -140,9 +162,10 @@ class Node:
             "not_before": not_before,
             "checkpoints": checkpoints,
         }
-        self._on = (on,) if isinstance(on, str) else tuple(on)
-        self._pubs: dict[str, Any] = _named(pubs)
-        self._subs: dict[str, Any] = _named(subs)
+        _check_settings(name, self._wish)
+        self._on = tuple(_named(name, "on", on))
+        self._pubs = _named(name, "pubs", pubs)
+        self._subs = _named(name, "subs", subs)
         self._publishers: dict[str, Publisher[Any] | Topic[Any]] = {}
         self._subscribers: dict[str, Subscriber[Any] | Topic[Any]] = {}
         unknown = [topic for topic in self._on if topic not in self._subs]
@@ -165,6 +188,13 @@ class Node:
 
     def enter_safe_state(self) -> object:
         """Brings what the node controls into a state that harms nobody."""
+
+    def safe_state(self) -> object:
+        """Called once if a tick of the node hangs, while it does, by another thread.
+
+        It must not wait for what the tick holds. While the tick keeps the GIL, as within a call of
+        C, no Python can run: a function of a C library, as `ctypes` has it, is called even then.
+        """
 
     def is_safe_state(self) -> bool:
         """Whether that state has been reached."""
@@ -217,7 +247,7 @@ class Node:
 
     def _settings(self, namespace: Namespace | None) -> dict[str, Any]:
         """Opens the topics, and says what the scheduler is to know."""
-        hooks = ("init", "shutdown", "enter_safe_state", "is_safe_state", "on_error")
+        hooks = ("init", "shutdown", "enter_safe_state", "safe_state", "is_safe_state", "on_error")
         for hook in hooks:
             if _is_async(getattr(self, hook)):
                 raise PlanError(
@@ -263,23 +293,59 @@ def run(
     namespace: Namespace | None = None,
     stop_on_signals: bool = True,
     on_event: Callable[[NodeEvent], object] | None = None,
+    check: bool = True,
 ) -> Report:
     """Runs nodes until one of them, a command or a signal stops them, or `duration` is over.
 
-    Ctrl-C shuts all nodes down in order, and raises `KeyboardInterrupt` then.
+    Ctrl-C shuts all nodes down in order, and raises `KeyboardInterrupt` then. A node that fails
+    raises `NodeFailedError`, unless `check` is false: then the report says so.
     """
+    if not nodes:
+        raise TypeError("run() has no nodes: give it at least one, as run(MyNode(rate=100))")
+    for node in nodes:
+        expect_node(node)
     scheduler = Scheduler(
         name, namespace, stop_on_signals=stop_on_signals, on_event=on_event
     )
     for node in nodes:
         scheduler.add(node)
-    return scheduler.run() if duration is None else scheduler.run_for(duration)
+    if duration is None:
+        return scheduler.run(check=check)
+    return scheduler.run_for(duration, check=check)
 
 
-def _named(topics: Mapping[str, Any] | Iterable[str] | str) -> dict[str, Any]:
+def expect_node(node: object) -> None:
+    """Refuses what is no node, and says why."""
+    if isinstance(node, type) and issubclass(node, Node):
+        name = node.__name__
+        raise TypeError(f"the class {name} where a node is wanted: make one, {name}(rate=100)")
+    if not isinstance(node, Node):
+        raise TypeError(f"a horus.Node is wanted, not {node!r}")
+
+
+def _named(
+    node: str, setting: str, topics: Mapping[str, Any] | Iterable[str] | str
+) -> dict[str, Any]:
+    """Topics by name; of those that a setting of a node names alone, `None`."""
     if isinstance(topics, str):
         return {topics: None}
-    return dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics)
+    named = dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics)
+    for topic in named:
+        if not isinstance(topic, str):
+            raise TypeError(f"node '{node}': {setting} has {topic!r} for the name of a topic")
+    return named
+
+
+# `FUNCFLAG_PYTHONAPI` of `ctypes`: a function of `PyDLL`, `pythonapi` or `PYFUNCTYPE`.
+_PYTHON_API = 4
+
+
+def _needs_gil(function: Any) -> bool:
+    """Return True if a function of `ctypes` is Python inside, or one of Python's own."""
+    if getattr(function, "_flags_", 0) & _PYTHON_API:
+        return True
+    kept = getattr(function, "_objects", None) or {}
+    return any(type(kept).__name__ == "CThunkObject" for kept in kept.values())
 
 
 def _is_async(call: object) -> bool:

@@ -67,8 +67,8 @@ pub(super) fn draft<'py>(
     fields: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let draft = own(py, kind, &kind.default, 0)?;
-    for (name, value) in fields.into_iter().flatten() {
-        message::set_named(&draft, kind, name.cast::<PyString>()?, &value)?;
+    if let Some(fields) = fields {
+        message::set_all(&draft, kind, fields)?;
     }
     Ok(draft)
 }

@@ -169,8 +169,9 @@ impl Alarms {
     }
 
     fn serve(&self) {
-        // WHY: signals are for the threads of the program.
-        sys::block_signals();
+        // WHY: signals are for the threads of the program. SIGBUS is for this one, which raises it
+        // by looking at a truncated topic.
+        sys::block_sent_signals();
         let mut watches = Vec::new();
         let mut is_idle = false;
         loop {

@@ -18,8 +18,9 @@ use crate::lane::{LaneReader, Polled};
 use crate::memory::{LaneMemory, RawLane};
 use crate::place::Place;
 use crate::region::Access;
-use crate::segment::Segment;
+use crate::segment::{Blocks as _, Segment};
 use crate::sync::Word;
+use crate::sys::cancel::Uncancelled;
 use crate::telemetry;
 
 pub use bytes::Key;
@@ -97,6 +98,8 @@ pub struct RawConsumer {
     chance: u64,
     /// The ready bits that were looked at.
     known: u64,
+    /// The last attempt to map lanes, if it failed.
+    failed: Option<Box<join::Failed>>,
     ready: *const AtomicU64,
     /// Disturbances that did not concern this end.
     seen: u64,
@@ -129,7 +132,7 @@ impl RawConsumer {
     ///
     /// [`OpenError::IncompatibleQos`], [`OpenError::GatedOnly`], [`OpenError::TooManySubscribers`],
     /// [`OpenError::TooManyReliableSubscribers`], [`OpenError::Forked`],
-    /// [`OpenError::RegionLost`] or [`OpenError::Io`].
+    /// [`OpenError::RegionLost`], [`OpenError::LaneNotMapped`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, reading: Reading) -> Result<Self, OpenError> {
         let seen = segment.expect_usable()?;
         let contract = segment.contract();
@@ -155,6 +158,7 @@ impl RawConsumer {
             rested: 0,
             chance: 0,
             known: 0,
+            failed: None,
             ready,
             seen,
             starts: vec![Start::default(); lanes].into(),
@@ -175,6 +179,9 @@ impl RawConsumer {
         this.progress = Arc::new(Progress::new(starts));
         this.look_for_lanes();
         this.segment.expect_usable()?;
+        if let Err(RecvError::LaneNotMapped(cause)) = this.expect_mapped() {
+            return Err(OpenError::LaneNotMapped { path: this.segment.path(), cause });
+        }
         Ok(this)
     }
 
@@ -370,6 +377,7 @@ impl RawConsumer {
     /// Finds out whether a disturbance concerns this end.
     #[cold]
     fn look_around(&mut self) -> bool {
+        let _uncancelled = Uncancelled::begin();
         match self.segment.look_around() {
             Ok(seen) => self.seen = seen,
             Err(_) => return true,
@@ -381,13 +389,16 @@ impl RawConsumer {
     ///
     /// # Errors
     ///
-    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`]. Or why it does
+    /// not receive from one publisher: [`RecvError::LaneNotMapped`], as the last call to receive
+    /// found it.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         if fault::disturbances() == self.seen {
-            return Ok(());
+            return self.expect_mapped();
         }
-        self.segment.look_around().map(drop)
+        self.segment.look_around()?;
+        self.expect_mapped()
     }
 
     /// Copies the newest message of lane `lane` (by discovery) into `dst`, passing over the rest.
@@ -507,6 +518,9 @@ impl Drop for RawConsumer {
             return;
         }
         watch::close(&self.progress, self.place.as_deref());
+        if self.reading == Reading::Observer {
+            self.segment.unobserve();
+        }
         let me = self.segment.me();
         if let Some(gate) = self.gate
             && let (Ok(block), Ok(cursors)) = (
@@ -515,6 +529,8 @@ impl Drop for RawConsumer {
             )
         {
             gate::free(block, cursors.iter(), me, me);
+            // WHY: nobody else tells those whom this reader held back that there is room.
+            self.wake_publishers_that_sleep();
         }
     }
 }

@@ -8,7 +8,7 @@ use super::alarm;
 use crate::layout::{PARTICIPANTS_MAX, POSITION_MAX};
 use crate::place::Place;
 use crate::region::Access;
-use crate::segment::Segment;
+use crate::segment::{Blocks as _, Segment};
 use crate::sync::{Word, edge};
 use crate::wait::{EVENTS_MAX, Event, Eventcount, POLL, Patience, SLICE, wait_in_slices, wake};
 

@@ -1,7 +1,7 @@
 //! Who is in a call with which handle: a few words for each thread.
 //!
-//! [`announce`], [`enter`], [`leave`], [`mark`] and [`is_used`] are generic over their memory, for
-//! the models.
+//! [`announce`], [`free_word`], [`enter`], [`leave`], [`mark`] and [`is_used`] are generic over
+//! their memory, for the models.
 
 use std::cell::Cell;
 use std::ptr;
@@ -25,6 +25,30 @@ const PAUSE: Duration = Duration::from_micros(200);
 pub fn announce<W: Word>(state: &W, handle: u64) {
     // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark`.
     state.store(handle, edge::HANDLE_OPEN);
+}
+
+/// A word of the calling thread that says nothing, for the only call of it that uses `handle`.
+///
+/// # Errors
+///
+/// [`HandleError::Busy`] if another of its calls does; [`HandleError::Nested`].
+#[inline(always)]
+pub fn free_word<W: Word, const WORDS: usize>(
+    words: &[W; WORDS],
+    handle: u64,
+) -> Result<&W, HandleError> {
+    // WHY all of them: calls may end in any order, so that one word says nothing of the others.
+    // Relaxed, here and below: only this thread stores them.
+    let used = words.iter().fold(0, |used, word| used | word.get());
+    if used == 0 { Ok(&words[0]) } else { nested_word(words, handle) }
+}
+
+#[cold]
+fn nested_word<W: Word>(words: &[W], handle: u64) -> Result<&W, HandleError> {
+    if words.iter().any(|word| word.get() == handle) {
+        return Err(HandleError::Busy);
+    }
+    words.iter().find(|word| word.get() == 0).ok_or(HandleError::Nested)
 }
 
 /// Says that `handle` is used, then looks whether `state` still is that handle. False, and
@@ -88,14 +112,18 @@ thread_local! {
     static RETURN: Return = const { Return };
 }
 
-/// Hands the record of a thread on when the thread ends.
+/// Hands the record of a thread on when the thread ends, unless it ends within a call: the words
+/// stay its own then, as a guard of it may still end, or never.
 struct Return;
 
 impl Drop for Return {
     fn drop(&mut self) {
         let record = MINE.replace(ptr::null());
         // SAFETY: null, or leaked by `Record::make`.
-        if let Some(record) = unsafe { record.as_ref() } {
+        let record = unsafe { record.as_ref() };
+        // Relaxed: only this thread stores them.
+        let is_free = |record: &&Record| record.words.iter().all(|word| word.get() == 0);
+        if let Some(record) = record.filter(is_free) {
             // ORDERING(record): pairs with the exchange in `claim_free`.
             Word::store(&record.taken, 0, edge::RECORD_RETURN);
         }
@@ -160,20 +188,10 @@ impl Record {
         move |edge| if by_barrier { sync::compiler_fence(edge) } else { sync::fence(edge) }
     }
 
-    /// A word that says nothing.
+    /// A word that says nothing, for the only call of this thread that uses `handle`.
     #[inline(always)]
     pub(super) fn free_word(&self, handle: u64) -> Result<&AtomicU64, HandleError> {
-        // Relaxed, here and below: only this thread stores them.
-        let first = &self.words[0];
-        if first.get() == 0 { Ok(first) } else { self.nested_word(handle) }
-    }
-
-    #[cold]
-    fn nested_word(&self, handle: u64) -> Result<&AtomicU64, HandleError> {
-        if self.uses(handle) {
-            return Err(HandleError::Busy);
-        }
-        self.words.iter().find(|word| word.get() == 0).ok_or(HandleError::Nested)
+        free_word(&self.words, handle)
     }
 
     /// A word that says nothing, for a call beside others with the same handle.

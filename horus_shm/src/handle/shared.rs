@@ -4,12 +4,36 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
 
-use super::{Entry, HandleError, Slab, hazard};
+use super::table::Table;
+use super::{Entry, HandleError, close, hazard};
 
-impl<T: Send + Sync> Slab<T> {
+/// Values of one kind that calls share, and their handles. Meant for a `static`.
+///
+/// WHY a type of its own: nobody ever has such a value for itself before it is closed, so that any
+/// call may look at it.
+#[derive(Debug)]
+pub struct SharedSlab<T: 'static> {
+    table: Table<T>,
+}
+
+impl<T: Send + Sync> SharedSlab<T> {
+    /// A slab of nothing. `kind`, not 0, tells its handles from all others.
+    #[must_use]
+    pub const fn new(kind: u8) -> Self {
+        Self { table: Table::new(kind) }
+    }
+
+    /// Keeps `value`, and returns the handle that stands for it.
+    ///
+    /// # Errors
+    ///
+    /// [`HandleError::TooMany`].
+    pub fn open(&self, value: T) -> Result<u64, HandleError> {
+        self.table.put(value)
+    }
+
     /// The value that `handle` stands for, for the length of a call, beside other calls with the
-    /// same handle: of other threads, and of this one. Otherwise as [`Slab::enter`], of which
-    /// nobody may use the value mutably then.
+    /// same handle: of other threads, and of this one. Never blocks.
     ///
     /// # Errors
     ///
@@ -17,12 +41,22 @@ impl<T: Send + Sync> Slab<T> {
     #[inline]
     pub fn share(&self, handle: u64) -> Result<Shared<'_, T>, HandleError> {
         let record = hazard::Record::mine();
-        let Some(entry) = self.table.entry(handle) else { return Err(self.refuse(handle)) };
+        let Some(entry) = self.table.entry(handle) else { return Err(self.table.refuse(handle)) };
         let word = record.shared_word()?;
         if !hazard::enter(word, &entry.state, handle, record.fence()) {
-            return Err(self.refuse(handle));
+            return Err(self.table.refuse(handle));
         }
         Ok(Shared { entry, word })
+    }
+
+    /// Closes `handle` and returns its value. Calls that use it now are waited for; those that
+    /// come later get an error. Some microseconds, and as long as such calls take.
+    ///
+    /// # Errors
+    ///
+    /// [`HandleError`]; of two threads one gets [`HandleError::Stale`].
+    pub fn close(&self, handle: u64) -> Result<T, HandleError> {
+        close(&self.table, handle)
     }
 }
 
@@ -37,7 +71,7 @@ impl<T> Deref for Shared<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the hazard word keeps the value, and `share` has nobody change it.
+        // SAFETY: the hazard word keeps the value, and a `SharedSlab` lends it to nobody mutably.
         let value = unsafe { &*self.entry.value.get() };
         value.as_ref().expect("an open handle has a value")
     }
@@ -62,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    static COUNTS: Slab<Mutex<u64>> = Slab::new(77);
+    static COUNTS: SharedSlab<Mutex<u64>> = SharedSlab::new(77);
 
     #[test]
     fn one_handle_serves_many_calls_and_is_closed_after_the_last() {

@@ -25,11 +25,12 @@ pub(super) struct Table<T: 'static> {
 }
 
 // SAFETY: the value of an entry is reached by the one who popped it off the free list, by the one
-// who closed it, and in between through `Slab`, which says who may.
+// who closed it, and in between through `Slab` or `SharedSlab`, which say who may.
 unsafe impl<T: Send> Sync for Table<T> {}
 
 impl<T> Table<T> {
     pub(super) const fn new(kind: u8) -> Self {
+        assert!(kind != 0, "0 is the kind of null");
         Self {
             kind,
             chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS_MAX],

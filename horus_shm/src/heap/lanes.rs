@@ -20,6 +20,12 @@ pub const LANES_MAX: usize = 64;
 /// The owner word of whatever is claimed: threads die together, so it matters only that it is.
 const CLAIMED: u64 = 1;
 
+/// The gate of lanes whose values are moved out.
+const ONLY_GATE: u32 = 0;
+
+/// The cursor of a reader that has passed nothing: a position plus 1.
+const FIRST_CURSOR: u64 = 1;
+
 const WORDS_PER_LINE: usize = SEPARATION_BYTES / size_of::<AtomicU64>();
 
 /// A part of a gate's cursors that no other gate's lie near.
@@ -29,7 +35,9 @@ struct Cursors([AtomicU64; WORDS_PER_LINE]);
 
 /// Lanes of values of type `T`, and gates for their readers.
 ///
-/// Ends keep it alive; the last one drops what was not taken.
+/// Where values are moved out, the one gate holds its writers back from the beginning: what is
+/// written before there is a reader waits for it, and nothing is written over. Ends keep it alive;
+/// the last one drops what was not taken.
 pub struct Lanes<T, H: Handling<T>> {
     control: ControlBlock<AtomicU64>,
     blocks: Box<[LaneBlock<AtomicU64>]>,
@@ -63,7 +71,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         assert!(H::KEEPS || gate_limit == 1, "a value is moved out once");
         assert!(capacity > 0, "a channel holds at least one message");
         let gate_lines = lane_limit.div_ceil(WORDS_PER_LINE);
-        Arc::new(Self {
+        let lanes = Self {
             control: ControlBlock::default(),
             blocks: (0..lane_limit).map(|_| LaneBlock::default()).collect(),
             gates: (0..gate_limit).map(|_| GateBlock::default()).collect(),
@@ -71,7 +79,14 @@ impl<T, H: Handling<T>> Lanes<T, H> {
             slots: (0..lane_limit).map(|_| OnceLock::new()).collect(),
             capacity: capacity as u64,
             handling: core::marker::PhantomData,
-        })
+        };
+        if !H::KEEPS {
+            for lane in 0..lane_limit as u32 {
+                // Relaxed: nobody else knows of it.
+                lanes.cursor(lane, ONLY_GATE).set(FIRST_CURSOR);
+            }
+        }
+        Arc::new(lanes)
     }
 
     /// Claims a lane that nobody writes, behind what its last writer left. `None` if all are
@@ -86,7 +101,8 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         Some(ValueWriter::new(Arc::clone(self), lane))
     }
 
-    /// Claims a gate of the first lane, from the present head on. `None` if all are taken.
+    /// Claims a gate of the first lane: from the present head on, or from the first value on where
+    /// values are moved out, which one reader ever does. `None` if all are taken.
     ///
     /// # Panics
     ///
@@ -97,8 +113,8 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         Some(LaneEnd::new(Arc::clone(self), gate))
     }
 
-    /// Claims a gate of all lanes, those that nobody writes yet included, from the present heads
-    /// on. `None` if all are taken.
+    /// Claims a gate of all lanes, those that nobody writes yet included, as [`Self::reader`]
+    /// claims one of the first.
     #[must_use]
     pub fn fan_reader(self: &Arc<Self>) -> Option<FanReader<T, H>> {
         let gate = self.claim_gate()?;
@@ -108,8 +124,10 @@ impl<T, H: Handling<T>> Lanes<T, H> {
     fn claim_gate(&self) -> Option<u32> {
         let owners = self.gates.iter().map(|gate| &gate.owner);
         let (gate, _) = owner::claim_first(owners, CLAIMED, |_| false)?;
-        for lane in 0..self.blocks.len() as u32 {
-            gate::join(&self.lane(lane, Row::EMPTY), gate, u64::MAX);
+        if H::KEEPS {
+            for lane in 0..self.blocks.len() as u32 {
+                gate::join(&self.lane(lane, Row::EMPTY), gate, u64::MAX);
+            }
         }
         Some(gate)
     }
@@ -122,7 +140,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
     pub(super) unsafe fn lane_reader(&self, lane: u32, gate: u32) -> LaneReader<ValueLane<T, H>> {
         let memory = self.claimed_lane(lane);
         // Relaxed: the caller's own.
-        let start = self.cursor(lane, gate).get() - 1;
+        let start = self.cursor(lane, gate).get() - FIRST_CURSOR;
         LaneReader::new(memory, start, gate, true)
     }
 
@@ -202,13 +220,15 @@ impl<T, H: Handling<T>> Drop for Lanes<T, H> {
         for lane in 0..self.blocks.len() {
             // Relaxed: the last owner of an `Arc` comes after all others.
             let head = self.blocks[lane].head.get();
-            let unread = self.cursor(lane as u32, 0).get().saturating_sub(1);
+            let cursor = self.cursor(lane as u32, ONLY_GATE).get();
             let Some(slots) = self.slots[lane].get_mut() else { continue };
             let kept = head.saturating_sub(slots.len());
-            let start = if H::KEEPS { kept } else { unread };
-            // SAFETY: every position below the head was filled. Where values are moved out, it
-            // was by the reader, up to its cursor; where they stay, those of the last lap are
-            // there (or what replaced one of them in a write that panicked).
+            let start = if H::KEEPS { kept } else { cursor - FIRST_CURSOR };
+            // SAFETY: every position below the head was filled. Where values are moved out, the
+            // cursor held the writers back from the first one on, so those from there to the head
+            // are in slots of their own; those below were moved out by the reader. Where values
+            // stay, those of the last lap are there (or what replaced one of them in a write that
+            // panicked).
             unsafe { slots.leave(start..head) };
         }
     }
@@ -221,3 +241,84 @@ impl<T, H: Handling<T>> fmt::Debug for Lanes<T, H> {
 }
 
 const _: () = assert!(size_of::<Cursors>() == SEPARATION_BYTES);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts the drops of each value by itself, so that one too many is not made up for by
+    /// another that is missing.
+    fn tokens(count: usize) -> Vec<Arc<()>> {
+        (0..count).map(|_| Arc::new(())).collect()
+    }
+
+    fn assert_dropped_once(tokens: &[Arc<()>]) {
+        let alive: Vec<_> = tokens.iter().map(Arc::strong_count).collect();
+        assert_eq!(alive, vec![1; tokens.len()], "each value is dropped, and once");
+    }
+
+    #[test]
+    fn values_that_nobody_read_are_dropped_once() {
+        let tokens = tokens(10);
+        let lanes = Lanes::<_, Move>::new(2, 1, 4);
+        let mut writers = [lanes.writer().unwrap(), lanes.writer().unwrap()];
+        let [first, second] = &mut writers;
+        let sent = tokens[..7].iter().filter(|token| first.push(Arc::clone(token)).is_ok()).count();
+        assert_eq!(sent, 4, "nobody reads, and what is moved is not written over");
+        second.push(Arc::clone(&tokens[9])).unwrap();
+        drop((writers, lanes));
+        assert_dropped_once(&tokens);
+    }
+
+    #[test]
+    fn a_reader_that_comes_later_gets_what_was_written_before() {
+        let tokens = tokens(12);
+        let lanes = Lanes::<_, Move>::new(1, 1, 4);
+        let mut writer = lanes.writer().unwrap();
+        for token in &tokens[..4] {
+            writer.push(Arc::clone(token)).unwrap();
+        }
+        let mut reader = lanes.reader().unwrap();
+        for (read, token) in tokens[4..].iter().enumerate() {
+            let taken = reader.find().map(|take| take()).expect("a value is there");
+            assert!(Arc::ptr_eq(&taken, &tokens[read]));
+            writer.push(Arc::clone(token)).unwrap();
+        }
+        assert_eq!((reader.waiting(), writer.waiting()), (4, 4));
+        drop((writer, reader, lanes));
+        assert_dropped_once(&tokens);
+    }
+
+    #[test]
+    fn a_value_is_moved_to_one_reader_ever() {
+        let tokens = tokens(3);
+        let lanes = Lanes::<_, Move>::new(1, 1, 4);
+        let mut writer = lanes.writer().unwrap();
+        for token in &tokens {
+            writer.push(Arc::clone(token)).unwrap();
+        }
+        let mut reader = lanes.reader().unwrap();
+        drop(reader.find().map(|take| take()));
+        drop(reader);
+        assert!(lanes.reader().is_none());
+        drop((writer, lanes));
+        assert_dropped_once(&tokens);
+    }
+
+    #[test]
+    fn shared_values_are_dropped_once_whoever_read_them() {
+        let tokens = tokens(11);
+        let lanes = Lanes::<_, Share>::new(1, 2, 4);
+        let mut writer = lanes.writer().unwrap();
+        for token in &tokens[..9] {
+            writer.push(Arc::clone(token)).unwrap();
+        }
+        let mut reader = lanes.reader().unwrap();
+        for token in &tokens[9..] {
+            writer.push(Arc::clone(token)).unwrap();
+        }
+        assert!(reader.find().is_some_and(|take| Arc::ptr_eq(&take(), &tokens[9])));
+        drop((writer, reader, lanes));
+        assert_dropped_once(&tokens);
+    }
+}

@@ -69,7 +69,8 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         self
     }
 
-    /// Takes the next slot, and returns its index: nobody else is in it until [`Self::commit`].
+    /// Takes the next slot, and returns its index: nobody else is in it until [`Self::commit`], if
+    /// all readers pin what they copy. It may then be written in any way, as a loan is.
     ///
     /// Taking it again is allowed, and gives the same slot.
     ///
@@ -81,7 +82,8 @@ impl<M: InPlace + Clone> LaneWriter<M> {
     }
 
     /// [`Self::begin`] where every slot is pinned, some only while they are copied: those readers
-    /// look at the stamp once more, and may lose.
+    /// look at the stamp once more, and may lose. They may still be copying, so the slot may only
+    /// be written by [`LaneMemory::store_racing`].
     ///
     /// # Errors
     ///
@@ -348,14 +350,32 @@ impl<M: InPlace + Clone> LaneReader<M> {
         bytes: usize,
         copying: Copying,
     ) -> Result<Pinned, Polled> {
+        self.copy_by(bytes, copying, |memory, index, bytes| {
+            // SAFETY: the caller's contract; no more than its `bytes`.
+            unsafe { memory.load_racing(index, dst, bytes) };
+            true
+        })
+    }
+
+    /// [`Self::copy`] by `load`, which copies so many bytes, at most `bytes`, out of a slot; false
+    /// if it cannot.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::hold`].
+    pub fn copy_by(
+        &mut self,
+        bytes: usize,
+        copying: Copying,
+        mut load: impl FnMut(&M, u64, usize) -> bool,
+    ) -> Result<Pinned, Polled> {
         let attempt = |this: &mut Self| {
             if let Some((reader, pin)) = copying.pin
                 && !this.pin(reader, pin)
             {
                 return None;
             }
-            // SAFETY: the caller's contract.
-            let copied = unsafe { this.try_copy(dst, bytes, copying) };
+            let copied = this.try_copy(bytes, copying, &mut load);
             if let Some((reader, pin)) = copying.pin {
                 unpin(this.memory.pin(reader, pin));
             }
@@ -365,20 +385,24 @@ impl<M: InPlace + Clone> LaneReader<M> {
     }
 
     /// Copies the message of the current position, if that is what the slot still holds then.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::read`].
-    unsafe fn try_copy(&mut self, dst: *mut u8, bytes: usize, copying: Copying) -> Option<Pinned> {
+    fn try_copy(
+        &mut self,
+        bytes: usize,
+        copying: Copying,
+        load: &mut impl FnMut(&M, u64, usize) -> bool,
+    ) -> Option<Pinned> {
         let (index, want) = (self.pos & self.mask, published(self.pos));
         // Relaxed, both: they count only if the slot still holds this message below.
         let number = self.memory.number(index).get();
-        let length = self.memory.length(index).get().min(bytes as u64);
-        // WHY: where all messages are of one size all is copied, whatever a damaged length says:
-        // the caller takes every byte for written.
-        let copied = if copying.sized { length as usize } else { bytes };
-        // SAFETY: the caller's contract; no more than `bytes`.
-        unsafe { self.memory.load_racing(index, dst, copied) };
+        // WHY: where all messages are of one size that is their length, whatever the word says: the
+        // caller takes every byte for written, and nobody could tell a short message from damage.
+        let length = match copying.sized {
+            true => self.memory.length(index).get().min(bytes as u64),
+            false => bytes as u64,
+        };
+        if !load(&self.memory, index, length as usize) {
+            return None;
+        }
         // ORDERING(overwrite): pairs with the fence in `LaneWriter::begin`, which is stronger.
         self.memory.fence(edge::OVERWRITE_CHECK);
         // Relaxed: the fence orders it after the payload.

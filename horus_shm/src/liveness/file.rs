@@ -5,14 +5,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use super::RegistryError;
-use super::record::{Header, REGISTRY_BYTES, removal_lock};
+use super::record::{Entry, Header, REGISTRY_BYTES, entry_of_lock, lives_lock, removal_lock};
+use super::{ProcessInfo, RegistryError};
 use crate::fork::{LOCK_FD_LIMIT, LockFd, LockFdError};
 use crate::sys::lock::{LockKind, LockRange, lock_in_the_way, try_lock};
 use crate::sys::{self, OpenMode, Stat};
 
 /// Name of the registry in its directory.
-pub(super) const FILE_NAME: &str = "registry";
+pub(crate) const FILE_NAME: &str = "registry";
 
 /// Where a registry is, and how it is made.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +85,30 @@ pub(super) fn open(place: Place<'_>) -> Result<Attempt<OpenFile>, RegistryError>
         Err(_) if !place.leads_to(&stat)? => Ok(Attempt::Again),
         Err(fault) => Err(RegistryError::Damaged { path: place.file_path(), fault }),
     }
+}
+
+/// Locks all processes out of the registry in `dir`, if none lives by it: else the one that was
+/// found first. `None` if there is no registry, or something else has its name.
+pub(crate) fn lock_out(
+    dir: BorrowedFd<'_>,
+) -> io::Result<Result<Option<LockFd>, Option<ProcessInfo>>> {
+    let lock = match LockFd::open(|| sys::open_file(dir, FILE_NAME, OpenMode::ReadWrite)) {
+        Ok(lock) => lock,
+        Err(LockFdError::Io(error)) => {
+            let stat = sys::fstatat(dir, FILE_NAME);
+            return if stat.is_ok_and(|stat| stat.is_file()) { Err(error) } else { Ok(Ok(None)) };
+        }
+        Err(error) => return Err(io::Error::other(error)),
+    };
+    let fd = lock.get()?;
+    if !sys::fstat(fd)?.is_file() {
+        return Ok(Ok(None));
+    }
+    if try_lock(fd, LockRange::ALL, LockKind::Exclusive)? {
+        return Ok(Ok(Some(lock)));
+    }
+    let entry = lock_in_the_way(fd, lives_lock()?)?.and_then(entry_of_lock);
+    Ok(Err(entry.and_then(|entry| Entry::read(fd, entry).ok()).map(|entry| entry.info())))
 }
 
 /// Whether another process holds the file to replace, remove or join it.

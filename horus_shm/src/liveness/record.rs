@@ -22,6 +22,7 @@ use std::os::fd::BorrowedFd;
 use bytemuck::{Pod, Zeroable};
 use thiserror::Error;
 
+use super::ProcessInfo;
 use crate::sys;
 use crate::sys::lock::LockRange;
 
@@ -233,13 +234,18 @@ impl Entry {
         String::from_utf8_lossy(name).chars().map(shown).collect()
     }
 
+    /// The process as it described itself.
+    pub(crate) fn info(&self) -> ProcessInfo {
+        ProcessInfo { pid: self.pid, start_time: self.start_time, name: self.name() }
+    }
+
     fn offset(entry: u64) -> u64 {
         HEADER_BYTES + entry * ENTRY_BYTES
     }
 }
 
 /// The command name and field 22, the start time, of a `/proc/<pid>/stat`.
-fn parse_stat(stat: &[u8]) -> Option<(&[u8], u64)> {
+pub(super) fn parse_stat(stat: &[u8]) -> Option<(&[u8], u64)> {
     let open = stat.iter().position(|&byte| byte == b'(')?;
     // WHY: the last one, because the name may hold parentheses and spaces of its own.
     let close = stat.iter().rposition(|&byte| byte == b')')?;
@@ -248,6 +254,12 @@ fn parse_stat(stat: &[u8]) -> Option<(&[u8], u64)> {
     let rest = std::str::from_utf8(&stat[close + 1..]).ok()?;
     let start_time = rest.split_ascii_whitespace().nth(22 - 3)?.parse().ok()?;
     Some((comm, start_time))
+}
+
+/// Field 3, the state, of a `/proc/<pid>/stat`: a letter.
+pub(super) fn state_of_stat(stat: &[u8]) -> Option<u8> {
+    let close = stat.iter().rposition(|&byte| byte == b')')?;
+    stat.get(close + 2).copied()
 }
 
 /// The byte whose lock is the life of entry `entry`.
@@ -280,7 +292,12 @@ pub(crate) fn lives_lock() -> io::Result<LockRange> {
 
 /// The byte whose lock is presence at the topic file of inode `ino`.
 pub(crate) fn presence_lock(ino: u64) -> io::Result<LockRange> {
-    LockRange::new(PRESENCE_LOCK_START.saturating_add(ino), 1)
+    LockRange::new(presence_byte(ino), 1)
+}
+
+/// The byte that [`presence_lock`] covers.
+pub(crate) const fn presence_byte(ino: u64) -> u64 {
+    PRESENCE_LOCK_START.saturating_add(ino)
 }
 
 #[cfg(test)]

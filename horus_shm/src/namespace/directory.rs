@@ -114,7 +114,11 @@ fn check(dir: BorrowedFd<'_>, path: &Path, access: Access) -> Result<(), Namespa
     }
 }
 
-fn refuse_if_foreign(stat: &Stat, path: &Path, access: Access) -> Result<(), NamespaceError> {
+pub(super) fn refuse_if_foreign(
+    stat: &Stat,
+    path: &Path,
+    access: Access,
+) -> Result<(), NamespaceError> {
     let wanted_uid = sys::effective_uid();
     let mode = stat.permissions();
     let is_closed = mode & !access.dir_mode == 0;

@@ -12,8 +12,12 @@ pub enum SendError<T> {
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked(T),
-    /// The ring's memory is gone: its file was truncated under us. Permanent: open it again.
-    #[error("the ring's file was truncated: drop all of its handles and open it again")]
+    /// The ring's memory is lost: its file was truncated, or the program closed our descriptors.
+    /// Permanent: open it again.
+    #[error(
+        "the ring's memory is lost: its file was truncated, or the program closed descriptors of \
+         this library: drop all of its handles and open it again"
+    )]
     RegionLost(T),
 }
 

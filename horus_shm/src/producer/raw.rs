@@ -9,22 +9,26 @@ use std::sync::atomic::AtomicU64;
 use super::SendError;
 use crate::contract::Reliability;
 use crate::copy::COMMAND_BYTES;
-use crate::error::{OpenError, RecvError};
+use crate::error::{OpenError, Unusable};
 use crate::fault;
+use crate::figures::Participant;
 use crate::lane::{LaneWriter, NoRoom};
 use crate::layout::WaitBlock;
 use crate::memory::{LaneMemory, RawLane};
 use crate::owner;
 use crate::place::{self, FRUITLESS_MAX};
 use crate::region::Access;
-use crate::segment::Segment;
+use crate::segment::{Blocks as _, Segment};
 use crate::sync::{Word, edge};
+use crate::sys::cancel::Uncancelled;
 use crate::takeover::{end_session, take_over};
 use crate::telemetry;
 use crate::wait::{Event, Order, Sleeper, has_sleepers, wake};
 
+pub use in_place::LoanMemory;
 pub use room::OnStalled;
 
+use in_place::Apart;
 use room::Refused;
 
 /// The producing end, whatever its messages are.
@@ -44,6 +48,7 @@ pub struct RawProducer {
     in_place: bool,
     /// Where the lane was when a slot of it was lent by [`Self::lend`].
     lent: Option<u64>,
+    apart: Apart,
     segment: Arc<Segment>,
 }
 
@@ -90,11 +95,11 @@ impl RawProducer {
             writer = writer.numbering();
         }
         let (refused, fruitless) = (None, 0);
-        let lent = None;
+        let (lent, apart) = (None, Apart::default());
         #[rustfmt::skip]
         let this = Self {
             writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, lent,
-            segment,
+            apart, segment,
         };
         // WHY: a lane of zeros was never claimed; the drop of this end knows what to do with it.
         this.segment.expect_usable()?;
@@ -187,9 +192,10 @@ impl RawProducer {
     /// Finds out whether a disturbance concerns this end.
     #[cold]
     fn look_around(&mut self) -> Result<(), SendError<()>> {
+        let _uncancelled = Uncancelled::begin();
         self.seen = self.segment.look_around().map_err(|error| match error {
-            RecvError::Forked => SendError::Forked(()),
-            RecvError::RegionLost => SendError::RegionLost(()),
+            Unusable::Forked => SendError::Forked(()),
+            Unusable::RegionLost => SendError::RegionLost(()),
         })?;
         Ok(())
     }
@@ -253,6 +259,16 @@ impl RawProducer {
     #[must_use]
     pub const fn lane(&self) -> u32 {
         self.lane
+    }
+
+    /// Returns the reliable reader that is furthest behind, if there is one: for messages, after
+    /// [`SendError::Full`]. Some system calls.
+    #[must_use]
+    pub fn slowest_reader(&self) -> Option<Participant> {
+        let (gate, _) = self.writer.slowest_gate()?;
+        let block = self.segment.gate_block(gate, Access::Read).ok()?;
+        // Relaxed: a figure for people.
+        self.segment.participant(block.owner.get())
     }
 
     /// The topic.

@@ -1,7 +1,7 @@
 //! Sleeping on words of memory, and barriers on the CPUs of other processes.
 
 use std::io;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use libc::{c_int, c_long};
@@ -22,12 +22,6 @@ pub(crate) enum Scope {
     Process,
     /// Every process that has registered.
     Machine,
-}
-
-/// What the kernel compares and sleeps on: the low half of a shared word.
-fn futex_of(word: &AtomicU64) -> *const u32 {
-    // WHY: files are little-endian, so the low half comes first.
-    std::ptr::from_ref(word).cast()
 }
 
 fn timespec(duration: Duration) -> libc::timespec {
@@ -68,22 +62,22 @@ impl Slept {
     }
 }
 
-/// Sleeps while the low half of `word` is `seen`, until woken or `timeout` is over.
+/// Sleeps while `word` is `seen`, until woken or `timeout` is over.
 ///
 /// May return early, for no reason.
-pub(crate) fn wait(word: &AtomicU64, seen: u32, timeout: Duration, scope: Scope) -> Slept {
+pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration, scope: Scope) -> Slept {
     let operation = libc::FUTEX_WAIT | private(scope);
     let timeout = timespec(timeout);
-    let (word, timeout) = (futex_of(word), &raw const timeout);
+    let (word, timeout) = (word.as_ptr(), &raw const timeout);
     // SAFETY: the word is valid for as long as it is borrowed, and the timeout for the call.
     Slept::of(unsafe { libc::syscall(libc::SYS_futex, word, operation, seen, timeout) })
 }
 
 /// Wakes all who sleep on `word`; returns how many did.
-pub(crate) fn wake_all(word: &AtomicU64, scope: Scope) -> u32 {
+pub(crate) fn wake_all(word: &AtomicU32, scope: Scope) -> u32 {
     let operation = libc::FUTEX_WAKE | private(scope);
     // SAFETY: the word is valid for as long as it is borrowed.
-    let woken = unsafe { libc::syscall(libc::SYS_futex, futex_of(word), operation, c_int::MAX) };
+    let woken = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, c_int::MAX) };
     u32::try_from(woken).unwrap_or(0)
 }
 
@@ -108,9 +102,9 @@ impl Waiter {
     /// Nobody; a place in an array.
     pub(crate) const NONE: Self = Self { value: 0, address: 0, flags: 0, reserved: 0 };
 
-    pub(crate) fn new(word: &AtomicU64, seen: u32, scope: Scope) -> Self {
+    pub(crate) fn new(word: &AtomicU32, seen: u32, scope: Scope) -> Self {
         let private = if scope == Scope::Process { FUTEX2_PRIVATE } else { 0 };
-        let address = futex_of(word).expose_provenance() as u64;
+        let address = word.as_ptr().expose_provenance() as u64;
         Self { value: seen.into(), address, flags: FUTEX2_SIZE_U32 | private, reserved: 0 }
     }
 }

@@ -100,6 +100,32 @@ pub(crate) unsafe fn map_zeros(address: *mut u8, bytes: usize, access: Access) -
     map != libc::MAP_FAILED
 }
 
+/// Puts a private copy of a part of a file in the place of a mapping, made page by page when it is
+/// written. Async-signal-safe.
+///
+/// # Safety
+///
+/// A mapping of the caller's begins at `address` and has `bytes` bytes. Nobody minds that its
+/// content may be another.
+pub(crate) unsafe fn map_private(address: *mut u8, bytes: usize, fd: c_int, offset: u64) -> bool {
+    let Ok(offset) = libc::off_t::try_from(offset) else { return false };
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_NORESERVE;
+    // SAFETY: replaces a mapping of the caller's, by the contract.
+    let map = unsafe { libc::mmap(address.cast(), bytes, protection, flags, fd, offset) };
+    map != libc::MAP_FAILED
+}
+
+/// Makes a mapping read-only: a write ends the process. Async-signal-safe.
+///
+/// # Safety
+///
+/// A mapping of the caller's begins at `address` and has `bytes` bytes.
+pub(crate) unsafe fn forbid_writes(address: *mut u8, bytes: usize) {
+    // SAFETY: the caller's contract; the content stays.
+    unsafe { libc::mprotect(address.cast(), bytes, libc::PROT_READ) };
+}
+
 /// Has every running thread of this process pass a full barrier, if the kernel knows how.
 /// Async-signal-safe.
 pub(crate) fn order_threads() {

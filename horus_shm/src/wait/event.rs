@@ -1,6 +1,6 @@
 //! Eventcounts in real memory: those of a topic file, and those between threads of a process.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ pub(crate) fn barrier_in_process() -> bool {
 /// An eventcount of which the words lie elsewhere.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event<'a> {
-    wake: &'a AtomicU64,
+    wake: &'a AtomicU32,
     waiters: &'a AtomicU64,
     sleeper: Sleeper,
     /// How many threads of this process sleep under the bit, if several may.
@@ -118,10 +118,12 @@ impl<'a> Event<'a> {
 }
 
 impl Eventcount for Event<'_> {
+    type Wake = AtomicU32;
+
     type Word = AtomicU64;
 
     #[inline(always)]
-    fn wake(&self) -> &AtomicU64 {
+    fn wake(&self) -> &AtomicU32 {
         self.wake
     }
 
@@ -213,7 +215,7 @@ fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Slept
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use std::time::Duration;
 ///
-/// use horus_shm::wait::{EventCount, Patience};
+/// use horus_shm::internals::wait::{EventCount, Patience};
 ///
 /// let (there, event) = (AtomicBool::new(false), EventCount::new());
 /// std::thread::scope(|scope| {
@@ -228,7 +230,7 @@ fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Slept
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct EventCount {
-    wake: AtomicU64,
+    wake: AtomicU32,
     waiters: AtomicU64,
     order: Order,
 }
@@ -238,7 +240,7 @@ impl EventCount {
     #[must_use]
     pub fn new() -> Self {
         let order = if registered(Scope::Process) { Order::Barrier } else { Order::Fences };
-        Self { wake: AtomicU64::new(0), waiters: AtomicU64::new(0), order }
+        Self { wake: AtomicU32::new(0), waiters: AtomicU64::new(0), order }
     }
 
     /// As its sleepers and wakers see it.

@@ -8,8 +8,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use horus_shm::header::{self, Provenance};
-use horus_shm::layout::{Header, RETIRED_OFFSET, SCHEMA_OFFSET};
+use horus_shm::internals::header::{self, Provenance};
+use horus_shm::internals::layout::{Header, RETIRED_OFFSET, SCHEMA_OFFSET};
 use horus_shm::{
     Consumer, FanoutShm, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer,
     Reading, Request, RingOptions, Segment, TopicName, TypeInfo,

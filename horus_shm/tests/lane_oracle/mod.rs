@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use horus_shm::telemetry::SAMPLE_EVERY;
+use horus_shm::internals::telemetry::SAMPLE_EVERY;
 use horus_shm::{OpenError, ReadStats, Reading, RingOptions};
 
 /// SplitMix64.

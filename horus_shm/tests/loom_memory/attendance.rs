@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use horus_shm::presence::{self, Attach, Attendance};
+use horus_shm::internals::presence::{self, Attach, Attendance};
 
 use crate::checker::sync::Mutex;
 use crate::checker::sync::atomic::AtomicBool;

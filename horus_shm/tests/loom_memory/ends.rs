@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use horus_shm::lane::{LaneReader, LaneWriter, NoRoom, Polled, UNGATED};
-use horus_shm::memory::LaneMemory;
-use horus_shm::{gate, owner, takeover};
+use horus_shm::internals::lane::{LaneReader, LaneWriter, NoRoom, Polled, UNGATED};
+use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::{gate, owner, takeover};
 
 use super::mutation::flawed;
 use super::{Copying, LoomLane, MESSAGE_BYTES};

@@ -1,12 +1,12 @@
 //! The ends of a modelled lane whose messages are written and read in place.
 
-use horus_shm::lane::{
+use horus_shm::internals::lane::{
     self, Blocked, InPlace, LaneReader, LaneWriter, Pinned, Polled, UNGATED, count, let_go,
     take_pin, unpin,
 };
-use horus_shm::memory::LaneMemory;
-use horus_shm::sync::Word;
-use horus_shm::{owner, takeover};
+use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::sync::Word;
+use horus_shm::internals::{owner, takeover};
 
 use super::{Copying, LoomLane, LoomWord, MESSAGE_BYTES};
 use crate::checker::Shared;
@@ -183,8 +183,17 @@ impl Borrower {
 
     fn copy_out(&mut self, copying: lane::Copying) -> bool {
         let mut bytes = [0_u64; 2];
-        // SAFETY: a message is writable for its size.
-        let seen = unsafe { self.reader.copy(bytes.as_mut_ptr().cast(), MESSAGE_BYTES, copying) };
+        let dst = bytes.as_mut_ptr().cast();
+        let load = |lane: &LoomLane, index, bytes| {
+            match lane.copying() {
+                // SAFETY: a message is writable for its size.
+                Copying::Racing => unsafe { lane.load_racing(index, dst, bytes) },
+                // SAFETY: as above; the checker fails if a writer is in the slot.
+                Copying::Exclusive => unsafe { lane.load_exclusive(index, dst, bytes) },
+            }
+            true
+        };
+        let seen = self.reader.copy_by(MESSAGE_BYTES, copying, load);
         if let Ok(Pinned { number, .. }) = seen {
             self.received += 1;
             assert_eq!(bytes, [message(number - 1); 2], "torn, or not of its number");

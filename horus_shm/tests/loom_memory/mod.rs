@@ -15,12 +15,12 @@ pub(crate) mod tickets;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-use horus_shm::copy::Intent;
-use horus_shm::gate;
-use horus_shm::lane::InPlace;
-use horus_shm::layout::{GateBlock, LaneBlock};
-use horus_shm::memory::LaneMemory;
-use horus_shm::sync::{Edge, Word};
+use horus_shm::internals::copy::Intent;
+use horus_shm::internals::gate;
+use horus_shm::internals::lane::InPlace;
+use horus_shm::internals::layout::{GateBlock, LaneBlock};
+use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::sync::{Edge, Word};
 
 use crate::checker::Shared;
 use crate::checker::cell::UnsafeCell;

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
-use horus_shm::sync::Edge;
+use horus_shm::internals::sync::Edge;
 
 thread_local! {
     static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };

@@ -2,17 +2,31 @@
 
 use std::time::Duration;
 
-use horus_shm::sync::Edge;
-use horus_shm::wait::{Eventcount, Sleeper};
+use horus_shm::internals::sync::{Edge, FutexWord};
+use horus_shm::internals::wait::{Eventcount, Sleeper};
 
 use super::{LoomWord, mutation};
 use crate::checker::Shared;
-use crate::checker::sync::atomic::{self, Ordering};
+use crate::checker::sync::atomic::{self, AtomicU32, Ordering};
 use crate::checker::sync::{Condvar, Mutex};
+
+/// A futex word of the models.
+#[derive(Debug)]
+pub(crate) struct LoomFutex(AtomicU32);
+
+impl FutexWord for LoomFutex {
+    fn seen(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn count_wake(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 #[derive(Debug)]
 struct Parts {
-    wake: LoomWord,
+    wake: LoomFutex,
     waiters: LoomWord,
     /// The kernel's: comparing the word and going to sleep are one step.
     bucket: Mutex<()>,
@@ -29,7 +43,7 @@ pub(crate) struct LoomEvent {
 impl LoomEvent {
     pub(crate) fn new() -> Self {
         let parts = Parts {
-            wake: LoomWord::new(0),
+            wake: LoomFutex(AtomicU32::new(0)),
             waiters: LoomWord::new(0),
             bucket: Mutex::new(()),
             asleep: Condvar::new(),
@@ -44,9 +58,11 @@ impl LoomEvent {
 }
 
 impl Eventcount for LoomEvent {
+    type Wake = LoomFutex;
+
     type Word = LoomWord;
 
-    fn wake(&self) -> &LoomWord {
+    fn wake(&self) -> &LoomFutex {
         &self.parts.wake
     }
 
@@ -73,7 +89,7 @@ impl Eventcount for LoomEvent {
     fn sleep(events: &[&Self], seen: &[u32], _timeout: Duration) -> bool {
         let ([event], [seen]) = (events, seen) else { panic!("the models sleep at one event") };
         let bucket = event.parts.bucket.lock().unwrap();
-        if horus_shm::sync::Word::get(&event.parts.wake) as u32 == *seen {
+        if event.parts.wake.seen() == *seen {
             drop(event.parts.asleep.wait(bucket).unwrap());
         }
         true

@@ -1,7 +1,7 @@
 //! The memory of a modelled ticket ring: loom's words, and plain cells in which loom itself
 //! reports a race.
 
-use horus_shm::ticket::{self, Run, TicketMemory};
+use horus_shm::internals::ticket::{self, Run, TicketMemory};
 
 use super::LoomWord;
 use crate::checker::Shared;

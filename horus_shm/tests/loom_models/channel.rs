@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use horus_shm::ends::{Deserted, Ends};
-use horus_shm::lane::Polled;
+use horus_shm::internals::ends::{Deserted, Ends};
+use horus_shm::internals::lane::Polled;
 use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, Producer, messages};

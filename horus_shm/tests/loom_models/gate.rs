@@ -1,9 +1,9 @@
 //! The gate: readers that hold the writer back, and those who take their places.
 
-use horus_shm::lane::{NoRoom, Polled};
-use horus_shm::memory::LaneMemory;
-use horus_shm::sync::Word;
-use horus_shm::{gate, owner};
+use horus_shm::internals::lane::{NoRoom, Polled};
+use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::sync::Word;
+use horus_shm::internals::{gate, owner};
 use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, History, NOBODY, Producer, messages};

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use horus_shm::handle::{hazard, spare};
-use horus_shm::sync::edge;
+use horus_shm::internals::handle::{hazard, spare};
+use horus_shm::internals::sync::{Word as _, edge};
 use loom::cell::UnsafeCell;
 use loom::thread;
 
@@ -13,16 +13,19 @@ use crate::loom_memory::sleepers::fence;
 
 const HANDLE: u64 = 7;
 
-/// An entry, and the word of each of two threads.
+/// Another handle, which is used by the same threads.
+const OTHER: u64 = 8;
+
+/// An entry, and the words of each of two threads.
 struct Entry {
     state: LoomWord,
-    words: [LoomWord; 2],
+    words: [[LoomWord; 2]; 2],
     value: UnsafeCell<u64>,
 }
 
 impl Entry {
     fn new() -> Rc<Self> {
-        let words = [LoomWord::new(0), LoomWord::new(0)];
+        let words = [(); 2].map(|()| [LoomWord::new(0), LoomWord::new(0)]);
         Rc::new(Self { state: LoomWord::new(0), words, value: UnsafeCell::new(0) })
     }
 
@@ -34,11 +37,30 @@ impl Entry {
 
     /// The value for the length of a call of thread `me`.
     fn call(&self, me: usize) -> Option<u64> {
-        let word = &self.words[me];
+        let word = hazard::free_word(&self.words[me], HANDLE).expect("one call at a time");
         hazard::enter(word, &self.state, HANDLE, fence).then(|| {
             // SAFETY: the word keeps the value.
             let value = self.value.with(|place| unsafe { *place });
             hazard::leave(word);
+            value
+        })
+    }
+
+    /// The same within a call with another handle, which ends first: until the inner one ends, the
+    /// thread has no second one with the same handle.
+    fn call_within(&self, me: usize) -> Option<u64> {
+        let words = &self.words[me];
+        let outer = hazard::free_word(words, OTHER).expect("the first call");
+        // Relaxed: nobody closes the other handle.
+        outer.set(OTHER);
+        let inner = hazard::free_word(words, HANDLE).expect("a word for each call");
+        let entered = hazard::enter(inner, &self.state, HANDLE, fence);
+        hazard::leave(outer);
+        entered.then(|| {
+            assert!(hazard::free_word(words, HANDLE).is_err(), "two calls with one handle");
+            // SAFETY: the word keeps the value.
+            let value = self.value.with(|place| unsafe { *place });
+            hazard::leave(inner);
             value
         })
     }
@@ -57,7 +79,7 @@ impl Entry {
             return false;
         }
         fence(edge::HAZARD_CLOSE);
-        for word in &self.words {
+        for word in self.words.iter().flatten() {
             while hazard::is_used(word, HANDLE) {
                 thread::yield_now();
             }
@@ -81,6 +103,20 @@ pub(crate) fn a_call_never_meets_a_value_that_is_gone() {
         entry.open(42);
         assert!(entry.close());
         assert_eq!(entry.call(1), None);
+        calling.join().unwrap();
+    });
+}
+
+/// The same for a call within another one, which ends before it.
+pub(crate) fn a_call_within_another_is_waited_for() {
+    explore(3, || {
+        let entry = Entry::new();
+        let theirs = Rc::clone(&entry);
+        let calling = thread::spawn(move || {
+            assert!(matches!(theirs.call_within(0), None | Some(42)), "a value that is gone");
+        });
+        entry.open(42);
+        assert!(entry.close());
         calling.join().unwrap();
     });
 }

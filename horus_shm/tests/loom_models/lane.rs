@@ -3,9 +3,9 @@
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use horus_shm::lane::Polled;
-use horus_shm::layout::ControlBlock;
-use horus_shm::sync::{Word, edge};
+use horus_shm::internals::lane::Polled;
+use horus_shm::internals::layout::ControlBlock;
+use horus_shm::internals::sync::{Word, edge};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;

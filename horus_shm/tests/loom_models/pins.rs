@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use horus_shm::lane::{let_go, take_pin};
-use horus_shm::sync::Word;
+use horus_shm::internals::lane::{let_go, take_pin};
+use horus_shm::internals::sync::Word;
 use loom::thread;
 
 use crate::loom_memory::in_place::{Borrower, Lender};
@@ -191,6 +191,23 @@ pub(crate) fn a_copy_that_is_not_spared_is_whole_or_none() {
             borrower.finish(2);
         });
     }
+}
+
+/// What is written by ordinary stores, as a loan is, is written while no copy is under way: the
+/// checker fails if both are in a slot.
+pub(crate) fn a_loan_is_written_beside_no_copy() {
+    explore(2, || {
+        let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
+        let mut lender = Lender::first(&lane);
+        let mut borrower = Borrower::join(&lane, 0);
+        assert!(lender.send());
+        let reading = thread::spawn(move || {
+            borrower.copy_under_pin(false);
+            borrower
+        });
+        assert!(lender.send() && lender.send());
+        reading.join().unwrap().finish(3);
+    });
 }
 
 /// A pin that another thread gave back is not taken away from its next message.

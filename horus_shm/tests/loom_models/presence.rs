@@ -1,6 +1,6 @@
 //! Who attends a topic file, and who removes it.
 
-use horus_shm::presence;
+use horus_shm::internals::presence;
 use loom::thread;
 
 use crate::loom_memory::attendance::{Found, OpenFile, Process};

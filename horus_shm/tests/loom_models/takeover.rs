@@ -1,9 +1,9 @@
 //! The sessions of a lane: who may write it, from where on, and what late joiners get of it.
 
-use horus_shm::lane::{Polled, UNGATED};
-use horus_shm::memory::LaneMemory;
-use horus_shm::sync::Word;
-use horus_shm::takeover;
+use horus_shm::internals::lane::{Polled, UNGATED};
+use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::sync::Word;
+use horus_shm::internals::takeover;
 use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, History, NOBODY, Producer, message, messages};

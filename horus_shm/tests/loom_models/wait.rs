@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use horus_shm::sync::Word;
-use horus_shm::wait::{SLICE, Sleeper, has_sleepers, sleep_once, wake};
+use horus_shm::internals::sync::Word;
+use horus_shm::internals::wait::{SLICE, Sleeper, has_sleepers, sleep_once, wake};
 use loom::thread;
 
 use crate::loom_memory::LoomWord;

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use horus_shm::internals::Blocks as _;
+use horus_shm::internals::layout::LAYOUT_VERSION;
 use horus_shm::{
     Access, Consumer, Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError, OpenError,
     Owner, Producer, Reading, Reliability, Request, Segment, TopicName, TypeInfo, sweep,
@@ -197,7 +199,9 @@ impl World {
             Open | Remove => {
                 world.create_to_stay();
             }
-            Replace => world.plant(FILE_NAME, |image| image.set("layout_version", 2)),
+            Replace => world.plant(FILE_NAME, |image| {
+                image.set("layout_version", u128::from(LAYOUT_VERSION) + 1)
+            }),
             Produce | Consume => world.create(&request()),
             ConsumeGated => world.create(&reliable()),
             Discover => {
@@ -264,7 +268,7 @@ impl World {
     /// One topic of the dead, one of another layout, and something else.
     fn litter(&self) {
         self.plant(FILE_NAME, |_| {});
-        self.plant(STALE, |image| image.set("layout_version", 2));
+        self.plant(STALE, |image| image.set("layout_version", u128::from(LAYOUT_VERSION) + 1));
         self.plant(FOREIGN, |image| image.bytes.fill(0));
     }
 

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::wait::{Patience, SLICE, overslept};
+use horus_shm::internals::Blocks as _;
+use horus_shm::internals::wait::{Patience, SLICE, overslept};
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, Reading,
     Reliability, Request, Segment, TopicName, TypeInfo, WakeEdge, Watch,
@@ -65,26 +66,26 @@ pub fn consumer(segment: &Arc<Segment>) -> Consumer<Message> {
 
 /// The bits of the readers that sleep, or are about to.
 pub fn waiters(segment: &Segment) -> u64 {
-    use horus_shm::sync::Word;
+    use horus_shm::internals::sync::Word;
     segment.wait_block(Access::Read).unwrap().waiters.get()
 }
 
 /// The bits of the publishers that sleep until there is room.
 pub fn room_waiters(segment: &Segment) -> u64 {
-    use horus_shm::sync::Word;
+    use horus_shm::internals::sync::Word;
     segment.wait_block(Access::Read).unwrap().room_waiters.get()
 }
 
 /// How often senders have called the kernel to wake readers.
 pub fn wakes(segment: &Segment) -> u64 {
-    use horus_shm::sync::Word;
-    segment.wait_block(Access::Read).unwrap().wake.get()
+    use horus_shm::internals::sync::FutexWord;
+    segment.wait_block(Access::Read).unwrap().wake.seen().into()
 }
 
 /// The same for readers that woke publishers.
 pub fn room_wakes(segment: &Segment) -> u64 {
-    use horus_shm::sync::Word;
-    segment.wait_block(Access::Read).unwrap().room.get()
+    use horus_shm::internals::sync::FutexWord;
+    segment.wait_block(Access::Read).unwrap().room.seen().into()
 }
 
 /// Sends numbered messages, each with the time at which the send of the one before had returned.

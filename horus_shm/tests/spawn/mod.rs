@@ -2,11 +2,13 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
+use std::ffi::CString;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::ptr::null;
 use std::sync::Arc;
 
 use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
@@ -14,6 +16,9 @@ use tempfile::TempDir;
 
 /// A user that is neither root nor anybody who runs tests.
 pub const STRANGER: u32 = 65534;
+
+/// Set where a test binary runs once more, as [`STRANGER`].
+const AGAIN_VARIABLE: &str = "HORUS_TEST_AGAIN";
 
 /// A directory in memory that passes for a `$HORUS_SHM_DIR`; removed when dropped.
 pub fn shm_dir() -> TempDir {
@@ -55,6 +60,51 @@ pub fn unshare(flags: i32) -> io::Result<()> {
     Ok(())
 }
 
+/// Keeps mounts that this process makes at or below `path` to its own mount namespace.
+pub fn make_private(path: &Path) -> io::Result<()> {
+    let mut refused = None;
+    // WHY not the root alone: in a chroot it need not be a mount point, and no other says what it
+    // is part of. The nearest mount point above `path` is the one that decides.
+    for target in path.ancestors() {
+        let target = CString::new(target.as_os_str().as_encoded_bytes())?;
+        let (none, flags) = (c"none".as_ptr(), libc::MS_REC | libc::MS_PRIVATE);
+        // SAFETY: all strings outlive the call; null data stands for none.
+        if unsafe { libc::mount(none, target.as_ptr(), none, flags, null()) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EINVAL) {
+            return Err(error);
+        }
+        refused = Some(error);
+    }
+    Err(refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL)))
+}
+
+/// True if a container or a chroot answers with `error` what it does not permit: namespaces, or
+/// mounts in them. Any other answer is a failure of the test.
+pub fn is_refusal(error: &io::Error) -> bool {
+    let refusals = [
+        libc::EPERM,
+        libc::EACCES,
+        // No mount point above what is to be mounted.
+        libc::EINVAL,
+        libc::ENOSYS,
+        // Limits on the number of namespaces.
+        libc::ENOSPC,
+        libc::EUSERS,
+    ];
+    error.raw_os_error().is_some_and(|errno| refusals.contains(&errno))
+}
+
+/// Records that the calling test cannot run as this user. In a run as [`STRANGER`] that is no skip:
+/// root has just run the same test.
+pub fn skip_as_this_user(reason: impl std::fmt::Display) {
+    if std::env::var_os(AGAIN_VARIABLE).is_none() {
+        horus_testing::skip(reason);
+    }
+}
+
 /// Runs the tests of this binary once more, as a user who is not root, all but the one called
 /// `except`. Says why where that cannot be.
 pub fn test_again_as_stranger(except: &str) {
@@ -64,15 +114,21 @@ pub fn test_again_as_stranger(except: &str) {
     }
     let binary = std::env::current_exe().unwrap();
     let mut tests = Command::new(&binary);
+    tests.env(AGAIN_VARIABLE, "1");
     tests.args(["--skip", except, "--nocapture"]).uid(STRANGER).gid(STRANGER).current_dir("/");
     match tests.output() {
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stdout);
             let cried = String::from_utf8_lossy(&output.stderr);
             print!("as user {STRANGER}: {said}");
+            horus_testing::repeat_skips(&said);
             assert!(output.status.success(), "as user {STRANGER}: {said}{cried}");
         }
-        Err(error) => println!("SKIP: user {STRANGER} cannot run {}: {error}", binary.display()),
+        Err(error) => horus_testing::skip(format_args!(
+            "user {STRANGER} cannot execute {}: {error}; give others the right to enter its \
+             directories",
+            binary.display()
+        )),
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use horus_shm::wait::Patience;
+use horus_shm::internals::wait::Patience;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, PodShm, Producer, RawConsumer,
     RawProducer, ReadStats, Reading, Reliability, Request, RingOptions, Sample, Segment, SpscShm,
@@ -260,6 +260,15 @@ impl<M: Tagged> Receiver<M> {
         match self {
             Self::Lanes(consumer) => consumer.latest(),
             Self::Ticket(ring) => ring.recv(),
+        }
+    }
+
+    /// Adds all messages that there are to `found`, which has room for them.
+    #[inline(always)]
+    pub fn drain_into(&mut self, found: &mut Vec<M>) {
+        match self {
+            Self::Lanes(consumer) => _ = consumer.drain(|message| found.push(message)),
+            Self::Ticket(ring) => found.extend(ring.recv()),
         }
     }
 

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use horus_shm::layout::WaitBlock;
-use horus_shm::sync::Word;
+use horus_shm::internals::Blocks as _;
+use horus_shm::internals::layout::WaitBlock;
+use horus_shm::internals::sync::Word;
 use horus_shm::{Access, Namespace, Sample};
 
 use super::ends::{CAPACITY, Kind, Receiver, Ring, Sender};
@@ -309,23 +310,30 @@ impl<M: Tagged> Survivors<M> {
         self.expect_of_victim(&[sent])
     }
 
-    /// After the death of a receiver that had received `warm` messages of every source.
-    pub fn bury_receiver(&mut self, warm: u32, order: Order, latest: bool) -> Check {
+    /// After the death of a receiver that had received `warm` messages of every source. Where a
+    /// successor goes on, as many as `passed_max` died with it.
+    pub fn bury_receiver(
+        &mut self,
+        warm: u32,
+        order: Order,
+        latest: bool,
+        passed_max: u32,
+    ) -> Check {
         if order == Order::OthersFirst {
             self.drain()?;
             self.flow(FLOW)?;
         }
         self.add_reader(latest)?;
         if order == Order::SuccessorFirst && self.kind.resumes() {
-            self.resume(warm)?;
+            self.resume(warm, passed_max)?;
         }
         self.flow(FLOW)?;
         self.drain()?;
         self.settle()
     }
 
-    /// The last reader took a dead one's place: it begins there, or one message later.
-    fn resume(&mut self, warm: u32) -> Check {
+    /// The last reader took a dead one's place: it begins there, or a few messages later.
+    fn resume(&mut self, warm: u32, passed_max: u32) -> Check {
         let reader = self.readers.last_mut().expect("one was just added");
         reader.drain()?;
         let mut passed = 0;
@@ -337,7 +345,7 @@ impl<M: Tagged> Survivors<M> {
             passed += first - warm;
             *owed = first;
         }
-        if passed > 1 {
+        if passed > passed_max {
             return Err(format!("{passed} messages were never received"));
         }
         Ok(())

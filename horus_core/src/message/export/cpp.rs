@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail};
+use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
 use super::{lengths, relinked, struct_name};
 
 const HEAD: &str = "\
@@ -12,6 +12,7 @@ const HEAD: &str = "\
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <horus/schema.hpp>
@@ -24,9 +25,11 @@ const COLUMNS_MAX: usize = 100;
 /// A C++17 header with a struct for each message, in the namespace `horus`; of a message with a
 /// tail, one for its header and one for the whole.
 ///
-/// It states size, alignment and all offsets in `static_assert`s. Constants are static members, as
-/// is `schema_hash`, which a program that uses the message compares with what its compiler makes of
-/// the fields.
+/// `T{}` has the values of `T::default()` in Rust: fields of which that is not zero have an
+/// initialiser. It states size, alignment and all offsets in `static_assert`s.
+///
+/// Constants are static members, as is `schema_hash`, which a program that uses the message
+/// compares with what its compiler makes of the fields.
 #[must_use]
 pub fn cpp(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
@@ -45,10 +48,13 @@ fn message(out: &mut String, schema: &Schema) {
         comment(out, "", &format!("\nFollowed by `{primitive} {name}[]`, to the message's end."));
     }
     push(out, format_args!("struct alignas({align}) {name} {{\n"));
+    let default = standard_default(&name);
     for field in schema.fields {
         comment(out, "    ", &field.doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
         let shape: String = lengths(field).iter().map(|length| format!("[{length}]")).collect();
-        push(out, format_args!("    {} {}{shape};\n", kind(field), field.name));
+        let declared = format!("    {} {}{shape}", kind(field), field.name);
+        let numbers = default.as_deref().and_then(|default| numbers_of(field, default));
+        initialised(out, &declared, field, numbers.as_deref());
     }
     for Constant { name, kind, value, doc } in schema.constants {
         comment(out, "    ", &doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
@@ -80,6 +86,58 @@ fn message(out: &mut String, schema: &Schema) {
         push(out, format_args!("struct {whole} : Framed<{name}, {primitive}> {{\n"));
         hash(out, schema);
         push(out, format_args!("}};\nHORUS_FRAMED({whole}, {});\n", tail.name));
+    }
+}
+
+/// The default of a field of numbers, up to the last one that is not zero. A message inside a
+/// message has initialisers of its own.
+fn numbers_of(field: &Field, default: &[u8]) -> Option<Vec<String>> {
+    let FieldKind::Primitive(primitive) = field.kind else { return None };
+    let bytes = default.get(field.offset..)?.get(..field.count * primitive.size())?;
+    let last = bytes.iter().rposition(|byte| *byte != 0)?;
+    let each = bytes.chunks(primitive.size()).take(last / primitive.size() + 1);
+    Some(each.map(|bytes| literal(primitive, bytes)).collect())
+}
+
+/// A field with what it begins with, if that is not zero: `double w = 1.0;`.
+fn initialised(out: &mut String, declared: &str, field: &Field, numbers: Option<&[String]>) {
+    out.push_str(declared);
+    match numbers {
+        None => {}
+        Some([number]) if field.count == 1 => push(out, format_args!(" = {number}")),
+        Some(numbers) => {
+            let line = format!(" = {{{}}}", numbers.join(", "));
+            let breaks = declared.len() + line.len() + ";".len() > COLUMNS_MAX;
+            let wrapped = || format!(" = {{\n        {}}}", numbers.join(",\n        "));
+            out.push_str(&if breaks { wrapped() } else { line });
+        }
+    }
+    out.push_str(";\n");
+}
+
+/// A number as C++ writes it.
+fn literal(primitive: Primitive, bytes: &[u8]) -> String {
+    let kind = number(primitive);
+    let float = |value: f64, suffix: &str| {
+        let limit = |of: &str| format!("std::numeric_limits<{kind}>::{of}()");
+        match value {
+            value if value.is_nan() => limit("quiet_NaN"),
+            f64::INFINITY => limit("infinity"),
+            f64::NEG_INFINITY => "-".to_owned() + &limit("infinity"),
+            value => format!("{value:?}{suffix}"),
+        }
+    };
+    let mut whole = [0; 8];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    let bits = u64::from_le_bytes(whole);
+    let unused = 64 - 8 * bytes.len() as u32;
+    match primitive {
+        Primitive::F32 => float(f32::from_bits(bits as u32).into(), "F"),
+        Primitive::F64 => float(f64::from_bits(bits), ""),
+        Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64 => {
+            (((bits << unused) as i64) >> unused).to_string()
+        }
+        _ => bits.to_string(),
     }
 }
 

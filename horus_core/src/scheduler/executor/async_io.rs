@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
+use horus_shm::internals::above_standard;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
@@ -18,6 +19,7 @@ use tokio::time;
 use crate::scheduler::caught::{caught, dropped};
 use crate::scheduler::context::Context;
 use crate::scheduler::node::{IntoNodeResult, Node, NodeError, NodeResult};
+use crate::scheduler::panics::Here;
 use crate::scheduler::pulse::Pulse;
 use crate::scheduler::report::NodeReport;
 use crate::scheduler::runner::{After, Runner};
@@ -262,7 +264,7 @@ impl AsyncIo {
         tasks: &mut Vec<Task>,
         shared: &Arc<Shared>,
     ) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = above_standard(|| Builder::new_current_thread().enable_all().build())?;
         let (end, ends) = watch::channel(None);
         let (give, given) = mpsc::channel();
         let ended = Arc::default();
@@ -303,6 +305,7 @@ fn run(
     end: &watch::Receiver<End>,
     ended: &Mutex<Vec<Runner>>,
 ) {
+    let _here = Here::run(tasks.iter().map(|task| &task.runner));
     let local = LocalSet::new();
     let start = |task: Task| local.spawn_local(task.run(Arc::clone(shared), end.clone()));
     let running: Vec<_> = tasks.into_iter().map(start).collect();

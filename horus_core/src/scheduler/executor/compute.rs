@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
 
+use crate::scheduler::panics::Here;
 use crate::scheduler::report::NodeReport;
 use crate::scheduler::runner::{After, Runner};
 use crate::scheduler::shared::Shared;
@@ -173,7 +174,9 @@ impl Desk {
     fn work(&self, clock: &mut Clock, shared: &Shared) {
         shared.wait_for_begin();
         while let Some((mut job, now_ns)) = self.take(clock, shared) {
+            let here = Here::run([&*job.runner]);
             let (end_ns, after) = job.runner.turn(clock, job.timeline.due_ns(), now_ns);
+            drop(here);
             shared.tell([&*job.runner], after);
             if let Some(rate) = job.runner.take_new_rate() {
                 job.timeline = job.timeline.at_rate(rate);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::scheduler::panics::Here;
 use crate::scheduler::plan::Class;
 use crate::scheduler::pulse::Pulse;
 use crate::scheduler::report::NodeReport;
@@ -49,6 +50,7 @@ impl NodeThread {
         let to_thread = Arc::clone(&given);
         let thread = spawn(&name, move || {
             let mut runners = take(&to_thread);
+            let _here = Here::run(&runners);
             let (_awake, refused) = real_time::prepare(runners[0].plan());
             runners.iter_mut().for_each(|runner| runner.refuse(refused.clone()));
             // WHY: if there is no room for another thread, no node is to have ticked.
@@ -91,6 +93,7 @@ impl Member {
         NodeReport {
             name: self.name.clone(),
             position: self.position,
+            hangs: self.pulse.began_ns() != 0,
             class: self.class,
             figures: self.pulse.figures(),
             last_error: Some("a tick does not end: its thread was left behind".to_owned()),

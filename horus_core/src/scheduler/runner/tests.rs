@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use horus_shm::sync::Word;
+use horus_shm::internals::sync::Word;
 
 use super::*;
 use crate::scheduler::plan::Wish;

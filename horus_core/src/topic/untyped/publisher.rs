@@ -4,8 +4,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::wait::Patience;
-use horus_shm::{Namespace, OnStalled, RawProducer};
+use horus_shm::internals::wait::Patience;
+use horus_shm::{Namespace, OnStalled, Participant, RawProducer, TopicName};
 
 use super::{UntypedSchema, open};
 use crate::error::{Error, LoanError, SendError, TopicError};
@@ -143,6 +143,19 @@ impl UntypedPublisher {
         self.raw.discard_lent()
     }
 
+    /// Returns the topic's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.raw.segment().topic().map_or("", TopicName::as_str)
+    }
+
+    /// Returns the reliable subscriber that is furthest behind, if there is one: for messages,
+    /// after [`SendError::Full`]. Some system calls.
+    #[must_use]
+    pub fn slowest_reader(&self) -> Option<Participant> {
+        self.raw.slowest_reader()
+    }
+
     /// Bytes of the longest message that the topic can carry.
     #[inline]
     #[must_use]
@@ -161,6 +174,12 @@ impl UntypedPublisher {
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.raw.position()
+    }
+
+    /// True once this handle is a copy in a forked child, whose counters are not the parent's.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.raw.segment().is_forked()
     }
 
     /// Live publishers of the topic. About 0.2 µs for each.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::wait::Patience;
+use horus_shm::internals::wait::Patience;
 use horus_shm::{Namespace, RawConsumer, RawSample, Reading, TopicName, Watch};
 
 use super::{UntypedSchema, open};
@@ -193,6 +193,12 @@ impl UntypedSubscriber {
         self.raw.sequence()
     }
 
+    /// True once this handle is a copy in a forked child, whose counters are not the parent's.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.raw.segment().is_forked()
+    }
+
     /// Live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
@@ -238,7 +244,8 @@ impl UntypedSubscriber {
     ///
     /// # Errors
     ///
-    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`].
+    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`]; or
+    /// [`RecvError::LaneNotMapped`].
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw.check()

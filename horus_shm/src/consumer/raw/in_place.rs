@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Arrival, RawConsumer};
+use super::{Arrival, Followed, RawConsumer};
 use crate::lane::{Copying, Pinned, Polled, let_go, take_pin};
 use crate::place::{COPY_PIN, Place};
 use crate::sample::{BorrowError, RawSample};
@@ -57,9 +57,16 @@ impl RawConsumer {
     ) -> Result<Arrival, Polled> {
         let pin = self.place.as_ref().map(|place| (place.index(), COPY_PIN));
         let sized = self.segment.shape().request().sized;
-        let reader = &mut self.lanes[lane].reader;
-        // SAFETY: the caller's contract.
-        let copied = unsafe { reader.copy(dst, bytes, Copying { latest, sized, pin }) }?;
+        let Followed { lane, reader } = &mut self.lanes[lane];
+        let copying = Copying { latest, sized, pin };
+        let copied = if pin.is_some() {
+            // SAFETY: the caller's contract.
+            unsafe { reader.copy(dst, bytes, copying) }?
+        } else {
+            // SAFETY: the caller's contract; no more than `bytes` are copied.
+            let load = |_: &_, index, bytes| unsafe { self.segment.load(*lane, index, dst, bytes) };
+            reader.copy_by(bytes, copying, load)?
+        };
         Ok(Arrival { number: copied.number, bytes: copied.bytes as usize })
     }
 

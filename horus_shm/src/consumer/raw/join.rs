@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
 
 use super::ledger::Counters;
 use super::waits::Room;
 use super::{Followed, RawConsumer, Reading};
-use crate::error::OpenError;
+use crate::error::{LaneNotMapped, OpenError, RecvError};
 use crate::gate;
 use crate::lane::{self, LaneReader, UNGATED};
 use crate::layout::POSITION_MAX;
@@ -14,8 +15,9 @@ use crate::memory::{LaneMemory, RawLane};
 use crate::owner;
 use crate::place::Place;
 use crate::region::Access;
-use crate::segment::Segment;
+use crate::segment::{Blocks as _, Segment};
 use crate::sync::{Word, edge};
+use crate::sys::cancel::Uncancelled;
 use crate::takeover;
 
 /// Where a reader starts in a lane.
@@ -26,11 +28,28 @@ pub(super) struct Start {
     pub(super) number: Option<u64>,
 }
 
+/// The pause between two attempts to map a lane: each attempt is a few system calls.
+const RETRY_PERIOD: Duration = Duration::from_millis(100);
+
+/// An attempt to map all lanes that failed for some.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// The first of them that this reader misses messages of.
+    error: Option<LaneNotMapped>,
+    /// The number of such lanes.
+    lanes: u64,
+    /// The ready bits that were tried.
+    ready: u64,
+    at: Instant,
+}
+
 impl RawConsumer {
     pub(super) fn join(&mut self) -> Result<(), OpenError> {
         let segment = Arc::clone(&self.segment);
         let mut adopted = false;
-        if self.reading != Reading::Observer {
+        if self.reading == Reading::Observer {
+            segment.observe();
+        } else {
             let place = Place::claim(&segment)?;
             self.counters =
                 Some(Counters::new(segment.reader_block(place.index(), Access::Write)?));
@@ -141,18 +160,34 @@ impl RawConsumer {
         }
     }
 
-    /// Maps the lanes that `ready` says are there. What cannot be mapped is tried again.
+    /// Maps the lanes that `ready` says are there. A lane that cannot be mapped is tried again
+    /// after [`RETRY_PERIOD`], and meanwhile is the error of [`Self::check`].
     #[cold]
     fn discover(&mut self, ready: u64) {
+        if let Some(failed) = &self.failed
+            && failed.ready == ready
+            && failed.at.elapsed() < RETRY_PERIOD
+        {
+            return;
+        }
+        let _uncancelled = Uncancelled::begin();
+        let mut failed = Failed { error: None, lanes: 0, ready, at: Instant::now() };
         let mut complete = true;
         for lane in 0..self.starts.len() as u32 {
             let bit = 1 << lane;
             if ready & bit == 0 || self.mapped & bit != 0 {
                 continue;
             }
-            let Ok(raw) = self.map(lane) else {
-                complete = false;
-                continue;
+            let raw = match self.map(lane) {
+                Ok(raw) => raw,
+                Err(cause) => {
+                    complete = false;
+                    if let Some(error) = self.not_mapped(lane, &cause) {
+                        failed.lanes += 1;
+                        failed.error.get_or_insert(error);
+                    }
+                    continue;
+                }
             };
             let (gate, exclusive) = (self.gate.unwrap_or(UNGATED), self.is_exclusive());
             let Start { position, number } = self.starts[lane as usize];
@@ -163,21 +198,53 @@ impl RawConsumer {
             self.lanes.push(Followed { lane, reader });
             self.mapped |= bit;
         }
+        self.failed = (!complete).then(|| Box::new(failed));
         if complete {
             self.known = ready;
         }
+    }
+
+    /// Returns what is wrong with a lane that cannot be mapped; `None` if this reader misses
+    /// nothing by it: no publisher has the lane, and no message waits there.
+    fn not_mapped(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
+        let range = self.segment.shape().lane(lane);
+        let error = LaneNotMapped::new(lane, range.end - range.start, cause);
+        // Relaxed, both: a publisher that comes later is found by the next attempt.
+        let matters = self.segment.lane_block(lane, Access::Read).map_or(true, |block| {
+            let waiting = block.head.get() > self.starts[lane as usize].position;
+            block.owner.get() != 0 || waiting
+        });
+        matters.then_some(error)
+    }
+
+    /// Returns the error of a lane that could not be mapped when it was last tried.
+    #[inline]
+    pub(super) fn expect_mapped(&self) -> Result<(), RecvError> {
+        match self.failed.as_ref().and_then(|failed| failed.error) {
+            Some(error) => Err(RecvError::LaneNotMapped(error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Lanes that [`Self::expect_mapped`] is about.
+    pub(super) fn unmapped(&self) -> u64 {
+        self.failed.as_ref().map_or(0, |failed| failed.lanes)
     }
 
     fn is_exclusive(&self) -> bool {
         self.segment.contract().gated_only
     }
 
+    /// The bit of a lane in masks, if the topic can have that lane.
+    fn lane_bit(&self, lane: u32) -> Option<u64> {
+        ((lane as usize) < self.starts.len()).then(|| 1 << lane)
+    }
+
     /// Leaves lane `lane` out of everything, the ledger included: a participant's own messages.
+    ///
+    /// Nothing happens if the topic cannot have this lane.
     pub fn ignore(&mut self, lane: u32) {
-        let bit = 1 << lane;
-        if self.ignored & bit != 0 || lane as usize >= self.starts.len() {
-            return;
-        }
+        let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit == 0) else { return };
         self.ignored |= bit;
         self.progress.set_ignored(self.ignored);
         self.mapped |= bit;
@@ -209,10 +276,9 @@ impl RawConsumer {
     ///
     /// [`OpenError::Io`]; the lane stays ignored.
     pub fn heed(&mut self, lane: u32) -> Result<(), OpenError> {
-        let bit = 1 << lane;
-        if self.ignored & bit == 0 {
+        let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit != 0) else {
             return Ok(());
-        }
+        };
         let memory = self.bare_lane(lane)?;
         let position = match self.gate {
             Some(gate) => gate::join(&memory, gate, u64::MAX),
@@ -228,6 +294,7 @@ impl RawConsumer {
         self.mapped &= !bit;
         // WHY: makes the next call look for lanes.
         self.known = 0;
+        self.failed = None;
         Ok(())
     }
 }
@@ -238,7 +305,12 @@ fn claim_gate(segment: &Segment) -> Result<(u32, u64), OpenError> {
     let blocks: Vec<_> =
         (0..limit).map(|gate| segment.gate_block(gate, Access::Write)).collect::<Result<_, _>>()?;
     let owners = blocks.iter().map(|block| &block.owner);
-    let claimed = owner::claim_first(owners, segment.me(), |owner| segment.is_dead(owner));
+    let claimed = owner::claim_patiently(
+        owners,
+        segment.me(),
+        |owner| segment.is_dead(owner),
+        owner::pauses(segment.file().is_some()),
+    );
     if let Some((gate, _)) = claimed {
         // Relaxed: a counter of this reader, not of its predecessor.
         blocks[gate as usize].detached.set(0);

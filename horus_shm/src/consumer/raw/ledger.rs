@@ -8,6 +8,7 @@ use crate::lane::{self, LaneReader};
 use crate::layout::{POSITION_MAX, ReaderBlock};
 use crate::memory::{LaneMemory, RawLane};
 use crate::region::Access;
+use crate::segment::Blocks as _;
 use crate::sync::Word;
 use crate::telemetry;
 
@@ -26,6 +27,9 @@ pub struct ReadStats {
     pub sent: u64,
     /// Calls that gave up because the writer was faster; the message was not lost by that.
     pub busy: u64,
+    /// Publishers whose lane could not be mapped when it was last tried; their messages count as
+    /// waiting.
+    pub unmapped: u64,
 }
 
 /// A reader's own block, where it counts for those who look.
@@ -74,7 +78,11 @@ impl RawConsumer {
     #[must_use]
     pub fn stats(&self) -> ReadStats {
         self.count_losses();
-        let mut stats = ReadStats { received: self.received, ..ReadStats::default() };
+        let mut stats = ReadStats {
+            received: self.received,
+            unmapped: self.unmapped(),
+            ..ReadStats::default()
+        };
         // WHY wrapping: a damaged head makes wild figures, which must not make a panic.
         let add = |sum: &mut u64, figure: u64| *sum = sum.wrapping_add(figure);
         for lane in 0..self.starts.len() as u32 {

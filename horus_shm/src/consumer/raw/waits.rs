@@ -9,7 +9,7 @@ use crate::lane::Polled;
 use crate::layout::WaitBlock;
 use crate::place::{self, FRUITLESS_MAX};
 use crate::region::Access;
-use crate::segment::Segment;
+use crate::segment::{Blocks as _, Segment};
 use crate::wait::{Event, Order, Patience, Sleeper, has_sleepers, wait_until, wake};
 
 /// Where the publishers of a reliable topic wait for room.
@@ -42,6 +42,12 @@ impl RawConsumer {
     #[inline(always)]
     pub(super) fn note(&mut self, reached: Reached) {
         self.progress.set(reached.lane, reached.position);
+        self.wake_publishers_that_sleep();
+    }
+
+    /// Wakes the publishers that wait for room, after this reader's cursors changed.
+    #[inline(always)]
+    pub(super) fn wake_publishers_that_sleep(&mut self) {
         if self.room.as_ref().is_some_and(|room| has_sleepers(&room.event())) {
             self.wake_publishers();
         }

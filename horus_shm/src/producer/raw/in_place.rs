@@ -1,6 +1,7 @@
 //! Writing where the messages will be read: slots that are spared while they are read, and loans.
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use super::RawProducer;
 use crate::lane::{Blocked, NoRoom};
@@ -8,8 +9,47 @@ use crate::loan::{LoanError, RawLoan};
 use crate::memory::LaneMemory;
 use crate::place;
 use crate::producer::SendError;
+use crate::region::Region;
+use crate::segment::Segment;
 use crate::telemetry;
 use crate::wait::Patience;
+
+/// A slot that a writer has taken.
+struct Begun {
+    index: u64,
+    /// No reader is copying out of it.
+    is_alone: bool,
+}
+
+/// Memory for a loan whose slot somebody may be copying from, who did not pin it or whose pin
+/// could not be respected: copied into the slot when it is published.
+///
+/// WHY: a loan is written by ordinary stores. Those may not race with a reader's loads, however
+/// little that reader believes of what it gets.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    /// Shared with each [`LoanMemory`] that keeps it.
+    memory: Option<Arc<Region>>,
+    /// Position and index of the slot that the present loan is for; `None` if it is in its slot.
+    slot: Option<(u64, u64)>,
+}
+
+impl Apart {
+    /// Returns memory of `bytes` bytes, always as many, for a new loan.
+    fn fresh(&mut self, bytes: u64) -> *mut u8 {
+        // WHY not if somebody keeps it: that loan is over, but may still be read.
+        let memory = self.memory.take().filter(|memory| Arc::strong_count(memory) == 1);
+        let memory = memory.unwrap_or_else(|| Arc::new(Region::heap(bytes as usize)));
+        self.memory.insert(memory).address()
+    }
+}
+
+/// Keeps the memory of a loan, also when its publisher is gone.
+#[derive(Debug)]
+pub struct LoanMemory {
+    _segment: Arc<Segment>,
+    _apart: Option<Arc<Region>>,
+}
 
 impl RawProducer {
     /// [`Self::write`] into a slot that nobody has pinned.
@@ -22,7 +62,7 @@ impl RawProducer {
         src: *const u8,
         bytes: usize,
     ) -> Result<(), NoRoom> {
-        let index = self.begin()?;
+        let Begun { index, .. } = self.begin()?;
         // SAFETY: the caller's contract; the slot is this end's until it is committed.
         unsafe { self.writer.memory().store_exclusive(index, src, bytes) };
         self.commit(bytes as u64);
@@ -30,18 +70,16 @@ impl RawProducer {
     }
 
     /// Takes the next slot that nobody has pinned; if there is none, one that is only being copied.
-    fn begin(&mut self) -> Result<u64, NoRoom> {
+    fn begin(&mut self) -> Result<Begun, NoRoom> {
         let request = *self.segment.shape().request();
         let mut skips = 0;
         // Every slot is looked at twice, and every reader is asked for once.
         for _ in 0..2 * request.capacity + u64::from(request.reader_limit) {
-            let begun = if skips < request.capacity {
-                self.writer.begin()
-            } else {
-                self.writer.begin_over_copies()
-            };
+            let is_alone = skips < request.capacity;
+            let begun =
+                if is_alone { self.writer.begin() } else { self.writer.begin_over_copies() };
             match begun {
-                Ok(index) => return Ok(index),
+                Ok(index) => return Ok(Begun { index, is_alone }),
                 Err(Blocked::NoRoom) => return Err(NoRoom),
                 Err(Blocked::Pinned { reader }) => {
                     // WHY: the pins of the dead do not count.
@@ -97,8 +135,8 @@ impl RawProducer {
     }
 
     /// [`Self::loan`] for those who cannot keep a borrow: lends the next slot until
-    /// [`Self::publish_lent`] or any other send. Nobody else writes it until then; after that, and
-    /// when this end is gone, the address must not be used any more.
+    /// [`Self::publish_lent`] or any other send. Nobody else writes it until then. After that, and
+    /// when this end is gone, it may only be read, and only if [`Self::lent_memory`] is kept.
     ///
     /// # Errors
     ///
@@ -109,6 +147,12 @@ impl RawProducer {
         let bytes = self.segment.shape().request().payload_bytes as usize;
         let slot = NonNull::new(std::ptr::slice_from_raw_parts_mut(address, bytes));
         slot.ok_or(LoanError::RegionLost)
+    }
+
+    /// Returns what keeps the memory of the present loan, or of the last one.
+    #[must_use]
+    pub fn lent_memory(&self) -> LoanMemory {
+        LoanMemory { _segment: Arc::clone(&self.segment), _apart: self.apart.memory.clone() }
     }
 
     /// Publishes the first `bytes` bytes of what was lent, or all of it if that is less.
@@ -136,17 +180,31 @@ impl RawProducer {
         if !self.in_place {
             return Err(LoanError::NotPinnable { path: self.segment.path() });
         }
-        let index = match self.begin() {
-            Ok(index) => index,
+        let Begun { index, is_alone } = match self.begin() {
+            Ok(begun) => begun,
             Err(NoRoom) => self.when_full(Self::begin)?,
         };
         self.confirm()?;
-        Ok(self.writer.memory().slot(index))
+        if is_alone && !self.segment.is_observed() {
+            self.apart.slot = None;
+            return Ok(self.writer.memory().slot(index));
+        }
+        self.apart.slot = Some((self.writer.position(), index));
+        Ok(self.apart.fresh(self.segment.shape().request().payload_bytes))
     }
 
     /// Publishes a loan of `bytes` bytes.
     pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         self.confirm()?;
+        if let Some((position, index)) = self.apart.slot.take()
+            && position == self.writer.position()
+            && let Some(memory) = &self.apart.memory
+        {
+            let src = memory.address();
+            // SAFETY: the memory apart has room for a payload, which is not less than `bytes`; the
+            // slot is this end's until it is committed.
+            unsafe { self.writer.memory().store_exclusive(index, src, bytes as usize) };
+        }
         self.commit(bytes);
         self.tell();
         self.confirm()

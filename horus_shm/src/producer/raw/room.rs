@@ -9,7 +9,9 @@ use crate::lane::NoRoom;
 use crate::memory::LaneMemory;
 use crate::producer::SendError;
 use crate::region::Access;
+use crate::segment::Blocks as _;
 use crate::sync::Word;
+use crate::sys::cancel::Uncancelled;
 use crate::wait::{Event, Order, POLL, Patience, SLICE, Sleeper, wait_in_slices};
 
 /// A full producer asks at most this often whether the reader it waits for is alive.
@@ -118,6 +120,7 @@ impl RawProducer {
         &mut self,
         mut attempt: impl FnMut(&mut Self) -> Result<R, NoRoom>,
     ) -> Result<R, SendError<()>> {
+        let _uncancelled = Uncancelled::begin();
         let now = Instant::now();
         self.writer.memory().block().refused.count();
         let position = self.position();

@@ -1,0 +1,94 @@
+//! Typed arrays as plain ones, for types of `serde` that know no others.
+
+use super::typed::{TypedView, element};
+use super::{EncodeError, MsgpackReader, MsgpackWriter, TYPED_ARRAY_EXT, Token, Value};
+use crate::message::DType;
+
+/// The same MessagePack, in which every typed array is an array of numbers, or arrays of such as
+/// its shape says; a shape without dimensions is a number. `None` if there is no typed array in it.
+///
+/// Allocates at most some 70 bytes for each byte of the input.
+pub(super) fn unfold(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut counting = MsgpackWriter::new(&mut []);
+    let has_typed = write_all(&mut counting, bytes)?;
+    let needed = match counting.finish() {
+        Err(EncodeError::TooSmall { needed, .. }) if has_typed => needed,
+        _ => return None,
+    };
+    let mut plain = vec![0; needed];
+    let mut out = MsgpackWriter::new(&mut plain);
+    write_all(&mut out, bytes)?;
+    out.finish().ok()?;
+    Some(plain)
+}
+
+/// Writes it, and returns whether there was a typed array; `None` if it is none that can be
+/// written.
+fn write_all(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
+    let mut reader = MsgpackReader::new(bytes);
+    let (mut has_typed, mut due) = (false, 1_usize);
+    while due > 0 {
+        due -= 1;
+        match reader.token().ok()? {
+            Token::Nil => out.nil(),
+            Token::Bool(truth) => out.bool(truth),
+            Token::Int(number) => out.int(number),
+            Token::UInt(number) => out.uint(number),
+            Token::Float(number) => out.float(number),
+            Token::String(text) => out.string(std::str::from_utf8(text).ok()?).ok()?,
+            Token::Bytes(bytes) => out.binary(bytes).ok()?,
+            Token::Array(count) => {
+                out.array(count).ok()?;
+                due += count;
+            }
+            Token::Map(count) => {
+                out.map(count).ok()?;
+                due += 2 * count;
+            }
+            Token::Ext(TYPED_ARRAY_EXT, payload) => {
+                has_typed = true;
+                let view = TypedView::new(payload).ok()?;
+                // WHY: a shape as [4294967295, 0] has no elements, and four billion arrays.
+                if arrays(view.shape()) > 4 * payload.len() + 64 {
+                    return None;
+                }
+                write_array(out, view.dtype(), view.shape(), view.bytes())?;
+            }
+            Token::Ext(number, bytes) => out.ext(number, bytes).ok()?,
+        }
+    }
+    Some(has_typed)
+}
+
+/// How many arrays of plain MessagePack an array of this shape is, at most.
+fn arrays(shape: &[u32]) -> usize {
+    let (mut all, mut of_this_dimension) = (0_usize, 1_usize);
+    for count in shape {
+        all = all.saturating_add(of_this_dimension);
+        let count = usize::try_from(*count).unwrap_or(usize::MAX);
+        of_this_dimension = of_this_dimension.saturating_mul(count);
+    }
+    all
+}
+
+fn write_array(
+    out: &mut MsgpackWriter<'_>,
+    dtype: DType,
+    shape: &[u32],
+    bytes: &[u8],
+) -> Option<()> {
+    let Some((count, inner)) = shape.split_first() else {
+        match element(dtype, bytes) {
+            Value::Bool(truth) => out.bool(truth),
+            Value::Int(number) => out.int(number),
+            Value::UInt(number) => out.uint(number),
+            Value::Float(number) => out.float(number),
+            _ => return None,
+        }
+        return Some(());
+    };
+    let count = usize::try_from(*count).ok()?;
+    out.array(count).ok()?;
+    let each = bytes.len().checked_div(count).unwrap_or(0);
+    (0..count).try_for_each(|index| write_array(out, dtype, inner, &bytes[index * each..][..each]))
+}

@@ -1,0 +1,171 @@
+//! Ends that sleep are woken by the other end, by every call that has something for them.
+//!
+//! A sleep ends by itself after a slice of time, so that a wake that is left out is no hang. It
+//! shows in the number of sleeps that nobody ended.
+
+#![cfg(not(miri))]
+
+use horus_testing as _;
+
+use std::fs;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::channel::{fanout, mpsc, spmc, spsc};
+use horus_shm::internals::wait::overslept;
+
+/// How often an end falls asleep and has to be woken.
+const TURNS: u64 = 20;
+
+/// Longest time to wait for a thread that has to fall asleep.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Waits until the thread that `thread` names sleeps in the kernel, or has ended.
+fn until_asleep(thread: &AtomicI32) {
+    let begin = Instant::now();
+    while begin.elapsed() < LIMIT {
+        let id = thread.load(Ordering::Relaxed);
+        let Ok(stat) = fs::read_to_string(format!("/proc/self/task/{id}/stat")) else {
+            if id != 0 {
+                return;
+            }
+            continue;
+        };
+        // The state follows the name, which stands in parentheses.
+        if stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S')) {
+            return;
+        }
+        thread::yield_now();
+    }
+    panic!("the thread does not fall asleep");
+}
+
+/// Runs `sleeper` in a thread, which counts what it got, and `turn` each time that this sleeps, for
+/// some turns. Fails if most of its sleeps ended by time.
+#[track_caller]
+fn expect_wakes(what: &str, sleeper: impl FnOnce(&AtomicU64) + Send, mut turn: impl FnMut()) {
+    let (id, got) = (AtomicI32::new(0), AtomicU64::new(0));
+    let in_vain = thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            // SAFETY: the call takes nothing and cannot fail.
+            id.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+            let before = overslept();
+            sleeper(&got);
+            overslept() - before
+        });
+        for _ in 0..TURNS {
+            until_asleep(&id);
+            let before = got.load(Ordering::Relaxed);
+            turn();
+            while got.load(Ordering::Relaxed) == before {
+                thread::yield_now();
+            }
+        }
+        // What it owns is the other end.
+        drop(turn);
+        sleeper.join().unwrap()
+    });
+    // On a busy machine some end by time because this thread did not come to its turn.
+    assert!(in_vain <= TURNS / 2, "{what}: nobody ended {in_vain} of {TURNS} sleeps");
+}
+
+/// A sender that waits for room, while its receiver takes by `$take`.
+macro_rules! senders {
+    ($($kind:ident, $name:literal, $take:expr;)*) => {$(
+        let (mut sender, mut receiver) = $kind::channel::<u64>(1);
+        sender.set_spin(Duration::ZERO);
+        let send_all = |got: &AtomicU64| while sender.send(1).is_ok() {
+            got.fetch_add(1, Ordering::Relaxed);
+        };
+        #[allow(unused_mut, reason = "some of them write what they take into a variable")]
+        let mut take = $take;
+        expect_wakes($name, send_all, move || while !take(&mut receiver) {
+            thread::yield_now();
+        });
+    )*};
+}
+
+#[test]
+fn a_sender_that_sleeps_is_woken_by_whatever_takes_a_message() {
+    let mut copy = 0;
+    senders! {
+        spsc, "recv", |rx: &mut spsc::Receiver<_>| rx.recv().is_ok();
+        spsc, "try_recv", |rx: &mut spsc::Receiver<_>| rx.try_recv().is_ok();
+        spsc, "recv_timeout", |rx: &mut spsc::Receiver<_>| rx.recv_timeout(LIMIT).is_ok();
+        spsc, "try_recv_into", |rx: &mut spsc::Receiver<_>| rx.try_recv_into(&mut copy).is_ok();
+        spsc, "recv_into", |rx: &mut spsc::Receiver<_>| rx.recv_into(&mut copy).is_ok();
+        spsc, "drain", |rx: &mut spsc::Receiver<_>| rx.drain(drop) > 0;
+        spsc, "drain_in_place", |rx: &mut spsc::Receiver<_>| rx.drain_in_place(|_| ()) > 0;
+        spsc, "try_iter", |rx: &mut spsc::Receiver<_>| rx.try_iter().next().is_some();
+        spmc, "spmc", |rx: &mut spmc::Receiver<_>| rx.try_recv().is_ok();
+        mpsc, "mpsc", |rx: &mut mpsc::Receiver<_>| rx.try_recv().is_ok();
+        mpsc, "mpsc, drain", |rx: &mut mpsc::Receiver<_>| rx.drain(drop) > 0;
+        fanout, "fanout", |rx: &mut fanout::Receiver<_>| rx.try_recv().is_ok();
+    }
+}
+
+/// A receiver that waits for messages, while its sender sends by `$send`.
+macro_rules! receivers {
+    ($($kind:ident, $name:literal, $send:expr;)*) => {$(
+        let (mut sender, mut receiver) = $kind::channel::<u64>(64);
+        receiver.set_spin(Duration::ZERO);
+        let receive_all = move |got: &AtomicU64| while receiver.recv().is_ok() {
+            got.fetch_add(1, Ordering::Relaxed);
+        };
+        let send = $send;
+        expect_wakes($name, receive_all, move || send(&mut sender));
+    )*};
+}
+
+#[test]
+fn a_receiver_that_sleeps_is_woken_by_whatever_sends_a_message() {
+    receivers! {
+        spsc, "send", |tx: &mut spsc::Sender<_>| tx.send(1).unwrap();
+        spsc, "try_send", |tx: &mut spsc::Sender<_>| tx.try_send(1).unwrap();
+        spsc, "send_timeout", |tx: &mut spsc::Sender<_>| tx.send_timeout(1, LIMIT).unwrap();
+        spsc, "send_ref", |tx: &mut spsc::Sender<_>| tx.send_ref(&1).unwrap();
+        spsc, "try_send_ref", |tx: &mut spsc::Sender<_>| tx.try_send_ref(&1).unwrap();
+        spmc, "spmc", |tx: &mut spmc::Sender<_>| tx.send(1).unwrap();
+        mpsc, "mpsc", |tx: &mut mpsc::Sender<_>| tx.send(1).unwrap();
+        fanout, "fanout", |tx: &mut fanout::Sender<_>| tx.send(1).unwrap();
+    }
+}
+
+#[test]
+fn whoever_sleeps_is_woken_when_the_last_other_end_leaves() {
+    let (mut left, mut staying): (Vec<_>, Vec<_>) =
+        (0..TURNS).map(|_| spsc::channel::<u64>(1)).unzip();
+    let receive_all = move |got: &AtomicU64| {
+        for receiver in &mut staying {
+            receiver.set_spin(Duration::ZERO);
+            receiver.recv().unwrap_err();
+            got.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    left.reverse();
+    expect_wakes("a sender leaves", receive_all, || drop(left.pop()));
+
+    let (mut staying, mut left): (Vec<_>, Vec<_>) =
+        (0..TURNS).map(|_| spsc::channel::<u64>(1)).unzip();
+    let send_all = move |got: &AtomicU64| {
+        for sender in &mut staying {
+            sender.set_spin(Duration::ZERO);
+            sender.send(1).unwrap();
+            sender.send(2).unwrap_err();
+            got.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    left.reverse();
+    expect_wakes("a receiver leaves", send_all, || drop(left.pop()));
+}
+
+#[test]
+fn a_sleep_that_nobody_ends_is_counted() {
+    let (_sender, mut receiver) = spsc::channel::<u64>(1);
+    receiver.set_spin(Duration::ZERO);
+    let before = overslept();
+    // A slice of sleep takes 50 ms at most.
+    receiver.recv_timeout(Duration::from_millis(120)).unwrap_err();
+    assert!(overslept() >= before + 2, "{} of three sleeps", overslept() - before);
+}

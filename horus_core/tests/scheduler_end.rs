@@ -1,0 +1,358 @@
+//! The end of a run, as the program sees it: an error when a node failed, and its exit status.
+
+use horus_testing as _;
+
+mod actors;
+mod private;
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use actors::{Child, End, arm, role};
+use horus_core::message::{CmdVel, NodeEvent};
+use horus_core::scheduler::{
+    Context, FailurePolicy, Hertz, Node, NodeBuilder, NodeResult, Rate, Reason, Report, RunError,
+    Scheduler, StartError,
+};
+use horus_core::topic::Qos;
+use private::Private;
+
+/// Plays the roles of children; does nothing without a role.
+#[test]
+fn child_role() -> Result<(), Box<dyn Error>> {
+    let Some((role, dir)) = role() else { return Ok(()) };
+    match role.as_str() {
+        "run failing" => obvious(&dir, true),
+        "run" => obvious(&dir, false),
+        "rounds failing" => obvious_rounds(&dir, true),
+        "rounds" => obvious_rounds(&dir, false),
+        "slow panics" => {
+            slow_panics();
+            Ok(())
+        }
+        "blocked panic" => {
+            blocked_panic();
+            Ok(())
+        }
+        other => panic!("no role '{other}'"),
+    }
+}
+
+/// Adds a node that fails in its first tick, or asks for the end in it.
+fn add_node(scheduler: &mut Scheduler, policy: FailurePolicy, is_failing: bool) {
+    let node = move |context: &mut Context<'_>| {
+        if is_failing && context.tick() == 0 {
+            return Err("the wheel fell off");
+        }
+        context.stop();
+        Ok(())
+    };
+    scheduler.node("wheel").failure_policy(policy).build(node).unwrap();
+}
+
+/// The program that everybody writes.
+fn obvious(dir: &Path, is_failing: bool) -> Result<(), Box<dyn Error>> {
+    let mut scheduler = arm(dir);
+    add_node(&mut scheduler, FailurePolicy::Fatal, is_failing);
+    scheduler.run()?;
+    Ok(())
+}
+
+/// The one with a main loop of its own.
+fn obvious_rounds(dir: &Path, is_failing: bool) -> Result<(), Box<dyn Error>> {
+    let mut scheduler = arm(dir);
+    add_node(&mut scheduler, FailurePolicy::Fatal, is_failing);
+    let mut running = scheduler.start()?;
+    while running.tick_once()? {}
+    Ok(())
+}
+
+#[test]
+fn the_obvious_program_ends_with_an_error_status_when_a_node_failed() {
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
+    for program in ["run", "rounds"] {
+        // The harness ends with 101 when a test returns an error.
+        let failing = Child::spawn(&format!("{program} failing"), dir.path()).wait();
+        assert_eq!(failing, End::Code(101), "{program}");
+        assert_eq!(Child::spawn(program, dir.path()).wait(), End::Code(0), "{program}");
+    }
+}
+
+/// Each way to run a scheduler to its end.
+const WAYS: [fn(Scheduler) -> Result<Report, RunError>; 6] = [
+    Scheduler::run,
+    |scheduler| scheduler.run_for(Duration::from_secs(60)),
+    |scheduler| {
+        let mut running = scheduler.start()?;
+        running.run_for(Duration::from_secs(60))?;
+        running.finish()
+    },
+    |scheduler| {
+        let mut running = scheduler.start()?;
+        while running.tick_once()? {}
+        running.finish()
+    },
+    // The end says again what was not looked at.
+    |scheduler| {
+        let mut running = scheduler.start()?;
+        while running.tick_once().unwrap_or(false) {}
+        running.finish()
+    },
+    |scheduler| {
+        let mut running = scheduler.start()?;
+        drop(running.run_for(Duration::from_secs(60)));
+        running.finish()
+    },
+];
+
+#[test]
+fn every_way_to_run_gives_an_error_with_the_report_when_a_node_failed() {
+    let reason = Reason::Node { name: "wheel".into(), error: "the wheel fell off".into() };
+    for run in WAYS {
+        let (mut scheduler, _private) = Private::alone();
+        scheduler.name("cart");
+        add_node(&mut scheduler, FailurePolicy::Fatal, true);
+        let error = run(scheduler).unwrap_err();
+        let text = "the run of scheduler 'cart' ended: node 'wheel' failed: the wheel fell off";
+        assert_eq!(error.to_string(), text);
+        // What `main` shows is one short line.
+        assert!(format!("{error:?}").contains("the wheel fell off"), "{error:?}");
+        assert!(!format!("{error:?}").contains("histogram"), "{error:?}");
+        assert_eq!(error.report().map(|report| &report.reason), Some(&reason));
+        let report = error.into_report().unwrap();
+        assert_eq!((report.exit_code(), report.nodes[0].figures.failures), (1, 1));
+    }
+}
+
+#[test]
+fn a_failure_that_its_policy_forgives_is_no_error() {
+    for run in WAYS {
+        let (mut scheduler, _private) = Private::alone();
+        add_node(&mut scheduler, FailurePolicy::Ignore, true);
+        let report = run(scheduler).unwrap();
+        assert_eq!((report.reason, report.nodes[0].figures.failures), (Reason::Asked, 1));
+    }
+}
+
+#[test]
+fn a_program_may_ask_for_the_report_of_a_failed_run() {
+    let (mut scheduler, _private) = Private::alone();
+    add_node(&mut scheduler, FailurePolicy::Fatal, true);
+    let report: Result<Report, StartError> = scheduler.run().or_else(RunError::into_report);
+    assert!(report.unwrap().reason.is_failure());
+}
+
+#[test]
+fn every_error_of_a_scheduler_is_an_error_of_the_library() {
+    fn program(private: &Private) -> horus_core::Result<()> {
+        let mut scheduler = private.scheduler();
+        add_node(&mut scheduler, FailurePolicy::Fatal, true);
+        scheduler.handle().pause("wheel")?;
+        scheduler.handle().resume("wheel")?;
+        let running = scheduler.start()?;
+        running.handle().stop();
+        running.finish()?;
+        let mut scheduler = private.scheduler();
+        add_node(&mut scheduler, FailurePolicy::Fatal, true);
+        scheduler.run()?;
+        Ok(())
+    }
+    let error = program(&Private::new()).unwrap_err();
+    assert!(matches!(error, horus_core::Error::Run(RunError::Failed(_))), "{error:?}");
+    assert!(error.to_string().contains("the wheel fell off"), "{error}");
+}
+
+#[test]
+fn a_node_that_hangs_when_the_run_ends_is_made_safe_once() {
+    // Before it is found to be stuck, and after.
+    for watchdog in [Duration::from_secs(3600), Duration::from_millis(20)] {
+        let (mut scheduler, _private) = Private::alone();
+        let (calls, release) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
+        let handle = scheduler.handle();
+        let (called, released) = (Arc::clone(&calls), Arc::clone(&release));
+        let has_called = Arc::clone(&calls);
+        let tick = move |_: &mut Context<'_>| {
+            while watchdog < Duration::from_secs(1) && has_called.load(Ordering::Relaxed) == 0 {
+                thread::sleep(Duration::from_millis(1));
+            }
+            handle.stop();
+            while !released.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let node = scheduler.node("hangs").rate(100.hz()).watchdog(watchdog);
+        let count = move || _ = called.fetch_add(1, Ordering::Relaxed);
+        node.safe_state(count).build(tick).unwrap();
+        let report = scheduler.run().or_else(RunError::into_report).unwrap();
+        release.store(true, Ordering::Relaxed);
+        assert!(report.nodes[0].last_error.as_ref().unwrap().contains("left behind"));
+        assert_eq!(calls.load(Ordering::Relaxed), 1, "{watchdog:?}");
+    }
+}
+
+#[test]
+fn a_node_that_is_left_behind_has_failed_whatever_ended_the_run() {
+    for is_asked in [false, true] {
+        let (mut scheduler, _private) = Private::alone();
+        let (begun, release) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let (begins, released) = (Arc::clone(&begun), Arc::clone(&release));
+        let hang = move |_: &mut Context<'_>| {
+            begins.store(true, Ordering::Relaxed);
+            while !released.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        scheduler.node("hangs").compute().rate(100.hz()).build(hang).unwrap();
+        let mut running = scheduler.start().unwrap();
+        while !begun.load(Ordering::Relaxed) {
+            running.run_for(Duration::from_millis(1)).unwrap();
+        }
+        if is_asked {
+            running.handle().stop();
+        }
+        let outcome = running.finish();
+        release.store(true, Ordering::Relaxed);
+        let error = outcome.expect_err("a node was left behind");
+        let text = "node 'hangs' failed: a tick does not end: its thread was left behind";
+        assert!(error.to_string().ends_with(text), "asked: {is_asked}: {error}");
+        assert_eq!(error.report().unwrap().exit_code(), 1);
+    }
+}
+
+/// Panics in its first tick.
+struct Panicking(Arc<AtomicU64>);
+
+#[test]
+fn a_panic_with_a_long_backtrace_is_not_taken_for_a_hang_and_made_safe_once() {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    // WHY a process of its own: a panic hook is the process's.
+    assert_eq!(Child::spawn("slow panics", dir.path()).wait(), End::Code(0));
+}
+
+/// What a panic says of which the hook takes long to tell.
+const SLOW_PANIC: &str = "with a long backtrace";
+
+impl Node for Panicking {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        panic!("{SLOW_PANIC}")
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Runs a node that panics, and whose panic is told of slowly, in each way to run one.
+fn slow_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let said = panic.payload().downcast_ref::<String>();
+        // As long as a backtrace takes where the symbols are still to be read.
+        if said.is_some_and(|said| said == SLOW_PANIC) {
+            thread::sleep(Duration::from_millis(300));
+        } else {
+            before(panic);
+        }
+    }));
+    for class in ["thread", "topic", "pool", "main", "main, by itself"] {
+        let private = Private::new();
+        let mut scheduler = private.scheduler();
+        let (entered, called) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+        let told = Arc::<Mutex<Vec<u8>>>::default();
+        let kinds = Arc::clone(&told);
+        scheduler.on_event(move |event| kinds.lock().unwrap().push(event.kind));
+        let work = private.subscriber::<CmdVel>("work", Qos::new());
+        private.publisher::<CmdVel>("work", Qos::new()).send(CmdVel::default()).unwrap();
+        let node = scheduler.node("panics");
+        let node = match class {
+            "thread" => node.rate(100.hz()),
+            "topic" => node.on(&work),
+            "pool" => node.compute().rate(100.hz()),
+            _ => node,
+        };
+        let calls = Arc::clone(&called);
+        let node = node.watchdog(Duration::from_millis(20));
+        let node = node.safe_state(move || _ = calls.fetch_add(1, Ordering::Relaxed));
+        node.build(Panicking(Arc::clone(&entered))).unwrap();
+        let outcome = if class == "main, by itself" {
+            let mut running = scheduler.start().unwrap();
+            while running.tick_once().unwrap_or(false) {}
+            running.finish()
+        } else {
+            scheduler.run()
+        };
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains(SLOW_PANIC), "{class}: {error}");
+        let count = |kind: u8| told.lock().unwrap().iter().filter(|told| **told == kind).count();
+        let found = [NodeEvent::STUCK, NodeEvent::PANICKED, NodeEvent::SAFE_STATE_ENTERED];
+        assert_eq!(found.map(count), [0, 1, 1], "{class}: stuck, panicked, safe");
+        let safe = [called, entered].map(|calls| calls.load(Ordering::Relaxed));
+        assert_eq!(safe, [0, 1], "{class}");
+    }
+}
+
+#[test]
+fn a_node_whose_panic_cannot_be_told_of_is_made_safe_meanwhile() {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    assert_eq!(Child::spawn("blocked panic", dir.path()).wait(), End::Code(0));
+}
+
+/// Runs a node whose panic is told of to somebody who does not listen before the node is safe.
+fn blocked_panic() {
+    let called = Arc::<AtomicU64>::default();
+    let (has_called, before) = (Arc::clone(&called), std::panic::take_hook());
+    std::panic::set_hook(Box::new(move |panic| {
+        before(panic);
+        while has_called.load(Ordering::Relaxed) == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }));
+    let (mut scheduler, _private) = Private::alone();
+    let told = Arc::<Mutex<Vec<u8>>>::default();
+    let kinds = Arc::clone(&told);
+    scheduler.on_event(move |event| kinds.lock().unwrap().push(event.kind));
+    let calls = Arc::clone(&called);
+    let node = scheduler.node("panics").rate(100.hz()).watchdog(Duration::from_millis(20));
+    let node = node.safe_state(move || _ = calls.fetch_add(1, Ordering::Relaxed));
+    node.build(Panicking(Arc::default())).unwrap();
+    assert!(scheduler.run().unwrap_err().to_string().contains(SLOW_PANIC));
+    assert_eq!(called.load(Ordering::Relaxed), 1);
+    let told = told.lock().unwrap();
+    assert!(told.contains(&NodeEvent::PANICKED) && !told.contains(&NodeEvent::STUCK), "{told:?}");
+}
+
+#[test]
+fn a_safe_state_that_would_never_be_called_is_refused() {
+    let (mut scheduler, _private) = Private::alone();
+    let mut build = |name: &str, watchdog: Option<Duration>, rate: Option<Rate>| {
+        let node = scheduler.node(name).safe_state(|| {});
+        let node = rate.into_iter().fold(node, NodeBuilder::rate);
+        let node = watchdog.into_iter().fold(node, NodeBuilder::watchdog);
+        node.build(|_: &mut Context<'_>| {})
+    };
+    let error = build("unwatched", None, None).unwrap_err().to_string();
+    assert!(error.contains("unwatched") && error.contains("watchdog"), "{error}");
+    build("watched", Some(Duration::from_secs(1)), None).unwrap();
+    build("clocked", None, Some(100.hz())).unwrap();
+}
+
+#[test]
+fn a_report_is_shown_as_a_line_for_the_scheduler_and_one_for_each_node() {
+    let (mut scheduler, _private) = Private::alone();
+    scheduler.name("cart");
+    scheduler.node("idle").build(|_: &mut Context<'_>| {}).unwrap();
+    add_node(&mut scheduler, FailurePolicy::Ignore, true);
+    let text = scheduler.run().unwrap().to_string();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines[0], "scheduler 'cart' ended: it was asked to stop");
+    assert!(lines[1].starts_with("  idle (BestEffort): 2 ticks, the longest "), "{text}");
+    assert!(lines[2].starts_with("  wheel (BestEffort): 2 ticks, the longest "), "{text}");
+    let ending = "0 misses, 0 passed over, 1 failures; last error: the wheel fell off";
+    assert!(lines[2].ends_with(ending), "{text}");
+    assert_eq!(lines.len(), 3);
+}

@@ -1,0 +1,130 @@
+// Introspection: the topics of a namespace, and what each carries, who takes part, what was lost.
+#ifndef HORUS_INSPECT_HPP
+#define HORUS_INSPECT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "options.hpp"
+
+namespace horus {
+
+/// What a topic carries, and how many take part.
+using TopicFigures = horus_topic_figures_t;
+/// A lane of a topic, which one publisher at a time writes.
+using LaneFigures = horus_lane_figures_t;
+/// A live subscriber of a topic.
+using ReaderFigures = horus_reader_figures_t;
+
+/// A topic at one moment, looked at from outside.
+struct Inspection {
+    TopicFigures topic{};
+    std::string schema;
+    /// Those that were ever used.
+    std::vector<LaneFigures> lanes;
+    /// Those that live.
+    std::vector<ReaderFigures> subscribers;
+};
+
+namespace detail {
+
+/// Calls `get(room, size, out_bytes)` with more and more room.
+template <class Get>
+horus_status_t text_of(std::string &text, Get get) {
+    std::size_t bytes = 0;
+    horus_status_t status = HORUS_TRUNCATED;
+    while (status == HORUS_TRUNCATED) {
+        // WHY one more: the text ends in a 0.
+        text.resize(bytes + 1);
+        status = get(text.data(), text.size(), &bytes);
+    }
+    text.resize(status == HORUS_OK ? bytes : 0);
+    return status;
+}
+
+/// Calls `get(index, out)` until there are no more.
+template <class Figures, class Get>
+horus_status_t all_of(std::vector<Figures> &all, Get get) {
+    for (;;) {
+        Figures one{};
+        one.struct_bytes = static_cast<std::uint32_t>(sizeof one);
+        const horus_status_t status = get(all.size(), &one);
+        if (status != HORUS_OK) {
+            return status == HORUS_EMPTY ? HORUS_OK : status;
+        }
+        all.push_back(one);
+    }
+}
+
+inline horus_status_t inspect(horus_namespace_t in, const char *topic, Inspection &found) {
+    found.topic.struct_bytes = static_cast<std::uint32_t>(sizeof found.topic);
+    horus_status_t status = horus_topic_inspect(in, topic, &found.topic);
+    if (status == HORUS_OK) {
+        status = text_of(found.schema, [&](char *out, std::size_t room, std::size_t *bytes) {
+            return horus_topic_schema(in, topic, out, room, bytes);
+        });
+    }
+    if (status == HORUS_OK) {
+        status = all_of(found.lanes, [&](std::size_t index, LaneFigures *out) {
+            return horus_topic_lane_figures(in, topic, index, out);
+        });
+    }
+    if (status == HORUS_OK) {
+        status = all_of(found.subscribers, [&](std::size_t index, ReaderFigures *out) {
+            return horus_topic_reader_figures(in, topic, index, out);
+        });
+    }
+    return status;
+}
+
+inline horus_status_t topics(horus_namespace_t in, std::vector<std::string> &names) {
+    std::string lines;
+    const auto get = [&](char *out, std::size_t room, std::size_t *bytes) {
+        return horus_topics(in, out, room, bytes);
+    };
+    const horus_status_t status = text_of(lines, get);
+    for (std::size_t begin = 0; begin < lines.size();) {
+        const std::size_t end = lines.find('\n', begin);
+        names.push_back(lines.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return status;
+}
+
+}  // namespace detail
+
+/// Returns the names of the topics of a namespace, sorted: of that of the environment, or of
+/// `name_space.raw()`. None by an error.
+inline std::vector<std::string> topics(std::error_code &error, horus_namespace_t in = {}) {
+    std::vector<std::string> names;
+    (void)detail::done(detail::topics(in, names), error);
+    return names;
+}
+/// Looks at a topic. It disturbs nobody: all is only read. horus::Errc::not_found if there is none.
+inline std::optional<Inspection> inspect(Name topic, std::error_code &error,
+                                         horus_namespace_t in = {}) {
+    Inspection found;
+    const bool is = detail::done(detail::inspect(in, topic.c_str(), found), error);
+    return is ? std::optional<Inspection>(std::move(found)) : std::nullopt;
+}
+#if HORUS_EXCEPTIONS
+inline std::vector<std::string> topics(horus_namespace_t in = {}) {
+    std::vector<std::string> names;
+    (void)detail::done(detail::topics(in, names));
+    return names;
+}
+inline Inspection inspect(Name topic, horus_namespace_t in = {}) {
+    Inspection found;
+    (void)detail::done(detail::inspect(in, topic.c_str(), found));
+    return found;
+}
+#endif
+
+}  // namespace horus
+
+#endif  // HORUS_INSPECT_HPP

@@ -1,0 +1,68 @@
+"""Topics as a tool sees them: lists, counters, removal, sweeps."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import horus
+import pytest
+
+LEFT_BEHIND = """
+import os, signal, horus
+publisher = horus.Publisher("left/behind", horus.CmdVel)
+publisher.send(horus.CmdVel())
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_topics_are_listed_by_name(namespace):
+    assert horus.topics(namespace) == []
+    with horus.Topic("imu", horus.Imu), horus.Topic("arm/state"):
+        assert horus.topics() == horus.topics(namespace) == ["arm/state", "imu"]
+
+
+def test_a_topic_is_described_with_its_ends(namespace):
+    publisher = horus.Publisher("cmd_vel", horus.CmdVel, capacity=64)
+    subscriber = horus.Subscriber("cmd_vel", horus.CmdVel)
+    for _ in range(3):
+        publisher.send(horus.CmdVel(linear=0.5))
+    assert subscriber.recv() is not None
+    assert subscriber.latest() is not None
+    topic = horus.introspect("cmd_vel", namespace)
+    assert (topic.name, topic.message_type, topic.message_bytes) == ("cmd_vel", "CmdVel", 16)
+    assert (topic.capacity, topic.reliability, topic.backend) == (64, "best_effort", "SpscShm")
+    assert "linear" in topic.schema
+    (lane,) = topic.publishers
+    assert (lane.is_alive, lane.process_id, lane.sent) == (True, os.getpid(), 3)
+    (reader,) = topic.subscribers
+    assert reader.process_id == os.getpid()
+    assert not reader.is_asleep
+    assert repr(topic) == "<horus.TopicInfo 'cmd_vel' of CmdVel, 1 lanes, 1 subscribers>"
+    subscriber.close()
+    assert horus.introspect("cmd_vel").subscribers == []
+
+
+def test_a_topic_that_is_not_there_is_named():
+    with pytest.raises(horus.OpenTopicError, match="nowhere"):
+        horus.introspect("nowhere")
+
+
+def test_a_topic_in_use_is_not_removed(namespace):
+    with horus.Topic("map", horus.CmdVel, persist_after_exit=True):
+        assert horus.remove_topic("map") is False
+    assert horus.topics() == ["map"]
+    assert horus.remove_topic("map", namespace) is True
+    assert horus.topics() == []
+    assert horus.remove_topic("map") is True
+
+
+def test_a_sweep_removes_what_the_dead_left(directory):
+    with horus.Topic("alive"), horus.Topic("kept", persist_after_exit=True) as kept:
+        kept.close()
+        killed = subprocess.run([sys.executable, "-c", LEFT_BEHIND], check=False, timeout=120)
+        assert killed.returncode == -signal.SIGKILL
+        assert horus.topics() == ["alive", "kept", "left/behind"]
+        report = horus.sweep()
+    assert (report.removed, report.attended) == (["left/behind"], ["alive"])
+    assert (report.kept, report.foreign) == (["kept"], [])

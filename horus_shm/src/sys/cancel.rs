@@ -1,0 +1,43 @@
+//! Cancellation of threads, kept out of this library: `pthread_cancel` unwinds from within a system
+//! call, and the frames of Rust on the way end the process.
+
+use libc::c_int;
+
+#[cfg(not(miri))]
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// Without threads that are cancelled.
+#[cfg(miri)]
+unsafe fn pthread_setcancelstate(_: c_int, _: *mut c_int) -> c_int {
+    0
+}
+
+/// `PTHREAD_CANCEL_DISABLE`.
+const DISABLE: c_int = 1;
+
+/// Has a `pthread_cancel` of the calling thread wait until this is dropped, on the same thread.
+///
+/// Two calls of some nanoseconds: for paths on which system calls are made, and not for the others.
+#[derive(Debug)]
+#[must_use = "dropping it ends it"]
+pub(crate) struct Uncancelled {
+    before: c_int,
+}
+
+impl Uncancelled {
+    pub(crate) fn begin() -> Self {
+        let mut before = 0;
+        // SAFETY: it changes a flag of this thread, and says what it was.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+        Self { before }
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        // SAFETY: as above; this state was there before.
+        unsafe { pthread_setcancelstate(self.before, std::ptr::null_mut()) };
+    }
+}

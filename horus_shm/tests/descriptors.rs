@@ -1,0 +1,154 @@
+//! Descriptors: programs without standard streams, and programs that close what is not theirs.
+
+use horus_testing as _;
+
+mod common;
+mod spawn;
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use horus_shm::{
+    FanoutShm, Namespace, RecvError, RingOptions, Segment, SendError, TopicName, sweep,
+};
+
+use common::Child;
+
+const LINE: &[u8] = b"what a program prints\n";
+
+fn ring(namespace: &Arc<Namespace>, topic: &str) -> FanoutShm<u64> {
+    let options = RingOptions::default();
+    FanoutShm::open(namespace, topic, &options)
+        .or_else(|_| FanoutShm::create(namespace, topic, &options))
+        .unwrap()
+}
+
+fn close(fd: RawFd) {
+    // SAFETY: the call takes no pointer. A child of a test does this to find out what follows.
+    unsafe { libc::close(fd) };
+}
+
+fn is_open(fd: RawFd) -> bool {
+    // SAFETY: the call takes no pointer.
+    unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 }
+}
+
+/// Prints past all buffers, wherever that goes.
+fn print(fd: RawFd) -> bool {
+    // SAFETY: the line is valid for reads.
+    unsafe { libc::write(fd, LINE.as_ptr().cast(), LINE.len()) >= 0 }
+}
+
+/// Not a property: the parts that this binary plays as somebody's child.
+#[test]
+fn child_role() {
+    let Some(role) = common::role() else { return };
+    spawn::die_with_parent();
+    match role.split_once(' ') {
+        Some(("streamless", closed)) => streamless(closed.parse().unwrap()),
+        _ if role == "hold" => hold(),
+        _ if role == "close" => close_and_begin_anew(),
+        _ if role == "reuse" => close_and_reuse(),
+        _ => panic!("no part called '{role}'"),
+    }
+}
+
+/// Whether a child that plays `role` ended well.
+#[track_caller]
+fn expect_well(role: &str, dir: &Path) {
+    let output = common::outcome(role, dir);
+    let cried = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{role}: {cried}");
+}
+
+#[test]
+fn a_program_without_standard_streams_does_not_print_into_its_topics() {
+    for closed in 1..8 {
+        expect_well(&format!("streamless {closed}"), spawn::shm_dir().path());
+    }
+}
+
+/// The bits of `closed` say which streams are.
+fn streamless(closed: u32) {
+    let missing = |fd: &RawFd| closed & 1 << *fd != 0;
+    (0..3).filter(missing).for_each(close);
+    let namespace = spawn::inherited_namespace();
+    let ring = ring(&namespace, "topic");
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    // An existing file is opened another way than a new one is made.
+    Segment::inspect(&namespace, &TopicName::new("topic").unwrap()).unwrap();
+    assert_eq!(sweep(&namespace).unwrap().attended.len(), 1);
+    for fd in (0..3).filter(missing) {
+        assert!(!is_open(fd) && !print(fd), "stream {fd}");
+    }
+    producer.send(7).unwrap();
+    assert_eq!(consumer.recv(), Some(7));
+}
+
+fn hold() {
+    let namespace = spawn::inherited_namespace();
+    let ring = ring(&namespace, "held");
+    let ends = (ring.producer().unwrap(), ring.consumer().unwrap());
+    common::say("here");
+    common::park();
+    drop(ends);
+}
+
+/// Closes all descriptors except the standard streams, as programs do before they go on as others.
+fn close_all() {
+    // SAFETY: the call takes no pointer.
+    assert_eq!(unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) }, 0);
+}
+
+#[test]
+fn a_program_that_closes_our_descriptors_is_told_and_can_begin_anew() {
+    let dir = spawn::shm_dir();
+    let mut holder = Child::spawn("hold", dir.path());
+    assert_eq!(holder.listen(), "here");
+    expect_well("close", dir.path());
+    holder.finish();
+}
+
+fn close_and_begin_anew() {
+    let namespace = spawn::inherited_namespace();
+    let ring = ring(&namespace, "held");
+    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    producer.send(1).unwrap();
+    assert_eq!(consumer.recv(), Some(1));
+    close_all();
+    // In the eyes of the others this process is dead now. The next open finds that out.
+    let anew = spawn::inherited_namespace();
+    assert!(!Arc::ptr_eq(&anew, &namespace));
+    assert_eq!(producer.send(2), Err(SendError::RegionLost(2)));
+    assert!(consumer.recv().is_none());
+    assert_eq!(consumer.check(), Err(RecvError::RegionLost));
+    let again = self::ring(&anew, "held");
+    assert!(!Arc::ptr_eq(again.segment(), ring.segment()));
+    let (mut producer, mut consumer) = (again.producer().unwrap(), again.consumer().unwrap());
+    producer.send(3).unwrap();
+    assert_eq!(consumer.recv(), Some(3));
+}
+
+#[test]
+fn a_descriptor_that_became_another_file_is_neither_used_nor_closed() {
+    expect_well("reuse", spawn::shm_dir().path());
+}
+
+fn close_and_reuse() {
+    let namespace = spawn::inherited_namespace();
+    let ring = ring(&namespace, "topic");
+    let ends = (ring.producer().unwrap(), ring.consumer().unwrap());
+    close_all();
+    let files: Vec<_> = (0..16).map(|_| tempfile::tempfile().unwrap()).collect();
+    assert!(files.iter().any(|file| file.as_raw_fd() == 3), "numbers are used again");
+    // A lane that is not mapped yet would be mapped from another file.
+    assert!(ring.producer().is_err(), "no other file is mapped");
+    let removed = horus_shm::remove_topic(&namespace, &TopicName::new("topic").unwrap());
+    assert!(removed.is_err(), "no other file is looked at: {removed:?}");
+    drop((ends, ring, namespace));
+    for file in &files {
+        assert!(is_open(file.as_raw_fd()), "closed: {}", file.as_raw_fd());
+        assert_eq!(file.metadata().unwrap().len(), 0);
+    }
+}

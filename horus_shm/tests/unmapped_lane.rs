@@ -1,0 +1,197 @@
+//! A publisher's lane that a subscriber has no memory to map: an error that names the lane, the
+//! bytes and the limit, and messages again as soon as there is memory.
+//!
+//! Each test runs in a child process, whose limits it changes.
+
+use horus_testing as _;
+
+mod common;
+mod spawn;
+
+use std::sync::Arc;
+
+use horus_shm::internals::lane::Polled;
+use horus_shm::{
+    Namespace, OpenError, RawConsumer, RawProducer, Reading, RecvError, Reliability, Request,
+    Segment, TopicName, TypeInfo,
+};
+
+use common::Child;
+
+/// Bytes of a message.
+const MESSAGE_BYTES: usize = 4096;
+/// Slots of a lane, which then takes more than 4 MiB.
+const CAPACITY: u64 = 1024;
+
+fn play(role: &str) {
+    let dir = spawn::shm_dir();
+    let mut child = Child::spawn(role, dir.path());
+    assert_eq!(child.listen(), "well");
+    child.finish();
+}
+
+/// Not a test: entry point of the re-executed child process.
+#[test]
+fn child_role() {
+    let Some(role) = common::role() else { return };
+    spawn::die_with_parent();
+    match role.as_str() {
+        "locked" => receive_within(&LOCKED),
+        "addresses" => receive_within(&ADDRESSES),
+        "open" => open_without_memory(),
+        other => panic!("no role called '{other}'"),
+    }
+    common::say("well");
+    common::park();
+}
+
+/// A limit of a process, and the errors that it makes.
+struct Limit {
+    name: &'static str,
+    resource: libc::__rlimit_resource_t,
+    errno: i32,
+    /// Makes the limit count, and returns how much it has counted so far.
+    arm: fn() -> u64,
+}
+
+const LOCKED: Limit = Limit {
+    name: "RLIMIT_MEMLOCK",
+    resource: libc::RLIMIT_MEMLOCK,
+    errno: libc::EAGAIN,
+    arm: || {
+        drop_capability_to_lock();
+        // SAFETY: takes integers.
+        assert_eq!(unsafe { libc::mlockall(libc::MCL_FUTURE) }, 0);
+        status_bytes("VmLck:")
+    },
+};
+
+const ADDRESSES: Limit = Limit {
+    name: "RLIMIT_AS",
+    resource: libc::RLIMIT_AS,
+    errno: libc::ENOMEM,
+    arm: || status_bytes("VmSize:"),
+};
+
+/// A line of `/proc/self/status` that is a number of KiB.
+fn status_bytes(line: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let found = status.lines().find_map(|text| text.strip_prefix(line)).unwrap();
+    found.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+/// Root may lock what it likes; from now on this process may not.
+fn drop_capability_to_lock() {
+    const CAP_IPC_LOCK: u32 = 14;
+    const VERSION_3: u32 = 0x2008_0522;
+    let mut header = [VERSION_3, 0];
+    let mut sets = [[0_u32; 3]; 2];
+    // SAFETY: header and both sets are valid for the call.
+    let got = unsafe { libc::syscall(libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr()) };
+    assert_eq!(got, 0, "{}", std::io::Error::last_os_error());
+    // Effective and permitted.
+    sets[0][0] &= !(1 << CAP_IPC_LOCK);
+    sets[0][1] &= !(1 << CAP_IPC_LOCK);
+    // SAFETY: as above.
+    let set = unsafe { libc::syscall(libc::SYS_capset, header.as_mut_ptr(), sets.as_ptr()) };
+    assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+}
+
+/// Sets a soft limit, and returns the one before.
+fn set_limit(resource: libc::__rlimit_resource_t, limit: u64) -> u64 {
+    let mut raw = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `raw` is valid for the write.
+    assert_eq!(unsafe { libc::getrlimit(resource, &mut raw) }, 0);
+    let before = std::mem::replace(&mut raw.rlim_cur, limit.min(raw.rlim_max));
+    // SAFETY: `raw` is a limit that outlives the call.
+    assert_eq!(unsafe { libc::setrlimit(resource, &raw) }, 0);
+    before
+}
+
+fn open() -> Arc<Segment> {
+    let mut request = Request::new(TypeInfo::opaque::<[u8; MESSAGE_BYTES]>());
+    (request.capacity, request.lane_limit) = (Some(CAPACITY), Some(4));
+    request.reliability = Some(Reliability::Reliable);
+    let namespace = Namespace::current().unwrap();
+    Segment::open_or_create(&namespace, &TopicName::new("arm/joint").unwrap(), &request).unwrap()
+}
+
+fn send(producer: &mut RawProducer, number: u8) {
+    producer.send_bytes(&[number; MESSAGE_BYTES]).unwrap();
+}
+
+/// The first byte of the next message.
+fn recv(consumer: &mut RawConsumer) -> Option<u8> {
+    let mut message = [0; MESSAGE_BYTES];
+    // SAFETY: the buffer has room for a message.
+    let polled = unsafe { consumer.recv(message.as_mut_ptr(), message.len()) };
+    (polled == Polled::Message).then_some(message[0])
+}
+
+fn receive_within(limit: &Limit) {
+    let segment = open();
+    let mut first = RawProducer::new(Arc::clone(&segment), Default::default()).unwrap();
+    let mut consumer = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+    // Writers and readers of one process map a lane separately.
+    let mut second = RawProducer::new(segment, Default::default()).unwrap();
+    assert_eq!(second.lane(), 1);
+    let used = (limit.arm)();
+    let (bound, before) = (used + (1 << 20), set_limit(limit.resource, used + (1 << 20)));
+    send(&mut second, 7);
+    assert_eq!(recv(&mut consumer), None);
+    let error = consumer.check().expect_err("mute and well");
+    let RecvError::LaneNotMapped(cause) = error else { panic!("{error:?}") };
+    assert_eq!((cause.lane, cause.errno), (1, limit.errno), "{error}");
+    assert_eq!(cause.limit, Some((limit.name, bound)), "{error}");
+    assert!(cause.bytes >= CAPACITY * MESSAGE_BYTES as u64, "{error}");
+    let told = error.to_string();
+    for part in [limit.name.to_owned(), cause.bytes.to_string(), "lane 1".to_owned()] {
+        assert!(told.contains(&part), "no '{part}' in: {told}");
+    }
+    assert_eq!((consumer.stats().unmapped, consumer.stats().waiting), (1, 1));
+    // The others are received as ever, and the error stays while the cause does.
+    for number in 0..100 {
+        send(&mut first, number);
+        assert_eq!(recv(&mut consumer), Some(number));
+        assert_eq!(consumer.check(), Err(error));
+    }
+    set_limit(limit.resource, before);
+    let mut received = None;
+    common::eventually("the message arrives", || {
+        received = recv(&mut consumer);
+        received.is_some()
+    });
+    assert_eq!((received, consumer.check()), (Some(7), Ok(())));
+    assert_eq!((consumer.stats().unmapped, consumer.stats().waiting), (0, 0));
+}
+
+/// A subscriber that would miss a publisher from the start is not opened.
+fn open_without_memory() {
+    let segment = open();
+    let mut producer = RawProducer::new(Arc::clone(&segment), Default::default()).unwrap();
+    send(&mut producer, 7);
+    let before = set_limit(libc::RLIMIT_AS, status_bytes("VmSize:") + (1 << 20));
+    let error = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap_err();
+    let OpenError::LaneNotMapped { path, cause } = &error else { panic!("{error:?}") };
+    assert_eq!((path, cause.lane, cause.errno), (&segment.path(), 0, libc::ENOMEM), "{error}");
+    assert_eq!(segment.subscriber_count(), 0, "its place was not given back");
+    set_limit(libc::RLIMIT_AS, before);
+    let mut consumer = RawConsumer::new(segment, Reading::Gated).unwrap();
+    send(&mut producer, 8);
+    assert_eq!(recv(&mut consumer), Some(8));
+}
+
+#[test]
+fn a_subscriber_that_would_miss_a_publisher_is_not_opened() {
+    play("open");
+}
+
+#[test]
+fn a_lane_that_may_not_be_locked_is_an_error_until_it_may() {
+    play("locked");
+}
+
+#[test]
+fn a_lane_without_addresses_is_an_error_until_there_are_some() {
+    play("addresses");
+}

@@ -1,0 +1,205 @@
+//! The time limit of a test binary: a hang is a failure that names its test.
+//!
+//! A timer of the kernel ends the process when the limit has passed. Before that, a copy of the
+//! process executes the binary again, only to print the names of the tests that still run.
+//!
+//! WHY a timer and not a thread: many tests fork, count their threads, or enter namespaces that
+//! processes of several threads may not enter. A timer is inherited by no child.
+
+use std::env;
+use std::ffi::{CStr, CString, OsStr};
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{self, Command};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Sets the limit, in seconds; 0 stands for none.
+const SECONDS_VARIABLE: &str = "HORUS_TEST_SECONDS";
+
+/// Tells a copy of the process which process it has to report.
+const REPORT_VARIABLE: &str = "HORUS_TEST_REPORT_PROCESS";
+
+/// The limit by default. The slowest test binary takes about a tenth of it on two cores.
+const SECONDS: u64 = 1800;
+
+/// The limit by default of the long versions of tests, which `HORUS_TORTURE` selects.
+const TORTURE_SECONDS: u64 = 6 * 3600;
+
+/// The exit status of a process that was ended by the limit, as by the command `timeout`.
+const EXIT_STATUS: i32 = 124;
+
+/// The kernel cuts names of threads to as many bytes.
+const THREAD_NAME_BYTES_MAX: usize = 15;
+
+/// Tests that are listed by name for one thread.
+const CANDIDATES_MAX: usize = 8;
+
+/// The environment of the reporting process, for `execve`. Null until the limit is armed.
+static REPORT_ENVIRONMENT: AtomicPtr<*const libc::c_char> = AtomicPtr::new(null_mut());
+
+// SAFETY: the linker calls what stands in this section before `main`, as a C function without
+// results; `arm` is one, and ignores the arguments that it gets.
+#[cfg(all(target_os = "linux", not(miri)))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ARM: extern "C" fn() = arm;
+
+/// Arms the limit, or reports if this process was started for that.
+extern "C" fn arm() {
+    if let Some(process) = env::var_os(REPORT_VARIABLE) {
+        report(&process);
+        process::exit(0);
+    }
+    let seconds = match env::var(SECONDS_VARIABLE) {
+        Ok(text) => text.parse().unwrap_or_else(|_| {
+            eprintln!("error: {SECONDS_VARIABLE} is '{text}', which is no number of seconds");
+            process::exit(2);
+        }),
+        Err(_) if env::var_os("HORUS_TORTURE").is_some() => TORTURE_SECONDS,
+        Err(_) => SECONDS,
+    };
+    if seconds > 0 {
+        prepare_report(seconds);
+        start_timer(seconds);
+    }
+}
+
+/// Builds the environment of the reporting process now: the signal handler must not allocate.
+fn prepare_report(seconds: u64) {
+    let entry = |name: &OsStr, value: &OsStr| {
+        let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
+        CString::new(bytes).expect("the environment has no zero bytes").into_raw().cast_const()
+    };
+    let inherited = env::vars_os().filter(|(name, _)| name != SECONDS_VARIABLE);
+    let mut entries: Vec<_> = inherited.map(|(name, value)| entry(&name, &value)).collect();
+    let text = |number: u64| number.to_string().into_bytes();
+    let own = u64::from(process::id());
+    entries.push(entry(OsStr::new(REPORT_VARIABLE), OsStr::from_bytes(&text(own))));
+    entries.push(entry(OsStr::new(SECONDS_VARIABLE), OsStr::from_bytes(&text(seconds))));
+    entries.push(null());
+    // Never freed: the handler may run at any time.
+    let environment = Box::leak(entries.into_boxed_slice()).as_mut_ptr();
+    // Relaxed suffices: this runs before `main`, so that every thread begins after it.
+    REPORT_ENVIRONMENT.store(environment, Ordering::Relaxed);
+}
+
+/// Has the kernel send this process a signal after `seconds`.
+fn start_timer(seconds: u64) {
+    // WHY this signal: no test and nothing in the library uses it, and `alarm` is in use.
+    let signal = libc::SIGRTMAX() - 3;
+    // SAFETY: an action of zeros is valid.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = expire as extern "C" fn(libc::c_int) as usize;
+    action.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
+    // SAFETY: the action is valid, and its handler is async-signal-safe.
+    let mut failed = unsafe { libc::sigaction(signal, &raw const action, null_mut()) };
+    // SAFETY: an event of zeros is valid.
+    let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+    (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, signal);
+    let mut timer: libc::timer_t = null_mut();
+    // SAFETY: both pointers are valid for the call.
+    failed |= unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) };
+    // SAFETY: a time of zeros is valid.
+    let mut limit: libc::itimerspec = unsafe { std::mem::zeroed() };
+    limit.it_value.tv_sec = i64::try_from(seconds).unwrap_or(i64::MAX);
+    if failed == 0 {
+        // SAFETY: the timer was just made, and `limit` is valid for the call.
+        failed = unsafe { libc::timer_settime(timer, 0, &raw const limit, null_mut()) };
+    }
+    if failed != 0 {
+        let error = io::Error::last_os_error();
+        eprintln!("warning: this test binary has no time limit: {error}");
+    }
+}
+
+/// Ends the process, after a copy of it has printed what still runs. Calls only what is
+/// async-signal-safe.
+extern "C" fn expire(_: libc::c_int) {
+    const EXECUTABLE: &CStr = c"/proc/self/exe";
+    let arguments = [EXECUTABLE.as_ptr(), null()];
+    let environment = REPORT_ENVIRONMENT.load(Ordering::Relaxed);
+    // WHY not `fork`: it runs handlers, and takes the allocator's locks.
+    // SAFETY: with no flag but the signal of its end, the child is a copy as by `fork`. It only
+    // executes another program.
+    let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    if child == 0 {
+        // SAFETY: all three are zero-terminated and live for ever, or until the call.
+        unsafe { libc::execve(EXECUTABLE.as_ptr(), arguments.as_ptr(), environment) };
+        // SAFETY: the call takes no pointer, and does not return.
+        unsafe { libc::_exit(127) };
+    }
+    let child = child as libc::pid_t;
+    let interrupted = || io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+    // SAFETY: null stands for no interest in the status.
+    while child > 0 && unsafe { libc::waitpid(child, null_mut(), 0) } == -1 && interrupted() {}
+    // SAFETY: the call takes no pointer, and does not return.
+    unsafe { libc::_exit(EXIT_STATUS) };
+}
+
+/// Prints which tests of `process` still run.
+fn report(process: &OsStr) {
+    let binary = env::current_exe().unwrap_or_default();
+    let tests = tests_of(&binary);
+    let threads = thread_names(&Path::new("/proc").join(process).join("task"));
+    let unfinished: Vec<_> = threads.iter().filter_map(|name| candidates(name, &tests)).collect();
+    let what = if unfinished.is_empty() {
+        "the unfinished test runs in the main thread: see the last name above".to_owned()
+    } else {
+        format!("unfinished: {}", unfinished.join(", "))
+    };
+    let seconds = env::var(SECONDS_VARIABLE).unwrap_or_default();
+    let line = format!(
+        "\nerror: {} still ran after {seconds} s ({SECONDS_VARIABLE}) and was ended; {what}\n",
+        binary.display()
+    );
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
+/// The names of all tests in a test binary.
+fn tests_of(binary: &Path) -> Vec<String> {
+    let mut list = Command::new(binary);
+    list.args(["--list", "--format", "terse"]).env_remove(REPORT_VARIABLE);
+    let printed = list.env(SECONDS_VARIABLE, "60").output().map(|output| output.stdout);
+    let printed = String::from_utf8(printed.unwrap_or_default()).unwrap_or_default();
+    printed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
+}
+
+fn thread_names(tasks: &Path) -> Vec<String> {
+    let names = fs::read_dir(tasks).into_iter().flatten().flatten();
+    let names = names.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+    names.map(|name| name.trim_end_matches('\n').to_owned()).collect()
+}
+
+/// The test that a thread called `name` runs; several if they begin alike, `None` if there is none.
+fn candidates(name: &str, tests: &[String]) -> Option<String> {
+    let cut = |test: &String| test.as_bytes()[..test.len().min(THREAD_NAME_BYTES_MAX)].to_vec();
+    let alike: Vec<_> =
+        tests.iter().filter(|test| cut(test) == name.as_bytes()).map(String::as_str).collect();
+    let more = alike.len().saturating_sub(CANDIDATES_MAX);
+    let named = alike[..alike.len() - more].join(" or ");
+    match (alike.len(), more) {
+        (0, _) => None,
+        (_, 0) => Some(named),
+        _ => Some(format!("{named} or {more} more that begin alike")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_thread_is_the_beginning_of_a_test() {
+        let tests = ["short", "a_message_arrives", "a_message_arrives_late"].map(str::to_owned);
+        assert_eq!(candidates("short", &tests).as_deref(), Some("short"));
+        let alike = candidates("a_message_arriv", &tests);
+        assert_eq!(alike.as_deref(), Some("a_message_arrives or a_message_arrives_late"));
+        assert_eq!(candidates("a_message", &tests), None);
+        let many: Vec<_> = (0..11).map(|number| format!("a_message_arrives_{number}")).collect();
+        let alike = candidates("a_message_arriv", &many).unwrap();
+        assert!(alike.ends_with("a_message_arrives_7 or 3 more that begin alike"), "{alike}");
+    }
+}

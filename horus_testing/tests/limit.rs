@@ -1,0 +1,70 @@
+//! A test that hangs fails with its name, and a skip is recorded where it was asked for.
+
+use std::env;
+use std::fs;
+use std::process::{Command, Output};
+use std::thread;
+
+const ROLE_VARIABLE: &str = "HORUS_TESTING_ROLE";
+
+/// Runs one of the tests below in a process of its own, in which it plays its part.
+fn play(test: &str, variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env::current_exe().unwrap());
+    // WHY two threads: with one, the harness runs a test in the main thread, which has no name.
+    command.args([test, "--exact", "--test-threads=2"]).env(ROLE_VARIABLE, "child");
+    command.env_remove("HORUS_TEST_SKIPS").envs(variables.iter().copied()).output().unwrap()
+}
+
+fn is_child() -> bool {
+    env::var_os(ROLE_VARIABLE).is_some()
+}
+
+/// Not a property: the part of a test that hangs.
+#[test]
+fn hang_if_asked() {
+    while is_child() {
+        thread::park();
+    }
+}
+
+/// Not a property: the part of a test that cannot check anything.
+#[test]
+fn skip_if_asked() {
+    if is_child() {
+        horus_testing::skip("there is no such thing:\ninstall it");
+    }
+}
+
+#[test]
+fn a_hang_is_a_failure_that_names_its_test() {
+    let output = play("hang_if_asked", &[("HORUS_TEST_SECONDS", "1")]);
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(124), "{printed}");
+    let binary = env::current_exe().unwrap();
+    for part in ["error: ", binary.to_str().unwrap(), "1 s", "unfinished: hang_if_asked"] {
+        assert!(printed.contains(part), "no '{part}' in: {printed}");
+    }
+}
+
+#[test]
+fn a_limit_that_is_no_number_is_an_error() {
+    let output = play("skip_if_asked", &[("HORUS_TEST_SECONDS", "soon")]);
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("HORUS_TEST_SECONDS is 'soon'"), "{printed}");
+}
+
+#[test]
+fn a_skip_of_a_passing_test_is_printed_and_recorded() {
+    let file = env::temp_dir().join(format!("horus-testing-skips-{}", std::process::id()));
+    let variables = [("HORUS_TEST_SKIPS", file.to_str().unwrap())];
+    let wanted = "limit::skip_if_asked: there is no such thing: install it";
+    let printed = [(); 2].map(|()| play("skip_if_asked", &variables));
+    let recorded = fs::read_to_string(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    assert_eq!(recorded, format!("{wanted}\n{wanted}\n"));
+    for output in printed {
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && printed.contains(&format!("\nSKIP {wanted}\n")));
+    }
+}

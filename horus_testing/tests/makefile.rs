@@ -1,0 +1,40 @@
+//! The Makefile says what is missing before anything fails for want of it.
+
+use horus_testing as _;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Runs `make tools` with a cargo that says it is of Rust `version`.
+fn make_tools(version: &str) -> Output {
+    let cargo = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cargo-{version}"));
+    fs::write(&cargo, format!("#!/bin/sh\necho 'cargo {version} (0123abcde 2025-01-01)'\n"))
+        .unwrap();
+    fs::set_permissions(&cargo, PermissionsExt::from_mode(0o755)).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut make = Command::new("make");
+    make.arg("tools").arg(format!("CARGO={}", cargo.display())).current_dir(root);
+    make.env_remove("MAKEFLAGS").output().expect("this test needs `make`")
+}
+
+#[test]
+fn a_rust_that_is_too_old_is_an_error_that_says_what_to_do() {
+    for version in ["1.85.0", "1.88.1", "0.66.0"] {
+        let output = make_tools(version);
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{version} passes");
+        for part in [version, "https://rustup.rs", "rustup update stable"] {
+            assert!(printed.contains(part), "no '{part}' in: {printed}");
+        }
+    }
+}
+
+#[test]
+fn the_oldest_rust_and_newer_ones_are_taken() {
+    for version in ["1.89.0", "1.100.0", "2.0.0"] {
+        let output = make_tools(version);
+        assert!(output.status.success(), "{version}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
