@@ -2,10 +2,10 @@
 
 CARGO ?= cargo
 
-# Where a run is kept: benchmarks/record/<cpu>/<date>/, <benchmark>.json and torture.txt.
-CPU := $(shell sed -n 's/(R)//g; s/(TM)//g; s/^model name[^:]*: *//p' /proc/cpuinfo | \
-	head -n 1 | tr -d '\n' | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-')
-RECORD ?= benchmarks/record/$(or $(CPU),unknown-cpu)/$(shell date +%Y-%m-%d)
+# Where a run is kept, or what is read: benchmarks/record/<cpu>/<date>-<commit>. Unless it is set, a
+# run goes to a directory that does not have it yet; nothing is written over.
+RECORD ?=
+record-of = $(or $(RECORD),$(shell benchmarks/research/record_dir.sh '$(1)'))
 
 # `make bench BENCH=--quick` is meant to take three minutes instead of thirty.
 BENCH ?=
@@ -13,11 +13,17 @@ BENCH ?=
 # Where `make test` installs the Python package, to test what users get.
 VENV := target/venv
 
+# Where tests record what they could not check here; `make test` ends with the list.
+export HORUS_TEST_SKIPS := $(CURDIR)/target/skipped-tests.txt
+
 # The oldest Rust that Cargo.toml promises to work with.
 OLDEST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo test test-python bench-python install-python torture lint oldest bench readme \
-	tools test-tools lint-tools
+# What has to compile alone, with no more features of its dependencies than it asks for itself.
+CRATES := horus_shm horus_core horus_cpp horus_py horus_benchmarks robot
+
+.PHONY: help demo test test-python bench-python bench-peers install-python torture mutants lint \
+	oldest bench page readme tools test-tools lint-tools
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -25,19 +31,29 @@ help: ## lists the targets
 demo: tools ## runs the robot of examples/robot: five processes, one of which is killed
 	$(CARGO) run --release --locked -p robot
 
-test: test-tools ## runs all tests
+test: test-tools ## runs all tests; ends with a list of what was skipped
+	@mkdir -p target && rm -f "$(HORUS_TEST_SKIPS)"
 	$(CARGO) test --workspace --locked
 	$(CARGO) test -p horus_core --features async-io --locked --test scheduler_async_io
 	$(CARGO) test -p horus_core --features async-io --locked --doc build_async
+	$(CARGO) test -p horus_benchmarks --features iceoryx2 --locked --test bench_check -- iceoryx2
 	$(MAKE) test-python
+	@if test -s "$(HORUS_TEST_SKIPS)"; then \
+	echo "SKIPPED $$(sort -u "$(HORUS_TEST_SKIPS)" | wc -l), which this machine cannot run:"; \
+	sort -u "$(HORUS_TEST_SKIPS)" | sed 's/^/  /'; else echo "no test was skipped"; fi
 
 test-python: install-python
 	$(VENV)/bin/pytest --quiet horus_py/tests
 
-bench-python: install-python ## measures Python and records it with the others
-	mkdir -p "$(RECORD)"
-	cd horus_py && PYTHONPATH=. "$(CURDIR)/$(VENV)/bin/python" \
-		benchmarks/research_bench_python.py --json "$(abspath $(RECORD))/research_bench_python.json"
+bench-python: install-python ## measures Python alone, and records it
+	record="$(call record-of,*.json)" && mkdir -p "$$record" && \
+	record=$$(cd "$$record" && pwd) && cd horus_py && \
+	PYTHONPATH=. "$(CURDIR)/$(VENV)/bin/python" benchmarks/research_bench_python.py \
+		--json "$$record/research_bench_python.json"
+
+bench-peers: install-python ## measures Python packages from PyPI beside ours, and records it
+	record="$(call record-of,compare_peers.json)" && mkdir -p "$$record" && \
+	"$(VENV)/bin/python" horus_py/benchmarks/compare_peers.py --json "$$record/compare_peers.json"
 
 # WHY a target directory of its own for pip: it is kept between runs, and pip's is not.
 install-python: test-tools
@@ -46,32 +62,52 @@ install-python: test-tools
 		--disable-pip-version-check './horus_py[test]'
 
 torture: test-tools ## runs the long versions of all tests, then sanitizers; records what was reached
-	CARGO="$(CARGO)" .ci/torture "$(RECORD)"
+	CARGO="$(CARGO)" .ci/torture "$(call record-of,torture.txt)"
+
+mutants: test-tools ## runs the tests against programs that are wrong on purpose, 95 % have to fail
+	CARGO="$(CARGO)" .ci/mutants
 
 lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny, dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy -p horus_core --all-targets --features async-io --locked -- -D warnings
+	$(CARGO) clippy -p horus_core --all-targets --no-default-features --locked -- -D warnings
+	$(CARGO) clippy -p horus_benchmarks --all-targets --features iceoryx2 --locked -- -D warnings
+	$(CARGO) clippy -p horus_py --no-default-features --locked -- -D warnings
+	for crate in $(CRATES); do $(CARGO) check -p $$crate --locked || exit 1; done
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc -p horus_core --no-deps --features async-io --locked
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
 	else echo "SKIP cargo deny: not installed (cargo install --locked cargo-deny)"; fi
+	@if $(OLDEST_INSTALL); then $(MAKE) oldest; \
+	else echo "SKIP oldest: rustup cannot install Rust $(OLDEST)"; fi
+
+# WHY quiet: a machine without rustup, or without a network, cannot have it.
+OLDEST_INSTALL = timeout 300 rustup toolchain install $(OLDEST) --profile minimal \
+	--no-self-update >/dev/null 2>&1
 
 oldest: tools ## checks that all compiles with the oldest Rust promised; downloads that by rustup
-	rustup toolchain install $(OLDEST) --profile minimal --no-self-update
+	$(OLDEST_INSTALL)
 	CARGO_TARGET_DIR=target/oldest cargo +$(OLDEST) check --workspace --all-targets --locked
 
 bench: tools ## measures everything and records it in benchmarks/record, with a page of it
-	CARGO="$(CARGO)" benchmarks/research/run_all.sh --output "$(RECORD)" $(BENCH)
+	CARGO="$(CARGO)" benchmarks/research/run_all.sh $(if $(RECORD),--output "$(RECORD)") $(BENCH)
 
-readme: tools ## writes the tables of the documents from the record of today's `make bench`
+page: tools ## makes the page and the CSV of a record: make page RECORD=benchmarks/record/...
+	$(CARGO) run --release --locked -p horus_benchmarks --bin research_report -- "$(RECORD)"
+
+readme: tools ## writes the tables of the documents from the newest record of this machine's CPU
 	$(CARGO) run --release --locked -p horus_benchmarks --bin readme_table -- \
-		"$(RECORD)/all_paths_latency.json"
+		"$(or $(RECORD),$(dir $(shell benchmarks/research/record_dir.sh torture.txt)))"
 
 # What rustup's stable toolchain on a bare Debian may still lack.
 tools:
 	@command -v $(CARGO) >/dev/null || { echo "error: no cargo: install Rust from \
 	https://rustup.rs" >&2; exit 1; }
+	@found=$$($(CARGO) --version | cut -d ' ' -f 2); \
+	printf '%s\n%s\n' "$(OLDEST)" "$$found" | sort -C -V || { echo "error: $(CARGO) is of Rust \
+	$$found, and $(OLDEST) is the oldest that works: install Rust from https://rustup.rs (or \
+	'rustup update stable'), and have ~/.cargo/bin before /usr/bin in PATH" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "error: no C compiler to link with: \
 	apt-get install gcc libc6-dev" >&2; exit 1; }
 

@@ -12,16 +12,17 @@ Usage: run_all.sh [OPTIONS]
 Options:
   --quick            meant for 3 minutes instead of 30, on a machine that does nothing else
   --smoke            one round of three messages each: shows that everything runs; measures nothing
-  --output DIR       where to keep it; otherwise benchmarks/record/<cpu>/<date>, with --quick and
-                     --smoke <date>-quick and <date>-smoke
+  --output DIR       where to keep it; otherwise benchmarks/record/<cpu>/<date>-<commit>, with --quick
+                     and --smoke a directory below target/, which is no record
   --only A,B         these programs of programs.txt only, and no other language
   --bin-dir DIR      programs that were built before; otherwise they are built for release
   --compare OLD NEW  compares two directories; the exit code is 1 if something became slower by more
                      than noise, is missing, or fails now
   --help             this text
 
-Writes <program>.json, .hlog (histograms) and .txt, outcomes.tsv, results.csv and report.html. The
-exit code is 1 if a program failed: the page says which, and shows the others.
+Writes <program>.json and outcomes.tsv, which are the record, and .hlog (histograms), .txt, results.csv
+and report.html, which are not committed. What was recorded before is never written over. The exit
+code is 1 if a program failed: the page says which, and shows the others.
 TEXT
 }
 
@@ -171,11 +172,12 @@ if [ ${#compare[@]} -gt 0 ]; then
 fi
 
 if [ -z "$output" ]; then
-    cpu=$(sed -n 's/(R)//g; s/(TM)//g; s/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1 |
-        tr -d '\n' | tr '[:upper:]' '[:lower:]' | tr -cs '[:lower:][:digit:]' -)
-    output=$root/benchmarks/record/${cpu:-unknown-cpu}/$(date +%Y-%m-%d)
-    [ "$mode" = full ] || output=$output-$mode
+    records=benchmarks/record
+    [ "$mode" = full ] || records=target/benchmarks/$mode
+    output=$root/$("$here/record_dir.sh" '*.json' "$records")
 fi
+! compgen -G "$output/*.json" >/dev/null ||
+    refuse "$output holds a record already, and no record is written over"
 mkdir -p "$output"
 output=$(cd "$output" && pwd)
 : >"$output/outcomes.tsv"
@@ -188,8 +190,6 @@ while IFS='|' read -r name quick full; do
     smoke) options="--quick --rounds 1 --samples 3" ;;
     *) options=$full ;;
     esac
-    # A record of an earlier run must not be taken for this one's.
-    rm -f "$output/$name.json" "$output/$name.hlog"
     # shellcheck disable=SC2086 # Options of plain words.
     run "$name" "$bin_dir/$name" $options --json "$output/$name.json"
 done < <(programs)

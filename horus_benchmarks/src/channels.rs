@@ -109,8 +109,8 @@ impl Maker {
             Maker::Disruptor => "BusySpin; try_publish, EventPoller::poll of all there is",
             Maker::Crossbeam => "bounded; try_send, try_recv",
             Maker::Std => "sync_channel; try_send, try_recv",
-            Maker::Kanal => "bounded; try_send, try_recv",
-            Maker::Flume => "bounded; try_send, try_recv",
+            Maker::Kanal => "bounded; try_send, try_recv; streams received by drain_into",
+            Maker::Flume => "bounded; try_send, try_recv; streams received by drain",
         }
     }
 
@@ -297,7 +297,7 @@ fn one_to_one<P: Word>(maker: Maker) -> Sides {
         Maker::Disruptor => both::<P, _, _>(theirs::disruptor),
         Maker::Crossbeam => both::<P, _, _>(|| crossbeam_channel::bounded(CAPACITY)),
         Maker::Std => both::<P, _, _>(|| std::sync::mpsc::sync_channel(CAPACITY)),
-        Maker::Kanal => both::<P, _, _>(|| kanal::bounded(CAPACITY)),
+        Maker::Kanal => both::<P, _, _>(theirs::kanal),
         Maker::Flume => both::<P, _, _>(|| flume::bounded(CAPACITY)),
         other => unreachable!("{other:?} is of another shape"),
     }
@@ -319,7 +319,7 @@ fn two_to_one<P: Word>(maker: Maker) -> Sides {
         Maker::Disruptor => both::<P, _, _>(|| cloned(theirs::disruptor_multi())),
         Maker::Crossbeam => both::<P, _, _>(|| cloned(crossbeam_channel::bounded(CAPACITY))),
         Maker::Std => both::<P, _, _>(|| cloned(std::sync::mpsc::sync_channel(CAPACITY))),
-        Maker::Kanal => both::<P, _, _>(|| cloned(kanal::bounded(CAPACITY))),
+        Maker::Kanal => both::<P, _, _>(|| cloned(theirs::kanal())),
         Maker::Flume => both::<P, _, _>(|| cloned(flume::bounded(CAPACITY))),
         other => unreachable!("{other:?} is of another shape"),
     }
@@ -388,7 +388,7 @@ fn looped<P: Word>(maker: Maker, plan: &MicroPlan) -> Result<Micro, WorkloadErro
         Maker::Disruptor => run::<P>(plan, theirs::disruptor()),
         Maker::Crossbeam => run::<P>(plan, crossbeam_channel::bounded(CAPACITY)),
         Maker::Std => run::<P>(plan, std::sync::mpsc::sync_channel(CAPACITY)),
-        Maker::Kanal => run::<P>(plan, kanal::bounded(CAPACITY)),
+        Maker::Kanal => run::<P>(plan, theirs::kanal()),
         Maker::Flume => run::<P>(plan, flume::bounded(CAPACITY)),
     }
 }

@@ -1,7 +1,7 @@
 //! Sending and receiving ends of rings and topics, alone or two of a kind, joined to a link.
 
 use horus_core::topic::{Publisher, Subscriber};
-use horus_shm::{Consumer, Producer};
+use horus_shm::{Consumer, LoanError, Producer};
 
 use crate::packet::Packet;
 use crate::payload::{Corrupt, Payload};
@@ -157,6 +157,45 @@ impl<P: Packet> Rx<P> for Subscriber<P> {
 
     fn lost(&self) -> u64 {
         Subscriber::lost(self)
+    }
+}
+
+/// A publisher that fills each message where it is read.
+#[derive(Debug)]
+pub struct Lending<P: Packet>(
+    /// Of a topic that can lend.
+    pub Publisher<P>,
+);
+
+impl<P: Packet> Tx<P> for Lending<P> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        match self.0.loan() {
+            Ok(mut loan) => {
+                *loan = *message;
+                loan.publish().is_ok() || refused(false)
+            }
+            Err(error) => refused(matches!(error, LoanError::Full)),
+        }
+    }
+}
+
+/// A subscriber that reads each message where it is.
+#[derive(Debug)]
+pub struct Borrowing<P: Packet>(
+    /// Of a topic that can lend.
+    pub Subscriber<P>,
+);
+
+impl<P: Packet> Rx<P> for Borrowing<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        let sample = self.0.borrow().expect("the topic can lend, and one message is borrowed");
+        sample.map(|sample| *message = *sample).is_some()
+    }
+
+    fn lost(&self) -> u64 {
+        Subscriber::lost(&self.0)
     }
 }
 

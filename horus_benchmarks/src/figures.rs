@@ -55,7 +55,8 @@ pub struct Figures {
     /// Theirs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theirs: Option<f64>,
-    /// How many times better ours is: median over rounds next to each other.
+    /// Their time by ours, or our rate by theirs: median over rounds next to each other. Above 1,
+    /// ours is ahead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// Its bootstrap 95 % interval.

@@ -1,7 +1,9 @@
-//! What the project wants of the key rows, beside what was measured. A goal missed is no error.
+//! The goals of the key rows, beside what was measured. A goal missed is no error, and
+//! is said to be missed, whatever the reason.
 
 use comfy_table::{Table, presets};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::bracket::State;
 use crate::report::{Report, Row};
@@ -73,36 +75,78 @@ pub const STALLS: &str = "floor/stalls";
 /// Last part of the id of a row that is of times in which the machine was quiet.
 pub const QUIET: &str = "/quiet";
 
-/// A table of the goals whose rows were measured; `None` if none was.
-pub fn verdict(report: &Report) -> Option<String> {
+/// Group of the settings with the [`Verdict`]s of the run, by the goals that were set then.
+pub const VERDICTS: &str = "goals";
+
+/// The beginning of every verdict on a goal that was met.
+const MET: &str = "met";
+
+/// The beginning of every other verdict.
+const MISSED: &str = "missed";
+
+/// A goal held against what was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The row.
+    pub id: String,
+    /// The limit, with its unit.
+    pub goal: String,
+    /// The figure, with its interval if it has one.
+    pub measured: String,
+    /// `met` or `missed`, and after that what explains it.
+    pub verdict: String,
+}
+
+impl Verdict {
+    fn new(id: &str, [goal, measured, verdict]: [String; 3]) -> Verdict {
+        Verdict { id: id.to_owned(), goal, measured, verdict }
+    }
+
+    /// True if the verdict begins with the word for it.
+    pub fn is_met(&self) -> bool {
+        self.verdict.starts_with(MET)
+    }
+}
+
+/// A verdict on each goal whose row is among `rows`. Their ratios to each other are in `settings`.
+pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
+    let find = |id: &str| rows.iter().find(|row| row.id == id);
+    let stalls = find(STALLS).and_then(|row| row.figures.stalled_percent);
+    let of_goals = GOALS.into_iter().filter_map(|(id, goal)| {
+        let row = find(id)?;
+        let judged = match goal {
+            Goal::P99NsMax(_) if !id.ends_with(QUIET) => explain(stalls, judge(goal, row)?),
+            Goal::TimesRowMax(other, max) => judge_ratio(settings, id, other, max)?,
+            goal => judge(goal, row)?,
+        };
+        Some(Verdict::new(id, judged))
+    });
+    let of_contests =
+        rows.iter().filter_map(|row| Some(Verdict::new(&row.id, versus::judge(row)?)));
+    of_goals.chain(of_contests).collect()
+}
+
+/// A table of these verdicts on the rows of `report`; `None` if there are none.
+pub fn table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header(["id", "goal", "measured", "verdict", "floor ns (min/p50/max)", "by state"]);
-    for (id, goal) in GOALS {
-        let judged = report.row(id).and_then(|row| match goal {
-            Goal::P99NsMax(_) if !id.ends_with(QUIET) => {
-                judge(goal, row).map(|judged| excuse(report, judged))
-            }
-            Goal::TimesRowMax(other, max) => judge_ratio(report, id, other, max),
-            goal => judge(goal, row),
-        });
-        let Some([wanted, measured, word]) = judged else {
-            continue;
-        };
-        let (floor, states) = (floor(report, id), states(report, id));
-        table.add_row([id.to_owned(), wanted, measured, word, floor, states]);
+    for Verdict { id, goal, measured, verdict } in verdicts {
+        table.add_row([id, goal, measured, verdict, &floor(report, id), &states(report, id)]);
     }
-    for row in &report.rows {
-        if let Some([wanted, measured, word]) = versus::judge(row) {
-            table.add_row([row.id.clone(), wanted, measured, word, String::new(), String::new()]);
-        }
-    }
-    (!table.is_empty()).then(|| format!("Goals\n{table}"))
+    (!verdicts.is_empty()).then(|| format!("Goals\n{table}"))
+}
+
+/// Tells whether a goal is met, and whether the interval of the figure reaches to both sides of it.
+pub(crate) fn word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
+    let word = if is_met { MET } else { MISSED };
+    let unsure = if low < limit && limit < high { ", limit within the interval" } else { "" };
+    format!("{word}{unsure}")
 }
 
 /// The goal, the figure and the verdict; `None` if the row has no such figure.
 fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
-    let word = |met| if met { "met" } else { "missed" }.to_owned();
+    let word = |met| if met { MET } else { MISSED }.to_owned();
     Some(match goal {
         Goal::RatioMax(max) => {
             let (ratio, [low, high]) = (row.floor_ratio?, row.floor_ratio_ci?);
@@ -140,29 +184,28 @@ fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
 
 /// A ratio with its interval against the most that it may be of `what`.
 fn within([ratio, low, high]: [f64; 3], max: f64, what: &str) -> [String; 3] {
-    let word = match ratio <= max {
-        _ if low <= max && max < high => "within the interval",
-        true => "met",
-        false => "missed",
-    };
     let measured = format!("{ratio:.2} [{low:.2}, {high:.2}]");
-    [format!("<= {max:.2} x {what}"), measured, word.to_owned()]
+    [format!("<= {max:.2} x {what}"), measured, word(ratio <= max, max, [low, high])]
 }
 
-/// A percentile that nobody could have had on this machine is not said to be missed.
-fn excuse(report: &Report, [wanted, measured, word]: [String; 3]) -> [String; 3] {
-    let stalled = report.row(STALLS).and_then(|row| row.figures.stalled_percent);
+/// Adds to a percentile that is missed in how much of the time the CPU did nothing for anybody.
+fn explain(stalled: Option<f64>, [wanted, measured, word]: [String; 3]) -> [String; 3] {
     let word = match stalled {
-        Some(percent) if word == "missed" && percent > 1.0 => {
-            format!("not to be had: the CPU stood still in {percent:.1} % of the time")
+        Some(percent) if word == MISSED && percent > 1.0 => {
+            format!("{MISSED}; the CPU stood still in {percent:.1} % of the time")
         }
         _ => word,
     };
     [wanted, measured, word]
 }
 
-fn judge_ratio(report: &Report, id: &str, other: &str, max: f64) -> Option<[String; 3]> {
-    let note = report.settings.get(RATIOS)?.get(id)?.get(other)?.clone();
+fn judge_ratio(
+    settings: &Map<String, Value>,
+    id: &str,
+    other: &str,
+    max: f64,
+) -> Option<[String; 3]> {
+    let note = settings.get(RATIOS)?.get(id)?.get(other)?.clone();
     Some(within(serde_json::from_value(note).ok()?, max, other))
 }
 
@@ -200,7 +243,18 @@ mod tests {
         let word = |figures| within(figures, 1.25, "wakeup/futex")[2].clone();
         assert_eq!(word([1.1, 1.0, 1.2]), "met");
         assert_eq!(word([1.4, 1.3, 1.5]), "missed");
-        assert_eq!(word([1.2, 1.1, 1.3]), "within the interval");
+        assert_eq!(word([1.2, 1.1, 1.3]), "met, limit within the interval");
+        assert_eq!(word([1.26, 1.1, 1.3]), "missed, limit within the interval");
+    }
+
+    #[test]
+    fn a_goal_missed_on_a_restless_machine_is_missed() {
+        let judged = ["p99 < 20.0 us", "3937.3 us", "missed"].map(str::to_owned);
+        let [_, _, word] = explain(Some(4.2), judged.clone());
+        assert_eq!(word, "missed; the CPU stood still in 4.2 % of the time");
+        assert_eq!(explain(Some(0.5), judged)[2], "missed");
+        let judged = ["p99 < 20.0 us", "3.0 us", "met"].map(str::to_owned);
+        assert_eq!(explain(Some(4.2), judged)[2], "met");
     }
 
     #[test]
@@ -228,7 +282,8 @@ mod tests {
         };
         assert_eq!(word(1.1, 1.05, 1.2), "met");
         assert_eq!(word(1.3, 1.25, 1.35), "missed");
-        assert_eq!(word(1.19, 1.1, 1.3), "within the interval");
+        assert_eq!(word(1.19, 1.1, 1.3), "met, limit within the interval");
+        assert_eq!(word(1.21, 1.1, 1.3), "missed, limit within the interval");
         let rate = Row { msgs_per_s: Some(61e6), ..Row::default() };
         assert_eq!(judge(Goal::RateMin(60e6), &rate).unwrap()[1..], ["61.0 M/s", "met"]);
         let mut samples = Samples::new();

@@ -2,7 +2,9 @@
 //!
 //! As there: the `ipc` service whose ports belong to one thread each, room for the ports that there
 //! are and no more, no history, and samples that are loaned ahead with `loan_uninit`, so that the
-//! loan is no part of a round trip. Both of our libraries copy a message in and out.
+//! loan is no part of a round trip. Messages are written into the loan and read from the sample:
+//! once in and once out, as by ours. Within a process the `local` service is used, and a stream
+//! waits for room by the library's own `RetryUntilDelivered`.
 
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,7 +16,7 @@ use iceoryx2::port::publisher::Publisher;
 use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::{
     BackpressureStrategy, FileName, LogLevel, Node, NodeBuilder, Path as RootPath, SemanticString,
-    ServiceName, ipc, set_log_level,
+    ServiceName, ipc, local, set_log_level,
 };
 use iceoryx2::sample_mut_uninit::SampleMutUninit;
 use iceoryx2::service;
@@ -25,7 +27,6 @@ use crate::packet::Packet;
 use crate::path::{self, CAPACITY, Ring};
 use crate::side::{self, Direction, OpenPathError, Side};
 
-type Service = ipc::Service;
 type Words<const N: usize> = [u64; N];
 type AnyError = Box<dyn std::error::Error>;
 
@@ -35,38 +36,54 @@ type AnyError = Box<dyn std::error::Error>;
 /// # Errors
 ///
 /// [`OpenPathError::Iceoryx2`] with what it said; [`OpenPathError::NotThisWay`] for a message that
-/// is not 8, 16, 304 or 1480 bytes.
+/// is not 8, 16, 304, 1480 or 65 536 bytes.
 pub(crate) fn side<P: Packet>(
     namespace: &Namespace,
     path: path::Path,
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
-    let side = match P::BYTES {
-        8 => side_of::<P, 1>(namespace, path.ring, out, back),
-        16 => side_of::<P, 2>(namespace, path.ring, out, back),
-        304 => side_of::<P, 38>(namespace, path.ring, out, back),
-        1480 => side_of::<P, 185>(namespace, path.ring, out, back),
-        _ => return Err(OpenPathError::NotThisWay(path)),
+    let side = match path.ring {
+        Ring::Iceoryx2Local => sized::<local::Service, P>(namespace, path.ring, out, back),
+        _ => sized::<ipc::Service, P>(namespace, path.ring, out, back),
     };
-    side.map_err(|error| OpenPathError::Iceoryx2(error.to_string()))
+    let side = side.map_err(|error| OpenPathError::Iceoryx2(error.to_string()))?;
+    side.ok_or(OpenPathError::NotThisWay(path))
 }
 
-fn side_of<P: Packet, const N: usize>(
+/// `None` for a message of another size.
+fn sized<S: service::Service + 'static, P: Packet>(
+    namespace: &Namespace,
+    ring: Ring,
+    out: Direction<'_>,
+    back: Direction<'_>,
+) -> Result<Option<Box<dyn Side>>, AnyError> {
+    let side = match P::BYTES {
+        8 => side_of::<S, P, 1>(namespace, ring, out, back),
+        16 => side_of::<S, P, 2>(namespace, ring, out, back),
+        304 => side_of::<S, P, 38>(namespace, ring, out, back),
+        1480 => side_of::<S, P, 185>(namespace, ring, out, back),
+        65_536 => side_of::<S, P, 8192>(namespace, ring, out, back),
+        _ => return Ok(None),
+    };
+    side.map(Some)
+}
+
+fn side_of<S: service::Service + 'static, P: Packet, const N: usize>(
     namespace: &Namespace,
     ring: Ring,
     out: Direction<'_>,
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, AnyError> {
-    let node = node_in::<Service>(namespace)?;
+    let node = node_in::<S>(namespace)?;
     if ring == Ring::Iceoryx2Duplex {
         let name = if out.create { out.name } else { back.name };
-        let publisher = publish::<N>(&node, ring, name)?;
-        let subscriber = listen::<N>(&node, ring, name)?;
+        let publisher = publish::<S, N>(&node, ring, name)?;
+        let subscriber = listen::<S, N>(&node, ring, name)?;
         return Ok(side::duplex_here::<P, _, _>(publisher, subscriber, out.create));
     }
-    let publisher = publish::<N>(&node, ring, out.name)?;
-    let subscriber = listen::<N>(&node, ring, back.name)?;
+    let publisher = publish::<S, N>(&node, ring, out.name)?;
+    let subscriber = listen::<S, N>(&node, ring, back.name)?;
     Ok(side::joined_here::<P, _, _>(publisher, subscriber))
 }
 
@@ -108,34 +125,36 @@ macro_rules! service {
     }};
 }
 
-fn publish<const N: usize>(
-    node: &Node<Service>,
+fn publish<S: service::Service, const N: usize>(
+    node: &Node<S>,
     ring: Ring,
     name: &str,
-) -> Result<Sending<N>, AnyError> {
-    let publisher = service!(node, ring, name)
-        .publisher_builder()
-        .backpressure_strategy(BackpressureStrategy::DiscardData)
-        .create()?;
+) -> Result<Sending<S, N>, AnyError> {
+    let strategy = match ring {
+        Ring::Iceoryx2Stream => BackpressureStrategy::RetryUntilDelivered,
+        _ => BackpressureStrategy::DiscardData,
+    };
+    let publisher =
+        service!(node, ring, name).publisher_builder().backpressure_strategy(strategy).create()?;
     let ahead = Some(publisher.loan_uninit()?);
     Ok(Sending { ahead, publisher })
 }
 
-fn listen<const N: usize>(
-    node: &Node<Service>,
+fn listen<S: service::Service, const N: usize>(
+    node: &Node<S>,
     ring: Ring,
     name: &str,
-) -> Result<Receiving<N>, AnyError> {
+) -> Result<Receiving<S, N>, AnyError> {
     Ok(Receiving(service!(node, ring, name).subscriber_builder().create()?))
 }
 
 /// A publisher, and the sample that is sent next.
-struct Sending<const N: usize> {
-    ahead: Option<SampleMutUninit<Service, MaybeUninit<Words<N>>, ()>>,
-    publisher: Publisher<Service, Words<N>, ()>,
+struct Sending<S: service::Service, const N: usize> {
+    ahead: Option<SampleMutUninit<S, MaybeUninit<Words<N>>, ()>>,
+    publisher: Publisher<S, Words<N>, ()>,
 }
 
-impl<P: Packet, const N: usize> Tx<P> for Sending<N> {
+impl<S: service::Service, P: Packet, const N: usize> Tx<P> for Sending<S, N> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let loan = || self.publisher.loan_uninit().expect("one sample is loaned at a time");
@@ -143,15 +162,16 @@ impl<P: Packet, const N: usize> Tx<P> for Sending<N> {
         let words: &Words<N> = bytemuck::cast_ref(message);
         let receivers = sample.write_payload(*words).send().expect("the service is open");
         self.ahead = Some(loan());
-        // Nobody gets a message for which there is no room.
+        // Nobody gets a message before its subscriber is known, nor, where it does not wait for
+        // room, one for which there is none.
         receivers > 0
     }
 }
 
 /// A subscriber.
-struct Receiving<const N: usize>(Subscriber<Service, Words<N>, ()>);
+struct Receiving<S: service::Service, const N: usize>(Subscriber<S, Words<N>, ()>);
 
-impl<P: Packet, const N: usize> Rx<P> for Receiving<N> {
+impl<S: service::Service, P: Packet, const N: usize> Rx<P> for Receiving<S, N> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let Some(sample) = self.0.receive().expect("the service is open") else { return false };

@@ -14,6 +14,9 @@
 //! * a round trip halved is labelled `RTT/2`; one way by the TSC is labelled `TSC`;
 //! * the timer's overhead is reported, never subtracted.
 
+#[cfg(test)]
+use horus_testing as _;
+
 pub mod args;
 pub mod bounce;
 pub mod bracket;

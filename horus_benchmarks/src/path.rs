@@ -51,6 +51,8 @@ pub enum Ring {
     TopicReliable,
     /// A best-effort topic, 1:1, with as many slots as one has by default.
     TopicDefault,
+    /// A best-effort topic, 1:1, whose messages are lent and borrowed.
+    TopicLoan,
     /// A channel within one thread.
     Direct,
     /// A channel 1:1 between threads.
@@ -68,6 +70,9 @@ pub enum Ring {
     /// A service of iceoryx2, 1:1.
     #[cfg(feature = "iceoryx2")]
     Iceoryx2,
+    /// The same within a process.
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx2Local,
     /// The same with room for a stream, and nothing lost.
     #[cfg(feature = "iceoryx2")]
     Iceoryx2Stream,
@@ -89,6 +94,7 @@ impl Ring {
             Ring::Topic => "topic",
             Ring::TopicReliable => "topic_reliable",
             Ring::TopicDefault => "topic_default",
+            Ring::TopicLoan => "topic_loan",
             Ring::Direct => "direct",
             Ring::Spsc => "spsc",
             Ring::Spmc => "spmc",
@@ -98,6 +104,8 @@ impl Ring {
             Ring::TopicDuplex => "topic_duplex",
             #[cfg(feature = "iceoryx2")]
             Ring::Iceoryx2 => "iceoryx2",
+            #[cfg(feature = "iceoryx2")]
+            Ring::Iceoryx2Local => "iceoryx2_local",
             #[cfg(feature = "iceoryx2")]
             Ring::Iceoryx2Stream => "iceoryx2_stream",
             #[cfg(feature = "iceoryx2")]
@@ -116,7 +124,8 @@ impl Ring {
             Ring::PodShm => "1:1, latest()",
             Ring::Topic => "1:1, best-effort topic (open lane)",
             Ring::TopicReliable => "1:1, reliable topic, streams received by drain",
-            Ring::TopicDefault => "1:1, best-effort topic, default capacity",
+            Ring::TopicDefault => "1:1, best-effort topic, default capacity; send, recv_into",
+            Ring::TopicLoan => "1:1, best-effort topic, default capacity; loan, publish, borrow",
             Ring::Direct => "1:1, channel of one thread",
             Ring::Spsc => "1:1, channel",
             Ring::Spmc => "1:2, channel, both receive",
@@ -127,7 +136,9 @@ impl Ring {
             #[cfg(feature = "iceoryx2")]
             Ring::Iceoryx2 => "1:1, ipc service, buffer of 1 that overflows, loaned ahead",
             #[cfg(feature = "iceoryx2")]
-            Ring::Iceoryx2Stream => "1:1, ipc service, buffer of 256, retries until delivered",
+            Ring::Iceoryx2Local => "1:1, local service, buffer of 1 that overflows, loaned ahead",
+            #[cfg(feature = "iceoryx2")]
+            Ring::Iceoryx2Stream => "1:1, ipc service, buffer of 256, RetryUntilDelivered",
             #[cfg(feature = "iceoryx2")]
             Ring::Iceoryx2Duplex => "2:2, ipc service, both sides publish and subscribe",
         }

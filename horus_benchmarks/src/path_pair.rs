@@ -172,6 +172,7 @@ mod tests {
             Ring::Topic,
             Ring::TopicReliable,
             Ring::TopicDefault,
+            Ring::TopicLoan,
             Ring::Spsc,
             Ring::Spmc,
             Ring::Mpsc,

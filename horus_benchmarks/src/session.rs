@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use crate::args::Args;
+use crate::goals;
 use crate::machine::{self, CpuTimes, Machine};
 use crate::pin::{self, CpuPair, PinError};
 use crate::report::Report;
@@ -100,14 +101,20 @@ impl Session {
         Ok(Session { args, cpus, clock, effort, report, cpu_times })
     }
 
-    /// Prints the report and, if asked for, writes the JSON and the histograms.
+    /// Prints the report and what became of the goals, which is noted among the settings; if asked
+    /// for, writes the JSON and the histograms.
     ///
     /// # Errors
     ///
     /// If the file cannot be written; the table has been printed by then.
     pub fn finish(mut self) -> io::Result<()> {
         self.report.machine.note_steal(self.cpu_times, CpuTimes::now(&self.cpus.both()));
+        let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
+        self.report.set(goals::VERDICTS, serde_json::to_value(&verdicts)?);
         println!("{}", table::render(&self.report));
+        if let Some(table) = goals::table(&self.report, &verdicts) {
+            println!("\n{table}");
+        }
         match &self.args.json {
             Some(path) => self.report.write_json(path),
             None => Ok(()),

@@ -10,7 +10,7 @@ use horus_core::topic::{Qos, Topic};
 use horus_shm::{FanoutShm, MpscShm, Namespace, OpenError, PodShm, RingOptions, SpscShm};
 
 use crate::duplex::{self, Mark, Marked, Others};
-use crate::ends::{Both, InTurn, Joined, Latest, Rx, Tx};
+use crate::ends::{Borrowing, Both, InTurn, Joined, Latest, Lending, Rx, Tx};
 #[cfg(feature = "iceoryx2")]
 use crate::iceoryx;
 use crate::loopback;
@@ -156,7 +156,7 @@ pub fn open(
         Size::Large => open_any::<Packet1480>,
         Size::Page => open_ring::<Packet4096>,
         Size::Pages => open_ring::<Packet16384>,
-        Size::Huge => open_ring::<Packet65536>,
+        Size::Huge => open_between::<Packet65536>,
         Size::CmdVel => open_topic::<CmdVel>,
         Size::Imu => open_topic::<Imu>,
         Size::JointCommand => open_topic::<JointCommand>,
@@ -222,11 +222,11 @@ fn open_between<P: Packet>(
     back: Direction<'_>,
 ) -> Result<Box<dyn Side>, OpenPathError> {
     match path.ring {
-        Ring::Topic | Ring::TopicReliable | Ring::TopicDefault => {
+        Ring::Topic | Ring::TopicReliable | Ring::TopicDefault | Ring::TopicLoan => {
             open_topic::<P>(namespace, path, out, back)
         }
         #[cfg(feature = "iceoryx2")]
-        Ring::Iceoryx2 | Ring::Iceoryx2Stream | Ring::Iceoryx2Duplex => {
+        Ring::Iceoryx2 | Ring::Iceoryx2Local | Ring::Iceoryx2Stream | Ring::Iceoryx2Duplex => {
             iceoryx::side::<P>(namespace, path, out, back)
         }
         _ => open_ring::<P>(namespace, path, out, back),
@@ -275,6 +275,7 @@ fn open_topic<P: Packet>(
         Ring::Topic => Qos::new().capacity(capacity),
         Ring::TopicReliable => Qos::reliable().capacity(capacity),
         Ring::TopicDefault => Qos::new(),
+        Ring::TopicLoan => Qos::new().pinnable(true),
         _ => return Err(OpenPathError::NotThisWay(path)),
     };
     let builder = |name| Topic::<P>::builder(name).namespace(namespace).qos(qos);
@@ -284,7 +285,11 @@ fn open_topic<P: Packet>(
         let (out, back) = builder(out.name).topic()?.split();
         return Ok(joined_here::<P, _, _>(out, back));
     }
-    Ok(joined_here::<P, _, _>(builder(out.name).publisher()?, builder(back.name).subscriber()?))
+    let (out, back) = (builder(out.name).publisher()?, builder(back.name).subscriber()?);
+    if path.ring == Ring::TopicLoan {
+        return Ok(joined_here::<P, _, _>(Lending(out), Borrowing(back)));
+    }
+    Ok(joined_here::<P, _, _>(out, back))
 }
 
 /// A side of these two ends, for the thread that makes it.

@@ -56,6 +56,30 @@ fn percentiles_are_scaled_and_in_order() {
     assert!((150.0..190.0).contains(&p.p50));
 }
 
+/// In steps of 1 each number from 1 to 100,000 has its own rank.
+#[test]
+fn every_percentile_is_the_one_that_its_name_says() {
+    let values: Vec<u64> = (1..=100_000).collect();
+    let p = samples_of(&values).percentiles(2.0);
+    let table = [
+        ("p1", p.p1.unwrap(), 0.01),
+        ("p5", p.p5.unwrap(), 0.05),
+        ("p25", p.p25.unwrap(), 0.25),
+        ("p50", p.p50, 0.50),
+        ("p75", p.p75.unwrap(), 0.75),
+        ("p90", p.p90, 0.90),
+        ("p95", p.p95, 0.95),
+        ("p99", p.p99, 0.99),
+        ("p99_9", p.p99_9, 0.999),
+        ("p99_99", p.p99_99, 0.9999),
+    ];
+    for (name, found, quantile) in table {
+        // Two neighbours in the table differ by far more than a bucket of the histogram is wide.
+        assert_close(found, 2.0 * naive_quantile(&values, quantile) as f64, name);
+    }
+    assert_eq!((p.min, p.max, p.mean), (2.0, 200_000.0, 100_001.0));
+}
+
 #[test]
 fn the_median_is_found_within_the_steps_of_a_coarse_timer() {
     for seed in 0..8 {
@@ -117,6 +141,44 @@ fn merged_samples_equal_samples_recorded_together() {
     assert_eq!(merged.percentiles(1.0), together.percentiles(1.0));
     assert_eq!(merged.count(), 12_000);
     assert_eq!((merged.sd(), merged.mean()), (together.sd(), together.mean()));
+}
+
+#[test]
+fn merged_samples_have_the_extremes_of_all_parts() {
+    for (one, other) in [([1, 5], [3, 9]), ([3, 9], [1, 5])] {
+        let mut merged = samples_of(&one);
+        merged.merge(&samples_of(&other));
+        assert_eq!((merged.min(), merged.max()), (1, 9));
+    }
+}
+
+/// A bucket of the histogram is wider than one sample.
+#[test]
+fn a_quantile_lies_between_the_extremes() {
+    for value in [100_003, 1_000_003, 7_777_777] {
+        assert_eq!(samples_of(&[value; 3]).quantile(0.5), value);
+    }
+}
+
+#[test]
+fn the_fences_stand_one_and_a_half_quartile_ranges_away() {
+    let filtered = |last| {
+        let values: Vec<u64> = (1..=99).chain([last]).collect();
+        samples_of(&values).filtered(1.0).removed
+    };
+    // The quartiles are 25 and 75.
+    assert_eq!([140, 149, 160].map(filtered), [0, 0, 1]);
+}
+
+#[test]
+fn a_variation_is_that_of_a_sample() {
+    assert!((variation(&[1.0, 3.0]).unwrap() - 0.5_f64.sqrt()).abs() < 1e-12);
+    assert_eq!((variation(&[1.0]), variation(&[-1.0, 1.0])), (None, None));
+}
+
+#[test]
+fn nanoseconds_are_rounded_to_picoseconds() {
+    assert_eq!((round_ns(1.23456), round_ns(0.0004)), (1.235, 0.0));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::bracket::{Bracketed, STEADY_RATIO_MAX, between_floors};
 use crate::channel_ends;
 use crate::entry::Outcome;
 use crate::floor::{Floor, Lines, Placement};
-use crate::goals::{self, FLOOR_NS, STATES};
+use crate::goals::{FLOOR_NS, STATES};
 use crate::loopback;
 use crate::micro::MicroPlan;
 use crate::namespace::PrivateNamespace;
@@ -94,19 +94,14 @@ impl Survey {
         &mut self.session.report
     }
 
-    /// Prints the report and what became of the goals, and writes the JSON, if asked for.
+    /// Ends the session: see [`Session::finish`].
     ///
     /// # Errors
     ///
     /// As [`Session::finish`].
     pub fn finish(self) -> Outcome {
         self.progress.finish();
-        let verdict = goals::verdict(&self.session.report);
-        self.session.finish()?;
-        if let Some(verdict) = verdict {
-            println!("\n{verdict}");
-        }
-        Ok(())
+        Ok(self.session.finish()?)
     }
 
     /// Whether a row was asked for. Says so on the terminal.

@@ -12,7 +12,8 @@ shown beside.
 'p50 95 %' is the bootstrap interval of the median over rounds (of samples, if there are fewer \
 than 5); 'CV' is the standard deviation of all samples by their mean.
 x floor: median over alternating rounds of the ratio of medians to the two-line atomic ping-pong, \
-[95 % bootstrap interval].";
+[95 % bootstrap interval].
+x theirs: their time by ours, or our rate by theirs, median over rounds: ours is ahead above 1.";
 
 /// A column: its heading, and its text for a row (empty where it does not apply).
 type Column = (&'static str, fn(&Report, &Row) -> String);
@@ -75,7 +76,7 @@ const COLUMNS: &[Column] = &[
     ("x floor", |_, row| floor_ratio(row)),
     ("ours", |_, row| versus::figure(row, row.figures.ours)),
     ("theirs", |_, row| versus::figure(row, row.figures.theirs)),
-    ("x better", |_, row| versus::ratio(row)),
+    ("x theirs", |_, row| versus::ratio(row)),
     ("TSC p50/p99", |_, row| {
         row.figures.tsc_ns.map_or_else(String::new, |ns| ns.map(figure).join("/"))
     }),

@@ -91,16 +91,28 @@ impl Carrier {
     /// How it is used.
     const fn basis(self) -> &'static str {
         match self {
-            Carrier::Topic => "best-effort topic; send, recv_into",
-            Carrier::TopicReliable => "reliable topic; send, recv_into",
+            Carrier::Topic => "best-effort topic; send; recv_into, streams received by drain",
+            Carrier::TopicReliable => "reliable topic; send; recv_into, streams received by drain",
             Carrier::HeadTailRing => {
-                "head and tail in lines of their own, each end caches the other"
+                "head and tail in lines of their own, each end caches the other; streams received \
+                 in place, all there is at once"
             }
-            Carrier::Udp => "connected, not blocking, polled; 4 MiB of buffer asked for",
-            Carrier::UnixDatagram => "connected, not blocking, polled; 4 MiB of buffer asked for",
-            Carrier::UnixStream => "not blocking, polled; 4 MiB of buffer asked for",
-            Carrier::Pipe => "not blocking, polled; 1 MiB of buffer asked for",
-            Carrier::MessageQueue => "not blocking, polled; as many messages as are allowed",
+            Carrier::Udp | Carrier::UnixDatagram => {
+                "connected, not blocking, polled, 4 MiB of buffer asked for; send; recv, streams \
+                 received by recvmmsg of up to 64"
+            }
+            Carrier::UnixStream => {
+                "not blocking, polled, 4 MiB of buffer asked for; write; read, streams received by \
+                 reads of up to 256 KiB"
+            }
+            Carrier::Pipe => {
+                "not blocking, polled, 1 MiB of buffer asked for; write; read, streams received by \
+                 reads of up to 256 KiB"
+            }
+            Carrier::MessageQueue => {
+                "not blocking, polled, as many messages as are allowed; mq_send; mq_receive, also \
+                 of streams: there is no call for several"
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Nothing here depends on how fast the machine is.
 
+use horus_testing as _;
+
 #[path = "bench_check/common.rs"]
 mod common;
 #[path = "bench_check/paths.rs"]

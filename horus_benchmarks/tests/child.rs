@@ -1,5 +1,7 @@
 //! Neither end of a benchmark outlives or waits for the other one when that is killed.
 
+use horus_testing as _;
+
 use std::fs;
 use std::io;
 use std::process::{Child, Command, ExitStatus, Stdio};

@@ -6,6 +6,8 @@
 //! binary and features, once it asks for that. What the lines would then run is run in the profile
 //! of the tests, by the script that runs everything (`research.rs`).
 
+use horus_testing as _;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -229,20 +229,76 @@ fn what_became_slower_is_named_and_is_an_error() {
     assert_eq!(nothing.status.code(), Some(2));
 }
 
+fn below(directory: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.is_dir()).collect()
+}
+
+/// `2026-11-23-da859ad4dd70`, or with `-2` behind it for another run of the same commit and day.
+fn assert_is_of_commit(directory: &Path, commit: &str) {
+    let name = directory.file_name().unwrap().to_str().unwrap();
+    let (date, rest) = name.split_at("2026-11-23".len());
+    assert!(date.chars().all(|one| one.is_ascii_digit() || one == '-'), "{name}");
+    let again =
+        rest.strip_prefix(&format!("-{commit}")).unwrap_or_else(|| panic!("{name} {commit}"));
+    let number = again.strip_prefix('-').map(str::parse::<u32>);
+    assert!(again.is_empty() || matches!(number, Some(Ok(2..))), "{name}");
+}
+
 #[test]
-fn every_record_that_was_kept_can_still_be_read() {
-    let records = root().join("benchmarks/record");
+fn every_record_that_was_kept_can_still_be_read_and_is_where_its_commit_says() {
     let mut read = 0;
-    for cpu in fs::read_dir(records).unwrap() {
-        for date in fs::read_dir(cpu.unwrap().path()).unwrap() {
-            let Ok(run) = Run::read(&date.unwrap().path()) else { continue };
-            for program in &run.programs {
-                assert_eq!(program.problems, Vec::<String>::new(), "{}", program.name);
-                read += program.rows.len();
+    for directory in below(&root().join("benchmarks/record")).iter().flat_map(|cpu| below(cpu)) {
+        let summary = fs::read_to_string(directory.join("torture.txt")).unwrap_or_default();
+        if let Some(commit) = summary.lines().find_map(|line| line.strip_prefix("commit     ")) {
+            assert_is_of_commit(&directory, &short(commit));
+        }
+        let Ok(run) = Run::read(&directory) else { continue };
+        for program in &run.programs {
+            assert_eq!(program.problems, Vec::<String>::new(), "{}", program.name);
+            if !program.rows.is_empty() {
+                assert_is_of_commit(&directory, &program.commit);
             }
+            read += program.rows.len();
         }
     }
-    assert!(read > 100, "{read} rows");
+    assert!(read > 2000, "{read} rows");
+}
+
+/// A commit of 40 digits, by twelve of them; what follows, as `-dirty`, stays.
+fn short(commit: &str) -> String {
+    format!("{}{}", &commit[..12], &commit[40..])
+}
+
+#[test]
+fn nothing_that_was_recorded_is_written_over() {
+    let records = tempfile::tempdir().unwrap();
+    let next = |pattern: &str| {
+        let mut command = Command::new(root().join("benchmarks/research/record_dir.sh"));
+        let output = command.args([pattern, text(records.path())]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
+    };
+    let first = next("*.json");
+    for number in 2..5 {
+        let directory = next("*.json");
+        fs::create_dir_all(&directory).unwrap();
+        assert_eq!(next("*.json"), directory, "an empty directory is as good as none");
+        fs::write(directory.join("raw_baselines.json"), "kept").unwrap();
+        assert_eq!(next("*.json"), PathBuf::from(format!("{}-{number}", first.display())));
+        // The summary of the long tests may stand beside the first record of its commit.
+        assert_eq!(next("torture.txt"), first);
+    }
+    let output = run_all(programs(), &["--smoke", "--output", text(&first)]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no record is written over"), "{said}");
+    assert_eq!(fs::read_to_string(first.join("raw_baselines.json")).unwrap(), "kept");
+
+    fs::write(first.join("torture.txt"), "kept").unwrap();
+    let output = Command::new(root().join(".ci/torture")).arg(&first).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read_to_string(first.join("torture.txt")).unwrap(), "kept");
 }
 
 #[test]
@@ -273,7 +329,7 @@ fn a_browser_without_a_network_shows_the_plots() {
     let picture = smoke().join("picture.png");
     let taken = format!("--screenshot={}", text(&picture));
     let Some(shot) = browse(&["--window-size=1280,16000", &taken], &page) else {
-        println!("SKIP the browser: not installed (apt-get install chromium)");
+        horus_testing::skip("there is no browser: apt-get install chromium");
         return;
     };
     let said = String::from_utf8_lossy(&shot.stderr);

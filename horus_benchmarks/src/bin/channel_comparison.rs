@@ -8,7 +8,6 @@ use horus_benchmarks::args::Args;
 use horus_benchmarks::channels::{self, CAPACITY, Channel, Meeting, Shape, Width};
 use horus_benchmarks::contest::{Arena, Group};
 use horus_benchmarks::floor::{Floor, Placement};
-use horus_benchmarks::goals;
 use horus_benchmarks::micro::MicroPlan;
 use horus_benchmarks::pair::Pair;
 use horus_benchmarks::payload::size_label;
@@ -49,12 +48,7 @@ fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     session.report.set("streams_per_round", parts);
     one_thread(&mut session)?;
     two_threads(&mut session, parts)?;
-    let verdict = goals::verdict(&session.report);
-    session.finish()?;
-    if let Some(verdict) = verdict {
-        println!("\n{verdict}");
-    }
-    Ok(())
+    Ok(session.finish()?)
 }
 
 fn one_thread(session: &mut Session) -> Result<(), Box<dyn Error>> {

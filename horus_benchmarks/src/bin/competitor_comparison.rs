@@ -8,7 +8,6 @@ use horus_benchmarks::args::Args;
 use horus_benchmarks::contest::{Arena, Group};
 use horus_benchmarks::entry::{self, Outcome};
 use horus_benchmarks::floor::{Floor, Placement};
-use horus_benchmarks::goals;
 use horus_benchmarks::namespace::PrivateNamespace;
 use horus_benchmarks::payload::size_label;
 use horus_benchmarks::progress::Progress;
@@ -58,10 +57,5 @@ fn run(mut args: Args) -> Outcome {
     }
     drop(arena);
     progress.finish();
-    let verdict = goals::verdict(&session.report);
-    session.finish()?;
-    if let Some(verdict) = verdict {
-        println!("\n{verdict}");
-    }
-    Ok(())
+    Ok(session.finish()?)
 }

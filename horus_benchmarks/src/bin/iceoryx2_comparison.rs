@@ -35,7 +35,6 @@ mod comparison {
     use horus_benchmarks::contest::{Arena, Entrant, Group};
     use horus_benchmarks::entry::Outcome;
     use horus_benchmarks::floor::{Floor, Placement};
-    use horus_benchmarks::goals;
     use horus_benchmarks::namespace::PrivateNamespace;
     use horus_benchmarks::path::{Path, Ring, Size};
     use horus_benchmarks::path_pair;
@@ -61,14 +60,20 @@ mod comparison {
     type Rivals = [Ring; 2];
 
     const ONE_TO_ONE: Rivals = [Ring::TopicDefault, Ring::Iceoryx2];
+    /// Within a process they have a service that does without names in the file system.
+    const IN_PROCESS: Rivals = [Ring::TopicDefault, Ring::Iceoryx2Local];
+    /// Both by what they have for large messages.
+    const LOANS: Rivals = [Ring::TopicLoan, Ring::Iceoryx2];
     const BOTH_WAYS: Rivals = [Ring::TopicDuplex, Ring::Iceoryx2Duplex];
     const STREAM: Rivals = [Ring::TopicReliable, Ring::Iceoryx2Stream];
 
     /// Round trips, by placement.
-    const LATENCIES: [(Placement, &str, Rivals, Size); 4] = [
-        (Placement::CrossThread, "vs_iceoryx2/cross_thread/16B", ONE_TO_ONE, Size::Small),
+    const LATENCIES: [(Placement, &str, Rivals, Size); 6] = [
+        (Placement::CrossThread, "vs_iceoryx2/cross_thread/16B", IN_PROCESS, Size::Small),
         (Placement::CrossProcess, "vs_iceoryx2/cross_process/16B", ONE_TO_ONE, Size::Small),
         (Placement::CrossProcess, "vs_iceoryx2/cross_process/1480B", ONE_TO_ONE, Size::Large),
+        (Placement::CrossProcess, "vs_iceoryx2/loan/1480B", LOANS, Size::Large),
+        (Placement::CrossProcess, "vs_iceoryx2/loan/64KB", LOANS, Size::Huge),
         (Placement::CrossProcess, "vs_iceoryx2/mpmc_2p2s/16B", BOTH_WAYS, Size::Small),
     ];
 
@@ -82,7 +87,7 @@ mod comparison {
         let mut session = Session::begin(args)?;
         let private = PrivateNamespace::create()?;
         if session.args.wants(SAME_THREAD) {
-            let paths = ONE_TO_ONE.map(|ring| Path { ring, size: Size::Small });
+            let paths = IN_PROCESS.map(|ring| Path { ring, size: Size::Small });
             rivals::same_thread(&mut session, &private, SAME_THREAD, paths)?;
         }
         for placement in [Placement::CrossThread, Placement::CrossProcess] {
@@ -91,12 +96,7 @@ mod comparison {
         if session.args.wants(WAKEUP) {
             wake(&mut session, &private)?;
         }
-        let verdict = goals::verdict(&session.report);
-        session.finish()?;
-        if let Some(verdict) = verdict {
-            println!("\n{verdict}");
-        }
-        Ok(())
+        Ok(session.finish()?)
     }
 
     fn two_ends(

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use horus_benchmarks::args::Args;
 use horus_benchmarks::entry::{self, Outcome};
-use horus_benchmarks::goals::{self, RATIOS};
+use horus_benchmarks::goals::RATIOS;
 use horus_benchmarks::large::{CAPACITY, Copies, LargePair, Manner, SIZES};
 use horus_benchmarks::namespace::PrivateNamespace;
 use horus_benchmarks::payload::size_label;
@@ -52,12 +52,7 @@ fn run(mut args: Args) -> Outcome {
     }
     progress.finish();
     drop(pair);
-    let verdict = goals::verdict(&session.report);
-    session.finish()?;
-    if let Some(verdict) = verdict {
-        println!("\n{verdict}");
-    }
-    Ok(())
+    Ok(session.finish()?)
 }
 
 /// What was measured of one row.

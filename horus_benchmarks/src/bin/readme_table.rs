@@ -1,22 +1,23 @@
-//! Writes the tables of the documents from a record: `readme_table RECORD.json [FILE.md …]`.
+//! Writes the tables of the documents from records: `readme_table RECORD [FILE.md …]`.
 
+use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
-use horus_benchmarks::readme::with_tables;
-use horus_benchmarks::report::Report;
+use horus_benchmarks::readme::{self, Records};
 
 /// The documents with tables, from the root of the repository.
 const DOCUMENTS: [&str; 2] = ["README.md", "docs/performance.md"];
 
+const USAGE: &str = "usage: readme_table RECORD [FILE.md ...]
+RECORD is benchmarks/record/<cpu>/<date>-<commit>, or benchmarks/record/<cpu> for the newest of it";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.as_slice() {
-        [record] => DOCUMENTS.iter().try_for_each(|document| update(record, document)),
-        [record, documents @ ..] => {
-            documents.iter().try_for_each(|document| update(record, document))
-        }
-        [] => Err("usage: readme_table RECORD.json [FILE.md ...]".into()),
+        [record] if !record.starts_with('-') => update(record, &DOCUMENTS.map(str::to_owned)),
+        [record, documents @ ..] if !record.starts_with('-') => update(record, documents),
+        _ => Err(USAGE.into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -27,12 +28,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn update(record: &str, document: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let report: Report = serde_json::from_str(&std::fs::read_to_string(record)?)?;
-    let text = std::fs::read_to_string(document)?;
-    // As many steps up as the document is below the root.
-    let depth = Path::new(document).components().count() - 1;
-    let link = format!("{}{record}", "../".repeat(depth));
-    std::fs::write(document, with_tables(&text, &report, &link)?)?;
+fn update(record: &str, documents: &[String]) -> Result<(), Box<dyn Error>> {
+    let record = readme::newest(Path::new(record))?;
+    let records = Records::read(&record)?;
+    for document in documents {
+        let text = std::fs::read_to_string(document)?;
+        // As many steps up as the document is below the root.
+        let depth = Path::new(document).components().count() - 1;
+        let link = format!("{}{}", "../".repeat(depth), record.display());
+        std::fs::write(document, readme::with_tables(&text, &records, &link)?)?;
+    }
+    println!("tables of {}", record.display());
     Ok(())
 }

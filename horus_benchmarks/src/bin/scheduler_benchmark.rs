@@ -85,12 +85,7 @@ fn run(mut args: Args) -> Outcome {
     swap(&mut session, &private)?;
     late(&mut session, &private, ticks_asked)?;
     wake(&mut session, &private)?;
-    let verdict = goals::verdict(&session.report);
-    session.finish()?;
-    if let Some(verdict) = verdict {
-        println!("\n{verdict}");
-    }
-    Ok(())
+    Ok(session.finish()?)
 }
 
 /// A scheduler, and what was measured of it.

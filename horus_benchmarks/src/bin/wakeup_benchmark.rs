@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use horus_benchmarks::args::Args;
 use horus_benchmarks::entry::{self, Outcome};
-use horus_benchmarks::goals;
 use horus_benchmarks::micro::MicroPlan;
 use horus_benchmarks::namespace::PrivateNamespace;
 use horus_benchmarks::report::Row;
@@ -37,12 +36,7 @@ fn run(mut args: Args) -> Outcome {
     for (edge, name) in [(WakeEdge::Membarrier, "topic"), (WakeEdge::Fence, "topic_fence")] {
         nobody_asleep(&mut session, &private, edge, name)?;
     }
-    let verdict = goals::verdict(&session.report);
-    session.finish()?;
-    if let Some(verdict) = verdict {
-        println!("\n{verdict}");
-    }
-    Ok(())
+    Ok(session.finish()?)
 }
 
 /// Sends on a topic whose reader has slept before and is awake.

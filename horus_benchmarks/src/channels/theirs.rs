@@ -16,9 +16,7 @@ rx!(crossbeam_channel::Receiver<P>, |rx| rx.try_recv().ok());
 tx!(mpsc::SyncSender<P>, |tx, message| tx.try_send(message).is_ok());
 rx!(mpsc::Receiver<P>, |rx| rx.try_recv().ok());
 tx!(kanal::Sender<P>, |tx, message| matches!(tx.try_send(message), Ok(true)));
-rx!(kanal::Receiver<P>, |rx| rx.try_recv().ok().flatten());
 tx!(flume::Sender<P>, |tx, message| tx.try_send(message).is_ok());
-rx!(flume::Receiver<P>, |rx| rx.try_recv().ok());
 tx!(rtrb::Producer<P>, |tx, message| tx.push(message).is_ok());
 
 impl<P: Word> Rx<P> for rtrb::Consumer<P> {
@@ -39,6 +37,64 @@ impl<P: Word> Rx<P> for rtrb::Consumer<P> {
         first.iter().chain(second).try_for_each(each)?;
         chunk.commit_all();
         Ok(found)
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+}
+
+/// The receiving end of kanal, and room for all that it drains.
+pub(super) struct Kanal<P> {
+    receiver: kanal::Receiver<P>,
+    found: Vec<P>,
+}
+
+/// Both ends of kanal.
+pub(super) fn kanal<P: Word>() -> (kanal::Sender<P>, Kanal<P>) {
+    let (sender, receiver) = kanal::bounded(CAPACITY);
+    (sender, Kanal { receiver, found: Vec::with_capacity(CAPACITY) })
+}
+
+impl<P: Word> Rx<P> for Kanal<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        self.receiver.try_recv().ok().flatten().map(|found| *message = found).is_some()
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        _message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        let Ok(count) = self.receiver.drain_into(&mut self.found) else { return Ok(false) };
+        self.found.iter().try_for_each(each)?;
+        self.found.clear();
+        Ok(count > 0)
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+}
+
+impl<P: Word> Rx<P> for flume::Receiver<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        self.try_recv().map(|found| *message = found).is_ok()
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        _message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        let mut found = flume::Receiver::drain(self);
+        let count = found.len();
+        found.try_for_each(|message| each(&message))?;
+        Ok(count > 0)
     }
 
     fn lost(&self) -> u64 {

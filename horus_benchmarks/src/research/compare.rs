@@ -16,7 +16,7 @@ const NOISE_WITHOUT_INTERVAL: f64 = 0.25;
 pub enum Measure {
     /// The ratio to the floor: holds where the machine is not the same.
     Floor,
-    /// How many times better ours is than theirs.
+    /// Their time by ours, or our rate by theirs.
     Contest,
     /// The median time.
     Time,
@@ -143,7 +143,7 @@ impl Figure {
     fn show(self, measure: Measure) -> String {
         let text = |value: f64| match measure {
             Measure::Floor => format!("{value:.2} x floor"),
-            Measure::Contest => format!("{value:.2} x better"),
+            Measure::Contest => format!("{value:.2} x theirs"),
             Measure::Time => time(value),
             Measure::Rate => rate(value),
         };

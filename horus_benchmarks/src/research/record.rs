@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value};
 
+use crate::goals::{self, Verdict};
 use crate::histograms;
 use crate::report::Row;
 
@@ -81,6 +82,14 @@ impl Program {
     pub fn basis(&self, id: &str) -> &str {
         let basis = self.settings.get("basis").and_then(|notes| notes.get(id)?.as_str());
         basis.unwrap_or_default()
+    }
+
+    /// The outcome of the goals: as the program noted it; of records that lack that, by the goals
+    /// of today.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let noted = self.settings.get(goals::VERDICTS).cloned();
+        let noted = noted.and_then(|noted| serde_json::from_value(noted).ok());
+        noted.unwrap_or_else(|| goals::verdicts(&self.rows, &self.settings))
     }
 
     /// A text of the machine's record.

@@ -110,7 +110,7 @@ pub fn quick_reference(run: &Run) -> Table {
         let Some(ratio) = program.figure(&row.id, "ratio") else { continue };
         let mut cells = vec![row.id.replace("vs_", "against "), times(ratio)];
         cells.extend([ratio_interval(program, row), NONE.into(), NONE.into(), NONE.into()]);
-        cells.push("how many times better".to_owned());
+        cells.push("× theirs: above 1 ours is ahead".to_owned());
         table.push(cells, source(program, row), row.oversubscribed);
     }
     table
@@ -267,8 +267,9 @@ pub fn contests(run: &Run) -> Table {
     let mut table = Table::new(
         "",
         "Rounds of both alternate in one run, with the same payload, pinning and verification. \
-         \"× better\" is the median over rounds of how many times better ours is.",
-        &["contest", "ours", "theirs", "× better", "95 % interval"],
+         \"× theirs\" is the median over rounds of their time by ours, or of our rate by theirs: \
+         above 1 ours is ahead.",
+        &["contest", "ours", "theirs", "× theirs", "95 % interval"],
     );
     for (program, row) in run.rows() {
         let value = |name| program.figure(&row.id, name);

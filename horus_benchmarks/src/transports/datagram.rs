@@ -10,13 +10,77 @@ use std::path::PathBuf;
 use super::{Place, done};
 use crate::ends::{Rx, Tx};
 use crate::packet::Packet;
+use crate::payload::Corrupt;
 
 /// Buffer asked for in each direction.
 const BUFFER_BYTES: libc::c_int = 4 << 20;
 
+/// Datagrams that one call receives at most, as long as they are small.
+const BATCH: usize = 64;
+
+/// Bytes that one call receives at most.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Room for what one call receives.
+#[derive(Debug, Default)]
+struct Batch {
+    bytes: Vec<u8>,
+}
+
+impl Batch {
+    /// Hands the datagrams of one call (`recvmmsg`) to `each`.
+    #[inline(always)]
+    fn receive<P: Packet>(
+        &mut self,
+        fd: RawFd,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        let room = (BATCH_BYTES / P::BYTES).clamp(1, BATCH);
+        self.bytes.resize(room * P::BYTES, 0);
+        let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        // SAFETY: `mmsghdr` is plain data, for which all zeroes is a valid value.
+        let mut heads: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        let slots = self.bytes.chunks_exact_mut(P::BYTES).zip(&mut parts).zip(&mut heads);
+        for ((bytes, part), head) in slots {
+            *part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: P::BYTES };
+            head.msg_hdr.msg_iov = part;
+            head.msg_hdr.msg_iovlen = 1;
+        }
+        let (heads_at, flags) = (heads.as_mut_ptr(), libc::MSG_DONTWAIT);
+        // SAFETY: `room` heads are filled, each with one part of its own in `bytes`, and all of
+        // them outlive the call.
+        let count = unsafe {
+            libc::recvmmsg(fd, heads_at, room as libc::c_uint, flags, std::ptr::null_mut())
+        };
+        let count = usize::try_from(count).unwrap_or(0);
+        let mut last: &[u8] = &[];
+        for (bytes, head) in self.bytes.chunks_exact(P::BYTES).zip(&heads).take(count) {
+            // The last message of a stream is sent again until it is heard: see `Tx::DROPS`.
+            if bytes == last {
+                continue;
+            }
+            last = bytes;
+            // A datagram of another length is none of ours: its end would be of an older one.
+            if head.msg_len as usize != P::BYTES {
+                return Err(Corrupt { expected_seq: 0, found_seq: 0 });
+            }
+            bytemuck::bytes_of_mut(message).copy_from_slice(bytes);
+            each(message)?;
+        }
+        if count == 0 {
+            std::hint::spin_loop();
+        }
+        Ok(count > 0)
+    }
+}
+
 /// A socket that is connected to the other side's, polled.
 #[derive(Debug)]
-pub(super) struct Udp(UdpSocket);
+pub(super) struct Udp {
+    socket: UdpSocket,
+    batch: Batch,
+}
 
 /// Opens this side's socket.
 ///
@@ -40,12 +104,12 @@ pub(super) fn udp(place: &Place<'_>) -> io::Result<Udp> {
     socket.connect(peer)?;
     socket.set_nonblocking(true)?;
     ask_for_buffers(socket.as_raw_fd())?;
-    Ok(Udp(socket))
+    Ok(Udp { socket, batch: Batch::default() })
 }
 
 impl Udp {
     pub(super) fn try_clone(&self) -> io::Result<Udp> {
-        self.0.try_clone().map(Udp)
+        Ok(Udp { socket: self.socket.try_clone()?, batch: Batch::default() })
     }
 }
 
@@ -55,7 +119,7 @@ impl<P: Packet> Tx<P> for Udp {
 
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
-        done(self.0.send(horus_shm::bytes_of(message)), P::BYTES)
+        done(self.socket.send(horus_shm::bytes_of(message)), P::BYTES)
     }
 }
 
@@ -64,7 +128,16 @@ impl<P: Packet> Rx<P> for Udp {
 
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
-        done(self.0.recv(bytemuck::bytes_of_mut(message)), P::BYTES)
+        done(self.socket.recv(bytemuck::bytes_of_mut(message)), P::BYTES)
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        self.batch.receive(self.socket.as_raw_fd(), message, each)
     }
 
     fn lost(&self) -> u64 {
@@ -78,6 +151,7 @@ pub(super) struct Unix {
     socket: UnixDatagram,
     /// The other side's name, until it is connected to.
     peer: Option<PathBuf>,
+    batch: Batch,
 }
 
 /// Opens this side's socket.
@@ -86,12 +160,13 @@ pub(super) fn unix(place: &Place<'_>) -> io::Result<Unix> {
     let socket = UnixDatagram::bind(own)?;
     socket.set_nonblocking(true)?;
     ask_for_buffers(socket.as_raw_fd())?;
-    Ok(Unix { socket, peer: Some(peer) })
+    Ok(Unix { socket, peer: Some(peer), batch: Batch::default() })
 }
 
 impl Unix {
     pub(super) fn try_clone(&self) -> io::Result<Unix> {
-        Ok(Unix { socket: self.socket.try_clone()?, peer: self.peer.clone() })
+        let (socket, peer) = (self.socket.try_clone()?, self.peer.clone());
+        Ok(Unix { socket, peer, batch: Batch::default() })
     }
 
     /// Connects to the other side, which opened its socket meanwhile.
@@ -116,6 +191,15 @@ impl<P: Packet> Rx<P> for Unix {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         done(self.socket.recv(bytemuck::bytes_of_mut(message)), P::BYTES)
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        self.batch.receive(self.socket.as_raw_fd(), message, each)
     }
 
     fn lost(&self) -> u64 {

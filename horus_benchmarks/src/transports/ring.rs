@@ -14,6 +14,7 @@ use memmap2::MmapRaw;
 use super::Place;
 use crate::ends::{Rx, Tx};
 use crate::packet::Packet;
+use crate::payload::Corrupt;
 
 /// Distance of head, tail and slots. WHY: 128 and not 64, since CPUs fetch lines in pairs.
 const LINE_BYTES: usize = 128;
@@ -134,6 +135,29 @@ impl<P: Packet> Rx<P> for Consumer<P> {
         // ORDERING(ring_tail): Release. Pairs with the Acquire in `send`.
         self.ring.tail().store(self.tail, atomic::Ordering::Release);
         true
+    }
+
+    /// All that there are, where they lie: the head is read once, the tail stored once.
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        _message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        // ORDERING(ring_head): Acquire. Pairs with the Release in `send`.
+        self.head_seen = self.ring.head().load(atomic::Ordering::Acquire);
+        let found = self.tail != self.head_seen;
+        while self.tail != self.head_seen {
+            // SAFETY: inside the mapping and aligned, as in `recv`; the sender does not write here
+            // before it sees the store below.
+            each(unsafe { &*self.ring.slot(self.tail) })?;
+            self.tail += 1;
+        }
+        if found {
+            // ORDERING(ring_tail): Release. Pairs with the Acquire in `send`.
+            self.ring.tail().store(self.tail, atomic::Ordering::Release);
+        }
+        Ok(found)
     }
 
     fn lost(&self) -> u64 {

@@ -13,9 +13,14 @@ use super::Place;
 use super::datagram::ask_for_buffers;
 use crate::ends::{Rx, Tx};
 use crate::packet::Packet;
+use crate::payload::Corrupt;
 
 /// Buffer asked for in a pipe: what the kernel allows by default.
 const PIPE_BYTES: libc::c_int = 1 << 20;
+
+/// Bytes that one call reads of a stream of messages, at most. WHY: larger ones win nothing, they
+/// only leave the cache.
+const READ_BYTES: usize = 256 << 10;
 
 /// What bytes go through. WHY not one type: a socket may be written and read, a pipe either.
 pub(super) trait Bytes: Send {
@@ -142,11 +147,15 @@ impl<P: Packet, B: Bytes> Tx<P> for Out<B> {
 pub(super) struct Back<B> {
     channel: B,
     received: usize,
+    /// The bytes that one call read beyond whole messages, at the beginning, and room for more.
+    buffer: Box<[u8]>,
+    buffered: usize,
 }
 
 impl<B> Back<B> {
     fn new(channel: B) -> Self {
-        Back { channel, received: 0 }
+        let buffer = vec![0; READ_BYTES].into_boxed_slice();
+        Back { channel, received: 0, buffer, buffered: 0 }
     }
 }
 
@@ -155,10 +164,40 @@ impl<P: Packet, B: Bytes> Rx<P> for Back<B> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let rest = &mut bytemuck::bytes_of_mut(message)[self.received..];
+        if self.buffered > 0 {
+            // Less than a message, or `drain` would have handed it over.
+            rest[..self.buffered].copy_from_slice(&self.buffer[..self.buffered]);
+            self.received = std::mem::take(&mut self.buffered);
+            return false;
+        }
         if let Ok(count) = self.channel.read(rest) {
             self.received += count;
         }
         whole(&mut self.received, P::BYTES)
+    }
+
+    /// As many as one call reads.
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        if let Ok(count) = self.channel.read(&mut self.buffer[self.buffered..]) {
+            self.buffered += count;
+        }
+        let mut messages = self.buffer[..self.buffered].chunks_exact(P::BYTES);
+        let (found, rest) = (messages.len(), messages.remainder().len());
+        for bytes in &mut messages {
+            bytemuck::bytes_of_mut(message).copy_from_slice(bytes);
+            each(message)?;
+        }
+        self.buffer.copy_within(self.buffered - rest..self.buffered, 0);
+        self.buffered = rest;
+        if found == 0 {
+            std::hint::spin_loop();
+        }
+        Ok(found > 0)
     }
 
     fn lost(&self) -> u64 {

@@ -89,7 +89,7 @@ fn push_rows(session: &mut Session, all: &[Measured]) {
     }
 }
 
-/// [`compare`] of ours and theirs, and the row `id` that says how many times better ours is.
+/// [`compare`] of ours and theirs, and the row `id` with the ratio of both.
 ///
 /// # Errors
 ///

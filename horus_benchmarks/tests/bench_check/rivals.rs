@@ -82,7 +82,7 @@ fn channels_are_compared_in_every_shape_and_size() {
             }
         }
     }
-    assert!(printed.contains("x better") && printed.contains("< 3 ns"), "{printed}");
+    assert!(printed.contains("x theirs") && printed.contains("< 3 ns"), "{printed}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn transports_are_compared_as_far_as_they_carry_the_size() {
         let id = format!("vs_{}/topic/latency/{size}", Carrier::UnixStream.id());
         assert!(ids.contains(&*id), "no {id}");
     }
-    assert!(printed.contains(">= 10.0 x better"), "{printed}");
+    assert!(printed.contains(">= 10.0 x theirs"), "{printed}");
 }
 
 #[test]
