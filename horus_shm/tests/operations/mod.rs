@@ -15,7 +15,7 @@ use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::LAYOUT_VERSION;
 use horus_shm::{
     Access, Consumer, Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError, OpenError,
-    Owner, Producer, Reading, Reliability, Request, Segment, TopicName, TypeInfo, sweep,
+    Owner, Producer, Reading, RecvError, Reliability, Request, Segment, TopicName, TypeInfo, sweep,
 };
 
 use crate::common::eventually;
@@ -352,12 +352,17 @@ impl World {
             _ if answer.as_ref().is_ok_and(|words| words == wanted) => return Ok(()),
             // Whether the reader lives is asked once in a while only.
             SendPastDead => {
-                let mut last = String::new();
-                eventually("a send past the dead", || {
-                    last = self.act().unwrap();
-                    last == wanted
-                });
+                self.act_until(wanted);
                 return Ok(());
+            }
+            // The lane is tried again once in a while only; until then it has to be an error.
+            Discover => {
+                let reported = self.consumer.as_ref().unwrap().check();
+                self.act_until(wanted);
+                return match reported {
+                    Err(RecvError::LaneNotMapped(_)) => Ok(()),
+                    other => Err(format!("a lane that is not there is reported as {other:?}")),
+                };
             }
             // What was removed in part is opened anew to remove the rest.
             Remove => {
@@ -379,6 +384,11 @@ impl World {
             Ok(words) => Err(format!("again: {words} instead of {wanted}")),
             Err(error) => Err(format!("again: {error}")),
         }
+    }
+
+    /// Does the operation until it ends as `wanted` says.
+    fn act_until(&mut self, wanted: &str) {
+        eventually("the operation succeeds", || self.act().unwrap() == wanted);
     }
 
     /// Leaves; nothing of this process may remain, at the latest after the next sweep. True if
