@@ -17,6 +17,7 @@ RELAY = """
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 #include <horus/horus.hpp>
 #include <horus/msg.hpp>
@@ -26,7 +27,9 @@ template <class T>
 std::function<void()> relay(const char *name) {
     auto in = std::make_shared<horus::Subscriber<T>>(name);
     auto out = std::make_shared<horus::Publisher<T>>(std::string(name) + "_back");
-    return [in, out] { out->send(in->recv_blocking()); };
+    return [in, out] {
+        if (!out->send(in->recv_blocking())) throw std::runtime_error("full");
+    };
 }
 
 int main() {
@@ -46,7 +49,7 @@ int main() {
     horus::CmdVel command{};
     for (;;) {
         command.timestamp_ns++;
-        publisher.send_timeout(command, horus::forever);
+        if (!publisher.send_timeout(command, horus::forever)) return 1;
     }
 }
 """

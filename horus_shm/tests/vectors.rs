@@ -18,7 +18,7 @@ fn vectors_are_kept_across_every_copy() {
     let cpus = [("x86-64-v3", has_v3()), ("native", std::is_x86_feature_detected!("avx"))];
     for (cpu, keeps) in cpus {
         if cpu != "native" && !keeps {
-            eprintln!("SKIP {cpu}: this CPU is older");
+            horus_testing::skip(format_args!("this CPU is older than {cpu}, which has AVX2"));
             continue;
         }
         let wanted = if keeps { "vectors kept\n" } else { "no AVX: nothing to keep\n" };
