@@ -120,7 +120,9 @@ impl HorusNodeOptions {
         for wake in unsafe { list("wake", self.wake, self.wake_count) }? {
             // SAFETY: the caller's contract.
             let subscriber = unsafe { SUBSCRIBERS.enter(wake.id) }?;
-            node.wake_by(&subscriber.name(), &*subscriber)?;
+            let name = subscriber.name();
+            let added = node.wake_by(&name, &*subscriber);
+            added.map_err(|error| Failure::from(error).of_topic(&name))?;
         }
         // SAFETY: the caller's contract.
         for topic in unsafe { list("reads", self.reads, self.reads_count) }? {

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 
 use horus_core::SendError;
-use horus_core::handle::Slab;
+use horus_core::handle::{Guard, Slab};
 use horus_core::topic::UntypedPublisher;
 
 use crate::ffi::{Call, Out, Sized32, guard, guard_quick, input, wait_in_slices};
@@ -43,19 +43,21 @@ static PUBLISHERS: Slab<Publisher> = Slab::new(2);
 
 /// What became of a send: being full is an outcome.
 #[inline(always)]
-fn outcome(end: &UntypedPublisher, sent: Result<(), SendError<()>>) -> Call {
+fn outcome(sent: Result<(), SendError<()>>) -> Call {
     match sent {
         Ok(()) => Ok(HORUS_OK),
         Err(SendError::Full(())) => Ok(HORUS_FULL),
-        Err(error) => Err(refusal(end, error)),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// A refusal that names the topic.
-#[cold]
-fn refusal(end: &UntypedPublisher, error: impl Into<Failure>) -> Failure {
-    let Failure { status, text } = error.into();
-    Failure::new(status, format!("topic '{}': {text}", end.name()))
+/// Runs a call with the publisher of a handle. Its errors name the topic.
+#[inline(always)]
+fn named(
+    mut publisher: Guard<'_, Publisher>,
+    call: impl FnOnce(&mut Guard<'_, Publisher>) -> Call,
+) -> Call {
+    call(&mut publisher).map_err(|failure| failure.of_topic(publisher.end.name()))
 }
 
 /// The outcome of a send that waited in vain, with a text that names who is behind.
@@ -64,7 +66,7 @@ fn still_full(end: &UntypedPublisher) -> Failure {
     let reader = end.slowest_reader().and_then(|reader| reader.process);
     let reader = reader.map_or_else(|| "a process".to_owned(), |process| process.to_string());
     let text = format!("{reader} reads reliably and is a whole lane behind");
-    refusal(end, Failure::new(HORUS_FULL, text))
+    Failure::new(HORUS_FULL, text)
 }
 
 /// `horus_publisher_open`.
@@ -111,12 +113,14 @@ pub unsafe extern "C" fn horus_publisher_send(
 ) -> i32 {
     guard_quick(|| {
         // SAFETY: the caller's contract.
-        let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        // SAFETY: the caller's contract.
-        let message = unsafe { input(data, bytes) }?;
-        publisher.expect_nothing_lent()?;
-        let sent = publisher.end.send_bytes(message);
-        outcome(&publisher.end, sent)
+        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        named(publisher, |publisher| {
+            // SAFETY: the caller's contract.
+            let message = unsafe { input(data, bytes) }?;
+            publisher.expect_nothing_lent()?;
+            let sent = publisher.end.send_bytes(message);
+            outcome(sent)
+        })
     })
 }
 
@@ -134,15 +138,17 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller's contract.
-        let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        // SAFETY: the caller's contract.
-        let message = unsafe { input(data, bytes) }?;
-        publisher.expect_nothing_lent()?;
-        let sent = wait_in_slices(timeout_ns, HORUS_FULL, &mut publisher, |publisher, slice| {
-            let sent = publisher.end.send_bytes_timeout(message, slice);
-            outcome(&publisher.end, sent)
-        });
-        if matches!(sent, Ok(HORUS_FULL)) { Err(still_full(&publisher.end)) } else { sent }
+        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        named(publisher, |publisher| {
+            // SAFETY: the caller's contract.
+            let message = unsafe { input(data, bytes) }?;
+            publisher.expect_nothing_lent()?;
+            let sent = wait_in_slices(timeout_ns, HORUS_FULL, publisher, |publisher, slice| {
+                let sent = publisher.end.send_bytes_timeout(message, slice);
+                outcome(sent)
+            });
+            if matches!(sent, Ok(HORUS_FULL)) { Err(still_full(&publisher.end)) } else { sent }
+        })
     })
 }
 
@@ -158,21 +164,23 @@ pub unsafe extern "C" fn horus_publisher_loan(
     out_bytes: *mut usize,
 ) -> i32 {
     guard_quick(|| {
-        let out_data = Out::new(out_data, "out_data")?;
         // SAFETY: the caller's contract.
-        let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        publisher.expect_nothing_lent()?;
-        let slot = match publisher.end.lend() {
-            Ok(slot) => slot,
-            Err(horus_core::LoanError::Full) => return Ok(HORUS_FULL),
-            Err(error) => return Err(error.into()),
-        };
-        publisher.is_lent = true;
-        // SAFETY: the caller's contract.
-        unsafe { out_data.set(slot.as_ptr().cast()) };
-        // SAFETY: the caller's contract.
-        unsafe { crate::ffi::set_if_wanted(out_bytes, slot.len()) };
-        Ok(HORUS_OK)
+        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        named(publisher, |publisher| {
+            let out_data = Out::new(out_data, "out_data")?;
+            publisher.expect_nothing_lent()?;
+            let slot = match publisher.end.lend() {
+                Ok(slot) => slot,
+                Err(horus_core::LoanError::Full) => return Ok(HORUS_FULL),
+                Err(error) => return Err(error.into()),
+            };
+            publisher.is_lent = true;
+            // SAFETY: the caller's contract.
+            unsafe { out_data.set(slot.as_ptr().cast()) };
+            // SAFETY: the caller's contract.
+            unsafe { crate::ffi::set_if_wanted(out_bytes, slot.len()) };
+            Ok(HORUS_OK)
+        })
     })
 }
 
@@ -185,13 +193,16 @@ pub unsafe extern "C" fn horus_publisher_loan(
 pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, bytes: usize) -> i32 {
     guard_quick(|| {
         // SAFETY: the caller's contract.
-        let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        let published = publisher.end.publish_lent(bytes);
-        let published = published.map_err(|error| refusal(&publisher.end, error));
-        // WHY: after a wrong length the caller still has the slot.
-        let keeps = matches!(&published, Err(failure) if failure.status == crate::HORUS_E_MESSAGE);
-        publisher.is_lent &= keeps;
-        published.map(|()| HORUS_OK)
+        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        named(publisher, |publisher| {
+            let published = publisher.end.publish_lent(bytes);
+            let published = published.map_err(Failure::from);
+            // WHY: after a wrong length the caller still has the slot.
+            let keeps =
+                matches!(&published, Err(failure) if failure.status == crate::HORUS_E_MESSAGE);
+            publisher.is_lent &= keeps;
+            published.map(|()| HORUS_OK)
+        })
     })
 }
 
@@ -204,12 +215,14 @@ pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, byte
 pub unsafe extern "C" fn horus_publisher_discard(publisher: HorusPublisher) -> i32 {
     guard_quick(|| {
         // SAFETY: the caller's contract.
-        let mut publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        publisher.is_lent = false;
-        match publisher.end.discard_lent() {
-            true => Ok(HORUS_OK),
-            false => Err(horus_core::LoanError::Ended.into()),
-        }
+        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        named(publisher, |publisher| {
+            publisher.is_lent = false;
+            match publisher.end.discard_lent() {
+                true => Ok(HORUS_OK),
+                false => Err(horus_core::LoanError::Ended.into()),
+            }
+        })
     })
 }
 
@@ -226,20 +239,22 @@ pub unsafe extern "C" fn horus_publisher_info(
     guard(|| {
         // SAFETY: the caller's contract.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        let end = &publisher.end;
-        if end.is_forked() {
-            return Err(SendError::Forked(()).into());
-        }
-        let info = HorusTopicInfo {
-            struct_bytes: 0,
-            is_sized: end.is_sized().into(),
-            max_message_bytes: end.max_message_bytes(),
-            sequence: end.sequence(),
-            publishers: end.publisher_count() as u32,
-            subscribers: end.subscriber_count() as u32,
-        };
-        // SAFETY: the caller's contract.
-        unsafe { HorusTopicInfo::write(&info, out, "out") }?;
-        Ok(HORUS_OK)
+        named(publisher, |publisher| {
+            let end = &publisher.end;
+            if end.is_forked() {
+                return Err(SendError::Forked(()).into());
+            }
+            let info = HorusTopicInfo {
+                struct_bytes: 0,
+                is_sized: end.is_sized().into(),
+                max_message_bytes: end.max_message_bytes(),
+                sequence: end.sequence(),
+                publishers: end.publisher_count() as u32,
+                subscribers: end.subscriber_count() as u32,
+            };
+            // SAFETY: the caller's contract.
+            unsafe { HorusTopicInfo::write(&info, out, "out") }?;
+            Ok(HORUS_OK)
+        })
     })
 }

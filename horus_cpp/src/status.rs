@@ -111,6 +111,15 @@ impl Failure {
         Self { status, text: text.into() }
     }
 
+    /// The same failure, saying of which topic. What a terminal would obey of the name is escaped.
+    #[cold]
+    pub(crate) fn of_topic(self, name: &str) -> Self {
+        Self {
+            status: self.status,
+            text: format!("topic '{}': {}", name.escape_debug(), self.text),
+        }
+    }
+
     /// Keeps the text for [`horus_last_error_message`], and says the number.
     #[cold]
     pub(crate) fn report(self) -> i32 {

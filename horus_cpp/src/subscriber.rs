@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
-use horus_core::handle::{Slab, Vault};
+use horus_core::handle::{Guard, Slab, Vault};
 use horus_core::topic::{RawSample, UntypedSubscriber};
 use horus_core::{BorrowError, RecvError, RecvTimeoutError};
 
@@ -35,6 +35,15 @@ pub struct HorusSample {
 
 pub(crate) static SUBSCRIBERS: Slab<UntypedSubscriber> = Slab::new(3);
 static SAMPLES: Vault<RawSample> = Vault::new(4);
+
+/// Runs a call with the subscriber of a handle. Its errors name the topic.
+#[inline(always)]
+fn named(
+    mut subscriber: Guard<'_, UntypedSubscriber>,
+    call: impl FnOnce(&mut Guard<'_, UntypedSubscriber>) -> Call,
+) -> Call {
+    call(&mut subscriber).map_err(|failure| failure.of_topic(&subscriber.name()))
+}
 
 /// Why nothing came, or will ever.
 #[cold]
@@ -114,20 +123,22 @@ pub unsafe extern "C" fn horus_subscriber_recv(
 ) -> i32 {
     guard_quick(|| {
         // SAFETY: the caller's contract.
-        let mut subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        // SAFETY: the caller's contract.
-        let buffer = unsafe { output(out, room) }?;
-        if !has_room(&subscriber, room)? {
-            return match subscriber.recv_bytes() {
-                // SAFETY: the caller's contract.
-                Some(message) => Ok(unsafe { copy(message, buffer, out_bytes) }),
-                None => nothing(&subscriber),
-            };
-        }
-        let Some(bytes) = subscriber.recv_into(buffer) else { return nothing(&subscriber) };
-        // SAFETY: the caller's contract.
-        unsafe { set_if_wanted(out_bytes, bytes) };
-        Ok(HORUS_OK)
+        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
+        named(subscriber, |subscriber| {
+            // SAFETY: the caller's contract.
+            let buffer = unsafe { output(out, room) }?;
+            if !has_room(subscriber, room)? {
+                return match subscriber.recv_bytes() {
+                    // SAFETY: the caller's contract.
+                    Some(message) => Ok(unsafe { copy(message, buffer, out_bytes) }),
+                    None => nothing(subscriber),
+                };
+            }
+            let Some(bytes) = subscriber.recv_into(buffer) else { return nothing(subscriber) };
+            // SAFETY: the caller's contract.
+            unsafe { set_if_wanted(out_bytes, bytes) };
+            Ok(HORUS_OK)
+        })
     })
 }
 
@@ -146,28 +157,30 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller's contract.
-        let mut subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        // SAFETY: the caller's contract.
-        let buffer = unsafe { output(out, room) }?;
-        let has_room = has_room(&subscriber, room)?;
-        wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut subscriber, |subscriber, slice| {
-            if !has_room {
-                if let Some(message) = subscriber.recv_bytes_timeout(slice) {
-                    // SAFETY: the caller's contract.
-                    return Ok(unsafe { copy(message, buffer, out_bytes) });
+        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
+        named(subscriber, |subscriber| {
+            // SAFETY: the caller's contract.
+            let buffer = unsafe { output(out, room) }?;
+            let has_room = has_room(subscriber, room)?;
+            wait_in_slices(timeout_ns, HORUS_TIMEOUT, subscriber, |subscriber, slice| {
+                if !has_room {
+                    if let Some(message) = subscriber.recv_bytes_timeout(slice) {
+                        // SAFETY: the caller's contract.
+                        return Ok(unsafe { copy(message, buffer, out_bytes) });
+                    }
+                    subscriber.check()?;
+                    return Ok(HORUS_TIMEOUT);
                 }
-                subscriber.check()?;
-                return Ok(HORUS_TIMEOUT);
-            }
-            match subscriber.recv_into_timeout(buffer, slice) {
-                Ok(bytes) => {
-                    // SAFETY: the caller's contract.
-                    unsafe { set_if_wanted(out_bytes, bytes) };
-                    Ok(HORUS_OK)
+                match subscriber.recv_into_timeout(buffer, slice) {
+                    Ok(bytes) => {
+                        // SAFETY: the caller's contract.
+                        unsafe { set_if_wanted(out_bytes, bytes) };
+                        Ok(HORUS_OK)
+                    }
+                    Err(RecvTimeoutError::Timeout) => Ok(HORUS_TIMEOUT),
+                    Err(error) => Err(error.into()),
                 }
-                Err(RecvTimeoutError::Timeout) => Ok(HORUS_TIMEOUT),
-                Err(error) => Err(error.into()),
-            }
+            })
         })
     })
 }
@@ -186,13 +199,15 @@ pub unsafe extern "C" fn horus_subscriber_latest(
 ) -> i32 {
     guard_quick(|| {
         // SAFETY: the caller's contract.
-        let mut subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        // SAFETY: the caller's contract.
-        let buffer = unsafe { output(out, room) }?;
-        has_room(&subscriber, room)?;
-        let Some(message) = subscriber.latest_bytes() else { return nothing(&subscriber) };
-        // SAFETY: the caller's contract.
-        Ok(unsafe { copy(message, buffer, out_bytes) })
+        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
+        named(subscriber, |subscriber| {
+            // SAFETY: the caller's contract.
+            let buffer = unsafe { output(out, room) }?;
+            has_room(subscriber, room)?;
+            let Some(message) = subscriber.latest_bytes() else { return nothing(subscriber) };
+            // SAFETY: the caller's contract.
+            Ok(unsafe { copy(message, buffer, out_bytes) })
+        })
     })
 }
 
@@ -204,16 +219,18 @@ unsafe fn borrow_with(
     out: *mut HorusSample,
     borrow: impl FnOnce(&mut UntypedSubscriber) -> Result<Option<RawSample>, BorrowError>,
 ) -> Call {
-    let out = Out::new(out, "out")?;
     // SAFETY: the caller's contract.
-    let mut subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-    let Some(sample) = borrow(&mut subscriber)? else { return nothing(&subscriber) };
-    let (message, sequence) = (sample.bytes(), sample.sequence());
-    let (data, bytes) = (message.as_ptr().cast(), message.len());
-    let id = SAMPLES.put(sample)?;
-    // SAFETY: the caller's contract.
-    unsafe { out.set(HorusSample { id, data, bytes, sequence }) };
-    Ok(HORUS_OK)
+    let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
+    named(subscriber, |subscriber| {
+        let out = Out::new(out, "out")?;
+        let Some(sample) = borrow(subscriber)? else { return nothing(subscriber) };
+        let (message, sequence) = (sample.bytes(), sample.sequence());
+        let (data, bytes) = (message.as_ptr().cast(), message.len());
+        let id = SAMPLES.put(sample)?;
+        // SAFETY: the caller's contract.
+        unsafe { out.set(HorusSample { id, data, bytes, sequence }) };
+        Ok(HORUS_OK)
+    })
 }
 
 /// `horus_subscriber_borrow`.
@@ -262,8 +279,11 @@ pub extern "C" fn horus_sample_release(sample_id: u64) -> i32 {
 pub unsafe extern "C" fn horus_subscriber_check(subscriber: HorusSubscriber) -> i32 {
     guard_quick(|| {
         // SAFETY: the caller's contract.
-        unsafe { SUBSCRIBERS.enter(subscriber.id) }?.check()?;
-        Ok(HORUS_OK)
+        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
+        named(subscriber, |subscriber| {
+            subscriber.check()?;
+            Ok(HORUS_OK)
+        })
     })
 }
 
@@ -279,9 +299,11 @@ pub unsafe extern "C" fn horus_subscriber_set_spin(
 ) -> i32 {
     guard_quick(|| {
         // SAFETY: the caller's contract.
-        let mut subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        subscriber.set_spin(Duration::from_nanos(spin_ns));
-        Ok(HORUS_OK)
+        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
+        named(subscriber, |subscriber| {
+            subscriber.set_spin(Duration::from_nanos(spin_ns));
+            Ok(HORUS_OK)
+        })
     })
 }
 
@@ -298,24 +320,26 @@ pub unsafe extern "C" fn horus_subscriber_stats(
     guard(|| {
         // SAFETY: the caller's contract.
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        if end.is_forked() {
-            return Err(RecvError::Forked.into());
-        }
-        let stats = end.stats();
-        let stats = HorusStats {
-            struct_bytes: 0,
-            unmapped: stats.unmapped as u32,
-            received: stats.received,
-            malformed: stats.malformed,
-            lost: stats.lost,
-            skipped: stats.skipped,
-            waiting: stats.waiting,
-            sent: stats.sent,
-            busy: stats.busy,
-        };
-        // SAFETY: the caller's contract.
-        unsafe { HorusStats::write(&stats, out, "out") }?;
-        Ok(HORUS_OK)
+        named(end, |end| {
+            if end.is_forked() {
+                return Err(RecvError::Forked.into());
+            }
+            let stats = end.stats();
+            let stats = HorusStats {
+                struct_bytes: 0,
+                unmapped: stats.unmapped as u32,
+                received: stats.received,
+                malformed: stats.malformed,
+                lost: stats.lost,
+                skipped: stats.skipped,
+                waiting: stats.waiting,
+                sent: stats.sent,
+                busy: stats.busy,
+            };
+            // SAFETY: the caller's contract.
+            unsafe { HorusStats::write(&stats, out, "out") }?;
+            Ok(HORUS_OK)
+        })
     })
 }
 
@@ -332,19 +356,21 @@ pub unsafe extern "C" fn horus_subscriber_info(
     guard(|| {
         // SAFETY: the caller's contract.
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        if end.is_forked() {
-            return Err(RecvError::Forked.into());
-        }
-        let info = HorusTopicInfo {
-            struct_bytes: 0,
-            is_sized: end.is_sized().into(),
-            max_message_bytes: end.max_message_bytes(),
-            sequence: end.sequence(),
-            publishers: end.publisher_count() as u32,
-            subscribers: end.subscriber_count() as u32,
-        };
-        // SAFETY: the caller's contract.
-        unsafe { HorusTopicInfo::write(&info, out, "out") }?;
-        Ok(HORUS_OK)
+        named(end, |end| {
+            if end.is_forked() {
+                return Err(RecvError::Forked.into());
+            }
+            let info = HorusTopicInfo {
+                struct_bytes: 0,
+                is_sized: end.is_sized().into(),
+                max_message_bytes: end.max_message_bytes(),
+                sequence: end.sequence(),
+                publishers: end.publisher_count() as u32,
+                subscribers: end.subscriber_count() as u32,
+            };
+            // SAFETY: the caller's contract.
+            unsafe { HorusTopicInfo::write(&info, out, "out") }?;
+            Ok(HORUS_OK)
+        })
     })
 }

@@ -34,7 +34,7 @@ unsafe impl Sized32 for HorusTopicOptions {
     const BYTES_MIN: usize = 40;
 }
 
-/// What opens an end of the topic.
+/// What opens an end of the topic. Its errors name the topic, once there is a name.
 ///
 /// # Safety
 ///
@@ -45,7 +45,18 @@ pub(crate) unsafe fn builder(
 ) -> Result<UntypedBuilder, Failure> {
     // SAFETY: the caller's contract.
     let topic = unsafe { ffi::text(topic, "topic", NAME_BYTES_MAX) }?;
-    let builder = UntypedBuilder::new(topic);
+    // SAFETY: the caller's contract.
+    let builder = unsafe { with_options(UntypedBuilder::new(topic), options) };
+    builder.map_err(|failure| failure.of_topic(topic))
+}
+
+/// # Safety
+///
+/// As [`builder`].
+unsafe fn with_options(
+    builder: UntypedBuilder,
+    options: *const HorusTopicOptions,
+) -> Result<UntypedBuilder, Failure> {
     // SAFETY: the caller's contract.
     let Some(options) = (unsafe { HorusTopicOptions::read(options, "options") })? else {
         return Ok(builder);

@@ -7,7 +7,7 @@ use horus_core::handle::Slab;
 use horus_core::topic::{Key, Ready, Reason, WaitSet};
 
 use crate::ffi::{Out, guard, set_if_wanted, wait_in_slices, wrong};
-use crate::status::{HORUS_OK, HORUS_TIMEOUT};
+use crate::status::{Failure, HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 
 /// There are messages.
@@ -108,9 +108,10 @@ pub unsafe extern "C" fn horus_wait_set_add(
         // SAFETY: the caller's contract.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         let key = match Duration::from_nanos(silent_max_ns) {
-            Duration::ZERO => wait_set.set.add(&*subscriber)?,
-            allowed => wait_set.set.add_with_deadline(&*subscriber, allowed)?,
+            Duration::ZERO => wait_set.set.add(&*subscriber),
+            allowed => wait_set.set.add_with_deadline(&*subscriber, allowed),
         };
+        let key = key.map_err(|error| Failure::from(error).of_topic(&subscriber.name()))?;
         // SAFETY: the caller's contract.
         unsafe { out_key.set(key.to_u64()) };
         Ok(HORUS_OK)

@@ -94,8 +94,9 @@ const char *horus_status_name(horus_status_t status);
 
 /*
  * What the last call of this thread that returned an error has to say: what was found, what was
- * wanted, what to do. Never null; "" before the first error; at most 1023 bytes. It lives as long as
- * the thread, and the next error of the thread overwrites it: copy it to keep it.
+ * wanted, what to do. A failed call on a publisher or a subscriber names its topic. Never null; ""
+ * before the first error; at most 1023 bytes. It lives as long as the thread, and the next error of
+ * the thread overwrites it: copy it to keep it.
  */
 const char *horus_last_error_message(void);
 

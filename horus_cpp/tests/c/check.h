@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <horus/horus.h>
 
@@ -26,6 +27,14 @@
                     #call, horus_status_name(found_), #status, horus_last_error_message());       \
             exit(1);                                                                              \
         }                                                                                         \
+    } while (0)
+
+/* Ends the program unless a call returns an error whose text names its topic, once. */
+#define EXPECT_OF(topic, status, call)                                                            \
+    do {                                                                                          \
+        EXPECT(status, call);                                                                     \
+        const char *named_ = strstr(horus_last_error_message(), "topic '" topic "'");             \
+        CHECK(named_ != NULL && strstr(named_ + 1, "topic '" topic "'") == NULL);                 \
     } while (0)
 
 /* The message of the tests. */

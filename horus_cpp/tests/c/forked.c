@@ -50,21 +50,24 @@ int main(void) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        EXPECT(HORUS_E_FORKED, horus_publisher_send(publisher, &pair, sizeof pair));
-        EXPECT(HORUS_E_FORKED, horus_publisher_send_timeout(publisher, &pair, sizeof pair, -1));
-        EXPECT(HORUS_E_FORKED, horus_publisher_loan(publisher, &slot, NULL));
-        EXPECT(HORUS_E_FORKED, horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));
-        EXPECT(HORUS_E_FORKED,
-               horus_subscriber_recv_timeout(subscriber, &pair, sizeof pair, -1, NULL));
-        EXPECT(HORUS_E_FORKED, horus_subscriber_latest(subscriber, &pair, sizeof pair, NULL));
-        EXPECT(HORUS_E_FORKED, horus_subscriber_borrow(subscriber, &sample));
-        EXPECT(HORUS_E_FORKED, horus_subscriber_check(subscriber));
-        EXPECT(HORUS_E_FORKED, horus_subscriber_stats(subscriber, &stats));
-        EXPECT(HORUS_E_FORKED, horus_subscriber_info(subscriber, &info));
-        EXPECT(HORUS_E_FORKED, horus_publisher_info(publisher, &info));
+        EXPECT_OF("forked", HORUS_E_FORKED, horus_publisher_send(publisher, &pair, sizeof pair));
+        EXPECT_OF("forked", HORUS_E_FORKED,
+                  horus_publisher_send_timeout(publisher, &pair, sizeof pair, -1));
+        EXPECT_OF("forked", HORUS_E_FORKED, horus_publisher_loan(publisher, &slot, NULL));
+        EXPECT_OF("forked", HORUS_E_FORKED,
+                  horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));
+        EXPECT_OF("forked", HORUS_E_FORKED,
+                  horus_subscriber_recv_timeout(subscriber, &pair, sizeof pair, -1, NULL));
+        EXPECT_OF("forked", HORUS_E_FORKED,
+                  horus_subscriber_latest(subscriber, &pair, sizeof pair, NULL));
+        EXPECT_OF("forked", HORUS_E_FORKED, horus_subscriber_borrow(subscriber, &sample));
+        EXPECT_OF("forked", HORUS_E_FORKED, horus_subscriber_check(subscriber));
+        EXPECT_OF("forked", HORUS_E_FORKED, horus_subscriber_stats(subscriber, &stats));
+        EXPECT_OF("forked", HORUS_E_FORKED, horus_subscriber_info(subscriber, &info));
+        EXPECT_OF("forked", HORUS_E_FORKED, horus_publisher_info(publisher, &info));
         /* The child may write what is on loan; nobody sees it. */
         memcpy(lent, &(pair_t){666, 666}, sizeof pair);
-        EXPECT(HORUS_E_FORKED, horus_publisher_publish(lender, sizeof pair));
+        EXPECT_OF("forked", HORUS_E_FORKED, horus_publisher_publish(lender, sizeof pair));
         EXPECT(HORUS_E_FORKED, horus_wait_set_wait(set, -1, &(horus_ready_t){0}, 1, &(size_t){0}));
         EXPECT(HORUS_OK, horus_sample_release(sample.id));
         EXPECT(HORUS_OK, horus_publisher_close(publisher));
