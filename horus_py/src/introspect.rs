@@ -9,7 +9,7 @@ use crate::error::{self, OpenTopicError};
 use crate::namespace::PyNamespace;
 use crate::scheduler::namespace_of;
 
-/// A topic and its counters at one moment.
+/// A topic and its counters, which are read one after another while the topic runs.
 #[pyclass(frozen, get_all, name = "TopicInfo", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyTopicInfo {

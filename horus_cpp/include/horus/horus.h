@@ -380,8 +380,9 @@ horus_status_t horus_subscriber_info(horus_subscriber_t subscriber, horus_topic_
 
 /*
  * Looking disturbs nobody: no place is taken, nothing is written. Each call opens the topic and
- * makes system calls. Errors of all: HORUS_E_NOT_FOUND, HORUS_E_NAME, HORUS_E_DAMAGED,
- * HORUS_E_SYSTEM.
+ * makes system calls. While the topic runs, its counters are read one after another, also those of
+ * one struct: they are not of one moment, and need not add up. Errors of all: HORUS_E_NOT_FOUND,
+ * HORUS_E_NAME, HORUS_E_DAMAGED, HORUS_E_SYSTEM.
  */
 
 /* A topic, and how many take part. */

@@ -21,7 +21,8 @@ using LaneFigures = horus_lane_figures_t;
 /// A live subscriber of a topic.
 using ReaderFigures = horus_reader_figures_t;
 
-/// A topic at one moment, looked at from outside.
+/// A topic, looked at from outside. While the topic runs, its counters are read one after
+/// another: they are not of one moment, and need not add up.
 struct Inspection {
     TopicFigures topic{};
     std::string schema;

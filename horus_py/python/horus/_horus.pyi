@@ -674,7 +674,7 @@ class RemoteScheduler:
 
 @final
 class TopicInfo:
-    """A topic and its counters at one moment."""
+    """A topic and its counters, which are read one after another while the topic runs."""
 
     @property
     def name(self) -> str: ...
