@@ -1,9 +1,8 @@
 //! The messages as C++ structs that prove their own layout.
 
-use std::fmt::Write;
-
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
-use super::{lengths, relinked, struct_name};
+use super::number::{Limit, type_name, values};
+use super::{lines, push, relinked, shape, struct_name};
 
 const HEAD: &str = "\
 // @generated from the table of fields in horus_core/src/message/. C++17.
@@ -50,14 +49,14 @@ fn message(out: &mut String, schema: &Schema) {
     push(out, format_args!("struct alignas({align}) {name} {{\n"));
     let default = standard_default(&name);
     for field in schema.fields {
-        comment(out, "    ", &field.doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
-        let shape: String = lengths(field).iter().map(|length| format!("[{length}]")).collect();
-        let declared = format!("    {} {}{shape}", kind(field), field.name);
-        let numbers = default.as_deref().and_then(|default| numbers_of(field, default));
+        comment(out, "    ", &lines(field.doc).join("\n"));
+        let declared = format!("    {} {}{}", kind(field), field.name, shape(field));
+        // WHY numbers only: a message inside a message has initialisers of its own.
+        let numbers = default.as_deref().and_then(|default| values(field, default, limit));
         initialised(out, &declared, field, numbers.as_deref());
     }
     for Constant { name, kind, value, doc } in schema.constants {
-        comment(out, "    ", &doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
+        comment(out, "    ", &lines(doc).join("\n"));
         let kind = number(*kind);
         push(out, format_args!("    static constexpr {kind} {name} = {value};\n"));
     }
@@ -89,16 +88,6 @@ fn message(out: &mut String, schema: &Schema) {
     }
 }
 
-/// The default of a field of numbers, up to the last one that is not zero. A message inside a
-/// message has initialisers of its own.
-fn numbers_of(field: &Field, default: &[u8]) -> Option<Vec<String>> {
-    let FieldKind::Primitive(primitive) = field.kind else { return None };
-    let bytes = default.get(field.offset..)?.get(..field.count * primitive.size())?;
-    let last = bytes.iter().rposition(|byte| *byte != 0)?;
-    let each = bytes.chunks(primitive.size()).take(last / primitive.size() + 1);
-    Some(each.map(|bytes| literal(primitive, bytes)).collect())
-}
-
 /// A field with what it begins with, if that is not zero: `double w = 1.0;`.
 fn initialised(out: &mut String, declared: &str, field: &Field, numbers: Option<&[String]>) {
     out.push_str(declared);
@@ -115,30 +104,12 @@ fn initialised(out: &mut String, declared: &str, field: &Field, numbers: Option<
     out.push_str(";\n");
 }
 
-/// A number as C++ writes it.
-fn literal(primitive: Primitive, bytes: &[u8]) -> String {
-    let kind = number(primitive);
-    let float = |value: f64, suffix: &str| {
-        let limit = |of: &str| format!("std::numeric_limits<{kind}>::{of}()");
-        match value {
-            value if value.is_nan() => limit("quiet_NaN"),
-            f64::INFINITY => limit("infinity"),
-            f64::NEG_INFINITY => "-".to_owned() + &limit("infinity"),
-            value => format!("{value:?}{suffix}"),
-        }
+fn limit(primitive: Primitive, limit: Limit) -> String {
+    let of = match limit {
+        Limit::NotANumber => "quiet_NaN",
+        Limit::Infinity => "infinity",
     };
-    let mut whole = [0; 8];
-    whole[..bytes.len()].copy_from_slice(bytes);
-    let bits = u64::from_le_bytes(whole);
-    let unused = 64 - 8 * bytes.len() as u32;
-    match primitive {
-        Primitive::F32 => float(f32::from_bits(bits as u32).into(), "F"),
-        Primitive::F64 => float(f64::from_bits(bits), ""),
-        Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64 => {
-            (((bits << unused) as i64) >> unused).to_string()
-        }
-        _ => bits.to_string(),
-    }
+    format!("std::numeric_limits<{}>::{of}()", number(primitive))
 }
 
 fn hash(out: &mut String, schema: &Schema) {
@@ -167,37 +138,21 @@ fn described(out: &mut String, name: &str, fields: &[Field]) {
     push(out, format_args!("{line});\n"));
 }
 
-const fn kind(field: &Field) -> &'static str {
+fn kind(field: &Field) -> String {
     match field.kind {
-        FieldKind::Message(schema) => schema.name,
-        FieldKind::Text(_) => "char",
+        FieldKind::Message(schema) => schema.name.to_owned(),
+        FieldKind::Text(_) => "char".to_owned(),
         FieldKind::Primitive(primitive) => number(primitive),
     }
 }
 
-const fn number(primitive: Primitive) -> &'static str {
-    match primitive {
-        Primitive::U8 => "std::uint8_t",
-        Primitive::U16 => "std::uint16_t",
-        Primitive::U32 => "std::uint32_t",
-        Primitive::U64 => "std::uint64_t",
-        Primitive::I8 => "std::int8_t",
-        Primitive::I16 => "std::int16_t",
-        Primitive::I32 => "std::int32_t",
-        Primitive::I64 => "std::int64_t",
-        Primitive::F32 => "float",
-        Primitive::F64 => "double",
-        Primitive::Char => "char",
-    }
+fn number(primitive: Primitive) -> String {
+    let name = type_name(primitive);
+    if name.ends_with("_t") { format!("std::{name}") } else { name.to_owned() }
 }
 
 fn comment(out: &mut String, indent: &str, text: &str) {
     for line in relinked(text, |name| format!("`{name}`")).trim_end().lines() {
         push(out, format_args!("{}\n", format!("{indent}/// {line}").trim_end()));
     }
-}
-
-fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = out.write_fmt(text);
 }

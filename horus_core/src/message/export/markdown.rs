@@ -1,9 +1,7 @@
 //! The document of all messages.
 
-use std::fmt::Write;
-
 use super::super::{Constant, Domain, Field, FieldKind, Schema, Tail};
-use super::{element, lengths, relinked};
+use super::{element, lines, push, relinked, shape};
 
 const HEAD: &str = "\
 <!-- @generated from the doc comments in horus_core/src/message/ by the test `message_export`. -->
@@ -64,7 +62,7 @@ fn message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> String + Co
     out.push_str("| offset | field | type | unit | meaning |\n|---:|---|---|---|---|\n");
     for field in schema.fields {
         let Field { name, offset, .. } = field;
-        let shape: String = lengths(field).iter().map(|length| format!("[{length}]")).collect();
+        let shape = shape(field);
         let kind = match field.kind {
             FieldKind::Message(inner) => link(inner.name) + &shape,
             FieldKind::Primitive(_) | FieldKind::Text(_) => {
@@ -85,13 +83,8 @@ fn message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> String + Co
         out.push_str("\n| value | constant | meaning |\n|---:|---|---|\n");
     }
     for Constant { name, value, doc, .. } in schema.constants {
-        let doc = doc.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        let doc = lines(doc).join(" ");
         let meaning = relinked(doc.trim_end_matches('.'), link);
         push(out, format_args!("| {value} | `{name}` | {meaning} |\n"));
     }
-}
-
-fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = out.write_fmt(text);
 }

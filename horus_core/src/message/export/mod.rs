@@ -6,10 +6,11 @@
 
 mod cpp;
 mod markdown;
+mod number;
 mod numpy;
 mod python;
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use super::{Field, FieldKind, Schema};
 
@@ -24,8 +25,8 @@ pub use python::python;
 pub fn hashes(messages: &[&Schema]) -> String {
     let mut text = String::new();
     for schema in messages {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} {} {:032x}", schema.name, schema.size, schema.hash());
+        let Schema { name, size, .. } = schema;
+        push(&mut text, format_args!("{name} {size} {:032x}\n", schema.hash()));
     }
     text
 }
@@ -45,6 +46,16 @@ fn lengths(field: &Field) -> Vec<usize> {
         FieldKind::Primitive(_) | FieldKind::Message(_) => None,
     };
     array.into_iter().chain(text).collect()
+}
+
+/// The same as C, C++ and the document write it: `[16][32]`; nothing of what is no array.
+fn shape(field: &Field) -> String {
+    lengths(field).iter().map(|length| format!("[{length}]")).collect()
+}
+
+/// The lines of a doc comment, without the space around them.
+fn lines(doc: &str) -> Vec<&str> {
+    doc.lines().map(str::trim).collect()
 }
 
 /// The type of one element, by its name in a schema text or its own.
@@ -70,4 +81,9 @@ fn relinked(text: &str, link: impl Fn(&str) -> String) -> String {
         };
     }
     out + rest
+}
+
+fn push(out: &mut String, text: fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = out.write_fmt(text);
 }

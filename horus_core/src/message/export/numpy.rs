@@ -1,8 +1,7 @@
 //! The messages as layouts for numpy, in a Python module that does without numpy until asked.
 
-use std::fmt::Write;
-
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail};
+use super::push;
 
 const HEAD: &str = "\
 # @generated from the table of fields in horus_core/src/message/.
@@ -89,9 +88,4 @@ fn number(primitive: Primitive) -> String {
         Primitive::Char => 'S',
     };
     format!("<{letter}{}", primitive.size())
-}
-
-fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = out.write_fmt(text);
 }

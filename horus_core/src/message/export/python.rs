@@ -1,10 +1,8 @@
 //! The messages as classes for Python's type checkers: the stubs of what `horus_py` makes of the
 //! same table.
 
-use std::fmt::Write;
-
 use super::super::{Constant, Field, FieldKind, Primitive, Schema};
-use super::relinked;
+use super::{lines, push, relinked};
 
 const HEAD: &str = "\
 # @generated from the table of fields in horus_core/src/message/.
@@ -123,16 +121,11 @@ const fn numpy(primitive: Primitive) -> &'static str {
 /// A docstring, of the comment as it was written.
 fn doc(out: &mut String, text: &str) {
     let text = relinked(text, |name| format!("`{name}`"));
-    let lines: Vec<_> = text.trim().lines().map(str::trim).collect();
+    let lines = lines(text.trim());
     if lines == [""] || lines.is_empty() {
         return;
     }
     let text = lines.join("\n    ").replace("\n    \n", "\n\n");
     let end = if lines.len() > 1 { "\n    " } else { "" };
     push(out, format_args!("    \"\"\"{text}{end}\"\"\"\n"));
-}
-
-fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = out.write_fmt(text);
 }

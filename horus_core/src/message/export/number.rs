@@ -1,0 +1,64 @@
+//! Types and values of numbers, as C and C++ write them.
+
+use super::super::{Field, FieldKind, Primitive};
+
+/// A value that has no digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// A quiet NaN.
+    NotANumber,
+    /// The positive infinity; the other one is its negation.
+    Infinity,
+}
+
+/// The name of the type in C.
+pub(super) const fn type_name(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::U8 => "uint8_t",
+        Primitive::U16 => "uint16_t",
+        Primitive::U32 => "uint32_t",
+        Primitive::U64 => "uint64_t",
+        Primitive::I8 => "int8_t",
+        Primitive::I16 => "int16_t",
+        Primitive::I32 => "int32_t",
+        Primitive::I64 => "int64_t",
+        Primitive::F32 => "float",
+        Primitive::F64 => "double",
+        Primitive::Char => "char",
+    }
+}
+
+/// The numbers of a field in the message `message`, up to the last one that is not zero; `None` if
+/// all are, or the field does not consist of numbers. `limit` writes what has no digits.
+pub(super) fn values(
+    field: &Field,
+    message: &[u8],
+    limit: fn(Primitive, Limit) -> String,
+) -> Option<Vec<String>> {
+    let FieldKind::Primitive(primitive) = field.kind else { return None };
+    let bytes = message.get(field.offset..)?.get(..field.count * primitive.size())?;
+    let last = bytes.iter().rposition(|byte| *byte != 0)?;
+    let each = bytes.chunks(primitive.size()).take(last / primitive.size() + 1);
+    Some(each.map(|bytes| value(primitive, bytes, limit)).collect())
+}
+
+fn value(primitive: Primitive, bytes: &[u8], limit: fn(Primitive, Limit) -> String) -> String {
+    let float = |value: f64, suffix: &str| match value {
+        value if value.is_nan() => limit(primitive, Limit::NotANumber),
+        f64::INFINITY => limit(primitive, Limit::Infinity),
+        f64::NEG_INFINITY => "-".to_owned() + &limit(primitive, Limit::Infinity),
+        value => format!("{value:?}{suffix}"),
+    };
+    let mut whole = [0; 8];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    let bits = u64::from_le_bytes(whole);
+    let unused = 64 - 8 * bytes.len() as u32;
+    match primitive {
+        Primitive::F32 => float(f32::from_bits(bits as u32).into(), "F"),
+        Primitive::F64 => float(f64::from_bits(bits), ""),
+        Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64 => {
+            (((bits << unused) as i64) >> unused).to_string()
+        }
+        _ => bits.to_string(),
+    }
+}
