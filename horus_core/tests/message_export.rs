@@ -1,4 +1,4 @@
-//! What is generated from the table of fields: the document, C++, Python, and the hashes.
+//! What is generated from the table of fields: the document, C, C++, Python, and the hashes.
 //!
 //! Golden files are rewritten with `HORUS_WRITE_GOLDEN=1`.
 
@@ -16,7 +16,7 @@ fn golden(name: &str) -> PathBuf {
     root().join("tests/golden").join(name)
 }
 
-/// Where C++ programs find the header.
+/// Where C and C++ programs find the headers.
 fn include() -> PathBuf {
     root().parent().unwrap().join("horus_cpp/include")
 }
@@ -56,30 +56,68 @@ fn the_header_compiles_and_its_assertions_hold() {
     let header = export::cpp(STANDARD);
     check_file(&include().join("horus/msg.hpp"), &header);
     let source = "#include <horus/msg.hpp>\nint main() { return 0; }\n";
-    compile(source).expect("the header does not compile");
+    compile(CPP, source).expect("the header does not compile");
 }
 
 #[test]
 fn the_header_s_assertions_can_fail() {
     let moved = "#include <horus/msg.hpp>\nstatic_assert(offsetof(horus::Imu, orientation) == 9);";
-    let errors = compile(moved).expect_err("a wrong offset compiles");
+    let errors = compile(CPP, moved).expect_err("a wrong offset compiles");
     assert!(errors.contains("static assertion failed"), "{errors}");
 }
 
-/// Checks a C++ source.
-fn compile(source: &str) -> Result<(), String> {
+/// In both languages, alone and beside the header for C++.
+#[test]
+fn the_header_for_c_compiles_and_its_assertions_hold() {
+    check_file(&include().join("horus/messages.h"), &export::c(STANDARD));
+    let source = "#include <horus/messages.h>\nint main(void) { return 0; }\n";
+    for language in [C, CPP] {
+        compile(language, source).expect("the header does not compile");
+    }
+    let both = format!("#include <horus/msg.hpp>\n{source}");
+    compile(CPP, &both).expect("the headers do not compile together");
+}
+
+/// What a mistake in a struct leads to, in both languages.
+#[test]
+fn a_wrong_struct_of_c_does_not_compile() {
+    let header = export::c(STANDARD);
+    let mistakes = [
+        ("    float linear;\n", "    double linear;\n", "size of horus_cmd_vel_t"),
+        ("    float linear;\n", "    float linear_x;\n    float linear;\n", "horus_cmd_vel_t"),
+        (" horus_cmd_vel_t, linear, 8", " horus_cmd_vel_t, linear, 12", "offset of linear in"),
+    ];
+    for (right, wrong, expected) in mistakes {
+        let wrong = header.replacen(right.trim_start(), wrong.trim_start(), 1);
+        assert_ne!(wrong, header, "{right:?} is not in the header");
+        for language in [C, CPP] {
+            let errors = compile(language, &wrong).expect_err("a wrong struct compiles");
+            let is_found = errors.contains("static assertion failed") && errors.contains(expected);
+            assert!(is_found, "{errors}");
+        }
+    }
+}
+
+/// Compiler, name of the source and flags of a language.
+type Language = (&'static str, &'static str, &'static [&'static str]);
+
+const C: Language = ("cc", "main.c", &["-std=c11", "-Wdouble-promotion"]);
+const CPP: Language = ("c++", "main.cpp", &["-std=c++17"]);
+
+/// Checks a source.
+fn compile((compiler, name, flags): Language, source: &str) -> Result<(), String> {
     let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("main.cpp");
+    let file = dir.path().join(name);
     fs::write(&file, source).unwrap();
-    let mut compiler = Command::new("c++");
-    compiler.args("-std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I".split(' '));
-    let output = compiler
+    let output = Command::new(compiler)
+        .args(flags)
+        .args("-Wall -Wextra -Wpedantic -Werror -fsyntax-only -I".split(' '))
         .arg(include())
         .arg(&file)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .output()
-        .expect("this test needs a C++ compiler as `c++`; install g++ or clang");
+        .expect("this test needs C and C++ compilers as `cc` and `c++`; install g++ or clang");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() { Ok(()) } else { Err(errors) }
 }

@@ -231,16 +231,23 @@ fn constants_and_layouts_are_the_same() {
     assert!(compiler::refusal(&wrong, &["-std=c11"]).is_some(), "the compiler was not asked");
 }
 
-/// Alone, in each language that it is for.
+/// Alone, twice and with the others, in each language that they are for.
 #[test]
-fn the_header_compiles_alone() {
-    let source = "#include <horus/horus.h>\n";
-    for language in ["-std=c11", "-std=c17"] {
-        assert_eq!(compiler::refusal(source, &[language]), None, "{language}");
-    }
-    for language in ["-std=c++17", "-std=c++20"] {
-        let flags = ["-x", "c++", language, "-fno-exceptions"];
-        assert_eq!(compiler::refusal(source, &flags), None, "{language}");
+fn each_header_compiles_alone() {
+    let files = fs::read_dir(compiler::root().join("include/horus")).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let names: Vec<_> = names.filter(|name| name.ends_with(".h")).collect();
+    assert!(names.len() >= 3, "{names:?}");
+    let sources = names.iter().map(|name| format!("#include <horus/{name}>\n"));
+    let all: String = sources.clone().collect();
+    for source in sources.chain([all.repeat(2)]) {
+        for language in ["-std=c11", "-std=c17"] {
+            assert_eq!(compiler::refusal(&source, &[language]), None, "{language} {source}");
+        }
+        for language in ["-std=c++17", "-std=c++20"] {
+            let flags = ["-x", "c++", language, "-fno-exceptions"];
+            assert_eq!(compiler::refusal(&source, &flags), None, "{language} {source}");
+        }
     }
 }
 

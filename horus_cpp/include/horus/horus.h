@@ -198,6 +198,12 @@ typedef struct horus_topic_options {
 
 #define HORUS_TOPIC_OPTIONS_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_options_t)}
 
+/* Of messages with a schema text, for instance those of <horus/messages.h>. */
+#define HORUS_TOPIC_OPTIONS_FOR(schema_text)                                                      \
+    {.struct_bytes = (uint32_t)sizeof(horus_topic_options_t),                                     \
+     .message_type = HORUS_TYPE_SCHEMA,                                                           \
+     .schema = (schema_text)}
+
 /* What an end can tell about itself and its topic. */
 typedef struct horus_topic_info {
     uint32_t struct_bytes;

@@ -1,9 +1,10 @@
-//! The table of fields in other languages: a document, C++ and numpy.
+//! The table of fields in other languages: a document, C, C++, numpy and stubs of Python.
 //!
 //! Pure functions from schemas to text. Messages inside others have to come before those, as they
 //! do in [`STANDARD`](super::STANDARD). Linear in the text; for tools and builds, not for robots
 //! at work.
 
+mod c;
 mod cpp;
 mod markdown;
 mod number;
@@ -14,6 +15,7 @@ use std::fmt::{self, Write};
 
 use super::{Field, FieldKind, Schema};
 
+pub use c::c;
 pub use cpp::cpp;
 pub use markdown::markdown;
 pub use numpy::numpy;

@@ -1,0 +1,241 @@
+//! The messages as C structs that prove their own layout, with their schema texts and defaults.
+
+use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
+use super::number::{Limit, type_name, values};
+use super::{lines, push, relinked, shape, struct_name};
+
+const HEAD: &str = r##"/*
+ * @generated from the table of fields in horus_core/src/message/. C11, usable from C++.
+ *
+ * The standard messages. For the message CmdVel there are:
+ *
+ * horus_cmd_vel_t       the struct, with the same layout in every language
+ * HORUS_CMD_VEL_SCHEMA  the canonical schema text, for HORUS_TOPIC_OPTIONS_FOR of horus.h
+ * HORUS_CMD_VEL_INIT    an initialiser with the values of CmdVel::default() in Rust: where they are
+ *                       not 0, orientations do not rotate, and what was not measured is NaN
+ * HORUS_CMD_VEL_*       its constants, if it has any
+ *
+ * Of a message with data of any length, as Image, the struct is the header that the data follow:
+ * horus_image_header_t and HORUS_IMAGE_HEADER_INIT, but HORUS_IMAGE_SCHEMA. What is received was
+ * written by another program: compare the header with the length of the message before use.
+ *
+ * Comments use the names of docs/messages.md. C++ programs have the same in <horus/msg.hpp>.
+ */
+#ifndef HORUS_MESSAGES_H
+#define HORUS_MESSAGES_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define HORUS_ASSERT(condition, text) static_assert(condition, text)
+#define HORUS_ALIGNOF(type) alignof(type)
+#else
+#define HORUS_ASSERT(condition, text) _Static_assert(condition, text)
+#define HORUS_ALIGNOF(type) _Alignof(type)
+#endif
+#define HORUS_ASSERT_LAYOUT(type, size, align)                       \
+    HORUS_ASSERT(sizeof(type) == (size), "size of " #type);          \
+    HORUS_ASSERT(HORUS_ALIGNOF(type) == (align), "alignment of " #type)
+#define HORUS_ASSERT_OFFSET(type, field, offset) \
+    HORUS_ASSERT(offsetof(type, field) == (offset), "offset of " #field " in " #type)
+
+/* Part of initialisers: the same four times. */
+#define HORUS_4X(...) __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
+"##;
+
+const FOOT: &str = "
+#undef HORUS_ASSERT_OFFSET
+#undef HORUS_ASSERT_LAYOUT
+#undef HORUS_ALIGNOF
+#undef HORUS_ASSERT
+
+#endif /* HORUS_MESSAGES_H */
+";
+
+const COLUMNS_MAX: usize = 100;
+
+/// A C11 header with a struct for each message; of a message with a tail, for its header.
+///
+/// Size, alignment and all offsets are in static assertions. Schema texts and defaults are macros,
+/// which cost nothing in a program that does not use them.
+#[must_use]
+pub fn c(messages: &[&Schema]) -> String {
+    let mut out = String::from(HEAD);
+    for schema in messages {
+        message(&mut out, schema);
+    }
+    out + FOOT
+}
+
+fn message(out: &mut String, schema: &Schema) {
+    let (name, upper) = (c_name(schema), snake(schema.name).to_uppercase());
+    let mut doc = schema.doc_text().trim_end().to_owned();
+    if let Some(Tail { name, primitive }) = schema.tail {
+        let primitive = type_name(primitive);
+        push(
+            &mut doc,
+            format_args!("\n\nFollowed by `{primitive} {name}[]`, to the message's end."),
+        );
+    }
+    out.push('\n');
+    comment(out, "", &doc.lines().collect::<Vec<_>>());
+    push(out, format_args!("typedef struct {name} {{\n"));
+    for field in schema.fields {
+        comment(out, "    ", &lines(field.doc));
+        push(out, format_args!("    {} {}{};\n", kind(field), field.name, shape(field)));
+    }
+    push(out, format_args!("}} {name}_t;\n"));
+    let Schema { size, align, .. } = schema;
+    push(out, format_args!("HORUS_ASSERT_LAYOUT({name}_t, {size}, {align});\n"));
+    for Field { name: field, offset, .. } in schema.fields {
+        push(out, format_args!("HORUS_ASSERT_OFFSET({name}_t, {field}, {offset});\n"));
+    }
+    constants(out, &upper, schema.constants);
+    let text = schema.text().replace('\n', "\\n\n");
+    let text = text.lines().map(str::to_owned).collect();
+    let line = |line: &str| format!("\"{line}\"");
+    define(out, &format!("HORUS_{upper}_SCHEMA"), filled(text, "", line));
+    let default = standard_default(&struct_name(schema)).unwrap_or_default();
+    define(out, &format!("{}_INIT", name.to_uppercase()), initialiser(schema, &default));
+}
+
+/// `horus_cmd_vel` of `CmdVel`, `horus_image_header` of `Image`.
+fn c_name(schema: &Schema) -> String {
+    format!("horus_{}", snake(&struct_name(schema)))
+}
+
+/// `CmdVel` as `cmd_vel`, `BoundingBox2D` as `bounding_box2d`.
+fn snake(name: &str) -> String {
+    let mut out = String::new();
+    let mut is_after_lower_case = false;
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && is_after_lower_case {
+            out.push('_');
+        }
+        is_after_lower_case = letter.is_ascii_lowercase();
+        out.push(letter.to_ascii_lowercase());
+    }
+    out
+}
+
+fn kind(field: &Field) -> String {
+    match field.kind {
+        FieldKind::Message(schema) => c_name(schema) + "_t",
+        FieldKind::Text(_) => "char".to_owned(),
+        FieldKind::Primitive(primitive) => type_name(primitive).to_owned(),
+    }
+}
+
+fn constants(out: &mut String, upper: &str, constants: &[Constant]) {
+    if constants.is_empty() {
+        return;
+    }
+    out.push_str("enum {\n");
+    for (index, Constant { name, value, doc, .. }) in constants.iter().enumerate() {
+        comment(out, "    ", &lines(doc));
+        let comma = if index + 1 < constants.len() { "," } else { "" };
+        push(out, format_args!("    HORUS_{upper}_{name} = {value}{comma}\n"));
+    }
+    out.push_str("};\n");
+}
+
+/// What a message with these bytes is initialised with, in lines.
+fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
+    let given = schema.fields.iter().filter_map(|field| {
+        let value = match field.kind {
+            FieldKind::Message(inner) => messages(field, inner, bytes),
+            FieldKind::Primitive(_) | FieldKind::Text(_) => values(field, bytes, limit),
+        }?;
+        let value = value.join(", ");
+        let value = if field.count > 1 { format!("{{{value}}}") } else { value };
+        Some(format!(".{} = {value}", field.name))
+    });
+    let given: Vec<_> = given.collect();
+    if given.is_empty() {
+        return vec!["{0}".to_owned()];
+    }
+    let mut lines = filled(given, ", ", str::to_owned);
+    lines[0].insert(0, '{');
+    lines.iter_mut().skip(1).for_each(|line| line.insert(0, ' '));
+    if let Some(last) = lines.last_mut() {
+        last.push('}');
+    }
+    lines
+}
+
+/// The messages inside a message, or `None` if all are zero.
+fn messages(field: &Field, inner: &Schema, bytes: &[u8]) -> Option<Vec<String>> {
+    let bytes = bytes.get(field.offset..)?.get(..field.count * inner.size)?;
+    if bytes.iter().all(|byte| *byte == 0) {
+        return None;
+    }
+    let default = standard_default(&struct_name(inner));
+    let one = |bytes: &[u8]| match default.as_deref() {
+        Some(default) if default == bytes => format!("{}_INIT", c_name(inner).to_uppercase()),
+        _ => initialiser(inner, bytes).join(""),
+    };
+    let all: Vec<_> = bytes.chunks(inner.size).map(one).collect();
+    let is_same = all.windows(2).all(|pair| pair[0] == pair[1]);
+    let times = all.len().ilog(4);
+    if !is_same || 4usize.pow(times) != all.len() {
+        return Some(all);
+    }
+    let (open, close) = ("HORUS_4X(".repeat(times as usize), ")".repeat(times as usize));
+    Some(vec![open + &all[0] + &close])
+}
+
+fn limit(primitive: Primitive, limit: Limit) -> String {
+    let name = match limit {
+        Limit::NotANumber => "NAN",
+        Limit::Infinity => "INFINITY",
+    };
+    // WHY: the macros of math.h are of type float, and some compilers warn of what they become.
+    let cast = if matches!(primitive, Primitive::F64) { "(double)" } else { "" };
+    format!("{cast}{name}")
+}
+
+/// As many parts a line as fit, with `between` them; `finish` makes a line of the code.
+fn filled(parts: Vec<String>, between: &str, finish: impl Fn(&str) -> String) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let count = parts.len();
+    for (index, part) in parts.into_iter().enumerate() {
+        let part = if index + 1 < count { part + between } else { part };
+        let last = lines.len() - 1;
+        let room = COLUMNS_MAX - "    {\"\"} \\".len();
+        if !lines[last].is_empty() && lines[last].len() + part.trim_end().len() > room {
+            lines.push(part);
+        } else {
+            lines[last].push_str(&part);
+        }
+    }
+    lines.iter().map(|line| finish(line.trim_end())).collect()
+}
+
+fn define(out: &mut String, name: &str, lines: Vec<String>) {
+    if let [line] = lines.as_slice()
+        && "#define  ".len() + name.len() + line.len() <= COLUMNS_MAX
+    {
+        push(out, format_args!("#define {name} {line}\n"));
+        return;
+    }
+    push(out, format_args!("#define {name} \\\n    {}\n", lines.join(" \\\n    ")));
+}
+
+fn comment(out: &mut String, indent: &str, lines: &[&str]) {
+    let text = relinked(&lines.join("\n"), |name| format!("`{name}`"));
+    let text = text.trim();
+    if text.is_empty() {
+        return;
+    }
+    if !text.contains('\n') && indent.len() + text.len() + "/*  */".len() <= COLUMNS_MAX {
+        push(out, format_args!("{indent}/* {text} */\n"));
+        return;
+    }
+    push(out, format_args!("{indent}/*\n"));
+    for line in text.lines() {
+        push(out, format_args!("{}\n", format!("{indent} * {line}").trim_end()));
+    }
+    push(out, format_args!("{indent} */\n"));
+}
