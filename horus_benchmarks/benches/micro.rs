@@ -4,9 +4,9 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use horus_benchmarks::namespace::PrivateNamespace;
-use horus_benchmarks::payload::Payload;
-use horus_benchmarks::ticking::Ticking;
+use horus_benchmarks::measure::payload::Payload;
+use horus_benchmarks::run::namespace::PrivateNamespace;
+use horus_benchmarks::scenario::ticking::Ticking;
 use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
 use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan, Message, Schema};
 use horus_core::topic::Topic;

@@ -11,8 +11,8 @@ mod paths;
 #[path = "bench_check/rivals.rs"]
 mod rivals;
 
-use horus_benchmarks::bounce::PAUSES_MAX;
-use horus_benchmarks::report::Report;
+use horus_benchmarks::report::rows::Report;
+use horus_benchmarks::run::bounce::PAUSES_MAX;
 
 use common::{ROUNDS, SAMPLES, assert_row_is_sound, run, run_paths, run_to_json};
 
@@ -125,7 +125,7 @@ fn only_the_one_line_floor_has_a_ratio_with_its_interval() {
 #[test]
 fn a_filter_selects_rows_and_one_cpu_is_enough() {
     let directory = tempfile::tempdir().unwrap();
-    let cpu = horus_benchmarks::pin::allowed_cpus().unwrap()[0];
+    let cpu = horus_benchmarks::measure::pin::allowed_cpus().unwrap()[0];
     let pair = format!("{cpu},{cpu}");
     let arguments = ["--filter", "cross_process/two_lines", "--cpus", &pair];
     let (output, json) = run_to_json(RAW_BASELINES, &directory.path().join("out.json"), &arguments);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use horus_benchmarks::readme::{self, Records, is_current, with_tables};
+use horus_benchmarks::report::readme::{self, Records, is_current, with_tables};
 use serde_json::{Value, json};
 
 #[test]

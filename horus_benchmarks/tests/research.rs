@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use horus_benchmarks::research::record::{OK, Run};
+use horus_benchmarks::report::research::record::{OK, Run};
 use html5ever::tendril::{SliceExt, StrTendril};
 use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer,

@@ -1,6 +1,6 @@
 """Results: what was sampled, the machine that made it, goals, and how all of it is written.
 
-The JSON has the shape of the one that the Rust benchmarks write (`horus_benchmarks/src/report.rs`).
+The JSON has the shape of the one that the Rust benchmarks write (`horus_benchmarks/src/report/rows.rs`).
 """
 
 import csv

@@ -4,16 +4,16 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use horus_benchmarks::args::Args;
-use horus_benchmarks::channels::{self, CAPACITY, Channel, Meeting, Shape, Width};
-use horus_benchmarks::contest::{Arena, Group};
-use horus_benchmarks::floor::{Floor, Placement};
-use horus_benchmarks::micro::MicroPlan;
-use horus_benchmarks::pair::Pair;
-use horus_benchmarks::payload::size_label;
-use horus_benchmarks::progress::Progress;
-use horus_benchmarks::report::Row;
-use horus_benchmarks::session::{self, Session};
+use horus_benchmarks::measure::micro::MicroPlan;
+use horus_benchmarks::measure::payload::size_label;
+use horus_benchmarks::report::rows::Row;
+use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::floor::{Floor, Placement};
+use horus_benchmarks::run::progress::Progress;
+use horus_benchmarks::run::session::{self, Session};
+use horus_benchmarks::scenario::contest::{Arena, Group};
+use horus_benchmarks::transport::channels::{self, CAPACITY, Channel, Meeting, Shape, Width};
+use horus_benchmarks::transport::pair::Pair;
 
 const NAME: &str = "channel_comparison";
 

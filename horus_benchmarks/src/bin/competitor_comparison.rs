@@ -4,15 +4,15 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use horus_benchmarks::args::Args;
-use horus_benchmarks::contest::{Arena, Group};
-use horus_benchmarks::entry::{self, Outcome};
-use horus_benchmarks::floor::{Floor, Placement};
-use horus_benchmarks::namespace::PrivateNamespace;
-use horus_benchmarks::payload::size_label;
-use horus_benchmarks::progress::Progress;
-use horus_benchmarks::session::Session;
-use horus_benchmarks::transports::{self, Bytes, Transport};
+use horus_benchmarks::measure::payload::size_label;
+use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::floor::{Floor, Placement};
+use horus_benchmarks::run::namespace::PrivateNamespace;
+use horus_benchmarks::run::progress::Progress;
+use horus_benchmarks::run::session::Session;
+use horus_benchmarks::scenario::contest::{Arena, Group};
+use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::transport::transports::{self, Bytes, Transport};
 
 const NAME: &str = "competitor_comparison";
 

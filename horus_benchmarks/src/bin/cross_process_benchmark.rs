@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use horus_benchmarks::args::Args;
-use horus_benchmarks::entry::{self, Outcome};
-use horus_benchmarks::floor::Placement;
-use horus_benchmarks::path::{Path, Ring, Size};
-use horus_benchmarks::survey::Survey;
+use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::floor::Placement;
+use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::scenario::survey::Survey;
+use horus_benchmarks::transport::path::{Path, Ring, Size};
 
 const NAME: &str = "cross_process_benchmark";
 

@@ -3,18 +3,18 @@
 
 use std::process::ExitCode;
 
-use horus_benchmarks::args::Args;
-use horus_benchmarks::determinism::{self, Run, RunPlan, Unit};
-use horus_benchmarks::entry::{self, Outcome};
-use horus_benchmarks::floor::Placement;
-use horus_benchmarks::namespace::PrivateNamespace;
-use horus_benchmarks::packet::Packet16;
-use horus_benchmarks::pair::Pair;
-use horus_benchmarks::path::{Path, Ring, Size};
-use horus_benchmarks::path_pair;
-use horus_benchmarks::progress::Progress;
-use horus_benchmarks::session::{Effort, Session};
-use horus_benchmarks::workload::{Ends, Timing};
+use horus_benchmarks::measure::workload::{Ends, Timing};
+use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::floor::Placement;
+use horus_benchmarks::run::namespace::PrivateNamespace;
+use horus_benchmarks::run::progress::Progress;
+use horus_benchmarks::run::session::{Effort, Session};
+use horus_benchmarks::scenario::determinism::{self, Run, RunPlan, Unit};
+use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::transport::packet::Packet16;
+use horus_benchmarks::transport::pair::Pair;
+use horus_benchmarks::transport::path::{Path, Ring, Size};
+use horus_benchmarks::transport::path_pair;
 use horus_core::channel::spsc;
 use horus_core::topic::Topic;
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use horus_benchmarks::args::Args;
-use horus_benchmarks::entry::{self, Outcome};
+use horus_benchmarks::run::args::Args;
+use horus_benchmarks::scenario::entry::{self, Outcome};
 
 const NAME: &str = "iceoryx2_comparison";
 
@@ -31,17 +31,17 @@ fn run(args: Args) -> Outcome {
 mod comparison {
     use std::time::Duration;
 
-    use horus_benchmarks::args::Args;
-    use horus_benchmarks::contest::{Arena, Entrant, Group};
-    use horus_benchmarks::entry::Outcome;
-    use horus_benchmarks::floor::{Floor, Placement};
-    use horus_benchmarks::namespace::PrivateNamespace;
-    use horus_benchmarks::path::{Path, Ring, Size};
-    use horus_benchmarks::path_pair;
-    use horus_benchmarks::progress::Progress;
-    use horus_benchmarks::rivals;
-    use horus_benchmarks::session::Session;
-    use horus_benchmarks::wakeup::{self, Way};
+    use horus_benchmarks::run::args::Args;
+    use horus_benchmarks::run::floor::{Floor, Placement};
+    use horus_benchmarks::run::namespace::PrivateNamespace;
+    use horus_benchmarks::run::progress::Progress;
+    use horus_benchmarks::run::session::Session;
+    use horus_benchmarks::scenario::contest::{Arena, Entrant, Group};
+    use horus_benchmarks::scenario::entry::Outcome;
+    use horus_benchmarks::scenario::rivals;
+    use horus_benchmarks::scenario::wakeup::{self, Way};
+    use horus_benchmarks::transport::path::{Path, Ring, Size};
+    use horus_benchmarks::transport::path_pair;
 
     /// Rounds and timed messages of each, for `--quick` and else.
     const QUICK: (u32, u64) = (20, 5_000);

@@ -2,16 +2,16 @@
 
 use std::process::ExitCode;
 
-use horus_benchmarks::args::Args;
-use horus_benchmarks::entry::{self, Outcome};
-use horus_benchmarks::goals::RATIOS;
-use horus_benchmarks::large::{CAPACITY, Copies, LargePair, Manner, SIZES};
-use horus_benchmarks::namespace::PrivateNamespace;
-use horus_benchmarks::payload::size_label;
-use horus_benchmarks::progress::Progress;
-use horus_benchmarks::report::Row;
-use horus_benchmarks::session::Session;
-use horus_benchmarks::stats::{Alternation, Samples};
+use horus_benchmarks::measure::payload::size_label;
+use horus_benchmarks::measure::stats::{Alternation, Samples};
+use horus_benchmarks::report::goals::RATIOS;
+use horus_benchmarks::report::rows::Row;
+use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::namespace::PrivateNamespace;
+use horus_benchmarks::run::progress::Progress;
+use horus_benchmarks::run::session::Session;
+use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::scenario::large::{CAPACITY, Copies, LargePair, Manner, SIZES};
 use serde_json::json;
 
 const NAME: &str = "large_message_benchmark";

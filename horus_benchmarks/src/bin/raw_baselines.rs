@@ -4,17 +4,17 @@ use std::error::Error;
 use std::fs::File;
 use std::process::ExitCode;
 
-use horus_benchmarks::args::Args;
-use horus_benchmarks::bounce::PAUSES_MAX;
-use horus_benchmarks::entry::{self, Outcome};
-use horus_benchmarks::floor::{Floor, Lines, Placement, SharedLines, SpinChoice};
-use horus_benchmarks::micro::{self, Micro, MicroPlan};
-use horus_benchmarks::namespace::PrivateNamespace;
-use horus_benchmarks::payload::size_label;
-use horus_benchmarks::progress::Progress;
-use horus_benchmarks::report::Row;
-use horus_benchmarks::session::Session;
-use horus_benchmarks::workload::{Turn, alternate};
+use horus_benchmarks::measure::micro::{self, Micro, MicroPlan};
+use horus_benchmarks::measure::payload::size_label;
+use horus_benchmarks::measure::workload::{Turn, alternate};
+use horus_benchmarks::report::rows::Row;
+use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::bounce::PAUSES_MAX;
+use horus_benchmarks::run::floor::{Floor, Lines, Placement, SharedLines, SpinChoice};
+use horus_benchmarks::run::namespace::PrivateNamespace;
+use horus_benchmarks::run::progress::Progress;
+use horus_benchmarks::run::session::Session;
+use horus_benchmarks::scenario::entry::{self, Outcome};
 
 const NAME: &str = "raw_baselines";
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
-use horus_benchmarks::readme::{self, Records};
+use horus_benchmarks::report::readme::{self, Records};
 
 /// The documents with tables, from the root of the repository.
 const DOCUMENTS: [&str; 2] = ["README.md", "docs/performance.md"];

@@ -4,9 +4,9 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
-use horus_benchmarks::research::compare::Comparison;
-use horus_benchmarks::research::record::Run;
-use horus_benchmarks::research::{csv, page};
+use horus_benchmarks::report::research::compare::Comparison;
+use horus_benchmarks::report::research::record::Run;
+use horus_benchmarks::report::research::{csv, page};
 
 const USAGE: &str = "\
 Reads the records (*.json, *.hlog) of a run of all benchmarks.

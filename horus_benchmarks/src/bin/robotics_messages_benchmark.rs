@@ -3,12 +3,12 @@
 
 use std::process::ExitCode;
 
-use horus_benchmarks::args::Args;
-use horus_benchmarks::entry::{self, Outcome};
-use horus_benchmarks::floor::Placement;
-use horus_benchmarks::path::{Path, Size};
-use horus_benchmarks::robot::{CARRIER, add_headroom, real_time};
-use horus_benchmarks::survey::Survey;
+use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::floor::Placement;
+use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::scenario::robot::{CARRIER, add_headroom, real_time};
+use horus_benchmarks::scenario::survey::Survey;
+use horus_benchmarks::transport::path::{Path, Size};
 
 const NAME: &str = "robotics_messages_benchmark";
 

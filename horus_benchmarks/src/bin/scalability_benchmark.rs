@@ -3,16 +3,18 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use horus_benchmarks::args::Args;
-use horus_benchmarks::entry::{self, Outcome};
-use horus_benchmarks::figures::Figures;
-use horus_benchmarks::namespace::PrivateNamespace;
-use horus_benchmarks::pin;
-use horus_benchmarks::progress::Progress;
-use horus_benchmarks::report::Row;
-use horus_benchmarks::scaling::{CAPACITY, Crew, Crowd, Delivered, Members, ScalingError};
-use horus_benchmarks::session::{Effort, Session};
-use horus_benchmarks::stats;
+use horus_benchmarks::measure::pin;
+use horus_benchmarks::measure::stats;
+use horus_benchmarks::report::figures::Figures;
+use horus_benchmarks::report::rows::Row;
+use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::namespace::PrivateNamespace;
+use horus_benchmarks::run::progress::Progress;
+use horus_benchmarks::run::session::{Effort, Session};
+use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::scenario::scaling::{
+    CAPACITY, Crew, Crowd, Delivered, Members, ScalingError,
+};
 
 const NAME: &str = "scalability_benchmark";
 

@@ -3,13 +3,13 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use horus_benchmarks::args::Args;
-use horus_benchmarks::entry::{self, Outcome};
-use horus_benchmarks::micro::MicroPlan;
-use horus_benchmarks::namespace::PrivateNamespace;
-use horus_benchmarks::report::Row;
-use horus_benchmarks::session::Session;
-use horus_benchmarks::wakeup::{self, Way, awake_sends};
+use horus_benchmarks::measure::micro::MicroPlan;
+use horus_benchmarks::report::rows::Row;
+use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::namespace::PrivateNamespace;
+use horus_benchmarks::run::session::Session;
+use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::scenario::wakeup::{self, Way, awake_sends};
 use horus_core::topic::WakeEdge;
 
 const NAME: &str = "wakeup_benchmark";

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use horus_benchmarks::report::{Report, Row};
+use horus_benchmarks::report::rows::{Report, Row};
 use serde_json::Value;
 
 /// Where nothing is ever overwritten unread.
@@ -39,7 +39,8 @@ pub(crate) fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Out
     let output = run(binary, &all);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = std::fs::read_to_string(json).unwrap();
-    let histograms = horus_benchmarks::histograms::read(&json.with_extension("hlog")).unwrap();
+    let histograms =
+        horus_benchmarks::report::histograms::read(&json.with_extension("hlog")).unwrap();
     assert!(histograms.iter().all(|(id, samples)| text.contains(id) && !samples.is_empty()));
     (output, serde_json::from_str(&text).unwrap())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use horus_benchmarks::report::Report;
+use horus_benchmarks::report::rows::Report;
 
 use crate::common::{run, run_paths};
 
@@ -100,7 +100,7 @@ fn two_processes_that_publish_and_subscribe_account_for_every_message() {
 
 #[test]
 fn rows_of_two_ends_on_one_cpu_say_that_they_are_oversubscribed() {
-    let cpu = horus_benchmarks::pin::allowed_cpus().unwrap()[0];
+    let cpu = horus_benchmarks::measure::pin::allowed_cpus().unwrap()[0];
     let pair = format!("{cpu},{cpu}");
     let (report, printed) =
         run_paths(FANOUT_SHM, &["--cpus", &pair, "--filter", "one_way/cross_process/fanout"]);

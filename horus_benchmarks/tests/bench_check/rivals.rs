@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use horus_benchmarks::channels::{Channel, IN_ONE_THREAD, Shape, Width};
-use horus_benchmarks::payload::size_label;
-use horus_benchmarks::report::{Report, Row};
-use horus_benchmarks::scaling::Crowd;
-use horus_benchmarks::transports::{Bytes, Carrier, Transport};
+use horus_benchmarks::measure::payload::size_label;
+use horus_benchmarks::report::rows::{Report, Row};
+use horus_benchmarks::scenario::scaling::Crowd;
+use horus_benchmarks::transport::channels::{Channel, IN_ONE_THREAD, Shape, Width};
+use horus_benchmarks::transport::transports::{Bytes, Carrier, Transport};
 
 use super::common::{assert_row_is_sound, namespaces_left_by, run_process};
 
@@ -135,7 +135,7 @@ fn large_messages_are_copied_and_lent_beside_a_copy() {
 #[test]
 fn crowds_receive_or_lose_what_is_sent_and_say_if_they_want_more_cpus() {
     let (report, printed) = least(SCALABILITY_BENCHMARK, &[]);
-    let cpus = horus_benchmarks::pin::allowed_cpus().unwrap().len();
+    let cpus = horus_benchmarks::measure::pin::allowed_cpus().unwrap().len();
     assert_eq!(report.rows.len(), 2 * Crowd::ALL.len());
     for members in ["threads", "processes"] {
         for crowd in Crowd::ALL {

@@ -1,0 +1,223 @@
+//! Rounds between two rounds of the floor, for machines whose floor is not always the same.
+//!
+//! A virtual machine may be moved between cores that are near each other and cores that are not,
+//! within seconds. Where the floor differs before and after a round, nothing can be said about
+//! the state it was measured in, and it is repeated.
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::stats::{self, Alternation};
+use crate::measure::tsc::TscClock;
+use crate::measure::workload::Round;
+
+/// Most that the two rounds of the floor may differ by: the larger over the smaller.
+pub const STEADY_RATIO_MAX: f64 = 1.2;
+
+/// Attempts for each round wanted.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// A round and the medians of the floor before and after it, in nanoseconds of one way.
+#[derive(Debug, Clone)]
+pub struct Bracket<S> {
+    /// Median of the floor's round before.
+    pub before_ns: f64,
+    /// Median of the floor's round after.
+    pub after_ns: f64,
+    /// What was measured.
+    pub subject: S,
+    /// False if the floor was not the same before and after: not part of any ratio.
+    pub counts: bool,
+}
+
+impl<S> Bracket<S> {
+    /// The floor while the subject was measured.
+    pub fn floor_ns(&self) -> f64 {
+        (self.before_ns + self.after_ns) / 2.0
+    }
+
+    fn unsteadiness(&self) -> f64 {
+        let (low, high) = (self.before_ns.min(self.after_ns), self.before_ns.max(self.after_ns));
+        if low > 0.0 { high / low } else { f64::INFINITY }
+    }
+}
+
+/// What rounds between rounds of the floor gave.
+#[derive(Debug, Clone)]
+pub struct Bracketed<S> {
+    /// All of them, in the order they were measured.
+    pub all: Vec<Bracket<S>>,
+    /// All rounds of the floor, merged; `None` without any.
+    pub floor: Option<Round>,
+    /// Rounds that were measured again because the floor changed.
+    pub repeated: u32,
+    /// Rounds that count although the floor changed, after too many attempts: the least unsteady.
+    pub unsteady: u32,
+}
+
+/// One state that the machine was in.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Median floor.
+    pub floor_ns: f64,
+    /// Rounds measured in it.
+    pub rounds: usize,
+    /// Median ratio to the floor.
+    pub ratio: f64,
+}
+
+impl<S> Bracketed<S> {
+    /// The rounds that figures and ratios are made of.
+    pub fn counting(&self) -> impl Iterator<Item = &Bracket<S>> {
+        self.all.iter().filter(|bracket| bracket.counts)
+    }
+
+    /// Least, median and largest floor of the rounds that count; `None` without any.
+    pub fn floor_range_ns(&self) -> Option<[f64; 3]> {
+        let mut floors: Vec<f64> = self.counting().map(Bracket::floor_ns).collect();
+        let least = floors.iter().copied().reduce(f64::min)?;
+        let largest = floors.iter().copied().reduce(f64::max)?;
+        Some([least, stats::median(&mut floors), largest])
+    }
+
+    /// The rounds that count as pairs of the floor and what `p50_ns` says of the subject.
+    pub fn pairs(&self, p50_ns: impl Fn(&S) -> f64) -> Alternation {
+        let mut pairs = Alternation::default();
+        for bracket in self.counting() {
+            pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
+        }
+        pairs
+    }
+
+    /// The pairs by states of the machine, the faster first: one, or two where the floor of some
+    /// rounds is more than twice that of others.
+    pub fn states(&self, p50_ns: impl Fn(&S) -> f64 + Copy, seed: u64) -> Vec<State> {
+        let Some([least, _, largest]) = self.floor_range_ns() else { return Vec::new() };
+        let split = if largest > 2.0 * least { (least * largest).sqrt() } else { largest };
+        let state = |is_in: &dyn Fn(f64) -> bool| {
+            let mut pairs = Alternation::default();
+            let mut floors = Vec::new();
+            for bracket in self.counting().filter(|bracket| is_in(bracket.floor_ns())) {
+                floors.push(bracket.floor_ns());
+                pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
+            }
+            let ratio = pairs.ratio(seed)?.median;
+            Some(State { floor_ns: stats::median(&mut floors), rounds: pairs.rounds(), ratio })
+        };
+        [state(&|floor| floor <= split), state(&|floor| floor > split)]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// Lets the least unsteady rounds count, until `rounds` do.
+    fn make_do(&mut self, rounds: u32) {
+        let counting = self.counting().count();
+        let mut others: Vec<_> = self.all.iter_mut().filter(|bracket| !bracket.counts).collect();
+        others.sort_by(|a, b| a.unsteadiness().total_cmp(&b.unsteadiness()));
+        for bracket in others.into_iter().take((rounds as usize).saturating_sub(counting)) {
+            bracket.counts = true;
+            self.unsteady += 1;
+        }
+        self.repeated = (self.all.len() as u32).saturating_sub(rounds);
+    }
+}
+
+/// Runs `subject` until `rounds` runs lie between two rounds of the floor that agree to within
+/// [`STEADY_RATIO_MAX`]; each round of the floor is the end of one bracket and the start of the
+/// next. Gives up on agreement after three times as many.
+///
+/// # Errors
+///
+/// The first error of either.
+pub fn between_floors<S, E>(
+    rounds: u32,
+    clock: &TscClock,
+    mut floor: impl FnMut() -> Result<Round, E>,
+    mut subject: impl FnMut() -> Result<S, E>,
+) -> Result<Bracketed<S>, E> {
+    let mut measured = Bracketed { all: Vec::new(), floor: None, repeated: 0, unsteady: 0 };
+    let mut before: Option<f64> = None;
+    let mut steady = 0;
+    for _ in 0..rounds.saturating_mul(ATTEMPTS_MAX) {
+        if steady == rounds {
+            break;
+        }
+        let before_ns = match before {
+            Some(before_ns) => before_ns,
+            None => floor_p50_ns(&mut measured.floor, floor()?, clock),
+        };
+        let subject = subject()?;
+        let after_ns = floor_p50_ns(&mut measured.floor, floor()?, clock);
+        let mut bracket = Bracket { before_ns, after_ns, subject, counts: false };
+        bracket.counts = bracket.unsteadiness() <= STEADY_RATIO_MAX;
+        steady += u32::from(bracket.counts);
+        measured.all.push(bracket);
+        before = Some(after_ns);
+    }
+    measured.make_do(rounds);
+    Ok(measured)
+}
+
+/// Adds a round of the floor to all the others; its median.
+fn floor_p50_ns(all: &mut Option<Round>, round: Round, clock: &TscClock) -> f64 {
+    let p50_ns = round.p50_ns(clock);
+    match all {
+        Some(all) => all.merge(&round),
+        None => *all = Some(round),
+    }
+    p50_ns
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::measure::stats::Samples;
+    use crate::measure::workload::Timing;
+
+    /// Brackets of subjects that are numbered, with floors of `ticks` (the last one stays).
+    fn bracketed(rounds: u32, ticks: &[u64]) -> Bracketed<u32> {
+        let clock = TscClock::calibrate(Duration::from_millis(1));
+        let mut ticks = ticks.iter().copied().peekable();
+        let mut last = 0;
+        let floor = || {
+            last = ticks.next().unwrap_or(last);
+            let mut samples = Samples::new();
+            samples.record(last);
+            let timing = Timing::OneWay;
+            Ok::<_, ()>(Round { timing, ticks: samples, sent: 1, received: 1, backwards: 0 })
+        };
+        let mut number = 0;
+        let subject = || {
+            number += 1;
+            Ok(number)
+        };
+        between_floors(rounds, &clock, floor, subject).unwrap()
+    }
+
+    #[test]
+    fn a_round_in_which_the_floor_changed_is_repeated() {
+        let measured = bracketed(3, &[10_000, 10_100, 50_000, 50_500, 50_000]);
+        let counting: Vec<u32> = measured.counting().map(|bracket| bracket.subject).collect();
+        assert_eq!(counting, [1, 3, 4]);
+        assert_eq!((measured.repeated, measured.unsteady, measured.all.len()), (1, 0, 4));
+        assert_eq!(measured.floor.as_ref().unwrap().sent, 5);
+        let [least, median, largest] = measured.floor_range_ns().unwrap();
+        assert!(least < median && median <= largest);
+        assert_eq!(measured.pairs(|&number| f64::from(number)).rounds(), 3);
+        let states = measured.states(|_| 5_000.0, 1);
+        assert_eq!(states.iter().map(|state| state.rounds).collect::<Vec<_>>(), [1, 2]);
+        assert!(states[0].floor_ns < states[1].floor_ns && states[0].ratio > states[1].ratio);
+    }
+
+    #[test]
+    fn on_a_restless_machine_the_least_unsteady_rounds_count() {
+        let measured = bracketed(1, &[10_000, 50_000, 30_000, 300_000]);
+        let counting: Vec<u32> = measured.counting().map(|bracket| bracket.subject).collect();
+        assert_eq!(counting, [2]);
+        assert_eq!((measured.repeated, measured.unsteady, measured.all.len()), (2, 1, 3));
+        assert_eq!(measured.states(|_| 5_000.0, 1).len(), 1);
+        assert!(bracketed(0, &[10]).floor_range_ns().is_none());
+    }
+}

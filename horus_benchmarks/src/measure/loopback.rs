@@ -1,0 +1,162 @@
+//! Both ends in one thread: the instructions of `send` and `recv`, with no other core involved.
+
+use crate::measure::micro::{self, Micro, MicroPlan};
+use crate::measure::payload::{Corrupt, Payload};
+use crate::measure::stream::{Ledger, StreamPlan, Streamed};
+use crate::measure::tsc::TickSource;
+use crate::measure::wait::Watch;
+use crate::measure::workload::{Link, WorkloadError};
+
+/// Memory for the messages of a batch. WHY: so that they stay in the first-level cache.
+const BATCH_BYTES: usize = 24 * 1024;
+
+/// Most operations of a batch.
+const BATCH_MAX: usize = 256;
+
+/// Messages that a stream sends before it receives them. Less than any ring holds.
+pub const BURST: u64 = 64;
+
+/// Operations per sample for messages of `bytes`.
+pub fn batch(bytes: usize) -> u64 {
+    (1 << (BATCH_BYTES / bytes).clamp(1, BATCH_MAX).ilog2()) as u64
+}
+
+/// Sends a message and receives it, over and over; timed in batches.
+///
+/// Messages are composed before a batch and verified after it. They are numbered from `first_seq`
+/// on.
+///
+/// # Errors
+///
+/// [`WorkloadError`] for the first message that is lost or corrupt.
+pub fn send_and_receive<P: Payload>(
+    link: &mut impl Link<P>,
+    plan: &MicroPlan,
+    first_seq: u64,
+) -> Result<Micro, WorkloadError> {
+    let batch = batch(P::BYTES);
+    let mut outcome = Ok(());
+    let mut sent: Vec<P> = (0..batch).map(|_| P::compose(0)).collect();
+    let mut received = sent.clone();
+    let micro = micro::run(plan, batch, |number| {
+        let batch_seq = first_seq + number * batch;
+        for (seq, message) in (batch_seq..).zip(&mut sent) {
+            *message = P::compose(seq);
+        }
+        let start = plan.source.start();
+        let arrived = pass(link, &sent, &mut received);
+        let ticks = plan.source.stop().since(start);
+        let verified = verify(&received, batch_seq).and(if arrived == batch {
+            Ok(())
+        } else {
+            Err(Corrupt { expected_seq: batch_seq, found_seq: 0 })
+        });
+        let right = verified.is_ok();
+        if outcome.is_ok() {
+            outcome = verified;
+        }
+        (ticks, right)
+    });
+    outcome?;
+    Ok(micro)
+}
+
+/// Sends and receives each message: how many arrived.
+///
+/// WHY not inlined: what is around it would take registers away from it.
+#[inline(never)]
+fn pass<P: Payload>(link: &mut impl Link<P>, sent: &[P], received: &mut [P]) -> u64 {
+    let mut arrived = 0;
+    for (message, into) in sent.iter().zip(received) {
+        let done = link.send(message) && link.poll(into);
+        arrived += u64::from(done);
+    }
+    arrived
+}
+
+fn verify<P: Payload>(received: &[P], first_seq: u64) -> Result<(), Corrupt> {
+    (first_seq..).zip(received).try_for_each(|(seq, message)| message.check(seq))
+}
+
+/// Streams through the ring in bursts of [`BURST`] messages; composing and verifying included.
+///
+/// # Errors
+///
+/// As [`stream_receive`](crate::measure::stream::stream_receive).
+pub fn stream<P: Payload>(
+    link: &mut impl Link<P>,
+    plan: &StreamPlan,
+    source: TickSource,
+) -> Result<Streamed, WorkloadError> {
+    let watch = Watch::new(false, || false);
+    let mut ledger = Ledger::new(plan);
+    let mut message = P::compose(0);
+    let start = source.start();
+    let mut seq = plan.first_seq;
+    while !ledger.is_complete() {
+        let burst = BURST.min(plan.last_seq() + 1 - seq);
+        for seq in seq..seq + burst {
+            watch.spin_until(|| link.send(&P::compose(seq)).then_some(()))?;
+        }
+        for _ in 0..burst {
+            watch.spin_until(|| link.poll(&mut message).then_some(()))?;
+            ledger.enter(&message)?;
+        }
+        seq += burst;
+    }
+    let elapsed_ticks = source.stop().since(start);
+    Ok(Streamed { received: ledger.received, lost: ledger.lost, elapsed_ticks })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
+
+    use super::*;
+    use crate::measure::workload::Ends;
+
+    type Message = [u64; 2];
+
+    const PLAN: MicroPlan = MicroPlan { source: TickSource::Monotonic, warm_up: 1, batches: 3 };
+
+    fn looped<T>(
+        measure: impl FnOnce(&mut dyn FnMut(&Message), &mut dyn FnMut() -> Option<Message>) -> T,
+    ) -> T {
+        let queue = RefCell::new(VecDeque::new());
+        measure(&mut |m| queue.borrow_mut().push_back(*m), &mut || queue.borrow_mut().pop_front())
+    }
+
+    #[test]
+    fn batches_fit_the_cache_and_are_never_empty() {
+        assert_eq!([16, 304, 1480, 1 << 20].map(batch), [256, 64, 16, 1]);
+    }
+
+    #[test]
+    fn every_message_is_counted_and_verified() {
+        looped(|send, receive| {
+            let mut link = Ends(
+                |message: &Message| {
+                    send(message);
+                    true
+                },
+                receive,
+            );
+            let micro = send_and_receive(&mut link, &PLAN, 1).unwrap();
+            assert_eq!((micro.done, micro.verified), (3 * 256, 3 * 256));
+            let plan = StreamPlan { messages: 1000, first_seq: 5000, producers: 1 };
+            let streamed = stream(&mut link, &plan, TickSource::Monotonic).unwrap();
+            assert_eq!((streamed.received, streamed.lost), (1000, 0));
+        });
+    }
+
+    #[test]
+    fn a_message_that_is_lost_or_another_is_an_error() {
+        let mut lossy = Ends(|_: &Message| true, || None);
+        assert!(send_and_receive(&mut lossy, &PLAN, 1).is_err());
+        let mut stuck = Ends(|_: &Message| true, || Some(Message::compose(1)));
+        assert!(send_and_receive(&mut stuck, &PLAN, 1).is_err());
+        let plan = StreamPlan { messages: 10, first_seq: 1, producers: 1 };
+        assert!(stream(&mut stuck, &plan, TickSource::Monotonic).is_err());
+    }
+}

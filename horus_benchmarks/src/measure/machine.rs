@@ -1,0 +1,338 @@
+//! The machine behind the numbers, and what about it makes them less than they could be.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::pin::{self, CpuPair, PinError};
+use crate::measure::tsc::{TickSource, TscClock, tsc_is_invariant};
+
+/// Load average above which other work disturbs the figures.
+const LOAD_MAX: f64 = 0.5;
+
+/// Share of the time stolen by the hypervisor, in percent, above which it is warned of.
+const STEAL_PERCENT_MAX: f64 = 1.0;
+
+/// What is written where the system does not say.
+const UNKNOWN: &str = "unknown";
+
+/// The machine, the build and the state both were in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// CPU model.
+    pub cpu: String,
+    /// CPUs online.
+    pub cores: usize,
+    /// CPUs this process may use.
+    pub allowed_cpus: Vec<usize>,
+    /// CPUs the two ends are pinned to.
+    pub pinned: CpuPair,
+    /// Frequency governor of the near CPU, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub governor: Option<String>,
+    /// CPUs isolated from the scheduler at boot.
+    pub isolated_cpus: Vec<usize>,
+    /// Kernel release.
+    pub kernel: String,
+    /// What the virtual machine's firmware says it is; absent on bare metal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hypervisor: Option<String>,
+    /// The compiler this binary was built with.
+    pub rustc: String,
+    /// Extra code generation flags this binary was built with.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub rustflags: String,
+    /// `release` or `debug`.
+    pub profile: String,
+    /// Where ticks come from.
+    pub timer: TickSource,
+    /// Ticks per second, as calibrated.
+    pub timer_hz: f64,
+    /// Cost of one timed interval with nothing in it, median; not subtracted anywhere.
+    pub timer_overhead_ns: f64,
+    /// Step in which the timer moves: intervals fall on its multiples.
+    pub timer_resolution_ns: f64,
+    /// The time-stamp counter has a constant rate and never stops.
+    pub invariant_tsc: bool,
+    /// The kernel's own clock source.
+    pub clocksource: String,
+    /// Load average over the last minute, before the run.
+    pub load_average: f64,
+    /// Time in which the pinned CPUs were ready to run and the hypervisor ran something else, in
+    /// percent of the time of the run; absent where the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal_percent: Option<f64>,
+    /// What makes the figures less than they could be.
+    pub warnings: Vec<String>,
+}
+
+impl Machine {
+    /// Looks at the system. Call before pinning: the affinity mask is part of the answer.
+    ///
+    /// Reads files; runs nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`PinError::System`] if the affinity mask cannot be read; what else is missing is
+    /// "unknown".
+    pub fn probe(cpus: CpuPair, clock: &TscClock) -> Result<Machine, PinError> {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let mut machine = Machine {
+            cpu: cpu_model(&cpuinfo),
+            cores: read_list("/sys/devices/system/cpu/online").len(),
+            allowed_cpus: pin::allowed_cpus()?,
+            pinned: cpus,
+            governor: governor(cpus.near),
+            isolated_cpus: read_list("/sys/devices/system/cpu/isolated"),
+            kernel: read_word("/proc/sys/kernel/osrelease").unwrap_or(UNKNOWN.to_owned()),
+            hypervisor: hypervisor(&cpuinfo),
+            rustc: env!("HORUS_BENCH_RUSTC").to_owned(),
+            rustflags: env!("HORUS_BENCH_RUSTFLAGS").to_owned(),
+            profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+            timer: clock.source(),
+            timer_hz: clock.hz().round(),
+            timer_overhead_ns: clock.overhead_p50_ns(),
+            timer_resolution_ns: clock.to_ns(clock.resolution_ticks()),
+            invariant_tsc: tsc_is_invariant(),
+            clocksource: read_word(
+                "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+            )
+            .unwrap_or(UNKNOWN.to_owned()),
+            load_average: load_average(),
+            steal_percent: None,
+            warnings: Vec::new(),
+        };
+        machine.warnings = warnings(&machine, cpus.share_core());
+        Ok(machine)
+    }
+
+    /// CPUs on which busy threads do not get in each other's way.
+    pub fn usable_cpus(&self) -> usize {
+        if self.pinned.oversubscribed() { 1 } else { self.allowed_cpus.len() }
+    }
+
+    /// Notes what was stolen between the two readings, and warns if it was much.
+    pub fn note_steal(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
+        let (Some(before), Some(after)) = (before, after) else { return };
+        let Some(percent) = after.steal_percent_since(before) else { return };
+        let percent = (percent * 1e2).round() / 1e2;
+        self.steal_percent = Some(percent);
+        if percent > STEAL_PERCENT_MAX {
+            let text = format!("the hypervisor took {percent:.1} % of the pinned CPUs' time");
+            self.warnings.push(text);
+        }
+    }
+}
+
+/// What the kernel has accounted to CPUs since it started, in its ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// All time.
+    pub all: u64,
+    /// Time in which the CPU could have run something, and the hypervisor did not let it.
+    pub steal: u64,
+}
+
+impl CpuTimes {
+    /// Of all `cpus` together, by now; `None` if the kernel does not say.
+    pub fn now(cpus: &[usize]) -> Option<CpuTimes> {
+        CpuTimes::parse(&fs::read_to_string("/proc/stat").ok()?, cpus)
+    }
+
+    /// How much of the time since `before` was stolen, in percent; `None` if none has passed.
+    pub fn steal_percent_since(self, before: CpuTimes) -> Option<f64> {
+        let all = self.all.saturating_sub(before.all);
+        let stolen = self.steal.saturating_sub(before.steal);
+        (all > 0).then(|| stolen as f64 / all as f64 * 1e2)
+    }
+
+    fn parse(stat: &str, cpus: &[usize]) -> Option<CpuTimes> {
+        let mut sum = CpuTimes::default();
+        let wanted: Vec<String> = cpus.iter().map(|cpu| format!("cpu{cpu}")).collect();
+        let mut found = false;
+        for line in stat.lines() {
+            let mut words = line.split_whitespace();
+            if !words.next().is_some_and(|name| wanted.iter().any(|cpu| cpu == name)) {
+                continue;
+            }
+            // user nice system idle iowait irq softirq steal; what follows is part of user time.
+            let times: Vec<u64> = words.take(8).filter_map(|word| word.parse().ok()).collect();
+            sum.steal += times.get(7)?;
+            sum.all += times.iter().sum::<u64>();
+            found = true;
+        }
+        found.then_some(sum)
+    }
+}
+
+/// The commit of the working directory, with `-dirty` if tracked files were changed; "unknown"
+/// outside of a repository, or before its first commit.
+///
+/// Runs `git`; call before pinning.
+pub fn commit() -> String {
+    let Some(hash) = git(&["rev-parse", "--short=12", "HEAD"]) else { return UNKNOWN.to_owned() };
+    match git(&["status", "--porcelain", "--untracked-files=no"]) {
+        Some(changes) if changes.is_empty() => hash,
+        _ => format!("{hash}-dirty"),
+    }
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    // Set by `cargo run`, so that the source is found wherever the command was given.
+    let directory = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into());
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(directory)
+        .args(arguments)
+        .stderr(Stdio::null())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+}
+
+fn warnings(machine: &Machine, share_core: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut warn = |when: bool, text: String| {
+        if when {
+            warnings.push(text);
+        }
+    };
+    warn(machine.profile == "debug", "debug build: figures mean nothing".to_owned());
+    warn(
+        machine.pinned.oversubscribed(),
+        "one CPU for both ends: oversubscribed, figures are those of the scheduler".to_owned(),
+    );
+    warn(share_core, "both ends are hardware threads of one core".to_owned());
+    if let Some(governor) = &machine.governor {
+        warn(governor != "performance", format!("frequency governor is '{governor}'"));
+    }
+    warn(
+        machine.load_average > LOAD_MAX,
+        format!("load average {:.2}: other work disturbs the figures", machine.load_average),
+    );
+    warn(!machine.invariant_tsc, "no invariant TSC: timed by the monotonic clock".to_owned());
+    warn(
+        machine.hypervisor.is_some(),
+        "virtual machine: CPUs may be shared, the tail is not representative".to_owned(),
+    );
+    warnings
+}
+
+fn cpu_model(cpuinfo: &str) -> String {
+    ["model name", "Model", "Hardware"]
+        .iter()
+        .find_map(|key| field(cpuinfo, key))
+        .unwrap_or_else(|| UNKNOWN.to_owned())
+}
+
+/// The value of the first `key : value` line.
+fn field(text: &str, key: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim().to_owned())
+    })
+}
+
+fn hypervisor(cpuinfo: &str) -> Option<String> {
+    let flags = field(cpuinfo, "flags")?;
+    flags.split_whitespace().find(|&flag| flag == "hypervisor")?;
+    Some(read_word("/sys/class/dmi/id/sys_vendor").unwrap_or(UNKNOWN.to_owned()))
+}
+
+fn governor(cpu: usize) -> Option<String> {
+    read_word(&format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
+}
+
+fn load_average() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0.0)
+}
+
+fn read_word(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn read_list(path: &str) -> Vec<usize> {
+    fs::read_to_string(path).map(|list| pin::parse_cpu_list(&list)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn machine() -> Machine {
+        let clock = TscClock::calibrate(Duration::from_millis(1));
+        Machine::probe(CpuPair::choose(None).unwrap(), &clock).unwrap()
+    }
+
+    #[test]
+    fn probe_finds_what_every_linux_has() {
+        let machine = machine();
+        assert!(machine.cores >= machine.allowed_cpus.len().min(1));
+        assert!(machine.allowed_cpus.contains(&machine.pinned.near));
+        assert!(machine.rustc.starts_with("rustc "), "{}", machine.rustc);
+        assert_ne!(machine.kernel, UNKNOWN);
+        assert!(!commit().is_empty());
+    }
+
+    #[test]
+    fn every_shortcoming_is_warned_of_and_a_good_machine_is_not() {
+        let good = Machine {
+            profile: "release".to_owned(),
+            pinned: CpuPair { near: 0, far: 1 },
+            governor: Some("performance".to_owned()),
+            load_average: 0.1,
+            invariant_tsc: true,
+            hypervisor: None,
+            ..machine()
+        };
+        assert_eq!(warnings(&good, false), Vec::<String>::new());
+        let bad = Machine {
+            profile: "debug".to_owned(),
+            pinned: CpuPair { near: 0, far: 0 },
+            governor: Some("powersave".to_owned()),
+            load_average: 1.5,
+            invariant_tsc: false,
+            hypervisor: Some("someone".to_owned()),
+            ..good
+        };
+        assert_eq!(warnings(&bad, true).len(), 7);
+    }
+
+    #[test]
+    fn what_the_hypervisor_took_is_of_the_pinned_cpus_and_warned_of() {
+        let stat = |steal: u64| {
+            format!(
+                "cpu 9 9 9 9 9 9 9 9\ncpu0 10 0 0 50 0 0 0 {steal} 3 0\n\
+                 cpu1 5 0 5 20 0 0 0 {steal}\ncpu10 1 1 1 1 1 1 1 1\n"
+            )
+        };
+        let before = CpuTimes::parse(&stat(0), &[0, 1]);
+        let after = CpuTimes::parse(&stat(5), &[0, 1]);
+        assert_eq!(before, Some(CpuTimes { all: 90, steal: 0 }));
+        assert_eq!(after, Some(CpuTimes { all: 100, steal: 10 }));
+        assert_eq!(CpuTimes::parse("cpu0 1 2 3", &[0, 1]), None);
+        assert!(CpuTimes::now(&[machine().pinned.near]).is_some());
+
+        let mut machine = Machine { warnings: Vec::new(), ..machine() };
+        machine.note_steal(before, None);
+        assert_eq!(machine.steal_percent, None);
+        machine.note_steal(before, after);
+        assert_eq!(machine.steal_percent, Some(100.0));
+        assert!(machine.warnings[0].contains("hypervisor"), "{:?}", machine.warnings);
+        machine.note_steal(before, Some(CpuTimes { all: 1090, steal: 0 }));
+        assert_eq!((machine.steal_percent, machine.warnings.len()), (Some(0.0), 1));
+    }
+
+    #[test]
+    fn fields_are_found_by_their_whole_name() {
+        let text = "model\t\t: 2\nmodel name\t: A CPU: fast\n";
+        assert_eq!(cpu_model(text), "A CPU: fast");
+        assert_eq!(field(text, "mod"), None);
+    }
+}

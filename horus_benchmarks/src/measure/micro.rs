@@ -1,0 +1,151 @@
+//! What one thread can do at best: a store and a load, a copy, a shared mapping, a timer reading.
+//!
+//! These take less time than reading the timer, so they are timed in batches: a sample is a
+//! batch, and percentiles are of batch means.
+
+use std::hint::black_box;
+use std::sync::atomic::{self, AtomicU64};
+
+use crate::measure::stats::Samples;
+use crate::measure::tsc::TickSource;
+use crate::run::floor::SharedLines;
+
+/// Operations per sample where one takes about a nanosecond.
+pub const WORD_BATCH: u64 = 1024;
+
+/// What a micro-benchmark gave.
+#[derive(Debug)]
+pub struct Micro {
+    /// Ticks of batches.
+    pub batches: Samples,
+    /// Operations in each batch.
+    pub batch: u64,
+    /// Operations done.
+    pub done: u64,
+    /// Operations whose effect was found to be right.
+    pub verified: u64,
+}
+
+impl Micro {
+    /// Adds another run with batches of the same length.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub fn merge(&mut self, other: &Micro) {
+        assert_eq!(self.batch, other.batch, "batches of two lengths do not mix");
+        self.batches.merge(&other.batches);
+        self.done += other.done;
+        self.verified += other.verified;
+    }
+}
+
+/// How to time a micro-benchmark.
+#[derive(Debug, Clone, Copy)]
+pub struct MicroPlan {
+    /// What to time with.
+    pub source: TickSource,
+    /// Batches that are not counted.
+    pub warm_up: u64,
+    /// Batches that are timed.
+    pub batches: u64,
+}
+
+/// Stores a word (Release) and loads it back (Acquire), each from the other's result: the
+/// latency of a store forwarded to a load on one core. CPUs that predict the pair do it in a
+/// cycle.
+pub fn store_load(plan: &MicroPlan) -> Micro {
+    let word = AtomicU64::new(0);
+    let word = black_box(&word);
+    count_up(plan, word, word)
+}
+
+/// Stores a word through one mapping of a file and loads it through another mapping of the same
+/// page.
+pub fn mmap_write_read(plan: &MicroPlan, written: &SharedLines, read: &SharedLines) -> Micro {
+    count_up(plan, &written.line(0).words[0], &read.line(0).words[0])
+}
+
+/// Copies `N` bytes from one warm buffer to another, `batch` times per sample; compares the copy
+/// with its source after each batch.
+pub fn memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> Micro {
+    let mut from = Box::new([0; N]);
+    let mut to = Box::new([0; N]);
+    run(plan, batch, |number| {
+        // Each batch copies other bytes, so that a copy not done would be found out.
+        from[number as usize % N] = number as u8 ^ 0x5a;
+        let start = plan.source.start();
+        for _ in 0..batch {
+            let to: &mut [u8; N] = black_box(&mut to);
+            to.copy_from_slice(black_box(from.as_slice()));
+        }
+        let ticks = plan.source.stop().since(start);
+        (ticks, from == to)
+    })
+}
+
+/// Loads from `read` and stores one more to `written`, which is the same word.
+fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> Micro {
+    run(plan, WORD_BATCH, |number| {
+        let start = plan.source.start();
+        for _ in 0..WORD_BATCH {
+            // ORDERING(micro): Acquire. Pairs with the Release below, as the two ends of a ring
+            // would.
+            let value = read.load(atomic::Ordering::Acquire);
+            // ORDERING(micro): Release. Pairs with the Acquire above.
+            written.store(value + 1, atomic::Ordering::Release);
+        }
+        let ticks = plan.source.stop().since(start);
+        // Relaxed: one thread.
+        (ticks, read.load(atomic::Ordering::Relaxed) == (number + 1) * WORD_BATCH)
+    })
+}
+
+/// Runs numbered batches, each of which tells its ticks and whether its effect was right.
+pub(crate) fn run(
+    plan: &MicroPlan,
+    batch: u64,
+    mut one_batch: impl FnMut(u64) -> (u64, bool),
+) -> Micro {
+    let mut micro = Micro { batches: Samples::new(), batch, done: 0, verified: 0 };
+    for number in 0..plan.warm_up + plan.batches {
+        let (ticks, right) = one_batch(number);
+        if number < plan.warm_up {
+            continue;
+        }
+        micro.batches.record(ticks);
+        micro.done += batch;
+        micro.verified += if right { batch } else { 0 };
+    }
+    micro
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> MicroPlan {
+        MicroPlan { source: TickSource::detect(), warm_up: 3, batches: 20 }
+    }
+
+    fn all_verified(micro: &Micro, batch: u64) {
+        assert_eq!(micro.batches.count(), 20);
+        assert_eq!((micro.batch, micro.done, micro.verified), (batch, 20 * batch, 20 * batch));
+    }
+
+    #[test]
+    fn every_operation_is_counted_and_verified() {
+        all_verified(&store_load(&plan()), WORD_BATCH);
+        all_verified(&memcpy::<8>(&plan(), 64), 64);
+        all_verified(&memcpy::<1024>(&plan(), 1), 1);
+        let first = SharedLines::create().unwrap();
+        let second = first.map_again().unwrap();
+        all_verified(&mmap_write_read(&plan(), &first, &second), WORD_BATCH);
+    }
+
+    #[test]
+    fn two_memories_are_not_taken_for_one() {
+        let (one, other) = (SharedLines::create().unwrap(), SharedLines::create().unwrap());
+        assert_eq!(mmap_write_read(&plan(), &one, &other).verified, 0);
+    }
+}

@@ -1,0 +1,424 @@
+//! What a set of samples says: percentiles of all of them, a filtered view, and intervals.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// Resamples behind every bootstrap interval.
+pub const BOOTSTRAP_RESAMPLES: usize = 10_000;
+
+/// Decimal digits a sample keeps: percentiles are within 0.05 % of the exact ones.
+const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// Largest value told apart; larger ones count as this one (the maximum stays exact).
+const LARGEST_SAMPLE: u64 = 1 << 42;
+
+/// Samples in raw units (ticks of one operation, or of a batch). None is ever removed.
+///
+/// Minimum, maximum, mean and standard deviation are exact; percentiles are within 0.05 %.
+/// Recording does not allocate. Samples that were merged know what each part of them said, so that
+/// rounds can be compared with each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Buckets", try_from = "Buckets")]
+pub struct Samples {
+    histogram: Histogram<u64>,
+    min: u64,
+    max: u64,
+    sum: u64,
+    sum_of_squares: u128,
+    parts: Vec<Part>,
+}
+
+/// What one of several merged sets of samples said by itself: a round, or a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Median, in the unit of the samples.
+    pub p50: f64,
+    /// Mean, in the same.
+    pub mean: f64,
+}
+
+impl Default for Samples {
+    fn default() -> Samples {
+        Samples::new()
+    }
+}
+
+impl Samples {
+    /// An empty set.
+    pub fn new() -> Samples {
+        let histogram = Histogram::new_with_bounds(1, LARGEST_SAMPLE, SIGNIFICANT_DIGITS)
+            .expect("constant bounds that the histogram accepts");
+        Samples { histogram, min: u64::MAX, max: 0, sum: 0, sum_of_squares: 0, parts: Vec::new() }
+    }
+
+    /// Adds one sample. Some nanoseconds; no allocation.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.histogram.saturating_record(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.sum = self.sum.saturating_add(value);
+        self.sum_of_squares =
+            self.sum_of_squares.saturating_add(u128::from(value) * u128::from(value));
+    }
+
+    /// Adds all samples of `other`, and remembers what each of the two sets said by itself.
+    pub fn merge(&mut self, other: &Samples) {
+        self.parts = [self.parts(), other.parts()].concat();
+        self.histogram.add(&other.histogram).expect("both histograms have the same bounds");
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum = self.sum.saturating_add(other.sum);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
+    }
+
+    /// What each merged set said by itself, in the order of merging; one part if nothing was
+    /// merged, none if there are no samples.
+    pub fn parts(&self) -> Vec<Part> {
+        if self.parts.is_empty() && self.count() > 0 {
+            return vec![Part { p50: self.median_within(1), mean: self.mean() }];
+        }
+        self.parts.clone()
+    }
+
+    /// Each value that was recorded, smallest first, with how often; values are within 0.05 %, the
+    /// smallest and the largest exact.
+    pub fn counted(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.histogram.iter_recorded().map(|bucket| {
+            let value = self.histogram.median_equivalent(bucket.value_iterated_to());
+            (value.clamp(self.min(), self.max), bucket.count_at_value())
+        })
+    }
+
+    /// How many samples there are.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The smallest sample, exactly; 0 if there is none.
+    pub fn min(&self) -> u64 {
+        if self.count() == 0 { 0 } else { self.min }
+    }
+
+    /// The largest sample, exactly; 0 if there is none.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// The mean, exactly; 0 if there are no samples.
+    pub fn mean(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 }
+    }
+
+    /// Standard deviation, exactly; 0 if there are no samples.
+    pub fn sd(&self) -> f64 {
+        let count = u128::from(self.count());
+        if count == 0 {
+            return 0.0;
+        }
+        // WHY in whole numbers: the difference of two large sums is all there is of a small one.
+        let square = u128::from(self.sum).saturating_mul(u128::from(self.sum));
+        let scaled = count.saturating_mul(self.sum_of_squares).saturating_sub(square);
+        (scaled as f64).sqrt() / count as f64
+    }
+
+    /// Coefficient of variation: standard deviation by mean; `None` if the mean is 0.
+    pub fn cv(&self) -> Option<f64> {
+        (self.sum > 0).then(|| self.sd() / self.mean())
+    }
+
+    /// The value that a share of `quantile` (0 to 1) of the samples does not exceed.
+    pub fn quantile(&self, quantile: f64) -> u64 {
+        let value = self.histogram.value_at_quantile(quantile);
+        self.histogram.median_equivalent(value).clamp(self.min(), self.max)
+    }
+
+    /// The median, interpolated within steps of `step` units: the median of grouped data.
+    ///
+    /// A timer that moves in steps larger than the differences of interest still tells them apart
+    /// by how many samples fall on either side. 0 if there are no samples.
+    pub fn median_within(&self, step: u64) -> f64 {
+        let (middle, half) = (self.quantile(0.5), step.max(1) as f64 / 2.0);
+        let lowest = middle.saturating_sub(half.ceil() as u64 - 1);
+        let highest = middle + half.ceil() as u64 - 1;
+        let below = if lowest == 0 { 0 } else { self.histogram.count_between(0, lowest - 1) };
+        let inside = self.histogram.count_between(lowest, highest);
+        if inside == 0 {
+            return middle as f64;
+        }
+        let share = (self.count() as f64 / 2.0 - below as f64) / inside as f64;
+        middle as f64 + (share - 0.5) * 2.0 * half
+    }
+
+    /// Percentiles of all samples, each multiplied by `ns_per_unit`.
+    pub fn percentiles(&self, ns_per_unit: f64) -> Percentiles {
+        let at = |quantile| round_ns(self.quantile(quantile) as f64 * ns_per_unit);
+        Percentiles {
+            min: round_ns(self.min() as f64 * ns_per_unit),
+            p1: Some(at(0.01)),
+            p5: Some(at(0.05)),
+            p25: Some(at(0.25)),
+            p50: at(0.50),
+            p75: Some(at(0.75)),
+            p90: at(0.90),
+            p95: at(0.95),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            p99_99: at(0.9999),
+            max: round_ns(self.max as f64 * ns_per_unit),
+            mean: round_ns(self.mean() * ns_per_unit),
+        }
+    }
+
+    /// Percentiles of the samples within 1.5 interquartile ranges of the quartiles (Tukey's
+    /// fences), and how many are not. To stand beside [`percentiles`](Self::percentiles), never
+    /// instead of it.
+    pub fn filtered(&self, ns_per_unit: f64) -> Filtered {
+        let (low, high) = self.tukey_fences();
+        let mut kept = Samples::new();
+        for (value, count) in self.counted() {
+            if low <= value as f64 && value as f64 <= high {
+                kept.add_bucket(value, count);
+            }
+        }
+        Filtered {
+            ns: kept.percentiles(ns_per_unit),
+            removed: self.count() - kept.count(),
+            cv: kept.cv().map(round_share),
+        }
+    }
+
+    fn tukey_fences(&self) -> (f64, f64) {
+        let q1 = self.quantile(0.25) as f64;
+        let q3 = self.quantile(0.75) as f64;
+        let reach = 1.5 * (q3 - q1);
+        (q1 - reach, q3 + reach)
+    }
+
+    fn add_bucket(&mut self, value: u64, count: u64) {
+        self.histogram.saturating_record_n(value, count);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.sum = self.sum.saturating_add(value.saturating_mul(count));
+        let square = u128::from(value) * u128::from(value);
+        self.sum_of_squares =
+            self.sum_of_squares.saturating_add(square.saturating_mul(u128::from(count)));
+    }
+}
+
+/// [`Samples`] as they travel from a child process: `(value, count)` pairs.
+#[derive(Serialize, Deserialize)]
+struct Buckets {
+    buckets: Vec<(u64, u64)>,
+    min: u64,
+    max: u64,
+    sum: u64,
+    /// High and low half of a number that JSON has no type for.
+    sum_of_squares: [u64; 2],
+    parts: Vec<Part>,
+}
+
+impl From<Samples> for Buckets {
+    fn from(samples: Samples) -> Buckets {
+        let recorded = samples.histogram.iter_recorded();
+        Buckets {
+            buckets: recorded.map(|b| (b.value_iterated_to(), b.count_at_value())).collect(),
+            min: samples.min,
+            max: samples.max,
+            sum: samples.sum,
+            sum_of_squares: [(samples.sum_of_squares >> 64) as u64, samples.sum_of_squares as u64],
+            parts: samples.parts,
+        }
+    }
+}
+
+impl TryFrom<Buckets> for Samples {
+    type Error = String;
+
+    fn try_from(wire: Buckets) -> Result<Samples, String> {
+        let mut samples = Samples::new();
+        for (value, count) in wire.buckets {
+            samples.histogram.saturating_record_n(value, count);
+        }
+        if samples.count() > 0 && wire.min > wire.max {
+            return Err(format!("minimum {} above maximum {}", wire.min, wire.max));
+        }
+        let [high, low] = wire.sum_of_squares;
+        Ok(Samples {
+            min: wire.min,
+            max: wire.max,
+            sum: wire.sum,
+            sum_of_squares: u128::from(high) << 64 | u128::from(low),
+            parts: wire.parts,
+            ..samples
+        })
+    }
+}
+
+/// Percentiles in nanoseconds, rounded to 0.001 ns. Older records lack some.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it, and they are those of the JSON")]
+pub struct Percentiles {
+    pub min: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p1: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p5: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p25: Option<f64>,
+    pub p50: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p75: Option<f64>,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub p99_9: f64,
+    pub p99_99: f64,
+    pub max: f64,
+    pub mean: f64,
+}
+
+/// Percentiles after Tukey's filter, and how many samples it took away.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Filtered {
+    /// Percentiles of what is left.
+    #[serde(flatten)]
+    pub ns: Percentiles,
+    /// Samples outside the fences.
+    pub removed: u64,
+    /// Standard deviation by mean of what is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cv: Option<f64>,
+}
+
+/// A median ratio and the 95 % interval around it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Median of the ratios of the rounds.
+    pub median: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
+
+/// Rounds of a subject, each next to a round of the floor: what the verdict is made of.
+///
+/// A noisy machine slows both rounds of a pair, so the ratio holds where the figures do not.
+#[derive(Debug, Clone, Default)]
+pub struct Alternation {
+    pairs: Vec<(f64, f64)>,
+}
+
+impl Alternation {
+    /// Adds the medians of a floor round and the subject round next to it, in the same unit.
+    pub fn push(&mut self, floor_p50: f64, subject_p50: f64) {
+        self.pairs.push((floor_p50, subject_p50));
+    }
+
+    /// How many pairs there are.
+    pub fn rounds(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Subject over floor: see [`paired_ratio`].
+    pub fn ratio(&self, seed: u64) -> Option<Ratio> {
+        paired_ratio(&self.pairs, seed)
+    }
+}
+
+/// Median of `subject / floor` over `(floor, subject)` pairs, with a bootstrap 95 % interval of
+/// [`BOOTSTRAP_RESAMPLES`] resamples (percentile method). The same `seed` gives the same interval.
+///
+/// Pairs with a floor that is not above zero are left out; `None` if none remain.
+pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
+    let mut ratios: Vec<f64> = pairs
+        .iter()
+        .filter(|(floor, _)| *floor > 0.0)
+        .map(|(floor, subject)| subject / floor)
+        .collect();
+    if ratios.is_empty() {
+        return None;
+    }
+    let (low, high) = bootstrap_median_interval(&ratios, seed);
+    Some(Ratio { median: median(&mut ratios), low, high })
+}
+
+/// The median; of an even number of values, the mean of the middle two. Reorders `values`.
+///
+/// # Panics
+///
+/// If `values` is empty.
+pub fn median(values: &mut [f64]) -> f64 {
+    assert!(!values.is_empty(), "no median of nothing");
+    let middle = values.len() / 2;
+    let odd = values.len() % 2 == 1;
+    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    if odd {
+        return upper;
+    }
+    let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (lower + upper) / 2.0
+}
+
+/// The 95 % interval of the median of `values`, by [`BOOTSTRAP_RESAMPLES`] resamples (percentile
+/// method). The same `seed` gives the same interval.
+///
+/// # Panics
+///
+/// If `values` is empty.
+pub fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
+    let mut rng = Rng(seed);
+    let mut resample = vec![0.0; values.len()];
+    let mut medians: Vec<f64> = (0..BOOTSTRAP_RESAMPLES)
+        .map(|_| {
+            for slot in &mut resample {
+                *slot = values[rng.below(values.len())];
+            }
+            median(&mut resample)
+        })
+        .collect();
+    medians.sort_unstable_by(f64::total_cmp);
+    let tail = BOOTSTRAP_RESAMPLES / 40;
+    (medians[tail], medians[BOOTSTRAP_RESAMPLES - 1 - tail])
+}
+
+/// SplitMix64: small, seeded, good enough to draw resamples with.
+#[derive(Debug)]
+struct Rng(u64);
+
+impl Rng {
+    fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in `0..bound`, to within one part in 2^32 for the small bounds used here.
+    fn below(&mut self, bound: usize) -> usize {
+        (((self.next_u64() >> 32) * bound as u64) >> 32) as usize
+    }
+}
+
+pub(crate) fn round_ns(ns: f64) -> f64 {
+    (ns * 1e3).round() / 1e3
+}
+
+/// As many digits of a part of something as mean anything.
+pub(crate) fn round_share(share: f64) -> f64 {
+    (share * 1e6).round() / 1e6
+}
+
+/// Standard deviation of a few values (of a sample: by one less than their number) by their mean;
+/// `None` of fewer than two, and if the mean is not above zero.
+pub fn variation(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1 && mean > 0.0).then(|| (squares / (count - 1.0)).sqrt() / mean)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! What a hypervisor takes of one processor while something is measured there: when it took next to
+//! nothing, the machine was as idle as one without a hypervisor.
+
+use std::error::Error;
+use std::ops::Range;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use horus_shm::clock::Clock;
+
+use crate::measure::machine::CpuTimes;
+
+/// How long a window is. WHY not shorter: the kernel counts in hundredths of a second.
+pub const WINDOW: Duration = Duration::from_secs(5);
+
+/// What may be counted as taken in a window that is called quiet, in hundredths of a second. WHY so
+/// little: it is taken in many small parts, each of which makes somebody late.
+pub const QUIET_TICKS_MAX: u64 = 1;
+
+/// A reading of what was accounted to the processor until then.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    /// CLOCK_MONOTONIC.
+    now_ns: u64,
+    times: CpuTimes,
+}
+
+/// Reads it from window to window, on a thread of its own.
+#[derive(Debug)]
+pub struct StealWatch {
+    /// Dropped to end it.
+    stop: Sender<()>,
+    thread: JoinHandle<Vec<Reading>>,
+}
+
+impl StealWatch {
+    /// Watches `cpu` from now on.
+    ///
+    /// # Errors
+    ///
+    /// If the thread cannot be started.
+    pub fn start(cpu: usize) -> Result<Self, Box<dyn Error>> {
+        let (stop, stopped) = mpsc::channel();
+        let thread = thread::Builder::new().name("steal".to_owned()).spawn(move || {
+            let (clock, mut readings) = (Clock::kernel(), Vec::new());
+            loop {
+                let times = CpuTimes::now(&[cpu]);
+                readings.extend(times.map(|times| Reading { now_ns: clock.now_ns(), times }));
+                if stopped.recv_timeout(WINDOW) != Err(RecvTimeoutError::Timeout) {
+                    return readings;
+                }
+            }
+        })?;
+        Ok(Self { stop, thread })
+    }
+
+    /// The windows that were whole by now.
+    ///
+    /// # Errors
+    ///
+    /// If the thread panicked.
+    pub fn stop(self) -> Result<Windows, Box<dyn Error>> {
+        drop(self.stop);
+        let readings = self.thread.join().map_err(|_| "the thread that watches panicked")?;
+        Ok(Windows::between(&readings))
+    }
+}
+
+/// Windows one behind the other.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Windows {
+    /// Times by CLOCK_MONOTONIC, in nanoseconds, in which next to nothing was taken.
+    pub quiet: Vec<Range<u64>>,
+    /// The number of all.
+    pub all: usize,
+}
+
+impl Windows {
+    fn between(readings: &[Reading]) -> Self {
+        let pairs = || readings.windows(2).map(|pair| (pair[0], pair[1]));
+        let is_quiet = |(begin, end): &(Reading, Reading)| {
+            end.times.steal.saturating_sub(begin.times.steal) <= QUIET_TICKS_MAX
+        };
+        let quiet = pairs().filter(is_quiet).map(|(begin, end)| begin.now_ns..end.now_ns);
+        Self { quiet: quiet.collect(), all: pairs().count() }
+    }
+
+    /// True if `ns` is in one that is quiet.
+    pub fn is_quiet_at(&self, ns: u64) -> bool {
+        self.quiet.iter().any(|window| window.contains(&ns))
+    }
+
+    /// `3 of 12 windows of 5s, in which at most 1/100 s of the CPU was taken`.
+    pub fn describe(&self) -> String {
+        let (quiet, all) = (self.quiet.len(), self.all);
+        format!(
+            "{quiet} of {all} windows of {WINDOW:?}, in which at most {QUIET_TICKS_MAX}/100 s of \
+             the CPU was taken"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_quiet_in_which_next_to_nothing_was_taken() {
+        let reading = |now_ns, all, steal| Reading { now_ns, times: CpuTimes { all, steal } };
+        let readings =
+            [reading(5, 0, 0), reading(10, 500, 1), reading(15, 1000, 3), reading(20, 1500, 3)];
+        let windows = Windows::between(&readings);
+        assert_eq!(windows, Windows { quiet: vec![5..10, 15..20], all: 3 });
+        let quiet = [4, 5, 9, 10, 14, 15, 19, 20].map(|ns| windows.is_quiet_at(ns));
+        assert_eq!(quiet, [false, true, true, false, false, true, true, false]);
+        assert_eq!(Windows::between(&[]), Windows::default());
+    }
+
+    #[test]
+    fn a_watch_that_is_stopped_at_once_has_no_window() {
+        let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];
+        assert_eq!(StealWatch::start(cpu).unwrap().stop().unwrap(), Windows::default());
+    }
+}

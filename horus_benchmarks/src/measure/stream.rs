@@ -1,0 +1,279 @@
+//! The stream: messages sent as fast as they go, each verified, each loss counted exactly.
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::bracket::Bracket;
+use crate::measure::payload::{Corrupt, Payload};
+use crate::measure::tsc::TickSource;
+use crate::measure::wait::Watch;
+use crate::measure::workload::{Link, WorkloadError};
+
+/// Most producing ends of one stream.
+pub const PRODUCERS_MAX: usize = 2;
+
+/// One stream. Both ends get the same plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamPlan {
+    /// Messages to send.
+    pub messages: u64,
+    /// Number of the first one, at least 1; later streams continue.
+    pub first_seq: u64,
+    /// Producing ends that send in turn: 1 or 2. The messages of each stay in order; those of
+    /// different ones need not.
+    pub producers: u64,
+}
+
+impl StreamPlan {
+    /// Number of the last message.
+    pub fn last_seq(&self) -> u64 {
+        self.first_seq + self.messages - 1
+    }
+}
+
+/// What the sending end of a stream saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// Ticks from when both ends were ready to when the last message was sent.
+    pub elapsed_ticks: u64,
+}
+
+/// What the receiving end of a stream saw: `received + lost` is what was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Streamed {
+    /// Messages received, verified and in order.
+    pub received: u64,
+    /// Messages overwritten before they were read: the gaps in the numbers.
+    pub lost: u64,
+    /// Ticks from when both ends were ready to when the last message was received and verified.
+    pub elapsed_ticks: u64,
+}
+
+impl Streamed {
+    /// Messages sent.
+    pub fn sent(&self) -> u64 {
+        self.received + self.lost
+    }
+
+    /// Messages received per second, given the rate of the counter.
+    pub fn messages_per_s(&self, ticks_per_s: f64) -> f64 {
+        self.received as f64 / self.elapsed_ticks.max(1) as f64 * ticks_per_s
+    }
+}
+
+/// A stream between two rounds of the floor, as it is noted in the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StreamNote {
+    /// Medians of the floor before and after.
+    pub floor_ns: [f64; 2],
+    /// Messages received per second.
+    pub msgs_per_s: f64,
+    /// Messages sent per second: more, where the receiver did not keep up.
+    pub sent_per_s: f64,
+    /// Messages lost.
+    pub lost: u64,
+    /// The floor was steady: part of the row's median.
+    pub counts: bool,
+}
+
+impl StreamNote {
+    /// Turns ticks into rates, given the rate of the counter.
+    pub fn new(bracket: &Bracket<(Sent, Streamed)>, ticks_per_s: f64) -> StreamNote {
+        let (sent, streamed) = &bracket.subject;
+        StreamNote {
+            floor_ns: [bracket.before_ns, bracket.after_ns],
+            msgs_per_s: streamed.messages_per_s(ticks_per_s),
+            sent_per_s: streamed.sent() as f64 / sent.elapsed_ticks.max(1) as f64 * ticks_per_s,
+            lost: streamed.lost,
+            counts: bracket.counts,
+        }
+    }
+}
+
+/// Waits for the receiver's word that it is ready, then sends the whole stream, waiting
+/// (spinning) whenever there is no room.
+///
+/// # Errors
+///
+/// [`WorkloadError`] if there is no room for too long, or the receiver is gone.
+pub fn stream_send<P: Payload>(
+    link: &mut impl Link<P>,
+    plan: &StreamPlan,
+    source: TickSource,
+    watch: &Watch,
+) -> Result<Sent, WorkloadError> {
+    let mut ready = P::compose(0);
+    watch.spin_until(|| link.poll(&mut ready).then_some(()))?;
+    ready.check(plan.first_seq)?;
+    let start = source.start();
+    for number in 0..plan.messages {
+        let message = P::compose(plan.first_seq + number);
+        watch.spin_until(|| link.send(&message).then_some(()))?;
+    }
+    let elapsed_ticks = source.stop().since(start);
+    link.conclude(&P::compose(plan.last_seq()));
+    Ok(Sent { elapsed_ticks })
+}
+
+/// Tells the sender that it is ready, then receives until every message has come or is known to
+/// be lost; the last one of a producer never is, in a ring that overwrites the oldest.
+///
+/// # Errors
+///
+/// [`WorkloadError::Corrupt`] for a message that is damaged, repeated or overtaken;
+/// [`WorkloadError::Wait`] if nothing comes any more.
+pub fn stream_receive<P: Payload>(
+    link: &mut impl Link<P>,
+    plan: &StreamPlan,
+    source: TickSource,
+    watch: &Watch,
+) -> Result<Streamed, WorkloadError> {
+    let mut message = P::compose(0);
+    link.drop_leftovers(&mut message);
+    message = P::compose(plan.first_seq);
+    watch.spin_until(|| link.send(&message).then_some(()))?;
+    let start = source.start();
+    let mut ledger = Ledger::new(plan);
+    while !ledger.is_complete() {
+        watch.spin_until(|| {
+            let drained = link.drain(&mut message, &mut |message| ledger.enter(message));
+            drained.map(|any| any.then_some(())).transpose()
+        })??;
+    }
+    let elapsed_ticks = source.stop().since(start);
+    link.confirm(&message);
+    Ok(Streamed { received: ledger.received, lost: ledger.lost, elapsed_ticks })
+}
+
+/// What became of the messages of a stream.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// By producer: number of the next message.
+    due: [u64; PRODUCERS_MAX],
+    first_seq: u64,
+    last_seq: u64,
+    messages: u64,
+    /// Producers less one: a mask.
+    others: u64,
+    pub(crate) received: u64,
+    pub(crate) lost: u64,
+}
+
+impl Ledger {
+    pub(crate) fn new(plan: &StreamPlan) -> Ledger {
+        assert!((1..=PRODUCERS_MAX as u64).contains(&plan.producers), "one producer or two");
+        Ledger {
+            due: std::array::from_fn(|producer| plan.first_seq + producer as u64),
+            first_seq: plan.first_seq,
+            last_seq: plan.last_seq(),
+            messages: plan.messages,
+            others: plan.producers - 1,
+            received: 0,
+            lost: 0,
+        }
+    }
+
+    /// Verifies a message and books it, and the gap before it as lost.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, message: &impl Payload) -> Result<(), Corrupt> {
+        let seq = message.seq();
+        let producer = (seq.wrapping_sub(self.first_seq) & self.others) as usize;
+        if seq != self.due[producer] || seq > self.last_seq {
+            self.pass_over(producer, seq)?;
+        }
+        message.check(seq)?;
+        self.received += 1;
+        // The numbers of one of two producers rise in steps of two.
+        self.due[producer] = seq + 1 + self.others;
+        Ok(())
+    }
+
+    /// Books what is missing before `seq`, which is not what was due.
+    #[cold]
+    fn pass_over(&mut self, producer: usize, seq: u64) -> Result<(), Corrupt> {
+        let due = self.due[producer];
+        if seq < due || seq > self.last_seq {
+            return Err(Corrupt { expected_seq: due, found_seq: seq });
+        }
+        self.lost += (seq - due) >> self.others;
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_complete(&self) -> bool {
+        self.received + self.lost >= self.messages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::measure::workload::Ends;
+
+    type Message = [u64; 2];
+
+    const PLAN: StreamPlan = StreamPlan { messages: 6, first_seq: 11, producers: 1 };
+
+    fn receive(plan: &StreamPlan, numbers: &[u64]) -> Result<Streamed, WorkloadError> {
+        let mut coming = numbers.iter().map(|&seq| Message::compose(seq));
+        let mut link = Ends(|_: &Message| true, move || coming.next());
+        let watch = Watch::new(true, || false).with_limit(Duration::from_millis(1));
+        stream_receive(&mut link, plan, TickSource::detect(), &watch)
+    }
+
+    #[test]
+    fn every_message_is_received_or_counted_as_lost() {
+        for numbers in [&[11, 12, 13, 14, 15, 16][..], &[16], &[12, 15, 16], &[11, 16]] {
+            let streamed = receive(&PLAN, numbers).unwrap();
+            assert_eq!(streamed.received, numbers.len() as u64);
+            assert_eq!(streamed.received + streamed.lost, PLAN.messages);
+        }
+    }
+
+    #[test]
+    fn messages_of_two_producers_may_overtake_each_other() {
+        let plan = StreamPlan { producers: 2, ..PLAN };
+        for numbers in [&[11, 13, 12, 14, 16, 15][..], &[15, 16], &[12, 14, 16, 15]] {
+            let streamed = receive(&plan, numbers).unwrap();
+            assert_eq!(streamed.received, numbers.len() as u64);
+            assert_eq!(streamed.received + streamed.lost, plan.messages);
+        }
+        for numbers in [&[13, 11][..], &[12, 12]] {
+            assert!(matches!(receive(&plan, numbers), Err(WorkloadError::Corrupt(_))));
+        }
+    }
+
+    #[test]
+    fn repeated_overtaken_and_foreign_messages_are_errors() {
+        for numbers in [&[11, 11][..], &[12, 11], &[17], &[10]] {
+            let outcome = receive(&PLAN, numbers);
+            assert!(matches!(outcome, Err(WorkloadError::Corrupt(_))), "{numbers:?}");
+        }
+        assert!(matches!(receive(&PLAN, &[11, 12]), Err(WorkloadError::Wait(_))));
+    }
+
+    #[test]
+    fn the_sender_offers_each_message_until_there_is_room() {
+        let (mut offers, mut taken) = (0, Vec::new());
+        let send = |message: &Message| {
+            offers += 1;
+            let room = offers % 3 == 0;
+            room.then(|| taken.push(message.seq())).is_some()
+        };
+        let watch = Watch::new(true, || false);
+        let ready = || Some(Message::compose(PLAN.first_seq));
+        stream_send(&mut Ends(send, ready), &PLAN, TickSource::detect(), &watch).unwrap();
+        assert_eq!(taken, [11, 12, 13, 14, 15, 16]);
+    }
+
+    #[test]
+    fn a_rate_is_of_what_was_received() {
+        let streamed = Streamed { received: 10, lost: 5, elapsed_ticks: 100 };
+        assert_eq!(streamed.messages_per_s(1000.0), 100.0);
+        let subject = (Sent { elapsed_ticks: 50 }, streamed);
+        let bracket = Bracket { before_ns: 1.0, after_ns: 2.0, subject, counts: true };
+        let note = StreamNote::new(&bracket, 1000.0);
+        assert_eq!((note.msgs_per_s, note.sent_per_s, note.lost), (100.0, 300.0, 5));
+    }
+}

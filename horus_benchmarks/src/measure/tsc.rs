@@ -1,0 +1,339 @@
+//! Time by the processor's counter: reading it, calibrating it, and when not to believe it.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::stats::Samples;
+
+/// Back-to-back readings from which the timer's own cost is measured.
+const OVERHEAD_SAMPLES: u64 = 100_000;
+
+/// Steps of work, each a fraction of a nanosecond longer than the last, that show in which steps
+/// the counter moves.
+const RESOLUTION_DELAYS: u64 = 256;
+
+/// Times that each of those is timed.
+const RESOLUTION_REPEATS: u32 = 32;
+
+/// How often a value must be seen to count: less often, it may be an interrupt's.
+const RESOLUTION_SEEN: u32 = 8;
+
+/// Attempts at reading counter and clock at the same moment; the tightest is kept.
+const PAIRING_ATTEMPTS: u32 = 32;
+
+/// Ticks of a [`TickSource`]. Not time: convert with [`TscClock::to_ns`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Ticks(pub u64);
+
+impl Ticks {
+    /// Ticks from `earlier` to `self`; `None` if the counter seems to have run backwards, as it
+    /// does between cores whose counters differ by more than the interval.
+    #[inline(always)]
+    pub fn checked_since(self, earlier: Ticks) -> Option<u64> {
+        self.0.checked_sub(earlier.0)
+    }
+
+    /// Ticks from `earlier` to `self`, 0 if that is negative. For two readings of one core.
+    #[inline(always)]
+    pub fn since(self, earlier: Ticks) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// Where ticks come from. The same in every process of one machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TickSource {
+    /// The invariant time-stamp counter of x86-64.
+    Tsc,
+    /// Nanoseconds of `CLOCK_MONOTONIC_RAW`, for every other CPU.
+    Monotonic,
+}
+
+impl TickSource {
+    /// The TSC where it is invariant (constant rate, never stops), else the monotonic clock.
+    pub fn detect() -> TickSource {
+        if tsc_is_invariant() { TickSource::Tsc } else { TickSource::Monotonic }
+    }
+
+    /// Reads the counter before the work to be timed: nothing earlier is still executing.
+    ///
+    /// Does not block; some 10 to 30 ns.
+    #[inline(always)]
+    pub fn start(self) -> Ticks {
+        match self {
+            TickSource::Tsc => counter_start(),
+            TickSource::Monotonic => Ticks(monotonic_raw_ns()),
+        }
+    }
+
+    /// Reads the counter after the work to be timed: all of its loads are done, nothing later has
+    /// begun. Stores may still be on their way to the cache.
+    ///
+    /// Does not block; some 10 to 30 ns.
+    #[inline(always)]
+    pub fn stop(self) -> Ticks {
+        match self {
+            TickSource::Tsc => counter_stop(),
+            TickSource::Monotonic => Ticks(monotonic_raw_ns()),
+        }
+    }
+}
+
+/// A calibrated [`TickSource`]: turns ticks into nanoseconds, and knows its own cost.
+#[derive(Debug, Clone)]
+pub struct TscClock {
+    source: TickSource,
+    ns_per_tick: f64,
+    overhead: Samples,
+    resolution_ticks: u64,
+}
+
+impl TscClock {
+    /// Measures the rate of the counter against `CLOCK_MONOTONIC_RAW` over `window`, and the cost
+    /// of a reading. Sleeps for `window`; 50 ms give some 2 parts per million.
+    pub fn calibrate(window: Duration) -> TscClock {
+        let source = TickSource::detect();
+        let ns_per_tick = match source {
+            TickSource::Monotonic => 1.0,
+            TickSource::Tsc => {
+                let (first_ns, first) = clock_and_counter(source);
+                std::thread::sleep(window);
+                let (last_ns, last) = clock_and_counter(source);
+                (last_ns - first_ns) as f64 / last.since(first).max(1) as f64
+            }
+        };
+        let resolution_ticks = measure_resolution(source);
+        TscClock { source, ns_per_tick, overhead: measure_overhead(source), resolution_ticks }
+    }
+
+    /// Where the ticks come from.
+    pub fn source(&self) -> TickSource {
+        self.source
+    }
+
+    /// Nanoseconds of one tick.
+    pub fn ns_per_tick(&self) -> f64 {
+        self.ns_per_tick
+    }
+
+    /// Ticks per second.
+    pub fn hz(&self) -> f64 {
+        1e9 / self.ns_per_tick
+    }
+
+    /// Nanoseconds in `ticks`.
+    pub fn to_ns(&self, ticks: u64) -> f64 {
+        ticks as f64 * self.ns_per_tick
+    }
+
+    /// Ticks from a start to the stop right after it. Part of every sample; not subtracted.
+    pub fn overhead(&self) -> &Samples {
+        &self.overhead
+    }
+
+    /// The step in which the counter moves. On some CPUs it is much more than a tick (10 ns on
+    /// recent AMD ones), and samples fall on its multiples.
+    pub fn resolution_ticks(&self) -> u64 {
+        self.resolution_ticks
+    }
+
+    /// Median of [`overhead`](Self::overhead) in nanoseconds.
+    pub fn overhead_p50_ns(&self) -> f64 {
+        self.to_ns(self.overhead.quantile(0.5))
+    }
+}
+
+/// Times work of slowly growing length, and finds the step in which the results grow.
+fn measure_resolution(source: TickSource) -> u64 {
+    let mut seen = BTreeMap::new();
+    for delay in 0..RESOLUTION_DELAYS {
+        for _ in 0..RESOLUTION_REPEATS {
+            let start = source.start();
+            for step in 0..delay {
+                black_box(step);
+            }
+            *seen.entry(source.stop().since(start)).or_insert(0) += 1;
+        }
+    }
+    seen.retain(|_, count| *count >= RESOLUTION_SEEN);
+    step_of(seen.into_keys())
+}
+
+/// The usual distance between neighbours among rising `values`; neighbours one apart are taken
+/// for one value, rounded differently. 1 if there is no such distance.
+fn step_of(values: impl Iterator<Item = u64>) -> u64 {
+    let mut gaps = Vec::new();
+    let mut last: Option<u64> = None;
+    for value in values {
+        if let Some(gap) = last.map(|last| value - last).filter(|&gap| gap > 1) {
+            gaps.push(gap);
+        }
+        last = Some(value);
+    }
+    gaps.sort_unstable();
+    gaps.get(gaps.len() / 2).copied().unwrap_or(1)
+}
+
+/// Whether one-way times by the counters of two cores mean anything: the usual message in each
+/// direction, as seen by the counters.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct OffsetCheck {
+    /// Median near-to-far time, by both counters.
+    pub forward_p50_ns: f64,
+    /// Median far-to-near time, by both counters.
+    pub backward_p50_ns: f64,
+    /// Messages that arrived before they were sent.
+    pub backwards: u64,
+    /// How far the far counter seems ahead, if the path is as fast in both directions: the error
+    /// of one-way times.
+    pub offset_ns: f64,
+    /// One-way times by the counters may be reported.
+    pub sane: bool,
+}
+
+impl OffsetCheck {
+    /// Judges the median times of both directions: sane if no message arrived before it was sent
+    /// and the estimated offset is at most half of the one-way time.
+    pub fn new(forward_p50_ns: f64, backward_p50_ns: f64, backwards: u64) -> OffsetCheck {
+        let offset_ns = (forward_p50_ns - backward_p50_ns) / 2.0;
+        let one_way_ns = (forward_p50_ns + backward_p50_ns) / 2.0;
+        let sane = backwards == 0 && offset_ns.abs() * 2.0 <= one_way_ns;
+        OffsetCheck { forward_p50_ns, backward_p50_ns, backwards, offset_ns, sane }
+    }
+}
+
+/// True if the time-stamp counter has a constant rate, never stops and can be read in order,
+/// by the flags the kernel shows for the first CPU.
+pub fn tsc_is_invariant() -> bool {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    cfg!(target_arch = "x86_64") && flags_promise_invariance(&cpuinfo)
+}
+
+fn flags_promise_invariance(cpuinfo: &str) -> bool {
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    ["constant_tsc", "nonstop_tsc", "rdtscp"]
+        .iter()
+        .all(|wanted| flags.split_whitespace().any(|flag| flag == *wanted))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn counter_start() -> Ticks {
+    use std::arch::x86_64::{_mm_lfence, _rdtsc};
+    // SAFETY: every x86-64 CPU has SSE2, which LFENCE is part of.
+    unsafe { _mm_lfence() };
+    // SAFETY: every x86-64 CPU has RDTSC, and Linux leaves it open to user code.
+    Ticks(unsafe { _rdtsc() })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn counter_stop() -> Ticks {
+    use std::arch::x86_64::{__rdtscp, _mm_lfence};
+    let mut cpu = 0;
+    // SAFETY: CPUs with an invariant TSC have RDTSCP, and only those get here; `cpu` is ours.
+    let ticks = Ticks(unsafe { __rdtscp(&mut cpu) });
+    // SAFETY: every x86-64 CPU has SSE2, which LFENCE is part of.
+    unsafe { _mm_lfence() };
+    ticks
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn counter_start() -> Ticks {
+    Ticks(monotonic_raw_ns())
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn counter_stop() -> Ticks {
+    Ticks(monotonic_raw_ns())
+}
+
+/// `CLOCK_MONOTONIC_RAW` in nanoseconds: comparable between processes, untouched by NTP.
+fn monotonic_raw_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is ours and outlives the call. The call cannot fail: the clock exists since
+    // Linux 2.6.28.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Clock and counter at the same moment, from the attempt that left least room between them.
+fn clock_and_counter(source: TickSource) -> (u64, Ticks) {
+    let mut best = (u64::MAX, 0, Ticks(0));
+    for _ in 0..PAIRING_ATTEMPTS {
+        let before = source.start();
+        let ns = monotonic_raw_ns();
+        let spread = source.stop().since(before);
+        if spread < best.0 {
+            best = (spread, ns, Ticks(before.0 + spread / 2));
+        }
+    }
+    (best.1, best.2)
+}
+
+fn measure_overhead(source: TickSource) -> Samples {
+    let mut samples = Samples::new();
+    for _ in 0..OVERHEAD_SAMPLES {
+        let start = source.start();
+        let stop = source.stop();
+        samples.record(stop.since(start));
+    }
+    samples
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calibrated_clock_agrees_with_the_monotonic_clock() {
+        let clock = TscClock::calibrate(Duration::from_millis(20));
+        let (first_ns, first) = clock_and_counter(clock.source());
+        std::thread::sleep(Duration::from_millis(20));
+        let (last_ns, last) = clock_and_counter(clock.source());
+        let ratio = clock.to_ns(last.since(first)) / (last_ns - first_ns) as f64;
+        assert!((ratio - 1.0).abs() < 0.01, "ratio {ratio}");
+        assert_eq!(clock.overhead().count(), OVERHEAD_SAMPLES);
+    }
+
+    #[test]
+    fn resolution_is_the_usual_step_between_values_seen() {
+        assert_eq!(step_of([26, 52, 78, 104, 208].into_iter()), 26);
+        assert_eq!(step_of([25, 26, 51, 52, 77, 78].into_iter()), 25);
+        assert_eq!(step_of([30, 32, 34, 36].into_iter()), 2);
+        assert_eq!(step_of(30..90), 1);
+        assert_eq!(step_of([].into_iter()), 1);
+        assert!(measure_resolution(TickSource::detect()) >= 1);
+    }
+
+    #[test]
+    fn invariance_needs_every_flag() {
+        let all = "processor : 0\nflags : fpu rdtscp constant_tsc nonstop_tsc\n";
+        assert!(flags_promise_invariance(all));
+        for flag in ["rdtscp", "constant_tsc", "nonstop_tsc"] {
+            assert!(!flags_promise_invariance(&all.replace(flag, "other")), "{flag}");
+        }
+        assert!(!flags_promise_invariance(""));
+    }
+
+    #[test]
+    fn offset_check_refuses_time_travel_and_lopsided_paths() {
+        assert!(OffsetCheck::new(100.0, 110.0, 0).sane);
+        assert!(!OffsetCheck::new(100.0, 110.0, 1).sane);
+        assert!(!OffsetCheck::new(10.0, 200.0, 0).sane);
+        assert_eq!(OffsetCheck::new(120.0, 80.0, 0).offset_ns, 20.0);
+    }
+
+    #[test]
+    fn ticks_do_not_wrap_when_the_counter_runs_backwards() {
+        assert_eq!(Ticks(5).checked_since(Ticks(7)), None);
+        assert_eq!(Ticks(5).since(Ticks(7)), 0);
+        assert_eq!(Ticks(9).checked_since(Ticks(7)), Some(2));
+    }
+}

@@ -1,0 +1,350 @@
+//! The ping-pong: one message under way at a time, timed and verified one by one.
+//!
+//! The floor, the rings and the competitors all run through the same loop, so that they differ
+//! only in how they send and poll.
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::payload::{Corrupt, Payload};
+use crate::measure::stats::{Alternation, Samples};
+use crate::measure::tsc::{TickSource, Ticks, TscClock};
+use crate::measure::wait::{WaitError, Watch};
+
+/// One end of a two-way connection.
+pub trait Link<P> {
+    /// Offers one message; false if there is no room yet. Does not block.
+    fn send(&mut self, message: &P) -> bool;
+
+    /// Takes the next message into `message`, if there is one; if not, `message` holds anything.
+    /// Does not block; brings its own `pause`, if any.
+    fn poll(&mut self, message: &mut P) -> bool;
+
+    /// Takes what is there, one message or several, and hands each to `each`; false if there is
+    /// nothing. Does not block. For streams: `message` is where a single one goes.
+    ///
+    /// # Errors
+    ///
+    /// What `each` says.
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        if !self.poll(message) {
+            return Ok(false);
+        }
+        each(message)?;
+        Ok(true)
+    }
+
+    /// Told of the last message of a stream, after it was sent. Where it may be dropped although
+    /// no other follows, this sends it again until the receiver has said that it is there.
+    fn conclude(&mut self, _last: &P) {}
+
+    /// Drops what an earlier stream left on its way: what [`conclude`](Self::conclude) said more
+    /// often than was heard. Called before the sender is told to begin.
+    fn drop_leftovers(&mut self, _into: &mut P) {}
+
+    /// Told at the receiving end that the stream is complete.
+    fn confirm(&mut self, _last: &P) {}
+
+    /// Verifies the copies of message `seq` that `poll` kept to itself, where more than one end
+    /// receives. Called where nothing is timed.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`] if one of them is not what was sent.
+    #[inline(always)]
+    fn settle(&mut self, _seq: u64) -> Result<(), Corrupt> {
+        Ok(())
+    }
+}
+
+/// A [`Link`] of two closures: `Ends(|message| …, || …)`.
+#[derive(Debug)]
+pub struct Ends<S, R>(
+    /// Offers one message; false if there is no room yet.
+    pub S,
+    /// Takes the next message, if there is one.
+    pub R,
+);
+
+impl<P, S: FnMut(&P) -> bool, R: FnMut() -> Option<P>> Link<P> for Ends<S, R> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        (self.0)(message)
+    }
+
+    #[inline(always)]
+    fn poll(&mut self, message: &mut P) -> bool {
+        (self.1)().map(|found| *message = found).is_some()
+    }
+}
+
+/// What a round times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timing {
+    /// From before `send` to after the echo was polled, by one core's counter. One way is half.
+    RoundTrip,
+    /// From before `send` on one core to after `poll` on the other, by both counters.
+    OneWay,
+    /// The `send` call alone: not a latency.
+    SendCall,
+}
+
+/// One round of ping-pong. Both ends get the same plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundPlan {
+    /// What is timed.
+    pub timing: Timing,
+    /// Messages before the first sample; verified, but not counted.
+    pub warm_up: u64,
+    /// Messages that are timed and counted.
+    pub samples: u64,
+    /// Number of the first message, at least 1. Later rounds continue, so that a message left
+    /// over from an earlier round is found out.
+    pub first_seq: u64,
+}
+
+impl RoundPlan {
+    /// Messages of the round, warm-up included.
+    pub fn messages(&self) -> u64 {
+        self.warm_up + self.samples
+    }
+
+    /// Number of the first message of the round after this one.
+    pub fn next_seq(&self) -> u64 {
+        self.first_seq + self.messages()
+    }
+}
+
+/// Why a round failed. None is worth a retry: the ends no longer agree on what comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// The other end is gone or silent; a message lost in a ping-pong ends like this.
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+    /// A message is not what was sent.
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+    /// These ends cannot be measured like this.
+    #[error("these ends cannot be measured like this")]
+    Unsuited,
+    /// Messages were lost of which the ring says nothing, or the other way round.
+    #[error("{lost} messages did not arrive, and the ring says that it lost {counted}")]
+    Miscounted {
+        /// Gaps in the numbers.
+        lost: u64,
+        /// What the ring counted.
+        counted: u64,
+    },
+}
+
+/// What the near end saw in one round, or in several merged ones. Warm-up is not counted.
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// What the samples are.
+    pub timing: Timing,
+    /// Round trips, near-bound one-way times or send calls, in ticks.
+    pub ticks: Samples,
+    /// Messages sent.
+    pub sent: u64,
+    /// Echoes received and verified.
+    pub received: u64,
+    /// Echoes that arrived before they were sent, by the counters ([`Timing::OneWay`] only).
+    pub backwards: u64,
+}
+
+impl Round {
+    /// Nanoseconds of one way per recorded tick: half a tick's for round trips.
+    pub fn ns_per_unit(&self, clock: &TscClock) -> f64 {
+        match self.timing {
+            Timing::RoundTrip => clock.ns_per_tick() / 2.0,
+            Timing::OneWay | Timing::SendCall => clock.ns_per_tick(),
+        }
+    }
+
+    /// Median of one way (of the call, for [`Timing::SendCall`]) in nanoseconds, interpolated
+    /// within the timer's steps: what ratios are made of.
+    pub fn p50_ns(&self, clock: &TscClock) -> f64 {
+        self.ticks.median_within(clock.resolution_ticks()) * self.ns_per_unit(clock)
+    }
+
+    /// All of `rounds` as one; `None` if there are none.
+    ///
+    /// # Panics
+    ///
+    /// As [`merge`](Self::merge).
+    pub fn merged<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Option<Round> {
+        let mut rounds = rounds.into_iter();
+        let mut all = rounds.next()?.clone();
+        rounds.for_each(|round| all.merge(round));
+        Some(all)
+    }
+
+    /// Adds the samples and counts of another round of the same timing.
+    ///
+    /// # Panics
+    ///
+    /// If the timings differ.
+    pub fn merge(&mut self, other: &Round) {
+        assert_eq!(self.timing, other.timing, "samples of two kinds do not mix");
+        self.ticks.merge(&other.ticks);
+        self.sent += other.sent;
+        self.received += other.received;
+        self.backwards += other.backwards;
+    }
+}
+
+/// What the far end saw in one round; travels back from a child process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Echo {
+    /// Messages echoed, warm-up included.
+    pub echoed: u64,
+    /// Far-bound one-way times in ticks; empty unless [`Timing::OneWay`].
+    pub forward: Samples,
+    /// Messages that arrived before they were sent, by the counters.
+    pub backwards: u64,
+}
+
+/// Runs the measuring end of a round: send, wait for the echo, verify it, `plan.messages()` times.
+///
+/// Messages are composed and verified outside the timed interval. Spins; each wait is bounded.
+///
+/// # Errors
+///
+/// [`WorkloadError`] at the first message that is lost or corrupt.
+pub fn near_end<P: Payload>(
+    link: &mut impl Link<P>,
+    plan: &RoundPlan,
+    source: TickSource,
+    watch: &Watch,
+) -> Result<Round, WorkloadError> {
+    let (mut ticks, mut backwards) = (Samples::new(), 0);
+    let mut echo = P::compose(0);
+    for number in 0..plan.messages() {
+        let seq = plan.first_seq + number;
+        let mut message = P::compose(seq);
+        let start = source.start();
+        if plan.timing == Timing::OneWay {
+            message.restamp(start.0);
+        }
+        watch.spin_until(|| link.send(&message).then_some(()))?;
+        let called = if plan.timing == Timing::SendCall { source.stop() } else { start };
+        watch.spin_until(|| link.poll(&mut echo).then_some(()))?;
+        let stop = source.stop();
+        echo.check(seq)?;
+        link.settle(seq)?;
+        let sample = match plan.timing {
+            Timing::RoundTrip => Some(stop.since(start)),
+            Timing::SendCall => Some(called.since(start)),
+            Timing::OneWay => stop.checked_since(Ticks(echo.stamp())),
+        };
+        if number >= plan.warm_up {
+            match sample {
+                Some(sample) => ticks.record(sample),
+                None => backwards += 1,
+            }
+        }
+    }
+    let counted = plan.samples;
+    Ok(Round { timing: plan.timing, ticks, sent: counted, received: counted, backwards })
+}
+
+/// Runs the echoing end of a round. A message goes back as it came, so that the near end's check
+/// covers both ways; with [`Timing::OneWay`] it is verified here too, and goes back restamped.
+///
+/// # Errors
+///
+/// [`WorkloadError`] if the near end stops sending, or if a one-way message or a further copy is
+/// corrupt.
+pub fn far_end<P: Payload>(
+    link: &mut impl Link<P>,
+    plan: &RoundPlan,
+    source: TickSource,
+    watch: &Watch,
+) -> Result<Echo, WorkloadError> {
+    let mut echo = Echo { echoed: 0, forward: Samples::new(), backwards: 0 };
+    let mut message = P::compose(0);
+    for number in 0..plan.messages() {
+        watch.spin_until(|| link.poll(&mut message).then_some(()))?;
+        if plan.timing == Timing::OneWay {
+            let arrived = source.stop();
+            message.check(plan.first_seq + number)?;
+            if number >= plan.warm_up {
+                match arrived.checked_since(Ticks(message.stamp())) {
+                    Some(sample) => echo.forward.record(sample),
+                    None => echo.backwards += 1,
+                }
+            }
+            message.restamp(source.start().0);
+        }
+        watch.spin_until(|| link.send(&message).then_some(()))?;
+        // WHY: only now, while the echo is on its way.
+        link.settle(plan.first_seq + number)?;
+        echo.echoed += 1;
+    }
+    Ok(echo)
+}
+
+/// Whose round it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// The floor's: what the subject is compared with.
+    Floor,
+    /// The subject's: what is measured.
+    Subject,
+}
+
+/// What alternating rounds gave.
+#[derive(Debug, Clone)]
+pub struct Alternated {
+    /// All rounds of the floor, merged.
+    pub floor: Round,
+    /// All rounds of the subject, merged.
+    pub subject: Round,
+    /// The medians of each pair in nanoseconds of one way.
+    pub pairs: Alternation,
+}
+
+/// Runs `rounds` pairs of a floor round and a subject round, next to each other; every other pair
+/// in the opposite order, so that a drift of the machine favours neither.
+///
+/// Returns `None` if `rounds` is 0.
+///
+/// # Errors
+///
+/// The first error of either.
+pub fn alternate<E>(
+    rounds: u32,
+    clock: &TscClock,
+    mut run: impl FnMut(Turn) -> Result<Round, E>,
+) -> Result<Option<Alternated>, E> {
+    let mut all: Option<Alternated> = None;
+    for number in 0..rounds {
+        let (floor, subject) = if number % 2 == 0 {
+            let floor = run(Turn::Floor)?;
+            (floor, run(Turn::Subject)?)
+        } else {
+            let subject = run(Turn::Subject)?;
+            (run(Turn::Floor)?, subject)
+        };
+        let pair = (floor.p50_ns(clock), subject.p50_ns(clock));
+        let all = match &mut all {
+            Some(all) => {
+                all.floor.merge(&floor);
+                all.subject.merge(&subject);
+                all
+            }
+            None => all.insert(Alternated { floor, subject, pairs: Alternation::default() }),
+        };
+        all.pairs.push(pair.0, pair.1);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests;

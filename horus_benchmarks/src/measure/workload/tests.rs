@@ -1,0 +1,88 @@
+//! The ping-pong: counted, verified, alternated.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::*;
+use crate::measure::pin;
+
+type Queue<P> = Arc<Mutex<VecDeque<P>>>;
+
+fn queue_link<P: Copy>(out: &Queue<P>, back: &Queue<P>) -> impl Link<P> + use<P> {
+    let (out, back) = (out.clone(), back.clone());
+    let send = move |message: &P| {
+        out.lock().unwrap().push_back(*message);
+        true
+    };
+    Ends(send, move || back.lock().unwrap().pop_front())
+}
+
+fn plan(timing: Timing) -> RoundPlan {
+    RoundPlan { timing, warm_up: 10, samples: 200, first_seq: 1 }
+}
+
+fn run_round<P: Payload + Send + 'static>(plan: RoundPlan) -> (Round, Echo) {
+    let (there, back) = (Queue::<P>::default(), Queue::<P>::default());
+    let (mut near, mut far) = (queue_link(&there, &back), queue_link(&back, &there));
+    let watch = Watch::new(true, || false);
+    let far_watch = watch.clone();
+    let source = TickSource::detect();
+    let cpu = pin::allowed_cpus().unwrap()[0];
+    let far = std::thread::spawn(move || {
+        pin::pin_current_thread(cpu).unwrap();
+        far_end(&mut far, &plan, source, &far_watch).unwrap()
+    });
+    let round = near_end(&mut near, &plan, source, &watch).unwrap();
+    (round, far.join().unwrap())
+}
+
+fn rounds_are_counted_and_verified<P: Payload + Send + 'static>() {
+    for timing in [Timing::RoundTrip, Timing::SendCall] {
+        let (round, echo) = run_round::<P>(plan(timing));
+        assert_eq!((round.sent, round.received, round.ticks.count()), (200, 200, 200));
+        assert_eq!((echo.echoed, echo.forward.count()), (210, 0));
+    }
+    let (round, echo) = run_round::<P>(plan(Timing::OneWay));
+    assert_eq!(round.ticks.count() + round.backwards, 200);
+    assert_eq!(echo.forward.count() + echo.backwards, 200);
+}
+
+#[test]
+fn rounds_of_every_payload_are_counted_and_verified() {
+    rounds_are_counted_and_verified::<[u64; 2]>();
+    rounds_are_counted_and_verified::<[u64; 38]>();
+    rounds_are_counted_and_verified::<[u64; 185]>();
+}
+
+#[test]
+fn a_corrupt_echo_and_a_lost_one_end_the_round() {
+    let source = TickSource::detect();
+    let watch = Watch::new(true, || false).with_limit(Duration::from_millis(1));
+    let mut wrong = Ends(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(9)));
+    let error = near_end(&mut wrong, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
+    assert!(matches!(error, WorkloadError::Corrupt(c) if c.found_seq == 9));
+    let mut silent = Ends(|_: &[u64; 2]| true, || None);
+    let error = near_end(&mut silent, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
+    assert_eq!(error, WorkloadError::Wait(WaitError::Stalled));
+}
+
+#[test]
+fn alternation_pairs_every_round_and_swaps_the_order() {
+    let clock = TscClock::calibrate(Duration::from_millis(1));
+    let mut order = Vec::new();
+    let mut run = |turn| -> Result<Round, ()> {
+        order.push(turn);
+        let mut ticks = Samples::new();
+        ticks.record(if turn == Turn::Floor { 100 } else { 300 });
+        let timing = Timing::RoundTrip;
+        Ok(Round { timing, ticks, sent: 1, received: 1, backwards: 0 })
+    };
+    assert!(alternate(0, &clock, &mut run).unwrap().is_none());
+    let all = alternate(4, &clock, &mut run).unwrap().unwrap();
+    use Turn::{Floor as F, Subject as S};
+    assert_eq!(order, [F, S, S, F, F, S, S, F]);
+    assert_eq!((all.floor.sent, all.subject.received), (4, 4));
+    let ratio = all.pairs.ratio(1).unwrap();
+    assert!((ratio.median - 3.0).abs() < 1e-9);
+}

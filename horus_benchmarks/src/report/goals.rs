@@ -1,0 +1,297 @@
+//! The goals of the key rows, beside what was measured. A goal missed is no error, and
+//! is said to be missed, whatever the reason.
+
+use comfy_table::{Table, presets};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::measure::bracket::State;
+use crate::report::rows::{Report, Row};
+use crate::report::versus;
+
+/// Group of the settings with the floor of each row: least, median, largest.
+pub const FLOOR_NS: &str = "floor_ns";
+
+/// Group of the settings with the ratio of each row in each [`State`] of the machine.
+pub const STATES: &str = "floor_ratio_by_state";
+
+/// What is wanted of a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Goal {
+    /// At most this multiple of the floor.
+    RatioMax(f64),
+    /// At most this many nanoseconds, median.
+    NsMax(f64),
+    /// At least this many messages a second.
+    RateMin(f64),
+    /// At most this many nanoseconds for each node of a scheduler.
+    NsPerNodeMax(f64),
+    /// At most this many nanoseconds, 99th percentile.
+    P99NsMax(f64),
+    /// At most this much of a processor, in percent.
+    CpuPercentMax(f64),
+    /// At most so many due times too many or too few.
+    DriftMax(f64),
+    /// At most this multiple of another row of the same run.
+    TimesRowMax(&'static str, f64),
+}
+
+/// Group of the settings with the ratios of rows to other rows: by row, then by the other one,
+/// median and 95 % interval.
+pub const RATIOS: &str = "ratio_to";
+
+const GOALS: [(&str, Goal); 26] = [
+    ("one_way/same_thread/spsc_shm/16B", Goal::NsMax(10.0)),
+    ("one_way/same_thread/fanout_shm/16B", Goal::NsMax(10.0)),
+    ("one_way/same_thread/topic/16B", Goal::NsMax(10.0)),
+    ("one_way/cross_process/spsc_shm/16B", Goal::RatioMax(1.20)),
+    ("one_way/cross_process/fanout_shm/16B", Goal::RatioMax(1.25)),
+    ("one_way/cross_process/topic/16B", Goal::RatioMax(1.25)),
+    ("one_way/cross_process/spsc_shm/1480B", Goal::RatioMax(4.0)),
+    ("one_way/cross_process/fanout_shm/1480B", Goal::RatioMax(4.0)),
+    ("one_way/cross_process/topic/1480B", Goal::RatioMax(4.0)),
+    ("throughput/cross_process/spsc_shm/16B", Goal::RateMin(60e6)),
+    ("throughput/cross_process/spsc_shm/304B", Goal::RateMin(20e6)),
+    ("one_way/same_thread/direct/16B", Goal::NsMax(3.0)),
+    ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/futex", 1.25)),
+    ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/iceoryx2", 1.0)),
+    ("tick/rust/50_nodes", Goal::NsPerNodeMax(40.0)),
+    ("tick/rust/1000_nodes", Goal::NsPerNodeMax(40.0)),
+    ("tick/rust/50_nodes/kernel_clock", Goal::NsPerNodeMax(60.0)),
+    ("lateness/1kHz", Goal::P99NsMax(20e3)),
+    ("lateness/1kHz/quiet", Goal::P99NsMax(20e3)),
+    ("lateness/1kHz", Goal::CpuPercentMax(8.0)),
+    ("lateness/1kHz", Goal::DriftMax(1.0)),
+    ("lateness/1kHz/awake", Goal::P99NsMax(20e3)),
+    ("lateness/1kHz/awake/quiet", Goal::P99NsMax(20e3)),
+    ("lateness/1kHz/awake", Goal::CpuPercentMax(8.0)),
+    ("lateness/1kHz/awake", Goal::DriftMax(1.0)),
+    ("event/wake/16B", Goal::TimesRowMax("wakeup/futex", 2.0)),
+];
+
+/// The row that says how much of the time a CPU does nothing for anybody.
+pub const STALLS: &str = "floor/stalls";
+
+/// Last part of the id of a row that is of times in which the machine was quiet.
+pub const QUIET: &str = "/quiet";
+
+/// Group of the settings with the [`Verdict`]s of the run, by the goals that were set then.
+pub const VERDICTS: &str = "goals";
+
+/// The beginning of every verdict on a goal that was met.
+const MET: &str = "met";
+
+/// The beginning of every other verdict.
+const MISSED: &str = "missed";
+
+/// A goal held against what was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The row.
+    pub id: String,
+    /// The limit, with its unit.
+    pub goal: String,
+    /// The figure, with its interval if it has one.
+    pub measured: String,
+    /// `met` or `missed`, and after that what explains it.
+    pub verdict: String,
+}
+
+impl Verdict {
+    fn new(id: &str, [goal, measured, verdict]: [String; 3]) -> Verdict {
+        Verdict { id: id.to_owned(), goal, measured, verdict }
+    }
+
+    /// True if the verdict begins with the word for it.
+    pub fn is_met(&self) -> bool {
+        self.verdict.starts_with(MET)
+    }
+}
+
+/// A verdict on each goal whose row is among `rows`. Their ratios to each other are in `settings`.
+pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
+    let find = |id: &str| rows.iter().find(|row| row.id == id);
+    let stalls = find(STALLS).and_then(|row| row.figures.stalled_percent);
+    let of_goals = GOALS.into_iter().filter_map(|(id, goal)| {
+        let row = find(id)?;
+        let judged = match goal {
+            Goal::P99NsMax(_) if !id.ends_with(QUIET) => explain(stalls, judge(goal, row)?),
+            Goal::TimesRowMax(other, max) => judge_ratio(settings, id, other, max)?,
+            goal => judge(goal, row)?,
+        };
+        Some(Verdict::new(id, judged))
+    });
+    let of_contests =
+        rows.iter().filter_map(|row| Some(Verdict::new(&row.id, versus::judge(row)?)));
+    of_goals.chain(of_contests).collect()
+}
+
+/// A table of these verdicts on the rows of `report`; `None` if there are none.
+pub fn table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header(["id", "goal", "measured", "verdict", "floor ns (min/p50/max)", "by state"]);
+    for Verdict { id, goal, measured, verdict } in verdicts {
+        table.add_row([id, goal, measured, verdict, &floor(report, id), &states(report, id)]);
+    }
+    (!verdicts.is_empty()).then(|| format!("Goals\n{table}"))
+}
+
+/// Tells whether a goal is met, and whether the interval of the figure reaches to both sides of it.
+pub(crate) fn word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
+    let word = if is_met { MET } else { MISSED };
+    let unsure = if low < limit && limit < high { ", limit within the interval" } else { "" };
+    format!("{word}{unsure}")
+}
+
+/// The goal, the figure and the verdict; `None` if the row has no such figure.
+fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
+    let word = |met| if met { MET } else { MISSED }.to_owned();
+    Some(match goal {
+        Goal::RatioMax(max) => {
+            let (ratio, [low, high]) = (row.floor_ratio?, row.floor_ratio_ci?);
+            within([ratio, low, high], max, "floor")
+        }
+        Goal::TimesRowMax(..) => return None,
+        Goal::NsMax(max) => {
+            let p50 = row.ns?.p50;
+            [format!("< {max:.0} ns"), format!("{p50:.2} ns"), word(p50 < max)]
+        }
+        Goal::NsPerNodeMax(max) => {
+            let ns = row.figures.ns_per_node?;
+            [format!("<= {max:.0} ns a node"), format!("{ns:.1} ns"), word(ns <= max)]
+        }
+        Goal::P99NsMax(max) => {
+            let p99 = row.ns?.p99;
+            let us = |ns: f64| format!("{:.1} us", ns / 1e3);
+            [format!("p99 < {}", us(max)), us(p99), word(p99 < max)]
+        }
+        Goal::CpuPercentMax(max) => {
+            let percent = row.figures.cpu_percent?;
+            [format!("<= {max:.0} % CPU"), format!("{percent:.2} %"), word(percent <= max)]
+        }
+        Goal::DriftMax(max) => {
+            let ticks = row.figures.drift_ticks?;
+            [format!("+-{max:.0} ticks"), format!("{ticks:+.2}"), word(ticks.abs() <= max)]
+        }
+        Goal::RateMin(min) => {
+            let rate = row.msgs_per_s?;
+            let millions = |rate: f64| format!("{:.1} M/s", rate / 1e6);
+            [format!(">= {}", millions(min)), millions(rate), word(rate >= min)]
+        }
+    })
+}
+
+/// A ratio with its interval against the most that it may be of `what`.
+fn within([ratio, low, high]: [f64; 3], max: f64, what: &str) -> [String; 3] {
+    let measured = format!("{ratio:.2} [{low:.2}, {high:.2}]");
+    [format!("<= {max:.2} x {what}"), measured, word(ratio <= max, max, [low, high])]
+}
+
+/// Adds to a percentile that is missed in how much of the time the CPU did nothing for anybody.
+fn explain(stalled: Option<f64>, [wanted, measured, word]: [String; 3]) -> [String; 3] {
+    let word = match stalled {
+        Some(percent) if word == MISSED && percent > 1.0 => {
+            format!("{MISSED}; the CPU stood still in {percent:.1} % of the time")
+        }
+        _ => word,
+    };
+    [wanted, measured, word]
+}
+
+fn judge_ratio(
+    settings: &Map<String, Value>,
+    id: &str,
+    other: &str,
+    max: f64,
+) -> Option<[String; 3]> {
+    let note = settings.get(RATIOS)?.get(id)?.get(other)?.clone();
+    Some(within(serde_json::from_value(note).ok()?, max, other))
+}
+
+fn floor(report: &Report, id: &str) -> String {
+    let floors = report.settings.get(FLOOR_NS).and_then(|notes| notes.get(id)?.as_array());
+    let figures: Vec<String> = floors
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_f64)
+        .map(|ns| format!("{ns:.0}"))
+        .collect();
+    figures.join("/")
+}
+
+/// `1.34 at 52 ns, 1.21 at 240 ns`, if the machine was in two states.
+fn states(report: &Report, id: &str) -> String {
+    let note = report.settings.get(STATES).and_then(|notes| notes.get(id)).cloned();
+    let states: Vec<State> =
+        note.and_then(|note| serde_json::from_value(note).ok()).unwrap_or_default();
+    if states.len() < 2 {
+        return String::new();
+    }
+    let text = |state: &State| format!("{:.2} at {:.0} ns", state.ratio, state.floor_ns);
+    states.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::stats::{Ratio, Samples};
+    use crate::report::figures::Figures;
+
+    #[test]
+    fn a_ratio_to_another_row_is_judged_by_its_interval() {
+        let word = |figures| within(figures, 1.25, "wakeup/futex")[2].clone();
+        assert_eq!(word([1.1, 1.0, 1.2]), "met");
+        assert_eq!(word([1.4, 1.3, 1.5]), "missed");
+        assert_eq!(word([1.2, 1.1, 1.3]), "met, limit within the interval");
+        assert_eq!(word([1.26, 1.1, 1.3]), "missed, limit within the interval");
+    }
+
+    #[test]
+    fn a_goal_missed_on_a_restless_machine_is_missed() {
+        let judged = ["p99 < 20.0 us", "3937.3 us", "missed"].map(str::to_owned);
+        let [_, _, word] = explain(Some(4.2), judged.clone());
+        assert_eq!(word, "missed; the CPU stood still in 4.2 % of the time");
+        assert_eq!(explain(Some(0.5), judged)[2], "missed");
+        let judged = ["p99 < 20.0 us", "3.0 us", "met"].map(str::to_owned);
+        assert_eq!(explain(Some(4.2), judged)[2], "met");
+    }
+
+    #[test]
+    fn figures_of_schedulers_are_judged_by_their_limits() {
+        let figures = Figures {
+            ns_per_node: Some(40.0),
+            cpu_percent: Some(8.1),
+            drift_ticks: Some(-1.5),
+            ..Figures::default()
+        };
+        let row = Row { figures, ..Row::default() };
+        let word = |goal| judge(goal, &row).unwrap()[2].clone();
+        assert_eq!(word(Goal::NsPerNodeMax(40.0)), "met");
+        assert_eq!(word(Goal::NsPerNodeMax(39.0)), "missed");
+        assert_eq!(word(Goal::CpuPercentMax(8.0)), "missed");
+        assert_eq!(word(Goal::DriftMax(1.0)), "missed");
+        assert_eq!(word(Goal::DriftMax(2.0)), "met");
+    }
+
+    #[test]
+    fn a_goal_is_met_or_missed_or_within_the_interval() {
+        let word = |median, low, high| {
+            let row = Row::default().with_floor_ratio(Some(Ratio { median, low, high }));
+            judge(Goal::RatioMax(1.2), &row).unwrap()[2].clone()
+        };
+        assert_eq!(word(1.1, 1.05, 1.2), "met");
+        assert_eq!(word(1.3, 1.25, 1.35), "missed");
+        assert_eq!(word(1.19, 1.1, 1.3), "met, limit within the interval");
+        assert_eq!(word(1.21, 1.1, 1.3), "missed, limit within the interval");
+        let rate = Row { msgs_per_s: Some(61e6), ..Row::default() };
+        assert_eq!(judge(Goal::RateMin(60e6), &rate).unwrap()[1..], ["61.0 M/s", "met"]);
+        let mut samples = Samples::new();
+        samples.record(12);
+        let slow = Row::samples("x", &samples, 1.0);
+        assert_eq!(judge(Goal::NsMax(10.0), &slow).unwrap()[2], "missed");
+        assert!(judge(Goal::RatioMax(1.2), &slow).is_none());
+        assert!(judge(Goal::DriftMax(1.0), &slow).is_none());
+        assert_eq!(judge(Goal::P99NsMax(20e3), &slow).unwrap()[1..], ["0.0 us", "met"]);
+    }
+}

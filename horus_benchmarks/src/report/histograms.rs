@@ -1,0 +1,151 @@
+//! Histograms of all samples as files that HDR tools read: the V2 log, one interval a row.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
+};
+use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
+
+use crate::measure::stats::Samples;
+use crate::report::rows::Row;
+
+/// Values in the file are picoseconds, so that what takes two nanoseconds has digits.
+const PS_PER_NS: f64 = 1e3;
+
+/// Decimal digits a value keeps.
+const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// Samples, and how many nanoseconds each unit of them is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timed {
+    /// The samples.
+    pub samples: Samples,
+    /// Nanoseconds of one unit.
+    pub ns_per_unit: f64,
+}
+
+impl Timed {
+    /// The same as a histogram of picoseconds.
+    fn histogram(&self) -> io::Result<Histogram<u64>> {
+        let mut histogram = Histogram::new(SIGNIFICANT_DIGITS).map_err(io::Error::other)?;
+        for (value, count) in self.samples.counted() {
+            let ps = (value as f64 * self.ns_per_unit * PS_PER_NS).round() as u64;
+            histogram.record_n(ps, count).map_err(io::Error::other)?;
+        }
+        Ok(histogram)
+    }
+}
+
+/// Writes the samples of all rows that have any, tagged with their ids; no file if none has.
+///
+/// # Errors
+///
+/// What the file system says.
+pub fn write(rows: &[Row], path: &Path) -> io::Result<()> {
+    let timed: Vec<(&Row, &Timed)> =
+        rows.iter().filter_map(|row| Some((row, row.samples.as_ref()?))).collect();
+    if timed.is_empty() {
+        return Ok(());
+    }
+    let mut serializer = V2DeflateSerializer::new();
+    let mut text = Vec::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .add_comment("[values: picoseconds; Interval_Max: nanoseconds; tags: ids of rows]")
+        .with_start_time(SystemTime::now())
+        .with_max_value_divisor(PS_PER_NS)
+        .begin_log_with(&mut text, &mut serializer)?;
+    for (row, timed) in timed {
+        let histogram = timed.histogram()?;
+        let tag = Tag::new(&row.id);
+        log.write_histogram(&histogram, Duration::ZERO, Duration::ZERO, tag)
+            .map_err(|error| io::Error::other(format!("{}: {error:?}", row.id)))?;
+    }
+    File::create(path)?.write_all(&text)
+}
+
+/// Reads the histograms of a log: their tags, and values in picoseconds.
+///
+/// # Errors
+///
+/// What the file system says; [`io::ErrorKind::InvalidData`] for what is no such log.
+pub fn read(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
+    let mut text = Vec::new();
+    File::open(path)?.read_to_end(&mut text)?;
+    let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+    let mut deserializer = Deserializer::new();
+    let mut histograms = Vec::new();
+    for entry in IntervalLogIterator::new(&text) {
+        let entry = entry.map_err(|error| wrong(format!("{error:?}")))?;
+        let LogEntry::Interval(interval) = entry else { continue };
+        let Some(tag) = interval.tag() else { continue };
+        let bytes = STANDARD
+            .decode(interval.encoded_histogram())
+            .map_err(|error| wrong(error.to_string()))?;
+        let histogram = deserializer
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| wrong(format!("{error:?}")))?;
+        histograms.push((tag.as_str().to_owned(), histogram));
+    }
+    Ok(histograms)
+}
+
+/// Points of the curve of percentiles: the share of samples above (from 1 down to one sample), and
+/// nanoseconds; `steps` points for each factor of ten.
+pub fn curve(histogram: &Histogram<u64>, steps: u32) -> Vec<(f64, f64)> {
+    let count = histogram.len().max(1) as f64;
+    let ns = |value: u64| value as f64 / PS_PER_NS;
+    let mut points = vec![(1.0, ns(histogram.min()))];
+    for step in 1..=(count.log10() * f64::from(steps)) as u32 {
+        let above = 10f64.powf(-f64::from(step) / f64::from(steps));
+        points.push((above, ns(histogram.value_at_quantile(1.0 - above))));
+    }
+    points.push((1.0 / count, ns(histogram.max())));
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str, values: std::ops::RangeInclusive<u64>) -> Row {
+        let mut samples = Samples::new();
+        values.for_each(|value| samples.record(value));
+        Row::samples(id, &samples, 0.5)
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_in_picoseconds() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.hlog");
+        let rows = [row("a/16B", 1..=1000), Row::default(), row("b/16B", 7..=7)];
+        write(&rows, &path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("Tag=a/16B,") && text.contains("picoseconds"), "{text}");
+        let read = read(&path).unwrap();
+        assert_eq!(read.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["a/16B", "b/16B"]);
+        let a = &read[0].1;
+        assert_eq!(a.len(), 1000);
+        assert!((a.value_at_quantile(0.5) as f64 - 250e3).abs() < 500.0);
+        let curve = curve(a, 10);
+        assert!(curve.is_sorted_by(|a, b| a.0 >= b.0 && a.1 <= b.1), "{curve:?}");
+        assert!((curve.last().unwrap().1 - 500.0).abs() < 0.5, "{curve:?}");
+        assert!((curve[10].1 - 450.0).abs() < 1.0, "{curve:?}");
+    }
+
+    #[test]
+    fn rows_without_samples_make_no_file_and_other_files_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.hlog");
+        write(&[Row::default()], &path).unwrap();
+        assert!(!path.exists());
+        std::fs::write(&path, "Tag=a,0.0,0.0,1.0,nonsense!\n").unwrap();
+        assert_eq!(read(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+}

@@ -1,0 +1,10 @@
+//! What is made of rows: JSON, tables, goals, the page and the tables of the documents.
+
+pub mod figures;
+pub mod goals;
+pub mod histograms;
+pub mod readme;
+pub mod research;
+pub mod rows;
+pub mod table;
+pub mod versus;

@@ -1,0 +1,270 @@
+//! Two runs beside each other: what became slower by more than their noise.
+
+use crate::report::research::chart::{rate, time};
+use crate::report::research::record::{Program, Run};
+use crate::report::rows::Row;
+
+/// Changes smaller than this are noise, whatever their intervals say: an interval is of one run,
+/// and the next run on the same machine differs by more than it admits.
+pub const NOISE_MIN: f64 = 0.05;
+
+/// The same where one of the two has no interval.
+const NOISE_WITHOUT_INTERVAL: f64 = 0.25;
+
+/// What is compared of a row: the first of these that both runs have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// The ratio to the floor: holds where the machine is not the same.
+    Floor,
+    /// Their time by ours, or our rate by theirs.
+    Contest,
+    /// The median time.
+    Time,
+    /// Messages per second.
+    Rate,
+}
+
+/// What became of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// Slower than before by more than noise.
+    Regression,
+    /// It is not there any more.
+    Missing,
+    /// Faster than before by more than noise.
+    Better,
+    /// It was not there before.
+    New,
+    /// Nothing that can be told from noise.
+    Same,
+}
+
+/// A row of both runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// Program and id.
+    pub id: String,
+    /// What was compared, of old and new; `None` if one of them lacks the row.
+    pub figures: Option<(Measure, Figure, Figure)>,
+    /// What became of it.
+    pub change: Change,
+}
+
+/// A figure, and the interval that holds it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figure {
+    value: f64,
+    interval: Option<[f64; 2]>,
+}
+
+/// Two runs, row by row.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// Rows of both, and of one only; regressions first.
+    pub rows: Vec<Compared>,
+    /// Programs that failed in the new run and did not in the old one.
+    pub failed: Vec<String>,
+    /// Both were made by the same kind of CPU: times and rates can be compared.
+    pub same_cpu: bool,
+}
+
+impl Comparison {
+    /// Compares all rows. Between different CPUs, only ratios.
+    pub fn new(old: &Run, new: &Run) -> Comparison {
+        let cpu = |run: &Run| run.on_machine()?.machine_text("cpu").map(str::to_owned);
+        let same_cpu = cpu(old) == cpu(new);
+        let mut rows: Vec<Compared> = old
+            .rows()
+            .map(|(program, row)| {
+                let other = new.program(&program.name);
+                let found = other.and_then(|other| Some((other, other.row(&row.id)?)));
+                compare(program, row, found, same_cpu)
+            })
+            .collect();
+        rows.extend(new.rows().filter_map(|(program, row)| {
+            let known = old.program(&program.name).is_some_and(|one| one.row(&row.id).is_some());
+            let id = format!("{}: {}", program.name, row.id);
+            (!known).then_some(Compared { id, figures: None, change: Change::New })
+        }));
+        rows.sort_by_key(|row| row.change);
+        let failed = new.programs.iter().filter(|one| !one.is_whole()).filter(|one| {
+            let before = old.programs.iter().find(|other| other.name == one.name);
+            before.is_none_or(Program::is_whole)
+        });
+        Comparison { rows, failed: failed.map(|one| one.name.clone()).collect(), same_cpu }
+    }
+
+    /// Something became slower, is missing, or fails now.
+    pub fn is_worse(&self) -> bool {
+        let worse = [Change::Regression, Change::Missing];
+        !self.failed.is_empty() || self.rows.iter().any(|row| worse.contains(&row.change))
+    }
+
+    /// For people: what changed, then how much did not.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        let mut say = |line: String| {
+            text.push_str(&line);
+            text.push('\n');
+        };
+        if !self.same_cpu {
+            say("different CPUs: only ratios are compared".to_owned());
+        }
+        self.failed.iter().for_each(|name| say(format!("FAILED      {name}")));
+        for row in &self.rows {
+            let word = match row.change {
+                Change::Regression => "REGRESSION",
+                Change::Missing => "MISSING",
+                Change::Better => "better",
+                Change::New => "new",
+                Change::Same => continue,
+            };
+            let figures = row.figures.map_or_else(String::new, |(measure, old, new)| {
+                let percent = (new.value / old.value - 1.0) * 100.0;
+                let (old, new) = (old.show(measure), new.show(measure));
+                format!("  {old} -> {new} ({percent:+.1} %)")
+            });
+            say(format!("{word:<11} {}{figures}", row.id));
+        }
+        let count = |change| self.rows.iter().filter(|row| row.change == change).count();
+        say(format!(
+            "{} regressions, {} missing, {} better, {} new, {} within noise",
+            count(Change::Regression),
+            count(Change::Missing),
+            count(Change::Better),
+            count(Change::New),
+            count(Change::Same)
+        ));
+        text
+    }
+}
+
+impl Figure {
+    fn show(self, measure: Measure) -> String {
+        let text = |value: f64| match measure {
+            Measure::Floor => format!("{value:.2} x floor"),
+            Measure::Contest => format!("{value:.2} x theirs"),
+            Measure::Time => time(value),
+            Measure::Rate => rate(value),
+        };
+        let ends = self.interval.map(|ends| format!(" [{}, {}]", text(ends[0]), text(ends[1])));
+        format!("{}{}", text(self.value), ends.unwrap_or_default())
+    }
+}
+
+fn compare(
+    program: &Program,
+    row: &Row,
+    found: Option<(&Program, &Row)>,
+    same_cpu: bool,
+) -> Compared {
+    let id = format!("{}: {}", program.name, row.id);
+    let Some((other_program, other)) = found else {
+        return Compared { id, figures: None, change: Change::Missing };
+    };
+    let measures = [Measure::Contest, Measure::Floor, Measure::Time, Measure::Rate];
+    let figures = measures
+        .into_iter()
+        .filter(|measure| same_cpu || matches!(measure, Measure::Contest | Measure::Floor))
+        .find_map(|measure| {
+            Some((measure, read(program, row, measure)?, read(other_program, other, measure)?))
+        });
+    let change = figures.map_or(Change::Same, |(measure, old, new)| judge(measure, old, new));
+    Compared { id, figures, change }
+}
+
+fn read(program: &Program, row: &Row, measure: Measure) -> Option<Figure> {
+    let (value, interval) = match measure {
+        Measure::Floor => (row.floor_ratio?, row.floor_ratio_ci),
+        Measure::Contest => {
+            (program.figure(&row.id, "ratio")?, program.interval(&row.id, "ratio_ci"))
+        }
+        Measure::Time => (row.ns?.p50, row.spread.map(|spread| spread.p50_ci)),
+        Measure::Rate => (row.msgs_per_s?, row.msgs_per_s_ci),
+    };
+    (value > 0.0).then_some(Figure { value, interval })
+}
+
+/// Worse or better if the intervals do not meet and the values differ by more than noise.
+fn judge(measure: Measure, old: Figure, new: Figure) -> Change {
+    let more_is_better = matches!(measure, Measure::Rate | Measure::Contest);
+    let slower = if more_is_better { old.value / new.value } else { new.value / old.value };
+    let (apart, noise) = match (old.interval, new.interval) {
+        (Some(old), Some(new)) => (old[1] < new[0] || new[1] < old[0], NOISE_MIN),
+        _ => (true, NOISE_WITHOUT_INTERVAL),
+    };
+    match slower {
+        slower if apart && slower > 1.0 + noise => Change::Regression,
+        slower if apart && slower < 1.0 / (1.0 + noise) => Change::Better,
+        _ => Change::Same,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::stats::{Ratio, Samples};
+
+    fn run(cpu: &str, rows: Vec<Row>) -> Run {
+        let mut program = Program { name: "x".to_owned(), rows, ..Program::default() };
+        program.machine.insert("cpu".to_owned(), cpu.into());
+        Run { programs: vec![program], ..Run::default() }
+    }
+
+    fn timed(id: &str, rounds: std::ops::Range<u64>) -> Row {
+        let mut all = Samples::new();
+        for value in rounds {
+            let mut round = Samples::new();
+            (0..10).for_each(|_| round.record(value));
+            all.merge(&round);
+        }
+        Row::samples(id, &all, 1.0)
+    }
+
+    fn ratio(median: f64, reach: f64) -> Row {
+        let ratio = Ratio { median, low: median - reach, high: median + reach };
+        Row { id: "r".to_owned(), ..Row::default() }.with_floor_ratio(Some(ratio))
+    }
+
+    fn change(old: Row, new: Row) -> Change {
+        Comparison::new(&run("a", vec![old]), &run("a", vec![new])).rows[0].change
+    }
+
+    #[test]
+    fn a_regression_is_beyond_the_intervals_and_beyond_noise() {
+        assert_eq!(change(ratio(1.2, 0.02), ratio(1.3, 0.02)), Change::Regression);
+        assert_eq!(change(ratio(1.2, 0.06), ratio(1.3, 0.06)), Change::Same);
+        assert_eq!(change(ratio(1.2, 0.001), ratio(1.22, 0.001)), Change::Same);
+        assert_eq!(change(ratio(1.3, 0.02), ratio(1.2, 0.02)), Change::Better);
+        assert_eq!(change(timed("t", 100..110), timed("t", 120..130)), Change::Regression);
+        assert_eq!(change(timed("t", 100..110), timed("t", 101..111)), Change::Same);
+        let rate = |rate| Row { id: "s".to_owned(), ..Row::default() }.with_rates(&[rate; 3]);
+        assert_eq!(change(rate(2e6), rate(1e6)), Change::Regression);
+        assert_eq!(change(rate(1e6), rate(2e6)), Change::Better);
+    }
+
+    #[test]
+    fn what_is_gone_counts_and_what_is_new_does_not() {
+        let (old, new) = (timed("a", 10..20), timed("b", 10..20));
+        let compared = Comparison::new(&run("a", vec![old.clone()]), &run("a", vec![new.clone()]));
+        let changes: Vec<Change> = compared.rows.iter().map(|row| row.change).collect();
+        assert_eq!(changes, [Change::Missing, Change::New]);
+        assert!(compared.is_worse() && compared.render().contains("MISSING     x: a"));
+        let same = Comparison::new(&run("a", vec![old.clone()]), &run("a", vec![old.clone()]));
+        assert!(!same.is_worse() && same.render().contains("1 within noise"));
+        let mut broken = run("a", vec![old.clone()]);
+        broken.programs[0].problems.push("torn".to_owned());
+        let failed = Comparison::new(&run("a", vec![old]), &broken);
+        assert!(failed.is_worse() && failed.render().contains("FAILED      x"));
+    }
+
+    #[test]
+    fn between_machines_only_ratios_are_compared() {
+        let (old, new) = (timed("a", 10..20), timed("a", 100..200));
+        let compared = Comparison::new(&run("a", vec![old]), &run("b", vec![new]));
+        assert!(!compared.is_worse() && compared.rows[0].figures.is_none());
+        let compared =
+            Comparison::new(&run("a", vec![ratio(1.0, 0.01)]), &run("b", vec![ratio(2.0, 0.01)]));
+        assert!(compared.is_worse());
+    }
+}

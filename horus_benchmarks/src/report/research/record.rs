@@ -1,0 +1,285 @@
+//! A directory of records: what each program measured, how it ended, and what cannot be read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value};
+
+use crate::report::goals::{self, Verdict};
+use crate::report::histograms;
+use crate::report::rows::Row;
+
+/// Where it says how each program ended: a line each, `name TAB result TAB seconds`.
+pub const OUTCOMES: &str = "outcomes.tsv";
+
+/// What a program ended with if all is well.
+pub const OK: &str = "ok";
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// [`OK`], or what went wrong.
+    pub result: String,
+    /// How long it ran.
+    pub seconds: u64,
+}
+
+/// What one program left.
+#[derive(Debug, Clone, Default)]
+pub struct Program {
+    /// Its name, which is that of its files.
+    pub name: String,
+    /// How it ended; `None` if nobody noted it.
+    pub outcome: Option<Outcome>,
+    /// The machine, as it was seen by it.
+    pub machine: Map<String, Value>,
+    /// The commit it was built from.
+    pub commit: String,
+    /// What was set and chosen.
+    pub settings: Map<String, Value>,
+    /// What it measured.
+    pub rows: Vec<Row>,
+    /// All fields of each row, by its id.
+    pub fields: BTreeMap<String, Value>,
+    /// All samples of the rows that have any, in picoseconds, by id.
+    pub histograms: BTreeMap<String, Histogram<u64>>,
+    /// What could not be read.
+    pub problems: Vec<String>,
+}
+
+impl Outcome {
+    /// It ran to its end, or was left out for a reason.
+    fn is_fine(&self) -> bool {
+        self.result == OK || self.is_skipped()
+    }
+
+    /// It was left out, for the reason it says.
+    pub fn is_skipped(&self) -> bool {
+        self.result.starts_with("skipped")
+    }
+}
+
+impl Program {
+    /// A number of a row that only some programs have.
+    pub fn figure(&self, id: &str, name: &str) -> Option<f64> {
+        self.fields.get(id)?.get(name)?.as_f64()
+    }
+
+    /// Such an interval.
+    pub fn interval(&self, id: &str, name: &str) -> Option<[f64; 2]> {
+        serde_json::from_value(self.fields.get(id)?.get(name)?.clone()).ok()
+    }
+
+    /// The row `id`, if it was measured.
+    pub fn row(&self, id: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.id == id)
+    }
+
+    /// How the row `id` was measured.
+    pub fn basis(&self, id: &str) -> &str {
+        let basis = self.settings.get("basis").and_then(|notes| notes.get(id)?.as_str());
+        basis.unwrap_or_default()
+    }
+
+    /// The outcome of the goals: as the program noted it; of records that lack that, by the goals
+    /// of today.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let noted = self.settings.get(goals::VERDICTS).cloned();
+        let noted = noted.and_then(|noted| serde_json::from_value(noted).ok());
+        noted.unwrap_or_else(|| goals::verdicts(&self.rows, &self.settings))
+    }
+
+    /// A text of the machine's record.
+    pub fn machine_text(&self, field: &str) -> Option<&str> {
+        self.machine.get(field)?.as_str()
+    }
+
+    /// What makes the figures less than they could be.
+    pub fn warnings(&self) -> Vec<&str> {
+        let warnings = self.machine.get("warnings").and_then(Value::as_array);
+        warnings.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// True unless it is known to have failed, or is not wholly readable.
+    pub fn is_whole(&self) -> bool {
+        self.problems.is_empty() && self.outcome.as_ref().is_none_or(Outcome::is_fine)
+    }
+
+    /// Reads a record, and the histograms beside it.
+    fn read(path: &Path, name: &str) -> Program {
+        let mut program = Program { name: name.to_owned(), ..Program::default() };
+        match fs::read_to_string(path).map_err(|error| error.to_string()).and_then(|text| {
+            serde_json::from_str::<Map<String, Value>>(&text).map_err(|error| error.to_string())
+        }) {
+            Ok(record) => program.take(record),
+            Err(error) => program.problems.push(format!("cannot be read: {error}")),
+        }
+        match histograms::read(&path.with_extension("hlog")) {
+            Ok(all) => program.histograms = all.into_iter().collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => program.problems.push(format!("histograms cannot be read: {error}")),
+        }
+        program
+    }
+
+    fn take(&mut self, mut record: Map<String, Value>) {
+        let object = |value: Option<Value>| match value {
+            Some(Value::Object(map)) => map,
+            _ => Map::new(),
+        };
+        self.machine = object(record.remove("machine"));
+        self.settings = object(record.remove("settings"));
+        self.commit = record
+            .remove("commit")
+            .and_then(|commit| Some(commit.as_str()?.to_owned()))
+            .unwrap_or_default();
+        let Some(Value::Array(rows)) = record.remove("rows") else {
+            self.problems.push("has no list of rows".to_owned());
+            return;
+        };
+        for row in rows {
+            let id = row.get("id").and_then(Value::as_str).unwrap_or("?").to_owned();
+            match serde_json::from_value::<Row>(row.clone()) {
+                Ok(read) => self.rows.push(read),
+                Err(error) => self.problems.push(format!("row {id} cannot be read: {error}")),
+            }
+            self.fields.insert(id, row);
+        }
+    }
+}
+
+/// What a whole run left.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// Where.
+    pub directory: PathBuf,
+    /// The programs, in the order in which they ran; those of which it is not known, by name.
+    pub programs: Vec<Program>,
+}
+
+impl Run {
+    /// Reads all records of a directory, or one record alone.
+    ///
+    /// # Errors
+    ///
+    /// What the file system says of the directory; [`io::ErrorKind::NotFound`] if there is no
+    /// record in it. What is wrong with a record is noted in its [`Program`].
+    pub fn read(path: &Path) -> io::Result<Run> {
+        let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        if path.is_file() {
+            let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+            let programs = stem(path).map(|name| Program::read(path, &name));
+            return Ok(Run { directory, programs: programs.into_iter().collect() });
+        }
+        let outcomes = outcomes(path)?;
+        let mut programs: Vec<Program> = Vec::new();
+        for entry in fs::read_dir(path)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                programs.extend(stem(&path).map(|name| Program::read(&path, &name)));
+            }
+        }
+        for (name, outcome) in &outcomes {
+            if let Some(program) = programs.iter_mut().find(|program| program.name == *name) {
+                program.outcome = Some(outcome.clone());
+            } else {
+                let outcome = Some(outcome.clone());
+                programs.push(Program { name: name.clone(), outcome, ..Program::default() });
+            }
+        }
+        if programs.is_empty() {
+            let text = format!("no record (*.json) in {}", path.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, text));
+        }
+        let place = |name: &str| outcomes.iter().position(|(other, _)| other == name);
+        programs.sort_by_key(|one| (place(&one.name).unwrap_or(usize::MAX), one.name.clone()));
+        Ok(Run { directory: path.to_owned(), programs })
+    }
+
+    /// The first row of one of these ids, and the program that measured it. A later program may
+    /// have rows of the same id; the first one, in the order in which they ran, is taken.
+    pub fn find<'a>(&'a self, ids: &[&str]) -> Option<(&'a Program, &'a Row)> {
+        ids.iter().find_map(|id| {
+            self.programs.iter().find_map(|program| Some((program, program.row(id)?)))
+        })
+    }
+
+    /// The program of this name, if it measured anything.
+    pub fn program(&self, name: &str) -> Option<&Program> {
+        self.programs.iter().find(|program| program.name == name && !program.rows.is_empty())
+    }
+
+    /// The first program that says what machine it ran on.
+    pub fn on_machine(&self) -> Option<&Program> {
+        self.programs.iter().find(|program| program.machine.contains_key("cpu"))
+    }
+
+    /// All rows and the programs that measured them.
+    pub fn rows(&self) -> impl Iterator<Item = (&Program, &Row)> {
+        self.programs.iter().flat_map(|program| program.rows.iter().map(move |row| (program, row)))
+    }
+}
+
+fn outcomes(directory: &Path) -> io::Result<Vec<(String, Outcome)>> {
+    let text = match fs::read_to_string(directory.join(OUTCOMES)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let line = |line: &str| {
+        let mut fields = line.split('\t');
+        let (name, result) = (fields.next()?.to_owned(), fields.next()?.to_owned());
+        let seconds = fields.next().and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
+        Some((name, Outcome { result, seconds }))
+    };
+    Ok(text.lines().filter_map(line).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_and_what_failed_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+        write(
+            "good.json",
+            r#"{"machine": {"cpu": "x", "warnings": ["hot"]}, "commit": "abc",
+                "settings": {"basis": {"a": "RTT/2"}},
+                "rows": [{"id": "a", "sent": 1, "received": 1, "lost": 0, "ratio": 2.5,
+                          "ratio_ci": [2.0, 3.0]}, {"id": "b"}]}"#,
+        );
+        write("bad.json", "{");
+        write("notes.txt", "");
+        write(OUTCOMES, "lost\texit code 1\t7\ngood\tok\t3\npython\tskipped: none\t0\n");
+        let run = Run::read(directory.path()).unwrap();
+        let names: Vec<&str> = run.programs.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["lost", "good", "python", "bad"]);
+        let [lost, good, python, bad] = &run.programs[..] else { panic!() };
+        assert!(!lost.is_whole() && !bad.is_whole() && !good.is_whole());
+        assert!(python.is_whole());
+        assert_eq!(lost.outcome, Some(Outcome { result: "exit code 1".to_owned(), seconds: 7 }));
+        assert!(bad.problems[0].contains("cannot be read"), "{:?}", bad.problems);
+        assert!(good.problems[0].contains("row b"), "{:?}", good.problems);
+        assert_eq!((good.figure("a", "ratio"), good.basis("a")), (Some(2.5), "RTT/2"));
+        assert_eq!(good.interval("a", "ratio_ci"), Some([2.0, 3.0]));
+        assert_eq!((good.warnings(), run.rows().count()), (vec!["hot"], 1));
+        assert_eq!(run.on_machine().map(|one| one.name.as_str()), Some("good"));
+        assert!(run.find(&["c", "a"]).is_some() && run.find(&["b"]).is_none());
+    }
+
+    #[test]
+    fn one_record_is_a_run_and_an_empty_directory_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = Run::read(directory.path()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let path = directory.path().join("one.json");
+        fs::write(&path, r#"{"rows": []}"#).unwrap();
+        let run = Run::read(&path).unwrap();
+        assert_eq!((run.programs.len(), run.directory), (1, directory.path().to_owned()));
+    }
+}

@@ -1,0 +1,285 @@
+//! Results: rows for people in a table, and the same rows for programs in JSON.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::measure::machine::Machine;
+use crate::measure::micro::Micro;
+use crate::measure::spread::Spread;
+use crate::measure::stats::{self, Filtered, Percentiles, Ratio, Samples};
+use crate::measure::stream::Streamed;
+use crate::measure::tsc::TscClock;
+use crate::measure::workload::Round;
+use crate::report::figures::Figures;
+use crate::report::histograms::{self, Timed};
+
+/// Key of the settings under which each row's way of measuring is noted.
+const BASIS: &str = "basis";
+
+/// Seed of the bootstrap: the same streams give the same interval.
+const SEED: u64 = 7;
+
+/// One result. What does not apply is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// A path: `one_way/cross_process/spsc_shm/16B`.
+    pub id: String,
+    /// Messages (or operations) sent, warm-up not counted.
+    pub sent: u64,
+    /// Messages received and verified.
+    pub received: u64,
+    /// Messages that never arrived: `sent - received`.
+    pub lost: u64,
+    /// Percentiles of all samples, none removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ns: Option<Percentiles>,
+    /// The same after Tukey's filter, to stand beside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filtered_ns: Option<Filtered>,
+    /// How sure the median is, and how much rounds differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
+    /// The `send` call alone; not a latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_ns: Option<SendCall>,
+    /// Messages per second of a stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub msgs_per_s: Option<f64>,
+    /// 95 % interval of that rate, over streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub msgs_per_s_ci: Option<[f64; 2]>,
+    /// Threads that are busy at the same time, where it is not what the placement in the id says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_threads: Option<usize>,
+    /// There are fewer CPUs than busy threads: the figures are those of the kernel's scheduler.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub oversubscribed: bool,
+    /// Median ratio to the two-line floor of the same placement in the same run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_ratio: Option<f64>,
+    /// Its bootstrap 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_ratio_ci: Option<[f64; 2]>,
+    /// What only some rows have.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// All samples, for [`histograms`]; not part of the JSON.
+    #[serde(skip)]
+    pub samples: Option<Timed>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// The cost of the `send` call in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SendCall {
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+}
+
+impl Row {
+    /// A row of samples that each are `ns_per_unit`; all of the operations succeeded.
+    pub fn samples(id: &str, samples: &Samples, ns_per_unit: f64) -> Row {
+        Row {
+            id: id.to_owned(),
+            sent: samples.count(),
+            received: samples.count(),
+            ns: Some(samples.percentiles(ns_per_unit)),
+            filtered_ns: Some(samples.filtered(ns_per_unit)),
+            spread: Spread::of(samples, ns_per_unit),
+            samples: Some(Timed { samples: samples.clone(), ns_per_unit }),
+            ..Row::default()
+        }
+    }
+
+    /// A row of timed batches: percentiles are of batch means.
+    pub fn micro(id: &str, micro: &Micro, clock: &TscClock) -> Row {
+        let row = Row::samples(id, &micro.batches, clock.ns_per_tick() / micro.batch as f64);
+        let (sent, received) = (micro.done, micro.verified);
+        Row { sent, received, lost: sent - received, ..row }
+    }
+
+    /// A row of ping-pong rounds: one-way latency (see [`Round::ns_per_unit`]).
+    pub fn latency(id: &str, round: &Round, clock: &TscClock) -> Row {
+        let row = Row::samples(id, &round.ticks, round.ns_per_unit(clock));
+        let lost = round.sent - round.received;
+        Row { sent: round.sent, received: round.received, lost, ..row }
+    }
+
+    /// A row of repeated streams: the messages of all of them, and the rate `msgs_per_s`.
+    pub fn throughput(id: &str, streams: &[Streamed], msgs_per_s: Option<f64>) -> Row {
+        let received = streams.iter().map(|stream| stream.received).sum();
+        let lost = streams.iter().map(|stream| stream.lost).sum();
+        Row {
+            id: id.to_owned(),
+            sent: received + lost,
+            received,
+            lost,
+            msgs_per_s,
+            ..Row::default()
+        }
+    }
+
+    /// Adds the ratio to the floor, if there is one.
+    pub fn with_floor_ratio(self, ratio: Option<Ratio>) -> Row {
+        let floor_ratio_ci = ratio.map(|ratio| [ratio.low, ratio.high]);
+        Row { floor_ratio: ratio.map(|ratio| ratio.median), floor_ratio_ci, ..self }
+    }
+
+    /// Sets the rate to the median of the streams' rates, with its interval over streams.
+    pub fn with_rates(self, rates: &[f64]) -> Row {
+        if rates.is_empty() {
+            return self;
+        }
+        let (low, high) = stats::bootstrap_median_interval(rates, SEED);
+        let median = stats::median(&mut rates.to_vec());
+        Row { msgs_per_s: Some(median), msgs_per_s_ci: Some([low, high]), ..self }
+    }
+
+    /// Says how many threads are busy at the same time. On a machine with fewer CPUs the row is
+    /// marked as oversubscribed.
+    pub fn with_busy_threads(self, threads: usize) -> Row {
+        Row { busy_threads: Some(threads), ..self }
+    }
+
+    /// Threads that are busy at the same time: as many as it says, else one, or two between two
+    /// threads or processes.
+    fn busy_threads(&self) -> usize {
+        self.busy_threads.unwrap_or(1 + usize::from(self.id.contains("/cross_")))
+    }
+
+    /// Adds the cost of the `send` call, from rounds that timed it.
+    pub fn with_send_call(self, round: &Round, clock: &TscClock) -> Row {
+        let ns = round.ticks.percentiles(round.ns_per_unit(clock));
+        Row { send_ns: Some(SendCall { p50: ns.p50, p99: ns.p99 }), ..self }
+    }
+}
+
+/// All results of a run, with the machine, the commit and the settings that made them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The machine.
+    pub machine: Machine,
+    /// The commit, `-dirty` if sources were changed.
+    pub commit: String,
+    /// What was set and chosen; under `basis`, how each row was measured.
+    pub settings: Map<String, Value>,
+    /// The results.
+    pub rows: Vec<Row>,
+}
+
+impl Report {
+    /// A report without results.
+    pub fn new(machine: Machine, commit: String) -> Report {
+        Report { machine, commit, settings: Map::new(), rows: Vec::new() }
+    }
+
+    /// Notes a setting.
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.settings.insert(name.to_owned(), value.into());
+    }
+
+    /// Adds a row and notes how it was measured (`RTT/2`, `TSC`, `batches of 1024`).
+    pub fn push(&mut self, mut row: Row, basis: &str) {
+        row.oversubscribed |= row.busy_threads() > self.machine.usable_cpus();
+        self.note(BASIS, &row.id, basis);
+        self.rows.push(row);
+    }
+
+    /// Notes something about the row `id`, under `group` of the settings.
+    pub fn note(&mut self, group: &str, id: &str, value: impl Into<Value>) {
+        let notes = self.settings.entry(group).or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(notes) = notes {
+            notes.insert(id.to_owned(), value.into());
+        }
+    }
+
+    /// The row `id`, if it was measured.
+    pub fn row(&self, id: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.id == id)
+    }
+
+    /// Writes the report as JSON, and the histograms of its rows beside it (`.hlog`).
+    ///
+    /// # Errors
+    ///
+    /// What the file system says.
+    pub fn write_json(&self, path: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+        text.push('\n');
+        std::fs::write(path, text)?;
+        histograms::write(&self.rows, &path.with_extension("hlog"))
+    }
+
+    /// How the row `id` was measured.
+    pub fn basis(&self, id: &str) -> &str {
+        self.settings.get(BASIS).and_then(|notes| notes.get(id)?.as_str()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_fields_of_the_contract_and_no_others() {
+        let mut samples = Samples::new();
+        samples.record(100);
+        let ratio = Ratio { median: 1.5, low: 1.25, high: 1.75 };
+        let row = Row::samples("one_way/same_thread/direct/16B", &samples, 1.0);
+        let row = Row {
+            send_ns: Some(SendCall { p50: 1.0, p99: 2.0 }),
+            msgs_per_s: Some(3.0),
+            ..row.with_floor_ratio(Some(ratio))
+        };
+        let value = serde_json::to_value(&row).unwrap();
+        let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut wanted = [
+            "id",
+            "sent",
+            "received",
+            "lost",
+            "ns",
+            "filtered_ns",
+            "spread",
+            "send_ns",
+            "msgs_per_s",
+            "floor_ratio",
+            "floor_ratio_ci",
+        ];
+        wanted.sort_unstable();
+        assert_eq!(keys, wanted);
+        assert_eq!(value["floor_ratio_ci"], serde_json::json!([1.25, 1.75]));
+        let ns: Vec<&String> = value["ns"].as_object().unwrap().keys().collect();
+        let wanted = [
+            "max", "mean", "min", "p1", "p25", "p5", "p50", "p75", "p90", "p95", "p99", "p99_9",
+            "p99_99",
+        ];
+        assert_eq!(ns, wanted);
+        let read = serde_json::from_value::<Row>(value).unwrap();
+        assert_eq!(Row { samples: row.samples.clone(), ..read }, row);
+    }
+
+    #[test]
+    fn rates_have_the_interval_of_their_streams() {
+        let row = Row::default().with_rates(&[1.0, 2.0, 3.0, 4.0, 90.0]);
+        let [low, high] = row.msgs_per_s_ci.unwrap();
+        assert_eq!(row.msgs_per_s, Some(3.0));
+        assert!((1.0..3.0).contains(&low) && high > 3.0, "{low} {high}");
+        assert_eq!(Row::default().with_rates(&[]), Row::default());
+    }
+
+    #[test]
+    fn what_does_not_apply_is_left_out() {
+        let text = serde_json::to_string(&Row::default()).unwrap();
+        assert_eq!(text, r#"{"id":"","sent":0,"received":0,"lost":0}"#);
+    }
+}

@@ -1,0 +1,163 @@
+//! Ours beside theirs: rows `vs_<peer>/…`, and what each has to be at least.
+
+use crate::measure::stats::{self, Ratio};
+use crate::report::figures::Figures;
+use crate::report::goals;
+use crate::report::rows::Row;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Nanoseconds: the fewer the better.
+    Latency,
+    /// Messages a second: the more the better.
+    Throughput,
+}
+
+impl Measure {
+    /// As it is written in ids.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Measure::Latency => "latency",
+            Measure::Throughput => "throughput",
+        }
+    }
+}
+
+/// What the ratio of a row has to be at least, by the beginning of its id; the first one counts.
+const GOALS: [(&str, f64); 29] = [
+    ("vs_iceoryx2/same_thread/16B", 20.0),
+    ("vs_iceoryx2/cross_thread/16B", 3.5),
+    ("vs_iceoryx2/cross_process/16B", 3.5),
+    ("vs_iceoryx2/cross_process/1480B", 2.0),
+    ("vs_iceoryx2/mpmc_2p2s/16B", 2.0),
+    ("vs_iceoryx2/throughput/8B", 40.0),
+    ("vs_iceoryx2/wakeup", 1.0),
+    ("vs_iceoryx2/loan/", 1.0),
+    ("vs_rtrb/spsc/latency/", 1.0),
+    ("vs_rtrb/spsc/throughput/", 0.9),
+    ("vs_disruptor/spsc/latency/", 1.0),
+    ("vs_disruptor/spsc/throughput/", 0.9),
+    ("vs_crossbeam/mpsc/", 1.0),
+    ("vs_std/mpsc/", 1.0),
+    ("vs_kanal/spsc/", 1.0),
+    ("vs_kanal/mpsc/", 1.0),
+    ("vs_flume/spsc/", 1.0),
+    ("vs_flume/mpsc/", 1.0),
+    ("vs_flume/fanout/", 1.0),
+    ("vs_crossbeam/fanout/", 1.0),
+    ("vs_std/fanout/", 1.0),
+    ("vs_kanal/fanout/", 1.0),
+    ("vs_crossbeam/fanout_broadcast/", 1.0),
+    // WHY so strict: it is what a program would write by itself, and does less.
+    ("vs_head_tail_ring/topic/", 1.0),
+    ("vs_head_tail_ring/topic_reliable/", 1.0),
+    ("vs_udp/topic/latency/8B", 10.0),
+    ("vs_udp/topic/latency/32B", 10.0),
+    ("vs_udp/topic/throughput/8B", 10.0),
+    ("vs_udp/topic/throughput/32B", 10.0),
+];
+
+/// A row of what was measured in rounds next to each other: `ours` and `theirs` by round. `None`
+/// without rounds.
+pub fn row(id: &str, measure: Measure, ours: &[f64], theirs: &[f64], seed: u64) -> Option<Row> {
+    let better = |(&ours, &theirs): (&f64, &f64)| match measure {
+        Measure::Latency => (ours, theirs),
+        Measure::Throughput => (theirs, ours),
+    };
+    let pairs: Vec<(f64, f64)> = ours.iter().zip(theirs).map(better).collect();
+    let Ratio { median, low, high } = stats::paired_ratio(&pairs, seed)?;
+    let figures = Figures {
+        ours: Some(stats::median(&mut ours.to_vec())),
+        theirs: Some(stats::median(&mut theirs.to_vec())),
+        ratio: Some(median),
+        ratio_ci: Some([low, high]),
+        ..Figures::default()
+    };
+    Some(Row { id: id.to_owned(), figures, ..Row::default() })
+}
+
+/// The goal, the ratio and the verdict; `None` if nothing is wanted of this row.
+pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
+    let &(_, min) = GOALS.iter().find(|(prefix, _)| row.id.starts_with(prefix))?;
+    let (found, interval) = (row.figures.ratio?, row.figures.ratio_ci?);
+    let word = goals::word(found >= min, min, interval);
+    // WHY: a goal below one may be met by what is slower than theirs.
+    let ahead = match interval {
+        _ if found < min || min >= 1.0 => "",
+        [_, high] if high < 1.0 => "; theirs is ahead",
+        [low, _] if low <= 1.0 => "; neither is ahead",
+        _ => "",
+    };
+    Some([format!(">= {min:.1} x theirs"), ratio(row), format!("{word}{ahead}")])
+}
+
+/// A figure of such a row, for people.
+pub(crate) fn figure(row: &Row, figure: Option<f64>) -> String {
+    figure.map_or_else(String::new, |figure| {
+        if row.id.contains(Measure::Throughput.id()) {
+            format!("{:.2}M/s", figure / 1e6)
+        } else {
+            format!("{figure:.1} ns")
+        }
+    })
+}
+
+/// The ratio of such a row and its interval, for people.
+pub(crate) fn ratio(row: &Row) -> String {
+    match (row.figures.ratio, row.figures.ratio_ci) {
+        (Some(ratio), Some([low, high])) => format!("{ratio:.2} [{low:.2}, {high:.2}]"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn better_is_less_time_and_more_messages() {
+        let (few, many) = ([10.0, 20.0, 15.0], [20.0, 40.0, 30.0]);
+        let row = |measure, ours, theirs| row("x", measure, ours, theirs, 1).unwrap().figures;
+        let latency = row(Measure::Latency, &few, &many);
+        assert_eq!(
+            (latency.ours, latency.theirs, latency.ratio),
+            (Some(15.0), Some(30.0), Some(2.0))
+        );
+        assert_eq!(row(Measure::Throughput, &few, &many).ratio, Some(0.5));
+        assert!(super::row("x", Measure::Latency, &[], &[], 1).is_none());
+    }
+
+    #[test]
+    fn a_goal_below_one_is_met_without_being_called_better() {
+        let judged = |ratio, low, high| {
+            let figures =
+                Figures { ratio: Some(ratio), ratio_ci: Some([low, high]), ..Figures::default() };
+            let id = "vs_rtrb/spsc/throughput/64B".to_owned();
+            judge(&Row { id, figures, ..Row::default() }).unwrap()
+        };
+        let [goal, _, word] = judged(0.98, 0.97, 0.99);
+        assert_eq!((&*goal, &*word), (">= 0.9 x theirs", "met; theirs is ahead"));
+        assert_eq!(judged(0.98, 0.95, 1.02)[2], "met; neither is ahead");
+        assert_eq!(judged(1.1, 1.05, 1.2)[2], "met");
+        assert_eq!(judged(0.8, 0.75, 0.85)[2], "missed");
+    }
+
+    #[test]
+    fn a_ratio_is_judged_by_its_interval() {
+        let word = |id: &str, ratio, low, high| {
+            let figures =
+                Figures { ratio: Some(ratio), ratio_ci: Some([low, high]), ..Figures::default() };
+            judge(&Row { id: id.to_owned(), figures, ..Row::default() })
+                .map(|judged| judged[2].clone())
+        };
+        let spsc = "vs_rtrb/spsc/latency/8B";
+        assert_eq!(word(spsc, 1.2, 1.1, 1.3).unwrap(), "met");
+        assert_eq!(word(spsc, 0.9, 0.8, 0.95).unwrap(), "missed");
+        assert_eq!(word(spsc, 1.1, 0.9, 1.2).unwrap(), "met, limit within the interval");
+        assert_eq!(word(spsc, 0.96, 0.94, 1.3).unwrap(), "missed, limit within the interval");
+        assert_eq!(word("vs_pipe/topic/latency/8B", 9.0, 8.0, 10.0), None);
+        let ring = "vs_head_tail_ring/topic_reliable/throughput/64KB";
+        assert_eq!(word(ring, 0.61, 0.6, 0.62).unwrap(), "missed");
+    }
+}

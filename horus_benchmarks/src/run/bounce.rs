@@ -1,0 +1,183 @@
+//! The two ends of the floor: a word that one writes and the other watches.
+
+use std::sync::atomic;
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::payload::Seq;
+use crate::measure::tsc::TickSource;
+use crate::measure::wait::Watch;
+use crate::measure::workload::{
+    Echo, Link, Round, RoundPlan, Timing, WorkloadError, far_end, near_end,
+};
+use crate::run::floor::{Line, SharedLines};
+
+/// How many cache lines the floor uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lines {
+    /// Both ends write one word in turn.
+    One,
+    /// Each end writes a line of its own: the floor that ratios refer to.
+    Two,
+}
+
+/// Most `pause` instructions between two looks that the floor tries.
+pub const PAUSES_MAX: u32 = 3;
+
+/// A round of the floor, as the far end is told about it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct FloorJob {
+    /// How many lines.
+    pub lines: Lines,
+    /// `pause` instructions after each look that found nothing, at most [`PAUSES_MAX`].
+    pub pauses: u32,
+    /// What to time, and how often.
+    pub plan: RoundPlan,
+    /// What to time it with.
+    pub source: TickSource,
+}
+
+/// Runs the measuring end of a round. The lines are clear and the far end has got the same job.
+///
+/// # Errors
+///
+/// As [`near_end`].
+pub fn run_near(
+    memory: &SharedLines,
+    job: &FloorJob,
+    watch: &Watch,
+) -> Result<Round, WorkloadError> {
+    match job.pauses {
+        0 => near::<0>(memory, job, watch),
+        1 => near::<1>(memory, job, watch),
+        2 => near::<2>(memory, job, watch),
+        _ => near::<PAUSES_MAX>(memory, job, watch),
+    }
+}
+
+/// Runs the echoing end of a round.
+///
+/// # Errors
+///
+/// As [`far_end`].
+pub fn run_far(memory: &SharedLines, job: &FloorJob, watch: &Watch) -> Result<Echo, WorkloadError> {
+    match job.pauses {
+        0 => far::<0>(memory, job, watch),
+        1 => far::<1>(memory, job, watch),
+        2 => far::<2>(memory, job, watch),
+        _ => far::<PAUSES_MAX>(memory, job, watch),
+    }
+}
+
+fn near<const PAUSES: u32>(
+    memory: &SharedLines,
+    job: &FloorJob,
+    watch: &Watch,
+) -> Result<Round, WorkloadError> {
+    let mut link = Bounce::<PAUSES>::new(memory, job.lines, End::Near);
+    if job.plan.timing == Timing::OneWay {
+        near_end::<[u64; 2]>(&mut link, &job.plan, job.source, watch)
+    } else {
+        near_end::<Seq>(&mut link, &job.plan, job.source, watch)
+    }
+}
+
+fn far<const PAUSES: u32>(
+    memory: &SharedLines,
+    job: &FloorJob,
+    watch: &Watch,
+) -> Result<Echo, WorkloadError> {
+    let mut link = Bounce::<PAUSES>::new(memory, job.lines, End::Far);
+    if job.plan.timing == Timing::OneWay {
+        far_end::<[u64; 2]>(&mut link, &job.plan, job.source, watch)
+    } else {
+        far_end::<Seq>(&mut link, &job.plan, job.source, watch)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Near,
+    Far,
+}
+
+/// One end of the floor: a line to write and a line to watch, which may be the same.
+struct Bounce<'a, const PAUSES: u32> {
+    out: &'a Line,
+    back: &'a Line,
+    /// Told apart from the other end's words by the lowest bit, for when both use one line.
+    mark: u64,
+    one_line: bool,
+    /// What the watched word holds while there is nothing new.
+    quiet: u64,
+}
+
+impl<'a, const PAUSES: u32> Bounce<'a, PAUSES> {
+    fn new(memory: &'a SharedLines, lines: Lines, end: End) -> Self {
+        let (first, second) = match lines {
+            Lines::One => (memory.line(0), memory.line(0)),
+            Lines::Two => (memory.line(0), memory.line(1)),
+        };
+        let (out, back) = if end == End::Near { (first, second) } else { (second, first) };
+        let mark = u64::from(end == End::Far);
+        Bounce { out, back, mark, one_line: lines == Lines::One, quiet: 0 }
+    }
+
+    #[inline(always)]
+    fn look(&mut self) -> Option<u64> {
+        // ORDERING(floor): Acquire. Pairs with the Release in `post`: whoever sees the word sees
+        // what was written before it, as the reader of a ring must.
+        let word = self.back.words[0].load(atomic::Ordering::Acquire);
+        if word == self.quiet {
+            for _ in 0..PAUSES {
+                std::hint::spin_loop();
+            }
+            return None;
+        }
+        self.quiet = word;
+        Some(word)
+    }
+
+    #[inline(always)]
+    fn post(&mut self, word: u64) {
+        if self.one_line {
+            self.quiet = word;
+        }
+        // ORDERING(floor): Release. Pairs with the Acquire in `look`.
+        self.out.words[0].store(word, atomic::Ordering::Release);
+    }
+}
+
+impl<const PAUSES: u32> Link<Seq> for Bounce<'_, PAUSES> {
+    #[inline(always)]
+    fn send(&mut self, message: &Seq) -> bool {
+        self.post(message.0 << 1 | self.mark);
+        true
+    }
+
+    #[inline(always)]
+    fn poll(&mut self, message: &mut Seq) -> bool {
+        self.look().map(|word| *message = Seq(word >> 1)).is_some()
+    }
+}
+
+/// Stamped messages: the stamp rides in the second word of the same line. Two lines only.
+impl<const PAUSES: u32> Link<[u64; 2]> for Bounce<'_, PAUSES> {
+    #[inline(always)]
+    fn send(&mut self, message: &[u64; 2]) -> bool {
+        // Relaxed: published by the Release in `post`.
+        self.out.words[1].store(message[1], atomic::Ordering::Relaxed);
+        self.post(message[0]);
+        true
+    }
+
+    #[inline(always)]
+    fn poll(&mut self, message: &mut [u64; 2]) -> bool {
+        let Some(word) = self.look() else { return false };
+        // Relaxed: ordered by the Acquire in `look`; the other end writes again only after an
+        // answer.
+        *message = [word, self.back.words[1].load(atomic::Ordering::Relaxed)];
+        true
+    }
+}

@@ -1,0 +1,393 @@
+//! The hardware floor: one word bounced between two cores, which no message can beat.
+//!
+//! ```text
+//! two lines   near writes line 0, far answers on line 1     what a ring with two lanes does
+//! one line    near and far write the same word              a single line changes hands
+//! ```
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU64};
+
+use memmap2::MmapRaw;
+use serde::{Deserialize, Serialize};
+
+use crate::measure::pin::CpuPair;
+use crate::measure::stats::{self, Samples};
+use crate::measure::tsc::{OffsetCheck, TickSource, TscClock};
+use crate::measure::wait::Watch;
+use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError};
+pub use crate::run::bounce::Lines;
+use crate::run::bounce::{self, FloorJob, PAUSES_MAX};
+use crate::run::child::{ChildContext, ChildSpec};
+use crate::run::peer::{self, Peer, PeerError};
+use crate::run::session::Effort;
+
+/// The role of a child process that is the floor's far end; serve it with [`serve_child`].
+pub const FLOOR_ROLE: &str = "floor";
+
+/// Distance of two lines. WHY: 128 and not 64, since CPUs fetch lines in pairs.
+const LINE_BYTES: usize = 128;
+
+const LINES: usize = 2;
+
+/// Rounds with each number of pauses from which the best one is reported; fewer if the run has
+/// fewer.
+const CHOICE_ROUNDS: u32 = 25;
+
+/// Rounds over which the best number of pauses is judged, from one round to the next.
+const ROUNDS_REMEMBERED: usize = 5;
+
+/// Messages timed per round of that choice; fewer if the run's rounds are shorter.
+const CHOICE_SAMPLES: u64 = 4_000;
+
+/// One cache line (two, for the prefetcher) of words.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Line {
+    /// The words; the first one is the one that bounces.
+    pub words: [AtomicU64; LINE_BYTES / size_of::<AtomicU64>()],
+}
+
+const _: () = assert!(size_of::<Line>() == LINE_BYTES);
+
+/// Two lines of memory that threads and processes share: an anonymous file, mapped.
+#[derive(Debug)]
+pub struct SharedLines {
+    file: File,
+    map: MmapRaw,
+}
+
+impl SharedLines {
+    /// Makes and maps an anonymous file (memfd) of zeroes. It vanishes with its last user.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn create() -> io::Result<SharedLines> {
+        // SAFETY: the name is a constant, terminated string.
+        let fd = unsafe { libc::memfd_create(c"horus-bench".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        let file = unsafe { File::from_raw_fd(fd) };
+        SharedLines::map_new(file)
+    }
+
+    /// Gives the new, empty `file` its size, and maps it.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn map_new(file: File) -> io::Result<SharedLines> {
+        file.set_len((LINES * LINE_BYTES) as u64)?;
+        SharedLines::map(file)
+    }
+
+    /// Maps the first two lines of `file`, which must not shrink while this lives.
+    ///
+    /// # Errors
+    ///
+    /// If the file is too short or cannot be mapped.
+    pub fn map(file: File) -> io::Result<SharedLines> {
+        if file.metadata()?.len() < (LINES * LINE_BYTES) as u64 {
+            return Err(io::Error::other("the file is too short for two lines"));
+        }
+        let map = memmap2::MmapOptions::new().len(LINES * LINE_BYTES).map_raw(&file)?;
+        Ok(SharedLines { file, map })
+    }
+
+    /// Maps the same memory once more, at another address.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn map_again(&self) -> io::Result<SharedLines> {
+        SharedLines::map(self.file.try_clone()?)
+    }
+
+    /// Line `index`: 0 or 1.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such line.
+    pub fn line(&self, index: usize) -> &Line {
+        assert!(index < LINES, "line {index} of {LINES}");
+        let first = self.map.as_mut_ptr().cast::<Line>();
+        let line = first.wrapping_add(index);
+        // SAFETY: `line` is inside the mapping, which is page-aligned and lives as long as `self`;
+        // every process reaches these bytes through atomics only, and any bytes are valid ones.
+        unsafe { &*line }
+    }
+
+    fn clear(&self) {
+        for line in 0..LINES {
+            for word in &self.line(line).words {
+                // Relaxed: the far end is idle, and the job that wakes it orders the memory.
+                word.store(0, atomic::Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl AsFd for SharedLines {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Where the two ends are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Two threads of this process.
+    CrossThread,
+    /// This process and a child.
+    CrossProcess,
+}
+
+impl Placement {
+    /// As it is written in ids.
+    pub fn id(self) -> &'static str {
+        match self {
+            Placement::CrossThread => "cross_thread",
+            Placement::CrossProcess => "cross_process",
+        }
+    }
+}
+
+/// Why a round of the floor failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FloorError {
+    /// There is no memory to share.
+    #[error("cannot share memory")]
+    Memory(#[from] io::Error),
+    /// The far end failed.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// The near end failed.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+}
+
+/// How long to pause between two looks, by the medians of interleaved rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpinChoice {
+    /// Medians with no `pause` after a look that found nothing, with one, and so on; ns one way.
+    pub p50_ns: Vec<f64>,
+    /// The number of pauses with the least median.
+    pub pauses: u32,
+}
+
+/// How to spin on one line and on two, when the run began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpinChoices {
+    /// With [`Lines::One`].
+    pub one_line: SpinChoice,
+    /// With [`Lines::Two`].
+    pub two_lines: SpinChoice,
+}
+
+/// Both ends of the floor; measures rounds whenever asked, and sleeps in between.
+#[derive(Debug)]
+pub struct Floor {
+    memory: Arc<SharedLines>,
+    peer: Peer<FloorJob, Echo>,
+    source: TickSource,
+    /// What [`Lines::Two`] was best with when the run began.
+    pauses: u32,
+    resolution_ticks: u64,
+    /// By lines and pauses: the medians of the last rounds, in ticks.
+    last: [[VecDeque<f64>; PAUSES_MAX as usize + 1]; 2],
+    choice: Effort,
+}
+
+impl Floor {
+    /// Starts the far end, pinned to `cpus.far`, and measures how to spin: with no more than
+    /// `effort`, and in some 100 ms on two CPUs.
+    ///
+    /// The caller is pinned to `cpus.near`, and its `main` serves [`FLOOR_ROLE`].
+    ///
+    /// # Errors
+    ///
+    /// [`FloorError`] if there is no memory, or no far end.
+    pub fn new(
+        placement: Placement,
+        cpus: CpuPair,
+        clock: &TscClock,
+        effort: Effort,
+    ) -> Result<(Floor, SpinChoices), FloorError> {
+        let memory = Arc::new(SharedLines::create()?);
+        let share_cpu = cpus.oversubscribed();
+        let peer = match placement {
+            Placement::CrossThread => {
+                let lines = memory.clone();
+                Peer::thread(cpus.far, share_cpu, move |job, watch| answer(&lines, &job, watch))?
+            }
+            Placement::CrossProcess => Peer::process(&ChildSpec {
+                role: FLOOR_ROLE,
+                cpu: cpus.far,
+                share_cpu,
+                memory: Some(memory.as_fd()),
+                env: &[],
+            })?,
+        };
+        let source = clock.source();
+        let samples = effort.samples.min(CHOICE_SAMPLES);
+        let rounds = effort.rounds.min(CHOICE_ROUNDS);
+        let choice = Effort { rounds, warm_up: samples.div_ceil(4), samples };
+        let resolution_ticks = clock.resolution_ticks();
+        let last = Default::default();
+        let mut floor = Floor { memory, peer, source, pauses: 0, resolution_ticks, last, choice };
+        let one_line = floor.choose_spin(Lines::One, clock)?;
+        let two_lines = floor.choose_spin(Lines::Two, clock)?;
+        floor.pauses = two_lines.pauses;
+        Ok((floor, SpinChoices { one_line, two_lines }))
+    }
+
+    /// One round of verified round trips: a part of `samples` with each number of pauses, of which
+    /// the one counts that was best over the last rounds. Spins for as long as it takes.
+    ///
+    /// WHY: how to spin best changes with where the machine puts the two CPUs, which a virtual one
+    /// may do at any moment; a floor that is not the lowest would flatter what stands on it. And
+    /// the best of each single round would be a stroke of luck, with which no ring can compare.
+    ///
+    /// # Errors
+    ///
+    /// [`FloorError`] if either end fails; the floor is then of no further use.
+    pub fn round(&mut self, lines: Lines, warm_up: u64, samples: u64) -> Result<Round, FloorError> {
+        let plan = plan(Timing::RoundTrip, warm_up, samples.div_ceil(u64::from(PAUSES_MAX) + 1));
+        let mut best: Option<(f64, Round)> = None;
+        for pauses in 0..=PAUSES_MAX {
+            let round = self.run(lines, pauses, plan)?.0;
+            let last = &mut self.last[usize::from(lines == Lines::Two)][pauses as usize];
+            last.push_back(round.ticks.median_within(self.resolution_ticks));
+            if last.len() > ROUNDS_REMEMBERED {
+                last.pop_front();
+            }
+            let median = stats::median(&mut last.iter().copied().collect::<Vec<f64>>());
+            if best.as_ref().is_none_or(|&(least, _)| median < least) {
+                best = Some((median, round));
+            }
+        }
+        let (_, round) = best.expect("there is at least one number of pauses");
+        Ok(round)
+    }
+
+    /// Sends stamped messages both ways to see whether the two cores' counters agree.
+    ///
+    /// # Errors
+    ///
+    /// As [`round`](Self::round).
+    pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, FloorError> {
+        let plan = plan(Timing::OneWay, self.choice.warm_up, self.choice.samples * 5);
+        let (near, far) = self.run(Lines::Two, self.pauses, plan)?;
+        let p50_ns =
+            |ticks: &Samples| ticks.median_within(clock.resolution_ticks()) * clock.ns_per_tick();
+        let (forward, backward) = (p50_ns(&far.forward), p50_ns(&near.ticks));
+        Ok(OffsetCheck::new(forward, backward, near.backwards + far.backwards))
+    }
+
+    fn choose_spin(&mut self, lines: Lines, clock: &TscClock) -> Result<SpinChoice, FloorError> {
+        let plan = plan(Timing::RoundTrip, self.choice.warm_up, self.choice.samples);
+        let mut rounds = vec![Vec::new(); PAUSES_MAX as usize + 1];
+        for _ in 0..self.choice.rounds.max(1) {
+            for pauses in 0..=PAUSES_MAX {
+                rounds[pauses as usize].push(self.run(lines, pauses, plan)?.0.p50_ns(clock));
+            }
+        }
+        let p50_ns: Vec<f64> = rounds.iter_mut().map(|medians| stats::median(medians)).collect();
+        let best = (0..=PAUSES_MAX)
+            .min_by(|&a, &b| p50_ns[a as usize].total_cmp(&p50_ns[b as usize]))
+            .expect("there is at least one number of pauses");
+        Ok(SpinChoice { p50_ns, pauses: best })
+    }
+
+    fn run(
+        &mut self,
+        lines: Lines,
+        pauses: u32,
+        plan: RoundPlan,
+    ) -> Result<(Round, Echo), FloorError> {
+        let job = FloorJob { lines, pauses, plan, source: self.source };
+        self.memory.clear();
+        self.peer.start(job)?;
+        let watch = self.peer.watch();
+        let round = bounce::run_near(&self.memory, &job, &watch)?;
+        Ok((round, self.peer.finish()?))
+    }
+}
+
+/// Serves [`FLOOR_ROLE`] in a child process until the parent hangs up.
+pub fn serve_child(context: &ChildContext) -> ExitCode {
+    let memory = match context.memory().and_then(SharedLines::map) {
+        Ok(memory) => memory,
+        Err(error) => {
+            eprintln!("child process '{}': {error}", context.role());
+            return ExitCode::FAILURE;
+        }
+    };
+    peer::serve(context, |job: FloorJob, watch| answer(&memory, &job, watch))
+}
+
+fn answer(memory: &SharedLines, job: &FloorJob, watch: &Watch) -> Result<Echo, String> {
+    bounce::run_far(memory, job, watch).map_err(|error| error.to_string())
+}
+
+fn plan(timing: Timing, warm_up: u64, samples: u64) -> RoundPlan {
+    // The lines are cleared before each round, so the numbers may start again.
+    RoundPlan { timing, warm_up, samples, first_seq: 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::measure::pin;
+
+    #[test]
+    fn two_mappings_of_one_memory_show_the_same_words() {
+        let first = SharedLines::create().unwrap();
+        let second = first.map_again().unwrap();
+        first.line(1).words[3].store(42, atomic::Ordering::Relaxed);
+        assert_eq!(second.line(1).words[3].load(atomic::Ordering::Relaxed), 42);
+        assert_eq!(second.line(0).words[3].load(atomic::Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_file_too_short_for_the_lines_is_refused() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len((LINES * LINE_BYTES - 1) as u64).unwrap();
+        assert!(SharedLines::map(file).is_err());
+    }
+
+    #[test]
+    fn rounds_of_either_floor_may_follow_each_other() {
+        let cpu = pin::allowed_cpus().unwrap()[0];
+        let cpus = CpuPair { near: cpu, far: cpu };
+        let clock = TscClock::calibrate(Duration::from_millis(1));
+        // A thread of its own, so that the test runner's threads keep their freedom.
+        std::thread::spawn(move || {
+            pin::pin_current_thread(cpu).unwrap();
+            let effort = Effort { rounds: 3, warm_up: 1, samples: 100 };
+            let place = Placement::CrossThread;
+            let (mut floor, spin) = Floor::new(place, cpus, &clock, effort).unwrap();
+            assert!(spin.one_line.p50_ns.iter().chain(&spin.two_lines.p50_ns).all(|&ns| ns > 0.0));
+            for lines in [Lines::Two, Lines::One, Lines::One, Lines::Two] {
+                let round = floor.round(lines, 3, 50).unwrap();
+                assert_eq!((round.sent, round.received, round.ticks.count()), (13, 13, 13));
+            }
+            let offset = floor.check_offset(&clock).unwrap();
+            assert_eq!(offset.backwards, 0, "one CPU has one counter");
+        })
+        .join()
+        .unwrap();
+    }
+}

@@ -1,0 +1,10 @@
+//! One run of a benchmark binary: its command line, processes, session and hardware floor.
+
+pub mod args;
+pub mod bounce;
+pub mod child;
+pub mod floor;
+pub mod namespace;
+pub mod peer;
+pub mod progress;
+pub mod session;

@@ -1,0 +1,326 @@
+//! The far end of a benchmark: a pinned thread or a pinned child process that runs jobs.
+//!
+//! Between jobs a peer sleeps in the kernel, so several peers may live on one CPU while only one
+//! of them works: that is how rounds of a ring alternate with rounds of the floor.
+
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::measure::pin::{self, PinError};
+use crate::measure::wait::{Flag, STALL_LIMIT, Watch};
+use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
+
+/// Why a job gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerError {
+    /// The far thread could not be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
+    /// The far process failed.
+    #[error(transparent)]
+    Child(#[from] ChildError),
+    /// The far thread ended (it panicked, or could not be pinned).
+    #[error("the far thread ended early")]
+    ThreadEnded,
+    /// The far thread did not answer in time.
+    #[error("no answer from the far thread within {} s", STALL_LIMIT.as_secs())]
+    ThreadSilent,
+    /// The far end did the job and failed.
+    #[error("the far end failed: {0}")]
+    Failed(String),
+    /// A job or an answer is not what the other side expects.
+    #[error("job or answer not understood")]
+    Encoding(#[from] serde_json::Error),
+}
+
+/// A far end that turns jobs `J` into answers `R`, one at a time.
+///
+/// Dropping it ends it: a process is killed, a thread is told to stop and joined.
+#[derive(Debug)]
+pub struct Peer<J, R> {
+    far: Far<J, R>,
+    watch: Watch,
+}
+
+#[derive(Debug)]
+enum Far<J, R> {
+    Thread(FarThread<J, R>),
+    Process(ChildProcess),
+}
+
+impl<J, R> Peer<J, R>
+where
+    J: Serialize + DeserializeOwned + Send + 'static,
+    R: Serialize + DeserializeOwned + Send + 'static,
+{
+    /// Starts a thread on `cpu` that answers each job with the service that `make` makes there.
+    ///
+    /// The service spins through the [`Watch`] it is given, which ends the wait when the peer is
+    /// dropped. It need not be `Send`. `share_cpu` says that the caller runs on the same CPU.
+    ///
+    /// # Errors
+    ///
+    /// [`PeerError::Thread`] if the kernel refuses.
+    pub fn thread_with<S>(
+        cpu: usize,
+        share_cpu: bool,
+        make: impl FnOnce() -> S + Send + 'static,
+    ) -> Result<Peer<J, R>, PeerError>
+    where
+        S: FnMut(J, &Watch) -> Result<R, String>,
+    {
+        let far = FarThread::start(cpu, share_cpu, make)?;
+        let ended = far.ended.clone();
+        Ok(Peer { far: Far::Thread(far), watch: Watch::new(share_cpu, move || ended.is_raised()) })
+    }
+
+    /// [`thread_with`](Self::thread_with) a service that is there already.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn thread<S>(cpu: usize, share_cpu: bool, service: S) -> Result<Peer<J, R>, PeerError>
+    where
+        S: FnMut(J, &Watch) -> Result<R, String> + Send + 'static,
+    {
+        Peer::thread_with(cpu, share_cpu, move || service)
+    }
+
+    /// Starts a child process of this binary, whose `main` must [`serve`] the role.
+    ///
+    /// # Errors
+    ///
+    /// [`PeerError::Child`] if the kernel refuses.
+    pub fn process(spec: &ChildSpec<'_>) -> Result<Peer<J, R>, PeerError> {
+        let child = ChildProcess::spawn(spec)?;
+        let watch = Watch::new(spec.share_cpu, child.death_watch());
+        Ok(Peer { far: Far::Process(child), watch })
+    }
+
+    /// For the near end's waits: ends them when the far end dies.
+    pub fn watch(&self) -> Watch {
+        self.watch.clone()
+    }
+
+    /// Hands over a job and returns at once. Call [`finish`](Self::finish) before the next one.
+    ///
+    /// # Errors
+    ///
+    /// Any [`PeerError`] if the far end has ended or the job cannot be encoded.
+    pub fn start(&mut self, job: J) -> Result<(), PeerError> {
+        match &mut self.far {
+            Far::Thread(thread) => thread.send(job),
+            Far::Process(child) => Ok(child.send_line(&serde_json::to_string(&job)?)?),
+        }
+    }
+
+    /// Waits for the answer to the job that was started, at most [`STALL_LIMIT`].
+    ///
+    /// # Errors
+    ///
+    /// [`PeerError::Failed`] if the job failed at the far end; any other variant if the far end
+    /// ended or is silent.
+    pub fn finish(&mut self) -> Result<R, PeerError> {
+        let answer = match &mut self.far {
+            Far::Thread(thread) => thread.receive()?,
+            Far::Process(child) => serde_json::from_str(&child.receive_line(STALL_LIMIT)?)?,
+        };
+        answer.map_err(PeerError::Failed)
+    }
+
+    /// [`start`](Self::start) and [`finish`](Self::finish): for jobs such as opening a topic.
+    ///
+    /// # Errors
+    ///
+    /// Those of both.
+    pub fn call(&mut self, job: J) -> Result<R, PeerError> {
+        self.start(job)?;
+        self.finish()
+    }
+}
+
+/// Runs in a child process: pins itself, then answers each job on standard input with `service`
+/// until the parent hangs up.
+///
+/// What fails outside of jobs is said on standard error and gives a failing exit code.
+pub fn serve<J, R, S>(context: &ChildContext, mut service: S) -> ExitCode
+where
+    J: DeserializeOwned,
+    R: Serialize,
+    S: FnMut(J, &Watch) -> Result<R, String>,
+{
+    match try_serve(context, &mut service) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("child process '{}': {error}", context.role());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_serve<J, R, S>(context: &ChildContext, service: &mut S) -> Result<(), ServeError>
+where
+    J: DeserializeOwned,
+    R: Serialize,
+    S: FnMut(J, &Watch) -> Result<R, String>,
+{
+    pin::pin_current_thread(context.cpu())?;
+    let watch = Watch::new(context.shares_cpu(), context.orphan_watch());
+    let mut answers = io::stdout().lock();
+    for line in io::stdin().lock().lines() {
+        let answer = service(serde_json::from_str(&line?)?, &watch);
+        writeln!(answers, "{}", serde_json::to_string(&answer)?)?;
+        answers.flush()?;
+    }
+    Ok(())
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ServeError {
+    #[error(transparent)]
+    Pin(#[from] PinError),
+    #[error(transparent)]
+    Pipe(#[from] io::Error),
+    #[error(transparent)]
+    Encoding(#[from] serde_json::Error),
+}
+
+/// A thread that runs jobs until told to stop.
+#[derive(Debug)]
+struct FarThread<J, R> {
+    jobs: Option<Sender<J>>,
+    answers: Receiver<Result<R, String>>,
+    /// Raised by the near end: no more jobs, and leave the one at hand.
+    abandoned: Flag,
+    /// Raised by the far end, however it ends.
+    ended: Flag,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl<J: Send + 'static, R: Send + 'static> FarThread<J, R> {
+    fn start<S>(
+        cpu: usize,
+        share_cpu: bool,
+        make: impl FnOnce() -> S + Send + 'static,
+    ) -> Result<Self, PeerError>
+    where
+        S: FnMut(J, &Watch) -> Result<R, String>,
+    {
+        let (jobs, inbox) = mpsc::channel::<J>();
+        let (outbox, answers) = mpsc::channel();
+        let (abandoned, ended) = (Flag::default(), Flag::default());
+        let (stop, at_end) = (abandoned.clone(), RaiseAtEnd(ended.clone()));
+        let work = move || {
+            let _at_end = at_end;
+            if let Err(error) = pin::pin_current_thread(cpu) {
+                // The near end reads this as the answer to its first job.
+                let _ = outbox.send(Err(error.to_string()));
+                return;
+            }
+            let watch = Watch::new(share_cpu, move || stop.is_raised());
+            let mut service = make();
+            for job in inbox {
+                if outbox.send(service(job, &watch)).is_err() {
+                    return;
+                }
+            }
+        };
+        let handle = std::thread::Builder::new()
+            .name("far-end".to_owned())
+            .spawn(work)
+            .map_err(PeerError::Thread)?;
+        Ok(FarThread { jobs: Some(jobs), answers, abandoned, ended, handle: Some(handle) })
+    }
+
+    fn send(&mut self, job: J) -> Result<(), PeerError> {
+        let jobs = self.jobs.as_ref().ok_or(PeerError::ThreadEnded)?;
+        // A thread that has ended may have left the reason as its last answer.
+        jobs.send(job).map_err(|_| match self.answers.try_recv() {
+            Ok(Err(reason)) => PeerError::Failed(reason),
+            _ => PeerError::ThreadEnded,
+        })
+    }
+
+    fn receive(&mut self) -> Result<Result<R, String>, PeerError> {
+        self.answers.recv_timeout(STALL_LIMIT).map_err(|error| match error {
+            RecvTimeoutError::Timeout => PeerError::ThreadSilent,
+            RecvTimeoutError::Disconnected => PeerError::ThreadEnded,
+        })
+    }
+}
+
+impl<J, R> Drop for FarThread<J, R> {
+    fn drop(&mut self) {
+        self.abandoned.raise();
+        self.jobs = None;
+        if let Some(handle) = self.handle.take() {
+            // An error is the thread's panic, which has been printed and has raised `ended`.
+            let _ = handle.join();
+        }
+    }
+}
+
+/// Raises its flag when dropped, by return or by panic.
+struct RaiseAtEnd(Flag);
+
+impl Drop for RaiseAtEnd {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::wait::WaitError;
+
+    fn any_cpu() -> usize {
+        pin::allowed_cpus().unwrap()[0]
+    }
+
+    #[test]
+    fn a_thread_answers_jobs_in_order_and_reports_failures() {
+        let mut total = 0;
+        let service = move |job: i64, _: &Watch| {
+            total += job;
+            if job < 0 { Err(format!("{job} is negative")) } else { Ok(total) }
+        };
+        let mut peer = Peer::thread(any_cpu(), true, service).unwrap();
+        assert_eq!(peer.call(2).unwrap(), 2);
+        assert_eq!(peer.call(3).unwrap(), 5);
+        let error = peer.call(-1).unwrap_err();
+        assert_eq!(error.to_string(), "the far end failed: -1 is negative");
+    }
+
+    #[test]
+    fn a_waiting_thread_ends_when_its_peer_is_dropped() {
+        let service = |(): (), watch: &Watch| -> Result<(), String> {
+            watch.spin_until(|| None::<()>).map_err(|error| error.to_string())
+        };
+        let mut peer = Peer::thread(any_cpu(), true, service).unwrap();
+        peer.start(()).unwrap();
+        drop(peer);
+    }
+
+    #[test]
+    fn a_near_wait_ends_when_the_far_thread_panics() {
+        let service = |(): (), _: &Watch| -> Result<(), String> { panic!("on purpose") };
+        let mut peer = Peer::thread(any_cpu(), true, service).unwrap();
+        peer.start(()).unwrap();
+        assert_eq!(peer.watch().spin_until(|| None::<()>), Err(WaitError::PeerGone));
+        assert!(matches!(peer.finish(), Err(PeerError::ThreadEnded)));
+    }
+
+    #[test]
+    fn an_impossible_cpu_is_the_answer_to_the_first_job() {
+        let service = |(): (), _: &Watch| Ok(());
+        let mut peer = Peer::<(), ()>::thread(1 << 20, false, service).unwrap();
+        assert!(peer.call(()).is_err());
+    }
+}

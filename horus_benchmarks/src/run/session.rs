@@ -1,0 +1,150 @@
+//! One run of a benchmark binary: what is set up before the rounds, and reported after them.
+
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use crate::measure::machine::{self, CpuTimes, Machine};
+use crate::measure::pin::{self, CpuPair, PinError};
+use crate::measure::tsc::TscClock;
+use crate::report::goals;
+use crate::report::rows::Report;
+use crate::report::table;
+use crate::run::args::Args;
+
+/// Rounds below which a ratio is no verdict.
+pub const VERDICT_ROUNDS: u32 = 20;
+
+/// How long the counter is compared with the clock.
+const CALIBRATION: Duration = Duration::from_millis(100);
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// Alternating rounds of floor and subject.
+    pub rounds: u32,
+    /// Messages per round that are verified but not timed.
+    pub warm_up: u64,
+    /// Messages per round that are timed.
+    pub samples: u64,
+}
+
+impl Effort {
+    /// From the command line: 60 rounds of 50 000 messages, with `--quick` 20 of 20 000; a tenth
+    /// as many again to warm up.
+    pub fn new(args: &Args) -> Effort {
+        let (rounds, samples) = if args.quick { (VERDICT_ROUNDS, 20_000) } else { (60, 50_000) };
+        let samples = args.samples.unwrap_or(samples);
+        let rounds = args.rounds.unwrap_or(rounds);
+        Effort { rounds, warm_up: samples.div_ceil(10), samples }
+    }
+}
+
+/// What every benchmark needs while it runs.
+#[derive(Debug)]
+pub struct Session {
+    /// The command line.
+    pub args: Args,
+    /// Where the ends run; this thread is pinned to `cpus.near`.
+    pub cpus: CpuPair,
+    /// The calibrated timer.
+    pub clock: TscClock,
+    /// How much is measured.
+    pub effort: Effort,
+    /// What was found so far.
+    pub report: Report,
+    /// What the kernel had accounted to the CPUs when the run began.
+    cpu_times: Option<CpuTimes>,
+}
+
+impl Session {
+    /// Chooses CPUs, calibrates the timer, looks at the machine, and pins the calling thread.
+    ///
+    /// Sleeps for 100 ms and runs `git`.
+    ///
+    /// # Errors
+    ///
+    /// [`PinError`] if the CPUs asked for cannot be used.
+    pub fn begin(args: Args) -> Result<Session, PinError> {
+        let effort = Effort::new(&args);
+        let mut session = Session::begin_with(args, effort)?;
+        if effort.rounds < VERDICT_ROUNDS {
+            let warning = format!("{} rounds: too few for a verdict on ratios", effort.rounds);
+            session.report.machine.warnings.push(warning);
+        }
+        Ok(session)
+    }
+
+    /// As [`begin`](Self::begin), for a benchmark without ratios, whose effort is its own.
+    ///
+    /// # Errors
+    ///
+    /// As `begin`.
+    pub fn begin_with(args: Args, effort: Effort) -> Result<Session, PinError> {
+        let cpus = CpuPair::choose(args.cpus)?;
+        let clock = TscClock::calibrate(CALIBRATION);
+        let machine = Machine::probe(cpus, &clock)?;
+        let commit = machine::commit();
+        pin::pin_current_thread(cpus.near)?;
+
+        let mut report = Report::new(machine, commit);
+        report.set("quick", args.quick);
+        report.set("rounds", effort.rounds);
+        report.set("samples_per_round", effort.samples);
+        report.set("warm_up_per_round", effort.warm_up);
+        report.set("samples_removed", 0);
+        report.set("timer_overhead_subtracted", false);
+        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        report.set("begun_unix_s", unix.as_secs());
+        let cpu_times = CpuTimes::now(&cpus.both());
+        Ok(Session { args, cpus, clock, effort, report, cpu_times })
+    }
+
+    /// Prints the report and what became of the goals, which is noted among the settings; if asked
+    /// for, writes the JSON and the histograms.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written; the table has been printed by then.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.report.machine.note_steal(self.cpu_times, CpuTimes::now(&self.cpus.both()));
+        let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
+        self.report.set(goals::VERDICTS, serde_json::to_value(&verdicts)?);
+        println!("{}", table::render(&self.report));
+        if let Some(table) = goals::table(&self.report, &verdicts) {
+            println!("\n{table}");
+        }
+        match &self.args.json {
+            Some(path) => self.report.write_json(path),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The exit code of a benchmark; says on standard error why it failed, down to the first cause.
+pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
+    let Err(error) = outcome else { return ExitCode::SUCCESS };
+    let mut message = format!("{name}: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    eprintln!("{message}");
+    ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_overrides_the_default_effort() {
+        assert_eq!(Effort::new(&Args::default()).rounds, 60);
+        let quick = Args { quick: true, ..Args::default() };
+        assert_eq!(Effort::new(&quick).rounds, VERDICT_ROUNDS);
+        let asked = Args { rounds: Some(3), samples: Some(15), ..quick };
+        assert_eq!(Effort::new(&asked), Effort { rounds: 3, warm_up: 2, samples: 15 });
+    }
+}

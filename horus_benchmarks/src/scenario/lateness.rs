@@ -1,0 +1,345 @@
+//! How late a thread is that has to do something at exact times: a node of the scheduler, and the
+//! kernel's sleep alone.
+
+use std::error::Error;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use horus_core::scheduler::{Context, Miss, Node, NodeResult, Rate, Scheduler, Timeline};
+use horus_shm::Namespace;
+use horus_shm::clock::{Clock, sleep_until};
+use horus_shm::rt::{self, Awake};
+
+use crate::measure::stats::Samples;
+use crate::measure::steal::Windows;
+use crate::report::figures::Figures;
+use crate::report::rows::Row;
+
+/// How long a tick may take before the scheduler calls its node stuck.
+const WATCHDOG: Duration = Duration::from_secs(1);
+
+/// Who is to be in time, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LatenessPlan {
+    /// Due times in a second.
+    pub hz: u32,
+    /// Due times in all; at least two.
+    pub ticks: u64,
+    /// Where the thread stays.
+    pub cpu: usize,
+    /// Its priority under SCHED_FIFO, 1 to 99.
+    pub priority: u8,
+    /// The machine's processors are kept from sleeping.
+    pub awake: bool,
+}
+
+impl LatenessPlan {
+    fn rate(&self) -> Rate {
+        Rate::hz(f64::from(self.hz))
+    }
+
+    /// From the first due time to the last.
+    fn duration_ns(&self) -> u64 {
+        self.ticks.saturating_sub(1).saturating_mul(1_000_000_000 / u64::from(self.hz))
+    }
+
+    /// How long a scheduler may take for it before something is wrong.
+    fn limit(&self) -> Duration {
+        Duration::from_nanos(self.duration_ns()) * 2 + Duration::from_secs(10)
+    }
+}
+
+/// A due time at which a thread began, by CLOCK_MONOTONIC, and how much later it did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Begun {
+    due_ns: u64,
+    late_ns: u64,
+}
+
+impl Begun {
+    const fn begin_ns(self) -> u64 {
+        self.due_ns + self.late_ns
+    }
+}
+
+/// How late a thread was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lateness {
+    /// The due times at which it began, in order.
+    begun: Vec<Begun>,
+    /// Both clocks at the first and at the last tick.
+    ends: [Stamp; 2],
+    /// What it was to have and could not, with the reason.
+    pub refused: Vec<String>,
+}
+
+/// What two clocks say at one moment, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Stamp {
+    /// CLOCK_MONOTONIC.
+    wall_ns: u64,
+    /// Processor time of the calling thread.
+    cpu_ns: u64,
+}
+
+impl Stamp {
+    fn now() -> Self {
+        Self { wall_ns: read(libc::CLOCK_MONOTONIC), cpu_ns: read(libc::CLOCK_THREAD_CPUTIME_ID) }
+    }
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is ours and outlives the call, and Linux has both clocks.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+impl Lateness {
+    /// A row of it: sent are the due times, received those at which the thread began, lost those
+    /// that it passed over. WHY these have a lateness too, until a thread next began, if only with
+    /// an earlier one: a thread that stood still for ten of its periods was late ten times.
+    pub fn row(&self, id: &str, plan: &LatenessPlan) -> Row {
+        let [first, last] = self.ends;
+        let wall_ns = last.wall_ns.saturating_sub(first.wall_ns).max(1) as f64;
+        let cpu_ns = last.cpu_ns.saturating_sub(first.cpu_ns) as f64;
+        let row = self.row_of(id, plan, |_| true);
+        // WHY without lateness: it is a row of its own, and that of two ticks says nothing of all.
+        let late_ns = |begun: Option<&Begun>| begun.map_or(0.0, |begun| begun.late_ns as f64);
+        let later_ns = late_ns(self.begun.last()) - late_ns(self.begun.first());
+        let there_were = (wall_ns - later_ns) * f64::from(plan.hz) / 1e9;
+        let figures = Figures {
+            cpu_percent: Some(cpu_ns / wall_ns * 100.0),
+            // WHY one less: of so many due times the last is one less periods after the first.
+            drift_ticks: Some(row.sent.saturating_sub(1) as f64 - there_were),
+            ..Figures::default()
+        };
+        Row { figures, ..row }
+    }
+
+    /// A row of the due times in quiet windows; `None` if none is in one.
+    pub fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &Windows) -> Option<Row> {
+        let row = self.row_of(id, plan, |due_ns| windows.is_quiet_at(due_ns));
+        (row.sent > 0).then_some(row)
+    }
+
+    fn row_of(&self, id: &str, plan: &LatenessPlan, wanted: impl Fn(u64) -> bool) -> Row {
+        let period_ns = 1_000_000_000 / u64::from(plan.hz);
+        let (mut samples, mut received) = (Samples::new(), 0);
+        let before = |first: &Begun| Begun { due_ns: first.due_ns - period_ns, late_ns: 0 };
+        let mut last = self.begun.first().map(before).unwrap_or_default();
+        for begun in self.begun.iter().copied() {
+            // WHY half a period: a due time is a whole nanosecond, and may be rounded down.
+            let periods = (begun.due_ns - last.due_ns + period_ns / 2) / period_ns;
+            for ago in (0..periods.max(1)).rev() {
+                let due_ns = begun.due_ns - ago * period_ns;
+                let next_ns = if last.begin_ns() < due_ns { begun } else { last }.begin_ns();
+                if wanted(due_ns) {
+                    samples.record(next_ns - due_ns);
+                    received += u64::from(ago == 0);
+                }
+            }
+            last = begun;
+        }
+        let sent = samples.count();
+        Row { received, lost: sent - received, ..Row::samples(id, &samples, 1.0) }
+    }
+
+    /// Due times without a tick between those with one.
+    fn passed_over(&self, plan: &LatenessPlan) -> u64 {
+        self.row_of("", plan, |_| true).lost
+    }
+}
+
+/// A node that notes how late it is, and stops the scheduler when it has done so for long enough.
+struct Punctual {
+    begun: Vec<Begun>,
+    first: Option<(u64, Stamp)>,
+    duration_ns: u64,
+    told: mpsc::Sender<(Vec<Begun>, [Stamp; 2])>,
+}
+
+impl Node for Punctual {
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        let due_ns = context.scheduled_ns();
+        // WHY a limit: a run that goes on must not allocate.
+        if self.begun.len() < self.begun.capacity() {
+            let late_ns = context.lateness().as_nanos() as u64;
+            self.begun.push(Begun { due_ns, late_ns });
+        }
+        let (first_ns, first) = *self.first.get_or_insert_with(|| (due_ns, Stamp::now()));
+        // WHY half a period: a due time is a whole nanosecond, and may be rounded down.
+        let half = context.period().as_nanos() as u64 / 2;
+        if due_ns + half >= first_ns.saturating_add(self.duration_ns) {
+            let last = Stamp::now();
+            context.stop();
+            self.told.send((std::mem::take(&mut self.begun), [first, last]))?;
+        }
+        Ok(())
+    }
+}
+
+/// Room for so many, all of it in memory already.
+fn room(ticks: u64) -> Vec<Begun> {
+    let mut room = vec![Begun { due_ns: 1, late_ns: 1 }; ticks as usize + 1];
+    room.clear();
+    room
+}
+
+/// A node of the scheduler with a rate, a core and a priority.
+///
+/// # Errors
+///
+/// What the scheduler says, or if the node did not come to its end in time.
+pub fn of_node(
+    plan: &LatenessPlan,
+    namespace: &Arc<Namespace>,
+) -> Result<Lateness, Box<dyn Error>> {
+    let (told, ends) = mpsc::channel();
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(namespace);
+    // The row says it all.
+    scheduler.on_event(|_| {});
+    let builder = scheduler.node("punctual").rate(plan.rate());
+    // WHY so patient: on a machine that stands still now and then, that is to be measured.
+    let builder = builder.on_miss(Miss::Warn).watchdog(WATCHDOG);
+    let builder = if plan.awake { builder.stay_awake() } else { builder };
+    builder.core(plan.cpu).priority(plan.priority).build(Punctual {
+        begun: room(plan.ticks),
+        first: None,
+        duration_ns: plan.duration_ns(),
+        told,
+    })?;
+    let report = scheduler.run_for(plan.limit())?;
+    let node = report.nodes.first().ok_or("the scheduler does not report the node")?;
+    let (begun, ends) = ends.try_recv().map_err(|_| {
+        let (reason, limit) = (&report.reason, plan.limit());
+        format!("the node was not done after {limit:?} at most: the scheduler ended: {reason:?}")
+    })?;
+    let lateness = Lateness { begun, ends, refused: node.refused.clone() };
+    let seen = (lateness.begun.len() as u64, lateness.passed_over(plan));
+    let told = (node.figures.ticks, node.figures.passed_over);
+    // The scheduler may have passed over more once the node had seen enough.
+    if seen.0 != told.0 || seen.1 > told.1 {
+        return Err(format!("{seen:?} ticks and passed over, the scheduler says {told:?}").into());
+    }
+    Ok(lateness)
+}
+
+/// The floor: a thread with the same core and priority that sleeps until each due time, and does
+/// nothing else.
+///
+/// # Errors
+///
+/// If the thread cannot be started.
+pub fn of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
+    let thread = thread::Builder::new().name("floor".to_owned());
+    let sleeper = thread.spawn(move || sleep_at(&plan))?;
+    sleeper.join().map_err(|_| "the floor's thread panicked".into())
+}
+
+fn sleep_at(plan: &LatenessPlan) -> Lateness {
+    let mut refused = Vec::new();
+    if let Err(error) = rt::pin_to(plan.cpu) {
+        refused.push(format!("core {}: {error}", plan.cpu));
+    }
+    if let Err(error) = rt::run_first(plan.priority) {
+        refused.push(format!("priority {} (SCHED_FIFO): {error}", plan.priority));
+    }
+    let awake = plan.awake.then(Awake::keep).transpose();
+    if let Err(error) = &awake {
+        refused.push(format!("processors that stay awake: {error}"));
+    }
+    let (clock, mut begun, mut passed_over) = (Clock::kernel(), room(plan.ticks), 0);
+    let period_ns = 1_000_000_000 / u64::from(plan.hz);
+    let mut timeline = Timeline::new(clock.now_ns() + period_ns, plan.rate());
+    let mut ends = [Stamp::default(); 2];
+    loop {
+        let due_ns = timeline.due_ns();
+        sleep_until(due_ns);
+        let now_ns = clock.now_ns();
+        if now_ns < due_ns {
+            // A signal.
+            continue;
+        }
+        begun.push(Begun { due_ns, late_ns: now_ns - due_ns });
+        if begun.len() == 1 {
+            ends[0] = Stamp::now();
+        }
+        if begun.len() as u64 + passed_over >= plan.ticks {
+            // WHY before going on: what is passed over after the last tick is not between the two.
+            ends[1] = Stamp::now();
+            break;
+        }
+        passed_over += timeline.advance(now_ns);
+    }
+    Lateness { begun, ends, refused }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::namespace::PrivateNamespace;
+
+    fn plan() -> LatenessPlan {
+        let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];
+        LatenessPlan { hz: 1000, ticks: 20, cpu, priority: 80, awake: false }
+    }
+
+    /// Ten due times at 1 kHz from 5 ms on, of which two were passed over: the last began 500 us
+    /// late, so that the two before it were 1.5 and 2.5 ms late.
+    fn lateness() -> Lateness {
+        let stamp = |wall_ns, cpu_ns| Stamp { wall_ns, cpu_ns };
+        let ends = [stamp(5_000_000, 100_000), stamp(14_500_000, 575_000)];
+        let begun = |(due_ms, late_ns): (u64, u64)| Begun { due_ns: due_ms * 1_000_000, late_ns };
+        let in_time = (5..12).map(|due_ms| (due_ms, 10));
+        let begun = in_time.chain([(14, 500_010)]).map(begun).collect();
+        Lateness { begun, ends, refused: Vec::new() }
+    }
+
+    #[test]
+    fn the_figures_are_those_of_the_formulas() {
+        let row = lateness().row("x", &plan());
+        assert_eq!((row.sent, row.received, row.lost), (10, 8, 2));
+        assert_eq!(row.figures.cpu_percent, Some(5.0));
+        assert_eq!(row.figures.drift_ticks, Some(0.0));
+        let ns = row.ns.unwrap();
+        assert_eq!((ns.p50, (ns.max / 1e3).round()), (10.0, 2500.0));
+    }
+
+    #[test]
+    fn what_is_passed_over_is_as_late_as_the_begin_after_it() {
+        // Due at 1, 2, 3 and 4 ms: the first begins at 2.4 ms and so late for the second as well,
+        // the third is passed over while it runs, and the fourth begins at 4.1 ms.
+        let begun = [(1, 1_400_000), (4, 100_000)];
+        let begun = begun.map(|(due_ms, late_ns)| Begun { due_ns: due_ms * 1_000_000, late_ns });
+        let row = Lateness { begun: begun.to_vec(), ..lateness() }.row("x", &plan());
+        assert_eq!((row.sent, row.received, row.lost), (4, 2, 2));
+        let ns = row.ns.unwrap();
+        let us = [ns.min, ns.p50, ns.mean, ns.max].map(|ns| (ns / 1e3).round());
+        // 100, 400, 1100 and 1400.
+        assert_eq!(us, [100.0, 400.0, 750.0, 1400.0]);
+    }
+
+    #[test]
+    fn a_row_of_quiet_windows_has_what_was_due_in_them() {
+        let quiet = |quiet| Windows { quiet, all: 3 };
+        let row = |windows| lateness().quiet_row("x", &plan(), &windows);
+        assert!(row(quiet(vec![])).is_none());
+        let row = row(quiet(vec![5_000_000..7_000_000, 12_500_000..15_000_000])).unwrap();
+        assert_eq!((row.sent, row.received, row.lost), (4, 3, 1));
+        assert_eq!((row.ns.unwrap().max / 1e3).round(), 1500.0);
+    }
+
+    #[test]
+    fn every_due_time_is_met_or_passed_over() {
+        let private = PrivateNamespace::create().unwrap();
+        let namespace = private.open().unwrap();
+        for lateness in [of_node(&plan(), &namespace).unwrap(), of_sleep(plan()).unwrap()] {
+            let row = lateness.row("x", &plan());
+            assert!(row.sent >= plan().ticks && row.received == lateness.begun.len() as u64);
+            assert!(row.figures.cpu_percent.unwrap() > 0.0);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What robots send, how often, and whether there is time for it.
+
+use comfy_table::{Table, presets};
+use serde_json::{Value, json};
+
+use crate::report::rows::Report;
+use crate::transport::path::{Path, Ring, Size};
+
+/// How often each message is usually sent, per second.
+const TYPICAL_HZ: [(Size, f64); 4] = [
+    (Size::CmdVel, 1000.0),
+    (Size::Imu, 500.0),
+    (Size::JointCommand, 500.0),
+    (Size::LaserScan, 40.0),
+];
+
+/// Loops of robots, and the message that each waits for.
+const LOOPS: [(&str, f64, Size); 5] = [
+    ("1 kHz (motor control)", 1000.0, Size::CmdVel),
+    ("10 kHz (servo control)", 10_000.0, Size::CmdVel),
+    ("500 Hz (sensor fusion)", 500.0, Size::Imu),
+    ("500 Hz (joint control)", 500.0, Size::JointCommand),
+    ("40 Hz (lidar)", 40.0, Size::LaserScan),
+];
+
+/// What carries the messages: what a robot's programs use.
+pub const CARRIER: Ring = Ring::Topic;
+
+/// Puts into the rows of throughput how many times more messages there can be than there are.
+pub fn add_headroom(report: &mut Report, place: &str) {
+    for (size, typical_hz) in TYPICAL_HZ {
+        let id = format!("throughput/{place}/{}", Path { ring: CARRIER, size }.id());
+        if let Some(row) = report.rows.iter_mut().find(|row| row.id == id) {
+            row.figures.headroom = row.msgs_per_s.map(|rate| rate / typical_hz);
+        }
+    }
+}
+
+/// One loop beside the latency of the message that it waits for.
+struct Suitability {
+    name: &'static str,
+    size: Size,
+    budget_ns: f64,
+    p99_ns: f64,
+    max_ns: f64,
+}
+
+impl Suitability {
+    fn word(&self) -> &'static str {
+        match (self.p99_ns <= self.budget_ns, self.max_ns <= self.budget_ns) {
+            (true, true) => "PASS",
+            (true, false) => "p99 only",
+            _ => "FAIL",
+        }
+    }
+}
+
+/// Judges the loops by the rows of `place`: a table, and what is noted in the report. `None`
+/// without such rows.
+///
+/// The budget is the whole period; the maximum is that of this run, and no bound.
+pub fn real_time(report: &mut Report, place: &str) -> Option<String> {
+    let all: Vec<Suitability> = LOOPS
+        .iter()
+        .filter_map(|&(name, rate_hz, size)| {
+            let id = format!("one_way/{place}/{}", Path { ring: CARRIER, size }.id());
+            let ns = report.row(&id)?.ns?;
+            Some(Suitability {
+                name,
+                size,
+                budget_ns: 1e9 / rate_hz,
+                p99_ns: ns.p99,
+                max_ns: ns.max,
+            })
+        })
+        .collect();
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header(["loop", "budget us", "message", "p99 ns", "max ns", "budget/p99", "result"]);
+    for one in &all {
+        let Suitability { name, size, budget_ns, p99_ns, max_ns } = one;
+        table.add_row([
+            (*name).to_owned(),
+            format!("{:.0}", budget_ns / 1e3),
+            size.id(),
+            format!("{p99_ns:.0}"),
+            format!("{max_ns:.0}"),
+            format!("{:.0}x", budget_ns / p99_ns),
+            one.word().to_owned(),
+        ]);
+    }
+    let notes = all.iter().map(|one| {
+        json!({ "loop": one.name, "message": one.size.id(), "budget_ns": one.budget_ns,
+            "p99_ns": one.p99_ns, "max_ns": one.max_ns, "result": one.word() })
+    });
+    report.note("real_time", place, Value::Array(notes.collect()));
+    (!table.is_empty()).then(|| format!("Real-time suitability, {place}\n{table}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(p99_ns: f64, max_ns: f64) -> &'static str {
+        let (name, size, budget_ns) = ("x", Size::Imu, 1000.0);
+        Suitability { name, size, budget_ns, p99_ns, max_ns }.word()
+    }
+
+    #[test]
+    fn a_loop_is_judged_by_its_budget_and_the_worst_is_not_hidden() {
+        assert_eq!(
+            [word(10.0, 900.0), word(10.0, 1100.0), word(1100.0, 2000.0)],
+            ["PASS", "p99 only", "FAIL"]
+        );
+    }
+
+    #[test]
+    fn every_message_of_robots_has_a_usual_rate() {
+        assert!(Size::ROBOT.iter().all(|size| TYPICAL_HZ.iter().any(|(one, _)| one == size)));
+    }
+}

@@ -1,0 +1,116 @@
+//! How much of the time a processor does nothing for a thread that comes before all others: what
+//! the kernel, the firmware and a hypervisor keep for themselves. Nobody can be in time then.
+
+use std::error::Error;
+use std::thread;
+use std::time::Duration;
+
+use horus_shm::clock::Clock;
+use horus_shm::rt;
+
+use crate::measure::stats::Samples;
+use crate::report::figures::Figures;
+use crate::report::rows::Row;
+
+/// From here on a pause between two readings of the clock is none of the thread's own.
+const STALL_NS: u64 = 5_000;
+/// Who is due in a stall is late by what is left of it: by more than this it matters.
+pub const LATE_NS: u64 = 20_000;
+/// The thread looks for so long, and sleeps a little. WHY: the kernel takes the processor from a
+/// real-time thread that burns more than 95 % of a second, and that would look like a stall.
+const LOOK: Duration = Duration::from_millis(40);
+const REST: Duration = Duration::from_millis(10);
+
+/// What a thread saw that did nothing but read the clock.
+#[derive(Debug, Clone)]
+pub struct Stalls {
+    samples: Samples,
+    longest_ns: u64,
+    looked_ns: u64,
+    /// In how much of that time somebody who is due would begin later than [`LATE_NS`].
+    late_ns: u64,
+    /// What the thread was to have and could not, with the reason.
+    pub refused: Vec<String>,
+}
+
+impl Stalls {
+    /// Looks for them on a processor, with a priority under SCHED_FIFO, for about this long.
+    ///
+    /// # Errors
+    ///
+    /// If the thread cannot be started.
+    pub fn find(cpu: usize, priority: u8, time: Duration) -> Result<Self, Box<dyn Error>> {
+        let thread = thread::Builder::new().name("stalls".to_owned());
+        let looking = thread.spawn(move || look(cpu, priority, time))?;
+        looking.join().map_err(|_| "the thread that looks for stalls panicked".into())
+    }
+
+    /// A row of the stalls.
+    pub fn row(&self, id: &str) -> Row {
+        let stalled_percent = Some(self.late_ns as f64 / self.looked_ns.max(1) as f64 * 100.0);
+        let figures = Figures { stalled_percent, ..Figures::default() };
+        let mut samples = self.samples.clone();
+        if samples.count() == 0 {
+            // The machine of one's dreams: its longest pause is none.
+            samples.record(self.longest_ns);
+        }
+        Row { figures, ..Row::samples(id, &samples, 1.0) }
+    }
+
+    fn note(&mut self, gap_ns: u64) {
+        self.looked_ns += gap_ns;
+        self.longest_ns = self.longest_ns.max(gap_ns);
+        if gap_ns >= STALL_NS {
+            self.samples.record(gap_ns);
+            self.late_ns += gap_ns.saturating_sub(LATE_NS);
+        }
+    }
+}
+
+fn look(cpu: usize, priority: u8, time: Duration) -> Stalls {
+    let (samples, refused) = (Samples::new(), Vec::new());
+    let mut stalls = Stalls { samples, longest_ns: 0, looked_ns: 0, late_ns: 0, refused };
+    if let Err(error) = rt::pin_to(cpu) {
+        stalls.refused.push(format!("core {cpu}: {error}"));
+    }
+    if let Err(error) = rt::run_first(priority) {
+        stalls.refused.push(format!("priority {priority} (SCHED_FIFO): {error}"));
+    }
+    let clock = Clock::kernel();
+    let rounds = time.as_nanos() / (LOOK + REST).as_nanos() + 1;
+    for _ in 0..rounds {
+        let begin_ns = clock.now_ns();
+        let mut last_ns = begin_ns;
+        while last_ns - begin_ns < LOOK.as_nanos() as u64 {
+            let now_ns = clock.now_ns();
+            stalls.note(now_ns - last_ns);
+            last_ns = now_ns;
+        }
+        thread::sleep(REST);
+    }
+    stalls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_is_of_the_time_in_which_one_would_be_late() {
+        let (samples, refused) = (Samples::new(), Vec::new());
+        let mut stalls = Stalls { samples, longest_ns: 0, looked_ns: 0, late_ns: 0, refused };
+        (0..940).for_each(|_| stalls.note(1000));
+        stalls.note(20_000);
+        stalls.note(40_000);
+        let row = stalls.row("x");
+        assert_eq!((row.sent, row.ns.unwrap().max), (2, 40_000.0));
+        assert_eq!(row.figures.stalled_percent, Some(2.0));
+    }
+
+    #[test]
+    fn it_looks_for_as_long_as_it_is_told() {
+        let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];
+        let stalls = Stalls::find(cpu, 80, Duration::from_millis(60)).unwrap();
+        assert!(stalls.looked_ns >= 2 * LOOK.as_nanos() as u64);
+    }
+}

@@ -1,0 +1,162 @@
+//! A node whose logic is replaced again and again while messages go through it.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU64};
+
+use horus_core::scheduler::{Context, Handle, Node, NodeResult, Running, Scheduler, SwapState};
+use horus_core::topic::{Publisher, Subscriber, Topic};
+use horus_shm::Namespace;
+
+use crate::measure::payload::Payload;
+use crate::measure::stats::Samples;
+use crate::measure::tsc::TickSource;
+use crate::transport::packet::Packet16;
+
+/// Messages between two swaps.
+pub const MESSAGES_PER_SWAP: u64 = 4;
+
+const NODE: &str = "handler";
+const TOPIC: &str = "swapping";
+
+/// A scheduler that has started, with a node that handles the messages of a topic, and what sends
+/// and swaps: all of it on one thread.
+#[derive(Debug)]
+pub struct Swapping {
+    running: Running,
+    handle: Handle,
+    publisher: Publisher<Packet16>,
+    sent: u64,
+    swaps: u64,
+    /// Messages that were handled, told at the end.
+    handled: Arc<AtomicU64>,
+}
+
+/// What a round gave.
+#[derive(Debug, Clone)]
+pub struct Swapped {
+    /// Ticks of the counter for each swap, with its messages and the node's turn.
+    pub ticks: Samples,
+    /// Swaps of the round.
+    pub swaps: u64,
+    /// Ticks of the counter for all of it.
+    pub elapsed_ticks: u64,
+}
+
+/// The node, as one of two types, and what both have: it goes from the one to the other.
+struct Handler<const KIND: bool>(Handling);
+
+struct Handling {
+    subscriber: Subscriber<Packet16>,
+    expected_seq: u64,
+    handled: Arc<AtomicU64>,
+}
+
+impl<const KIND: bool> Node for Handler<KIND> {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        let Handling { subscriber, expected_seq, .. } = &mut self.0;
+        while let Some(message) = subscriber.recv() {
+            message.check(*expected_seq)?;
+            *expected_seq += 1;
+        }
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        // Relaxed: read after the scheduler has ended.
+        self.0.handled.fetch_add(self.0.expected_seq - 1, atomic::Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Swapping {
+    /// Starts the scheduler.
+    ///
+    /// # Errors
+    ///
+    /// What the topic or the scheduler says.
+    pub fn start(namespace: &Arc<Namespace>) -> Result<Swapping, Box<dyn Error>> {
+        let topic = || Topic::<Packet16>::builder(TOPIC).namespace(namespace);
+        let (publisher, subscriber) = (topic().publisher()?, topic().subscriber()?);
+        let handled = Arc::new(AtomicU64::new(0));
+        let mut scheduler = Scheduler::new();
+        scheduler.namespace(namespace);
+        let handling = Handling { subscriber, expected_seq: 1, handled: Arc::clone(&handled) };
+        scheduler.node(NODE).build(Handler::<false>(handling))?;
+        let (handle, running) = (scheduler.handle(), scheduler.start()?);
+        Ok(Swapping { running, handle, publisher, sent: 0, swaps: 0, handled })
+    }
+
+    /// Swaps the node so often. Before each swap messages are sent, which the node has not received
+    /// by then: its successor has to.
+    ///
+    /// # Errors
+    ///
+    /// If a swap is not carried out, or a message is not the one that is due.
+    pub fn round(&mut self, source: TickSource, swaps: u64) -> Result<Swapped, Box<dyn Error>> {
+        let mut ticks = Samples::new();
+        let begin = source.start();
+        for _ in 0..swaps {
+            let start = source.start();
+            self.swap_once()?;
+            ticks.record(source.stop().since(start));
+        }
+        Ok(Swapped { ticks, swaps, elapsed_ticks: source.stop().since(begin) })
+    }
+
+    fn swap_once(&mut self) -> Result<(), Box<dyn Error>> {
+        for _ in 0..MESSAGES_PER_SWAP {
+            self.sent += 1;
+            self.publisher.send(Packet16::compose(self.sent))?;
+        }
+        let swap = match self.swaps.is_multiple_of(2) {
+            true => self.handle.swap_with(NODE, other::<false, true>, other::<true, false>)?,
+            false => self.handle.swap_with(NODE, other::<true, false>, other::<false, true>)?,
+        };
+        self.swaps += 1;
+        let goes_on = self.running.tick_once()?;
+        let state = swap.state();
+        if !goes_on || state != SwapState::OnTrial {
+            return Err(format!("swap {} did not take place: {state:?}", self.swaps).into());
+        }
+        Ok(())
+    }
+
+    /// Stops, and returns how many messages were sent and how many handled.
+    pub fn finish(self) -> (u64, u64) {
+        // A node that failed has not handled what it should have, and that is found by the caller.
+        drop(self.running.finish());
+        // Relaxed: the node has been shut down.
+        (self.sent, self.handled.load(atomic::Ordering::Relaxed))
+    }
+}
+
+fn other<const OLD: bool, const NEW: bool>(old: Handler<OLD>) -> Handler<NEW> {
+    Handler(old.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::namespace::PrivateNamespace;
+
+    #[test]
+    fn every_message_is_handled_once_and_in_order() {
+        let private = PrivateNamespace::create().unwrap();
+        let mut swapping = Swapping::start(&private.open().unwrap()).unwrap();
+        for swaps in [7, 20] {
+            let round = swapping.round(TickSource::detect(), swaps).unwrap();
+            assert_eq!((round.swaps, round.ticks.count()), (swaps, swaps));
+        }
+        assert_eq!(swapping.finish(), (27 * MESSAGES_PER_SWAP, 27 * MESSAGES_PER_SWAP));
+    }
+
+    #[test]
+    fn a_message_that_is_not_due_is_found_out() {
+        let private = PrivateNamespace::create().unwrap();
+        let mut swapping = Swapping::start(&private.open().unwrap()).unwrap();
+        swapping.sent += 1;
+        let error = swapping.round(TickSource::detect(), 1).unwrap_err().to_string();
+        assert!(error.contains("swap 1 did not take place"), "{error}");
+    }
+}

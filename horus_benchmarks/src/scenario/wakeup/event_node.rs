@@ -1,0 +1,142 @@
+//! A node of a scheduler in the far process, which a topic wakes.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU64};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use horus_core::scheduler::{Context, Handle, Node, NodeResult, Scheduler};
+use horus_core::topic::Subscriber;
+use horus_shm::Namespace;
+
+use super::{Night, WakeupPlan, Way, ticks_of, topics};
+use crate::measure::stats::Samples;
+use crate::measure::tsc::TickSource;
+use crate::measure::wait::STALL_LIMIT;
+use crate::run::floor::SharedLines;
+use crate::transport::packet::Packet16;
+
+/// The node's name, and thereby its thread's.
+const NAME: &str = "woken";
+
+/// The scheduler that runs the node, from the outside.
+pub(super) struct EventNode {
+    plans: Sender<WakeupPlan>,
+    rounds: Receiver<Result<Samples, String>>,
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+    sleeping_thread: u32,
+}
+
+/// The node.
+struct Woken {
+    source: TickSource,
+    subscriber: Subscriber<Packet16>,
+    lines: Arc<SharedLines>,
+    plans: Receiver<WakeupPlan>,
+    rounds: Sender<Result<Samples, String>>,
+    present: Option<(WakeupPlan, Samples)>,
+}
+
+impl Node for Woken {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        let end = self.source.stop();
+        let Some(message) = self.subscriber.recv() else { return Ok(()) };
+        if self.present.is_none() {
+            self.present = self.plans.try_recv().ok().map(|plan| (plan, Samples::new()));
+        }
+        let Some((plan, latency)) = &mut self.present else { return Err("nobody asked".into()) };
+        // Relaxed: the node's own number, written by this process alone.
+        let number = self.lines.line(1).words[0].load(atomic::Ordering::Relaxed);
+        let ticks = match ticks_of(&message, number, end) {
+            Ok(ticks) => ticks,
+            Err(error) => {
+                self.rounds.send(Err(error.clone()))?;
+                return Err(error.into());
+            }
+        };
+        if plan.counts(number) {
+            latency.record(ticks);
+        }
+        if number < *plan.numbers().end() {
+            // Relaxed: a hint; the near end asks the kernel as well.
+            self.lines.line(1).words[0].store(number + 1, atomic::Ordering::Relaxed);
+        } else if let Some((_, latency)) = self.present.take() {
+            self.rounds.send(Ok(latency))?;
+        }
+        Ok(())
+    }
+}
+
+impl EventNode {
+    /// Starts the scheduler on a thread of its own; returns when the node's thread is there.
+    pub(super) fn start(
+        namespace: &Arc<Namespace>,
+        lines: &Arc<SharedLines>,
+    ) -> Result<Self, String> {
+        let subscriber = topics::subscriber(namespace, Way::EventNode)?;
+        let ((plans, orders), (told, rounds)) = (mpsc::channel(), mpsc::channel());
+        let mut scheduler = Scheduler::new();
+        scheduler.namespace(namespace);
+        let builder = scheduler.node(NAME).on(&subscriber);
+        let built = builder.build(Woken {
+            source: TickSource::detect(),
+            subscriber,
+            lines: Arc::clone(lines),
+            plans: orders,
+            rounds: told,
+            present: None,
+        });
+        built.map_err(|error| error.to_string())?;
+        let handle = scheduler.handle();
+        let thread = thread::spawn(move || _ = scheduler.run());
+        let mut node = Self { plans, rounds, handle, thread: Some(thread), sleeping_thread: 0 };
+        node.sleeping_thread = thread_called(NAME)?;
+        Ok(node)
+    }
+}
+
+/// The kernel's number of this process's thread of that name, once it is there.
+fn thread_called(name: &str) -> Result<u32, String> {
+    let begin = Instant::now();
+    while begin.elapsed() < STALL_LIMIT {
+        let tasks = fs::read_dir("/proc/self/task").map_err(|error| error.to_string())?;
+        for task in tasks.flatten() {
+            let comm = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+            let number = task.file_name().to_string_lossy().parse();
+            if comm.trim_end() == name
+                && let Ok(number) = number
+            {
+                return Ok(number);
+            }
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Err(format!("no thread is called '{name}'"))
+}
+
+impl Night for EventNode {
+    fn spend(&mut self, blocked: &AtomicU64, plan: &WakeupPlan) -> Result<Samples, String> {
+        let ended = "the node's thread has ended";
+        self.plans.send(*plan).map_err(|_| ended)?;
+        // Relaxed: a hint; the near end asks the kernel as well. From here on the node counts.
+        blocked.store(*plan.numbers().start(), atomic::Ordering::Relaxed);
+        self.rounds.recv().map_err(|_| ended)?
+    }
+
+    fn thread(&self) -> u32 {
+        self.sleeping_thread
+    }
+}
+
+impl Drop for EventNode {
+    fn drop(&mut self) {
+        self.handle.stop();
+        if let Some(thread) = self.thread.take() {
+            // It fails only if the scheduler panicked, which the process has said by then.
+            let _ = thread.join();
+        }
+    }
+}

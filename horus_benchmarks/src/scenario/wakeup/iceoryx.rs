@@ -1,0 +1,76 @@
+//! The event service of iceoryx2. It carries no message, so that lies beside it, in our own memory.
+
+use std::sync::Arc;
+
+use horus_shm::Namespace;
+use iceoryx2::port::listener::Listener;
+use iceoryx2::port::notifier::Notifier;
+use iceoryx2::prelude::{ServiceName, ipc_threadsafe};
+
+use super::kernel::{fetch, post};
+use super::{Sleeper, Waker, stalled};
+use crate::measure::wait::STALL_LIMIT;
+use crate::run::floor::SharedLines;
+use crate::transport::iceoryx;
+use crate::transport::packet::Packet16;
+
+type Service = ipc_threadsafe::Service;
+
+/// Both ends of an event.
+pub(super) struct Event {
+    notifier: Notifier<Service>,
+    listener: Option<Listener<Service>>,
+    lines: Arc<SharedLines>,
+}
+
+impl Event {
+    /// The end that notifies.
+    pub(super) fn notifier(
+        namespace: &Namespace,
+        lines: &Arc<SharedLines>,
+    ) -> Result<Self, String> {
+        Self::open(namespace, lines, false)
+    }
+
+    /// The end that listens.
+    pub(super) fn listener(
+        namespace: &Namespace,
+        lines: &Arc<SharedLines>,
+    ) -> Result<Self, String> {
+        Self::open(namespace, lines, true)
+    }
+
+    fn open(
+        namespace: &Namespace,
+        lines: &Arc<SharedLines>,
+        listens: bool,
+    ) -> Result<Self, String> {
+        let open = || -> Result<Self, Box<dyn std::error::Error>> {
+            let node = iceoryx::node_in::<Service>(namespace)?;
+            let name = ServiceName::new("wakeup")?;
+            let event = node.service_builder(&name).event().open_or_create()?;
+            let notifier = event.notifier_builder().create()?;
+            let listener = listens.then(|| event.listener_builder().create()).transpose()?;
+            Ok(Self { notifier, listener, lines: Arc::clone(lines) })
+        };
+        open().map_err(|error| error.to_string())
+    }
+}
+
+impl Waker for Event {
+    fn send(&mut self, message: Packet16) -> Result<(), String> {
+        post(&self.lines, message);
+        self.notifier.notify().map(drop).map_err(|error| error.to_string())
+    }
+}
+
+impl Sleeper for Event {
+    fn sleep(&mut self) -> Result<Packet16, String> {
+        let listener = self.listener.as_ref().ok_or("this end does not listen")?;
+        let events = listener.timed_wait(|_| {}, STALL_LIMIT);
+        if events.map_err(|error| error.to_string())? == 0 {
+            return Err(stalled());
+        }
+        Ok(fetch(&self.lines))
+    }
+}

@@ -1,0 +1,108 @@
+//! Ways that are the kernel's own: a futex and a pipe.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU64};
+
+use horus_shm::Namespace;
+
+use super::{Sleeper, Waker, stalled};
+use crate::measure::wait::STALL_LIMIT;
+use crate::run::floor::SharedLines;
+use crate::transport::packet::Packet16;
+
+/// A word that counts messages, and the message beside it.
+pub(super) struct Futex {
+    lines: Arc<SharedLines>,
+    seen: u64,
+}
+
+impl Futex {
+    pub(super) fn new(lines: &Arc<SharedLines>) -> Self {
+        Self { lines: Arc::clone(lines), seen: 0 }
+    }
+
+    fn word(&self) -> &AtomicU64 {
+        &self.lines.line(0).words[0]
+    }
+}
+
+/// Where the two words of a message lie in the first line, for ways that carry none.
+pub(super) fn post(lines: &SharedLines, message: Packet16) {
+    let words = &lines.line(0).words;
+    // Relaxed: whatever wakes the other end orders them.
+    words[1].store(message.words[0], atomic::Ordering::Relaxed);
+    words[2].store(message.words[1], atomic::Ordering::Relaxed);
+}
+
+/// What was posted last.
+pub(super) fn fetch(lines: &SharedLines) -> Packet16 {
+    let words = &lines.line(0).words;
+    // Relaxed: as in `post`.
+    Packet16 { words: [1, 2].map(|index: usize| words[index].load(atomic::Ordering::Relaxed)) }
+}
+
+impl Waker for Futex {
+    fn send(&mut self, message: Packet16) -> Result<(), String> {
+        post(&self.lines, message);
+        // ORDERING(wakeup): Release. Pairs with the Acquire in `sleep`: whoever sees the count
+        // sees the message.
+        self.word().fetch_add(1, atomic::Ordering::Release);
+        let word = self.word().as_ptr().cast::<u32>();
+        // SAFETY: the word is mapped; its low half is what the other end sleeps on.
+        unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, 1) };
+        Ok(())
+    }
+}
+
+impl Sleeper for Futex {
+    fn sleep(&mut self) -> Result<Packet16, String> {
+        let timeout = libc::timespec { tv_sec: STALL_LIMIT.as_secs() as _, tv_nsec: 0 };
+        let word = self.word().as_ptr().cast::<u32>();
+        let (seen, timeout) = (self.seen as u32, &raw const timeout);
+        // SAFETY: the word is mapped, and the timeout readable for the call.
+        unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, seen, timeout) };
+        // ORDERING(wakeup): Acquire. Pairs with the Release in `send`.
+        let now = self.word().load(atomic::Ordering::Acquire);
+        if now == self.seen {
+            return Err(stalled());
+        }
+        self.seen = now;
+        Ok(fetch(&self.lines))
+    }
+}
+
+/// A pipe in the file system.
+pub(super) struct Pipe {
+    file: File,
+}
+
+impl Pipe {
+    /// Opens the pipe, which is made if it is not there.
+    pub(super) fn open(namespace: &Namespace) -> Result<Self, String> {
+        let path = namespace.topics_path().with_file_name("pipe");
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
+        // SAFETY: the name is a C string that outlives the call. That it exists is no matter.
+        unsafe { libc::mkfifo(name.as_ptr(), 0o600) };
+        // WHY for both: then opening does not wait for the other end.
+        let file = File::options().read(true).write(true).open(&path);
+        file.map(|file| Self { file }).map_err(|error| error.to_string())
+    }
+}
+
+impl Waker for Pipe {
+    fn send(&mut self, message: Packet16) -> Result<(), String> {
+        self.file.write_all(horus_shm::bytes_of(&message)).map_err(|error| error.to_string())
+    }
+}
+
+impl Sleeper for Pipe {
+    fn sleep(&mut self) -> Result<Packet16, String> {
+        let mut words = [[0; 8]; 2];
+        self.file.read_exact(words.as_flattened_mut()).map_err(|error| error.to_string())?;
+        Ok(Packet16 { words: words.map(u64::from_ne_bytes) })
+    }
+}

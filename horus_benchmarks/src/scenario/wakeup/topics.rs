@@ -1,0 +1,152 @@
+//! Ways over topics: one, and several in a wait set.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use horus_core::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeEdge};
+use horus_shm::Namespace;
+
+use super::{SET_TOPICS, Sleeper, Waker, Way, stalled};
+use crate::measure::micro::{Micro, MicroPlan, WORD_BATCH};
+use crate::measure::payload::Payload;
+use crate::measure::stats::Samples;
+use crate::measure::wait::STALL_LIMIT;
+use crate::transport::packet::Packet16;
+
+/// How long the reader sleeps in vain whose topic is sent to afterwards.
+const VAIN: Duration = Duration::from_millis(1);
+
+fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuilder<Packet16> {
+    Topic::builder(name).namespace(namespace).qos(Qos::new().wake_edge(edge))
+}
+
+/// Name and edge of a way's topic.
+const fn topic(way: Way) -> (&'static str, WakeEdge) {
+    match way {
+        Way::TopicFence => ("wakeup_fence", WakeEdge::Fence),
+        Way::EventNode => ("wakeup_event", WakeEdge::Membarrier),
+        _ => ("wakeup", WakeEdge::Membarrier),
+    }
+}
+
+fn set_topic(index: usize) -> String {
+    format!("wakeup_set_{index}")
+}
+
+pub(super) fn publisher(
+    namespace: &Arc<Namespace>,
+    way: Way,
+) -> Result<Publisher<Packet16>, String> {
+    let (name, edge) = topic(way);
+    builder(namespace, name, edge).publisher().map_err(|error| error.to_string())
+}
+
+pub(super) fn subscriber(
+    namespace: &Arc<Namespace>,
+    way: Way,
+) -> Result<Subscriber<Packet16>, String> {
+    let (name, edge) = topic(way);
+    let subscriber = builder(namespace, name, edge).subscriber();
+    let mut subscriber = subscriber.map_err(|error| error.to_string())?;
+    subscriber.set_spin(Duration::ZERO);
+    Ok(subscriber)
+}
+
+impl Waker for Publisher<Packet16> {
+    fn send(&mut self, message: Packet16) -> Result<(), String> {
+        Publisher::send(self, message).map_err(|error| error.to_string())
+    }
+}
+
+impl Sleeper for Subscriber<Packet16> {
+    fn sleep(&mut self) -> Result<Packet16, String> {
+        self.recv_timeout(STALL_LIMIT).map_err(|error| error.to_string())
+    }
+}
+
+/// The publishers of a wait set's topics; each message goes to the next one.
+pub(super) struct InTurn(Vec<Publisher<Packet16>>);
+
+pub(super) fn publishers(namespace: &Arc<Namespace>) -> Result<InTurn, String> {
+    let publisher = |index| builder(namespace, &set_topic(index), WakeEdge::Membarrier).publisher();
+    let publishers = (0..SET_TOPICS).map(publisher).collect::<Result<_, _>>();
+    publishers.map(InTurn).map_err(|error| error.to_string())
+}
+
+impl Waker for InTurn {
+    fn send(&mut self, message: Packet16) -> Result<(), String> {
+        let index = message.seq() as usize % SET_TOPICS;
+        Waker::send(&mut self.0[index], message)
+    }
+}
+
+/// The subscribers of several topics, and the set that watches them.
+pub(super) struct Set {
+    subscribers: Vec<Subscriber<Packet16>>,
+    set: WaitSet,
+}
+
+impl Set {
+    pub(super) fn open(namespace: &Arc<Namespace>) -> Result<Self, String> {
+        let subscriber =
+            |index| builder(namespace, &set_topic(index), WakeEdge::Membarrier).subscriber();
+        let subscribers = (0..SET_TOPICS).map(subscriber).collect::<Result<Vec<_>, _>>();
+        let subscribers = subscribers.map_err(|error| error.to_string())?;
+        let mut set = WaitSet::new();
+        set.set_spin(Duration::ZERO);
+        for subscriber in &subscribers {
+            set.add(subscriber).map_err(|error| error.to_string())?;
+        }
+        Ok(Self { subscribers, set })
+    }
+}
+
+impl Sleeper for Set {
+    fn sleep(&mut self) -> Result<Packet16, String> {
+        let ready = self.set.wait(STALL_LIMIT).map_err(|error| error.to_string())?;
+        if ready.is_empty() {
+            return Err(stalled());
+        }
+        self.subscribers.iter_mut().find_map(Subscriber::recv).ok_or_else(stalled)
+    }
+}
+
+/// What a send costs while nobody sleeps: on a topic whose reader, in this process, has slept
+/// before. Timed in batches.
+///
+/// # Errors
+///
+/// What opening or sending says.
+pub fn awake_sends(
+    namespace: &Arc<Namespace>,
+    edge: WakeEdge,
+    plan: &MicroPlan,
+) -> Result<Micro, String> {
+    let name = format!("awake_{edge:?}");
+    let text = |error: &dyn std::error::Error| error.to_string();
+    let subscriber = builder(namespace, &name, edge).subscriber();
+    let mut subscriber = subscriber.map_err(|error| text(&error))?;
+    let publisher = builder(namespace, &name, edge).publisher();
+    let mut publisher = publisher.map_err(|error| text(&error))?;
+    subscriber.set_spin(Duration::ZERO);
+    if subscriber.recv_timeout(VAIN).is_ok() {
+        return Err("a message that nobody sent".into());
+    }
+    let mut micro = Micro { batches: Samples::new(), batch: WORD_BATCH, done: 0, verified: 0 };
+    let message = Packet16::compose(1);
+    for batch in 0..plan.warm_up + plan.batches {
+        let start = plan.source.start();
+        for _ in 0..WORD_BATCH {
+            publisher.send(message).map_err(|error| text(&error))?;
+        }
+        let ticks = plan.source.stop().since(start);
+        // The newest one tells that they were sent.
+        let arrived = subscriber.latest().is_some_and(|latest| latest.check(1).is_ok());
+        if batch >= plan.warm_up {
+            micro.batches.record(ticks);
+            micro.done += WORD_BATCH;
+            micro.verified += if arrived { WORD_BATCH } else { 0 };
+        }
+    }
+    Ok(micro)
+}

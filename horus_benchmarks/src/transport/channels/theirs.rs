@@ -1,0 +1,211 @@
+//! The ends of other crates' channels.
+
+use std::sync::mpsc;
+
+use disruptor::{
+    BusySpin, EventPoller, MultiConsumerBarrier, MultiProducer, MultiProducerBarrier, Producer,
+    SingleConsumerBarrier, SingleProducer, SingleProducerBarrier,
+};
+
+use super::{CAPACITY, Word, full};
+use crate::measure::payload::Corrupt;
+use crate::transport::ends::{Rx, Tx};
+
+tx!(crossbeam_channel::Sender<P>, |tx, message| tx.try_send(message).is_ok());
+rx!(crossbeam_channel::Receiver<P>, |rx| rx.try_recv().ok());
+tx!(mpsc::SyncSender<P>, |tx, message| tx.try_send(message).is_ok());
+rx!(mpsc::Receiver<P>, |rx| rx.try_recv().ok());
+tx!(kanal::Sender<P>, |tx, message| matches!(tx.try_send(message), Ok(true)));
+tx!(flume::Sender<P>, |tx, message| tx.try_send(message).is_ok());
+tx!(rtrb::Producer<P>, |tx, message| tx.push(message).is_ok());
+
+impl<P: Word> Rx<P> for rtrb::Consumer<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        self.pop().map(|found| *message = found).is_ok()
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        _message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        let Ok(chunk) = self.read_chunk(self.slots()) else { return Ok(false) };
+        let (first, second) = chunk.as_slices();
+        let found = !first.is_empty();
+        first.iter().chain(second).try_for_each(each)?;
+        chunk.commit_all();
+        Ok(found)
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+}
+
+/// The receiving end of kanal, and room for all that it drains.
+pub(super) struct Kanal<P> {
+    receiver: kanal::Receiver<P>,
+    found: Vec<P>,
+}
+
+/// Both ends of kanal.
+pub(super) fn kanal<P: Word>() -> (kanal::Sender<P>, Kanal<P>) {
+    let (sender, receiver) = kanal::bounded(CAPACITY);
+    (sender, Kanal { receiver, found: Vec::with_capacity(CAPACITY) })
+}
+
+impl<P: Word> Rx<P> for Kanal<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        self.receiver.try_recv().ok().flatten().map(|found| *message = found).is_some()
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        _message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        let Ok(count) = self.receiver.drain_into(&mut self.found) else { return Ok(false) };
+        self.found.iter().try_for_each(each)?;
+        self.found.clear();
+        Ok(count > 0)
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+}
+
+impl<P: Word> Rx<P> for flume::Receiver<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        self.try_recv().map(|found| *message = found).is_ok()
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        _message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        let mut found = flume::Receiver::drain(self);
+        let count = found.len();
+        found.try_for_each(|message| each(&message))?;
+        Ok(count > 0)
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+}
+
+/// The sending end of a disruptor. WHY a type of our own: the name has no traits to offer.
+#[derive(Clone)]
+pub(super) struct Publisher<E>(E);
+
+/// The receiving end of a disruptor.
+pub(super) struct Poller<E, B>(EventPoller<E, B>);
+
+macro_rules! publisher {
+    ($producer:ty) => {
+        impl<P: Word> Tx<P> for Publisher<$producer> {
+            #[inline(always)]
+            fn send(&mut self, message: &P) -> bool {
+                self.0.try_publish(|slot| *slot = *message).is_ok() || full()
+            }
+        }
+    };
+}
+
+publisher!(SingleProducer<P, SingleConsumerBarrier>);
+publisher!(SingleProducer<P, MultiConsumerBarrier>);
+publisher!(MultiProducer<P, SingleConsumerBarrier>);
+
+macro_rules! poller {
+    ($barrier:ty) => {
+        impl<P: Word> Rx<P> for Poller<P, $barrier> {
+            #[inline(always)]
+            fn recv(&mut self, message: &mut P) -> bool {
+                let Ok(mut events) = self.0.take(1) else { return false };
+                (&mut events).next().map(|found| *message = *found).is_some()
+            }
+
+            #[inline(always)]
+            fn drain(
+                &mut self,
+                _message: &mut P,
+                each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+            ) -> Result<bool, Corrupt> {
+                let Ok(mut events) = self.0.poll() else { return Ok(false) };
+                (&mut events).try_for_each(each)?;
+                Ok(true)
+            }
+
+            fn lost(&self) -> u64 {
+                0
+            }
+        }
+    };
+}
+
+poller!(SingleProducerBarrier);
+poller!(MultiProducerBarrier);
+
+/// What events are before anything was published.
+fn empty<P: Word>() -> P {
+    P::compose(0)
+}
+
+type Single<P, C> = Publisher<SingleProducer<P, C>>;
+type Multi<P> = Publisher<MultiProducer<P, SingleConsumerBarrier>>;
+
+/// One producer, one poller.
+pub(super) fn disruptor<P: Word>()
+-> (Single<P, SingleConsumerBarrier>, Poller<P, SingleProducerBarrier>) {
+    let builder = disruptor::build_single_producer(CAPACITY, empty::<P>, BusySpin);
+    let (poller, builder) = builder.new_event_poller();
+    (Publisher(builder.build()), Poller(poller))
+}
+
+/// Producers that can be cloned, one poller.
+pub(super) fn disruptor_multi<P: Word>() -> (Multi<P>, Poller<P, MultiProducerBarrier>) {
+    let builder = disruptor::build_multi_producer(CAPACITY, empty::<P>, BusySpin);
+    let (poller, builder) = builder.new_event_poller();
+    (Publisher(builder.build()), Poller(poller))
+}
+
+/// One producer, two pollers of which each gets every event.
+pub(super) fn disruptor_broadcast<P: Word>()
+-> (Single<P, MultiConsumerBarrier>, [Poller<P, SingleProducerBarrier>; 2]) {
+    let builder = disruptor::build_single_producer(CAPACITY, empty::<P>, BusySpin);
+    let (one, builder) = builder.new_event_poller();
+    let (two, builder) = builder.new_event_poller();
+    (Publisher(builder.build()), [Poller(one), Poller(two)])
+}
+
+/// A sender to each of two receivers, where a channel hands each message to one of them only.
+pub(super) struct ToBoth<T> {
+    ends: [T; 2],
+    first_has_it: bool,
+}
+
+impl<T> ToBoth<T> {
+    pub(super) fn new(ends: [T; 2]) -> Self {
+        ToBoth { ends, first_has_it: false }
+    }
+}
+
+impl<P, T: Tx<P>> Tx<P> for ToBoth<T> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        if !self.first_has_it {
+            self.first_has_it = self.ends[0].send(message);
+        }
+        let sent = self.first_has_it && self.ends[1].send(message);
+        self.first_has_it &= !sent;
+        sent
+    }
+}

@@ -1,0 +1,220 @@
+//! One ring for both directions: each side publishes and subscribes, and every subscriber gets
+//! everything, also what its own side sent.
+
+use crate::measure::payload::{Corrupt, Payload};
+use crate::measure::stream::{Ledger, StreamPlan, Streamed};
+use crate::measure::tsc::TickSource;
+use crate::measure::wait::Watch;
+use crate::measure::workload::WorkloadError;
+use crate::transport::ends::{Joined, Rx, Tx};
+
+/// Number of the message that says that the other side may begin.
+const READY: u64 = 0;
+
+/// Looks for a message that this very thread has sent: more than any lane holds.
+const LOOKS_MAX: u32 = 1 << 16;
+
+/// Messages that are received for each one that is sent: there are two sides that send.
+const RECEIVED_PER_SENT: u32 = 2;
+
+/// The two sides, told apart by the lowest bit of the stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark(u64);
+
+impl Mark {
+    /// The mark of the side that came `first`, or of the other one.
+    pub fn of(first: bool) -> Mark {
+        Mark(u64::from(!first))
+    }
+
+    fn is_on(self, message: &impl Payload) -> bool {
+        message.stamp() & 1 == self.0
+    }
+}
+
+/// A sending end that marks what it sends.
+#[derive(Debug)]
+pub struct Marked<T> {
+    end: T,
+    mark: Mark,
+}
+
+impl<T> Marked<T> {
+    /// Of the side with that mark.
+    pub fn new(end: T, mark: Mark) -> Marked<T> {
+        Marked { end, mark }
+    }
+}
+
+impl<P: Payload, T: Tx<P>> Tx<P> for Marked<T> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        let mut message = *message;
+        message.restamp(message.stamp() & !1 | self.mark.0);
+        self.end.send(&message)
+    }
+}
+
+/// A receiving end that keeps what its own side sent to itself, to be verified by `settle`.
+#[derive(Debug)]
+pub struct Others<R, P> {
+    end: R,
+    mark: Mark,
+    /// What its own side sent last, once it is here.
+    own: Option<P>,
+    /// A message of the other side that came while `own` was looked for.
+    next: Option<P>,
+}
+
+impl<R, P> Others<R, P> {
+    /// Of the side with that mark.
+    pub fn new(end: R, mark: Mark) -> Others<R, P> {
+        Others { end, mark, own: None, next: None }
+    }
+}
+
+impl<P: Payload, R: Rx<P>> Rx<P> for Others<R, P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        if let Some(next) = self.next.take() {
+            *message = next;
+            return true;
+        }
+        if !self.end.recv(message) {
+            return false;
+        }
+        if self.mark.is_on(message) {
+            self.own = Some(*message);
+            return false;
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn recv_all(&mut self, message: &mut P) -> bool {
+        self.end.recv(message)
+    }
+
+    fn settle(&mut self, seq: u64) -> Result<(), Corrupt> {
+        for _ in 0..LOOKS_MAX {
+            if let Some(own) = self.own.take() {
+                return own.check(seq);
+            }
+            let mut message = P::compose(READY);
+            if self.end.recv(&mut message) {
+                let is_own = self.mark.is_on(&message);
+                let place = if is_own { &mut self.own } else { &mut self.next };
+                if let Some(before) = place.replace(message) {
+                    return Err(Corrupt { expected_seq: seq, found_seq: before.seq() });
+                }
+            }
+        }
+        Err(Corrupt { expected_seq: seq, found_seq: READY })
+    }
+
+    fn lost(&self) -> u64 {
+        self.end.lost()
+    }
+}
+
+/// Sends every other message of the plan (the `first` side its first one, the third, …) and
+/// receives all of them, those of both sides, at once: each is verified, each loss is counted.
+///
+/// # Errors
+///
+/// As [`stream_receive`](crate::measure::stream::stream_receive).
+pub fn exchange<P: Payload>(
+    link: &mut Joined<impl Tx<P>, impl Rx<P>>,
+    plan: &StreamPlan,
+    first: bool,
+    source: TickSource,
+    watch: &Watch,
+) -> Result<Streamed, WorkloadError> {
+    let mut message = P::compose(READY);
+    if first {
+        watch.spin_until(|| link.back.recv_all(&mut message).then_some(()))?;
+        if message.seq() != READY {
+            return Err(Corrupt { expected_seq: READY, found_seq: message.seq() }.into());
+        }
+    } else {
+        watch.spin_until(|| link.out.send(&message).then_some(()))?;
+    }
+    let start = source.start();
+    let mut ledger = Ledger::new(plan);
+    // WHY: what follows a word at once may overwrite it, so the side that said it is silent until
+    // it hears from the other one.
+    let mut may_send = first;
+    let mut next = plan.first_seq + u64::from(!first);
+    let step = plan.producers;
+    while next <= plan.last_seq() || !ledger.is_complete() {
+        watch.spin_until(|| {
+            let sent = may_send && next <= plan.last_seq() && link.out.send(&P::compose(next));
+            next += if sent { step } else { 0 };
+            let mut received = 0;
+            while received < RECEIVED_PER_SENT && link.back.recv_all(&mut message) {
+                received += 1;
+                // The own word that this side is ready is no message of the plan.
+                let entered = match message.seq() {
+                    READY => Ok(()),
+                    _ => ledger.enter(&message),
+                };
+                may_send |= message.seq() != READY;
+                if entered.is_err() {
+                    return Some(entered);
+                }
+            }
+            (sent || received > 0).then_some(Ok(()))
+        })??;
+    }
+    let elapsed_ticks = source.stop().since(start);
+    Ok(Streamed { received: ledger.received, lost: ledger.lost, elapsed_ticks })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use horus_shm::{Consumer, FanoutShm, Producer, RingOptions};
+
+    use super::*;
+    use crate::transport::packet::Packet16;
+
+    type Side = Joined<Marked<Producer<Packet16>>, Others<Consumer<Packet16>, Packet16>>;
+
+    /// Two sides on one ring.
+    fn sides() -> [Side; 2] {
+        let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(64)).unwrap();
+        [true, false].map(|first| {
+            let mark = Mark::of(first);
+            let out = Marked::new(ring.producer().unwrap(), mark);
+            Joined { out, back: Others::new(ring.consumer().unwrap(), mark) }
+        })
+    }
+
+    #[test]
+    fn a_side_gets_the_others_messages_and_verifies_its_own() {
+        let [mut near, mut far] = sides();
+        let mut message = Packet16::compose(0);
+        for seq in 1..10 {
+            assert!(near.out.send(&Packet16::compose(seq)));
+            assert!(!near.back.recv(&mut message), "that was its own");
+            assert!(far.back.recv(&mut message) && far.out.send(&message));
+            assert_eq!((message.check(seq), far.back.settle(seq)), (Ok(()), Ok(())));
+            assert!((0..2).any(|_| near.back.recv(&mut message)));
+            assert_eq!((message.check(seq), near.back.settle(seq)), (Ok(()), Ok(())));
+        }
+        assert!(near.back.settle(10).is_err(), "nothing was sent");
+    }
+
+    #[test]
+    fn both_sides_receive_what_both_sides_send() {
+        let plan = StreamPlan { messages: 2000, first_seq: 1, producers: 2 };
+        let watch = || Watch::new(true, || false);
+        let source = TickSource::detect();
+        let [mut near, mut far] = sides();
+        let far = thread::spawn(move || exchange(&mut far, &plan, false, source, &watch()));
+        let near = exchange(&mut near, &plan, true, source, &watch()).unwrap();
+        let far = far.join().unwrap().unwrap();
+        assert_eq!((near.sent(), far.sent()), (2000, 2000));
+    }
+}

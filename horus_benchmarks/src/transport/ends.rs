@@ -1,0 +1,394 @@
+//! Sending and receiving ends of rings and topics, alone or two of a kind, joined to a link.
+
+use horus_core::topic::{Publisher, Subscriber};
+use horus_shm::{Consumer, LoanError, Producer};
+
+use crate::measure::payload::{Corrupt, Payload};
+use crate::measure::stream::PRODUCERS_MAX;
+use crate::measure::workload::Link;
+use crate::transport::packet::Packet;
+
+/// A sending end.
+pub trait Tx<P> {
+    /// Offers one message; false if there is no room yet, after a `pause`.
+    fn send(&mut self, message: &P) -> bool;
+
+    /// What is sent now may be dropped although nothing follows it: see [`Link::conclude`].
+    const DROPS: bool = false;
+}
+
+/// A receiving end.
+pub trait Rx<P> {
+    /// Takes the next message into `message`; false if there is none.
+    fn recv(&mut self, message: &mut P) -> bool;
+
+    /// As `recv`; where each side has both ends of one ring, also what its own side sent.
+    #[inline(always)]
+    fn recv_all(&mut self, message: &mut P) -> bool {
+        self.recv(message)
+    }
+
+    /// See [`Link::drain`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        if !self.recv(message) {
+            return Ok(false);
+        }
+        each(message)?;
+        Ok(true)
+    }
+
+    /// Verifies copies of message `seq` that `recv` kept to itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`] if one of them is not what was sent.
+    #[inline(always)]
+    fn settle(&mut self, _seq: u64) -> Result<(), Corrupt> {
+        Ok(())
+    }
+
+    /// This end counts what it lost.
+    const COUNTS: bool = true;
+
+    /// Messages that this end knows to have lost since it joined.
+    fn lost(&self) -> u64;
+}
+
+/// Hands what an end drains to `each`, and keeps the first that is not right.
+pub(crate) struct Draining<'a, E> {
+    each: &'a mut E,
+    outcome: Result<(), Corrupt>,
+}
+
+impl<'a, E> Draining<'a, E> {
+    pub(crate) const fn into(each: &'a mut E) -> Draining<'a, E> {
+        Draining { each, outcome: Ok(()) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn enter<P>(&mut self, message: &P)
+    where
+        E: FnMut(&P) -> Result<(), Corrupt>,
+    {
+        if let Err(corrupt) = (self.each)(message) {
+            self.note(corrupt);
+        }
+    }
+
+    /// WHY apart: what goes well neither loads nor stores the outcome.
+    #[cold]
+    fn note(&mut self, corrupt: Corrupt) {
+        self.outcome = self.outcome.and(Err(corrupt));
+    }
+
+    /// What [`Rx::drain`] says of so many messages.
+    pub(crate) fn end(self, messages: usize) -> Result<bool, Corrupt> {
+        self.outcome.map(|()| messages > 0)
+    }
+}
+
+impl<P: Packet> Tx<P> for Producer<P> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        match self.send_ref(message) {
+            Ok(()) => true,
+            Err(error) => refused(error.is_full()),
+        }
+    }
+}
+
+impl<P: Packet> Rx<P> for Consumer<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        self.recv_into(message)
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        _message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        let mut draining = Draining::into(each);
+        let messages = Consumer::drain(self, |message| draining.enter(&message));
+        draining.end(messages)
+    }
+
+    fn lost(&self) -> u64 {
+        self.stats().lost
+    }
+}
+
+impl<P: Packet> Tx<P> for Publisher<P> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        match Publisher::send(self, message) {
+            Ok(()) => true,
+            Err(error) => refused(error.is_full()),
+        }
+    }
+}
+
+impl<P: Packet> Rx<P> for Subscriber<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        self.recv_into(message)
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        _message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        let mut draining = Draining::into(each);
+        let messages = Subscriber::drain(self, |message| draining.enter(&message));
+        draining.end(messages)
+    }
+
+    fn lost(&self) -> u64 {
+        Subscriber::lost(self)
+    }
+}
+
+/// A publisher that fills each message where it is read.
+#[derive(Debug)]
+pub struct Lending<P: Packet>(
+    /// Of a topic that can lend.
+    pub Publisher<P>,
+);
+
+impl<P: Packet> Tx<P> for Lending<P> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        match self.0.loan() {
+            Ok(mut loan) => {
+                *loan = *message;
+                loan.publish().is_ok() || refused(false)
+            }
+            Err(error) => refused(matches!(error, LoanError::Full)),
+        }
+    }
+}
+
+/// A subscriber that reads each message where it is.
+#[derive(Debug)]
+pub struct Borrowing<P: Packet>(
+    /// Of a topic that can lend.
+    pub Subscriber<P>,
+);
+
+impl<P: Packet> Rx<P> for Borrowing<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        let sample = self.0.borrow().expect("the topic can lend, and one message is borrowed");
+        sample.map(|sample| *message = *sample).is_some()
+    }
+
+    fn lost(&self) -> u64 {
+        Subscriber::lost(&self.0)
+    }
+}
+
+/// Every send goes well, or has to wait for room, or the benchmark is over.
+#[inline(always)]
+fn refused(is_full: bool) -> bool {
+    assert!(is_full, "the ring is not ours any more, or its memory is gone");
+    std::hint::spin_loop();
+    false
+}
+
+/// A consumer that takes the newest message.
+#[derive(Debug)]
+pub struct Latest<P>(
+    /// Of a latest-value ring.
+    pub Consumer<P>,
+);
+
+impl<P: Packet> Rx<P> for Latest<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        self.0.latest().map(|newest| *message = newest).is_some()
+    }
+
+    fn lost(&self) -> u64 {
+        let stats = self.0.stats();
+        stats.lost + stats.skipped
+    }
+}
+
+/// Sending ends that take turns.
+#[derive(Debug)]
+pub struct InTurn<T> {
+    ends: [T; PRODUCERS_MAX],
+    next: usize,
+}
+
+impl<T> InTurn<T> {
+    /// The first of `ends` begins.
+    pub fn new(ends: [T; PRODUCERS_MAX]) -> InTurn<T> {
+        InTurn { ends, next: 0 }
+    }
+}
+
+impl<P, T: Tx<P>> Tx<P> for InTurn<T> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        let sent = self.ends[self.next % PRODUCERS_MAX].send(message);
+        self.next += usize::from(sent);
+        sent
+    }
+}
+
+/// Two receiving ends: a message has arrived when both have it.
+#[derive(Debug)]
+pub struct Both<R, P> {
+    ends: [R; 2],
+    /// What the first end received.
+    copy: P,
+    first_has_it: bool,
+}
+
+impl<R, P: Payload> Both<R, P> {
+    /// Neither of `ends` has received anything.
+    pub fn new(ends: [R; 2]) -> Both<R, P> {
+        Both { ends, copy: P::compose(0), first_has_it: false }
+    }
+}
+
+impl<P: Payload, R: Rx<P>> Rx<P> for Both<R, P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        if !self.first_has_it {
+            self.first_has_it = self.ends[0].recv(&mut self.copy);
+        }
+        let arrived = self.first_has_it && self.ends[1].recv(message);
+        self.first_has_it &= !arrived;
+        arrived
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, seq: u64) -> Result<(), Corrupt> {
+        self.copy.check(seq)
+    }
+
+    fn lost(&self) -> u64 {
+        self.ends.iter().map(Rx::lost).sum()
+    }
+}
+
+/// A sending end and a receiving end: one side of a two-way connection.
+#[derive(Debug)]
+pub struct Joined<T, R> {
+    /// To the other side.
+    pub out: T,
+    /// From the other side.
+    pub back: R,
+}
+
+/// Attempts at telling the receiver of the last message.
+const ATTEMPTS_MAX: u32 = 1000;
+
+impl<P: Copy, T: Tx<P>, R: Rx<P>> Link<P> for Joined<T, R> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        self.out.send(message)
+    }
+
+    #[inline(always)]
+    fn poll(&mut self, message: &mut P) -> bool {
+        self.back.recv(message)
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        self.back.drain(message, each)
+    }
+
+    fn conclude(&mut self, last: &P) {
+        let mut answer = *last;
+        let mut attempts = if T::DROPS { ATTEMPTS_MAX } else { 0 };
+        while attempts > 0 && !self.back.recv(&mut answer) {
+            attempts -= 1;
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            self.out.send(last);
+        }
+    }
+
+    fn confirm(&mut self, last: &P) {
+        if T::DROPS {
+            self.out.send(last);
+        }
+    }
+
+    fn drop_leftovers(&mut self, into: &mut P) {
+        if T::DROPS {
+            while self.back.recv(into) {}
+        }
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, seq: u64) -> Result<(), Corrupt> {
+        self.back.settle(seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use horus_shm::{FanoutShm, MpscShm, PodShm, RingOptions};
+
+    use super::*;
+    use crate::transport::packet::Packet16;
+
+    #[test]
+    fn ends_in_turn_use_every_lane_and_wait_for_a_full_one() {
+        let ring = MpscShm::<Packet16>::heap(&RingOptions::capacity(4)).unwrap();
+        let mut consumer = ring.consumer().unwrap();
+        let mut out = InTurn::new([ring.producer().unwrap(), ring.producer().unwrap()]);
+        let sent = (1..20).take_while(|&seq| out.send(&Packet16::compose(seq))).count();
+        assert_eq!(sent, 8);
+        let mut message = Packet16::compose(0);
+        assert!(Rx::recv(&mut consumer, &mut message) && out.send(&message));
+    }
+
+    #[test]
+    fn a_message_has_arrived_when_both_ends_have_it_whole() {
+        let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(8)).unwrap();
+        let mut both = Both::new([ring.consumer().unwrap(), ring.consumer().unwrap()]);
+        let mut out = ring.producer().unwrap();
+        let mut message = Packet16::compose(0);
+        assert!(!both.recv(&mut message));
+        for seq in 1..20 {
+            assert!(Tx::send(&mut out, &Packet16::compose(seq)));
+            assert!(both.recv(&mut message) && !both.recv(&mut Packet16::compose(0)));
+            assert_eq!((message.check(seq), both.settle(seq)), (Ok(()), Ok(())));
+        }
+        both.copy.words[1] ^= 1;
+        assert!(both.settle(19).is_err());
+    }
+
+    #[test]
+    fn the_latest_message_passes_over_the_ones_before() {
+        let ring = PodShm::<Packet16>::heap(&RingOptions::default()).unwrap();
+        let (mut out, mut back) = (ring.producer().unwrap(), Latest(ring.consumer().unwrap()));
+        for seq in 1..=3 {
+            assert!(Tx::send(&mut out, &Packet16::compose(seq)));
+        }
+        let mut message = Packet16::compose(0);
+        assert!(back.recv(&mut message) && !back.recv(&mut Packet16::compose(0)));
+        assert_eq!((message.check(3), back.lost()), (Ok(()), 2));
+    }
+}

@@ -1,0 +1,103 @@
+//! The messages that rings and topics carry in benchmarks: of many sizes, and those of robots,
+//! with contents that can be verified.
+
+use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan, Message};
+
+use crate::measure::payload::Payload;
+
+/// A verifiable message that topics carry too.
+pub trait Packet: Payload + Message {}
+
+impl<P: Payload + Message> Packet for P {}
+
+/// Verifies a message by the words that it is made of.
+macro_rules! payloads {
+    ($($name:ident: $words:ty;)+) => {$(
+        impl Payload for $name {
+            const BYTES: usize = size_of::<$name>();
+
+            #[inline(always)]
+            fn compose(seq: u64) -> Self {
+                bytemuck::cast(<$words>::compose(seq))
+            }
+
+            #[inline(always)]
+            fn restamp(&mut self, stamp: u64) {
+                bytemuck::cast_mut::<_, $words>(self).restamp(stamp);
+            }
+
+            #[inline(always)]
+            fn stamp(&self) -> u64 {
+                bytemuck::cast_ref::<_, $words>(self).stamp()
+            }
+
+            #[inline(always)]
+            fn seq(&self) -> u64 {
+                bytemuck::cast_ref::<_, $words>(self).seq()
+            }
+
+            #[inline(always)]
+            fn is_intact(&self) -> bool {
+                bytemuck::cast_ref::<_, $words>(self).is_intact()
+            }
+        }
+    )+};
+}
+
+macro_rules! packets {
+    ($($name:ident: $words:literal, $like:literal;)+) => {
+        $(horus_core::message! {
+            #[doc = concat!("As large as ", $like, ".")]
+            pub struct $name {
+                /// See [`Payload`].
+                pub words: [u64; $words],
+            }
+        })+
+        payloads! { $($name: [u64; $words];)+ }
+    };
+}
+
+packets! {
+    Packet8: 1, "a word: 8 bytes, with no room for a stamp";
+    Packet16: 2, "`CmdVel`: 16 bytes";
+    Packet32: 4, "two `CmdVel`s: 32 bytes";
+    Packet304: 38, "`Imu`: 304 bytes";
+    Packet1480: 185, "`LaserScan`: 1480 bytes";
+    Packet4096: 512, "a page: 4 KiB";
+    Packet16384: 2048, "four pages: 16 KiB";
+    Packet65536: 8192, "sixteen pages: 64 KiB";
+}
+
+payloads! {
+    CmdVel: [u64; 2];
+    Imu: [u64; 38];
+    JointCommand: [u64; 116];
+    LaserScan: [u64; 185];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::path::Size;
+
+    #[test]
+    fn packets_are_as_large_as_the_messages_they_stand_for() {
+        assert_eq!(Packet16::BYTES, size_of::<CmdVel>());
+        assert_eq!(Packet304::BYTES, size_of::<Imu>());
+        assert_eq!(Packet1480::BYTES, size_of::<LaserScan>());
+        let sizes = [Packet8::BYTES, Packet4096::BYTES, Packet16384::BYTES, Packet65536::BYTES];
+        assert_eq!(sizes, [Size::Word, Size::Page, Size::Pages, Size::Huge].map(Size::bytes));
+    }
+
+    #[test]
+    fn messages_of_robots_are_verified_like_any_other() {
+        let mut scan = LaserScan::compose(7);
+        scan.restamp(123);
+        assert_eq!((scan.check(7), scan.stamp()), (Ok(()), 123));
+        scan.ranges[100] = -scan.ranges[100];
+        assert!(scan.check(7).is_err());
+        let mut joints = JointCommand::compose(1);
+        joints.damping[3] = -joints.damping[3];
+        assert!(joints.check(1).is_err() && CmdVel::compose(1).check(1).is_ok());
+    }
+}

@@ -1,0 +1,224 @@
+//! Datagrams: UDP over the loopback device, and sockets in the file system.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+
+use super::{Place, done};
+use crate::measure::payload::Corrupt;
+use crate::transport::ends::{Rx, Tx};
+use crate::transport::packet::Packet;
+
+/// Buffer asked for in each direction.
+const BUFFER_BYTES: libc::c_int = 4 << 20;
+
+/// Datagrams that one call receives at most, as long as they are small.
+const BATCH: usize = 64;
+
+/// Bytes that one call receives at most.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Room for what one call receives.
+#[derive(Debug, Default)]
+struct Batch {
+    bytes: Vec<u8>,
+}
+
+impl Batch {
+    /// Hands the datagrams of one call (`recvmmsg`) to `each`.
+    #[inline(always)]
+    fn receive<P: Packet>(
+        &mut self,
+        fd: RawFd,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        let room = (BATCH_BYTES / P::BYTES).clamp(1, BATCH);
+        self.bytes.resize(room * P::BYTES, 0);
+        let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        // SAFETY: `mmsghdr` is plain data, for which all zeroes is a valid value.
+        let mut heads: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        let slots = self.bytes.chunks_exact_mut(P::BYTES).zip(&mut parts).zip(&mut heads);
+        for ((bytes, part), head) in slots {
+            *part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: P::BYTES };
+            head.msg_hdr.msg_iov = part;
+            head.msg_hdr.msg_iovlen = 1;
+        }
+        let (heads_at, flags) = (heads.as_mut_ptr(), libc::MSG_DONTWAIT);
+        // SAFETY: `room` heads are filled, each with one part of its own in `bytes`, and all of
+        // them outlive the call.
+        let count = unsafe {
+            libc::recvmmsg(fd, heads_at, room as libc::c_uint, flags, std::ptr::null_mut())
+        };
+        let count = usize::try_from(count).unwrap_or(0);
+        let mut last: &[u8] = &[];
+        for (bytes, head) in self.bytes.chunks_exact(P::BYTES).zip(&heads).take(count) {
+            // The last message of a stream is sent again until it is heard: see `Tx::DROPS`.
+            if bytes == last {
+                continue;
+            }
+            last = bytes;
+            // A datagram of another length is none of ours: its end would be of an older one.
+            if head.msg_len as usize != P::BYTES {
+                return Err(Corrupt { expected_seq: 0, found_seq: 0 });
+            }
+            bytemuck::bytes_of_mut(message).copy_from_slice(bytes);
+            each(message)?;
+        }
+        if count == 0 {
+            std::hint::spin_loop();
+        }
+        Ok(count > 0)
+    }
+}
+
+/// A socket that is connected to the other side's, polled.
+#[derive(Debug)]
+pub(super) struct Udp {
+    socket: UdpSocket,
+    batch: Batch,
+}
+
+/// Opens this side's socket.
+///
+/// The near side takes any port of one address that this run has to itself; the far side takes the
+/// same port of the next address. So either knows the other before it is there.
+pub(super) fn udp(place: &Place<'_>) -> io::Result<Udp> {
+    let run = if place.is_near { std::process::id() } else { std::os::unix::process::parent_id() };
+    let run = if cfg!(test) { std::process::id() } else { run };
+    let [_, high, low, _] = (run << 8).to_be_bytes();
+    let address = |last| Ipv4Addr::new(127, high | 1, low, last);
+    let file = place.directory().join(format!("udp-{}", place.number));
+    let (socket, peer) = if place.is_near {
+        let socket = UdpSocket::bind((address(1), 0))?;
+        let port = socket.local_addr()?.port();
+        fs::write(&file, port.to_string())?;
+        (socket, (address(2), port))
+    } else {
+        let port = fs::read_to_string(&file)?.parse().map_err(io::Error::other)?;
+        (UdpSocket::bind((address(2), port))?, (address(1), port))
+    };
+    socket.connect(peer)?;
+    socket.set_nonblocking(true)?;
+    ask_for_buffers(socket.as_raw_fd())?;
+    Ok(Udp { socket, batch: Batch::default() })
+}
+
+impl Udp {
+    pub(super) fn try_clone(&self) -> io::Result<Udp> {
+        Ok(Udp { socket: self.socket.try_clone()?, batch: Batch::default() })
+    }
+}
+
+impl<P: Packet> Tx<P> for Udp {
+    /// What comes to a full buffer is dropped.
+    const DROPS: bool = true;
+
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        done(self.socket.send(horus_shm::bytes_of(message)), P::BYTES)
+    }
+}
+
+impl<P: Packet> Rx<P> for Udp {
+    const COUNTS: bool = false;
+
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        done(self.socket.recv(bytemuck::bytes_of_mut(message)), P::BYTES)
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        self.batch.receive(self.socket.as_raw_fd(), message, each)
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+}
+
+/// A socket in the file system, polled.
+#[derive(Debug)]
+pub(super) struct Unix {
+    socket: UnixDatagram,
+    /// The other side's name, until it is connected to.
+    peer: Option<PathBuf>,
+    batch: Batch,
+}
+
+/// Opens this side's socket.
+pub(super) fn unix(place: &Place<'_>) -> io::Result<Unix> {
+    let [peer, own] = place.paths();
+    let socket = UnixDatagram::bind(own)?;
+    socket.set_nonblocking(true)?;
+    ask_for_buffers(socket.as_raw_fd())?;
+    Ok(Unix { socket, peer: Some(peer), batch: Batch::default() })
+}
+
+impl Unix {
+    pub(super) fn try_clone(&self) -> io::Result<Unix> {
+        let (socket, peer) = (self.socket.try_clone()?, self.peer.clone());
+        Ok(Unix { socket, peer, batch: Batch::default() })
+    }
+
+    /// Connects to the other side, which opened its socket meanwhile.
+    #[cold]
+    fn connect(&mut self) {
+        let peer = self.peer.take();
+        self.peer = peer.filter(|path| self.socket.connect(path).is_err());
+    }
+}
+
+impl<P: Packet> Tx<P> for Unix {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        if self.peer.is_some() {
+            self.connect();
+        }
+        done(self.socket.send(horus_shm::bytes_of(message)), P::BYTES)
+    }
+}
+
+impl<P: Packet> Rx<P> for Unix {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        done(self.socket.recv(bytemuck::bytes_of_mut(message)), P::BYTES)
+    }
+
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        self.batch.receive(self.socket.as_raw_fd(), message, each)
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+}
+
+/// Asks for large buffers; the kernel grants what its limits allow.
+pub(super) fn ask_for_buffers(fd: RawFd) -> io::Result<()> {
+    for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
+        let wanted = BUFFER_BYTES;
+        let (value, bytes) = ((&raw const wanted).cast(), size_of_val(&wanted));
+        // SAFETY: the value is readable for its size, and outlives the call.
+        let rc = unsafe {
+            libc::setsockopt(fd, libc::SOL_SOCKET, option, value, bytes as libc::socklen_t)
+        };
+        if rc != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! POSIX message queues.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+
+use super::Place;
+use crate::transport::ends::{Rx, Tx};
+use crate::transport::packet::Packet;
+
+/// Where the kernel says what a queue may hold.
+const LIMITS: &str = "/proc/sys/fs/mqueue";
+
+/// Bytes of a message at most; `None` if there are no queues.
+pub(super) fn message_bytes_max() -> Option<usize> {
+    limit("msgsize_max")
+}
+
+fn limit(name: &str) -> Option<usize> {
+    fs::read_to_string(format!("{LIMITS}/{name}")).ok()?.trim().parse().ok()
+}
+
+/// One end of a queue, polled. The near side takes the name away.
+#[derive(Debug)]
+pub(super) struct Queue {
+    queue: libc::mqd_t,
+    name: CString,
+    is_near: bool,
+}
+
+impl Queue {
+    /// Opens the queue `name` for messages of `bytes`; the near side makes it.
+    pub(super) fn open(name: &str, bytes: usize, place: &Place<'_>) -> io::Result<Queue> {
+        // WHY part of the directory: queues share one name space, and the directory is this run's.
+        let run = place.directory().to_string_lossy().replace('/', "-");
+        let name = CString::new(format!("/{run}-{name}"))?;
+        let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CREAT | libc::O_CLOEXEC;
+        // SAFETY: `mq_attr` is plain data, for which all zeroes is a valid value.
+        let mut attributes: libc::mq_attr = unsafe { std::mem::zeroed() };
+        attributes.mq_maxmsg = limit("msg_max").unwrap_or(1) as _;
+        attributes.mq_msgsize = bytes as _;
+        let (mode, attributes) = (0o600 as libc::mode_t, &raw const attributes);
+        // SAFETY: the name is a C string, and the attributes are readable for the call.
+        let queue = unsafe { libc::mq_open(name.as_ptr(), flags, mode, attributes) };
+        if queue == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Queue { queue, name, is_near: place.is_near })
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // SAFETY: the queue is ours, and not used any more.
+        unsafe { libc::mq_close(self.queue) };
+        if self.is_near {
+            // SAFETY: the name is a C string that outlives the call.
+            unsafe { libc::mq_unlink(self.name.as_ptr()) };
+        }
+    }
+}
+
+impl<P: Packet> Tx<P> for Queue {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        let bytes = horus_shm::bytes_of(message);
+        // SAFETY: the bytes are readable for their length.
+        let rc = unsafe { libc::mq_send(self.queue, bytes.as_ptr().cast(), bytes.len(), 0) };
+        if rc != 0 {
+            std::hint::spin_loop();
+        }
+        rc == 0
+    }
+}
+
+impl<P: Packet> Rx<P> for Queue {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        let bytes = bytemuck::bytes_of_mut(message);
+        let (start, length) = (bytes.as_mut_ptr().cast(), bytes.len());
+        // SAFETY: the bytes are writable for their length, and of no priority is asked.
+        let count = unsafe { libc::mq_receive(self.queue, start, length, std::ptr::null_mut()) };
+        if count < 0 {
+            std::hint::spin_loop();
+        }
+        count == length as isize
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,166 @@
+//! A ring in shared memory as it is usually written: a head, a tail, and slots without stamps.
+//!
+//! Each end owns one of the two counters and keeps a copy of the other one, which it reads again
+//! only when the ring seems full or empty.
+
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::atomic::{self, AtomicU64};
+
+use memmap2::MmapRaw;
+
+use super::Place;
+use crate::measure::payload::Corrupt;
+use crate::transport::ends::{Rx, Tx};
+use crate::transport::packet::Packet;
+
+/// Distance of head, tail and slots. WHY: 128 and not 64, since CPUs fetch lines in pairs.
+const LINE_BYTES: usize = 128;
+
+/// A mapped ring.
+#[derive(Debug)]
+pub(super) struct Ring<P> {
+    map: MmapRaw,
+    mask: u64,
+    packet: PhantomData<fn(P)>,
+}
+
+/// Opens the ring in `file`, which is made if it is not there.
+pub(super) fn open<P: Packet>(file: &Path, place: &Place<'_>) -> io::Result<Ring<P>> {
+    let file = file.with_extension("ring");
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(file)?;
+    let slots = place.capacity.next_power_of_two();
+    let bytes = 2 * LINE_BYTES + slots * P::BYTES;
+    file.set_len(bytes as u64)?;
+    let map = memmap2::MmapOptions::new().len(bytes).map_raw(&file)?;
+    Ok(Ring { map, mask: slots as u64 - 1, packet: PhantomData })
+}
+
+impl<P: Packet> Ring<P> {
+    fn counter(&self, line: usize) -> &AtomicU64 {
+        let counter = self.map.as_mut_ptr().wrapping_add(line * LINE_BYTES).cast::<AtomicU64>();
+        // SAFETY: inside the mapping, which is page-aligned and lives as long as `self`; both
+        // processes reach these bytes through atomics only.
+        unsafe { &*counter }
+    }
+
+    /// Messages sent.
+    #[inline(always)]
+    fn head(&self) -> &AtomicU64 {
+        self.counter(0)
+    }
+
+    /// Messages received.
+    #[inline(always)]
+    fn tail(&self) -> &AtomicU64 {
+        self.counter(1)
+    }
+
+    #[inline(always)]
+    fn slot(&self, position: u64) -> *mut P {
+        let slots = self.map.as_mut_ptr().wrapping_add(2 * LINE_BYTES).cast::<P>();
+        slots.wrapping_add((position & self.mask) as usize)
+    }
+}
+
+/// The sending end.
+#[derive(Debug)]
+pub(super) struct Producer<P> {
+    ring: Ring<P>,
+    head: u64,
+    tail_seen: u64,
+}
+
+impl<P: Packet> Producer<P> {
+    pub(super) fn new(ring: Ring<P>) -> Self {
+        Producer { ring, head: 0, tail_seen: 0 }
+    }
+}
+
+impl<P: Packet> Tx<P> for Producer<P> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        if self.head - self.tail_seen > self.ring.mask {
+            // ORDERING(ring_tail): Acquire. Pairs with the Release in `recv`: whoever sees a
+            // message received may write over it.
+            self.tail_seen = self.ring.tail().load(atomic::Ordering::Acquire);
+            if self.head - self.tail_seen > self.ring.mask {
+                std::hint::spin_loop();
+                return false;
+            }
+        }
+        let slot = self.ring.slot(self.head);
+        // SAFETY: inside the mapping and aligned: slots begin at a line and packets are made of
+        // words. The receiver has passed this slot, and does not look at it before the store below.
+        unsafe { slot.write(*message) };
+        self.head += 1;
+        // ORDERING(ring_head): Release. Pairs with the Acquire in `recv`: whoever sees the head
+        // sees the message.
+        self.ring.head().store(self.head, atomic::Ordering::Release);
+        true
+    }
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub(super) struct Consumer<P> {
+    ring: Ring<P>,
+    tail: u64,
+    head_seen: u64,
+}
+
+impl<P: Packet> Consumer<P> {
+    pub(super) fn new(ring: Ring<P>) -> Self {
+        Consumer { ring, tail: 0, head_seen: 0 }
+    }
+}
+
+impl<P: Packet> Rx<P> for Consumer<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        if self.tail == self.head_seen {
+            // ORDERING(ring_head): Acquire. Pairs with the Release in `send`.
+            self.head_seen = self.ring.head().load(atomic::Ordering::Acquire);
+            if self.tail == self.head_seen {
+                return false;
+            }
+        }
+        let slot = self.ring.slot(self.tail);
+        // SAFETY: inside the mapping and aligned, as in `send`; any bytes are a packet, and the
+        // sender does not write here before it sees the store below.
+        *message = unsafe { slot.read() };
+        self.tail += 1;
+        // ORDERING(ring_tail): Release. Pairs with the Acquire in `send`.
+        self.ring.tail().store(self.tail, atomic::Ordering::Release);
+        true
+    }
+
+    /// All that there are, where they lie: the head is read once, the tail stored once.
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        _message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        // ORDERING(ring_head): Acquire. Pairs with the Release in `send`.
+        self.head_seen = self.ring.head().load(atomic::Ordering::Acquire);
+        let found = self.tail != self.head_seen;
+        while self.tail != self.head_seen {
+            // SAFETY: inside the mapping and aligned, as in `recv`; the sender does not write here
+            // before it sees the store below.
+            each(unsafe { &*self.ring.slot(self.tail) })?;
+            self.tail += 1;
+        }
+        if found {
+            // ORDERING(ring_tail): Release. Pairs with the Acquire in `send`.
+            self.ring.tail().store(self.tail, atomic::Ordering::Release);
+        }
+        Ok(found)
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+}

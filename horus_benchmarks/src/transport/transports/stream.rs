@@ -1,0 +1,217 @@
+//! Streams of bytes: sockets and pipes in the file system. A message is as many bytes as it has.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use super::Place;
+use super::datagram::ask_for_buffers;
+use crate::measure::payload::Corrupt;
+use crate::transport::ends::{Rx, Tx};
+use crate::transport::packet::Packet;
+
+/// Buffer asked for in a pipe: what the kernel allows by default.
+const PIPE_BYTES: libc::c_int = 1 << 20;
+
+/// Bytes that one call reads of a stream of messages, at most. WHY: larger ones win nothing, they
+/// only leave the cache.
+const READ_BYTES: usize = 256 << 10;
+
+/// What bytes go through. WHY not one type: a socket may be written and read, a pipe either.
+pub(super) trait Bytes: Send {
+    /// Writes some of `bytes`; an error if it has to wait.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    /// Reads some bytes; an error if it has to wait.
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize>;
+}
+
+/// One of two pipes.
+impl Bytes for File {
+    #[inline(always)]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Write::write(self, bytes)
+    }
+
+    #[inline(always)]
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        Read::read(self, bytes)
+    }
+}
+
+/// A socket, which on the near side is there once the far side has connected.
+#[derive(Debug)]
+pub(super) struct Socket {
+    listener: Option<UnixListener>,
+    stream: Option<UnixStream>,
+}
+
+impl Socket {
+    #[inline(always)]
+    fn stream(&mut self) -> io::Result<&mut UnixStream> {
+        if self.stream.is_none() {
+            self.accept()?;
+        }
+        self.stream.as_mut().ok_or_else(|| io::ErrorKind::WouldBlock.into())
+    }
+
+    #[cold]
+    fn accept(&mut self) -> io::Result<()> {
+        if let Some(listener) = &self.listener {
+            let (stream, _) = listener.accept()?;
+            stream.set_nonblocking(true)?;
+            ask_for_buffers(stream.as_raw_fd())?;
+            self.stream = Some(stream);
+        }
+        Ok(())
+    }
+}
+
+impl Bytes for Socket {
+    #[inline(always)]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream()?.write(bytes)
+    }
+
+    #[inline(always)]
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream()?.read(bytes)
+    }
+}
+
+/// Opens this side's sockets: one in each direction, the sending end connects.
+pub(super) fn unix(place: &Place<'_>) -> io::Result<(Out<Socket>, Back<Socket>)> {
+    let [out, back] = place.paths().map(|path| path.with_extension("stream"));
+    // WHY the near side listens on both: it opens first.
+    let open = |path: &Path| -> io::Result<Socket> {
+        if place.is_near {
+            let listener = UnixListener::bind(path)?;
+            listener.set_nonblocking(true)?;
+            return Ok(Socket { listener: Some(listener), stream: None });
+        }
+        let stream = UnixStream::connect(path)?;
+        stream.set_nonblocking(true)?;
+        ask_for_buffers(stream.as_raw_fd())?;
+        Ok(Socket { listener: None, stream: Some(stream) })
+    };
+    Ok((Out::new(open(&out)?), Back::new(open(&back)?)))
+}
+
+/// Opens this side's pipes, which are made if they are not there.
+pub(super) fn pipes(place: &Place<'_>) -> io::Result<(Out<File>, Back<File>)> {
+    let [out, back] = place.paths().map(|path| path.with_extension("pipe"));
+    Ok((Out::new(pipe(&out)?), Back::new(pipe(&back)?)))
+}
+
+fn pipe(path: &Path) -> io::Result<File> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the name is a C string that outlives the call. That it exists is no matter.
+    unsafe { libc::mkfifo(name.as_ptr(), 0o600) };
+    // WHY for both: then opening does not wait for the other end.
+    let file = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    // SAFETY: takes a number; if the kernel will not, the pipe stays as it is.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES) };
+    Ok(file)
+}
+
+/// A sending end; remembers how much of a message has gone.
+#[derive(Debug)]
+pub(super) struct Out<B> {
+    channel: B,
+    sent: usize,
+}
+
+impl<B> Out<B> {
+    fn new(channel: B) -> Self {
+        Out { channel, sent: 0 }
+    }
+}
+
+impl<P: Packet, B: Bytes> Tx<P> for Out<B> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        let rest = &horus_shm::bytes_of(message)[self.sent..];
+        if let Ok(count) = self.channel.write(rest) {
+            self.sent += count;
+        }
+        whole(&mut self.sent, P::BYTES)
+    }
+}
+
+/// A receiving end; remembers how much of a message has come.
+#[derive(Debug)]
+pub(super) struct Back<B> {
+    channel: B,
+    received: usize,
+    /// The bytes that one call read beyond whole messages, at the beginning, and room for more.
+    buffer: Box<[u8]>,
+    buffered: usize,
+}
+
+impl<B> Back<B> {
+    fn new(channel: B) -> Self {
+        let buffer = vec![0; READ_BYTES].into_boxed_slice();
+        Back { channel, received: 0, buffer, buffered: 0 }
+    }
+}
+
+impl<P: Packet, B: Bytes> Rx<P> for Back<B> {
+    /// The caller offers the same `message` until it is whole.
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        let rest = &mut bytemuck::bytes_of_mut(message)[self.received..];
+        if self.buffered > 0 {
+            // Less than a message, or `drain` would have handed it over.
+            rest[..self.buffered].copy_from_slice(&self.buffer[..self.buffered]);
+            self.received = std::mem::take(&mut self.buffered);
+            return false;
+        }
+        if let Ok(count) = self.channel.read(rest) {
+            self.received += count;
+        }
+        whole(&mut self.received, P::BYTES)
+    }
+
+    /// As many as one call reads.
+    #[inline(always)]
+    fn drain(
+        &mut self,
+        message: &mut P,
+        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        if let Ok(count) = self.channel.read(&mut self.buffer[self.buffered..]) {
+            self.buffered += count;
+        }
+        let mut messages = self.buffer[..self.buffered].chunks_exact(P::BYTES);
+        let (found, rest) = (messages.len(), messages.remainder().len());
+        for bytes in &mut messages {
+            bytemuck::bytes_of_mut(message).copy_from_slice(bytes);
+            each(message)?;
+        }
+        self.buffer.copy_within(self.buffered - rest..self.buffered, 0);
+        self.buffered = rest;
+        if found == 0 {
+            std::hint::spin_loop();
+        }
+        Ok(found > 0)
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+}
+
+/// Whether a message is whole; then the next one begins.
+#[inline(always)]
+fn whole(count: &mut usize, bytes: usize) -> bool {
+    if *count == bytes {
+        *count = 0;
+        return true;
+    }
+    std::hint::spin_loop();
+    false
+}
