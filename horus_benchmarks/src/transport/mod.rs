@@ -5,7 +5,7 @@ pub mod channels;
 pub mod duplex;
 pub mod ends;
 #[cfg(feature = "iceoryx2")]
-mod iceoryx;
+pub mod iceoryx;
 pub mod packet;
 pub mod pair;
 pub mod path;
