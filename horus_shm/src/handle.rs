@@ -21,7 +21,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::AtomicU64;
 
-use crate::sync::Word;
+use crate::protocol::sync::Word;
 use table::Table;
 
 pub use shared::{Shared, SharedSlab};

@@ -31,66 +31,39 @@
 #[cfg(test)]
 use horus_testing as _;
 
-pub mod clock;
-mod consumer;
-mod contract;
-mod copy;
-mod ending;
-mod ends;
-mod error;
-mod fault;
-mod figures;
-mod fork;
-mod gate;
+mod endpoint;
+mod file;
 mod handle;
-mod header;
 mod heap;
-mod lane;
-mod layout;
-mod liveness;
-mod loan;
-mod memory;
-mod name;
-mod namespace;
-mod open;
-mod owner;
-mod place;
-mod presence;
-mod producer;
-mod region;
-pub mod ring;
-pub mod rt;
-mod sample;
-mod segment;
-mod shape;
-mod sweep;
-mod sync;
-mod sys;
-mod takeover;
-mod telemetry;
-mod ticket;
+mod os;
+mod process;
+mod protocol;
 mod wait;
 
 pub use bytemuck::{Pod, Zeroable, bytes_of};
 
-pub use consumer::{Alarm, Consumer, Key, RawConsumer, ReadStats, Reading, Watch};
-pub use contract::{Contract, PINNABLE_BYTES, Reliability, Request, TypeInfo, WakeEdge};
-pub use error::{LaneNotMapped, OpenError, RecvError};
-pub use figures::{LaneFigures, Participant, ReaderFigures};
-pub use fork::fork_epoch;
-pub use liveness::{Holder, Owner, ProcessInfo, Registry, RegistryError, RegistryFault};
-pub use loan::{Loan, LoanError, RawLoan};
-pub use name::{NameError, NameKind, NamespaceName, TopicName};
-pub use namespace::{Namespace, NamespaceConfig, NamespaceError, NamespaceRemoveError};
-pub use place::BORROWS_MAX;
-pub use producer::{LoanMemory, OnStalled, Producer, RawProducer, SendError};
-pub use region::Access;
-pub use ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
-pub use sample::{BorrowError, RawSample, Sample};
-pub use segment::Segment;
-pub use sweep::{SweepReport, remove_topic, sweep, topic_names};
-pub use telemetry::Latencies;
-pub use wait::Patience;
+pub use endpoint::consumer::{Alarm, Consumer, Key, RawConsumer, ReadStats, Reading, Watch};
+pub use endpoint::loan::{Loan, LoanError, RawLoan};
+pub use endpoint::producer::{LoanMemory, OnStalled, Producer, RawProducer, SendError};
+pub use endpoint::reader_slot::BORROWS_MAX;
+pub use endpoint::ring;
+pub use endpoint::ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
+pub use endpoint::sample::{BorrowError, RawSample, Sample};
+pub use file::contract::{Contract, PINNABLE_BYTES, Request};
+pub use file::counters::{LaneFigures, Participant, ReaderFigures};
+pub use file::error::{LaneNotMapped, OpenError, RecvError};
+pub use file::name::{NameError, NameKind, NamespaceName, TopicName};
+pub use file::namespace::error::NamespaceError;
+pub use file::namespace::{Namespace, NamespaceConfig, NamespaceRemoveError};
+pub use file::segment::Segment;
+pub use file::sweep::{SweepReport, remove_topic, sweep, topic_names};
+pub use file::topic_type::{Reliability, TypeInfo};
+pub use os::region::Access;
+pub use os::{clock, rt};
+pub use process::fork::fork_epoch;
+pub use process::liveness::{Holder, Owner, ProcessInfo, Registry, RegistryError, RegistryFault};
+pub use protocol::telemetry::Latencies;
+pub use wait::{Patience, WakeEdge};
 
 /// Re-exports the parts of this crate that its models, its tests and the other crates of this
 /// workspace use.
@@ -98,20 +71,24 @@ pub use wait::Patience;
 /// Nothing here is for users or stable: a call out of order breaks what other processes borrow.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::segment::Blocks;
-    pub use crate::sys::descriptor::above_standard;
+    pub use crate::file::segment::Blocks;
+    pub use crate::os::descriptor::above_standard;
+
+    pub use crate::file::header;
+    pub use crate::os::termination;
+    pub use crate::protocol::{
+        copy, endpoint_counts, gate, lane, layout, memory, owner, presence, shape, sync, takeover,
+        telemetry, ticket,
+    };
 
     macro_rules! reexport {
-        ($($module:ident)*) => {$(
-            #[allow(missing_docs, reason = "each module has its own documentation")]
-            pub mod $module {
-                pub use crate::$module::*;
+        ($($room:ident)*) => {$(
+            #[allow(missing_docs, reason = "each room has its own documentation")]
+            pub mod $room {
+                pub use crate::$room::*;
             }
         )*};
     }
 
-    reexport! {
-        copy ending ends gate handle header heap lane layout memory owner presence shape sync
-        takeover telemetry ticket wait
-    }
+    reexport! { handle heap wait }
 }

@@ -49,7 +49,7 @@ fn bites() -> &'static [Bite] {
         Bite {
             role: "lane_out_of_bounds",
             bug: || address::write_a_lap(3),
-            said: &["heap-buffer-overflow", "horus_shm/src/copy.rs"],
+            said: &["heap-buffer-overflow", "horus_shm/src/protocol/copy.rs"],
         },
         Bite {
             role: "block_of_a_segment_that_is_gone",
@@ -116,7 +116,7 @@ fn bites() -> &'static [Bite] {
         Bite {
             role: "plain_copies",
             bug: thread::stream::<false>,
-            said: &["data race", "horus_shm/src/lane/writer.rs"],
+            said: &["data race", "horus_shm/src/protocol/lane/writer.rs"],
         },
     ]
 }
@@ -263,7 +263,7 @@ fn bites() -> &'static [Bite] {
         Bite {
             role: "first_look_at_a_lane",
             bug: realtime::look_for_the_first_time,
-            said: &["unsafe-library-call", "horus_shm/src/consumer/raw.rs"],
+            said: &["unsafe-library-call", "horus_shm/src/endpoint/consumer/raw.rs"],
         },
     ]
 }

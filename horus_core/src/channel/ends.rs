@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use horus_shm::internals::ends::Deserted;
+use horus_shm::internals::endpoint_counts::Deserted;
 use horus_shm::internals::wait::Patience;
 
 use super::error::{

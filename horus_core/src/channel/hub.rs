@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use horus_shm::internals::ends::Ends;
+use horus_shm::internals::endpoint_counts::Ends;
 use horus_shm::internals::wait::EventCount;
 
 /// Where the ends of one channel meet.

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
-use horus_shm::internals::ending::EndingSignals;
+use horus_shm::internals::termination::EndingSignals;
 
 use super::crew::{Crew, Terms};
 use super::executor::best_effort;

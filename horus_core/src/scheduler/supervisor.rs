@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
-use horus_shm::internals::ending::EndingSignals;
+use horus_shm::internals::termination::EndingSignals;
 
 use super::caught::{caught, dropped};
 use super::handle::{Handle, OrderError};

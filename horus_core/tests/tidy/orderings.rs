@@ -6,7 +6,7 @@ use super::files::{File, Repo, Violation};
 use super::lex::{self, Line};
 
 /// Where the edges of the lane protocol are declared.
-const EDGES: &str = "horus_shm/src/sync.rs";
+const EDGES: &str = "horus_shm/src/protocol/sync.rs";
 
 /// Where every label is argued for people.
 pub(crate) const DOCS: &str = "docs/memory-ordering.md";
@@ -18,12 +18,12 @@ const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 const ORDERING_PLACES: [&str; 5] = [
     EDGES,
     // Words of a payload: always relaxed, of any address.
-    "horus_shm/src/copy.rs",
+    "horus_shm/src/protocol/copy.rs",
     // Statics of this process that `fork` handlers touch: not memory that a model replaces.
-    "horus_shm/src/fork.rs",
+    "horus_shm/src/process/fork.rs",
     // Statics of this process that a signal handler touches.
-    "horus_shm/src/fault.rs",
-    "horus_shm/src/sys/signal.rs",
+    "horus_shm/src/os/fault.rs",
+    "horus_shm/src/os/signal.rs",
 ];
 
 /// An ordering with a name: `SLOT_SEE` is the half `see` of the label `slot`.
@@ -361,7 +361,7 @@ b.store(1, Ordering::Release);
             ("horus_shm/src/a.rs", "use std::sync::atomic::{AtomicU64, Ordering};", 1),
             ("horus_shm/src/a.rs", "a.load(atomic::Ordering::Relaxed)", 1),
             ("horus_shm/src/a.rs", "use std::cmp::Ordering;", 0),
-            ("horus_shm/src/fork.rs", "use std::sync::atomic::Ordering;", 0),
+            ("horus_shm/src/process/fork.rs", "use std::sync::atomic::Ordering;", 0),
             ("horus_shm/tests/a.rs", "use std::sync::atomic::Ordering;", 0),
             ("horus_core/src/a.rs", "use std::sync::atomic::Ordering;", 0),
         ];

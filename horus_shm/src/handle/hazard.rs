@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::HandleError;
-use crate::fork;
-use crate::sync::{self, Edge, Word, edge, load_pointer};
+use crate::process::fork;
+use crate::protocol::sync::{self, Edge, Word, edge, load_pointer};
 use crate::wait;
 
 /// Handles that one thread can use at a time, by calls that call back.
@@ -146,7 +146,7 @@ impl Record {
     fn acquire() -> &'static Self {
         // WHY: without handlers a child would wait for threads that only its parent has. It only
         // fails for want of memory.
-        let _ = fork::install_handlers();
+        let _ = fork::run_in_child(after_fork);
         let record = Self::claim_free().unwrap_or_else(Self::make);
         MINE.set(record);
         // WHY the error is nothing: a thread that is past its destructors keeps its record, which
@@ -252,7 +252,7 @@ pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
 }
 
 /// In a forked child, its only thread: the calls of other threads end, as they do.
-pub(crate) fn after_fork() {
+fn after_fork() {
     let mine = MINE.get();
     for record in all().filter(|record| !ptr::eq(*record, mine)) {
         // Relaxed: nobody else is here.

@@ -3,7 +3,7 @@
 //! Its word is the first one's index and one, or 0; above that a count of changes, so that nobody
 //! mistakes a list for one that looks the same. Generic over its memory, for the models.
 
-use crate::sync::{Word, edge};
+use crate::protocol::sync::{Word, edge};
 
 /// Puts entry `index`, of which `next` is the link, on top.
 pub fn push<W: Word>(free: &W, next: &W, index: u32) {

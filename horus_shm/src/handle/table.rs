@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 use super::{Entry, GENERATION_MAX, GENERATION_SHIFT, HandleError, KIND_SHIFT, hazard, spare};
-use crate::sync::{Word, edge, load_pointer, publish_pointer};
+use crate::protocol::sync::{Word, edge, load_pointer, publish_pointer};
 
 const CHUNK_BITS: u32 = 8;
 const CHUNK_ENTRIES: usize = 1 << CHUNK_BITS;

@@ -6,10 +6,10 @@ use core::mem::{needs_drop, size_of};
 use core::sync::atomic::AtomicU64;
 
 use super::slot::{Row, Slot};
-use crate::copy::Intent;
-use crate::layout::LaneBlock;
-use crate::memory::LaneMemory;
-use crate::sync::{self, Edge, Word};
+use crate::protocol::copy::Intent;
+use crate::protocol::layout::LaneBlock;
+use crate::protocol::memory::LaneMemory;
+use crate::protocol::sync::{self, Edge, Word};
 
 /// How readers get a value out of its slot.
 pub trait Handling<T>: sealed::Handling {

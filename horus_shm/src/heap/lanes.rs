@@ -8,11 +8,11 @@ use super::lane::{Handling, Move, Share, ValueLane, ValueLaneParts};
 use super::reader::{FanReader, LaneEnd};
 use super::slot::{Row, Slots};
 use super::writer::ValueWriter;
-use crate::gate;
-use crate::lane::LaneReader;
-use crate::layout::{ControlBlock, GateBlock, LaneBlock, SEPARATION_BYTES};
-use crate::owner;
-use crate::sync::{Word, edge};
+use crate::protocol::gate;
+use crate::protocol::lane::LaneReader;
+use crate::protocol::layout::{ControlBlock, GateBlock, LaneBlock, SEPARATION_BYTES};
+use crate::protocol::owner;
+use crate::protocol::sync::{Word, edge};
 
 /// Lanes, and gates, of one channel at most: one bit each in a mask.
 pub const LANES_MAX: usize = 64;

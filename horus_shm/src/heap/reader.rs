@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::lane::{Handling, ValueLane};
 use super::lanes::Lanes;
-use crate::lane::{LaneReader, Polled};
+use crate::protocol::lane::{LaneReader, Polled};
 
 /// Steps in which a writer is told of a lap that is drained. WHY not one: it is to write meanwhile.
 pub(super) const DRAIN_STEPS: u64 = 8;

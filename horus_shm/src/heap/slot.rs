@@ -7,8 +7,8 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::AtomicU64;
 use std::alloc::{self, Layout};
 
-use crate::copy::{self, CACHE_LINE_BYTES, Intent};
-use crate::sync;
+use crate::protocol::copy::{self, CACHE_LINE_BYTES, Intent};
+use crate::protocol::sync;
 
 /// Lines of one slot that are asked for, at most.
 const PREFETCH_LINES_MAX: usize = 64;
@@ -252,7 +252,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sync::Word;
+    use crate::protocol::sync::Word;
 
     #[repr(align(128))]
     #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::reader::DRAIN_STEPS;
 use super::slot::{Slot, Slots};
-use crate::copy::{Intent, is_worth_awaiting};
-use crate::sync::Word;
-use crate::ticket::{self, Run, TicketMemory};
+use crate::protocol::copy::{Intent, is_worth_awaiting};
+use crate::protocol::sync::Word;
+use crate::protocol::ticket::{self, Run, TicketMemory};
 
 /// A word that no other lies near.
 #[repr(align(128))]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::lane::{Handling, ValueLane};
 use super::lanes::Lanes;
-use crate::lane::{LaneWriter, NoRoom};
-use crate::memory::LaneMemory;
-use crate::sync::Word;
+use crate::protocol::lane::{LaneWriter, NoRoom};
+use crate::protocol::memory::LaneMemory;
+use crate::protocol::sync::Word;
 
 /// Writes values into a lane of its own; gives the lane back on drop.
 pub struct ValueWriter<T, H: Handling<T>> {

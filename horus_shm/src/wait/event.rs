@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use super::WakeEdge;
 use super::{Eventcount, POLL, Patience, Sleeper, has_sleepers, wait_until, wake};
-use crate::contract::WakeEdge;
-use crate::fork::ForkLocal;
-use crate::layout::WaitBlock;
-use crate::sync::{self, Edge, Word, edge};
-use crate::sys::futex::{self, Scope, Slept, WAITV_MAX, Waiter};
+use crate::os::futex::{self, Scope, Slept, WAITV_MAX, Waiter};
+use crate::process::fork::ForkLocal;
+use crate::protocol::layout::WaitBlock;
+use crate::protocol::sync::{self, Edge, Word, edge};
 
 /// Who pays for the store-load order: both sides a fence, or the waiter a barrier for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

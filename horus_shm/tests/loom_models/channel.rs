@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use horus_shm::internals::ends::{Deserted, Ends};
+use horus_shm::internals::endpoint_counts::{Deserted, Ends};
 use horus_shm::internals::lane::Polled;
 use loom::thread;
 

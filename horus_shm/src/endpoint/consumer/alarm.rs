@@ -1,0 +1,224 @@
+//! Alarms: wake a task when its consumer has a message. Owns the only thread of the library.
+//!
+//! The thread is started by the first task that finds no message, sleeps at all topics that tasks
+//! wait for and at one word that says that these have changed, and ends when for a second no task
+//! has waited. A forked child has none until one of its own tasks waits.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::thread;
+use std::time::Duration;
+
+use super::watch::{Progress, Watch};
+use crate::os;
+use crate::process::fork::{ForkLocal, fork_epoch};
+use crate::protocol::sync::Word;
+use crate::wait::{EventCount, Patience};
+
+/// How long the thread stays when no task waits.
+const IDLE: Duration = Duration::from_secs(1);
+
+static ALARMS: ForkLocal<Alarms> = ForkLocal::new();
+
+/// All alarms of this process.
+#[derive(Debug, Default)]
+struct Alarms {
+    state: Mutex<State>,
+    /// Grows whenever the thread has to look at the state again.
+    version: AtomicU64,
+    changed: EventCount,
+    /// Told whenever the thread lets go of the watches that it sleeps by.
+    let_go: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    set: Vec<Set>,
+    last_id: u64,
+    /// Whether there is a thread.
+    is_served: bool,
+    /// Whose watches the thread sleeps by.
+    lent: Vec<*const Progress>,
+}
+
+// SAFETY: the pointers are names, and never followed; all else is `Send`.
+unsafe impl Send for State {}
+
+/// An alarm that is set.
+#[derive(Debug)]
+struct Set {
+    id: u64,
+    watch: Watch,
+    waker: Waker,
+}
+
+/// Wakes a task when a consumer has a message; switched off when dropped.
+///
+/// The task has to look for the message itself, and to set the alarm again if there is none: it
+/// may have been taken, or not have been for this consumer.
+#[derive(Debug)]
+pub struct Alarm {
+    watch: Watch,
+    epoch: u64,
+    /// 0 before it was set.
+    id: u64,
+}
+
+impl Alarm {
+    /// An alarm for the consumer of `watch`, not set.
+    #[must_use]
+    pub fn new(watch: Watch) -> Self {
+        watch.progress().set_alarmed();
+        Self { watch, epoch: fork_epoch(), id: 0 }
+    }
+
+    /// Has `waker` woken, once, as soon as there is a message, which may be at once.
+    ///
+    /// Never blocks for long: takes a lock, and starts the library's thread if there is none. If
+    /// that cannot be started, or in a forked child, the task is woken now.
+    pub fn set(&mut self, waker: &Waker) {
+        if self.epoch != fork_epoch() {
+            return waker.wake_by_ref();
+        }
+        let alarms = ALARMS.get();
+        // WHY outside of the lock: what a waker does when it is copied or dropped is not known.
+        let copy = waker.clone();
+        let mut state = alarms.lock();
+        if let Some(set) = state.set.iter_mut().find(|set| set.id == self.id) {
+            let former = std::mem::replace(&mut set.waker, copy);
+            drop(state);
+            drop(former);
+            return;
+        }
+        state.last_id += 1;
+        self.id = state.last_id;
+        if !state.is_served && !alarms.start() {
+            drop(state);
+            return copy.wake();
+        }
+        state.is_served = true;
+        state.set.push(Set { id: self.id, watch: self.watch.clone(), waker: copy });
+        alarms.version.count();
+        drop(state);
+        alarms.changed.notify();
+    }
+
+    /// Switches it off, if it is set.
+    pub fn cancel(&mut self) {
+        if self.id == 0 || self.epoch != fork_epoch() {
+            return;
+        }
+        let alarms = ALARMS.get();
+        let mut state = alarms.lock();
+        let at = state.set.iter().position(|set| set.id == self.id);
+        let Some(set) = at.map(|at| state.set.swap_remove(at)) else { return };
+        // WHY without a wake: the thread finds out within a slice, and that is soon enough.
+        alarms.version.count();
+        drop(state);
+        drop(set);
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+/// Takes the alarms of a consumer away. When it returns, the thread holds nothing of its topic.
+///
+/// WHY: a process may end right after its last handle was dropped, and the topic's file would stay
+/// behind if the thread still had a share in it.
+pub(super) fn forget(progress: &Arc<Progress>) {
+    let (alarms, name) = (ALARMS.get(), Arc::as_ptr(progress));
+    let mut state = alarms.lock();
+    let of_it = |set: &mut Set| Arc::as_ptr(set.watch.progress()) == name;
+    let gone: Vec<Set> = state.set.extract_if(.., of_it).collect();
+    if state.lent.contains(&name) {
+        alarms.version.count();
+        drop(state);
+        alarms.changed.notify();
+        state = alarms.lock();
+        while state.lent.contains(&name) {
+            state = alarms.let_go.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+    drop(state);
+    drop(gone);
+}
+
+/// What the thread is to do next.
+enum Work {
+    Wake(Vec<Waker>),
+    /// Until the version is another one, or one of the watches has something.
+    Sleep(u64),
+    End,
+}
+
+impl Alarms {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the thread; false if there can be none.
+    fn start(&'static self) -> bool {
+        let thread = thread::Builder::new().name("horus-alarms".into());
+        thread.spawn(|| self.serve()).is_ok()
+    }
+
+    fn serve(&self) {
+        // WHY: signals are for the threads of the program. SIGBUS is for this one, which raises it
+        // by looking at a truncated topic.
+        os::block_sent_signals();
+        let mut watches = Vec::new();
+        let mut is_idle = false;
+        loop {
+            match self.next(&mut watches, is_idle) {
+                Work::Wake(wakers) => wakers.into_iter().for_each(call),
+                Work::Sleep(version) => {
+                    is_idle = self.sleep(version, &watches).is_none();
+                    watches.clear();
+                }
+                Work::End => return,
+            }
+        }
+    }
+
+    fn next(&self, watches: &mut Vec<Watch>, is_idle: bool) -> Work {
+        let mut state = self.lock();
+        state.lent.clear();
+        self.let_go.notify_all();
+        let due = |set: &mut Set| is_due(&set.watch);
+        let wakers: Vec<_> = state.set.extract_if(.., due).map(|set| set.waker).collect();
+        if !wakers.is_empty() {
+            return Work::Wake(wakers);
+        }
+        if state.set.is_empty() && is_idle {
+            state.is_served = false;
+            return Work::End;
+        }
+        watches.extend(state.set.iter().map(|set| set.watch.clone()));
+        state.lent.extend(watches.iter().map(|watch| Arc::as_ptr(watch.progress())));
+        // Relaxed: only changed under the lock.
+        Work::Sleep(self.version.get())
+    }
+
+    /// `None` if nothing happened for [`IDLE`], and nothing could.
+    fn sleep(&self, version: u64, watches: &[Watch]) -> Option<()> {
+        let patience = if watches.is_empty() { Patience::of(IDLE) } else { Patience::endless() };
+        let patience = patience.spinning(Duration::ZERO);
+        let look = || (self.version.get() != version || watches.iter().any(is_due)).then_some(());
+        Watch::wait_any_or(Some(self.changed.event()), watches, patience, look)
+    }
+}
+
+fn is_due(watch: &Watch) -> bool {
+    watch.has_message() || watch.is_closed()
+}
+
+/// WHY: a waker that panics must not take those of other tasks along.
+fn call(waker: Waker) {
+    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+}

@@ -1,0 +1,179 @@
+//! Reading where the messages lie: copies under a pin, and messages that are borrowed.
+
+use std::sync::Arc;
+
+use super::{Arrival, Followed, RawConsumer};
+use crate::endpoint::reader_slot::{COPY_PIN, Place};
+use crate::endpoint::sample::{BorrowError, RawSample};
+use crate::protocol::lane::{Copying, Pinned, Polled, let_go, take_pin};
+use crate::protocol::sync::Word;
+
+impl RawConsumer {
+    /// [`Self::recv`] without the rest of it: looks into each lane once, in turn.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    pub(super) unsafe fn poll_in_place(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        // SAFETY: the caller's contract.
+        let attempt = |this: &mut Self, lane| unsafe { this.copy_of(lane, dst, bytes, false) };
+        let found = self.turn(|this, lane| Ok((attempt(this, lane)?, ())));
+        found.err().unwrap_or(Polled::Message)
+    }
+
+    /// Tries each lane once, in turn, and takes what comes.
+    fn turn<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), Polled>,
+    ) -> Result<R, Polled> {
+        let mut nothing = Polled::Empty;
+        for _ in 0..self.lanes.len() {
+            let lane = self.next_lane();
+            match attempt(self, lane) {
+                Ok((arrival, found)) => {
+                    self.take(lane, self.lanes[lane].reached(), arrival);
+                    return Ok(found);
+                }
+                Err(Polled::Busy) => nothing = Polled::Busy,
+                Err(_) => {}
+            }
+            self.note(self.lanes[lane].reached());
+        }
+        Err(nothing)
+    }
+
+    /// Copies the next message of a lane, or its newest one, into `dst`, under a pin: writers
+    /// spare what is being copied for as long as they have another slot.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    pub(super) unsafe fn copy_of(
+        &mut self,
+        lane: usize,
+        dst: *mut u8,
+        bytes: usize,
+        latest: bool,
+    ) -> Result<Arrival, Polled> {
+        let pin = self.place.as_ref().map(|place| (place.index(), COPY_PIN));
+        let sized = self.segment.shape().request().sized;
+        let Followed { lane, reader } = &mut self.lanes[lane];
+        let copying = Copying { latest, sized, pin };
+        let copied = if pin.is_some() {
+            // SAFETY: the caller's contract.
+            unsafe { reader.copy(dst, bytes, copying) }?
+        } else {
+            // SAFETY: the caller's contract; no more than `bytes` are copied.
+            let load = |_: &_, index, bytes| unsafe { self.segment.load(*lane, index, dst, bytes) };
+            reader.copy_by(bytes, copying, load)?
+        };
+        Ok(Arrival { number: copied.number, bytes: copied.bytes as usize })
+    }
+
+    /// Sets pins aside so that `messages` can be borrowed at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`]: all readers together can hold half of a publisher's slots.
+    pub fn reserve_borrows(&mut self, messages: u32) -> Result<(), BorrowError> {
+        if !self.in_place {
+            return Err(BorrowError::NotPinnable { path: self.segment.path() });
+        }
+        let place = self.place.as_ref().ok_or(BorrowError::Observer)?;
+        place.reserve_pins(messages).map_err(|_| self.no_pins(place))
+    }
+
+    fn no_pins(&self, place: &Place) -> BorrowError {
+        let held = place.held().get().count_ones();
+        BorrowError::NoPins { held, capacity: self.segment.shape().capacity() }
+    }
+
+    /// The next message of any lane where it lies, lane after lane in turn. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`]; nothing is lost by it.
+    pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
+        if self.is_disturbed() {
+            return Ok(None);
+        }
+        let (place, pin) = self.free_pin()?;
+        self.look_for_lanes();
+        let found = self.turn(|this, lane| {
+            let pinned = this.lanes[lane].reader.hold(place.index(), pin)?;
+            let arrival = this.arrival_of(pinned);
+            Ok((arrival, (lane, pinned.index, arrival)))
+        });
+        if let Ok((lane, index, arrival)) = found
+            && !self.was_disturbed()
+        {
+            return Ok(Some(self.sample(lane, index, arrival, (place, pin))));
+        }
+        give_back(&place, pin);
+        self.pause();
+        Ok(None)
+    }
+
+    /// The newest message of a lane where it lies; the ones before it count as passed over.
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`].
+    pub(super) fn hold_latest_of(
+        &mut self,
+        lane: usize,
+    ) -> Result<Option<(Arrival, RawSample)>, BorrowError> {
+        let (place, pin) = self.free_pin()?;
+        let pinned = self.lanes[lane].reader.hold_latest(place.index(), pin);
+        self.note(self.lanes[lane].reached());
+        let Ok(pinned) = pinned else {
+            give_back(&place, pin);
+            return Ok(None);
+        };
+        let arrival = self.arrival_of(pinned);
+        Ok(Some((arrival, self.sample(lane, pinned.index, arrival, (place, pin)))))
+    }
+
+    fn arrival_of(&self, pinned: Pinned) -> Arrival {
+        let request = self.segment.shape().request();
+        let length = if request.sized { pinned.bytes } else { request.payload_bytes };
+        Arrival { number: pinned.number, bytes: length.min(request.payload_bytes) as usize }
+    }
+
+    /// The message in a slot of a lane that a pin of this reader holds.
+    fn sample(
+        &self,
+        lane: usize,
+        index: u64,
+        Arrival { number, bytes }: Arrival,
+        (place, pin): (Arc<Place>, u32),
+    ) -> RawSample {
+        let address = self.lanes[lane].reader.memory().slot(index).cast_const();
+        // SAFETY: the slot lies in the segment, has room for the payload, and is pinned.
+        unsafe { RawSample::new(address, (bytes, number), pin, place) }
+    }
+
+    /// Takes a pin for a message to be borrowed; sets one more aside if there is none.
+    fn free_pin(&mut self) -> Result<(Arc<Place>, u32), BorrowError> {
+        if !self.in_place {
+            return Err(BorrowError::NotPinnable { path: self.segment.path() });
+        }
+        let place = self.place.clone().ok_or(BorrowError::Observer)?;
+        let pin = match take_pin(place.held(), place.pin_limit()) {
+            Some(pin) => pin,
+            None => {
+                self.reserve_borrows(place.pin_limit() + 1)?;
+                let pin = take_pin(place.held(), place.pin_limit());
+                pin.ok_or_else(|| self.no_pins(&place))?
+            }
+        };
+        Ok((place, pin))
+    }
+}
+
+/// Takes a pin back that holds nothing.
+fn give_back(place: &Place, pin: u32) {
+    if let Some(word) = place.pin(pin) {
+        let_go(place.held(), word, pin);
+    }
+}

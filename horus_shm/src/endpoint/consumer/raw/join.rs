@@ -1,0 +1,319 @@
+//! Joining a topic: places, gates, where to start in each lane, and lanes that appear later.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use super::ledger::Counters;
+use super::waits::Room;
+use super::{Followed, RawConsumer, Reading};
+use crate::endpoint::reader_slot::Place;
+use crate::file::error::{LaneNotMapped, OpenError, RecvError};
+use crate::file::segment::{Blocks as _, Segment};
+use crate::os::cancel::Uncancelled;
+use crate::os::region::Access;
+use crate::protocol::gate;
+use crate::protocol::lane::{self, LaneReader, UNGATED};
+use crate::protocol::layout::POSITION_MAX;
+use crate::protocol::memory::{LaneMemory, RawLane};
+use crate::protocol::owner;
+use crate::protocol::sync::{Word, edge};
+use crate::protocol::takeover;
+
+/// Where a reader starts in a lane.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Start {
+    pub(super) position: u64,
+    /// Number of the first message that it is owed; `None` if it takes what it finds.
+    pub(super) number: Option<u64>,
+}
+
+/// The pause between two attempts to map a lane: each attempt is a few system calls.
+const RETRY_PERIOD: Duration = Duration::from_millis(100);
+
+/// An attempt to map all lanes that failed for some.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// The first of them that this reader misses messages of.
+    error: Option<LaneNotMapped>,
+    /// The number of such lanes.
+    lanes: u64,
+    /// The ready bits that were tried.
+    ready: u64,
+    at: Instant,
+}
+
+impl RawConsumer {
+    pub(super) fn join(&mut self) -> Result<(), OpenError> {
+        let segment = Arc::clone(&self.segment);
+        let mut adopted = false;
+        if self.reading == Reading::Observer {
+            segment.observe();
+        } else {
+            let place = Place::claim(&segment)?;
+            self.counters =
+                Some(Counters::new(segment.reader_block(place.index(), Access::Write)?));
+            if self.in_place {
+                place.announce_pins();
+            }
+            self.place = Some(Arc::new(place));
+        }
+        if self.reading == Reading::Gated {
+            // WHY: before the first cursor: whoever wakes others must be known to the kernel.
+            self.room = Some(Room::of(&segment)?);
+            let (gate, predecessor) = claim_gate(&segment)?;
+            self.gate = Some(gate);
+            adopted = predecessor != 0 && segment.contract().gated_only;
+        }
+        for lane in 0..self.starts.len() {
+            self.starts[lane] = self.start(lane as u32, adopted)?;
+        }
+        Ok(())
+    }
+
+    /// Where to start in a lane; registers the gate there.
+    fn start(&self, lane: u32, adopted: bool) -> Result<Start, OpenError> {
+        let contract = self.segment.contract();
+        let block = self.segment.lane_block(lane, Access::Read)?;
+        let (mut head, session) = takeover::session(block, |owner| self.segment.is_dead(owner));
+        let mut ended = None;
+        if session.is_none_or(|start| start > head) && self.is_ready(lane) {
+            let memory = self.map(lane)?;
+            head = takeover::pass_over(&memory, head);
+            ended = Some(memory);
+        }
+        let floor = if contract.persists { Some(0) } else { session.map(|start| start.min(head)) };
+        // WHY: as far back as a lapped reader would go, no further.
+        let history = u64::from(contract.history).min(contract.shape.capacity() * 7 / 8);
+        let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
+        let position = match self.gate {
+            None => back_to.unwrap_or(head),
+            Some(gate) => {
+                let memory = self.bare_lane(lane)?;
+                let resumed = if adopted { gate::resume(&memory, gate) } else { None };
+                // WHY: the head that the gate joins at may still be before what was passed over.
+                // Its cursor then is too low until the first message, and that does no harm.
+                let least = back_to.unwrap_or(head);
+                let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
+                resumed.unwrap_or_else(|| gate::join(&memory, gate, back_to).max(least))
+            }
+        };
+        if !self.in_place {
+            return Ok(Start { position, number: Some(position) });
+        }
+        if back_to.is_some_and(|back_to| back_to < head) {
+            // If there are skips in between, nobody knows how many before it looks.
+            return Ok(Start { position, number: lane::number_at(block, position) });
+        }
+        self.start_numbered(lane, ended.as_ref())
+    }
+
+    /// Starts behind the last message of a pinnable lane, where its number is known; `ended` is the
+    /// lane if its session has.
+    fn start_numbered(&self, lane: u32, ended: Option<&RawLane>) -> Result<Start, OpenError> {
+        let (number, position) = match ended {
+            Some(memory) => lane::count_all(memory),
+            None => lane::count(self.segment.lane_block(lane, Access::Read)?),
+        };
+        if let Some(gate) = self.gate {
+            // WHY: the gate holds the writer from a position before this one on already.
+            let cursors = self.segment.cursors(gate, Access::Write)?;
+            // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
+            Word::store(&cursors[lane as usize], position + 1, edge::CURSOR_ADVANCE);
+        }
+        Ok(Start { position, number: Some(number) })
+    }
+
+    fn is_ready(&self, lane: u32) -> bool {
+        // ORDERING(ready): pairs with the bits set in `RawProducer::open_lane`.
+        Word::load(self.ready(), edge::READY_SEE) & 1 << lane != 0
+    }
+
+    /// Maps a lane that is ready.
+    fn map(&self, lane: u32) -> Result<RawLane, OpenError> {
+        let area = if self.reading == Reading::Observer { Access::Read } else { Access::Write };
+        // WHY: a bit that lies would have this process read a hole, and on a full file system
+        // that is fatal. Reserving what is reserved costs one system call.
+        self.segment.reserve_lane(lane)?;
+        self.segment.lane(lane, Access::Read, area)
+    }
+
+    /// Block and cursors of a lane, without its slots.
+    fn bare_lane(&self, lane: u32) -> Result<RawLane, OpenError> {
+        let parts = self.segment.bare_lane(lane, Access::Read, Access::Write)?;
+        // SAFETY: block and cursors are mapped as the segment says; no slot is touched.
+        Ok(unsafe { RawLane::new(parts) })
+    }
+
+    #[inline(always)]
+    fn ready(&self) -> &AtomicU64 {
+        // SAFETY: points into the segment, which this end keeps; an atomic, never torn down.
+        unsafe { &*self.ready }
+    }
+
+    #[inline(always)]
+    pub(in crate::endpoint::consumer) fn look_for_lanes(&mut self) {
+        // ORDERING(ready): pairs with the bits set in `RawProducer::open_lane`.
+        let ready = Word::load(self.ready(), edge::READY_SEE);
+        if ready != self.known {
+            self.discover(ready);
+        }
+    }
+
+    /// Maps the lanes that `ready` says are there. A lane that cannot be mapped is tried again
+    /// after [`RETRY_PERIOD`], and meanwhile is the error of [`Self::check`].
+    #[cold]
+    fn discover(&mut self, ready: u64) {
+        if let Some(failed) = &self.failed
+            && failed.ready == ready
+            && failed.at.elapsed() < RETRY_PERIOD
+        {
+            return;
+        }
+        let _uncancelled = Uncancelled::begin();
+        let mut failed = Failed { error: None, lanes: 0, ready, at: Instant::now() };
+        let mut complete = true;
+        for lane in 0..self.starts.len() as u32 {
+            let bit = 1 << lane;
+            if ready & bit == 0 || self.mapped & bit != 0 {
+                continue;
+            }
+            let raw = match self.map(lane) {
+                Ok(raw) => raw,
+                Err(cause) => {
+                    complete = false;
+                    if let Some(error) = self.not_mapped(lane, &cause) {
+                        failed.lanes += 1;
+                        failed.error.get_or_insert(error);
+                    }
+                    continue;
+                }
+            };
+            let (gate, exclusive) = (self.gate.unwrap_or(UNGATED), self.is_exclusive());
+            let Start { position, number } = self.starts[lane as usize];
+            let mut reader = LaneReader::new(raw, position, gate, exclusive);
+            if self.in_place {
+                reader = reader.numbering(number);
+            }
+            self.lanes.push(Followed { lane, reader });
+            self.mapped |= bit;
+        }
+        self.failed = (!complete).then(|| Box::new(failed));
+        if complete {
+            self.known = ready;
+        }
+    }
+
+    /// Returns what is wrong with a lane that cannot be mapped; `None` if this reader misses
+    /// nothing by it: no publisher has the lane, and no message waits there.
+    fn not_mapped(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
+        let range = self.segment.shape().lane(lane);
+        let error = LaneNotMapped::new(lane, range.end - range.start, cause);
+        // Relaxed, both: a publisher that comes later is found by the next attempt.
+        let matters = self.segment.lane_block(lane, Access::Read).map_or(true, |block| {
+            let waiting = block.head.get() > self.starts[lane as usize].position;
+            block.owner.get() != 0 || waiting
+        });
+        matters.then_some(error)
+    }
+
+    /// Returns the error of a lane that could not be mapped when it was last tried.
+    #[inline]
+    pub(super) fn expect_mapped(&self) -> Result<(), RecvError> {
+        match self.failed.as_ref().and_then(|failed| failed.error) {
+            Some(error) => Err(RecvError::LaneNotMapped(error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Lanes that [`Self::expect_mapped`] is about.
+    pub(super) fn unmapped(&self) -> u64 {
+        self.failed.as_ref().map_or(0, |failed| failed.lanes)
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.segment.contract().gated_only
+    }
+
+    /// The bit of a lane in masks, if the topic can have that lane.
+    fn lane_bit(&self, lane: u32) -> Option<u64> {
+        ((lane as usize) < self.starts.len()).then(|| 1 << lane)
+    }
+
+    /// Leaves lane `lane` out of everything, the ledger included: a participant's own messages.
+    ///
+    /// Nothing happens if the topic cannot have this lane.
+    pub fn ignore(&mut self, lane: u32) {
+        let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit == 0) else { return };
+        self.ignored |= bit;
+        self.progress.set_ignored(self.ignored);
+        self.mapped |= bit;
+        if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
+            let reader = self.lanes.remove(at).reader;
+            let start = self.starts[lane as usize];
+            let passed = match reader.numbers() {
+                Some((first, next)) => next.wrapping_sub(first),
+                None => reader.position().wrapping_sub(start.position),
+            };
+            let passed_over = reader.lost().wrapping_add(reader.skipped());
+            let received = passed.wrapping_sub(passed_over);
+            self.received = self.received.saturating_sub(received);
+            self.rested = self.received;
+            self.next = 0;
+        }
+        if let Some(gate) = self.gate
+            && let Ok(cursors) = self.segment.cursors(gate, Access::Write)
+        {
+            // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
+            Word::store(&cursors[lane as usize], 0, edge::CURSOR_ADVANCE);
+        }
+    }
+
+    /// Takes lane `lane` in again, from now on, after [`Self::ignore`]: its next owner may be
+    /// somebody else.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`]; the lane stays ignored.
+    pub fn heed(&mut self, lane: u32) -> Result<(), OpenError> {
+        let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit != 0) else {
+            return Ok(());
+        };
+        let memory = self.bare_lane(lane)?;
+        let position = match self.gate {
+            Some(gate) => gate::join(&memory, gate, u64::MAX),
+            // ORDERING(head): pairs with the store in `LaneWriter::publish`.
+            None => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
+        };
+        let plain = Start { position, number: Some(position) };
+        let start = if self.in_place { self.start_numbered(lane, None)? } else { plain };
+        self.starts[lane as usize] = start;
+        self.progress.set(lane, start.position);
+        self.ignored &= !bit;
+        self.progress.set_ignored(self.ignored);
+        self.mapped &= !bit;
+        // WHY: makes the next call look for lanes.
+        self.known = 0;
+        self.failed = None;
+        Ok(())
+    }
+}
+
+/// Claims a gate; also says whose place it takes, 0 for a free one.
+fn claim_gate(segment: &Segment) -> Result<(u32, u64), OpenError> {
+    let limit = segment.shape().request().gate_limit;
+    let blocks: Vec<_> =
+        (0..limit).map(|gate| segment.gate_block(gate, Access::Write)).collect::<Result<_, _>>()?;
+    let owners = blocks.iter().map(|block| &block.owner);
+    let claimed = owner::claim_patiently(
+        owners,
+        segment.me(),
+        |owner| segment.is_dead(owner),
+        owner::pauses(segment.file().is_some()),
+    );
+    if let Some((gate, _)) = claimed {
+        // Relaxed: a counter of this reader, not of its predecessor.
+        blocks[gate as usize].detached.set(0);
+    }
+    claimed.ok_or(OpenError::TooManyReliableSubscribers { limit })
+}

@@ -1,0 +1,186 @@
+//! A watch on a consumer that somebody else holds: is there a message for it, and how to sleep
+//! until there is.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
+
+use super::alarm;
+use crate::endpoint::reader_slot::Place;
+use crate::file::segment::{Blocks as _, Segment};
+use crate::os::region::Access;
+use crate::protocol::layout::{PARTICIPANTS_MAX, POSITION_MAX};
+use crate::protocol::sync::{Word, edge};
+use crate::wait::{EVENTS_MAX, Event, Eventcount, POLL, Patience, SLICE, wait_in_slices, wake};
+
+/// How far a consumer is, for those who wait on its behalf.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// By lane: the position that is read next. WHY here, not elsewhere on the heap: every message
+    /// that is received comes by.
+    positions: [AtomicU64; PARTICIPANTS_MAX as usize],
+    lanes: usize,
+    /// A bit a lane that is not read at all.
+    ignored: AtomicU64,
+    /// Not 0 once the consumer is gone.
+    closed: AtomicU64,
+    /// Not 0 once a task waited for the consumer.
+    alarmed: AtomicU64,
+}
+
+impl Progress {
+    pub(crate) fn new(starts: impl IntoIterator<Item = u64>) -> Self {
+        let positions = [const { AtomicU64::new(0) }; PARTICIPANTS_MAX as usize];
+        let starts = starts.into_iter().zip(&positions);
+        let lanes = starts.map(|(start, position)| position.set(start)).count();
+        let (ignored, closed, alarmed) = Default::default();
+        Self { positions, lanes, ignored, closed, alarmed }
+    }
+
+    /// Relaxed, all of it: a watch that is late is looked at again after the next message.
+    #[inline(always)]
+    pub(crate) fn set(&self, lane: u32, position: u64) {
+        if let Some(known) = self.positions.get(lane as usize) {
+            known.set(position);
+        }
+    }
+
+    pub(crate) fn set_ignored(&self, lanes: u64) {
+        self.ignored.set(lanes);
+    }
+
+    /// From now on the end of the consumer also concerns the alarms.
+    pub(super) fn set_alarmed(&self) {
+        self.alarmed.set(1);
+    }
+}
+
+/// Tells the watches of a consumer, and whoever sleeps by them, that it is gone.
+#[cold]
+pub(super) fn close(progress: &Arc<Progress>, place: Option<&Place>) {
+    // Relaxed: the fence below orders it before the look at the sleepers.
+    progress.closed.set(1);
+    if let Some(event) = place.and_then(Place::event) {
+        // ORDERING(wake): pairs with the fence in `sleep_once`.
+        crate::protocol::sync::fence(edge::WAKE_LOOK);
+        // Relaxed: as in `wait::has_sleepers`.
+        if event.waiters().get() != 0 {
+            wake(&event);
+        }
+    }
+    if progress.alarmed.get() != 0 {
+        alarm::forget(progress);
+    }
+}
+
+/// Waits for the messages of a [`RawConsumer`](crate::RawConsumer) without holding it.
+///
+/// `Send` and `Sync`; any number of threads may wait at one. Keeps the topic open in this process,
+/// but not the consumer's place.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    segment: Arc<Segment>,
+    progress: Arc<Progress>,
+    /// The consumer's place, under whose bit everybody sleeps who waits on its behalf.
+    place: Option<Weak<Place>>,
+}
+
+impl Watch {
+    pub(super) fn new(
+        segment: &Arc<Segment>,
+        progress: &Arc<Progress>,
+        place: Option<&Arc<Place>>,
+    ) -> Self {
+        let (segment, progress) = (Arc::clone(segment), Arc::clone(progress));
+        Self { segment, progress, place: place.map(Arc::downgrade) }
+    }
+
+    /// True if a publisher says that it published something which the consumer has not read yet.
+    ///
+    /// A look at the head of each lane: a few nanoseconds for each that has changed. May say true
+    /// for messages that are not for the consumer (skips), or for none in a damaged file. True in a
+    /// forked child and for a truncated file: who asks the consumer then learns why nothing comes.
+    /// A message whose publisher was killed before it could say so shows when the next one comes.
+    #[must_use]
+    pub fn has_message(&self) -> bool {
+        self.segment.look_around().is_err()
+            || self.lanes().any(|(head, position)| head > position && head <= POSITION_MAX)
+    }
+
+    /// True once the consumer is gone: there will be no message any more.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        // Relaxed: as in `has_message`.
+        self.progress.closed.get() != 0
+    }
+
+    /// True in a forked child, whose copy of the consumer receives nothing.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.segment.is_forked()
+    }
+
+    /// A figure that changes with every message that is published, read or not.
+    #[must_use]
+    pub fn arrivals(&self) -> u64 {
+        self.lanes().fold(0, |sum, (head, _)| sum.wrapping_add(head))
+    }
+
+    /// Head, and position of the consumer, of each lane that it reads.
+    ///
+    /// Relaxed, all of it: nothing is read by it, and a sleeper has a fence before.
+    fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
+        let ignored = self.progress.ignored.get();
+        let lanes = self.progress.positions[..self.progress.lanes].iter().enumerate();
+        lanes.filter(move |(lane, _)| ignored & 1 << lane == 0).map(|(lane, position)| {
+            let block = self.segment.lane_block(lane as u32, Access::Read);
+            (block.map_or(0, |block| block.head.get()), position.get())
+        })
+    }
+
+    /// Looks until there is something, or until the patience ends, and sleeps between two looks
+    /// until one of `watches` gets a message or loses its consumer.
+    ///
+    /// Blocks; wakes at least every 50 ms to look. Every millisecond if one of the watches is that
+    /// of an observer, which cannot be woken; if there are more than 128; or if there are several
+    /// and the kernel lacks `futex_waitv` (Linux before 5.16).
+    pub fn wait_any<R>(
+        watches: &[Self],
+        patience: Patience,
+        look: impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        Self::wait_any_or(None, watches, patience, look)
+    }
+
+    /// [`Self::wait_any`] that also sleeps at `own`.
+    pub(super) fn wait_any_or<R>(
+        own: Option<Event<'_>>,
+        watches: &[Self],
+        patience: Patience,
+        look: impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        // WHY kept: the bit that this thread sleeps under must not become another reader's.
+        let places: Vec<_> = watches.iter().map(Self::place).collect();
+        let theirs = places.iter().flatten().filter_map(|place| place.event());
+        let events: Vec<_> = own.into_iter().chain(theirs).take(EVENTS_MAX).collect();
+        let open = watches.iter().filter(|watch| !watch.is_closed()).count();
+        let all = open + usize::from(own.is_some());
+        let slice = if events.len() < all { POLL } else { SLICE };
+        let events: Vec<_> = events.iter().collect();
+        wait_in_slices(&events, patience, slice, look)
+    }
+
+    fn place(&self) -> Option<Arc<Place>> {
+        self.place.as_ref()?.upgrade()
+    }
+
+    /// Whose messages these are.
+    pub(super) const fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
+    /// The topic.
+    #[must_use]
+    pub const fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+}

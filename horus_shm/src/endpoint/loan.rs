@@ -1,0 +1,166 @@
+//! Loans: messages that are written where they will be read.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
+
+use bytemuck::Pod;
+
+use crate::endpoint::producer::{Producer, RawProducer, SendError};
+
+/// Why there is no slot to lend.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoanError {
+    /// The topic was made without room for loans.
+    #[error(
+        "{} is not pinnable, so its messages are copied: create it as pinnable, or use send",
+        path.display()
+    )]
+    NotPinnable {
+        /// The topic.
+        path: PathBuf,
+    },
+    /// A reliable reader is a whole lane behind. Transient: try again when it has read.
+    #[error("a reliable reader is a whole lane behind: try again, or detach stalled readers")]
+    Full,
+    /// The handle was inherited through `fork`. Permanent: open a new one in the child.
+    #[error("the handle belongs to the parent process: open a new one after fork")]
+    Forked,
+    /// The ring's memory is lost: its file was truncated, or the program closed our descriptors.
+    /// Permanent: open it again.
+    #[error(
+        "the ring's memory is lost: its file was truncated, or the program closed descriptors of \
+         this library: drop all of its handles and open it again"
+    )]
+    RegionLost,
+    /// Messages of the topic cannot be that long. Permanent.
+    #[error(
+        "a message of {bytes} bytes, and the topic was created for {max} at most: create it with a \
+         larger max_message_bytes"
+    )]
+    TooLong {
+        /// Of the message that was to be written.
+        bytes: u64,
+        /// Of the topic's longest message.
+        max: u64,
+    },
+    /// Nothing is on loan, or something else was sent since.
+    #[error("nothing is on loan, or something was sent since: ask for another slot")]
+    Ended,
+}
+
+impl From<SendError<()>> for LoanError {
+    fn from(error: SendError<()>) -> Self {
+        match error {
+            SendError::Full(()) => Self::Full,
+            SendError::Forked(()) => Self::Forked,
+            SendError::RegionLost(()) => Self::RegionLost,
+        }
+    }
+}
+
+/// A slot on loan, whatever its message is. Dropped, it is as if it had not been asked for.
+pub struct RawLoan<'a> {
+    producer: &'a mut RawProducer,
+    address: *mut u8,
+}
+
+impl fmt::Debug for RawLoan<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawLoan").field("capacity_bytes", &self.capacity_bytes()).finish()
+    }
+}
+
+impl<'a> RawLoan<'a> {
+    /// A loan of the slot at `address`, which `producer` has begun.
+    pub(crate) const fn new(producer: &'a mut RawProducer, address: *mut u8) -> Self {
+        Self { producer, address }
+    }
+
+    /// The longest message that fits, in bytes.
+    #[must_use]
+    pub fn capacity_bytes(&self) -> usize {
+        self.producer.segment().shape().request().payload_bytes as usize
+    }
+
+    /// What the slot holds: an older message, or zeros.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: there is room for the payload; until it is published nobody else writes it,
+        // and the bytes of a mapping always have a value.
+        unsafe { std::slice::from_raw_parts(self.address, self.capacity_bytes()) }
+    }
+
+    /// The slot, to be filled.
+    #[must_use]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`. No reader of this process loads from it meanwhile: the slot was
+        // begun with no pin on it and no observer, or this is memory apart from it.
+        unsafe { std::slice::from_raw_parts_mut(self.address, self.capacity_bytes()) }
+    }
+
+    /// Publishes the first `bytes` bytes of the slot, or all of it if that is less.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::Forked`] if the loan was made before a `fork`; [`SendError::RegionLost`].
+    pub fn publish(self, bytes: usize) -> Result<(), SendError<()>> {
+        let bytes = bytes.min(self.capacity_bytes());
+        self.producer.publish(bytes as u64)
+    }
+}
+
+/// A message on loan: lies in shared memory, and is published without being copied.
+///
+/// It begins as whatever the slot held before. Dropped, it is as if it had not been asked for. In
+/// a forked child it is memory of the child's own, which cannot be published.
+pub struct Loan<'a, T> {
+    raw: RawLoan<'a>,
+    marker: PhantomData<&'a mut T>,
+}
+
+impl<T> fmt::Debug for Loan<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Loan(..)")
+    }
+}
+
+impl<T: Pod> Loan<'_, T> {
+    /// Publishes the message. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// As [`RawLoan::publish`].
+    pub fn publish(self) -> Result<(), SendError<()>> {
+        self.raw.publish(size_of::<T>())
+    }
+}
+
+impl<T: Pod> Deref for Loan<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        bytemuck::from_bytes(&self.raw.bytes()[..size_of::<T>()])
+    }
+}
+
+impl<T: Pod> DerefMut for Loan<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        bytemuck::from_bytes_mut(&mut self.raw.bytes_mut()[..size_of::<T>()])
+    }
+}
+
+impl<T: Pod> Producer<T> {
+    /// Lends the next slot: fill it, then [`Loan::publish`]. Only in pinnable rings.
+    ///
+    /// Does not block and copies nothing. One at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
+        Ok(Loan { raw: self.raw_mut().loan()?, marker: PhantomData })
+    }
+}

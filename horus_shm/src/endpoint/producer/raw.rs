@@ -1,0 +1,295 @@
+//! The producing end whatever its messages are: one lane.
+
+mod in_place;
+mod room;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::SendError;
+use crate::endpoint::reader_slot::{self, FRUITLESS_MAX};
+use crate::file::counters::Participant;
+use crate::file::error::{OpenError, Unusable};
+use crate::file::segment::{Blocks as _, Segment};
+use crate::file::topic_type::Reliability;
+use crate::os::cancel::Uncancelled;
+use crate::os::fault;
+use crate::os::futex::monotonic;
+use crate::os::region::Access;
+use crate::protocol::copy::COMMAND_BYTES;
+use crate::protocol::lane::{LaneWriter, NoRoom};
+use crate::protocol::layout::WaitBlock;
+use crate::protocol::memory::{LaneMemory, RawLane};
+use crate::protocol::owner;
+use crate::protocol::sync::{Word, edge};
+use crate::protocol::takeover::{end_session, take_over};
+use crate::protocol::telemetry;
+use crate::wait::{Event, Order, Sleeper, has_sleepers, wake};
+
+pub use in_place::LoanMemory;
+pub use room::OnStalled;
+
+use in_place::Apart;
+use room::Refused;
+
+/// The producing end, whatever its messages are.
+#[derive(Debug)]
+pub struct RawProducer {
+    writer: LaneWriter<RawLane>,
+    /// Disturbances that did not concern this end.
+    seen: u64,
+    lane: u32,
+    me: u64,
+    on_stalled: OnStalled,
+    refused: Option<Refused>,
+    wait: *const WaitBlock<AtomicU64>,
+    order: Order,
+    fruitless: u32,
+    /// Slots can be pinned, and are used in place.
+    in_place: bool,
+    /// Where the lane was when a slot of it was lent by [`Self::lend`].
+    lent: Option<u64>,
+    apart: Apart,
+    segment: Arc<Segment>,
+}
+
+// SAFETY: `wait` points into the segment, which is kept and is `Sync`; all else is `Send`.
+unsafe impl Send for RawProducer {}
+
+impl RawProducer {
+    /// Claims a lane: a free one, or one whose owner is dead, where that one stopped.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::TooManyPublishers`], [`OpenError::NoSpace`], [`OpenError::Forked`],
+    /// [`OpenError::RegionLost`] or [`OpenError::Io`].
+    pub fn new(segment: Arc<Segment>, on_stalled: OnStalled) -> Result<Self, OpenError> {
+        let seen = segment.expect_usable()?;
+        let contract = segment.contract();
+        let (gated_only, limit) = (contract.gated_only, contract.shape.request().lane_limit);
+        let gated = gated_only || contract.reliability == Reliability::Reliable;
+        let wait: *const _ = segment.wait_block(Access::Write)?;
+        // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
+        let order = Order::of_sender(contract.wake_edge);
+        let me = segment.me();
+        let blocks: Vec<_> = (0..limit)
+            .map(|lane| segment.lane_block(lane, Access::Write))
+            .collect::<Result<_, _>>()?;
+        let owners = blocks.iter().map(|block| &block.owner);
+        let Some((lane, _)) = owner::claim_first(owners, me, |owner| segment.is_dead(owner)) else {
+            return Err(OpenError::TooManyPublishers { limit });
+        };
+        let block = blocks[lane as usize];
+        // A predecessor may have died waiting for room.
+        segment.wait_block(Access::Write)?.room_waiters.lower(1 << lane);
+        let raw = match Self::open_lane(&segment, lane) {
+            Ok(raw) => raw,
+            Err(error) => {
+                owner::release(&block.owner);
+                return Err(error);
+            }
+        };
+        let pos = take_over(&raw, me);
+        let in_place = contract.shape.request().pinnable;
+        let mut writer = LaneWriter::new(raw, pos, gated, gated_only);
+        if in_place {
+            writer = writer.numbering();
+        }
+        let (refused, fruitless) = (None, 0);
+        let (lent, apart) = (None, Apart::default());
+        #[rustfmt::skip]
+        let this = Self {
+            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, lent,
+            apart, segment,
+        };
+        // WHY: a lane of zeros was never claimed; the drop of this end knows what to do with it.
+        this.segment.expect_usable()?;
+        Ok(this)
+    }
+
+    /// Reserves and maps the lane, and tells readers that it is there.
+    fn open_lane(segment: &Segment, lane: u32) -> Result<RawLane, OpenError> {
+        let block = segment.lane_block(lane, Access::Write)?;
+        segment.reserve_lane(lane)?;
+        let raw = segment.lane(lane, Access::Write, Access::Write)?;
+        block.ready.set(1);
+        // ORDERING(ready): pairs with the load in `RawConsumer::look_for_lanes`.
+        segment.control(Access::Write)?.ready.set_bits(1 << lane, edge::READY_PUBLISH);
+        Ok(raw)
+    }
+
+    /// Has the kernel map the whole lane now, so that no message waits for a page. Blocks for some
+    /// 0.1 ms a MiB. Does nothing before Linux 5.14.
+    pub fn touch(&self) {
+        self.segment.touch_lane(self.lane);
+    }
+
+    /// Publishes the `bytes` bytes at `src`. Wait-free but for the probe of a dead reader.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
+    ///
+    /// # Safety
+    ///
+    /// `src` is readable for `bytes` bytes, which are at most the payload of the ring.
+    #[inline(always)]
+    pub unsafe fn send(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
+        if fault::disturbances() != self.seen {
+            self.look_around()?;
+        }
+        // SAFETY: the caller's contract; this end owns the lane.
+        let sent = match unsafe { self.write(src, bytes) } {
+            Ok(()) => {
+                self.tell();
+                Ok(())
+            }
+            Err(NoRoom) => self.when_full(|this| {
+                // SAFETY: the caller's contract.
+                unsafe { this.write(src, bytes) }.map(|()| this.tell())
+            }),
+        };
+        self.confirm()?;
+        sent
+    }
+
+    /// Publishes `message`. Wait-free but for the probe of a dead reader.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`].
+    ///
+    /// # Panics
+    ///
+    /// If messages of the ring cannot have that length.
+    #[inline(always)]
+    pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
+        self.expect_length(message.len() as u64);
+        if message.len() == COMMAND_BYTES {
+            // SAFETY: the slice is readable, and no longer than the payload.
+            return unsafe { self.send(message.as_ptr(), COMMAND_BYTES) };
+        }
+        // SAFETY: as above.
+        unsafe { self.send(message.as_ptr(), message.len()) }
+    }
+
+    #[inline]
+    fn expect_length(&self, bytes: u64) {
+        let request = self.segment.shape().request();
+        let max = request.payload_bytes;
+        assert!(bytes == max || request.sized && bytes < max, "{bytes} bytes, not {max}");
+    }
+
+    /// After shared memory was touched: what was written may have gone into zeros that nobody
+    /// shares.
+    #[inline(always)]
+    fn confirm(&mut self) -> Result<(), SendError<()>> {
+        if fault::disturbances_after() != self.seen {
+            self.look_around()?;
+        }
+        Ok(())
+    }
+
+    /// Finds out whether a disturbance concerns this end.
+    #[cold]
+    fn look_around(&mut self) -> Result<(), SendError<()>> {
+        let _uncancelled = Uncancelled::begin();
+        self.seen = self.segment.look_around().map_err(|error| match error {
+            Unusable::Forked => SendError::Forked(()),
+            Unusable::RegionLost => SendError::RegionLost(()),
+        })?;
+        Ok(())
+    }
+
+    /// Copies a message into the next slot and publishes it.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::send`].
+    #[inline(always)]
+    unsafe fn write(&mut self, src: *const u8, bytes: usize) -> Result<(), NoRoom> {
+        if self.in_place {
+            // SAFETY: the caller's contract.
+            return unsafe { self.write_in_place(src, bytes) };
+        }
+        let pos = self.writer.position();
+        if telemetry::is_sampled(pos) {
+            telemetry::note_published(self.writer.memory().block(), pos, monotonic);
+        }
+        // SAFETY: the caller's contract; this end owns the lane.
+        unsafe { self.writer.write(src, bytes) }
+    }
+
+    /// Wakes the readers that sleep: a load of a line that rarely changes if none does.
+    #[inline(always)]
+    fn tell(&mut self) {
+        if has_sleepers(&self.readers()) {
+            self.wake();
+        }
+    }
+
+    #[inline(always)]
+    fn readers(&self) -> Event<'_> {
+        // SAFETY: points into the segment, which this end keeps; all of it atomics.
+        Event::of_messages(unsafe { &*self.wait }, Sleeper::Counted, self.order)
+    }
+
+    #[cold]
+    fn wake(&mut self) {
+        self.writer.memory().block().wakes.count();
+        if wake(&self.readers()) > 0 {
+            self.fruitless = 0;
+            return;
+        }
+        // WHY: a sleeper that died leaves its bit, and each send would cost a system call.
+        self.fruitless += 1;
+        if self.fruitless < FRUITLESS_MAX {
+            return;
+        }
+        self.fruitless = 0;
+        reader_slot::reap_sleepers(&self.segment);
+    }
+
+    /// Messages that this lane has carried since the file was made, by all of its owners.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        self.writer.number()
+    }
+
+    /// Index of the lane.
+    #[must_use]
+    pub const fn lane(&self) -> u32 {
+        self.lane
+    }
+
+    /// Returns the reliable reader that is furthest behind, if there is one: for messages, after
+    /// [`SendError::Full`]. Some system calls.
+    #[must_use]
+    pub fn slowest_reader(&self) -> Option<Participant> {
+        let (gate, _) = self.writer.slowest_gate()?;
+        let block = self.segment.gate_block(gate, Access::Read).ok()?;
+        // Relaxed: a figure for people.
+        self.segment.participant(block.owner.get())
+    }
+
+    /// The topic.
+    #[must_use]
+    pub const fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+}
+
+impl Drop for RawProducer {
+    fn drop(&mut self) {
+        // A forked child owns nothing here.
+        if self.segment.is_forked() {
+            return;
+        }
+        // SAFETY: as in `readers`.
+        unsafe { &*self.wait }.room_waiters.lower(1 << self.lane);
+        if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
+            end_session(block);
+            owner::release(&block.owner);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Writing where the messages will be read: slots that are spared while they are read, and loans.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::RawProducer;
+use crate::endpoint::loan::{LoanError, RawLoan};
+use crate::endpoint::producer::SendError;
+use crate::endpoint::reader_slot;
+use crate::file::segment::Segment;
+use crate::os::futex::monotonic;
+use crate::os::region::Region;
+use crate::protocol::lane::{Blocked, NoRoom};
+use crate::protocol::memory::LaneMemory;
+use crate::protocol::telemetry;
+use crate::wait::Patience;
+
+/// A slot that a writer has taken.
+struct Begun {
+    index: u64,
+    /// No reader is copying out of it.
+    is_alone: bool,
+}
+
+/// Memory for a loan whose slot somebody may be copying from, who did not pin it or whose pin
+/// could not be respected: copied into the slot when it is published.
+///
+/// WHY: a loan is written by ordinary stores. Those may not race with a reader's loads, however
+/// little that reader believes of what it gets.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    /// Shared with each [`LoanMemory`] that keeps it.
+    memory: Option<Arc<Region>>,
+    /// Position and index of the slot that the present loan is for; `None` if it is in its slot.
+    slot: Option<(u64, u64)>,
+}
+
+impl Apart {
+    /// Returns memory of `bytes` bytes, always as many, for a new loan.
+    fn fresh(&mut self, bytes: u64) -> *mut u8 {
+        // WHY not if somebody keeps it: that loan is over, but may still be read.
+        let memory = self.memory.take().filter(|memory| Arc::strong_count(memory) == 1);
+        let memory = memory.unwrap_or_else(|| Arc::new(Region::heap(bytes as usize)));
+        self.memory.insert(memory).address()
+    }
+}
+
+/// Keeps the memory of a loan, also when its publisher is gone.
+#[derive(Debug)]
+pub struct LoanMemory {
+    _segment: Arc<Segment>,
+    _apart: Option<Arc<Region>>,
+}
+
+impl RawProducer {
+    /// [`Self::write`] into a slot that nobody has pinned.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::send`].
+    pub(super) unsafe fn write_in_place(
+        &mut self,
+        src: *const u8,
+        bytes: usize,
+    ) -> Result<(), NoRoom> {
+        let Begun { index, .. } = self.begin()?;
+        // SAFETY: the caller's contract; the slot is this end's until it is committed.
+        unsafe { self.writer.memory().store_exclusive(index, src, bytes) };
+        self.commit(bytes as u64);
+        Ok(())
+    }
+
+    /// Takes the next slot that nobody has pinned; if there is none, one that is only being copied.
+    fn begin(&mut self) -> Result<Begun, NoRoom> {
+        let request = *self.segment.shape().request();
+        let mut skips = 0;
+        // Every slot is looked at twice, and every reader is asked for once.
+        for _ in 0..2 * request.capacity + u64::from(request.reader_limit) {
+            let is_alone = skips < request.capacity;
+            let begun =
+                if is_alone { self.writer.begin() } else { self.writer.begin_over_copies() };
+            match begun {
+                Ok(index) => return Ok(Begun { index, is_alone }),
+                Err(Blocked::NoRoom) => return Err(NoRoom),
+                Err(Blocked::Pinned { reader }) => {
+                    // WHY: the pins of the dead do not count.
+                    if !reader_slot::reap(&self.segment, reader) {
+                        self.writer.skip();
+                        skips += 1;
+                    }
+                }
+            }
+        }
+        // Every slot is borrowed, which only a damaged file can say.
+        Err(NoRoom)
+    }
+
+    /// Publishes the slot that [`Self::begin`] gave.
+    fn commit(&mut self, bytes: u64) {
+        let pos = self.writer.position();
+        if telemetry::is_sampled(pos) {
+            telemetry::note_published(self.writer.memory().block(), pos, monotonic);
+        }
+        self.writer.commit(bytes);
+    }
+
+    /// Lends the next slot, to be filled where it is.
+    ///
+    /// Wait-free but for the probe of a dead reader and of pins. One at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn loan(&mut self) -> Result<RawLoan<'_>, LoanError> {
+        let address = self.take_slot()?;
+        Ok(RawLoan::new(self, address))
+    }
+
+    /// [`Self::loan`], but waits for room until the patience ends. Blocks as [`Self::send_until`].
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`]; [`LoanError::Full`] only after that.
+    pub fn loan_until(&mut self, patience: Patience) -> Result<RawLoan<'_>, LoanError> {
+        let address = match self.take_slot() {
+            Err(LoanError::Full) => {
+                let look = |this: &mut Self| match this.take_slot() {
+                    Err(LoanError::Full) => None,
+                    outcome => Some(outcome),
+                };
+                self.wait_for_room(patience, look).unwrap_or(Err(LoanError::Full))?
+            }
+            outcome => outcome?,
+        };
+        Ok(RawLoan::new(self, address))
+    }
+
+    /// [`Self::loan`] for those who cannot keep a borrow: lends the next slot until
+    /// [`Self::publish_lent`] or any other send. Nobody else writes it until then. After that, and
+    /// when this end is gone, it may only be read, and only if [`Self::lent_memory`] is kept.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn lend(&mut self) -> Result<NonNull<[u8]>, LoanError> {
+        let address = self.take_slot()?;
+        self.lent = Some(self.writer.position());
+        let bytes = self.segment.shape().request().payload_bytes as usize;
+        let slot = NonNull::new(std::ptr::slice_from_raw_parts_mut(address, bytes));
+        slot.ok_or(LoanError::RegionLost)
+    }
+
+    /// Returns what keeps the memory of the present loan, or of the last one.
+    #[must_use]
+    pub fn lent_memory(&self) -> LoanMemory {
+        LoanMemory { _segment: Arc::clone(&self.segment), _apart: self.apart.memory.clone() }
+    }
+
+    /// Publishes the first `bytes` bytes of what was lent, or all of it if that is less.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError::Ended`] if nothing is lent, or something was sent since;
+    /// [`LoanError::Forked`] or [`LoanError::RegionLost`].
+    pub fn publish_lent(&mut self, bytes: usize) -> Result<(), LoanError> {
+        if self.lent.take() != Some(self.writer.position()) {
+            return Err(LoanError::Ended);
+        }
+        let max = self.segment.shape().request().payload_bytes;
+        Ok(self.publish((bytes as u64).min(max))?)
+    }
+
+    /// Ends the loan without publishing. True if there was one.
+    pub const fn discard_lent(&mut self) -> bool {
+        self.lent.take().is_some()
+    }
+
+    /// Takes the next slot, to be filled. Taking it again gives the same one.
+    fn take_slot(&mut self) -> Result<*mut u8, LoanError> {
+        self.confirm()?;
+        if !self.in_place {
+            return Err(LoanError::NotPinnable { path: self.segment.path() });
+        }
+        let Begun { index, is_alone } = match self.begin() {
+            Ok(begun) => begun,
+            Err(NoRoom) => self.when_full(Self::begin)?,
+        };
+        self.confirm()?;
+        if is_alone && !self.segment.is_observed() {
+            self.apart.slot = None;
+            return Ok(self.writer.memory().slot(index));
+        }
+        self.apart.slot = Some((self.writer.position(), index));
+        Ok(self.apart.fresh(self.segment.shape().request().payload_bytes))
+    }
+
+    /// Publishes a loan of `bytes` bytes.
+    pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
+        self.confirm()?;
+        if let Some((position, index)) = self.apart.slot.take()
+            && position == self.writer.position()
+            && let Some(memory) = &self.apart.memory
+        {
+            let src = memory.address();
+            // SAFETY: the memory apart has room for a payload, which is not less than `bytes`; the
+            // slot is this end's until it is committed.
+            unsafe { self.writer.memory().store_exclusive(index, src, bytes as usize) };
+        }
+        self.commit(bytes);
+        self.tell();
+        self.confirm()
+    }
+}

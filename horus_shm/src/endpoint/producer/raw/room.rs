@@ -1,0 +1,171 @@
+//! When there is no room: waiting for it, and getting past readers that do not get on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::RawProducer;
+use crate::endpoint::producer::SendError;
+use crate::file::segment::Blocks as _;
+use crate::os::cancel::Uncancelled;
+use crate::os::region::Access;
+use crate::protocol::gate;
+use crate::protocol::lane::NoRoom;
+use crate::protocol::memory::LaneMemory;
+use crate::protocol::sync::Word;
+use crate::wait::{Event, Order, POLL, Patience, SLICE, Sleeper, wait_in_slices};
+
+/// A full producer asks at most this often whether the reader it waits for is alive.
+const PROBE_PERIOD: Duration = Duration::from_millis(1);
+
+/// What a producer does about a live reliable reader that does not get on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnStalled {
+    /// Refuse the send with [`SendError::Full`], for as long as it takes.
+    #[default]
+    Full,
+    /// Refuse the send for this long, then go on without that reader until it moves again (up to
+    /// a lane later it can still be overrun). It learns what it lost, exactly.
+    Detach {
+        /// Since the first refusal of the message at hand.
+        after: Duration,
+    },
+}
+
+/// A run of refusals of the same message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refused {
+    position: u64,
+    since: Instant,
+    /// When the reader in the way was last asked for.
+    probed: Instant,
+}
+
+impl RawProducer {
+    /// [`Self::send_bytes`], but waits for room until the patience ends. Blocks as
+    /// [`Self::send_until`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`]; [`SendError::Full`] only after that.
+    ///
+    /// # Panics
+    ///
+    /// If messages of the ring cannot have that length.
+    pub fn send_bytes_until(
+        &mut self,
+        patience: Patience,
+        message: &[u8],
+    ) -> Result<(), SendError<()>> {
+        self.expect_length(message.len() as u64);
+        // SAFETY: the slice is readable, and no longer than the payload.
+        unsafe { self.send_until(patience, message.as_ptr(), message.len()) }
+    }
+
+    /// [`Self::send`], but waits for room until the patience ends.
+    ///
+    /// Blocks: spins, then sleeps until a reader has read on, and looks at least every 50 ms.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`]; [`SendError::Full`] only after that.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::send`].
+    pub unsafe fn send_until(
+        &mut self,
+        patience: Patience,
+        src: *const u8,
+        bytes: usize,
+    ) -> Result<(), SendError<()>> {
+        // SAFETY: the caller's contract.
+        match unsafe { self.send(src, bytes) } {
+            Err(SendError::Full(())) => {}
+            outcome => return outcome,
+        }
+        let look = |this: &mut Self| {
+            // SAFETY: the caller's contract.
+            let outcome = unsafe { this.send(src, bytes) };
+            (!matches!(outcome, Err(SendError::Full(())))).then_some(outcome)
+        };
+        self.wait_for_room(patience, look).unwrap_or(Err(SendError::Full(())))
+    }
+
+    /// Looks until something comes of it or the patience ends, asleep until there may be room.
+    pub(super) fn wait_for_room<R>(
+        &mut self,
+        patience: Patience,
+        mut look: impl FnMut(&mut Self) -> Option<R>,
+    ) -> Option<R> {
+        let (segment, on_stalled) = (Arc::clone(&self.segment), self.on_stalled);
+        let event = segment.wait_block(Access::Write).ok().map(|block| {
+            let order = Order::of_waiter(segment.contract().wake_edge);
+            Event::of_room(block, Sleeper::Bit(self.lane), order)
+        });
+        let events: &[&Event<'_>] = match &event {
+            Some(event) => &[event],
+            None => &[],
+        };
+        // WHY: a reader is only given up by a send, so one must come by when it is time.
+        let slice = match on_stalled {
+            OnStalled::Detach { after } => after.clamp(POLL, SLICE),
+            OnStalled::Full => SLICE,
+        };
+        wait_in_slices(events, patience, slice, || look(self))
+    }
+
+    /// Looks after the reader that holds this lane back, and tries again if that made room.
+    #[cold]
+    pub(super) fn when_full<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self) -> Result<R, NoRoom>,
+    ) -> Result<R, SendError<()>> {
+        let _uncancelled = Uncancelled::begin();
+        let now = Instant::now();
+        self.writer.memory().block().refused.count();
+        let position = self.position();
+        // WHY: a send that succeeded since then began a new run, without having to say so.
+        let run = self.refused.filter(|run| run.position == position);
+        if run.is_some_and(|run| now - run.probed < PROBE_PERIOD) {
+            return Err(SendError::Full(()));
+        }
+        let since = run.map_or(now, |run| run.since);
+        self.refused = Some(Refused { position, since, probed: now });
+        // Every gate may need it, one after the other.
+        for _ in 0..self.segment.shape().request().gate_limit {
+            if !self.clear_slowest_gate(now - since) {
+                break;
+            }
+            if let Ok(done) = attempt(self) {
+                return Ok(done);
+            }
+        }
+        Err(SendError::Full(()))
+    }
+
+    /// Frees the slowest gate if its owner is dead, or gives it up if it stalled for too long.
+    fn clear_slowest_gate(&mut self, stalled: Duration) -> bool {
+        let Some((gate, cursor)) = self.writer.slowest_gate() else { return true };
+        let Ok(block) = self.segment.gate_block(gate, Access::Write) else { return false };
+        // Relaxed: the exchange in `gate::free` decides.
+        let owner = block.owner.get();
+        if owner == 0 || self.segment.is_dead(owner) {
+            let Ok(cursors) = self.segment.cursors(gate, Access::Write) else { return false };
+            // WHY: a probe by system call came before, and the dead reader's last loads before
+            // its lock was released; the exchange keeps two reapers from each other.
+            return gate::free(block, cursors.iter(), owner, self.me);
+        }
+        match self.on_stalled {
+            OnStalled::Detach { after } if stalled >= after && !self.is_exclusive() => {
+                self.writer.give_up(gate, cursor);
+                block.detached.count();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.segment.contract().gated_only
+    }
+}

@@ -1,0 +1,214 @@
+//! A reader's place: its block in the file, with its bit among the sleepers.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use crate::file::error::OpenError;
+use crate::file::segment::{Blocks as _, Segment};
+use crate::os::region::Access;
+use crate::protocol::lane::unpin;
+use crate::protocol::layout::PINS_PER_READER;
+use crate::protocol::owner;
+use crate::protocol::sync::{self, Word, edge};
+use crate::wait::{Event, Order, Sleeper};
+
+/// The place of one announced reader; given back on drop. Kept by the reader and by every message
+/// that it has borrowed.
+#[derive(Debug)]
+pub(crate) struct Place {
+    index: u32,
+    /// A bit a pin that holds a borrowed message.
+    held: AtomicU64,
+    /// Threads of this process that sleep here.
+    sleepers: Mutex<u32>,
+    segment: Arc<Segment>,
+}
+
+/// The pin under which messages are copied.
+pub(crate) const COPY_PIN: u32 = PINS_PER_READER as u32 - 1;
+
+/// Messages that a reader can borrow at a time: a pin each.
+pub const BORROWS_MAX: u32 = COPY_PIN;
+
+impl Place {
+    /// Claims the first place that is free or whose reader is dead.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::TooManySubscribers`] or [`OpenError::Io`].
+    pub(crate) fn claim(segment: &Arc<Segment>) -> Result<Self, OpenError> {
+        let limit = segment.shape().request().reader_limit;
+        let blocks: Vec<_> = (0..limit)
+            .map(|reader| segment.reader_block(reader, Access::Write))
+            .collect::<Result<_, _>>()?;
+        let owners = blocks.iter().map(|block| &block.owner);
+        let claimed = owner::claim_patiently(
+            owners,
+            segment.me(),
+            |owner| segment.is_dead(owner),
+            owner::pauses(segment.file().is_some()),
+        );
+        let (index, _) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
+        let (held, sleepers) = (AtomicU64::new(0), Mutex::new(0));
+        let this = Self { index, held, sleepers, segment: Arc::clone(segment) };
+        clear(&this.segment, index);
+        if let Ok(block) = this.segment.reader_block(index, Access::Write) {
+            let counters = [&block.received, &block.lost, &block.skipped, &block.busy];
+            // Relaxed: the counters of this reader, not of its predecessor.
+            counters.into_iter().chain(&block.latency).for_each(|word| word.set(0));
+        }
+        Ok(this)
+    }
+
+    /// Announces that this reader pins slots. Before its first pin.
+    pub(crate) fn announce_pins(&self) {
+        if let Ok(wait) = self.segment.wait_block(Access::Write) {
+            // Relaxed: the fence behind the first pin orders it.
+            wait.pinners.raise(1 << self.index);
+        }
+    }
+
+    /// Sets aside pins so that this reader can borrow `borrows` messages at a time: the pins of
+    /// all readers together are half a lane at most, so that a send always finds a slot.
+    ///
+    /// # Errors
+    ///
+    /// How many this reader can have.
+    pub(crate) fn reserve_pins(&self, borrows: u32) -> Result<(), u64> {
+        let Ok(block) = self.segment.reader_block(self.index, Access::Write) else { return Err(0) };
+        // Relaxed: the fence orders it before the look at the others.
+        let had = block.pin_limit.get();
+        block.pin_limit.set(had.max(borrows.into()));
+        // ORDERING(pin): of two readers that reserve at once, one at least sees the other. Pairs
+        // with itself.
+        sync::fence(edge::PIN_HOLD);
+        let request = self.segment.shape().request();
+        let of_others: u64 = (0..request.reader_limit)
+            .filter(|&reader| reader != self.index)
+            .filter_map(|reader| self.segment.reader_block(reader, Access::Read).ok())
+            .filter(|block| block.owner.get() != 0 && !self.segment.is_dead(block.owner.get()))
+            .map(|block| block.pin_limit.get().min(BORROWS_MAX.into()))
+            .sum();
+        let free = (request.capacity / 2).saturating_sub(of_others).min(BORROWS_MAX.into());
+        if u64::from(borrows) <= free {
+            return Ok(());
+        }
+        block.pin_limit.set(had);
+        Err(free)
+    }
+
+    /// Pins that are set aside for this reader.
+    pub(crate) fn pin_limit(&self) -> u32 {
+        let block = self.segment.reader_block(self.index, Access::Read);
+        block.map_or(0, |block| block.pin_limit.get().min(BORROWS_MAX.into()) as u32)
+    }
+
+    /// The process's record of the pins in use.
+    pub(crate) const fn held(&self) -> &AtomicU64 {
+        &self.held
+    }
+
+    /// The topic.
+    pub(crate) const fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    /// A pin's word.
+    pub(crate) fn pin(&self, pin: u32) -> Option<&AtomicU64> {
+        self.segment.reader_block(self.index, Access::Write).ok()?.pins.get(pin as usize)
+    }
+
+    /// Which place it is.
+    pub(crate) const fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Where its reader sleeps; nowhere, if this is a copy in a forked child.
+    pub(crate) fn event(&self) -> Option<Event<'_>> {
+        let order = Order::of_waiter(self.segment.contract().wake_edge);
+        let block = self.segment.wait_block(Access::Write);
+        let block = block.ok().filter(|_| !self.segment.is_forked())?;
+        let event = Event::of_messages(block, Sleeper::Bit(self.index), order);
+        Some(event.shared(&self.sleepers))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // A forked child owns nothing here.
+        if self.segment.is_forked() {
+            return;
+        }
+        clear(&self.segment, self.index);
+        if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
+            owner::release(&block.owner);
+        }
+    }
+}
+
+/// Takes back what the owner of a place had announced. Only its owner may.
+fn clear(segment: &Segment, index: u32) {
+    if let Ok(block) = segment.reader_block(index, Access::Write) {
+        block.pin_limit.set(0);
+        block.pins.iter().for_each(unpin);
+    }
+    if let Ok(wait) = segment.wait_block(Access::Write) {
+        wait.waiters.lower(1 << index);
+        wait.pinners.lower(1 << index);
+    }
+}
+
+/// Wakes in a row that woke nobody, after which the waker makes sure that the sleepers live.
+pub(crate) const FRUITLESS_MAX: u32 = 8;
+
+/// Frees the place `index` if its reader is dead: nobody waits for that one any more. Nor for
+/// nobody: what is announced at a free place is damage, and is cleared likewise.
+pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
+    let Ok(block) = segment.reader_block(index, Access::Write) else { return false };
+    // Relaxed: the exchange decides.
+    let owner = block.owner.get();
+    if owner != 0 && !segment.is_dead(owner) {
+        return false;
+    }
+    // ORDERING(owner): pairs with the release in `owner::release`.
+    if !block.owner.claim(owner, segment.me(), edge::OWNER_CLAIM) {
+        return false;
+    }
+    clear(segment, index);
+    owner::release(&block.owner);
+    true
+}
+
+/// Frees the places of dead readers that are announced as asleep.
+#[cold]
+pub(crate) fn reap_sleepers(segment: &Segment) {
+    let Ok(wait) = segment.wait_block(Access::Write) else { return };
+    for reader in bits(&wait.waiters, segment.shape().request().reader_limit) {
+        reap(segment, reader);
+    }
+}
+
+/// Clears the bits of publishers that died waiting for room, or left.
+#[cold]
+pub(crate) fn reap_publishers(segment: &Segment) {
+    let Ok(wait) = segment.wait_block(Access::Write) else { return };
+    for lane in bits(&wait.room_waiters, segment.shape().request().lane_limit) {
+        let Ok(block) = segment.lane_block(lane, Access::Read) else { continue };
+        // Relaxed: a wake too many, or one that comes a slice too late, is all that is at stake.
+        let owner = block.owner.get();
+        if owner != 0 && !segment.is_dead(owner) {
+            continue;
+        }
+        wait.room_waiters.lower(1 << lane);
+        if block.owner.get() != owner {
+            // The next owner may have announced itself meanwhile.
+            wait.room_waiters.raise(1 << lane);
+        }
+    }
+}
+
+fn bits(word: &AtomicU64, limit: u32) -> impl Iterator<Item = u32> {
+    // Relaxed: what is missed comes next time.
+    let bits = word.get();
+    (0..limit).filter(move |bit| bits & 1 << bit != 0)
+}

@@ -1,0 +1,63 @@
+//! Many producers, one consumer, nothing lost: a lane a producer and one gate.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::{Origin, RingOptions, constructors};
+use crate::endpoint::consumer::{Consumer, RawConsumer, Reading};
+use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
+use crate::file::error::OpenError;
+use crate::file::segment::Segment;
+
+/// Many producers, one consumer; a full lane refuses the send, nothing is overwritten unread.
+///
+/// Each producer's messages keep their order; between producers there is none.
+///
+/// ```
+/// use horus_shm::{MpscShm, RingOptions};
+///
+/// let ring = MpscShm::<u64>::heap(&RingOptions::default())?;
+/// let (mut a, mut b, mut consumer) = (ring.producer()?, ring.producer()?, ring.consumer()?);
+/// a.send(1).unwrap();
+/// b.send(2).unwrap();
+/// assert_eq!(consumer.recv().into_iter().chain(consumer.recv()).sum::<u64>(), 3);
+/// # Ok::<(), horus_shm::OpenError>(())
+/// ```
+#[derive(Debug)]
+pub struct MpscShm<T> {
+    segment: Arc<Segment>,
+    marker: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Pod> MpscShm<T> {
+    constructors!();
+
+    fn make(origin: Origin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
+        let request = options.request::<T>(|request| {
+            request.gated_only = true;
+            (request.gate_limit, request.reader_limit) = (Some(1), Some(1));
+        });
+        Ok(Self { segment: origin.segment(&request)?, marker: PhantomData })
+    }
+
+    /// One more producing end, with a lane of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::TooManyPublishers`] if every lane has a live producer.
+    pub fn producer(&self) -> Result<Producer<T>, OpenError> {
+        Ok(Producer::new(RawProducer::new(Arc::clone(&self.segment), OnStalled::Full)?))
+    }
+
+    /// The consuming end: from now on the producers wait for it. After a consumer died behind its
+    /// gate, a new one goes on at its cursors (a message it was reading may come twice).
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::TooManySubscribers`] while another consumer lives.
+    pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
+        Ok(Consumer::new(RawConsumer::new(Arc::clone(&self.segment), Reading::Gated)?))
+    }
+}

@@ -1,0 +1,70 @@
+//! The latest value: one lane whose readers take the newest published slot.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::{Origin, RingOptions, constructors};
+use crate::endpoint::consumer::{Consumer, RawConsumer, Reading};
+use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
+use crate::file::error::OpenError;
+use crate::file::segment::Segment;
+
+/// Slots of a latest-value lane, at least: a reader copies one while the writer fills the next.
+const SLOTS_MIN: u64 = 4;
+/// Slots of a latest-value lane unless the creator says otherwise.
+const SLOTS_DEFAULT: u64 = 16;
+
+/// The latest value of one producer, for any number of consumers.
+///
+/// ```
+/// use horus_shm::{PodShm, RingOptions};
+///
+/// let ring = PodShm::<u64>::heap(&RingOptions::default())?;
+/// let (mut producer, mut consumer) = (ring.producer()?, ring.consumer()?);
+/// producer.send(1).unwrap();
+/// producer.send(2).unwrap();
+/// assert_eq!(consumer.latest(), Some(2));
+/// assert_eq!(consumer.latest(), None, "nothing newer");
+/// # Ok::<(), horus_shm::OpenError>(())
+/// ```
+#[derive(Debug)]
+pub struct PodShm<T> {
+    segment: Arc<Segment>,
+    marker: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Pod> PodShm<T> {
+    constructors!();
+
+    fn make(origin: Origin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
+        let creates = !matches!(origin, Origin::Open(..));
+        let request = options.request::<T>(|request| {
+            let default = creates.then_some(SLOTS_DEFAULT);
+            request.capacity = request.capacity.map(|slots| slots.max(SLOTS_MIN)).or(default);
+            request.lane_limit = Some(1);
+            request.history = Some(1);
+        });
+        Ok(Self { segment: origin.segment(&request)?, marker: PhantomData })
+    }
+
+    /// The producing end. After a producer died, a new one goes on where it stopped.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::TooManyPublishers`] while another producer lives.
+    pub fn producer(&self) -> Result<Producer<T>, OpenError> {
+        Ok(Producer::new(RawProducer::new(Arc::clone(&self.segment), OnStalled::Full)?))
+    }
+
+    /// One more consuming end. It sees the present value of a live producer, and every later one
+    /// that it asks for in time.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::TooManySubscribers`] if every place has a live consumer.
+    pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
+        Ok(Consumer::new(RawConsumer::new(Arc::clone(&self.segment), Reading::KeepLast)?))
+    }
+}

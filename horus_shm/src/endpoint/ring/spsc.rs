@@ -1,0 +1,63 @@
+//! One producer, one consumer, nothing lost: a lane and a gate.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::{Origin, RingOptions, constructors};
+use crate::endpoint::consumer::{Consumer, RawConsumer, Reading};
+use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
+use crate::file::error::OpenError;
+use crate::file::segment::Segment;
+
+/// One producer, one consumer; a full ring refuses the send, nothing is ever overwritten unread.
+///
+/// ```
+/// use horus_shm::{RingOptions, SpscShm};
+///
+/// let ring = SpscShm::<u64>::heap(&RingOptions::capacity(8))?;
+/// let (mut producer, mut consumer) = (ring.producer()?, ring.consumer()?);
+/// producer.send(7).unwrap();
+/// assert_eq!(consumer.recv(), Some(7));
+/// assert_eq!(consumer.recv(), None);
+/// # Ok::<(), horus_shm::OpenError>(())
+/// ```
+#[derive(Debug)]
+pub struct SpscShm<T> {
+    segment: Arc<Segment>,
+    marker: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Pod> SpscShm<T> {
+    constructors!();
+
+    fn make(origin: Origin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
+        let request = options.request::<T>(|request| {
+            request.gated_only = true;
+            (request.lane_limit, request.gate_limit) = (Some(1), Some(1));
+            request.reader_limit = Some(1);
+        });
+        Ok(Self { segment: origin.segment(&request)?, marker: PhantomData })
+    }
+
+    /// The producing end. After a producer died, a new one goes on where it stopped.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::TooManyPublishers`] while another producer lives.
+    pub fn producer(&self) -> Result<Producer<T>, OpenError> {
+        Ok(Producer::new(RawProducer::new(Arc::clone(&self.segment), OnStalled::Full)?))
+    }
+
+    /// The consuming end: from now on the producer waits for it. What was sent before is not
+    /// received, unless a consumer died behind its gate: then a new one goes on at its cursor (the
+    /// message it was reading may come twice).
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::TooManySubscribers`] while another consumer lives.
+    pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
+        Ok(Consumer::new(RawConsumer::new(Arc::clone(&self.segment), Reading::Gated)?))
+    }
+}

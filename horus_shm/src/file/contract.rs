@@ -1,0 +1,252 @@
+//! The contract of a topic file: what its creator fixed, and what a joiner asks for.
+
+use std::path::Path;
+
+use crate::file::error::OpenError;
+use crate::file::topic_type::{Reliability, TypeInfo};
+use crate::protocol::layout::{SCHEMA_BYTES_MAX, TYPE_NAME_BYTES_MAX};
+use crate::protocol::shape::{Shape, ShapeError, ShapeRequest, default_capacity, stride_for};
+use crate::wait::WakeEdge;
+
+/// Messages of this size and more can be written and read in place, unless told otherwise: a copy
+/// of them costs more than what keeps them where they are.
+pub const PINNABLE_BYTES: u64 = 4096;
+
+/// All that the creator of a topic file fixed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contract {
+    /// The message type.
+    pub type_info: TypeInfo,
+    /// Sizes and offsets.
+    pub shape: Shape,
+    /// What a full lane means.
+    pub reliability: Reliability,
+    /// Messages that a late joiner still gets.
+    pub history: u32,
+    /// History outlives its publishers, and the file its processes.
+    pub persists: bool,
+    /// Every reader is gated, and writers leave out the odd stamp.
+    pub gated_only: bool,
+    /// Who pays for waking.
+    pub wake_edge: WakeEdge,
+}
+
+/// What one who opens a topic asks for. Whatever is `None` is adopted from the file, or takes its
+/// default if this call creates it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The message type.
+    pub type_info: TypeInfo,
+    /// Slots of a lane; rounded up to a power of two.
+    pub capacity: Option<u64>,
+    /// Asked by a reader: a larger capacity is as good, and how it reads is its own affair, so
+    /// `reliability` only counts if this call creates the topic.
+    pub reader: bool,
+    /// Lanes: publishers at a time. Default 16.
+    pub lane_limit: Option<u32>,
+    /// Gates: reliable readers at a time. Default 16, or none on a best-effort topic.
+    pub gate_limit: Option<u32>,
+    /// Announced readers at a time. Default 64.
+    pub reader_limit: Option<u32>,
+    /// Default best effort.
+    pub reliability: Option<Reliability>,
+    /// Default 0.
+    pub history: Option<u32>,
+    /// Default false.
+    pub persists: Option<bool>,
+    /// Default membarrier.
+    pub wake_edge: Option<WakeEdge>,
+    /// Messages can be written and read where they lie. Default for those of 4 KiB and more.
+    pub pinnable: Option<bool>,
+    /// Bytes of the longest message, where messages have lengths of their own; to a reader any is
+    /// good, to a publisher one that is as long or longer. Default that of the type.
+    pub max_message_bytes: Option<u64>,
+    /// Not a wish but a kind of ring: gated-only files and others do not mix.
+    pub gated_only: bool,
+}
+
+impl Request {
+    /// A request that leaves everything but the type open.
+    #[must_use]
+    pub const fn new(type_info: TypeInfo) -> Self {
+        Self {
+            type_info,
+            capacity: None,
+            reader: false,
+            lane_limit: None,
+            gate_limit: None,
+            reader_limit: None,
+            reliability: None,
+            history: None,
+            persists: None,
+            wake_edge: None,
+            pinnable: None,
+            max_message_bytes: None,
+            gated_only: false,
+        }
+    }
+
+    /// The contract of a file that this request creates.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`] if no file can be made like that.
+    pub fn contract(&self) -> Result<Contract, OpenError> {
+        let info = &self.created_type();
+        for (field, bytes, max) in [
+            ("type name", info.name.len(), TYPE_NAME_BYTES_MAX),
+            ("schema text", info.schema.len(), SCHEMA_BYTES_MAX),
+        ] {
+            if bytes > max {
+                return Err(OpenError::TypeTooLong { field, bytes, max });
+            }
+        }
+        let history = self.history.unwrap_or(0);
+        if self.gated_only && history > 0 {
+            // WHY: copies are exclusive there, and no gate reaches back before it was registered.
+            let (field, found) = ("history", u64::from(history));
+            return Err(ShapeError { field, found, wanted: "0 in a gated-only file" }.into());
+        }
+        let pinnable = self.makes_pinnable()?;
+        let reliability = self.reliability.unwrap_or_default();
+        let gates = if reliability == Reliability::Reliable { 16 } else { 0 };
+        let stride = stride_for(info.bytes.min(1 << 30), info.sized, pinnable);
+        let shape = Shape::new(ShapeRequest {
+            payload_bytes: info.bytes,
+            payload_align: info.align,
+            capacity: self.capacity.map_or_else(|| default_capacity(stride), rounded_capacity),
+            lane_limit: self.lane_limit.unwrap_or(16),
+            gate_limit: self.gate_limit.unwrap_or(gates),
+            reader_limit: self.reader_limit.unwrap_or(64),
+            sized: info.sized,
+            pinnable,
+        })
+        .map_err(|error| self.as_asked(error))?;
+        Ok(Contract {
+            type_info: info.clone(),
+            shape,
+            reliability,
+            history,
+            persists: self.persists.unwrap_or(false),
+            gated_only: self.gated_only,
+            wake_edge: self.wake_edge.unwrap_or_default(),
+        })
+    }
+
+    /// Has a refusal name the capacity that was asked for, not what it was rounded up to.
+    fn as_asked(&self, error: ShapeError) -> ShapeError {
+        match self.capacity {
+            Some(found) if error.field == "capacity" => {
+                let wanted = "2 to 1048576 (it is rounded up to a power of two)";
+                ShapeError { found, wanted, ..error }
+            }
+            _ => error,
+        }
+    }
+
+    /// The type of a new file's messages.
+    fn created_type(&self) -> TypeInfo {
+        let mut info = self.type_info.clone();
+        if info.sized {
+            info.bytes = self.max_message_bytes.unwrap_or(info.bytes);
+        }
+        info
+    }
+
+    /// Whether the slots of a new file can be pinned.
+    fn makes_pinnable(&self) -> Result<bool, ShapeError> {
+        let in_place = self.type_info.sized || self.type_info.bytes >= PINNABLE_BYTES;
+        let pinnable = self.pinnable.unwrap_or(in_place && !self.gated_only);
+        let (field, found) = ("pinnable", u64::from(pinnable));
+        if pinnable && self.gated_only {
+            return Err(ShapeError { field, found, wanted: "0 in a gated-only file" });
+        }
+        if self.type_info.sized && !pinnable {
+            let wanted = "1 where messages have lengths of their own";
+            return Err(ShapeError { field, found, wanted });
+        }
+        Ok(pinnable)
+    }
+
+    /// Checks that `contract`, of the topic at `path`, gives what this request asks for.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::SchemaMismatch`], [`OpenError::GatedOnly`] or [`OpenError::QosMismatch`] with
+    /// the first field that differs.
+    pub fn check(&self, contract: &Contract, path: &Path) -> Result<(), OpenError> {
+        let (wanted, found) = (&self.type_info, &contract.type_info);
+        let same_size = wanted.sized || wanted.bytes == found.bytes;
+        let same_size = same_size && wanted.align == found.align;
+        if wanted.hash != found.hash || !same_size || wanted.sized != found.sized {
+            return Err(OpenError::SchemaMismatch {
+                path: path.to_owned(),
+                wanted: Box::new(wanted.clone()),
+                found: Box::new(found.clone()),
+            });
+        }
+        if self.gated_only != contract.gated_only {
+            return Err(OpenError::GatedOnly { path: path.to_owned(), found: contract.gated_only });
+        }
+        let same = Same { path };
+        let shape = contract.shape.request();
+        match self.capacity.map(rounded_capacity) {
+            Some(c) if self.reader && c <= shape.capacity => {}
+            None => {}
+            Some(c) if c == shape.capacity => {}
+            Some(c) => {
+                let asked = self.capacity.filter(|&asked| asked != c);
+                let rounded = asked.map(|asked| format!(" ({asked}, rounded up)"));
+                return Err(OpenError::QosMismatch {
+                    path: path.to_owned(),
+                    field: "capacity",
+                    found: shape.capacity.to_string(),
+                    wanted: format!("{c}{}", rounded.unwrap_or_default()),
+                });
+            }
+        }
+        match self.max_message_bytes {
+            Some(bytes) if !wanted.sized || self.reader || bytes <= found.bytes => {}
+            bytes => same.check("max_message_bytes", &found.bytes, bytes.as_ref())?,
+        }
+        same.check("pinnable", &shape.pinnable, self.pinnable.as_ref())?;
+        same.check("lane_limit", &shape.lane_limit, self.lane_limit.as_ref())?;
+        same.check("gate_limit", &shape.gate_limit, self.gate_limit.as_ref())?;
+        same.check("reader_limit", &shape.reader_limit, self.reader_limit.as_ref())?;
+        if !self.reader {
+            same.check("reliability", &contract.reliability, self.reliability.as_ref())?;
+        }
+        same.check("history", &contract.history, self.history.as_ref())?;
+        same.check("persists", &contract.persists, self.persists.as_ref())?;
+        same.check("wake_edge", &contract.wake_edge, self.wake_edge.as_ref())
+    }
+}
+
+/// The next power of two in range; what is out of range stays so, for the shape to refuse.
+fn rounded_capacity(capacity: u64) -> u64 {
+    capacity.checked_next_power_of_two().unwrap_or(u64::MAX)
+}
+
+/// Compares settings with those of the topic at `path`.
+struct Same<'a> {
+    path: &'a Path,
+}
+
+impl Same<'_> {
+    fn check<V: PartialEq + std::fmt::Debug>(
+        &self,
+        field: &'static str,
+        found: &V,
+        wanted: Option<&V>,
+    ) -> Result<(), OpenError> {
+        match wanted {
+            Some(wanted) if wanted != found => Err(OpenError::QosMismatch {
+                path: self.path.to_owned(),
+                field,
+                found: format!("{found:?}"),
+                wanted: format!("{wanted:?}"),
+            }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! What can go wrong when a topic or a ring is opened, and what a reader may find out later.
+
+use std::path::PathBuf;
+use std::{fmt, io};
+
+use crate::file::name::NameError;
+use crate::file::namespace::error::NamespaceError;
+use crate::file::topic_type::{Reliability, TypeInfo};
+use crate::os;
+use crate::process::liveness::Holder;
+use crate::protocol::shape::ShapeError;
+
+/// Why a topic or one of its ends could not be opened. Nothing is left behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The topic's name is not one.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The namespace's directory or registry cannot be used.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// Nobody created the topic yet. Trying again later is useful.
+    #[error(
+        "no topic at {}: start its publisher, or open it so that it is created",
+        path.display()
+    )]
+    NotFound {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// The topic is there, and was to be created.
+    #[error("{} exists: open it, or remove it first", path.display())]
+    AlreadyExists {
+        /// The path of it.
+        path: PathBuf,
+    },
+    /// What has the topic's name is not a topic file of ours.
+    #[error("{} is {found}, and must be a topic file: remove it", path.display())]
+    NotATopic {
+        /// The path of it.
+        path: PathBuf,
+        /// What it is instead.
+        found: String,
+    },
+    /// Something has the topic's name that the call may not remove.
+    #[error("{} is {found}, and was not removed: {cure} first", path.display())]
+    NotRemoved {
+        /// The path of it.
+        path: PathBuf,
+        /// A description of what was found.
+        found: &'static str,
+        /// The advice: what to do about it.
+        cure: String,
+    },
+    /// A topic file whose header does not add up.
+    #[error(
+        "{} is damaged: {field} is {found}, and must be {wanted}: stop its users and remove it",
+        path.display()
+    )]
+    Damaged {
+        /// The path of it.
+        path: PathBuf,
+        /// The header's field.
+        field: &'static str,
+        /// What it says.
+        found: String,
+        /// What it would have to say.
+        wanted: String,
+    },
+    /// Live processes use the topic with another version of this library.
+    #[error(
+        "{} has layout version {found}, this library {wanted}, and processes use it: \
+         run all of them with the same version",
+        path.display()
+    )]
+    LayoutVersion {
+        /// The path of it.
+        path: PathBuf,
+        /// The file's version.
+        found: u32,
+        /// This library's version.
+        wanted: u32,
+    },
+    /// Live processes use the topic under a registry that is no longer there.
+    #[error(
+        "{} belongs to a process registry that was removed while processes use it: \
+         restart those processes",
+        path.display()
+    )]
+    RegistryReplaced {
+        /// The path of it.
+        path: PathBuf,
+    },
+    /// The topic carries another type.
+    #[error(
+        "{} carries '{}' ({} bytes), and this end '{}' ({} bytes): schemas differ",
+        path.display(), found.name, found.bytes, wanted.name, wanted.bytes
+    )]
+    SchemaMismatch {
+        /// The topic.
+        path: PathBuf,
+        /// This end's type.
+        wanted: Box<TypeInfo>,
+        /// The topic's type.
+        found: Box<TypeInfo>,
+    },
+    /// A setting that was asked for differs from what the creator fixed.
+    #[error("{field} of {} is {found}, and {wanted} was asked for", path.display())]
+    QosMismatch {
+        /// The topic.
+        path: PathBuf,
+        /// The setting.
+        field: &'static str,
+        /// The topic's value.
+        found: String,
+        /// The value asked for.
+        wanted: String,
+    },
+    /// A reliable reader on a topic whose publishers never wait.
+    #[error("the topic is {offered}, and a {requested} reader was asked for")]
+    IncompatibleQos {
+        /// The topic's reliability.
+        offered: Reliability,
+        /// The reader's.
+        requested: Reliability,
+    },
+    /// Gated-only rings and open ones do not mix.
+    #[error(
+        "{} is {} ring, and an end of the other kind was asked for",
+        path.display(),
+        if *found { "a gated-only" } else { "an open" }
+    )]
+    GatedOnly {
+        /// The ring.
+        path: PathBuf,
+        /// True if the file is gated-only.
+        found: bool,
+    },
+    /// Every lane has a live publisher.
+    #[error("all {limit} places of publishers are taken: allow more where the topic is created")]
+    TooManyPublishers {
+        /// Lanes.
+        limit: u32,
+    },
+    /// Every reader block has a live reader.
+    #[error("all {limit} places of readers are taken: allow more where the topic is created")]
+    TooManySubscribers {
+        /// Places.
+        limit: u32,
+    },
+    /// Every gate has a live reader.
+    #[error(
+        "all {limit} places of reliable readers are taken: allow more where the topic is created"
+    )]
+    TooManyReliableSubscribers {
+        /// Gates.
+        limit: u32,
+    },
+    /// The memory file system is full.
+    #[error(
+        "no space for {}: {}", path.display(),
+        missing(*needed_bytes, *available_bytes, *available_files)
+    )]
+    NoSpace {
+        /// The file.
+        path: PathBuf,
+        /// What was to be reserved.
+        needed_bytes: u64,
+        /// What the file system had left.
+        available_bytes: u64,
+        /// How many files it could still have; `None` if it does not count them.
+        available_files: Option<u64>,
+    },
+    /// A process is in the middle of removing the file, and does not get on. Until it goes on or
+    /// ends, nobody can use the name.
+    #[error("{} is being removed by {}", path.display(), remover(holder.as_deref()))]
+    Retiring {
+        /// The path of it.
+        path: PathBuf,
+        /// The process that removes it, if the system says.
+        holder: Option<Box<Holder>>,
+    },
+    /// No file can have these sizes.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// A type name or schema text that does not fit the header.
+    #[error("the {field} has {bytes} bytes, and may have {max}")]
+    TypeTooLong {
+        /// Which of the two.
+        field: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// This handle was inherited through `fork`; open a new one in the child.
+    #[error("the handle belongs to the parent process: open a new one after fork")]
+    Forked,
+    /// The topic's file was truncated while this process used it, or the program closed the
+    /// descriptors of this library, and with them the lock by which this process lives.
+    #[error(
+        "{} was truncated while in use, or the program closed descriptors of this library: drop \
+         all of its handles and open it again",
+        path.display()
+    )]
+    RegionLost {
+        /// Where it was.
+        path: PathBuf,
+    },
+    /// The memory of a publisher's lane cannot be mapped.
+    #[error("{}: {cause}", path.display())]
+    LaneNotMapped {
+        /// The topic.
+        path: PathBuf,
+        /// Which lane, and why.
+        cause: LaneNotMapped,
+    },
+    /// The system refused.
+    #[error("{operation} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+/// Says what of a file system is missing, and what to do about it.
+fn missing(needed_bytes: u64, available_bytes: u64, available_files: Option<u64>) -> String {
+    if available_files == Some(0) {
+        return "the file system has no inode left: remove files, or mount it with a larger \
+                nr_inodes"
+            .to_owned();
+    }
+    format!(
+        "{needed_bytes} bytes needed, {available_bytes} available: free some, or lower capacity"
+    )
+}
+
+/// Says who removes a file, and what to do about it.
+fn remover(holder: Option<&Holder>) -> String {
+    let Some(holder) = holder else {
+        return "a process that does not get on, and that the system does not name: end it".into();
+    };
+    let (process, pid) = (&holder.process, holder.process.pid);
+    if holder.is_stopped {
+        format!(
+            "{process}, which is stopped: continue it (kill -CONT {pid}), or end it (kill -KILL \
+             {pid})"
+        )
+    } else {
+        format!("{process}, which does not get on: wait, or end it (kill {pid})")
+    }
+}
+
+/// Why a handle receives nothing, or not everything. Permanent, except for
+/// [`Self::LaneNotMapped`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecvError {
+    /// The handle was inherited through `fork`.
+    #[error("the handle belongs to the parent process: open a new one after fork")]
+    Forked,
+    /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
+    #[error(
+        "the topic's memory is lost: its file was truncated, or the program closed descriptors of \
+         this library: drop all of its handles and open it again"
+    )]
+    RegionLost,
+    /// The memory of a publisher's lane cannot be mapped, so its messages wait there. Transient:
+    /// receiving tries again ten times a second, and goes on where it stopped.
+    #[error("{0}")]
+    LaneNotMapped(LaneNotMapped),
+}
+
+/// Why all handles of a topic are of no use any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    Forked,
+    RegionLost,
+}
+
+impl From<Unusable> for RecvError {
+    fn from(error: Unusable) -> Self {
+        match error {
+            Unusable::Forked => Self::Forked,
+            Unusable::RegionLost => Self::RegionLost,
+        }
+    }
+}
+
+/// A publisher's lane that this process cannot map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneNotMapped {
+    /// Index of the lane.
+    pub lane: u32,
+    /// Bytes that were to be mapped.
+    pub bytes: u64,
+    /// The system's answer, as in `errno`.
+    pub errno: i32,
+    /// The limit of this process that is probably in the way: its name and its value.
+    pub limit: Option<(&'static str, u64)>,
+}
+
+impl LaneNotMapped {
+    pub(crate) fn new(lane: u32, bytes: u64, error: &OpenError) -> Self {
+        let errno = match error {
+            OpenError::NoSpace { .. } => libc::ENOSPC,
+            OpenError::Io { source, .. } => source.raw_os_error().unwrap_or(0),
+            _ => 0,
+        };
+        // The kernel's answers where memory may not be locked, and where it may not be mapped.
+        let of = |name, resource| match os::soft_limit(resource) {
+            Ok(libc::RLIM_INFINITY) | Err(_) => None,
+            Ok(limit) => Some((name, limit)),
+        };
+        let limit = match errno {
+            libc::EAGAIN => of("RLIMIT_MEMLOCK", libc::RLIMIT_MEMLOCK),
+            libc::ENOMEM => of("RLIMIT_AS", libc::RLIMIT_AS),
+            _ => None,
+        };
+        Self { lane, bytes, errno, limit }
+    }
+}
+
+impl fmt::Display for LaneNotMapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lane, bytes, errno, limit } = self;
+        let source = io::Error::from_raw_os_error(*errno);
+        write!(f, "the {bytes} bytes of publisher lane {lane} cannot be mapped: {source}")?;
+        match limit {
+            Some((name @ "RLIMIT_MEMLOCK", at)) => write!(
+                f,
+                ", as memory is locked (mlockall) and {name} is {at} bytes: raise it (ulimit -l), \
+                 or lock less memory"
+            )?,
+            Some((name, at)) => write!(f, ", and {name} is {at} bytes: raise it (ulimit -v)")?,
+            None => write!(f, ": free memory, or raise the limits of this process")?,
+        }
+        f.write_str("; each call that receives tries again, ten times a second at most")
+    }
+}

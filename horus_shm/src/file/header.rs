@@ -1,0 +1,231 @@
+//! The header of a topic file: contract → bytes, and bytes → contract with distrust.
+
+use bytemuck::Zeroable;
+
+use crate::file::contract::Contract;
+use crate::file::topic_type::{Reliability, TypeInfo};
+use crate::protocol::layout::{
+    ENDIANNESS, HEADER_BYTES, Header, LAYOUT_VERSION, MAGIC, SCHEMA_BYTES_MAX, SCHEMA_OFFSET,
+    TOPIC_NAME_BYTES_MAX, TYPE_NAME_BYTES_MAX,
+};
+use crate::protocol::shape::{Shape, ShapeRequest};
+use crate::wait::WakeEdge;
+
+/// Whose file it is: what must match before anything else in it means anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Provenance {
+    /// The boot in which the file was made.
+    pub boot_id: [u8; 16],
+    /// The process registry that it counts on.
+    pub registry_id: [u8; 16],
+}
+
+/// Why a header is not taken as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderError {
+    /// Not a topic file.
+    Magic,
+    /// Another layout version.
+    Version(u32),
+    /// Made in another boot.
+    Boot,
+    /// Made under another process registry.
+    Registry,
+    /// Ours, but it does not add up.
+    Damaged {
+        /// The field.
+        field: &'static str,
+        /// What it says.
+        found: String,
+        /// What it would have to say.
+        wanted: String,
+    },
+}
+
+/// The header area of a new file.
+#[must_use]
+pub fn encode(contract: &Contract, topic: &str, provenance: Provenance, now_ns: u64) -> Vec<u8> {
+    let Contract { type_info, shape, .. } = contract;
+    let request = shape.request();
+    let mut header = Header {
+        magic: MAGIC,
+        layout_version: LAYOUT_VERSION,
+        endianness: ENDIANNESS,
+        boot_id: provenance.boot_id,
+        registry_id: provenance.registry_id,
+        schema_hash: type_info.hash,
+        file_bytes: shape.file_bytes(),
+        payload_bytes: request.payload_bytes,
+        stride: shape.stride(),
+        capacity: request.capacity,
+        created_ns: now_ns,
+        payload_align: request.payload_align,
+        lane_limit: request.lane_limit,
+        gate_limit: request.gate_limit,
+        reader_limit: request.reader_limit,
+        reliability: u32::from(contract.reliability == Reliability::Reliable),
+        history: contract.history,
+        persists: contract.persists.into(),
+        gated_only: contract.gated_only.into(),
+        pinnable: request.pinnable.into(),
+        sized: request.sized.into(),
+        wake_edge: u32::from(contract.wake_edge == WakeEdge::Fence),
+        topic_name_bytes: topic.len() as u32,
+        type_name_bytes: type_info.name.len() as u32,
+        schema_bytes: type_info.schema.len() as u32,
+        ..Header::zeroed()
+    };
+    header.topic_name[..topic.len()].copy_from_slice(topic.as_bytes());
+    header.type_name[..type_info.name.len()].copy_from_slice(type_info.name.as_bytes());
+    header.crc = checksum(&header, type_info.schema.as_bytes());
+    let mut bytes = vec![0; HEADER_BYTES];
+    bytes[..size_of::<Header>()].copy_from_slice(bytemuck::bytes_of(&header));
+    let end = SCHEMA_OFFSET + type_info.schema.len();
+    bytes[SCHEMA_OFFSET..end].copy_from_slice(type_info.schema.as_bytes());
+    bytes
+}
+
+/// CRC-32 of the header up to its last field, then of the schema text.
+fn checksum(header: &Header, schema: &[u8]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&bytemuck::bytes_of(header)[..core::mem::offset_of!(Header, crc)]);
+    crc.update(schema);
+    crc.finalize()
+}
+
+fn damaged(field: &'static str, found: impl ToString, wanted: impl ToString) -> HeaderError {
+    HeaderError::Damaged { field, found: found.to_string(), wanted: wanted.to_string() }
+}
+
+/// Reads a private copy of a header area, of a file of `file_bytes` bytes that should be `topic`.
+///
+/// Total: any bytes give a contract or an error, in bounded time, without reading out of bounds.
+///
+/// # Errors
+///
+/// The first thing that is wrong, checked from the outside in.
+pub fn decode(
+    bytes: &[u8],
+    file_bytes: u64,
+    topic: &str,
+    provenance: Provenance,
+) -> Result<Contract, HeaderError> {
+    let Some(fixed) = bytes.get(..size_of::<Header>()) else {
+        let magic = bytes.len() >= MAGIC.len() && bytes[..MAGIC.len()] == MAGIC;
+        let truncated = damaged("file size", bytes.len(), HEADER_BYTES);
+        return Err(if magic { truncated } else { HeaderError::Magic });
+    };
+    let header: Header = bytemuck::pod_read_unaligned(fixed);
+    if header.magic != MAGIC {
+        return Err(HeaderError::Magic);
+    }
+    if header.layout_version != LAYOUT_VERSION {
+        return Err(HeaderError::Version(header.layout_version));
+    }
+    if bytes.len() < HEADER_BYTES {
+        return Err(damaged("file size", file_bytes, format!("at least {HEADER_BYTES}")));
+    }
+    if header.endianness != ENDIANNESS {
+        return Err(damaged("byte order", format!("{:#x}", header.endianness), "little-endian"));
+    }
+    if header.boot_id != provenance.boot_id {
+        return Err(HeaderError::Boot);
+    }
+    let schema = usize::try_from(header.schema_bytes).ok().filter(|&n| n <= SCHEMA_BYTES_MAX);
+    let schema = schema.and_then(|n| bytes.get(SCHEMA_OFFSET..SCHEMA_OFFSET + n));
+    let Some(schema) = schema else {
+        return Err(damaged("schema text length", header.schema_bytes, SCHEMA_BYTES_MAX));
+    };
+    let crc = checksum(&header, schema);
+    if crc != header.crc {
+        return Err(damaged("checksum", format!("{:#010x}", header.crc), format!("{crc:#010x}")));
+    }
+    if header.registry_id != provenance.registry_id {
+        return Err(HeaderError::Registry);
+    }
+    let shape = decode_shape(&header, file_bytes)?;
+    let contract = decode_contract(&header, schema, shape)?;
+    let name = text("topic name", &header.topic_name, header.topic_name_bytes)?;
+    if name != topic {
+        return Err(damaged("topic name", format!("'{name}'"), format!("'{topic}'")));
+    }
+    Ok(contract)
+}
+
+fn decode_shape(header: &Header, file_bytes: u64) -> Result<Shape, HeaderError> {
+    let shape = Shape::new(ShapeRequest {
+        payload_bytes: header.payload_bytes,
+        payload_align: header.payload_align,
+        capacity: header.capacity,
+        lane_limit: header.lane_limit,
+        gate_limit: header.gate_limit,
+        reader_limit: header.reader_limit,
+        sized: flag("sized", header.sized)?,
+        pinnable: flag("pinnable", header.pinnable)?,
+    })
+    .map_err(|error| damaged(error.field, error.found, error.wanted))?;
+    if header.stride != shape.stride() {
+        return Err(damaged("stride", header.stride, shape.stride()));
+    }
+    if header.file_bytes != shape.file_bytes() {
+        return Err(damaged("recorded file size", header.file_bytes, shape.file_bytes()));
+    }
+    if file_bytes != shape.file_bytes() {
+        return Err(damaged("file size", file_bytes, shape.file_bytes()));
+    }
+    Ok(shape)
+}
+
+fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contract, HeaderError> {
+    let schema = str::from_utf8(schema).map_err(|_| damaged("schema text", "not UTF-8", "text"))?;
+    let request = shape.request();
+    let gated_only = flag("gated_only", header.gated_only)?;
+    if gated_only && header.history > 0 {
+        return Err(damaged("history", header.history, "0 in a gated-only file"));
+    }
+    if request.sized && !request.pinnable {
+        return Err(damaged("pinnable", 0, "1 where messages have lengths of their own"));
+    }
+    if request.pinnable && gated_only {
+        return Err(damaged("pinnable", 1, "0 in a gated-only file"));
+    }
+    Ok(Contract {
+        type_info: TypeInfo {
+            name: text("type name", &header.type_name, header.type_name_bytes)?.into(),
+            schema: schema.to_owned().into(),
+            hash: header.schema_hash,
+            bytes: request.payload_bytes,
+            align: request.payload_align,
+            sized: request.sized,
+        },
+        shape,
+        reliability: if flag("reliability", header.reliability)? {
+            Reliability::Reliable
+        } else {
+            Reliability::BestEffort
+        },
+        history: header.history,
+        persists: flag("persists", header.persists)?,
+        gated_only,
+        wake_edge: if flag("wake_edge", header.wake_edge)? {
+            WakeEdge::Fence
+        } else {
+            WakeEdge::Membarrier
+        },
+    })
+}
+
+fn flag(field: &'static str, value: u32) -> Result<bool, HeaderError> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(damaged(field, value, "0 or 1")),
+    }
+}
+
+fn text(field: &'static str, bytes: &[u8], length: u32) -> Result<String, HeaderError> {
+    let used = bytes.get(..length as usize).and_then(|used| str::from_utf8(used).ok());
+    used.map(str::to_owned).ok_or_else(|| damaged(field, "not text of its length", "text"))
+}
+
+const _: () = assert!(TOPIC_NAME_BYTES_MAX <= 208 && TYPE_NAME_BYTES_MAX == 128);

@@ -1,0 +1,148 @@
+//! A directory of ours: private, on a local file system, made if it is missing, refused if it
+//! could be anybody else's.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use super::{Access, NamespaceError};
+use crate::os::{self, Stat};
+
+/// How often a directory that comes and goes is tried.
+const ATTEMPTS: u32 = 8;
+
+/// File systems whose locks or mappings are another machine's business, or a user's: as in
+/// statfs(2).
+const REFUSED_FILE_SYSTEMS: [(u64, &str); 10] = [
+    (0x6969, "NFS"),
+    (0x6573_5546, "FUSE"),
+    (0x517b, "SMB"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB2"),
+    (0x00c3_6400, "Ceph"),
+    (0x5346_414f, "AFS"),
+    (0x6b41_4653, "AFS"),
+    (0x0102_1997, "9P"),
+    (0x7375_7245, "Coda"),
+];
+
+/// Opens the directory `name` in `parent`; `path` is its path, for messages.
+pub(super) fn open(
+    parent: BorrowedFd<'_>,
+    name: &OsStr,
+    path: &Path,
+    access: Access,
+) -> Result<OwnedFd, NamespaceError> {
+    for _ in 0..ATTEMPTS {
+        let refused = match os::open_dir(parent, name) {
+            Ok(dir) => match check(dir.as_fd(), path, access) {
+                Ok(()) => return Ok(dir),
+                Err(refused) => Some(refused),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                let found = os::fstatat(parent, name).ok();
+                Some(refusal(found, path, access, error))
+            }
+        };
+        match refused {
+            Some(refused) if !is_half_made(&refused) => return Err(refused),
+            // WHY: only an empty directory can be removed, and making it anew is all it needs.
+            Some(refused) if os::remove_dir(parent, name).is_err() => return Err(refused),
+            _ => {}
+        }
+        let made = os::make_dir(parent, name, access.dir_mode)
+            .and_then(|()| undo_umask(parent, name, access));
+        match made {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // Removed again, or the parent was.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io_error("make", path)(error)),
+        }
+    }
+    Err(NamespaceError::Gone { path: path.into() })
+}
+
+/// Opens the place where the directory at `path` is, and names it there.
+pub(super) fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), NamespaceError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(NamespaceError::BadDirectory { path: path.into() });
+    };
+    let place = os::open_place(parent).map_err(io_error("open", parent))?;
+    Ok((place, name))
+}
+
+pub(super) fn io_error(
+    doing: &'static str,
+    path: &Path,
+) -> impl FnOnce(io::Error) -> NamespaceError {
+    move |source| NamespaceError::Io { doing, path: path.into(), source }
+}
+
+/// Whether a refusal may be for a directory whose maker died, or is, between making it and giving
+/// it the bits that the umask took.
+fn is_half_made(refused: &NamespaceError) -> bool {
+    match refused {
+        NamespaceError::Refused { uid, mode, wanted_uid, wanted_mode, .. } => {
+            uid == wanted_uid && mode & !wanted_mode == 0
+        }
+        _ => false,
+    }
+}
+
+/// Gives a directory that was just made the bits that the umask took.
+fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: Access) -> io::Result<()> {
+    let place = os::open_dir_place(parent, name)?;
+    let stat = os::fstat(place.as_fd())?;
+    // WHY: never chmod what is somebody else's. What we made is ours, and has no bit too many.
+    let is_ours = stat.uid == os::effective_uid() && stat.permissions() & !access.dir_mode == 0;
+    if is_ours && stat.permissions() != access.dir_mode & 0o777 {
+        os::chmod_place(place.as_fd(), access.dir_mode)?;
+    }
+    Ok(())
+}
+
+fn check(dir: BorrowedFd<'_>, path: &Path, access: Access) -> Result<(), NamespaceError> {
+    let stat = os::fstat(dir).map_err(io_error("examine", path))?;
+    refuse_if_foreign(&stat, path, access)?;
+    let found = os::file_system_type(dir).map_err(io_error("examine", path))?;
+    match REFUSED_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == found) {
+        Some((_, name)) => Err(NamespaceError::FileSystem { path: path.into(), name }),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn refuse_if_foreign(
+    stat: &Stat,
+    path: &Path,
+    access: Access,
+) -> Result<(), NamespaceError> {
+    let wanted_uid = os::effective_uid();
+    let mode = stat.permissions();
+    let is_closed = mode & !access.dir_mode == 0;
+    let is_usable = mode & 0o700 == 0o700;
+    if stat.uid == wanted_uid && is_closed && is_usable {
+        return Ok(());
+    }
+    Err(NamespaceError::Refused {
+        path: path.into(),
+        uid: stat.uid,
+        mode,
+        wanted_uid,
+        wanted_mode: access.dir_mode,
+    })
+}
+
+/// Says what was found instead of a directory that can be opened.
+fn refusal(found: Option<Stat>, path: &Path, access: Access, error: io::Error) -> NamespaceError {
+    match found {
+        Some(stat) if !stat.is_dir() => NamespaceError::NotADirectory { path: path.into() },
+        Some(stat) => match refuse_if_foreign(&stat, path, access) {
+            Err(refused) => refused,
+            Ok(()) => io_error("open", path)(error),
+        },
+        None => io_error("open", path)(error),
+    }
+}

@@ -1,0 +1,152 @@
+//! Removes a namespace without joining it: also one that cannot be opened any more.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use super::{
+    Access, Namespace, NamespaceConfig, NamespaceRemoveError, TOPICS, directory, lock_known,
+};
+use crate::os::{self, OpenMode, lock};
+use crate::process::liveness::{self, ProcessInfo};
+
+impl Namespace {
+    /// Removes the namespace that `config` names, and all topics in it, without joining it: also
+    /// one whose registry is damaged, replaced, or no file at all. Does nothing if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`NamespaceRemoveError::Attended`] if a process lives in it, this one included, or has a
+    /// topic of it open: nothing was removed then.
+    pub fn remove_at(config: &NamespaceConfig) -> Result<(), NamespaceRemoveError> {
+        // WHY: whoever opens the namespace in another thread finds all of it, or none.
+        let _known = lock_known();
+        let path = config.dir().join(config.name().as_str());
+        let removal = Removal { path };
+        let found = removal.open_parent(config.dir())?;
+        let Some(parent) = found else { return Ok(()) };
+        removal.remove(parent.as_fd(), OsStr::new(config.name().as_str()))
+    }
+}
+
+/// What is removed, for messages.
+struct Removal {
+    path: PathBuf,
+}
+
+impl Removal {
+    fn io(&self, doing: &'static str) -> impl FnOnce(io::Error) -> NamespaceRemoveError {
+        let path = self.path.clone();
+        move |source| NamespaceRemoveError::Io { doing, path, source }
+    }
+
+    fn attended(&self, process: Option<ProcessInfo>) -> NamespaceRemoveError {
+        NamespaceRemoveError::Attended { path: self.path.clone(), process }
+    }
+
+    /// Opens the directory of all namespaces, if it is there.
+    fn open_parent(&self, dir: &Path) -> Result<Option<OwnedFd>, NamespaceRemoveError> {
+        let dir = std::path::absolute(dir).map_err(self.io("find"))?;
+        let (Some(place), Some(name)) = (dir.parent(), dir.file_name()) else { return Ok(None) };
+        let place = match os::open_place(place) {
+            Ok(place) => place,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.io("look for")(error)),
+        };
+        self.open_dir(place.as_fd(), name)
+    }
+
+    /// Opens a directory, if it is there.
+    fn open_dir(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &OsStr,
+    ) -> Result<Option<OwnedFd>, NamespaceRemoveError> {
+        match os::open_dir(dir, name) {
+            Ok(dir) => Ok(Some(dir)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.io("open")(error)),
+        }
+    }
+
+    fn remove(&self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), NamespaceRemoveError> {
+        let Some(dir) = self.open_dir(parent, name)? else { return Ok(()) };
+        let dir = dir.as_fd();
+        // WHY: a directory that is open to others is no namespace, whatever is in it.
+        let stat = os::fstat(dir).map_err(self.io("examine"))?;
+        directory::refuse_if_foreign(&stat, &self.path, Access::PRIVATE)
+            .map_err(|refused| self.io("remove")(io::Error::other(refused)))?;
+        // WHY held until the end: nobody joins meanwhile.
+        let _lock = match liveness::lock_out(dir).map_err(self.io("lock the registry of"))? {
+            Ok(lock) => lock,
+            Err(process) => return Err(self.attended(process)),
+        };
+        let topics = match os::open_dir(dir, TOPICS) {
+            Ok(topics) => Some(topics),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            // Something else has the name, and goes like a topic.
+            Err(_) => return self.remove_rest(parent, name, dir),
+        };
+        if let Some(topics) = topics {
+            self.remove_topics(topics.as_fd())?;
+        }
+        self.remove_rest(parent, name, dir)
+    }
+
+    /// Removes all topics, if no process has one open. Those under a registry that was replaced
+    /// hold no lock of the one that is there.
+    fn remove_topics(&self, topics: BorrowedFd<'_>) -> Result<(), NamespaceRemoveError> {
+        let names = os::list(topics).map_err(self.io("list the topics of"))?;
+        let mut leases = Vec::new();
+        for name in &names {
+            let stat = os::fstatat(topics, name).map_err(self.io("examine a topic of"))?;
+            if !stat.is_file() {
+                continue;
+            }
+            use io::ErrorKind::{NotFound, PermissionDenied, WouldBlock};
+            let fd = match os::open_file(topics, name, OpenMode::ReadWrite) {
+                Ok(fd) => fd,
+                // What its owner may not open is not in use either.
+                Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => continue,
+                // Another process has a lease on it: it is being removed, or replaced.
+                Err(error) if error.kind() == WouldBlock => {
+                    return Err(self.attended(liveness::user_of(&stat)));
+                }
+                Err(error) => return Err(self.io("open a topic of")(error)),
+            };
+            if !lock::try_write_lease(fd.as_fd()).map_err(self.io("lease a topic of"))? {
+                return Err(self.attended(liveness::user_of(&stat)));
+            }
+            leases.push(fd);
+        }
+        names.iter().try_for_each(|name| self.remove_entry(topics, name))
+    }
+
+    fn remove_rest(
+        &self,
+        parent: BorrowedFd<'_>,
+        name: &OsStr,
+        dir: BorrowedFd<'_>,
+    ) -> Result<(), NamespaceRemoveError> {
+        self.remove_entry(dir, OsStr::new(TOPICS))?;
+        self.remove_entry(dir, OsStr::new(liveness::FILE_NAME))?;
+        self.remove_entry(parent, name)
+    }
+
+    /// Removes a file of any kind, or an empty directory, if it is there.
+    fn remove_entry(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), NamespaceRemoveError> {
+        match remove_any(dir, name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other.map_err(self.io("remove a file of")),
+        }
+    }
+}
+
+/// Removes a file of any kind, or an empty directory.
+pub(super) fn remove_any(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    match os::unlink(dir, name) {
+        Err(error) if error.raw_os_error() == Some(libc::EISDIR) => os::remove_dir(dir, name),
+        other => other,
+    }
+}

@@ -1,0 +1,584 @@
+//! A segment: one topic's memory in this process, parts mapped as they are needed.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::file::contract::{Contract, Request};
+use crate::file::error::{OpenError, Unusable};
+use crate::file::name::TopicName;
+use crate::file::namespace::Namespace;
+use crate::file::open;
+use crate::os::cancel::Uncancelled;
+use crate::os::descriptor::Held;
+use crate::os::fault;
+use crate::os::region::{Access, Region};
+use crate::os::{self, Stat};
+use crate::process::fork::fork_epoch;
+use crate::process::liveness::Owner;
+use crate::protocol::copy;
+use crate::protocol::layout::{GateBlock, LaneBlock};
+use crate::protocol::memory::{RawLane, RawLaneParts};
+use crate::protocol::presence::{self, Attendance};
+use crate::protocol::shape::Shape;
+use crate::protocol::sync::Word;
+
+mod blocks;
+
+pub use blocks::Blocks;
+
+/// The one owner of everything in a heap segment: its process, which cannot outlive it.
+const HEAP_OWNER: u64 = 1;
+
+/// One topic as this process sees it; shared by all of its ends.
+///
+/// Its blocks are not reached from outside this crate, because safe code that writes them could
+/// change a message that somebody borrows:
+///
+/// ```compile_fail,E0599
+/// # fn f(segment: &horus_shm::Segment) {
+/// segment.control(horus_shm::Access::Write);
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Segment {
+    contract: Contract,
+    backing: Backing,
+    epoch: u64,
+    /// Observers of a heap segment.
+    observers: Mutex<u32>,
+    /// While it is dropped: after everything else, which closes and unmaps.
+    uncancelled: Option<Uncancelled>,
+}
+
+#[derive(Debug)]
+enum Backing {
+    Heap(Region),
+    File(Box<TopicFile>),
+}
+
+/// Which file, whatever it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    pub(crate) fn of(stat: &Stat) -> Self {
+        Self { device: stat.dev, inode: stat.ino }
+    }
+}
+
+/// A topic file that this process attends, and the parts of it that are mapped.
+#[derive(Debug)]
+pub(crate) struct TopicFile {
+    pub(crate) fd: Held,
+    /// Device and inode.
+    pub(crate) id: FileId,
+    pub(crate) namespace: Arc<Namespace>,
+    pub(crate) name: TopicName,
+    lane_area: Maps,
+    reader_area: Maps,
+    lanes: Box<[Maps]>,
+}
+
+/// A part of the file, mapped read-only, writable, both or not yet.
+#[derive(Debug, Default)]
+struct Maps {
+    read: OnceLock<Region>,
+    write: OnceLock<Region>,
+}
+
+impl Maps {
+    fn is_lost(&self) -> bool {
+        [&self.read, &self.write].iter().any(|map| map.get().is_some_and(Region::is_lost))
+    }
+}
+
+impl TopicFile {
+    pub(crate) fn new(fd: OwnedFd, id: FileId, namespace: Arc<Namespace>, name: TopicName) -> Self {
+        let fd = Held::of(fd, id.device, id.inode);
+        let (lane_area, reader_area, lanes) = Default::default();
+        Self { fd, id, namespace, name, lane_area, reader_area, lanes }
+    }
+
+    /// Where the file is, for messages.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.namespace.topics_path().join(self.name.file_name())
+    }
+}
+
+impl Attendance for TopicFile {
+    fn share(&self) -> io::Result<bool> {
+        self.namespace.registry().presence_share(self.id.inode)
+    }
+
+    fn exclude(&self) -> io::Result<bool> {
+        self.namespace.registry().presence_exclude(self.id.inode)
+    }
+
+    fn release(&self) {
+        self.namespace.registry().presence_release(self.id.inode);
+    }
+
+    fn is_retired(&self) -> io::Result<bool> {
+        let mut mark = [0; 8];
+        os::read_at(self.fd.get()?, &mut mark, crate::protocol::layout::RETIRED_OFFSET)?;
+        Ok(mark != [0; 8])
+    }
+
+    fn set_retired(&self) -> io::Result<()> {
+        os::write_at(self.fd.get()?, &1_u64.to_le_bytes(), crate::protocol::layout::RETIRED_OFFSET)
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        match os::fstatat(self.namespace.topics_dir()?, self.name.file_name()) {
+            Ok(stat) => Ok(FileId::of(&stat) == self.id && stat.links == 1),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn unlink(&self) -> io::Result<()> {
+        os::unlink(self.namespace.topics_dir()?, self.name.file_name())
+    }
+}
+
+impl Segment {
+    /// A segment on the heap: for ends within one process, and for tools that see no files.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`].
+    pub fn heap(request: &Request) -> Result<Arc<Self>, OpenError> {
+        let contract = request.contract()?;
+        let region = Region::heap(contract.shape.file_bytes() as usize);
+        let backing = Backing::Heap(region);
+        let epoch = fork_epoch();
+        let observers = Mutex::new(0);
+        Ok(Arc::new(Self { contract, backing, epoch, observers, uncancelled: None }))
+    }
+
+    /// Opens the topic `name`, and creates it if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// Any of [`OpenError`] but `NotFound`, `AlreadyExists` and those about places.
+    pub fn open_or_create(
+        namespace: &Arc<Namespace>,
+        name: &TopicName,
+        request: &Request,
+    ) -> Result<Arc<Self>, OpenError> {
+        open::open(namespace, name, request, open::Mode::OpenOrCreate)
+    }
+
+    /// Opens the topic `name`, which must be there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open_or_create`], and [`OpenError::NotFound`].
+    pub fn open(
+        namespace: &Arc<Namespace>,
+        name: &TopicName,
+        request: &Request,
+    ) -> Result<Arc<Self>, OpenError> {
+        open::open(namespace, name, request, open::Mode::Open)
+    }
+
+    /// Creates the topic `name`, which must not be there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open_or_create`], and [`OpenError::AlreadyExists`].
+    pub fn create(
+        namespace: &Arc<Namespace>,
+        name: &TopicName,
+        request: &Request,
+    ) -> Result<Arc<Self>, OpenError> {
+        open::open(namespace, name, request, open::Mode::Create)
+    }
+
+    /// Opens the topic `name` whatever it carries: for tools.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`], but no mismatch.
+    pub fn inspect(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Arc<Self>, OpenError> {
+        open::inspect(namespace, name)
+    }
+
+    pub(crate) fn of_file(contract: Contract, mut file: TopicFile) -> Self {
+        let lanes = contract.shape.request().lane_limit;
+        file.lanes = (0..lanes).map(|_| Maps::default()).collect();
+        Self {
+            contract,
+            backing: Backing::File(Box::new(file)),
+            epoch: fork_epoch(),
+            observers: Mutex::new(0),
+            uncancelled: None,
+        }
+    }
+
+    /// Announces a reader that pins nothing, until [`Self::unobserve`].
+    ///
+    /// The mutex orders this against [`Self::is_observed`]: either that finds this reader, or this
+    /// reader finds the stamp of the slot that a publisher had begun before.
+    pub(crate) fn observe(&self) {
+        *self.lock_observers() += 1;
+    }
+
+    /// The reader that was announced by [`Self::observe`] reads nothing any more.
+    pub(crate) fn unobserve(&self) {
+        *self.lock_observers() -= 1;
+    }
+
+    fn lock_observers(&self) -> MutexGuard<'_, u32> {
+        // Nothing panics while it is locked, so poison means nothing here.
+        self.observers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if somebody who pins nothing may be copying out of a slot that a publisher has begun.
+    /// Observers of a file copy by [`Self::load`], and need no such care.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.file().is_none() && *self.lock_observers() != 0
+    }
+
+    /// Copies the first `bytes` bytes of a slot for a reader that pins nothing; false if it cannot.
+    ///
+    /// WHY by the kernel: a publisher may be filling that slot on loan, by ordinary stores, and no
+    /// load of this process may race with those. What arrives may be torn, as ever.
+    ///
+    /// # Safety
+    ///
+    /// `dst` is writable for `bytes` bytes, which are at most the payload.
+    pub(crate) unsafe fn load(&self, lane: u32, index: u64, dst: *mut u8, bytes: usize) -> bool {
+        let offset = self.shape().lane(lane).start + index * self.shape().stride();
+        match &self.backing {
+            Backing::Heap(region) => {
+                // SAFETY: the region holds the whole file, of which the slot is a part.
+                let slot = unsafe { region.address().add(offset as usize) };
+                // SAFETY: the caller's contract. While there is an observer, nobody writes slots of
+                // a heap segment but by racing stores: `is_observed`.
+                unsafe { copy::load(dst, slot, bytes) };
+                true
+            }
+            Backing::File(file) => {
+                let _uncancelled = Uncancelled::begin();
+                // SAFETY: the caller's contract.
+                let read = |fd| unsafe { os::read_raw_at(fd, dst, bytes, offset) };
+                match file.fd.get().map(read) {
+                    Ok(Ok(())) => return true,
+                    // WHY on: of a file that was truncated, the load finds out that it is lost.
+                    Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => return false,
+                    // WHY on: a program that closed the descriptor still receives.
+                    Ok(Err(_)) | Err(_) => {}
+                }
+                let Ok(slots) = self.slots(lane, Access::Read) else { return false };
+                let slot = slots.wrapping_add(index as usize * self.shape().stride() as usize);
+                // SAFETY: the caller's contract; the slot lies in the lane, which is mapped.
+                unsafe { copy::load(dst, slot, bytes) };
+                true
+            }
+        }
+    }
+
+    /// What the creator fixed.
+    #[must_use]
+    pub const fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    /// Sizes and offsets.
+    #[must_use]
+    pub const fn shape(&self) -> &Shape {
+        &self.contract.shape
+    }
+
+    /// True in a process that inherited this segment through `fork`.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.epoch != fork_epoch()
+    }
+
+    /// Returns true once this process found that the topic's file does not hold its memory any
+    /// more, because somebody truncated it, or that the program closed the descriptor by whose lock
+    /// it lives. Nothing can be sent or received here again.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        let Backing::File(file) = &self.backing else { return false };
+        let areas = [&file.lane_area, &file.reader_area];
+        let is_evicted = file.namespace.registry().is_lost();
+        is_evicted || areas.into_iter().chain(&file.lanes).any(Maps::is_lost)
+    }
+
+    /// What the disturbances so far mean for this segment's ends: nothing, then their count, or
+    /// the end.
+    #[cold]
+    pub(crate) fn look_around(&self) -> Result<u64, Unusable> {
+        // WHY: counted before the look, so that a loss after it is news again.
+        let seen = fault::disturbances_now();
+        if self.is_forked() {
+            return Err(Unusable::Forked);
+        }
+        if self.is_lost() { Err(Unusable::RegionLost) } else { Ok(seen) }
+    }
+
+    /// [`Self::look_around`] for who opens an end.
+    pub(crate) fn expect_usable(&self) -> Result<u64, OpenError> {
+        self.look_around().map_err(|error| match error {
+            Unusable::Forked => OpenError::Forked,
+            Unusable::RegionLost => OpenError::RegionLost { path: self.path() },
+        })
+    }
+
+    /// The owner word of this process.
+    #[must_use]
+    pub fn me(&self) -> u64 {
+        match &self.backing {
+            Backing::Heap(_) => HEAP_OWNER,
+            Backing::File(file) => file.namespace.registry().me().to_bits(),
+        }
+    }
+
+    /// True if the process behind an owner word can store no more. About 0.2 µs: slow paths only.
+    #[must_use]
+    pub fn is_dead(&self, owner: u64) -> bool {
+        match &self.backing {
+            Backing::Heap(_) => false,
+            Backing::File(file) => {
+                owner != 0 && file.namespace.registry().is_dead(Owner::from_bits(owner))
+            }
+        }
+    }
+
+    /// Live publishers, in any process. About 0.2 µs for each.
+    #[must_use]
+    pub fn publisher_count(&self) -> usize {
+        let lanes = 0..self.shape().request().lane_limit;
+        lanes
+            .filter(|&lane| self.lane_block(lane, Access::Read).is_ok_and(|b| self.lives(&b.owner)))
+            .count()
+    }
+
+    /// Live announced readers, in any process. About 0.2 µs for each.
+    #[must_use]
+    pub fn subscriber_count(&self) -> usize {
+        let readers = 0..self.shape().request().reader_limit;
+        let lives = |&reader: &u32| {
+            self.reader_block(reader, Access::Read).is_ok_and(|block| self.lives(&block.owner))
+        };
+        readers.filter(lives).count()
+    }
+
+    fn lives(&self, owner: &AtomicU64) -> bool {
+        // Relaxed: a figure for people.
+        let owner = owner.get();
+        owner != 0 && !self.is_dead(owner)
+    }
+
+    /// Returns the topic's name; `None` on the heap.
+    #[must_use]
+    pub fn topic(&self) -> Option<&TopicName> {
+        self.file().map(|file| &file.name)
+    }
+
+    /// Where the topic is, for messages.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        match &self.backing {
+            Backing::Heap(_) => PathBuf::from("(heap)"),
+            Backing::File(file) => file.path(),
+        }
+    }
+
+    /// Reserves the memory of a lane, so that touching it cannot fail later.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::NoSpace`] or [`OpenError::Io`].
+    pub(crate) fn reserve_lane(&self, lane: u32) -> Result<(), OpenError> {
+        match &self.backing {
+            Backing::Heap(_) => Ok(()),
+            Backing::File(file) => {
+                let (path, lane) = (|| file.path(), self.shape().lane(lane));
+                let fd = file.fd.get().map_err(|source| OpenError::Io {
+                    operation: "reserving a lane of",
+                    path: path(),
+                    source,
+                })?;
+                open::reserve(fd, lane, path)
+            }
+        }
+    }
+
+    /// The address of a part of the segment, mapped now if it was not yet.
+    fn part(
+        &self,
+        maps: impl FnOnce(&TopicFile) -> &Maps,
+        range: std::ops::Range<u64>,
+        access: Access,
+    ) -> Result<*mut u8, OpenError> {
+        let file = match &self.backing {
+            Backing::Heap(region) => {
+                // SAFETY: the region holds the whole file, and the range is a part of it.
+                return Ok(unsafe { region.address().add(range.start as usize) });
+            }
+            Backing::File(file) => file,
+        };
+        let maps = maps(file);
+        let place = if access == Access::Read { &maps.read } else { &maps.write };
+        if let Some(region) = place.get() {
+            return Ok(region.address());
+        }
+        let bytes = (range.end - range.start) as usize;
+        let fd = file.fd.get();
+        let region = fd
+            .and_then(|fd| Region::map(fd, range.start, bytes, access))
+            .map_err(|source| OpenError::Io { operation: "mapping", path: file.path(), source })?;
+        // WHY: if another thread mapped it meanwhile, that one stays and this one is unmapped.
+        Ok(place.get_or_init(|| region).address())
+    }
+
+    fn slots(&self, lane: u32, access: Access) -> Result<*mut u8, OpenError> {
+        self.part(|file| &file.lanes[lane as usize], self.shape().lane(lane), access)
+    }
+
+    fn lane_area(&self, access: Access) -> Result<*mut u8, OpenError> {
+        self.part(|file| &file.lane_area, self.shape().lane_area(), access)
+    }
+
+    fn reader_area(&self, access: Access) -> Result<*mut u8, OpenError> {
+        self.part(|file| &file.reader_area, self.shape().reader_area(), access)
+    }
+
+    /// The block at `offset` of a mapped area.
+    ///
+    /// # Safety
+    ///
+    /// A block of type `B`, all atomics, lies there.
+    unsafe fn block<B>(&self, area: *mut u8, offset: usize) -> &B {
+        // SAFETY: the caller's contract.
+        let block = unsafe { area.add(offset) };
+        // SAFETY: blocks are aligned in their area, and mapped for as long as this segment lives;
+        // atomics may be shared with whoever writes them.
+        unsafe { &*block.cast() }
+    }
+
+    /// The cursors of gate `gate`, a word a lane.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`] if the reader area cannot be mapped.
+    pub(crate) fn cursors(&self, gate: u32, access: Access) -> Result<&[AtomicU64], OpenError> {
+        let (area, offset) = self.gate_place(gate, access)?;
+        let lanes = self.shape().request().lane_limit as usize;
+        // SAFETY: the cursors follow the block, within the reader area.
+        let cursors = unsafe { area.add(offset + size_of::<GateBlock<AtomicU64>>()) };
+        // SAFETY: there is one word for each lane, all of them in the reader area.
+        Ok(unsafe { std::slice::from_raw_parts(cursors.cast(), lanes) })
+    }
+
+    /// The reader area, and where gate `gate` lies in it.
+    fn gate_place(&self, gate: u32, access: Access) -> Result<(*mut u8, usize), OpenError> {
+        assert!(gate < self.shape().request().gate_limit, "gate {gate} is past the limit");
+        let area = self.reader_area(access)?;
+        Ok((area, self.shape().gates_offset() + gate as usize * self.shape().gate_bytes()))
+    }
+
+    /// The blocks of lane `lane` without its slots: enough to register a gate.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`] if a part cannot be mapped.
+    pub(crate) fn bare_lane(
+        &self,
+        lane: u32,
+        lane_area: Access,
+        reader_area: Access,
+    ) -> Result<RawLaneParts, OpenError> {
+        let request = self.shape().request();
+        let block: *const LaneBlock<AtomicU64> = self.lane_block(lane, lane_area)?;
+        let area = self.reader_area(reader_area)?;
+        let first_cursor = self.shape().gates_offset()
+            + size_of::<GateBlock<AtomicU64>>()
+            + lane as usize * size_of::<u64>();
+        Ok(RawLaneParts {
+            slots: std::ptr::null_mut(),
+            stride: self.shape().stride() as usize,
+            capacity: request.capacity,
+            block,
+            cursors: area.wrapping_add(first_cursor),
+            gate_bytes: self.shape().gate_bytes(),
+            gate_limit: request.gate_limit,
+            lane,
+            wait: area.cast(),
+            readers: area.wrapping_add(self.shape().reader_block_offset(0)).cast(),
+            reader_limit: request.reader_limit,
+        })
+    }
+
+    /// Lane `lane`, which must be reserved, with its slots.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`] if a part cannot be mapped.
+    pub(crate) fn lane(
+        &self,
+        lane: u32,
+        slots: Access,
+        reader_area: Access,
+    ) -> Result<RawLane, OpenError> {
+        let mut parts = self.bare_lane(lane, slots, reader_area)?;
+        parts.slots = self.slots(lane, slots)?;
+        // SAFETY: slots, block and cursors are mapped for as long as this segment lives, with the
+        // access that the caller says its use needs; every end keeps the segment.
+        Ok(unsafe { RawLane::new(parts) })
+    }
+
+    /// Has the kernel map a lane that this process writes, all at once.
+    pub(crate) fn touch_lane(&self, lane: u32) {
+        let range = self.shape().lane(lane);
+        let place = self.file().map(|file| &file.lanes[lane as usize].write);
+        if let Some(region) = place.and_then(|place| place.get()) {
+            region.touch((range.end - range.start) as usize);
+        }
+    }
+
+    /// The descriptor of the topic file, if there is one.
+    pub(crate) fn file(&self) -> Option<&TopicFile> {
+        match &self.backing {
+            Backing::Heap(_) => None,
+            Backing::File(file) => Some(file),
+        }
+    }
+
+    /// The descriptor of the topic file, for tests and tools that look at its bytes.
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.file()?.fd.get().ok()
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        self.uncancelled = Some(Uncancelled::begin());
+        // A forked child holds neither locks nor places: it only unmaps.
+        if self.is_forked() {
+            return;
+        }
+        if let Backing::File(file) = &self.backing {
+            open::leave(file, || {
+                if self.contract.persists {
+                    file.release();
+                } else {
+                    // What cannot be removed now is removed by the next sweep.
+                    let _ = presence::retire(&**file);
+                }
+            });
+        }
+    }
+}

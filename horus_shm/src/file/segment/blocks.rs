@@ -1,0 +1,80 @@
+//! The blocks of a segment, which only this crate, its models and its tests reach.
+
+use std::sync::atomic::AtomicU64;
+
+use crate::file::error::OpenError;
+use crate::file::segment::Segment;
+use crate::os::region::Access;
+use crate::protocol::layout::{ControlBlock, GateBlock, LaneBlock, ReaderBlock, WaitBlock};
+
+/// Access to the blocks of a segment.
+///
+/// A block that is written without its protocol breaks what other processes borrow. That is why
+/// these methods are not methods of [`Segment`]: the trait is named only in
+/// [`internals`](crate::internals).
+///
+/// # Errors
+///
+/// Every method returns [`OpenError::Io`] if the area of its block cannot be mapped.
+///
+/// # Panics
+///
+/// A method panics if its index is not below the limit of the segment.
+pub trait Blocks {
+    /// Returns the block that all publishers share.
+    fn control(&self, access: Access) -> Result<&ControlBlock<AtomicU64>, OpenError>;
+
+    /// Returns the block of lane `lane`.
+    fn lane_block(&self, lane: u32, access: Access) -> Result<&LaneBlock<AtomicU64>, OpenError>;
+
+    /// Returns the block that all readers share.
+    fn wait_block(&self, access: Access) -> Result<&WaitBlock<AtomicU64>, OpenError>;
+
+    /// Returns the block of announced reader `reader`.
+    fn reader_block(
+        &self,
+        reader: u32,
+        access: Access,
+    ) -> Result<&ReaderBlock<AtomicU64>, OpenError>;
+
+    /// Returns the block of gate `gate`.
+    fn gate_block(&self, gate: u32, access: Access) -> Result<&GateBlock<AtomicU64>, OpenError>;
+}
+
+impl Blocks for Segment {
+    fn control(&self, access: Access) -> Result<&ControlBlock<AtomicU64>, OpenError> {
+        let area = self.lane_area(access)?;
+        // SAFETY: the lane area begins with this block.
+        Ok(unsafe { self.block(area, 0) })
+    }
+
+    fn lane_block(&self, lane: u32, access: Access) -> Result<&LaneBlock<AtomicU64>, OpenError> {
+        assert!(lane < self.shape().request().lane_limit, "lane {lane} is past the limit");
+        let area = self.lane_area(access)?;
+        // SAFETY: the block of a lane below the limit lies there in the lane area.
+        Ok(unsafe { self.block(area, self.shape().lane_block_offset(lane)) })
+    }
+
+    fn wait_block(&self, access: Access) -> Result<&WaitBlock<AtomicU64>, OpenError> {
+        let area = self.reader_area(access)?;
+        // SAFETY: the reader area begins with this block.
+        Ok(unsafe { self.block(area, 0) })
+    }
+
+    fn reader_block(
+        &self,
+        reader: u32,
+        access: Access,
+    ) -> Result<&ReaderBlock<AtomicU64>, OpenError> {
+        assert!(reader < self.shape().request().reader_limit, "reader {reader} is past the limit");
+        let area = self.reader_area(access)?;
+        // SAFETY: the block of a reader below the limit lies there in the reader area.
+        Ok(unsafe { self.block(area, self.shape().reader_block_offset(reader)) })
+    }
+
+    fn gate_block(&self, gate: u32, access: Access) -> Result<&GateBlock<AtomicU64>, OpenError> {
+        let (area, offset) = self.gate_place(gate, access)?;
+        // SAFETY: the block of a gate below the limit lies there in the reader area.
+        Ok(unsafe { self.block(area, offset) })
+    }
+}

@@ -1,0 +1,386 @@
+//! Faults: mapped regions whose file was truncated under them, and the handler that outlives it.
+//!
+//! Touching a page that a file no longer holds is a SIGBUS. The handler here looks the address up
+//! in a table of the regions that this process has mapped, puts zeroed memory in the region's
+//! place, marks it as lost, and returns; the access is repeated and finds zeros. Every end compares
+//! one counter with what it remembers, before and after it touches shared memory, and so learns
+//! that its topic is gone before it believes anything that it read or wrote.
+//!
+//! A SIGBUS anywhere else goes to the handler that was there before. One that is installed
+//! *after* ours decides by itself whether to hand a fault on: if it does not, a truncated topic
+//! ends the process as it would without this library. So it does in a thread that blocks SIGBUS,
+//! and for regions beyond the first [`REGION_LIMIT`] of a process.
+
+use std::os::fd::RawFd;
+use std::ptr;
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence,
+    fence,
+};
+
+use libc::{c_int, c_void, siginfo_t};
+
+use crate::os::region::Access;
+use crate::os::signal;
+
+/// Mapped regions of one process that are watched over: some 600 topics' worth.
+const REGION_LIMIT: usize = 4096;
+
+/// How often a thread yields to one that is installing the handler.
+const INSTALL_WAIT_LIMIT: u32 = 1000;
+
+/// No file.
+const NO_FD: RawFd = -1;
+
+/// The regions of this process.
+static REGIONS: Table<REGION_LIMIT> = Table::new();
+
+/// Forks and losses so far; see [`disturbances`].
+static DISTURBANCES: Line = Line(AtomicU64::new(0));
+
+/// A word in cache lines of its own, as every `send` and `recv` reads it.
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+/// Counts what concerns ends that exist: a fork made them copies, or a region was lost.
+///
+/// Who finds it as it was may go on; who does not asks its segment. One relaxed load.
+#[inline(always)]
+pub(crate) fn disturbances() -> u64 {
+    // Relaxed: to find out more, there is `disturbances_now`.
+    DISTURBANCES.0.load(Ordering::Relaxed)
+}
+
+/// [`disturbances`] after shared memory was touched: counts a fault of this thread in doing so.
+#[inline(always)]
+pub(crate) fn disturbances_after() -> u64 {
+    // ORDERING(fault): SeqCst compiler fence, which is no instruction: the accesses before it
+    // come before the load. Pairs with the fence in `on_sigbus`: a fault is precise, so the load
+    // is executed after a handler that interrupted those accesses.
+    compiler_fence(Ordering::SeqCst);
+    disturbances()
+}
+
+/// [`disturbances`], for who goes on to ask what they were.
+pub(crate) fn disturbances_now() -> u64 {
+    // ORDERING(disturbance): Acquire. Pairs with `disturb`: who sees the count sees the mark.
+    DISTURBANCES.0.load(Ordering::Acquire)
+}
+
+/// Tells every end of this process to look around. Async-signal-safe.
+pub(crate) fn disturb() {
+    // ORDERING(disturbance): Release. Pairs with the load in `disturbances_now`.
+    DISTURBANCES.0.fetch_add(1, Ordering::Release);
+}
+
+/// Watches over a region for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// None if the table is full.
+    index: Option<usize>,
+}
+
+impl Watch {
+    /// Watches over a mapping of a file, from `file.1` bytes on; to be dropped before that is
+    /// unmapped.
+    pub(crate) fn new(address: *mut u8, bytes: usize, access: Access, file: (RawFd, u64)) -> Self {
+        install_handler();
+        let (fd, offset) = file;
+        Self { index: REGIONS.enter(Mapping { address, bytes, access, fd, offset }) }
+    }
+
+    /// True once the region's memory is no longer its file's.
+    pub(crate) fn is_lost(&self) -> bool {
+        // Relaxed: ordered by the count of disturbances.
+        self.index.is_some_and(|index| REGIONS.places[index].lost.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(index) = self.index {
+            REGIONS.places[index].clear();
+        }
+    }
+}
+
+/// A mapping of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mapping {
+    address: *mut u8,
+    bytes: usize,
+    access: Access,
+    /// The file; [`NO_FD`] if the memory is this process's own.
+    fd: RawFd,
+    /// The offset in the file at which the mapping begins.
+    offset: u64,
+}
+
+impl Mapping {
+    fn contains(&self, address: *mut u8) -> bool {
+        address.addr().wrapping_sub(self.address.addr()) < self.bytes
+    }
+}
+
+/// Mappings, found by address in a signal handler while other threads enter and clear theirs.
+struct Table<const N: usize> {
+    places: [Place; N],
+}
+
+/// A place of the table. Its words are read like those of a seqlock, without trying again: one
+/// that is changing is not the mapping that the reader faulted in, which is there to stay.
+struct Place {
+    /// Odd while the other words change.
+    version: AtomicU64,
+    /// Null if the place is free.
+    address: AtomicPtr<u8>,
+    bytes: AtomicUsize,
+    writable: AtomicBool,
+    fd: AtomicI32,
+    offset: AtomicU64,
+    lost: AtomicBool,
+}
+
+impl<const N: usize> Table<N> {
+    const fn new() -> Self {
+        Self { places: [const { Place::new() }; N] }
+    }
+
+    /// Enters `mapping` in the first free place, if there is one.
+    fn enter(&self, mapping: Mapping) -> Option<usize> {
+        self.places.iter().position(|place| place.claim(mapping))
+    }
+
+    /// The mapping that `address` lies in, and its place. Async-signal-safe.
+    fn find(&self, address: *mut u8) -> Option<(&Place, Mapping)> {
+        let mut entered = self.places.iter().filter_map(|place| Some((place, place.mapping()?)));
+        entered.find(|(_, mapping)| mapping.contains(address))
+    }
+}
+
+impl Place {
+    const fn new() -> Self {
+        Self {
+            version: AtomicU64::new(0),
+            address: AtomicPtr::new(ptr::null_mut()),
+            bytes: AtomicUsize::new(0),
+            writable: AtomicBool::new(false),
+            fd: AtomicI32::new(NO_FD),
+            offset: AtomicU64::new(0),
+            lost: AtomicBool::new(false),
+        }
+    }
+
+    /// Enters `mapping` here if the place is free.
+    fn claim(&self, mapping: Mapping) -> bool {
+        // ORDERING(watch): Acquire. Pairs with the Release in `end_change`.
+        let version = self.version.load(Ordering::Acquire);
+        if !version.is_multiple_of(2) || !self.address.load(Ordering::Relaxed).is_null() {
+            return false;
+        }
+        // WHY: the version only grows, so if it is still the same the place is still free.
+        // Relaxed: the fence below orders it before the words.
+        let order = Ordering::Relaxed;
+        if self.version.compare_exchange(version, version + 1, order, order).is_err() {
+            return false;
+        }
+        self.begin_change();
+        self.bytes.store(mapping.bytes, Ordering::Relaxed);
+        self.writable.store(mapping.access == Access::Write, Ordering::Relaxed);
+        self.fd.store(mapping.fd, Ordering::Relaxed);
+        self.offset.store(mapping.offset, Ordering::Relaxed);
+        self.lost.store(false, Ordering::Relaxed);
+        self.address.store(mapping.address, Ordering::Relaxed);
+        self.end_change(version + 2);
+        true
+    }
+
+    /// Frees the place; for its owner.
+    fn clear(&self) {
+        // Relaxed: nobody else changes what is entered.
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version + 1, Ordering::Relaxed);
+        self.begin_change();
+        self.address.store(ptr::null_mut(), Ordering::Relaxed);
+        self.end_change(version + 2);
+    }
+
+    fn begin_change(&self) {
+        // ORDERING(watch): Release fence between the odd version and the words. Pairs with the
+        // fence in `mapping`.
+        fence(Ordering::Release);
+    }
+
+    fn end_change(&self, version: u64) {
+        // ORDERING(watch): Release. Pairs with the loads in `mapping` and `claim`.
+        self.version.store(version, Ordering::Release);
+    }
+
+    /// What is entered here, unless that is just changing.
+    fn mapping(&self) -> Option<Mapping> {
+        // ORDERING(watch): Acquire. Pairs with the Release in `end_change`.
+        let version = self.version.load(Ordering::Acquire);
+        let address = self.address.load(Ordering::Relaxed);
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        let writable = self.writable.load(Ordering::Relaxed);
+        let fd = self.fd.load(Ordering::Relaxed);
+        let offset = self.offset.load(Ordering::Relaxed);
+        // ORDERING(watch): Acquire fence. Pairs with the one in `begin_change`: who read a new
+        // word sees that the version is no longer the same.
+        fence(Ordering::Acquire);
+        let is_whole = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
+        let access = if writable { Access::Write } else { Access::Read };
+        (is_whole && !address.is_null()).then_some(Mapping { address, bytes, access, fd, offset })
+    }
+}
+
+/// Makes the regions that a forked child may write its own: what it writes through an inherited
+/// loan must reach nobody. Their content stays, or becomes zeros if the file cannot be mapped.
+///
+/// Runs in the child, its only thread. Async-signal-safe.
+pub(crate) fn after_fork() {
+    for place in &REGIONS.places {
+        let Some(mapping) = place.mapping() else { continue };
+        // Relaxed: nobody else is here. WHY: a grandchild gets the child's memory as it is.
+        place.fd.store(NO_FD, Ordering::Relaxed);
+        if mapping.access == Access::Read || mapping.fd == NO_FD {
+            continue;
+        }
+        let Mapping { address, bytes, fd, offset, .. } = mapping;
+        // SAFETY: who entered the region has it mapped, and a private copy has the same content.
+        let is_private = unsafe { signal::map_private(address, bytes, fd, offset) };
+        // SAFETY: as above; any bytes are a value of what an inert handle refers to.
+        if !is_private && !unsafe { signal::map_zeros(address, bytes, Access::Write) } {
+            // SAFETY: as above. A write kills the child then, and does not reach its parent.
+            unsafe { signal::forbid_writes(address, bytes) };
+        }
+    }
+}
+
+/// Installs the handler once in a process. Where that is refused, a fault is fatal as ever.
+fn install_handler() {
+    const NONE: u8 = 0;
+    const BEGUN: u8 = 1;
+    const DONE: u8 = 2;
+    static STATE: AtomicU8 = AtomicU8::new(NONE);
+    // WHY: never twice: the second time, the "previous" handler could be one that hands on to ours.
+    // Relaxed: whoever goes on relies on the kernel's view of the handler only.
+    let order = Ordering::Relaxed;
+    match STATE.compare_exchange(NONE, BEGUN, order, order) {
+        Ok(_) => {
+            let _ = signal::install(on_sigbus);
+            STATE.store(DONE, Ordering::Relaxed);
+        }
+        Err(BEGUN) => {
+            // WHY bounded: the child of a fork in the midst of it would wait for good.
+            for _ in 0..INSTALL_WAIT_LIMIT {
+                if STATE.load(Ordering::Relaxed) == DONE {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+        }
+        Err(_) => {}
+    }
+}
+
+extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    signal::keep_errno(|| {
+        // SAFETY: the kernel's own words.
+        let address = unsafe { signal::missing_page(info) };
+        if !address.is_some_and(recover) {
+            // SAFETY: the kernel's own words, in the handler.
+            unsafe { signal::hand_on(signal, info, context) };
+        }
+        // ORDERING(fault): SeqCst compiler fence. Pairs with the one in `disturbances_after`.
+        compiler_fence(Ordering::SeqCst);
+    });
+}
+
+/// Puts zeros in the place of the region that `address` lies in; false if it is none of ours.
+fn recover(address: *mut u8) -> bool {
+    let Some((place, mapping)) = REGIONS.find(address) else { return false };
+    // WHY first: a thread that finds zeros where its region was must find the count changed.
+    // Relaxed: the count orders it.
+    place.lost.store(true, Ordering::Relaxed);
+    disturb();
+    // WHY: that thread need not fault, so nothing else orders its look at the count behind its
+    // look at the zeros. It can find them only after this barrier, which it passed, too.
+    signal::order_threads();
+    // SAFETY: the faulting thread uses the region, so it is mapped until this returns. Its content
+    // is believed by nobody who sees the count.
+    unsafe { signal::map_zeros(mapping.address, mapping.bytes, mapping.access) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(address: usize, bytes: usize) -> Mapping {
+        let address = ptr::without_provenance_mut(address);
+        Mapping { address, bytes, access: Access::Write, fd: NO_FD, offset: 0 }
+    }
+
+    #[test]
+    fn a_mapping_is_found_by_each_of_its_addresses_and_no_other() {
+        let table = Table::<4>::new();
+        let (low, high) = (mapping(0x1000, 0x2000), mapping(0x8000, 1));
+        assert_eq!(table.enter(low), Some(0));
+        assert_eq!(table.enter(high), Some(1));
+        let find = |address| table.find(ptr::without_provenance_mut(address)).map(|found| found.1);
+        let wanted = [
+            (0xfff, None),
+            (0x1000, Some(low)),
+            (0x2fff, Some(low)),
+            (0x3000, None),
+            (0x8000, Some(high)),
+            (0x8001, None),
+            (0, None),
+            (usize::MAX, None),
+        ];
+        for (address, mapping) in wanted {
+            assert_eq!(find(address), mapping, "{address:#x}");
+        }
+        table.places[0].clear();
+        assert_eq!(find(0x1000), None);
+    }
+
+    #[test]
+    fn a_full_table_takes_no_more_until_a_place_is_cleared() {
+        let table = Table::<2>::new();
+        assert_eq!(table.enter(mapping(0x1000, 1)), Some(0));
+        assert_eq!(table.enter(mapping(0x2000, 1)), Some(1));
+        assert_eq!(table.enter(mapping(0x3000, 1)), None);
+        table.places[0].lost.store(true, Ordering::Relaxed);
+        table.places[0].clear();
+        assert_eq!(table.enter(mapping(0x3000, 1)), Some(0));
+        assert!(!table.places[0].lost.load(Ordering::Relaxed), "the mark is of another region");
+    }
+
+    /// Address and length of a place belong together whenever they are found.
+    #[test]
+    fn a_place_that_changes_is_never_found_half_changed() {
+        let table = Table::<2>::new();
+        let stays = || mapping(0x7000_0000, 16);
+        table.enter(stays()).unwrap();
+        let is_over = AtomicBool::new(false);
+        let look = || {
+            while !is_over.load(Ordering::Relaxed) {
+                assert_eq!(table.find(stays().address).unwrap().1, stays());
+                if let Some(found) = table.places[1].mapping() {
+                    assert_eq!(found.address.addr(), 0x1000 * found.bytes, "{found:?}");
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            // More than there are CPUs, so that one is suspended in the midst of a look.
+            let looking = [(); 8].map(|()| scope.spawn(look));
+            for number in (1..1_000_000).map(|round| 1 + round % 7) {
+                let index = table.enter(mapping(0x1000 * number, number)).unwrap();
+                table.places[index].clear();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            looking.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+}

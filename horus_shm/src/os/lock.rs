@@ -1,0 +1,170 @@
+//! Advisory locks on byte ranges, owned by open file descriptions, and write leases.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use libc::{c_int, off_t, ssize_t};
+
+use super::{retry, to_off};
+
+/// From `asm-generic/fcntl.h`; libc does not have it.
+const F_SETSIG: c_int = 10;
+
+/// Bytes of a file under a lock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LockRange {
+    start: off_t,
+    /// 0: to the end of all offsets.
+    len: off_t,
+}
+
+impl LockRange {
+    /// Every offset there is.
+    pub(crate) const ALL: Self = Self { start: 0, len: 0 };
+
+    /// # Errors
+    ///
+    /// `InvalidInput` if an offset of the range does not fit the kernel's signed 64 bits, or if the
+    /// range is empty, which to the kernel would mean the opposite.
+    pub(crate) fn new(start: u64, len_bytes: u64) -> io::Result<Self> {
+        let (start, len) = (to_off(start)?, to_off(len_bytes)?);
+        if len == 0 || start.checked_add(len).is_none() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(Self { start, len })
+    }
+
+    fn to_raw(self, kind: c_int) -> libc::flock {
+        // SAFETY: `flock` is plain integers, for which zero is a value; the kernel wants `l_pid` 0.
+        let mut raw: libc::flock = unsafe { std::mem::zeroed() };
+        raw.l_type = kind as _;
+        raw.l_whence = libc::SEEK_SET as _;
+        raw.l_start = self.start;
+        raw.l_len = self.len;
+        raw
+    }
+}
+
+/// How a range is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LockKind {
+    Shared,
+    Exclusive,
+}
+
+impl LockKind {
+    fn to_raw(self) -> c_int {
+        match self {
+            Self::Shared => libc::F_RDLCK,
+            Self::Exclusive => libc::F_WRLCK,
+        }
+    }
+}
+
+/// Locks a range for the open file description, or converts the lock it has there. Never waits:
+/// false if another description is in the way, in which case what was held stays held.
+pub(crate) fn try_lock(fd: BorrowedFd<'_>, range: LockRange, kind: LockKind) -> io::Result<bool> {
+    match set_lock(fd, range.to_raw(kind.to_raw())) {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Unlocks a range; nothing happens where it is not locked.
+pub(crate) fn unlock(fd: BorrowedFd<'_>, range: LockRange) -> io::Result<()> {
+    set_lock(fd, range.to_raw(libc::F_UNLCK))
+}
+
+fn set_lock(fd: BorrowedFd<'_>, raw: libc::flock) -> io::Result<()> {
+    // SAFETY: `raw` is a `flock` that outlives the call.
+    retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw) as ssize_t })?;
+    Ok(())
+}
+
+/// The first byte of a lock of *another* open file description that would be in the way of an
+/// exclusive lock on the range. One's own locks never are.
+pub(crate) fn lock_in_the_way(fd: BorrowedFd<'_>, range: LockRange) -> io::Result<Option<u64>> {
+    let mut raw = range.to_raw(libc::F_WRLCK);
+    // SAFETY: `raw` is a `flock` that outlives the call and is valid for its writes.
+    retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &mut raw) as ssize_t })?;
+    let is_free = c_int::from(raw.l_type) == libc::F_UNLCK;
+    Ok((!is_free).then_some(raw.l_start.max(0) as u64))
+}
+
+/// Tries to become the only one who has the file open: true if a write lease was granted, false if
+/// another description of the file is open. While it is held, whoever opens the file is told
+/// `EWOULDBLOCK` or waits. Ended by [`end_lease`] or the last close.
+pub(crate) fn try_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    // WHY: an opener makes the kernel signal the holder, by default with SIGIO, which kills. The
+    // default action of SIGURG is to be ignored.
+    // SAFETY: the call takes no pointer.
+    retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), F_SETSIG, libc::SIGURG) as ssize_t })?;
+    match set_lease(fd, libc::F_WRLCK) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives back what [`try_write_lease`] took.
+pub(crate) fn end_lease(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set_lease(fd, libc::F_UNLCK)
+}
+
+fn set_lease(fd: BorrowedFd<'_>, kind: c_int) -> io::Result<()> {
+    // SAFETY: the call takes no pointer.
+    retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, kind) as ssize_t })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::os::{OpenMode, open_file};
+
+    /// Whether a write lease is held that nobody has asked to end.
+    fn has_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
+        // SAFETY: the call takes no pointer.
+        let kind = retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETLEASE) as ssize_t })?;
+        Ok(kind == libc::F_WRLCK as usize)
+    }
+
+    #[test]
+    fn a_write_lease_is_for_the_only_opener_and_survives_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let file = File::create(&path).unwrap();
+        let other = File::open(&path).unwrap();
+        assert!(!try_write_lease(file.as_fd()).unwrap());
+        drop(other);
+        // WHY: a child that another test forks has a copy of `other` for a moment.
+        let is_granted = || {
+            try_write_lease(file.as_fd()).unwrap() || {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                false
+            }
+        };
+        assert!((0..10_000).any(|_| is_granted()));
+        assert!(has_write_lease(file.as_fd()).unwrap());
+
+        let dir = File::open(dir.path()).unwrap();
+        let open = || open_file(dir.as_fd(), "file", OpenMode::ReadOnly);
+        assert_eq!(open().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert!(!has_write_lease(file.as_fd()).unwrap(), "somebody asked to end it");
+        end_lease(file.as_fd()).unwrap();
+        open().unwrap();
+    }
+
+    #[test]
+    fn an_empty_range_is_refused() {
+        assert!(LockRange::new(0, 0).is_err());
+        assert!(LockRange::new(i64::MAX as u64, 1).is_err());
+        assert!(LockRange::new(u64::MAX, 1).is_err());
+    }
+}

@@ -1,0 +1,469 @@
+//! System calls of the slow paths, typed: descriptors are owned or borrowed, failures are
+//! [`io::Error`], and `EINTR` never surfaces.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+
+use libc::{c_char, c_int, mode_t, off_t, ssize_t};
+
+pub(crate) mod cancel;
+pub mod clock;
+pub(crate) mod descriptor;
+pub(crate) mod fault;
+pub(crate) mod futex;
+pub(crate) mod lock;
+pub(crate) mod region;
+pub mod rt;
+pub(crate) mod signal;
+pub mod termination;
+
+// Presence bytes lie beyond 2^40, so offsets must have 64 bits.
+const _: () = assert!(size_of::<off_t>() == 8);
+
+/// The smallest piece in which a range is reserved while signals interrupt it.
+const RESERVED_BYTES_MIN: off_t = 4096;
+
+/// What we need to know of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stat {
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+    /// Type and permission bits.
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) links: u64,
+    pub(crate) size_bytes: u64,
+}
+
+impl Stat {
+    pub(crate) fn is_file(&self) -> bool {
+        self.mode & libc::S_IFMT == libc::S_IFREG
+    }
+
+    pub(crate) fn is_dir(&self) -> bool {
+        self.mode & libc::S_IFMT == libc::S_IFDIR
+    }
+
+    /// The lower nine bits of the mode.
+    pub(crate) fn permissions(&self) -> u32 {
+        self.mode & 0o777
+    }
+
+    pub(crate) fn is_same_file(&self, other: &Stat) -> bool {
+        (self.dev, self.ino) == (other.dev, other.ino)
+    }
+
+    #[expect(clippy::unnecessary_cast, reason = "the fields' widths differ between targets")]
+    fn from_raw(raw: &libc::stat) -> Self {
+        Self {
+            dev: raw.st_dev as u64,
+            ino: raw.st_ino as u64,
+            mode: raw.st_mode as u32,
+            uid: raw.st_uid as u32,
+            links: raw.st_nlink as u64,
+            size_bytes: raw.st_size.max(0) as u64,
+        }
+    }
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OpenMode {
+    #[cfg_attr(not(test), expect(dead_code, reason = "observers will open read-only"))]
+    ReadOnly,
+    ReadWrite,
+}
+
+/// Repeats `call` while a signal interrupts it; -1 becomes `errno`.
+fn retry(mut call: impl FnMut() -> ssize_t) -> io::Result<usize> {
+    loop {
+        if let Ok(value) = usize::try_from(call()) {
+            return Ok(value);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+fn c_path(path: &OsStr) -> io::Result<CString> {
+    Ok(CString::new(path.as_bytes())?)
+}
+
+fn open_raw(dir: RawFd, path: &OsStr, flags: c_int, mode: mode_t) -> io::Result<OwnedFd> {
+    let path = c_path(path)?;
+    let flags = flags | libc::O_CLOEXEC;
+    descriptor::kept(|| {
+        // SAFETY: `path` is a C string that outlives the call, and the mode is passed as C
+        // promotes it.
+        let fd = retry(|| unsafe { libc::openat(dir, path.as_ptr(), flags, mode) as ssize_t })?;
+        // SAFETY: `openat` just returned this descriptor, and nobody else knows it.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+    })
+}
+
+/// Opens an existing file without following a symlink, waiting for a FIFO's peer, or gaining a
+/// controlling terminal. What kind of file it is remains to be checked by [`fstat`].
+pub(crate) fn open_file(
+    dir: BorrowedFd<'_>,
+    name: impl AsRef<OsStr>,
+    mode: OpenMode,
+) -> io::Result<OwnedFd> {
+    let access = match mode {
+        OpenMode::ReadOnly => libc::O_RDONLY,
+        OpenMode::ReadWrite => libc::O_RDWR,
+    };
+    let flags = access | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
+}
+
+/// Opens a directory; a symlink to one is `ENOTDIR`.
+pub(crate) fn open_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
+}
+
+/// Opens a directory as a mere place, which needs no right to read it; a symlink is `ENOTDIR`.
+pub(crate) fn open_dir_place(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
+}
+
+/// Opens the directory at `path` as a mere place, following symlinks.
+pub(crate) fn open_place(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
+    open_raw(libc::AT_FDCWD, path.as_ref(), libc::O_PATH | libc::O_DIRECTORY, 0)
+}
+
+/// Opens a new file without a name, for [`link_unnamed`].
+pub(crate) fn open_unnamed(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    open_raw(dir.as_raw_fd(), OsStr::new("."), libc::O_TMPFILE | libc::O_RDWR, 0o600)
+}
+
+/// Gives `file`, made by [`open_unnamed`], its name; `EEXIST` if the name is taken.
+pub(crate) fn link_unnamed(
+    file: BorrowedFd<'_>,
+    dir: BorrowedFd<'_>,
+    name: impl AsRef<OsStr>,
+) -> io::Result<()> {
+    let from = c_path(OsStr::new(&proc_path(file)))?;
+    let to = c_path(name.as_ref())?;
+    let dir = dir.as_raw_fd();
+    let (from, to, flags): (*const c_char, _, _) =
+        (from.as_ptr(), to.as_ptr(), libc::AT_SYMLINK_FOLLOW);
+    // SAFETY: both paths are C strings that outlive the call.
+    retry(|| unsafe { libc::linkat(libc::AT_FDCWD, from, dir, to, flags) as ssize_t })?;
+    Ok(())
+}
+
+/// Names an open descriptor of this process as a path.
+fn proc_path(fd: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+pub(crate) fn fstat(fd: BorrowedFd<'_>) -> io::Result<Stat> {
+    let mut raw = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `raw` is valid for the write of one `stat`.
+    retry(|| unsafe { libc::fstat(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t })?;
+    // SAFETY: the call succeeded, so it filled `raw`.
+    Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
+}
+
+/// The file called `name`; of a symlink, the link itself.
+pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<Stat> {
+    let name = c_path(name.as_ref())?;
+    let mut raw = MaybeUninit::<libc::stat>::uninit();
+    let (dir, flags) = (dir.as_raw_fd(), libc::AT_SYMLINK_NOFOLLOW);
+    // SAFETY: `name` is a C string that outlives the call, `raw` is valid for one `stat`.
+    retry(|| unsafe { libc::fstatat(dir, name.as_ptr(), raw.as_mut_ptr(), flags) as ssize_t })?;
+    // SAFETY: the call succeeded, so it filled `raw`.
+    Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
+}
+
+/// Makes a directory. The umask takes bits of `mode` away: see [`chmod_place`].
+pub(crate) fn make_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>, mode: u32) -> io::Result<()> {
+    let name = c_path(name.as_ref())?;
+    // SAFETY: `name` is a C string that outlives the call.
+    retry(|| unsafe { libc::mkdirat(dir.as_raw_fd(), name.as_ptr(), mode) as ssize_t })?;
+    Ok(())
+}
+
+/// Removes the name of a file that is no directory.
+pub(crate) fn unlink(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<()> {
+    unlink_raw(dir, name.as_ref(), 0)
+}
+
+/// Removes an empty directory.
+pub(crate) fn remove_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<()> {
+    unlink_raw(dir, name.as_ref(), libc::AT_REMOVEDIR)
+}
+
+fn unlink_raw(dir: BorrowedFd<'_>, name: &OsStr, flags: c_int) -> io::Result<()> {
+    let name = c_path(name)?;
+    // SAFETY: `name` is a C string that outlives the call.
+    retry(|| unsafe { libc::unlinkat(dir.as_raw_fd(), name.as_ptr(), flags) as ssize_t })?;
+    Ok(())
+}
+
+/// The names in a directory opened by [`open_dir`].
+pub(crate) fn list(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
+    let path = proc_path(dir);
+    loop {
+        let names = std::fs::read_dir(&path)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
+        // WHY: the standard library's directory streams do not repeat what a signal interrupted.
+        match names {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// Whether `name` in `dir` leads to `file`.
+pub(crate) fn leads_to(
+    dir: BorrowedFd<'_>,
+    name: impl AsRef<OsStr>,
+    file: &Stat,
+) -> io::Result<bool> {
+    match fstatat(dir, name) {
+        Ok(found) => Ok(found.is_same_file(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sets the permissions of an open file, whatever the umask.
+pub(crate) fn fchmod(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
+    // SAFETY: the call takes no pointer.
+    retry(|| unsafe { libc::fchmod(fd.as_raw_fd(), mode) as ssize_t })?;
+    Ok(())
+}
+
+/// [`fchmod`] for a descriptor of [`open_dir_place`], which the plain call refuses.
+pub(crate) fn chmod_place(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
+    let path = c_path(OsStr::new(&proc_path(place)))?;
+    // SAFETY: `path` is a C string that outlives the call.
+    retry(|| unsafe { libc::chmod(path.as_ptr(), mode) as ssize_t })?;
+    Ok(())
+}
+
+/// Sets the length of a file. `EFBIG` where this process may not have files as long.
+pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
+    check_size_limit(len_bytes)?;
+    let len = to_off(len_bytes)?;
+    // SAFETY: the call takes no pointer.
+    retry(|| unsafe { libc::ftruncate(fd.as_raw_fd(), len) as ssize_t })?;
+    Ok(())
+}
+
+/// `EFBIG` if this process may not write a file up to `end_bytes`.
+fn check_size_limit(end_bytes: u64) -> io::Result<()> {
+    let limit = soft_limit(libc::RLIMIT_FSIZE)?;
+    // WHY: the kernel would answer the same, and send SIGXFSZ besides, which kills.
+    if end_bytes > limit { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
+}
+
+/// Limits of a process, as `getrlimit` numbers them.
+#[cfg(target_env = "musl")]
+pub(crate) type Resource = c_int;
+#[cfg(not(target_env = "musl"))]
+pub(crate) type Resource = libc::__rlimit_resource_t;
+
+/// The soft limit of this process for `resource`; `RLIM_INFINITY` if there is none.
+pub(crate) fn soft_limit(resource: Resource) -> io::Result<u64> {
+    let mut raw = MaybeUninit::<libc::rlimit>::uninit();
+    // SAFETY: `raw` is valid for the write of one `rlimit`.
+    retry(|| unsafe { libc::getrlimit(resource, raw.as_mut_ptr()) as ssize_t })?;
+    // SAFETY: the call succeeded, so it filled `raw`.
+    Ok(unsafe { raw.assume_init_ref() }.rlim_cur)
+}
+
+/// [`fallocate`] for a range within the file, which stays as long as it is: one that somebody
+/// truncated must not come back as zeros.
+pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
+    let reserved = in_pieces(offset, len_bytes, |at, len| {
+        // SAFETY: the call takes no pointer.
+        match unsafe { libc::fallocate(fd.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, at, len) } {
+            0 => 0,
+            _ => io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+        }
+    });
+    match reserved {
+        // Not every file system can; the library call then writes to every block.
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+            fallocate(fd, offset, len_bytes)
+        }
+        outcome => outcome,
+    }
+}
+
+/// Reserves the bytes of a range, so that touching them later cannot fail; `ENOSPC` if it cannot.
+/// Grows the file if it ends before.
+pub(crate) fn fallocate(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
+    in_pieces(offset, len_bytes, |at, len| {
+        // This call returns its error and leaves `errno` alone.
+        // SAFETY: the call takes no pointer.
+        unsafe { libc::posix_fallocate(fd.as_raw_fd(), at, len) }
+    })
+}
+
+/// Has `reserve` reserve a range; it returns 0 or an error number.
+fn in_pieces(
+    offset: u64,
+    len_bytes: u64,
+    reserve: impl Fn(off_t, off_t) -> c_int,
+) -> io::Result<()> {
+    let end = to_off(offset.saturating_add(len_bytes))?;
+    let (mut at, mut piece) = (to_off(offset)?, to_off(len_bytes)?);
+    while at < end {
+        let len = piece.min(end - at);
+        match reserve(at, len) {
+            0 => at += len,
+            // WHY: a kernel may give back on a signal all that it had reserved (tmpfs did so for
+            // years). Under a timer that is faster than the whole, only pieces ever get done.
+            libc::EINTR => piece = (piece / 2).max(RESERVED_BYTES_MIN),
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Fills `bytes` from `offset`; `UnexpectedEof` if the file ends before.
+pub(crate) fn read_at(fd: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    // SAFETY: the slice is writable.
+    unsafe { read_raw_at(fd, bytes.as_mut_ptr(), bytes.len(), offset) }
+}
+
+/// [`read_at`] into memory that need not hold a value yet.
+///
+/// # Safety
+///
+/// `to` is writable for `bytes` bytes.
+pub(crate) unsafe fn read_raw_at(
+    fd: BorrowedFd<'_>,
+    to: *mut u8,
+    bytes: usize,
+    offset: u64,
+) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes {
+        let offset = to_off(offset + done as u64)?;
+        // SAFETY: the caller's contract; `done` is less than `bytes`.
+        let to = unsafe { to.add(done) }.cast();
+        // SAFETY: the caller's contract.
+        match retry(|| unsafe { libc::pread(fd.as_raw_fd(), to, bytes - done, offset) })? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            more => done += more,
+        }
+    }
+    Ok(())
+}
+
+/// Writes all of `bytes` at `offset`. `EFBIG` where this process may not write so far.
+pub(crate) fn write_at(fd: BorrowedFd<'_>, mut bytes: &[u8], offset: u64) -> io::Result<()> {
+    check_size_limit(offset.saturating_add(bytes.len() as u64))?;
+    let mut offset = to_off(offset)?;
+    while !bytes.is_empty() {
+        let (from, len) = (bytes.as_ptr().cast(), bytes.len());
+        // SAFETY: `from` is valid for reads of `len` bytes.
+        let done = retry(|| unsafe { libc::pwrite(fd.as_raw_fd(), from, len, offset) })?;
+        if done == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        bytes = &bytes[done..];
+        offset += done as off_t;
+    }
+    Ok(())
+}
+
+fn to_off(bytes: u64) -> io::Result<off_t> {
+    off_t::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// The magic number of the file system, as in statfs(2).
+pub(crate) fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut raw = MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: `raw` is valid for the write of one `statfs`.
+    retry(|| unsafe { libc::fstatfs(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t })?;
+    // SAFETY: the call succeeded, so it filled `raw`.
+    let kind = unsafe { raw.assume_init_ref() }.f_type;
+    // WHY: targets disagree on the field's width and sign; the numbers have 32 bits.
+    Ok(kind as u64 & 0xffff_ffff)
+}
+
+/// What an unprivileged user may still have of a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FreeSpace {
+    pub(crate) bytes: u64,
+    /// `None` where files are not counted.
+    pub(crate) files: Option<u64>,
+}
+
+/// Returns what is left of the file system that `fd` is on.
+pub(crate) fn free_space(fd: BorrowedFd<'_>) -> io::Result<FreeSpace> {
+    let mut raw = MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: `raw` is valid for the write of one `statvfs`.
+    retry(|| unsafe { libc::fstatvfs(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t })?;
+    // SAFETY: the call succeeded, so it filled `raw`.
+    let raw = unsafe { raw.assume_init_ref() };
+    #[expect(clippy::unnecessary_cast, reason = "the fields' widths differ between targets")]
+    let bytes = (raw.f_bavail as u64).saturating_mul(raw.f_frsize as u64);
+    #[expect(clippy::unnecessary_cast, reason = "the fields' widths differ between targets")]
+    let files = (raw.f_files > 0).then_some(raw.f_favail as u64);
+    Ok(FreeSpace { bytes, files })
+}
+
+/// Signals that a thread raises by what it does itself. A thread that blocks one of them is killed
+/// by it, with its process, whatever handler there is.
+const SYNCHRONOUS_SIGNALS: [c_int; 7] = [
+    libc::SIGBUS,
+    libc::SIGSEGV,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+    libc::SIGABRT,
+];
+
+/// Leaves signals that somebody sends to the other threads of the process: blocks, in the calling
+/// thread, all but those that it raises itself.
+pub(crate) fn block_sent_signals() {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `set` is valid for the write.
+    unsafe { libc::sigfillset(set.as_mut_ptr()) };
+    for signal in SYNCHRONOUS_SIGNALS {
+        // SAFETY: the set was filled, and the number is that of a signal.
+        unsafe { libc::sigdelset(set.as_mut_ptr(), signal) };
+    }
+    let (set, former) = (set.as_ptr(), std::ptr::null_mut());
+    // SAFETY: the set was filled, and the former one is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, set, former) };
+}
+
+/// 128 bits from the kernel's random number generator.
+pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
+    let mut bytes = [0; 16];
+    let (to, len) = (bytes.as_mut_ptr().cast(), bytes.len());
+    // SAFETY: `to` is valid for writes of `len` bytes. Up to 256 are never returned in part.
+    retry(|| unsafe { libc::getrandom(to, len, 0) })?;
+    Ok(bytes)
+}
+
+/// The kernel's identity of this boot of the machine.
+pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let digits = text.trim().replace('-', "");
+    match u128::from_str_radix(&digits, 16) {
+        Ok(id) if digits.len() == 32 => Ok(id.to_be_bytes()),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "boot_id is not a UUID")),
+    }
+}
+
+/// The user whose rights this process has.
+pub(crate) fn effective_uid() -> u32 {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}

@@ -1,0 +1,115 @@
+//! A region: the memory under a lane or a block, on the heap or mapped from a file.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use crate::os::fault::Watch;
+use crate::protocol::layout::SEPARATION_BYTES;
+
+const PAGE_BYTES: usize = 4096;
+
+/// May the region be written?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Stores fault.
+    Read,
+    /// Loads and stores.
+    Write,
+}
+
+/// Zeroed heap memory, or a part of a file; given back on drop.
+#[derive(Debug)]
+pub(crate) struct Region {
+    address: *mut u8,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Heap(Layout),
+    /// Dropped in this order: what is unmapped must not be watched any more.
+    Mapped(Watch, #[expect(dead_code, reason = "held for its drop, which unmaps")] MmapRaw),
+}
+
+// SAFETY: a region is an address; those who use it answer for their accesses.
+unsafe impl Send for Region {}
+// SAFETY: as above; the region itself has no operation that changes it.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// `bytes` zeroed bytes of heap memory.
+    #[must_use]
+    pub(crate) fn heap(bytes: usize) -> Self {
+        let layout = Layout::from_size_align(bytes.max(1), SEPARATION_BYTES)
+            .expect("a shape keeps sizes far below isize::MAX");
+        // SAFETY: the layout's size is not zero.
+        let address = unsafe { alloc_zeroed(layout) };
+        if address.is_null() {
+            handle_alloc_error(layout);
+        }
+        Self { address, kind: Kind::Heap(layout) }
+    }
+
+    /// Maps `bytes` bytes of `file` from `offset` on, shared. The file stays open for as long as
+    /// the region is used: a forked child maps it again.
+    ///
+    /// # Errors
+    ///
+    /// The system call's.
+    pub(crate) fn map(
+        file: BorrowedFd<'_>,
+        offset: u64,
+        bytes: usize,
+        access: Access,
+    ) -> io::Result<Self> {
+        let mut options = MmapOptions::new();
+        options.offset(offset).len(bytes);
+        let map = match access {
+            Access::Read => options.map_raw_read_only(file.as_raw_fd())?,
+            Access::Write => options.map_raw(file.as_raw_fd())?,
+        };
+        let address = map.as_mut_ptr();
+        let watch = Watch::new(address, bytes, access, (file.as_raw_fd(), offset));
+        Ok(Self { address, kind: Kind::Mapped(watch, map) })
+    }
+
+    /// First byte.
+    #[must_use]
+    pub(crate) const fn address(&self) -> *mut u8 {
+        self.address
+    }
+
+    /// Has the kernel map the first `bytes` bytes now, which this process may write, instead of
+    /// page by page when they are written first. Does nothing where it cannot, before Linux 5.14.
+    pub(crate) fn touch(&self, bytes: usize) {
+        if matches!(self.kind, Kind::Heap(_)) {
+            return;
+        }
+        // WHY: a file of another page size may be mapped in the middle of a page.
+        let ahead = self.address as usize % PAGE_BYTES;
+        // SAFETY: the page that the region begins in is mapped from its begin on.
+        let begin = unsafe { self.address.sub(ahead) };
+        // SAFETY: the call maps pages of a region that is there, and stores nothing.
+        unsafe { libc::madvise(begin.cast(), ahead + bytes, libc::MADV_POPULATE_WRITE) };
+    }
+
+    /// True once its file was found not to hold it any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        match &self.kind {
+            Kind::Heap(_) => false,
+            Kind::Mapped(watch, _) => watch.is_lost(),
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Kind::Heap(layout) = self.kind {
+            // SAFETY: allocated in `heap` with this layout, and freed only here.
+            unsafe { dealloc(self.address, layout) };
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The registry file: its birth, its opening without trust, and its replacement when it is of no
+//! use and of no one.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use super::record::{Entry, Header, REGISTRY_BYTES, entry_of_lock, lives_lock, removal_lock};
+use super::{ProcessInfo, RegistryError};
+use crate::os::lock::{LockKind, LockRange, lock_in_the_way, try_lock};
+use crate::os::{self, OpenMode, Stat};
+use crate::process::fork::{LOCK_FD_LIMIT, LockFd, LockFdError};
+
+/// Name of the registry in its directory.
+pub(crate) const FILE_NAME: &str = "registry";
+
+/// Where a registry is, and how it is made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) dir: BorrowedFd<'a>,
+    /// Of the directory: for messages.
+    pub(super) path: &'a Path,
+    pub(super) file_mode: u32,
+}
+
+impl Place<'_> {
+    pub(super) fn file_path(&self) -> PathBuf {
+        self.path.join(FILE_NAME)
+    }
+
+    pub(super) fn io(&self, doing: &'static str) -> impl Fn(io::Error) -> RegistryError {
+        let path = self.file_path();
+        move |source| RegistryError::Io { doing, path: path.clone(), source }
+    }
+
+    /// Whether the name leads to `file`.
+    pub(super) fn leads_to(&self, file: &Stat) -> Result<bool, RegistryError> {
+        os::leads_to(self.dir, FILE_NAME, file).map_err(self.io("look for"))
+    }
+}
+
+/// How far one attempt came.
+#[derive(Debug)]
+pub(super) enum Attempt<T> {
+    Done(T),
+    /// Something changed on the way: start over.
+    Again,
+    /// Another process is replacing or removing the file: start over in a moment.
+    Wait,
+}
+
+/// A registry file that passed every check.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    pub(super) lock: LockFd,
+    pub(super) stat: Stat,
+    pub(super) header: Header,
+}
+
+/// Opens the registry, or gives it birth.
+pub(super) fn open(place: Place<'_>) -> Result<Attempt<OpenFile>, RegistryError> {
+    let open = || os::open_file(place.dir, FILE_NAME, OpenMode::ReadWrite);
+    let lock = match LockFd::open(open) {
+        Ok(lock) => lock,
+        Err(LockFdError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+            return give_birth(place).map(|()| Attempt::Again);
+        }
+        Err(error) => return Err(refusal(place, error)),
+    };
+    let fd = lock.get().map_err(place.io("use"))?;
+    let stat = os::fstat(fd).map_err(place.io("examine"))?;
+    if stat.links == 0 {
+        return Ok(Attempt::Again);
+    }
+    check_ownership(place, &stat)?;
+    let boot_id = os::boot_id().map_err(place.io("learn the boot id for"))?;
+    match Header::read(fd, stat.size_bytes, boot_id).map_err(place.io("read"))? {
+        Ok(header) => Ok(Attempt::Done(OpenFile { lock, stat, header })),
+        Err(fault) if discard(place, fd, &stat)? => {
+            // Silent: nobody can have been using it.
+            let _ = fault;
+            Ok(Attempt::Again)
+        }
+        Err(_) if is_being_removed(place, fd)? => Ok(Attempt::Wait),
+        Err(_) if !place.leads_to(&stat)? => Ok(Attempt::Again),
+        Err(fault) => Err(RegistryError::Damaged { path: place.file_path(), fault }),
+    }
+}
+
+/// Locks all processes out of the registry in `dir`, if none lives by it: else the one that was
+/// found first. `None` if there is no registry, or something else has its name.
+pub(crate) fn lock_out(
+    dir: BorrowedFd<'_>,
+) -> io::Result<Result<Option<LockFd>, Option<ProcessInfo>>> {
+    let lock = match LockFd::open(|| os::open_file(dir, FILE_NAME, OpenMode::ReadWrite)) {
+        Ok(lock) => lock,
+        Err(LockFdError::Io(error)) => {
+            let stat = os::fstatat(dir, FILE_NAME);
+            return if stat.is_ok_and(|stat| stat.is_file()) { Err(error) } else { Ok(Ok(None)) };
+        }
+        Err(error) => return Err(io::Error::other(error)),
+    };
+    let fd = lock.get()?;
+    if !os::fstat(fd)?.is_file() {
+        return Ok(Ok(None));
+    }
+    if try_lock(fd, LockRange::ALL, LockKind::Exclusive)? {
+        return Ok(Ok(Some(lock)));
+    }
+    let entry = lock_in_the_way(fd, lives_lock()?)?.and_then(entry_of_lock);
+    Ok(Err(entry.and_then(|entry| Entry::read(fd, entry).ok()).map(|entry| entry.info())))
+}
+
+/// Whether another process holds the file to replace, remove or join it.
+fn is_being_removed(place: Place<'_>, fd: BorrowedFd<'_>) -> Result<bool, RegistryError> {
+    let byte = removal_lock().and_then(|range| lock_in_the_way(fd, range));
+    Ok(byte.map_err(place.io("probe"))?.is_some())
+}
+
+/// A name is absent or complete at every instruction: the file gets it last.
+fn give_birth(place: Place<'_>) -> Result<(), RegistryError> {
+    let boot_id = os::boot_id().map_err(place.io("learn the boot id for"))?;
+    let file = match os::open_unnamed(place.dir) {
+        Ok(file) => file,
+        Err(error) => return Err(gone_or(place, "create", error)),
+    };
+    let header = Header::fresh(boot_id).map_err(place.io("find random numbers for"))?;
+    let fd = file.as_fd();
+    os::set_len(fd, REGISTRY_BYTES).map_err(place.io("size"))?;
+    // WHY: reserved now, so that no later process finds the file system full when it joins.
+    os::fallocate(fd, 0, REGISTRY_BYTES).map_err(place.io("reserve room for"))?;
+    os::write_at(fd, bytemuck::bytes_of(&header), 0).map_err(place.io("write"))?;
+    os::fchmod(fd, place.file_mode).map_err(place.io("set the mode of"))?;
+    match os::link_unnamed(fd, place.dir, FILE_NAME) {
+        Ok(()) => Ok(()),
+        // Another process was first; its file is as good.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(gone_or(place, "link", error)),
+    }
+}
+
+/// `error`, unless the directory is gone: then file systems have all kinds of errors.
+fn gone_or(place: Place<'_>, doing: &'static str, error: io::Error) -> RegistryError {
+    if os::fstat(place.dir).is_ok_and(|dir| dir.links == 0) {
+        return RegistryError::Gone { path: place.path.into() };
+    }
+    place.io(doing)(error)
+}
+
+/// Removes a registry that cannot be used, unless a process lives by it.
+fn discard(place: Place<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Result<bool, RegistryError> {
+    // WHY: every byte there is: in another layout lives may be elsewhere. The lock also keeps two
+    // processes from discarding, or the slower of them would unlink the faster one's new file.
+    let locked = try_lock(fd, LockRange::ALL, LockKind::Exclusive);
+    if !locked.map_err(place.io("lock"))? {
+        return Ok(false);
+    }
+    if place.leads_to(stat)? {
+        os::unlink(place.dir, FILE_NAME).map_err(place.io("replace"))?;
+    }
+    Ok(true)
+}
+
+fn check_ownership(place: Place<'_>, stat: &Stat) -> Result<(), RegistryError> {
+    if !stat.is_file() {
+        return Err(RegistryError::NotAFile { path: place.file_path() });
+    }
+    let wanted_uid = os::effective_uid();
+    let excess = stat.permissions() & !place.file_mode;
+    if stat.uid != wanted_uid || excess != 0 || stat.links != 1 {
+        return Err(RegistryError::Refused {
+            path: place.file_path(),
+            uid: stat.uid,
+            mode: stat.permissions(),
+            links: stat.links,
+            wanted_uid,
+            wanted_mode: place.file_mode,
+        });
+    }
+    Ok(())
+}
+
+fn refusal(place: Place<'_>, error: LockFdError) -> RegistryError {
+    match error {
+        LockFdError::TableFull => {
+            RegistryError::TooManyOpen { path: place.file_path(), limit: LOCK_FD_LIMIT }
+        }
+        LockFdError::Forking => RegistryError::Busy { path: place.file_path() },
+        LockFdError::Io(error) => match os::fstatat(place.dir, FILE_NAME) {
+            // A symlink, directory, socket: the error of `open` would only confuse.
+            Ok(stat) if !stat.is_file() => RegistryError::NotAFile { path: place.file_path() },
+            _ => place.io("open")(error),
+        },
+    }
+}

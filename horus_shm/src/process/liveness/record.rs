@@ -1,0 +1,341 @@
+//! The bytes of the registry file.
+//!
+//! ```text
+//!   0  header       128 bytes, written before the file gets its name, never changed
+//! 128  entry 0      128 bytes, written by the process that holds byte 64 of the file locked
+//! 256  entry 1      … byte 65 …
+//! ```
+//!
+//! Locks are on offsets of the same file, but have nothing to do with the bytes found there:
+//!
+//! ```text
+//!            0      the file is being replaced or removed (exclusive, with all that follows), or
+//!                   a process is joining (shared)
+//!    64 + entry     the process of the entry lives (exclusive)
+//! 2^40 + inode      a process has the topic file of this inode open (shared)
+//! ```
+
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::BorrowedFd;
+
+use bytemuck::{Pod, Zeroable};
+use thiserror::Error;
+
+use super::ProcessInfo;
+use crate::os;
+use crate::os::lock::LockRange;
+
+/// Entries of a registry: processes, or copies of this library in them, at one time.
+pub(crate) const ENTRY_LIMIT: u64 = 1024;
+
+/// Version of everything drawn above.
+pub(crate) const REGISTRY_VERSION: u32 = 1;
+
+/// The largest generation: an owner word has 48 bits for it.
+pub(crate) const GENERATION_MAX: u64 = (1 << 48) - 1;
+
+/// Length of a registry file.
+pub(crate) const REGISTRY_BYTES: u64 = HEADER_BYTES + ENTRY_LIMIT * ENTRY_BYTES;
+
+const HEADER_BYTES: u64 = size_of::<Header>() as u64;
+const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
+const ENTRY_LOCK_START: u64 = 64;
+const PRESENCE_LOCK_START: u64 = 1 << 40;
+
+// Compared as a native number: a file of the other endianness has another magic.
+const MAGIC: u64 = u64::from_be_bytes(*b"HORUSREG");
+
+/// Who the registry is. Immutable.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(crate) struct Header {
+    magic: u64,
+    version: u32,
+    entry_limit: u32,
+    pub(crate) registry_id: [u8; 16],
+    boot_id: [u8; 16],
+    /// What a stored generation of 0 stands for.
+    pub(crate) generation_base: u64,
+    reserved: [u8; 68],
+    /// Of all bytes before it.
+    crc: u32,
+}
+
+/// Who holds, or last held, the lock of an entry.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(crate) struct Entry {
+    /// 0 until the entry is first taken.
+    pub(crate) generation: u64,
+    pub(crate) pid: u32,
+    reserved: u32,
+    pub(crate) start_time: u64,
+    pub(crate) name: [u8; 64],
+    reserved_tail: [u8; 40],
+}
+
+const _: () = {
+    assert!(size_of::<Header>() == 128);
+    assert!(offset_of!(Header, registry_id) == 16);
+    assert!(offset_of!(Header, boot_id) == 32);
+    assert!(offset_of!(Header, generation_base) == 48);
+    assert!(offset_of!(Header, crc) == 124);
+    assert!(size_of::<Entry>() == 128);
+    assert!(offset_of!(Entry, generation) == 0);
+    assert!(offset_of!(Entry, start_time) == 16);
+    assert!(ENTRY_LOCK_START + ENTRY_LIMIT < PRESENCE_LOCK_START);
+};
+
+/// What is wrong with the bytes of a registry file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RegistryFault {
+    /// The file has not the length of a registry.
+    #[error("it has {found_bytes} bytes instead of {wanted_bytes}")]
+    Size {
+        /// Its length.
+        found_bytes: u64,
+        /// The length of a registry.
+        wanted_bytes: u64,
+    },
+    /// The first bytes are not a registry's, or one of the other endianness.
+    #[error("it does not begin as a registry does")]
+    Magic,
+    /// Another release of this library made the file.
+    #[error("its layout is version {found}, this library has version {wanted}")]
+    Version {
+        /// Its version.
+        found: u32,
+        /// Ours.
+        wanted: u32,
+    },
+    /// The checksum does not match.
+    #[error("the checksum of its header is wrong")]
+    Checksum,
+    /// The number of entries is not what this version has.
+    #[error("it has {found} entries instead of {wanted}")]
+    Entries {
+        /// Its number of entries.
+        found: u32,
+        /// Ours.
+        wanted: u32,
+    },
+    /// The machine was started anew since, or the file comes from another machine.
+    #[error("it is of another boot of the machine")]
+    Boot,
+}
+
+impl Header {
+    /// The header of a new registry.
+    pub(crate) fn fresh(boot_id: [u8; 16]) -> io::Result<Self> {
+        let (registry_id, random) = (os::random_bytes()?, os::random_bytes()?);
+        // WHY: 47 of 48 bits leave 2^47 generations, and make it hopeless to meet one of an older
+        // registry by accident.
+        let generation_base = (u128::from_ne_bytes(random) as u64) & (GENERATION_MAX >> 1);
+        let mut header = Self {
+            magic: MAGIC,
+            version: REGISTRY_VERSION,
+            entry_limit: ENTRY_LIMIT as u32,
+            registry_id,
+            boot_id,
+            generation_base,
+            reserved: [0; 68],
+            crc: 0,
+        };
+        header.crc = header.checksum();
+        Ok(header)
+    }
+
+    /// Reads the header of a file of `size_bytes` once, and checks it.
+    pub(crate) fn read(
+        fd: BorrowedFd<'_>,
+        size_bytes: u64,
+        boot_id: [u8; 16],
+    ) -> io::Result<Result<Self, RegistryFault>> {
+        let size = RegistryFault::Size { found_bytes: size_bytes, wanted_bytes: REGISTRY_BYTES };
+        if size_bytes < HEADER_BYTES {
+            return Ok(Err(size));
+        }
+        let mut header = Self::zeroed();
+        match os::read_at(fd, bytemuck::bytes_of_mut(&mut header), 0) {
+            // The file was truncated after it was measured.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Err(size)),
+            other => other?,
+        }
+        let fault = header.check(boot_id).err();
+        Ok(match fault {
+            Some(fault) => Err(fault),
+            None if size_bytes != REGISTRY_BYTES => Err(size),
+            None => Ok(header),
+        })
+    }
+
+    fn check(&self, boot_id: [u8; 16]) -> Result<(), RegistryFault> {
+        if self.magic != MAGIC {
+            return Err(RegistryFault::Magic);
+        }
+        if self.version != REGISTRY_VERSION {
+            let (found, wanted) = (self.version, REGISTRY_VERSION);
+            return Err(RegistryFault::Version { found, wanted });
+        }
+        if self.crc != self.checksum() {
+            return Err(RegistryFault::Checksum);
+        }
+        if u64::from(self.entry_limit) != ENTRY_LIMIT {
+            let (found, wanted) = (self.entry_limit, ENTRY_LIMIT as u32);
+            return Err(RegistryFault::Entries { found, wanted });
+        }
+        if self.boot_id != boot_id {
+            return Err(RegistryFault::Boot);
+        }
+        Ok(())
+    }
+
+    fn checksum(&self) -> u32 {
+        crc32fast::hash(&bytemuck::bytes_of(self)[..offset_of!(Self, crc)])
+    }
+}
+
+impl Entry {
+    /// An entry of this process.
+    pub(crate) fn mine(generation: u64) -> Self {
+        let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
+        let (comm, start_time) = parse_stat(&stat).unwrap_or_default();
+        let mut name = [0; 64];
+        let len = comm.len().min(name.len());
+        name[..len].copy_from_slice(&comm[..len]);
+        Self { generation, pid: std::process::id(), start_time, name, ..Self::zeroed() }
+    }
+
+    /// Reads entry `entry`, which is below the limit.
+    pub(crate) fn read(fd: BorrowedFd<'_>, entry: u64) -> io::Result<Self> {
+        let mut read = Self::zeroed();
+        os::read_at(fd, bytemuck::bytes_of_mut(&mut read), Self::offset(entry))?;
+        Ok(read)
+    }
+
+    /// Reads the generation of entry `entry` alone; 0 if nobody ever took it.
+    pub(crate) fn read_generation(fd: BorrowedFd<'_>, entry: u64) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        os::read_at(fd, &mut bytes, Self::offset(entry))?;
+        Ok(u64::from_ne_bytes(bytes))
+    }
+
+    /// Writes entry `entry`, whose lock the caller holds.
+    pub(crate) fn write(&self, fd: BorrowedFd<'_>, entry: u64) -> io::Result<()> {
+        os::write_at(fd, bytemuck::bytes_of(self), Self::offset(entry))
+    }
+
+    /// The name, up to its first zero, without what a terminal would obey.
+    pub(crate) fn name(&self) -> String {
+        let name = self.name.split(|&byte| byte == 0).next().unwrap_or_default();
+        let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+        String::from_utf8_lossy(name).chars().map(shown).collect()
+    }
+
+    /// The process as it described itself.
+    pub(crate) fn info(&self) -> ProcessInfo {
+        ProcessInfo { pid: self.pid, start_time: self.start_time, name: self.name() }
+    }
+
+    fn offset(entry: u64) -> u64 {
+        HEADER_BYTES + entry * ENTRY_BYTES
+    }
+}
+
+/// The command name and field 22, the start time, of a `/proc/<pid>/stat`.
+pub(super) fn parse_stat(stat: &[u8]) -> Option<(&[u8], u64)> {
+    let open = stat.iter().position(|&byte| byte == b'(')?;
+    // WHY: the last one, because the name may hold parentheses and spaces of its own.
+    let close = stat.iter().rposition(|&byte| byte == b')')?;
+    let comm = stat.get(open + 1..close)?;
+    // After the name comes field 3.
+    let rest = std::str::from_utf8(&stat[close + 1..]).ok()?;
+    let start_time = rest.split_ascii_whitespace().nth(22 - 3)?.parse().ok()?;
+    Some((comm, start_time))
+}
+
+/// Field 3, the state, of a `/proc/<pid>/stat`: a letter.
+pub(super) fn state_of_stat(stat: &[u8]) -> Option<u8> {
+    let close = stat.iter().rposition(|&byte| byte == b')')?;
+    stat.get(close + 2).copied()
+}
+
+/// The byte whose lock is the life of entry `entry`.
+pub(crate) fn entry_lock(entry: u64) -> io::Result<LockRange> {
+    LockRange::new(ENTRY_LOCK_START + entry, 1)
+}
+
+/// The entry whose life a locked byte is, if it is one's.
+pub(crate) fn entry_of_lock(byte: u64) -> Option<u64> {
+    byte.checked_sub(ENTRY_LOCK_START).filter(|&entry| entry < ENTRY_LIMIT)
+}
+
+/// The byte that is locked while the file is replaced, removed, or joined.
+pub(crate) fn removal_lock() -> io::Result<LockRange> {
+    LockRange::new(0, 1)
+}
+
+/// What [`lives_lock`] covers beside the byte of entry `entry`.
+pub(crate) fn lives_lock_without(entry: u64) -> io::Result<Vec<LockRange>> {
+    let byte = ENTRY_LOCK_START + entry;
+    let (below, above) = (0..byte, byte + 1..ENTRY_LOCK_START + ENTRY_LIMIT);
+    let ranges = [below, above].into_iter().filter(|range| !range.is_empty());
+    ranges.map(|range| LockRange::new(range.start, range.end - range.start)).collect()
+}
+
+/// The removal byte and all entries' bytes, but no presence.
+pub(crate) fn lives_lock() -> io::Result<LockRange> {
+    LockRange::new(0, ENTRY_LOCK_START + ENTRY_LIMIT)
+}
+
+/// The byte whose lock is presence at the topic file of inode `ino`.
+pub(crate) fn presence_lock(ino: u64) -> io::Result<LockRange> {
+    LockRange::new(presence_byte(ino), 1)
+}
+
+/// The byte that [`presence_lock`] covers.
+pub(crate) const fn presence_byte(ino: u64) -> u64 {
+    PRESENCE_LOCK_START.saturating_add(ino)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_is_parsed_whatever_the_command_is_called() {
+        let fields = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21";
+        for comm in ["node", "a b", ") S 1 2 (", "", "((("] {
+            let stat = format!("123 ({comm}) {fields}\n");
+            let parsed = parse_stat(stat.as_bytes());
+            assert_eq!(parsed, Some((comm.as_bytes(), 4711)), "{stat}");
+        }
+        for stat in ["", "1", "1 (", "1 (a", ")(", "1 (a) S 1 2", "1 (a) S 1 2 3 x"] {
+            assert_eq!(parse_stat(stat.as_bytes()), None, "{stat}");
+        }
+    }
+
+    #[test]
+    fn header_with_any_bit_flipped_is_refused() {
+        let boot_id = [7; 16];
+        let header = Header::fresh(boot_id).unwrap();
+        assert_eq!(header.check(boot_id), Ok(()));
+        assert_eq!(header.check([8; 16]), Err(RegistryFault::Boot));
+        for bit in 0..size_of::<Header>() * 8 {
+            let mut flipped = header;
+            bytemuck::bytes_of_mut(&mut flipped)[bit / 8] ^= 1 << (bit % 8);
+            assert!(flipped.check(boot_id).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn presence_beyond_the_offsets_of_the_kernel_is_an_error() {
+        let last = i64::MAX as u64 - PRESENCE_LOCK_START;
+        assert!(presence_lock(last - 1).is_ok());
+        for ino in [last + 1, u64::MAX - 1, u64::MAX] {
+            assert!(presence_lock(ino).is_err(), "inode {ino}");
+        }
+    }
+}

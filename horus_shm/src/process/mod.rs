@@ -1,0 +1,6 @@
+//! Processes: which of them live, and what a forked child may not inherit.
+//!
+//! Imports `os` and `protocol` only.
+
+pub(crate) mod fork;
+pub(crate) mod liveness;

@@ -1,0 +1,415 @@
+//! Copies that may race with a peer in another process, done legally.
+//!
+//! A copy whose other side may be writing is a data race unless it is made of atomic accesses.
+//! Up to [`WORDS_MAX_BYTES`] a copy is a handful of relaxed 64-bit atomics, which the compiler
+//! keeps in registers. Longer ones run as assembly, which the language sees as an opaque sequence
+//! of relaxed accesses; the variant is chosen once by CPU feature. With
+//! `--cfg horus_word_copies` (miri, sanitizers) and on other CPUs every copy is made of words.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Copies up to this size are plain atomic words, unrolled.
+pub const WORDS_MAX_BYTES: usize = 64;
+
+/// The size of commands to motors. Where lengths are only known at run time, a message of this one
+/// takes a path of its own, on which it is a constant: 8 ns less for a send and a receive.
+pub(crate) const COMMAND_BYTES: usize = 16;
+
+const WORD: usize = size_of::<u64>();
+
+pub(crate) const CACHE_LINE_BYTES: usize = 64;
+
+/// Lines of a copy out of a slot that are asked for at once, at most.
+const ONCE_LINES_MAX: usize = 32;
+
+/// Copies `bytes` bytes of private memory at `src` into the shared slot at `dst`.
+///
+/// # Safety
+///
+/// * `src` is readable for `bytes` bytes, and no other thread writes them.
+/// * `dst` is 8-aligned and writable for `bytes` rounded up to 8; everybody else who touches it
+///   meanwhile does so through this module.
+#[inline(always)]
+pub unsafe fn store(dst: *mut u8, src: *const u8, bytes: usize) {
+    if bytes > WORDS_MAX_BYTES {
+        // SAFETY: the caller's contract, unchanged.
+        unsafe { long::copy(dst, src, bytes, Side::Destination) }
+    } else {
+        // SAFETY: the caller's contract, unchanged.
+        unsafe { store_words(dst, src, bytes) }
+    }
+}
+
+/// Copies `bytes` bytes of the shared slot at `src` into private memory at `dst`.
+///
+/// What arrives may be torn; the caller validates it by the slot's stamp before use.
+///
+/// # Safety
+///
+/// * `dst` is writable for `bytes` bytes, and no other thread touches them.
+/// * `src` is 8-aligned and readable for `bytes` rounded up to 8; everybody else who writes it
+///   meanwhile does so through this module.
+#[inline(always)]
+pub unsafe fn load(dst: *mut u8, src: *const u8, bytes: usize) {
+    if bytes > WORDS_MAX_BYTES {
+        let lines = bytes.div_ceil(CACHE_LINE_BYTES);
+        // WHY: lines that were just written come from another core, as many at a time as are asked
+        // for, and the next level of the cache need not keep them. 1480 B one way between two
+        // cores: 525 -> 475 ns; with more lines than these it is slower.
+        if lines <= ONCE_LINES_MAX {
+            prefetch(src, lines, Intent::ReadOnce);
+        }
+        // SAFETY: the caller's contract, unchanged.
+        unsafe { long::copy(dst, src, bytes, Side::Source) }
+    } else {
+        // SAFETY: the caller's contract, unchanged.
+        unsafe { load_words(dst, src, bytes) }
+    }
+}
+
+/// What a cache line is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// It stays with whoever else has it.
+    Read,
+    /// As `Read`; it is read now, and not again before somebody writes it.
+    ReadOnce,
+    /// All others lose it.
+    Write,
+}
+
+/// Asks for `lines` cache lines from `first` on. A hint: never faults.
+#[inline(always)]
+pub fn prefetch(first: *const u8, lines: usize, intent: Intent) {
+    prefetch_line(first, intent);
+    for line in 1..lines {
+        prefetch_line(first.wrapping_add(line * CACHE_LINE_BYTES), intent);
+    }
+}
+
+/// Lines that are asked for while a message is awaited, at most: as many as a core has under way
+/// at once.
+const AWAITED_LINES_MAX: u64 = 12;
+
+/// Whether who waits for a message of `lines` cache lines, in any of `lanes` lanes, should ask for
+/// all of them meanwhile.
+///
+/// WHY: who looks at the stamp alone fetches its line when the message is there, and then the
+/// others: twice the way. Between threads on two cores 128 B 215 -> 160 ns, 256 B 270 -> 180, 384 B
+/// 300 -> 205, 768 B 340 -> 300; 1 KiB and more take as long, or longer. Of one line the stamp's
+/// is all there is.
+#[inline(always)]
+pub(crate) const fn is_worth_awaiting(lines: u64, lanes: usize) -> bool {
+    lines > 1 && lines * lanes as u64 <= AWAITED_LINES_MAX
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+fn prefetch_line(line: *const u8, intent: Intent) {
+    use core::arch::asm;
+    match intent {
+        // SAFETY: PREFETCHT0 changes no register and no memory and ignores bad addresses.
+        Intent::Read => unsafe {
+            asm!("prefetcht0 [{}]", in(reg) line, options(nostack, preserves_flags));
+        },
+        // SAFETY: as above.
+        Intent::ReadOnce => unsafe {
+            asm!("prefetchnta [{}]", in(reg) line, options(nostack, preserves_flags));
+        },
+        // SAFETY: as above; a 64-bit x86 either has PREFETCHW or takes its encoding for a no-op.
+        Intent::Write => unsafe {
+            asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags));
+        },
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline(always)]
+const fn prefetch_line(_line: *const u8, _intent: Intent) {}
+
+/// Which end of a copy is shared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Source,
+    Destination,
+}
+
+/// # Safety
+///
+/// As [`store`].
+#[inline(always)]
+unsafe fn store_words(dst: *mut u8, src: *const u8, bytes: usize) {
+    let mut at = 0;
+    // WHY in two parts: whole words are moved by one instruction also where the length is only
+    // known at run time; with 16 B that is 10 ns less than two calls of `memcpy`.
+    while bytes - at >= WORD {
+        // SAFETY: the whole word at `at` is in bounds.
+        unsafe { store_word(dst, src, at, WORD) };
+        at += WORD;
+    }
+    if at < bytes {
+        // SAFETY: what is left is in bounds.
+        unsafe { store_word(dst, src, at, bytes - at) };
+    }
+}
+
+/// Copies the `length` bytes at `at`, a multiple of 8.
+///
+/// # Safety
+///
+/// As [`store`] of `at + length` bytes; `length` is 1 to 8.
+#[inline(always)]
+unsafe fn store_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
+    let mut word = [0; WORD];
+    // SAFETY: in bounds of the source.
+    let from = unsafe { src.add(at) };
+    // SAFETY: in bounds of the source by the contract; `word` holds 8 bytes.
+    unsafe { core::ptr::copy_nonoverlapping(from, word.as_mut_ptr(), length) };
+    // SAFETY: in bounds of the destination.
+    let to = unsafe { dst.add(at) };
+    // SAFETY: this word of the destination is aligned and in bounds; shared words are only ever
+    // touched atomically.
+    let shared = unsafe { AtomicU64::from_ptr(to.cast()) };
+    // Relaxed: the stamp that follows publishes it.
+    shared.store(u64::from_ne_bytes(word), Ordering::Relaxed);
+}
+
+/// # Safety
+///
+/// As [`load`].
+#[inline(always)]
+unsafe fn load_words(dst: *mut u8, src: *const u8, bytes: usize) {
+    let mut at = 0;
+    // WHY in two parts: as in `store_words`.
+    while bytes - at >= WORD {
+        // SAFETY: the whole word at `at` is in bounds.
+        unsafe { load_word(dst, src, at, WORD) };
+        at += WORD;
+    }
+    if at < bytes {
+        // SAFETY: what is left is in bounds.
+        unsafe { load_word(dst, src, at, bytes - at) };
+    }
+}
+
+/// Copies the `length` bytes at `at`, a multiple of 8.
+///
+/// # Safety
+///
+/// As [`load`] of `at + length` bytes; `length` is 1 to 8.
+#[inline(always)]
+unsafe fn load_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
+    // SAFETY: in bounds of the source.
+    let from = unsafe { src.add(at) };
+    // SAFETY: this word of the source is aligned and in bounds; shared words are only ever touched
+    // atomically.
+    let shared = unsafe { AtomicU64::from_ptr(from.cast_mut().cast()) };
+    // Relaxed: the stamp is looked at again behind an acquire fence.
+    let word = shared.load(Ordering::Relaxed).to_ne_bytes();
+    // SAFETY: in bounds of the destination.
+    let to = unsafe { dst.add(at) };
+    // SAFETY: in bounds of the destination by the contract.
+    unsafe { core::ptr::copy_nonoverlapping(word.as_ptr(), to, length) };
+}
+
+#[cfg(any(not(target_arch = "x86_64"), miri, horus_word_copies))]
+mod long {
+    use super::{Side, load_words, store_words};
+
+    /// # Safety
+    ///
+    /// As [`crate::store`] or [`crate::load`], by the side that is shared.
+    #[inline]
+    pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, shared: Side) {
+        if shared == Side::Source {
+            // SAFETY: the caller's contract, unchanged.
+            unsafe { load_words(dst, src, bytes) }
+        } else {
+            // SAFETY: the caller's contract, unchanged.
+            unsafe { store_words(dst, src, bytes) }
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(horus_word_copies)))]
+mod long {
+    use core::arch::asm;
+    use core::sync::atomic::{AtomicU8, Ordering};
+
+    use super::Side;
+
+    const UNKNOWN: u8 = 0;
+    const SSE2: u8 = 1;
+    const AVX: u8 = 2;
+
+    static VARIANT: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+    #[cold]
+    fn choose() -> u8 {
+        let variant = if std::arch::is_x86_feature_detected!("avx") { AVX } else { SSE2 };
+        VARIANT.store(variant, Ordering::Relaxed);
+        variant
+    }
+
+    /// Copies more than 64 bytes in vectors; the last ones overlap what was copied before.
+    ///
+    /// # Safety
+    ///
+    /// As [`crate::store`] or [`crate::load`], by the side that is shared; `bytes > 64`.
+    #[inline(always)]
+    pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, _shared: Side) {
+        // Relaxed: any thread that finds nothing computes the same value.
+        let mut variant = VARIANT.load(Ordering::Relaxed);
+        if variant == UNKNOWN {
+            variant = choose();
+        }
+        if variant == AVX {
+            // SAFETY: the caller's contract, and the CPU has AVX.
+            unsafe { copy_avx(dst, src, bytes) }
+        } else {
+            // SAFETY: the caller's contract; every x86-64 has SSE2.
+            unsafe { copy_sse2(dst, src, bytes) }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As [`copy`], and the CPU has AVX.
+    #[inline(always)]
+    unsafe fn copy_avx(dst: *mut u8, src: *const u8, bytes: usize) {
+        // SAFETY: the loop moves 128 bytes while at least 128 are left; what is left then (below
+        // 128) is moved as up to two blocks of 64 that end at the end, which exist as bytes > 64.
+        unsafe {
+            asm!(
+                "cmp {n}, 128",
+                "jb 3f",
+                "2:",
+                "vmovups ymm0, [{s}]",
+                "vmovups ymm1, [{s} + 32]",
+                "vmovups ymm2, [{s} + 64]",
+                "vmovups ymm3, [{s} + 96]",
+                "vmovups [{d}], ymm0",
+                "vmovups [{d} + 32], ymm1",
+                "vmovups [{d} + 64], ymm2",
+                "vmovups [{d} + 96], ymm3",
+                "sub {s}, -128",
+                "sub {d}, -128",
+                "add {n}, -128",
+                "cmp {n}, 128",
+                "jae 2b",
+                "3:",
+                "test {n}, {n}",
+                "jz 5f",
+                "cmp {n}, 64",
+                "jbe 4f",
+                "vmovups ymm0, [{s}]",
+                "vmovups ymm1, [{s} + 32]",
+                "vmovups [{d}], ymm0",
+                "vmovups [{d} + 32], ymm1",
+                "4:",
+                "vmovups ymm0, [{s} + {n} - 64]",
+                "vmovups ymm1, [{s} + {n} - 32]",
+                "vmovups [{d} + {n} - 64], ymm0",
+                "vmovups [{d} + {n} - 32], ymm1",
+                "5:",
+                "vzeroupper",
+                s = inout(reg) src => _,
+                d = inout(reg) dst => _,
+                n = inout(reg) bytes => _,
+                // WHY all: VZEROUPPER clears the upper halves of ymm0 to ymm15, in which a caller
+                // that is compiled for AVX may keep something. It has to stay: code without AVX
+                // that follows would be slow.
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                options(nostack),
+            );
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As [`copy`].
+    #[inline(always)]
+    unsafe fn copy_sse2(dst: *mut u8, src: *const u8, bytes: usize) {
+        // SAFETY: the loop moves 64 bytes while at least 64 are left; what is left then is moved
+        // as one block of 64 that ends at the end, which exists as bytes > 64.
+        unsafe {
+            asm!(
+                "2:",
+                "movups xmm0, [{s}]",
+                "movups xmm1, [{s} + 16]",
+                "movups xmm2, [{s} + 32]",
+                "movups xmm3, [{s} + 48]",
+                "movups [{d}], xmm0",
+                "movups [{d} + 16], xmm1",
+                "movups [{d} + 32], xmm2",
+                "movups [{d} + 48], xmm3",
+                "add {s}, 64",
+                "add {d}, 64",
+                "sub {n}, 64",
+                "cmp {n}, 64",
+                "jae 2b",
+                "test {n}, {n}",
+                "jz 3f",
+                "movups xmm0, [{s} + {n} - 64]",
+                "movups xmm1, [{s} + {n} - 48]",
+                "movups xmm2, [{s} + {n} - 32]",
+                "movups xmm3, [{s} + {n} - 16]",
+                "movups [{d} + {n} - 64], xmm0",
+                "movups [{d} + {n} - 48], xmm1",
+                "movups [{d} + {n} - 32], xmm2",
+                "movups [{d} + {n} - 16], xmm3",
+                "3:",
+                s = inout(reg) src => _,
+                d = inout(reg) dst => _,
+                n = inout(reg) bytes => _,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                options(nostack),
+            );
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn both_variants_copy_every_length() {
+            let source: Vec<u8> = (0..4200_u32).map(|i| (i * 7 + 3) as u8).collect();
+            for bytes in (65..600).chain([1023, 1024, 1480, 4095, 4096, 4200]) {
+                for variant in [copy_sse2 as unsafe fn(*mut u8, *const u8, usize), copy_avx] {
+                    let mut target = vec![0_u8; bytes + 64];
+                    // SAFETY: both buffers hold `bytes` bytes, and this test runs on CPUs with
+                    // AVX or not at all.
+                    unsafe { variant(target.as_mut_ptr(), source.as_ptr(), bytes) };
+                    assert_eq!(target[..bytes], source[..bytes], "{bytes} bytes");
+                    assert!(target[bytes..].iter().all(|&b| b == 0), "{bytes} bytes: overrun");
+                }
+                if !std::arch::is_x86_feature_detected!("avx") {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_there_and_back_is_the_identity_for_every_length() {
+        let source: Vec<u8> = (0..2048_u32).map(|i| (i * 11 + 1) as u8).collect();
+        for bytes in 0..=source.len() {
+            let mut slot = vec![0_u64; bytes.div_ceil(8)];
+            let mut back = vec![0_u8; bytes];
+            // SAFETY: the source holds `bytes` bytes, the slot as many rounded up to words.
+            unsafe { store(slot.as_mut_ptr().cast(), source.as_ptr(), bytes) };
+            // SAFETY: as above, and `back` holds `bytes` bytes.
+            unsafe { load(back.as_mut_ptr(), slot.as_ptr().cast(), bytes) };
+            assert_eq!(back, source[..bytes], "{bytes} bytes");
+        }
+    }
+}

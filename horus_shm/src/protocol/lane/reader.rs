@@ -1,0 +1,456 @@
+//! A reading end of a lane.
+
+use super::{Polled, RESYNC_MAX, Spot, prefetch_distance};
+use crate::protocol::copy::{Intent, is_worth_awaiting};
+use crate::protocol::layout::{POSITION_MAX, SKIP, published};
+use crate::protocol::memory::LaneMemory;
+use crate::protocol::sync::{Word, edge};
+
+/// Looks in vain after which a reader makes sure that nothing is damaged.
+const IDLE_LOOKS: u64 = 256;
+
+/// Messages in a row after which a reader looks how many more there are.
+const RUN_MIN: u64 = 16;
+
+/// No gate: a reader that writers never wait for.
+pub const UNGATED: u32 = u32::MAX;
+
+/// A reading end of a lane, with its own position.
+#[derive(Debug)]
+pub struct LaneReader<M> {
+    pub(super) memory: M,
+    pub(super) mask: u64,
+    pub(super) pos: u64,
+    pub(super) gate: u32,
+    pub(super) exclusive: bool,
+    pub(super) lost: u64,
+    pub(super) skipped: u64,
+    pub(super) busy: u64,
+    /// Looks that found nothing, ever.
+    pub(super) idle: u64,
+    /// How far ahead of the next position slots are asked for; see [`prefetch_distance`].
+    pub(super) ahead: u64,
+    /// First position that is not known to be published.
+    pub(super) horizon: u64,
+    /// First position at which the head is to be looked at again.
+    pub(super) lookout: u64,
+    /// Losses are counted by the numbers of messages, not by positions.
+    pub(super) numbered: bool,
+    pub(super) first_number: Option<u64>,
+    pub(super) next_number: Option<u64>,
+}
+
+impl<M: LaneMemory + Clone> LaneReader<M> {
+    /// A reader from position `pos` on; behind `gate` unless that is [`UNGATED`].
+    ///
+    /// `exclusive`: the file is gated-only, so copies cannot race.
+    pub fn new(memory: M, pos: u64, gate: u32, exclusive: bool) -> Self {
+        let mask = memory.capacity() - 1;
+        let (lost, skipped, busy, idle) = (0, 0, 0, 0);
+        let (numbered, first_number, next_number) = (false, None, None);
+        let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        let (horizon, lookout) = (0, pos + RUN_MIN);
+        #[rustfmt::skip]
+        return Self {
+            memory, mask, pos, gate, exclusive, lost, skipped, busy, idle, ahead, horizon, lookout,
+            numbered, first_number, next_number,
+        };
+    }
+
+    /// Copies the next message into `dst`. Bounded work; never blocks.
+    ///
+    /// `dst` holds a message only if the answer is [`Polled::Message`]; else its bytes are junk.
+    ///
+    /// # Safety
+    ///
+    /// `dst` is writable for `bytes` bytes, which are at most the slot's payload.
+    #[inline(always)]
+    pub unsafe fn read(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        if self.exclusive {
+            let found = self.find();
+            if found == Polled::Message {
+                // SAFETY: the caller's contract; the cursor keeps the writer out of the slot.
+                unsafe { self.memory.load_exclusive(self.found(), dst, bytes) };
+                self.step();
+            }
+            return found;
+        }
+        let spot = self.spot();
+        let want = published(spot.pos);
+        // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+        let stamp = spot.stamp().load(edge::SLOT_SEE);
+        if stamp < want {
+            // An older message, or this position while it is being written.
+            return self.nothing();
+        }
+        // SAFETY: the caller's contract.
+        if stamp == want && unsafe { self.copy_out(&spot, dst, bytes) } {
+            self.look_ahead(&spot);
+            return Polled::Message;
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.read_on(dst, bytes) }
+    }
+
+    /// Looks for the next message on an exclusive lane, over skips, and leaves it where it is: in
+    /// slot [`Self::found`], which is this reader's until [`Self::step`]. Never blocks.
+    #[inline(always)]
+    pub fn find(&mut self) -> Polled {
+        debug_assert!(self.exclusive);
+        let want = published(self.pos);
+        // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+        let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
+        if stamp == want {
+            return Polled::Message;
+        }
+        if stamp < want { self.nothing() } else { self.find_on() }
+    }
+
+    #[cold]
+    fn find_on(&mut self) -> Polled {
+        self.walk(|_| Some(())).err().unwrap_or(Polled::Message)
+    }
+
+    /// Index of the slot that [`Self::find`] found.
+    #[inline(always)]
+    pub fn found(&self) -> u64 {
+        self.pos & self.mask
+    }
+
+    /// Passes the message that [`Self::find`] found.
+    #[inline(always)]
+    pub fn step(&mut self) {
+        let spot = self.spot();
+        self.advance(spot.pos + 1);
+        self.look_ahead(&spot);
+    }
+
+    /// Takes message after message, up to `limit` of them, until one is not there yet, or is no
+    /// more: each is loaded from its slot, passed, and handed to `each`. The writer is told in
+    /// steps of `step`, where a lap ends, and of all of them at the end, also if `each` panics.
+    /// Ends early where `load` says `None`. How many there were; never blocks.
+    ///
+    /// What `load` gives of a lane that is not exclusive may be torn; it is handed on only if it is
+    /// not. Skips and losses are left to [`Self::read`].
+    ///
+    /// WHY: telling the writer of each one costs a cache line's way, there and back, in a stream
+    /// that keeps the lane full.
+    #[inline(always)]
+    pub fn drain<R>(
+        &mut self,
+        limit: u64,
+        step: u64,
+        mut load: impl FnMut(&M, u64) -> Option<R>,
+        mut each: impl FnMut(R),
+    ) -> u64 {
+        let start = self.pos;
+        let last = start.saturating_add(limit);
+        let mut first = self.spot();
+        let mut telling = Telling { pos: start, told: start, reader: self };
+        'run: while telling.pos < last {
+            first = first.at(telling.pos);
+            // WHY not across the end of the lap: slots that follow each other need no mask.
+            let slots = step.min(last - first.pos).min(first.mask + 1 - first.index);
+            for behind in 0..slots {
+                let spot = first.behind(behind);
+                // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+                if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
+                    telling.reader.caught_up(spot.pos);
+                    break 'run;
+                }
+                let Some(message) = load(&spot.memory, spot.index) else { break 'run };
+                if !spot.is_still() {
+                    break 'run;
+                }
+                telling.pos = spot.pos + 1;
+                if M::DRAINS_AHEAD {
+                    telling.reader.look_ahead(&spot);
+                }
+                if behind + 1 == slots {
+                    telling.tell();
+                }
+                each(message);
+            }
+        }
+        telling.pos - start
+    }
+
+    /// Where the next message is.
+    #[inline(always)]
+    pub(super) fn spot(&self) -> Spot<M> {
+        let Self { pos, mask, exclusive, .. } = *self;
+        let exclusive = exclusive || M::EXCLUSIVE;
+        Spot { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
+    }
+
+    /// Copies the slot of the current position, which is `spot` and was published; true if it
+    /// still is.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::read`].
+    #[inline(always)]
+    unsafe fn copy_out(&mut self, spot: &Spot<M>, dst: *mut u8, bytes: usize) -> bool {
+        let Spot { memory, pos, index, .. } = spot;
+        if spot.exclusive {
+            // SAFETY: the caller's contract; the cursor keeps the writer out of the slot.
+            unsafe { memory.load_exclusive(*index, dst, bytes) };
+        } else {
+            // SAFETY: the caller's contract.
+            unsafe { memory.load_racing(*index, dst, bytes) };
+        }
+        let is_whole = spot.is_still();
+        if is_whole {
+            self.advance(pos + 1);
+        }
+        is_whole
+    }
+
+    /// The rest of [`Self::read`]: the slot holds a skip or a later message.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::read`].
+    #[cold]
+    unsafe fn read_on(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        let copied = self.walk(|this| {
+            // SAFETY: the caller's contract.
+            unsafe { this.copy_out(&this.spot(), dst, bytes) }.then_some(())
+        });
+        copied.err().unwrap_or(Polled::Message)
+    }
+
+    /// Goes to the next message, over skips and what was lost, and tries to get it by `attempt`,
+    /// which finds it at the current position unless the writer comes round meanwhile.
+    pub(super) fn walk<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self) -> Option<R>,
+    ) -> Result<R, Polled> {
+        let (mut resyncs, mut skips) = (0, 0);
+        loop {
+            let want = published(self.pos);
+            // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+            let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
+            if stamp & !SKIP < want {
+                return Err(self.nothing());
+            }
+            if stamp == want
+                && let Some(found) = attempt(self)
+            {
+                return Ok(found);
+            }
+            if stamp == want | SKIP && skips < self.memory.capacity() {
+                skips += 1;
+                self.advance(self.pos + 1);
+                continue;
+            }
+            if resyncs == RESYNC_MAX {
+                self.busy += 1;
+                return Err(Polled::Busy);
+            }
+            resyncs += 1;
+            self.resync();
+        }
+    }
+
+    /// Asks for a slot that will be read soon, after `spot`.
+    ///
+    /// WHY only where the head says that it is published: else the hint would take a line away from
+    /// the writer. And the head is only looked at in a run, for its line is the writer's, too.
+    #[inline(always)]
+    fn look_ahead(&mut self, spot: &Spot<M>) {
+        let pos = spot.pos + self.ahead;
+        if pos < self.horizon {
+            spot.memory.prefetch(pos & spot.mask, Intent::Read);
+        } else if spot.pos >= self.lookout {
+            self.look_out(spot.pos);
+        }
+    }
+
+    #[cold]
+    fn look_out(&mut self, pos: u64) {
+        // Relaxed: nothing is read by it.
+        self.horizon = self.memory.block().head.get();
+        self.caught_up(pos);
+    }
+
+    /// The run of messages is over, or as good as.
+    #[inline(always)]
+    fn caught_up(&mut self, pos: u64) {
+        self.lookout = pos + RUN_MIN;
+    }
+
+    /// Asks for all lines of the slot that the next message will be in, if that is worth while for
+    /// somebody who waits for `lanes` lanes. A hint.
+    #[inline(always)]
+    pub fn await_slot(&self, lanes: usize) {
+        if is_worth_awaiting(self.memory.slot_lines(), lanes) {
+            self.memory.prefetch(self.pos & self.mask, Intent::Read);
+        }
+    }
+
+    /// Counts a look that found nothing.
+    #[inline(always)]
+    pub(super) fn nothing(&mut self) -> Polled {
+        self.caught_up(self.pos);
+        self.idle += 1;
+        if self.idle.is_multiple_of(IDLE_LOOKS) {
+            self.mend();
+        }
+        Polled::Empty
+    }
+
+    /// Finds out whether nothing comes because something is damaged: a stamp that no writer will
+    /// ever put right, or a cursor that holds the writer back for a message long read.
+    #[cold]
+    fn mend(&mut self) {
+        if self.gate != UNGATED && self.memory.cursor(self.gate).get() != self.pos + 1 {
+            self.advance(self.pos);
+        }
+        // ORDERING(head): pairs with the store in `LaneWriter::publish`: a head past this position
+        // was stored after its stamp.
+        let head = self.memory.block().head.load(edge::HEAD_SEE);
+        for _ in 0..self.memory.capacity() {
+            // Relaxed: the acquired head orders it.
+            let stamp = self.memory.stamp(self.pos & self.mask).get() & !SKIP;
+            if head <= self.pos || head > POSITION_MAX || stamp >= published(self.pos) {
+                break;
+            }
+            self.lost += u64::from(!self.numbered);
+            self.advance(self.pos + 1);
+        }
+    }
+
+    /// Copies the newest message into `dst` and passes over the ones before it, which count as
+    /// [`Self::skipped`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::read`].
+    #[inline]
+    pub unsafe fn read_latest(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        for _ in 0..=RESYNC_MAX {
+            // WHY: the head is looked at only when there is something: its line is the writer's.
+            // Relaxed: nothing is read by it; the stamp is looked at again below.
+            if !self.has_message() {
+                return self.nothing();
+            }
+            // ORDERING(head): pairs with the store in `LaneWriter::publish`.
+            let head = self.memory.block().head.load(edge::HEAD_SEE);
+            let newest = head.wrapping_sub(1);
+            if head <= POSITION_MAX && head > 0 && newest > self.pos {
+                self.skipped += newest - self.pos;
+                self.advance(newest);
+            }
+            let spot = self.spot();
+            let want = published(spot.pos);
+            // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+            let stamp = spot.stamp().load(edge::SLOT_SEE);
+            // SAFETY: the caller's contract.
+            if stamp == want && unsafe { self.copy_out(&spot, dst, bytes) } {
+                return Polled::Message;
+            }
+            if stamp == want | SKIP {
+                self.advance(self.pos + 1);
+            }
+        }
+        self.busy += 1;
+        Polled::Busy
+    }
+
+    /// Goes on at a published slot with room before the writer comes round; counts the gap.
+    pub(super) fn resync(&mut self) {
+        let capacity = self.memory.capacity();
+        let margin = capacity.saturating_sub((capacity / 8).max(2)).max(1);
+        // ORDERING(head): pairs with the store in `LaneWriter::publish`.
+        let head = self.memory.block().head.load(edge::HEAD_SEE);
+        // WHY: the head may lag behind the stamps that were just seen, and a damaged one may say
+        // anything; this position is lost in any case.
+        let after = self.pos + 1;
+        let target = if head <= POSITION_MAX { head.saturating_sub(margin) } else { after };
+        let target = target.max(after);
+        if !self.numbered {
+            self.lost = self.lost.wrapping_add(target - self.pos);
+        }
+        self.advance(target);
+    }
+
+    #[inline(always)]
+    pub(super) fn advance(&mut self, pos: u64) {
+        self.pos = pos;
+        if self.gate != UNGATED {
+            // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
+            self.memory.cursor(self.gate).store(pos + 1, edge::CURSOR_ADVANCE);
+        }
+    }
+
+    /// True if the next message is there already.
+    #[inline]
+    pub fn has_message(&self) -> bool {
+        // Relaxed: nothing is read by it; `read` looks again.
+        self.memory.stamp(self.pos & self.mask).get() & !SKIP >= published(self.pos)
+    }
+
+    /// Position of the next message.
+    pub const fn position(&self) -> u64 {
+        self.pos
+    }
+
+    /// Messages that the writer overwrote before this reader came to them.
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Messages passed over by [`Self::read_latest`].
+    pub const fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Calls that gave up because the writer was faster.
+    pub const fn busy(&self) -> u64 {
+        self.busy
+    }
+
+    /// Counts a message that was read and then passed over after all.
+    pub const fn count_skipped(&mut self) {
+        self.skipped += 1;
+    }
+
+    /// Messages published and not yet passed by this reader, as far as the head tells.
+    pub fn waiting(&self) -> u64 {
+        // Relaxed: a figure for people.
+        self.memory.block().head.get().saturating_sub(self.pos)
+    }
+
+    /// The memory under the lane.
+    pub const fn memory(&self) -> &M {
+        &self.memory
+    }
+}
+
+/// A reader whose writer does not know yet how far it is.
+struct Telling<'a, M: LaneMemory + Clone> {
+    reader: &'a mut LaneReader<M>,
+    /// Where it is. WHY here: what is in a register is neither loaded nor stored for each message.
+    pos: u64,
+    /// How far the writer knows it to be.
+    told: u64,
+}
+
+impl<M: LaneMemory + Clone> Telling<'_, M> {
+    #[inline(always)]
+    fn tell(&mut self) {
+        // WHY not always: a look that finds nothing is to leave the cursor's line alone.
+        if self.pos != self.told {
+            self.told = self.pos;
+            self.reader.advance(self.pos);
+        }
+    }
+}
+
+impl<M: LaneMemory + Clone> Drop for Telling<'_, M> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.tell();
+    }
+}

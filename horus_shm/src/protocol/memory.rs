@@ -1,0 +1,297 @@
+//! The memory that one lane runs on, as its algorithms see it.
+//!
+//! The lane algorithms are generic over [`LaneMemory`], so that every line of them runs on real
+//! memory ([`RawLane`], heap or mapped) and in the loom models.
+
+use core::sync::atomic::AtomicU64;
+
+use crate::protocol::copy::{self, CACHE_LINE_BYTES, Intent};
+use crate::protocol::lane::InPlace;
+use crate::protocol::layout::{LaneBlock, ReaderBlock, WaitBlock};
+use crate::protocol::sync::{self, Edge, Word};
+
+/// Lines of one slot that are asked for ahead, at most: more would only push each other out.
+const PREFETCH_LINES_MAX: usize = 64;
+
+/// One lane: its block, its slots, and its cursor in every gate.
+pub trait LaneMemory {
+    /// The shared words.
+    type Word: Word;
+
+    /// All readers are gated, so copies cannot race. WHY besides what the ends are told: a constant
+    /// is not asked for each message.
+    const EXCLUSIVE: bool = false;
+
+    /// A reader that drains the lane asks for slots ahead.
+    const DRAINS_AHEAD: bool = true;
+
+    /// Slots: a power of two.
+    fn capacity(&self) -> u64;
+
+    /// How far a writer may be ahead of a gate: the slots, or fewer.
+    fn room(&self) -> u64 {
+        self.capacity()
+    }
+
+    /// Cache lines of a slot; decides how far ahead a writer asks for them.
+    fn slot_lines(&self) -> u64 {
+        1
+    }
+
+    /// The lane's bookkeeping.
+    fn block(&self) -> &LaneBlock<Self::Word>;
+
+    /// The stamp of slot `index`, which is below the capacity.
+    fn stamp(&self, index: u64) -> &Self::Word;
+
+    /// Gates of the topic.
+    fn gate_limit(&self) -> u32;
+
+    /// This lane's cursor in gate `gate`, which is below the gate limit: next unread position
+    /// plus one, or 0 while nobody gates there.
+    fn cursor(&self, gate: u32) -> &Self::Word;
+
+    /// Copies a message into slot `index` while readers may look at it.
+    ///
+    /// # Safety
+    ///
+    /// * `index` is below the capacity, and `bytes` fits the slot's payload.
+    /// * `src` is readable for `bytes` bytes.
+    /// * The caller is the lane's only writer.
+    unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize);
+
+    /// Copies a message out of slot `index` while the writer may be in it; it may come out torn.
+    ///
+    /// # Safety
+    ///
+    /// * `index` is below the capacity, and `bytes` fits the slot's payload.
+    /// * `dst` is writable for `bytes` bytes.
+    unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize);
+
+    /// Copies a message into slot `index`, which the gates keep all readers out of.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::store_racing`], and no reader may be in the slot.
+    unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize);
+
+    /// Copies a message out of slot `index`, which a gate keeps the writer out of.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load_racing`], and the writer may not be in the slot.
+    unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize);
+
+    /// A fence at the edge's ordering.
+    fn fence(&self, edge: Edge);
+
+    /// Asks for slot `index`. A hint.
+    fn prefetch(&self, index: u64, intent: Intent);
+}
+
+/// Addresses of one lane in a heap or mapped region.
+#[derive(Debug, Clone, Copy)]
+pub struct RawLane {
+    slots: *mut u8,
+    stride: usize,
+    /// Lines of a slot that are asked for ahead.
+    lines_ahead: usize,
+    capacity: u64,
+    block: *const LaneBlock<AtomicU64>,
+    cursors: *const u8,
+    gate_bytes: usize,
+    gate_limit: u32,
+    lane: u32,
+    wait: *const WaitBlock<AtomicU64>,
+    readers: *const ReaderBlock<AtomicU64>,
+    reader_limit: u32,
+}
+
+// SAFETY: every access through the addresses is atomic or guarded by the lane protocol, whose
+// single-writer rule the ends uphold by `&mut self`.
+unsafe impl Send for RawLane {}
+
+/// Where [`RawLane::new`] finds the parts of a lane.
+#[derive(Debug, Clone, Copy)]
+pub struct RawLaneParts {
+    /// First slot, 64-aligned.
+    pub slots: *mut u8,
+    /// Distance of two slots, in bytes.
+    pub stride: usize,
+    /// Slots.
+    pub capacity: u64,
+    /// The lane's block.
+    pub block: *const LaneBlock<AtomicU64>,
+    /// The lane's cursor in the first gate.
+    pub cursors: *const u8,
+    /// Distance of two gates, in bytes.
+    pub gate_bytes: usize,
+    /// Gates.
+    pub gate_limit: u32,
+    /// Which lane it is.
+    pub lane: u32,
+    /// What all readers share.
+    pub wait: *const WaitBlock<AtomicU64>,
+    /// The block of the first announced reader; the others follow.
+    pub readers: *const ReaderBlock<AtomicU64>,
+    /// Announced readers.
+    pub reader_limit: u32,
+}
+
+impl RawLane {
+    /// A lane made of `parts`.
+    ///
+    /// # Safety
+    ///
+    /// For as long as the value or a copy of it is used:
+    /// * `slots` is valid for `stride × capacity` bytes, `block` and `wait` for one block,
+    ///   `readers` for `reader_limit` blocks, and `cursors` for one word at each of `gate_limit`
+    ///   multiples of `gate_bytes`, all of them aligned;
+    /// * they are mapped writable if a writer (slots, block), a gated reader (cursors) or one that
+    ///   pins (wait, readers) uses them;
+    /// * the stride has room for a trailer of 24 bytes if the topic is pinnable, and only then is
+    ///   the lane used as [`InPlace`].
+    pub unsafe fn new(parts: RawLaneParts) -> Self {
+        debug_assert!(parts.capacity.is_power_of_two() && parts.stride.is_multiple_of(64));
+        let RawLaneParts { slots, stride, capacity, block, cursors, .. } = parts;
+        let RawLaneParts { gate_bytes, gate_limit, lane, wait, readers, reader_limit, .. } = parts;
+        let lines_ahead = (stride / CACHE_LINE_BYTES).min(PREFETCH_LINES_MAX);
+        #[rustfmt::skip]
+        return Self {
+            slots, stride, lines_ahead, capacity, block, cursors, gate_bytes, gate_limit, lane,
+            wait, readers, reader_limit,
+        };
+    }
+
+    /// The word `before` words before the end of slot `index`: part of its trailer.
+    #[inline(always)]
+    fn trailer(&self, index: u64, before: usize) -> &AtomicU64 {
+        // SAFETY: a stride is 64 bytes at least, and trailers are 4 words at most.
+        let word = unsafe { self.slot(index).add(self.stride - before * size_of::<u64>()) };
+        // SAFETY: aligned, in bounds, and only ever touched atomically.
+        unsafe { AtomicU64::from_ptr(word.cast()) }
+    }
+
+    /// Where slot `index` begins, and the payload in it.
+    #[inline(always)]
+    pub(crate) fn slot(&self, index: u64) -> *mut u8 {
+        debug_assert!(index < self.capacity);
+        // SAFETY: `index` is below the capacity, so the slot lies in the lane's memory.
+        unsafe { self.slots.add(index as usize * self.stride) }
+    }
+}
+
+impl LaneMemory for RawLane {
+    type Word = AtomicU64;
+
+    #[inline(always)]
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn slot_lines(&self) -> u64 {
+        self.stride as u64 / CACHE_LINE_BYTES as u64
+    }
+
+    #[inline(always)]
+    fn block(&self) -> &LaneBlock<AtomicU64> {
+        // SAFETY: valid and aligned by the contract of `new`; it holds nothing but atomics.
+        unsafe { &*self.block }
+    }
+
+    #[inline(always)]
+    fn stamp(&self, index: u64) -> &AtomicU64 {
+        self.trailer(index, 1)
+    }
+
+    #[inline(always)]
+    fn gate_limit(&self) -> u32 {
+        self.gate_limit
+    }
+
+    #[inline(always)]
+    fn cursor(&self, gate: u32) -> &AtomicU64 {
+        debug_assert!(gate < self.gate_limit);
+        // SAFETY: `gate` is below the limit, so the word lies in the reader area.
+        let cursor = unsafe { self.cursors.add(gate as usize * self.gate_bytes) };
+        // SAFETY: aligned, in bounds, and only ever touched atomically.
+        unsafe { AtomicU64::from_ptr(cursor.cast_mut().cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
+        // SAFETY: the caller's contract; slots are 64-aligned and leave room for whole words.
+        unsafe { copy::store(self.slot(index), src, bytes) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize) {
+        // SAFETY: the caller's contract; slots are 64-aligned and hold whole words.
+        unsafe { copy::load(dst, self.slot(index), bytes) }
+    }
+
+    // WHY: exclusive copies use the racing ones too: they cost the same, and a hostile peer that
+    // breaks the gate rule can then spoil data but not make a data race.
+    #[inline(always)]
+    unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { self.store_racing(index, src, bytes) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { self.load_racing(index, dst, bytes) }
+    }
+
+    #[inline(always)]
+    fn fence(&self, edge: Edge) {
+        sync::fence(edge);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, index: u64, intent: Intent) {
+        copy::prefetch(self.slot(index), self.lines_ahead, intent);
+    }
+}
+
+impl InPlace for RawLane {
+    fn lane(&self) -> u32 {
+        self.lane
+    }
+
+    fn number(&self, index: u64) -> &AtomicU64 {
+        self.trailer(index, 2)
+    }
+
+    fn length(&self, index: u64) -> &AtomicU64 {
+        self.trailer(index, 3)
+    }
+
+    #[inline(always)]
+    fn prefetch_message(&self, index: u64, bytes: u64) {
+        let lines = (bytes as usize).div_ceil(CACHE_LINE_BYTES).clamp(1, self.lines_ahead);
+        copy::prefetch(self.slot(index), lines, Intent::Write);
+        if lines * CACHE_LINE_BYTES < self.stride {
+            copy::prefetch(self.trailer(index, 1).as_ptr().cast(), 1, Intent::Write);
+        }
+    }
+
+    fn reader_limit(&self) -> u32 {
+        self.reader_limit
+    }
+
+    fn pinners(&self) -> &AtomicU64 {
+        // SAFETY: valid by the contract of `new`; it holds nothing but atomics.
+        unsafe { &(*self.wait).pinners }
+    }
+
+    fn pin(&self, reader: u32, pin: u32) -> &AtomicU64 {
+        debug_assert!(reader < self.reader_limit);
+        // SAFETY: `reader` is below the limit, so its block lies in the reader area.
+        let block = unsafe { self.readers.add(reader as usize) };
+        // SAFETY: valid by the contract of `new`; it holds nothing but atomics.
+        let block = unsafe { &*block };
+        &block.pins[pin as usize % block.pins.len()]
+    }
+}

@@ -1,0 +1,18 @@
+//! The protocol: bytes of a topic file, lanes, gates, takeover, presence.
+//!
+//! Everything here is generic over its memory, so that the loom models run the same code. Nothing
+//! here calls the kernel or imports another room.
+
+pub mod copy;
+pub mod endpoint_counts;
+pub mod gate;
+pub mod lane;
+pub mod layout;
+pub mod memory;
+pub mod owner;
+pub mod presence;
+pub mod shape;
+pub mod sync;
+pub mod takeover;
+pub mod telemetry;
+pub mod ticket;

@@ -1,0 +1,104 @@
+//! Owner words: how a process claims a lane, a gate or a reader block, and from whom.
+
+use std::time::Duration;
+
+use crate::protocol::sync::{Word, edge};
+
+/// How often a claimant that finds everything taken yields, and then sleeps for a millisecond.
+const YIELDS: u32 = 32;
+const SLEEPS: u32 = 8;
+
+/// Claims the first of `owners` that is free or whose owner is dead.
+///
+/// Returns its index and the word it replaced (0 if it was free), or `None` if all are alive.
+pub fn claim_first<'a, W: Word + 'a>(
+    owners: impl Iterator<Item = &'a W>,
+    me: u64,
+    is_dead: impl Fn(u64) -> bool,
+) -> Option<(u32, u64)> {
+    for (index, word) in owners.enumerate() {
+        // Relaxed: the exchange below decides.
+        let owner = word.get();
+        // ORDERING(owner): pairs with the release in `release` and `gate::free`.
+        if (owner == 0 || is_dead(owner)) && word.claim(owner, me, edge::OWNER_CLAIM) {
+            return Some((index as u32, owner));
+        }
+    }
+    None
+}
+
+/// [`claim_first`], again after each `pause` for as long as that returns true.
+///
+/// WHY: whoever frees what a dead process owned owns it for a few stores, and it looks taken.
+pub fn claim_patiently<'a, W: Word + 'a>(
+    owners: impl Iterator<Item = &'a W> + Clone,
+    me: u64,
+    is_dead: impl Fn(u64) -> bool,
+    mut pause: impl FnMut() -> bool,
+) -> Option<(u32, u64)> {
+    loop {
+        let claimed = claim_first(owners.clone(), me, &is_dead);
+        if claimed.is_some() || !pause() {
+            return claimed;
+        }
+    }
+}
+
+/// Returns a pause for [`claim_patiently`]: long enough for one who frees a place and lost the CPU,
+/// some 10 ms in all. None on the heap, where nobody can be dead.
+pub(crate) fn pauses(is_file: bool) -> impl FnMut() -> bool {
+    let mut pauses = 0;
+    move || {
+        pauses += 1;
+        match pauses {
+            _ if !is_file => {}
+            1..=YIELDS => std::thread::yield_now(),
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+        is_file && pauses <= YIELDS + SLEEPS
+    }
+}
+
+/// Frees what its owner claimed.
+pub fn release<W: Word>(word: &W) {
+    // ORDERING(owner): pairs with the claim in `claim_first`.
+    word.store(0, edge::OWNER_RELEASE);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    /// The gate or place of a dead reader is its reaper's for a few stores, and that one lives.
+    #[test]
+    fn what_is_being_freed_is_not_taken() {
+        const REAPER: u64 = 7;
+        let words = [AtomicU64::new(5), AtomicU64::new(REAPER)];
+        let mut pauses = 0;
+        let claimed = claim_patiently(
+            words.iter(),
+            9,
+            |_| false,
+            || {
+                pauses += 1;
+                // The reaper goes on.
+                release(&words[1]);
+                pauses < 3
+            },
+        );
+        assert_eq!((claimed, pauses), (Some((1, 0)), 1));
+        assert_eq!(words[1].get(), 9);
+    }
+
+    #[test]
+    fn what_stays_taken_is_given_up() {
+        let words = [AtomicU64::new(5)];
+        assert_eq!(claim_patiently(words.iter(), 9, |_| false, pauses(true)), None);
+        assert_eq!(
+            claim_patiently(words.iter(), 9, |owner| owner == 5, pauses(true)),
+            Some((0, 5))
+        );
+    }
+}

@@ -1,0 +1,263 @@
+//! Where each part of a topic file lies: sizes and offsets, in checked arithmetic.
+
+use core::mem::size_of;
+use core::ops::Range;
+use core::sync::atomic::AtomicU64;
+
+use crate::protocol::layout::{
+    CAPACITY_MAX, CAPACITY_MIN, ControlBlock, FILE_BYTES_MAX, GateBlock, HEADER_BYTES, LaneBlock,
+    PART_ALIGN, PARTICIPANTS_MAX, ReaderBlock, SEPARATION_BYTES, STRIDE_MAX, WaitBlock,
+};
+
+/// Slots start on multiples of this; also the largest alignment of a message.
+pub const SLOT_ALIGN: u64 = 64;
+
+const STAMP_BYTES: u64 = 8;
+const LENGTH_BYTES: u64 = 8;
+const SEQUENCE_BYTES: u64 = 8;
+
+/// What the creator of a topic file chooses about its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShapeRequest {
+    /// Size of a message, in bytes; of the largest one if `sized`.
+    pub payload_bytes: u64,
+    /// Alignment of a message, in bytes: a power of two up to 64.
+    pub payload_align: u32,
+    /// Slots of a lane: a power of two, 2 to 2^20.
+    pub capacity: u64,
+    /// Lanes, 1 to 64.
+    pub lane_limit: u32,
+    /// Gates, 0 to 64.
+    pub gate_limit: u32,
+    /// Announced readers, 1 to 64.
+    pub reader_limit: u32,
+    /// Messages have a length of their own.
+    pub sized: bool,
+    /// Slots carry a message number, and readers may pin them.
+    pub pinnable: bool,
+}
+
+/// A request that no file can have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {found}, and must be {wanted}")]
+pub struct ShapeError {
+    /// The field at fault.
+    pub field: &'static str,
+    /// Its value.
+    pub found: u64,
+    /// What it may be.
+    pub wanted: &'static str,
+}
+
+/// Sizes and offsets of one topic file, all in bytes, none able to overflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    request: ShapeRequest,
+    stride: u64,
+}
+
+/// Distance of two slots for a message of `payload_bytes`, in bytes.
+#[must_use]
+pub const fn stride_for(payload_bytes: u64, sized: bool, pinnable: bool) -> u64 {
+    let payload = payload_bytes.next_multiple_of(8);
+    let length = if sized || pinnable { LENGTH_BYTES } else { 0 };
+    let sequence = if pinnable { SEQUENCE_BYTES } else { 0 };
+    (payload + length + sequence + STAMP_BYTES).next_multiple_of(SLOT_ALIGN)
+}
+
+/// The default number of slots for a stride: 256 KiB worth of them, but 16 to 1024.
+#[must_use]
+pub const fn default_capacity(stride: u64) -> u64 {
+    let slots = (256 * 1024) / stride;
+    let slots = if slots < 16 { 16 } else { slots };
+    let slots = if slots > 1024 { 1024 } else { slots };
+    slots.next_power_of_two()
+}
+
+impl Shape {
+    /// Checks a request and computes the file it asks for.
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError`] names the first field that is out of its range.
+    pub fn new(request: ShapeRequest) -> Result<Self, ShapeError> {
+        let check = |ok: bool, field, found: u64, wanted| {
+            if ok { Ok(()) } else { Err(ShapeError { field, found, wanted }) }
+        };
+        let r = &request;
+        let limits = 1..=PARTICIPANTS_MAX;
+        check(
+            (1..=STRIDE_MAX - 64).contains(&r.payload_bytes),
+            "payload_bytes",
+            r.payload_bytes,
+            "1 to 64 MiB less one slot trailer",
+        )?;
+        check(
+            r.payload_align.is_power_of_two() && u64::from(r.payload_align) <= SLOT_ALIGN,
+            "payload_align",
+            r.payload_align.into(),
+            "a power of two up to 64",
+        )?;
+        check(
+            r.capacity.is_power_of_two() && (CAPACITY_MIN..=CAPACITY_MAX).contains(&r.capacity),
+            "capacity",
+            r.capacity,
+            "a power of two from 2 to 1048576",
+        )?;
+        check(limits.contains(&r.lane_limit), "lane_limit", r.lane_limit.into(), "1 to 64")?;
+        check(r.gate_limit <= PARTICIPANTS_MAX, "gate_limit", r.gate_limit.into(), "0 to 64")?;
+        check(limits.contains(&r.reader_limit), "reader_limit", r.reader_limit.into(), "1 to 64")?;
+        let stride = stride_for(r.payload_bytes, r.sized, r.pinnable);
+        let shape = Self { request, stride };
+        // WHY: the largest product is 2^20 slots × 2^26 bytes × 2^6 lanes = 2^52, so plain
+        // arithmetic below cannot overflow; this limit is the one that a file system sees.
+        check(
+            shape.file_bytes() <= FILE_BYTES_MAX,
+            "file size",
+            shape.file_bytes(),
+            "at most 2^40 bytes: lower capacity or lane_limit",
+        )?;
+        Ok(shape)
+    }
+
+    /// What the file was asked to be.
+    #[must_use]
+    pub const fn request(&self) -> &ShapeRequest {
+        &self.request
+    }
+
+    /// Distance of two slots.
+    #[must_use]
+    pub const fn stride(&self) -> u64 {
+        self.stride
+    }
+
+    /// Slots of a lane.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.request.capacity
+    }
+
+    /// The control block and the lane blocks.
+    #[must_use]
+    pub const fn lane_area(&self) -> Range<u64> {
+        let start = (HEADER_BYTES as u64).next_multiple_of(PART_ALIGN);
+        let blocks = self.request.lane_limit as usize * size_of::<LaneBlock<AtomicU64>>();
+        start..start + (size_of::<ControlBlock<AtomicU64>>() + blocks) as u64
+    }
+
+    /// The wait block, the reader blocks and the gates.
+    #[must_use]
+    pub const fn reader_area(&self) -> Range<u64> {
+        let start = self.lane_area().end.next_multiple_of(PART_ALIGN);
+        let gates = self.request.gate_limit as usize * self.gate_bytes();
+        start..start + (self.gates_offset() + gates) as u64
+    }
+
+    /// The slots of lane `lane`, which must be below the lane limit.
+    #[must_use]
+    pub const fn lane(&self, lane: u32) -> Range<u64> {
+        let bytes = self.request.capacity * self.stride;
+        let step = bytes.next_multiple_of(PART_ALIGN);
+        let start = self.reader_area().end.next_multiple_of(PART_ALIGN) + lane as u64 * step;
+        start..start + bytes
+    }
+
+    /// The whole file, reserved or not.
+    #[must_use]
+    pub const fn file_bytes(&self) -> u64 {
+        self.lane(self.request.lane_limit).start
+    }
+
+    /// Offset of a lane's block in the lane area.
+    #[must_use]
+    pub const fn lane_block_offset(&self, lane: u32) -> usize {
+        size_of::<ControlBlock<AtomicU64>>() + lane as usize * size_of::<LaneBlock<AtomicU64>>()
+    }
+
+    /// Offset of a reader's block in the reader area.
+    #[must_use]
+    pub const fn reader_block_offset(&self, reader: u32) -> usize {
+        size_of::<WaitBlock<AtomicU64>>() + reader as usize * size_of::<ReaderBlock<AtomicU64>>()
+    }
+
+    /// Offset of the first gate in the reader area.
+    #[must_use]
+    pub const fn gates_offset(&self) -> usize {
+        self.reader_block_offset(self.request.reader_limit)
+    }
+
+    /// Distance of two gates: the block, then a cursor a lane in lines of their own.
+    #[must_use]
+    pub const fn gate_bytes(&self) -> usize {
+        let cursors = self.request.lane_limit as usize * size_of::<u64>();
+        size_of::<GateBlock<AtomicU64>>() + cursors.next_multiple_of(SEPARATION_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> ShapeRequest {
+        ShapeRequest {
+            payload_bytes: 16,
+            payload_align: 8,
+            capacity: 1024,
+            lane_limit: 16,
+            gate_limit: 16,
+            reader_limit: 64,
+            sized: false,
+            pinnable: false,
+        }
+    }
+
+    #[test]
+    fn a_56_byte_message_is_one_cache_line() {
+        assert_eq!(stride_for(56, false, false), 64);
+        assert_eq!(stride_for(57, false, false), 128);
+        assert_eq!(stride_for(56, true, false), 128);
+        assert_eq!(stride_for(40, false, true), 64);
+    }
+
+    #[test]
+    fn default_capacity_is_256_kib_within_limits() {
+        assert_eq!(default_capacity(64), 1024);
+        assert_eq!(default_capacity(1536), 256);
+        assert_eq!(default_capacity(1 << 20), 16);
+    }
+
+    #[test]
+    fn parts_follow_each_other_without_overlap() {
+        let shape = Shape::new(request()).unwrap();
+        assert!(shape.lane_area().start >= HEADER_BYTES as u64);
+        assert!(shape.reader_area().start >= shape.lane_area().end);
+        assert!(shape.lane(0).start >= shape.reader_area().end);
+        assert!(shape.lane(1).start >= shape.lane(0).end);
+        assert_eq!(shape.file_bytes() % PART_ALIGN, 0);
+    }
+
+    #[test]
+    fn every_field_out_of_range_is_named() {
+        let name = |change: fn(&mut ShapeRequest)| {
+            let mut r = request();
+            change(&mut r);
+            Shape::new(r).unwrap_err().field
+        };
+        assert_eq!(name(|r| r.payload_bytes = 0), "payload_bytes");
+        assert_eq!(name(|r| r.payload_bytes = u64::MAX), "payload_bytes");
+        assert_eq!(name(|r| r.payload_align = 128), "payload_align");
+        assert_eq!(name(|r| r.capacity = 3), "capacity");
+        assert_eq!(name(|r| r.capacity = 1 << 63), "capacity");
+        assert_eq!(name(|r| r.lane_limit = 65), "lane_limit");
+        assert_eq!(name(|r| r.gate_limit = 65), "gate_limit");
+        assert_eq!(name(|r| r.reader_limit = 0), "reader_limit");
+    }
+
+    #[test]
+    fn the_file_size_has_a_limit_of_its_own() {
+        let mut r = request();
+        (r.payload_bytes, r.capacity, r.lane_limit) = (60 << 20, 1 << 20, 64);
+        assert_eq!(Shape::new(r).unwrap_err().field, "file size");
+    }
+}

@@ -1,0 +1,118 @@
+//! Takeover: where the next owner of a lane goes on, whatever its predecessor left.
+
+use crate::protocol::layout::{LaneBlock, POSITION_MAX, SKIP, Skips, published, writing};
+use crate::protocol::memory::LaneMemory;
+use crate::protocol::sync::{Word, edge};
+
+/// A takeover believes positions up to this: far more than any lane comes to, and far enough below
+/// [`POSITION_MAX`] that the new owner can go on from there.
+const BELIEVED_MAX: u64 = POSITION_MAX / 2;
+
+/// Finds the position at which the new owner `me` goes on, and begins a new epoch there.
+///
+/// The predecessor may have stopped after any instruction: a slot may be published that the head
+/// does not know yet (then it counts), or half written (then its position is used again, and
+/// counted as aborted). Bounded by the capacity. A step may be repeated: a death in here leaves a
+/// state that the next takeover handles the same way.
+pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
+    let block = memory.block();
+    let pos = resume(memory).unwrap_or_else(|| {
+        block.corrupt_resync.count();
+        scan(memory)
+    });
+    block.epoch.count();
+    // Relaxed: ordered by the release of the owner below.
+    block.epoch_start.set(pos);
+    // ORDERING(epoch): pairs with the load in `session`.
+    block.epoch_owner.store(me, edge::EPOCH_PUBLISH);
+    // ORDERING(head): pairs with the loads in `LaneReader::resync` and `session`.
+    block.head.store(pos, edge::HEAD_PUBLISH);
+    pos
+}
+
+/// Ends the session of the present owner, who leaves; what it sent is history no more.
+pub fn end_session<W: Word>(block: &LaneBlock<W>) {
+    // Relaxed: the release of the owner word, which follows, orders it.
+    block.epoch_owner.set(0);
+}
+
+/// The head of a lane, and the position where the session of its live owner began: none if there
+/// is no live owner, or one that is still taking over.
+///
+/// The head comes first, so that one of a later session is never paired with an earlier start. If
+/// it is not of that session, the start may lie past it: see [`pass_over`].
+pub fn session<W: Word>(block: &LaneBlock<W>, is_dead: impl Fn(u64) -> bool) -> (u64, Option<u64>) {
+    // ORDERING(head): pairs with the stores in `take_over` and `LaneWriter::write`.
+    let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
+    // ORDERING(owner): pairs with the release in `owner::release`, also through the claim that
+    // followed it: whoever sees the successor sees that the session ended.
+    let owner = block.owner.load(edge::OWNER_SEE);
+    // ORDERING(epoch): pairs with the store in `take_over`.
+    let session = block.epoch_owner.load(edge::EPOCH_SEE) == owner && owner != 0;
+    if !session || is_dead(owner) {
+        return (head, None);
+    }
+    // Relaxed: ordered by the load of the epoch's owner, and by that of the head.
+    (head, Some(block.epoch_start.get()))
+}
+
+/// Steps from `head`, which [`session`] found of no live session, over what is published from it
+/// on: a publisher that died may have published a message that its head does not know of.
+///
+/// If a successor sends meanwhile, its first messages may be passed over too: a joiner that
+/// looks while they are being sent has no claim to them. Bounded by the capacity.
+pub fn pass_over<M: LaneMemory>(memory: &M, head: u64) -> u64 {
+    let mask = memory.capacity() - 1;
+    // Relaxed: nothing is read here. Who goes on past a stamp reads the next one by itself.
+    let is_published = |&pos: &u64| memory.stamp(pos & mask).get() & !SKIP == published(pos);
+    head + (head..head + memory.capacity()).take_while(is_published).count() as u64
+}
+
+/// Steps from the head over what is published; `None` if head and stamps contradict each other.
+fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
+    let block = memory.block();
+    // Relaxed: the claim of the owner word ordered it.
+    let head = block.head.get();
+    if head > BELIEVED_MAX {
+        return None;
+    }
+    let mask = memory.capacity() - 1;
+    for pos in head..=head + memory.capacity() {
+        // Relaxed: as above; payloads are not read here.
+        let stamp = memory.stamp(pos & mask).get();
+        if stamp == published(pos) | SKIP {
+            count_skip(block, pos);
+        }
+        if stamp & !SKIP == published(pos) {
+            continue;
+        }
+        if stamp == writing(pos) {
+            block.aborted.count();
+        }
+        return (stamp & !SKIP <= writing(pos)).then_some(pos);
+    }
+    None
+}
+
+/// Counts the skip at `pos`, unless the predecessor came to do it.
+fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
+    // Relaxed: as in `resume`; the head that `take_over` stores publishes it.
+    let skips = Skips::from_word(block.skips.get());
+    if !skips.includes(pos) {
+        block.skips.set(Skips::new(skips.count + 1, pos).to_word());
+    }
+}
+
+/// The position after the newest plausible stamp.
+fn scan<M: LaneMemory>(memory: &M) -> u64 {
+    let mask = memory.capacity() - 1;
+    let after = |index: u64| {
+        // Relaxed: as in `resume`.
+        let stamp = memory.stamp(index).get() & !SKIP;
+        let pos = (stamp / 2).wrapping_sub(u64::from(stamp.is_multiple_of(2)));
+        let plausible = stamp != 0 && pos & mask == index && pos < BELIEVED_MAX;
+        let reusable = stamp % 2;
+        if plausible { pos + 1 - reusable } else { 0 }
+    };
+    (0..memory.capacity()).map(after).max().unwrap_or(0)
+}
