@@ -24,40 +24,26 @@ mod layout;
 #[macro_use]
 mod standard;
 
-mod control;
-mod convert;
 mod describe;
-mod diagnostics;
 mod doc;
 mod dtype;
 pub mod export;
 mod framed;
-mod geometry;
-mod input;
-mod navigation;
-mod perception;
-mod scheduling;
 mod schema;
-mod sensor;
 mod text;
-mod time;
-#[cfg(feature = "glam")]
-mod transform;
 
 use std::cell::Cell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 macro_rules! export {
     ($($domain:ident $title:literal { $($name:ident),+ $(,)? })+) => {
-        $(pub use $domain::{$($name),+};)+
+        $(pub use standard::$domain::{$($name),+};)+
     };
 }
 standard_messages!(export);
 
 pub use bytemuck::{Pod, Zeroable};
-pub use control::JOINTS_MAX;
 pub use describe::{DESCRIBED_BYTES_PER_BYTE, FieldError, Layout, LayoutError};
-pub use diagnostics::DIAGNOSTIC_VALUES_MAX;
 pub use dtype::{DType, Element};
 pub(crate) use dtype::{bf16_to_f32, f16_to_f32, f32_to_f64, f64_to_f32};
 pub use framed::{
@@ -69,20 +55,22 @@ pub use framed::{
     SchedulerStatus, SchedulerStatusHeader, SegmentationMask, SegmentationMaskHeader,
     TENSOR_DIMENSIONS_MAX, Tensor, TensorError, TensorHeader, ViewError,
 };
-pub use geometry::{FRAME_ID_BYTES, FrameId};
-pub use input::{JOYSTICK_AXES_MAX, JOYSTICK_BUTTONS_MAX};
-pub use navigation::NAV_PATH_WAYPOINTS_MAX;
-pub use perception::DISTORTION_MAX;
-pub use scheduling::NODE_METRICS_BUCKETS;
 pub use schema::{
     ARRAY_NESTING_MAX, FieldShape, ParsedField, ParsedSchema, ParsedTail, SCHEMA_TEXT_BYTES_MAX,
     SchemaDifference, SchemaTextError, first_difference, fnv1a_128,
 };
-pub use sensor::{BATTERY_CELLS_MAX, LASER_RANGES_MAX, TAXELS_MAX};
+pub use standard::control::JOINTS_MAX;
+pub use standard::diagnostics::DIAGNOSTIC_VALUES_MAX;
+pub use standard::geometry::{FRAME_ID_BYTES, FrameId};
+pub use standard::input::{JOYSTICK_AXES_MAX, JOYSTICK_BUTTONS_MAX};
+pub use standard::navigation::NAV_PATH_WAYPOINTS_MAX;
+pub use standard::perception::DISTORTION_MAX;
+pub use standard::scheduling::NODE_METRICS_BUCKETS;
+pub use standard::sensor::{BATTERY_CELLS_MAX, LASER_RANGES_MAX, TAXELS_MAX};
+#[cfg(feature = "glam")]
+pub use standard::transform::{NotARotation, TransformError};
 pub use standard::{Domain, STANDARD, STANDARD_DOMAINS, standard_default};
 pub use text::{Text, TextTooLong};
-#[cfg(feature = "glam")]
-pub use transform::{NotARotation, TransformError};
 
 /// Plain data of a fixed size that may cross a process boundary, with a table of its fields.
 ///

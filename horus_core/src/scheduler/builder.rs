@@ -5,19 +5,19 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use super::Scheduler;
-#[cfg(feature = "async-io")]
-use super::context::Context;
-#[cfg(feature = "async-io")]
-use super::executor::async_io::TaskNode;
-use super::input::{Input, InputWatch};
-#[cfg(feature = "async-io")]
-use super::node::IntoNodeResult;
-use super::node::Node;
-use super::plan::{PlanError, Wish};
-use super::policy::{FailurePolicy, Miss};
-use super::rate::Rate;
-use super::supervisor::SafeState;
 use crate::error::{TopicError, WaitSetFull};
+#[cfg(feature = "async-io")]
+use crate::scheduler::api::context::Context;
+use crate::scheduler::api::input::{Input, InputWatch};
+#[cfg(feature = "async-io")]
+use crate::scheduler::api::node::IntoNodeResult;
+use crate::scheduler::api::node::Node;
+use crate::scheduler::api::plan::{PlanError, Wish};
+use crate::scheduler::api::policy::{FailurePolicy, Miss};
+use crate::scheduler::api::rate::Rate;
+use crate::scheduler::api::safe_state::SafeState;
+#[cfg(feature = "async-io")]
+use crate::scheduler::run::executor::async_io::TaskNode;
 use crate::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, Watchable};
 
 /// What a node is to be: ends with [`Self::build`], which takes the node.

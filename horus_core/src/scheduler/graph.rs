@@ -5,8 +5,8 @@ mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::{Class, Plan};
-use super::rate::Rate;
+use crate::scheduler::api::plan::{Class, Plan};
+use crate::scheduler::api::rate::Rate;
 use components::components;
 
 /// A node, and the topics at its ends.

@@ -19,39 +19,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod api;
 mod builder;
-mod caught;
-mod checkpoints;
-mod context;
-mod cores;
-mod crew;
-mod exchange;
-mod executor;
 mod graph;
-mod guards;
-mod handle;
-mod input;
-mod monitor;
-mod node;
 mod node_macro;
-mod orders;
-mod panics;
-mod place;
-mod plan;
-mod policy;
-mod pulse;
-mod punctuality;
-mod random;
-mod rate;
-mod recorder;
 mod remote;
-mod report;
-mod runner;
+mod run;
 mod running;
-mod shared;
-mod supervisor;
-mod timeline;
-mod watched;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,39 +34,43 @@ use std::time::Duration;
 use horus_shm::Namespace;
 use horus_shm::clock::Clock;
 
+pub use api::context::Context;
+pub use api::error::StartError;
+pub use api::input::Input;
+pub use api::metrics::{Figures, Health, Histogram, PULSE_BUCKETS};
+pub use api::node::{IntoNodeResult, Node, NodeError, NodeResult};
+pub use api::plan::{Class, NAME_BYTES_MAX, PlanError};
+pub use api::policy::{FailurePolicy, Miss};
+pub use api::rate::{Hertz, Rate, RateError};
+pub use api::report::{NodeReport, Reason, Report, RunError};
+pub use api::timeline::Timeline;
 pub use builder::NodeBuilder;
-pub use context::Context;
-pub use exchange::{Swap, SwapState};
-#[cfg(feature = "async-io")]
-pub use executor::async_io::{AsyncNode, TaskNode, Underway};
 pub use graph::{Finding, Graph, GraphNode};
-pub use handle::{Handle, OrderError};
-pub use input::Input;
-pub use node::{IntoNodeResult, Node, NodeError, NodeResult};
 #[doc(hidden)]
 pub use node_macro::EndWish;
-pub use place::EMERGENCY_STOP_TOPIC;
-pub use plan::{Class, NAME_BYTES_MAX, PlanError};
-pub use policy::{FailurePolicy, Miss};
-pub use pulse::{Figures, Health, Histogram, PULSE_BUCKETS};
-pub use rate::{Hertz, Rate, RateError};
-pub use remote::{
+pub use remote::client::{
     RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, forget, schedulers,
 };
-pub use report::{NodeReport, Report, RunError};
-pub use running::{Running, StartError};
-pub use shared::Reason;
-pub use timeline::Timeline;
+pub use remote::topic_path::EMERGENCY_STOP_TOPIC;
+pub use run::exchange::{Swap, SwapState};
+#[cfg(feature = "async-io")]
+pub use run::executor::async_io::{AsyncNode, TaskNode, Underway};
+pub use run::handle::{Handle, OrderError};
+pub use running::Running;
 
-use executor::simulated;
-use executor::simulated::Simulated;
-use monitor::Monitor;
-use orders::Orders;
-use plan::Wish;
-use pulse::Pulse;
-use runner::Runner;
-use shared::{Seat, Shared};
-use supervisor::{SafeState, Tell};
+use api::metrics::Pulse;
+use api::plan::{Plan, Wish};
+use api::policy::nanos;
+use api::safe_state::SafeState;
+use remote::monitor::Monitor;
+use run::commands::Orders;
+use run::cores::cores;
+use run::executor::simulated::{self, Simulated};
+use run::node_entry::Seat;
+use run::pending_node::PendingNode;
+use run::runner::Runner;
+use run::shared::Shared;
+use watch::supervisor::Tell;
 
 use crate::error::TopicError;
 use crate::message::{DiagnosticStatus, NodeEvent};
@@ -102,7 +81,7 @@ const MAIN_RATE_HZ: f64 = 100.0;
 
 /// Nodes, and what runs them.
 pub struct Scheduler {
-    entries: Vec<Entry>,
+    entries: Vec<PendingNode>,
     shared: Arc<Shared>,
     clock: Clock,
     cores: usize,
@@ -113,13 +92,6 @@ pub struct Scheduler {
     namespace: Option<Arc<Namespace>>,
     name: String,
     stops_on_signals: bool,
-}
-
-/// A node before it runs.
-struct Entry {
-    runner: Runner,
-    safe_state: Option<SafeState>,
-    wake: WaitSet,
 }
 
 impl std::fmt::Debug for Scheduler {
@@ -137,7 +109,7 @@ impl Scheduler {
             entries: Vec::new(),
             shared: Arc::default(),
             clock: Clock::new(),
-            cores: cores::cores(),
+            cores: cores(),
             compute_threads: None,
             main_rate: Rate::hz(MAIN_RATE_HZ),
             on_event: Box::new(print),
@@ -210,7 +182,7 @@ impl Scheduler {
         let seat = Seat { wish, orders, pulse };
         let runner = Runner::new(node, plan, &seat);
         self.shared.seats().push(seat);
-        self.entries.push(Entry { runner, safe_state, wake });
+        self.entries.push(PendingNode { runner, safe_state, wake });
         Ok(())
     }
 
@@ -309,11 +281,11 @@ impl Scheduler {
     pub fn simulate(mut self, time: Duration, seed: u64, epoch_ns: u64) -> Report {
         self.entries.sort_by(|a, b| a.runner.plan().name.cmp(&b.runner.plan().name));
         self.sort();
-        let rate_of = |plan: &plan::Plan| match plan.class {
+        let rate_of = |plan: &Plan| match plan.class {
             Class::Event => None,
             _ => Some(plan.rate.unwrap_or(self.main_rate)),
         };
-        let nodes = self.entries.drain(..).map(|Entry { mut runner, wake, .. }| {
+        let nodes = self.entries.drain(..).map(|PendingNode { mut runner, wake, .. }| {
             runner.seed(seed);
             let rate = rate_of(runner.plan());
             Simulated::new(runner, wake, rate)
@@ -325,7 +297,7 @@ impl Scheduler {
             self.shared.tell([&node.runner], after);
         }
         if !self.shared.is_stopping() {
-            let after = simulated::run(&mut nodes, policy::nanos(time), epoch_ns);
+            let after = simulated::run(&mut nodes, nanos(time), epoch_ns);
             self.shared.tell(nodes.iter().map(|node| &node.runner), after);
         }
         nodes.iter_mut().rev().for_each(|node| node.runner.stop());
@@ -334,7 +306,7 @@ impl Scheduler {
         Report {
             scheduler: self.name,
             reason,
-            nodes: nodes.iter().map(|node| NodeReport::of(&node.runner)).collect(),
+            nodes: nodes.iter().map(|node| node.runner.report()).collect(),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! A scheduler that runs: its threads, its rounds, its end.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,23 +8,25 @@ use std::time::{Duration, Instant};
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::EndingSignals;
 
-use super::crew::{Crew, Terms};
-use super::executor::best_effort;
-use super::executor::thread::{join, spawn};
-use super::handle::Handle;
-use super::panics::{self, Here};
-use super::plan::Class;
-use super::policy::nanos;
-use super::recorder::Recorder;
-use super::report::{NodeReport, Report, RunError};
-use super::runner::{After, Runner};
-use super::shared::{Reason, Shared};
-use super::supervisor::Supervisor;
-use super::timeline::Timeline;
-use super::watched::Watched;
-use super::{Entry, Scheduler};
-use crate::error::TopicError;
+use super::Scheduler;
 use crate::message::NodeEvent;
+use crate::scheduler::api::error::StartError;
+use crate::scheduler::api::plan::Class;
+use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::report::Reason;
+use crate::scheduler::api::report::{Report, RunError};
+use crate::scheduler::api::timeline::Timeline;
+use crate::scheduler::remote::recorder::Recorder;
+use crate::scheduler::run::executor::best_effort;
+use crate::scheduler::run::executor::thread::{join, spawn};
+use crate::scheduler::run::handle::Handle;
+use crate::scheduler::run::panics::{self, Here};
+use crate::scheduler::run::pending_node::PendingNode;
+use crate::scheduler::run::runner::{After, Runner};
+use crate::scheduler::run::shared::Shared;
+use crate::scheduler::run::workers::{Crew, Terms};
+use crate::scheduler::watch::supervisor::Supervisor;
+use crate::scheduler::watch::watched::Watched;
 
 /// How long a node may go on with its last tick when everything stops.
 const FAREWELL: Duration = Duration::from_millis(800);
@@ -39,30 +40,6 @@ const _: () = assert!(FAREWELL.as_millis() + LAST_WORDS.as_millis() < END_MAX.as
 const SLICE_NS: u64 = 20_000_000;
 /// How long rounds without a sleep may go on before the clock is set again.
 const RESYNC_NS: u64 = 1_000_000;
-
-/// Why a scheduler could not be started. No node has ticked, and those that were initialised have
-/// been shut down.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// What others see of it could not be put into shared memory.
-    #[error("the scheduler cannot be shown to others: {0}")]
-    Monitor(#[from] TopicError),
-    /// No handler for signals could be installed.
-    #[error("no handler for signals: {cause}")]
-    Signals {
-        /// The error of the system.
-        cause: io::Error,
-    },
-    /// The system has no room for a thread.
-    #[error("no thread for '{name}': {cause}; see the limits on processes and memory")]
-    Thread {
-        /// What was to run on it.
-        name: String,
-        /// The error of the system.
-        cause: io::Error,
-    },
-}
 
 /// A scheduler whose nodes run: those with a rate, or on topics, on threads of their own, and all
 /// others when it is given the calling thread, by [`Self::run_for`] or [`Self::tick_once`].
@@ -291,7 +268,7 @@ impl Running {
         runners.iter_mut().rev().for_each(Runner::stop);
         // WHY here: what they say in that is told as long as there is somebody to tell it.
         runners.iter_mut().rev().for_each(Runner::release);
-        nodes.extend(runners.iter().map(NodeReport::of));
+        nodes.extend(runners.iter().map(Runner::report));
         nodes.sort_by_key(|node| node.position);
         self.shared.end();
         // The supervisor ends when everything does, unless what it was told to call hangs.
@@ -321,13 +298,13 @@ const POOL_LANE: usize = 2;
 const ASYNC_LANE: usize = 3;
 
 /// In which lane of the black box each node writes: one for each thread. And how many there are.
-pub(super) fn lanes(entries: &[Entry]) -> (Vec<usize>, usize) {
+pub(super) fn lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
     let (mut chains, mut next) = (HashMap::new(), ASYNC_LANE + 1);
     let mut new = || {
         next += 1;
         next - 1
     };
-    let lane = |entry: &Entry| {
+    let lane = |entry: &PendingNode| {
         let plan = entry.runner.plan();
         match (plan.class, &plan.chain) {
             (Class::BestEffort, _) => MAIN_LANE,

@@ -1270,7 +1270,10 @@ HORUS_ASSERT_OFFSET(horus_odometry_t, twist_covariance, 400);
 typedef struct horus_nav_goal {
     /* When it was commanded, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Chosen by who commands, and given back in `GoalResult`: no unit. */
+    /*
+     * Chosen by the commander, and given back in
+     * `GoalResult`: no unit.
+     */
     uint64_t goal_id;
     /* The frame of the pose, as `map`: text. */
     char frame_id[32];

@@ -1181,7 +1181,8 @@ HORUS_MESSAGE(Odometry, timestamp_ns, position, orientation, pose_covariance, li
 struct alignas(8) NavGoal {
     /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Chosen by who commands, and given back in `GoalResult`: no unit.
+    /// Chosen by the commander, and given back in
+    /// `GoalResult`: no unit.
     std::uint64_t goal_id;
     /// The frame of the pose, as `map`: text.
     char frame_id[32];

@@ -1412,7 +1412,9 @@ class NavGoal(Message):
     timestamp_ns: int
     """When it was commanded, by CLOCK_REALTIME: nanoseconds."""
     goal_id: int
-    """Chosen by who commands, and given back in `GoalResult`: no unit."""
+    """Chosen by the commander, and given back in
+    `GoalResult`: no unit.
+    """
     @property
     def frame_id(self) -> str:
         """The frame of the pose, as `map`: text."""

@@ -1,0 +1,72 @@
+//! Points, vectors and quaternions as arrays, and poses as transforms.
+
+use crate::message::{
+    NavGoal, Odometry, Point3, Pose2D, Pose3D, PoseStamped, PoseWithCovariance, Quaternion,
+    Transform, TransformStamped, Vector3, Waypoint,
+};
+
+/// `From` between a struct and the array of its parts, in the same order.
+macro_rules! arrays {
+    ($($type:ident [$($part:ident),+] $count:literal)+) => {$(
+        impl From<[f64; $count]> for $type {
+            fn from([$($part),+]: [f64; $count]) -> Self {
+                Self { $($part),+ }
+            }
+        }
+
+        impl From<$type> for [f64; $count] {
+            fn from($type { $($part),+ }: $type) -> Self {
+                [$($part),+]
+            }
+        }
+    )+};
+}
+
+arrays! {
+    Point3 [x, y, z] 3
+    Vector3 [x, y, z] 3
+    Quaternion [x, y, z, w] 4
+}
+
+impl From<Point3> for Vector3 {
+    /// From the origin to the point.
+    fn from(Point3 { x, y, z }: Point3) -> Self {
+        Self { x, y, z }
+    }
+}
+
+impl From<Vector3> for Point3 {
+    /// Where the vector ends that begins at the origin.
+    fn from(Vector3 { x, y, z }: Vector3) -> Self {
+        Self { x, y, z }
+    }
+}
+
+/// `From` what has a position and an orientation: where its body is in its frame.
+macro_rules! poses {
+    ($($type:ident)+) => {$(
+        impl From<&$type> for Transform {
+            /// From the body to the frame that the pose is given in.
+            fn from(pose: &$type) -> Self {
+                Self::new(pose.position, pose.orientation)
+            }
+        }
+    )+};
+}
+
+poses! { Pose3D PoseStamped PoseWithCovariance Odometry NavGoal Waypoint }
+
+impl From<&TransformStamped> for Transform {
+    fn from(stamped: &TransformStamped) -> Self {
+        stamped.transform()
+    }
+}
+
+impl From<&Pose2D> for Pose3D {
+    /// At height 0, with the same time.
+    fn from(pose: &Pose2D) -> Self {
+        let (sin, cos) = (pose.theta / 2.0).sin_cos();
+        let position = [pose.x, pose.y, 0.0];
+        Self { timestamp_ns: pose.timestamp_ns, position, orientation: [0.0, 0.0, sin, cos] }
+    }
+}

@@ -1,0 +1,425 @@
+//! How the robot and its programs are, after `diagnostic_msgs`.
+
+use std::fmt;
+
+use bytemuck::Zeroable;
+
+use crate::message::{Text, clamped, timestamp_now_ns};
+
+crate::message! {
+    /// A sign of life. No ROS type.
+    #[derive(Default)]
+    pub struct Heartbeat {
+        /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Who lives: text.
+        pub source: Text<32>,
+        /// One more each time: count.
+        pub sequence: u64,
+        /// When the next one is due, from this one: nanoseconds.
+        pub period_ns: u64,
+    }
+}
+layout! { Heartbeat = 56 { timestamp_ns: 0, source: 8, sequence: 40, period_ns: 48 } }
+
+impl Heartbeat {
+    /// A sign of life of `source`, stamped with the current time.
+    #[must_use]
+    pub fn new(source: Text<32>, sequence: u64, period_ns: u64) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), source, sequence, period_ns }
+    }
+}
+
+impl fmt::Display for Heartbeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} #{}", self.source, self.sequence)
+    }
+}
+
+crate::message! {
+    /// A sign of life of a node, and how it keeps its time. No ROS type; the states are those of
+    /// `lifecycle_msgs/State`.
+    #[derive(Default)]
+    pub struct NodeHeartbeat {
+        /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Of the node: text.
+        pub name: Text<32>,
+        /// How often it ticked: count.
+        pub tick_count: u64,
+        /// From one tick to the next, 0 without a fixed one: nanoseconds.
+        pub period_ns: u64,
+        /// What the last tick took: nanoseconds.
+        pub tick_duration_ns: u64,
+        /// What the longest tick took: nanoseconds.
+        pub tick_duration_max_ns: u64,
+        /// How often a tick ended too late: count.
+        pub missed_deadlines: u64,
+        /// Since its start: nanoseconds.
+        pub uptime_ns: u64,
+        /// Of the process, in its own namespace: no unit.
+        pub process_id: u32,
+        /// One of the `STATE_` constants: no unit.
+        pub state: u8,
+        /// One of the constants of [`DiagnosticStatus`], as `OK`: no unit.
+        pub level: u8,
+        /// 0: no unit.
+        pub _reserved: u16,
+    }
+
+    /// Not known.
+    pub const STATE_UNKNOWN: u8 = 0;
+    /// Made, not set up.
+    pub const STATE_UNCONFIGURED: u8 = 1;
+    /// Set up, does not tick.
+    pub const STATE_INACTIVE: u8 = 2;
+    /// Ticks.
+    pub const STATE_ACTIVE: u8 = 3;
+    /// At its end.
+    pub const STATE_FINALIZED: u8 = 4;
+}
+layout! {
+    NodeHeartbeat = 96 {
+        timestamp_ns: 0, name: 8, tick_count: 40, period_ns: 48, tick_duration_ns: 56,
+        tick_duration_max_ns: 64, missed_deadlines: 72, uptime_ns: 80, process_id: 88, state: 92,
+        level: 93, _reserved: 94,
+    }
+}
+
+impl fmt::Display for NodeHeartbeat {
+    /// As `planner active, tick 42 in 0.310 ms, 0 missed`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            Self::STATE_UNCONFIGURED => "unconfigured",
+            Self::STATE_INACTIVE => "inactive",
+            Self::STATE_ACTIVE => "active",
+            Self::STATE_FINALIZED => "finalized",
+            _ => "in an unknown state",
+        };
+        let Self { name, tick_count, missed_deadlines, .. } = self;
+        let ms = self.tick_duration_ns as f64 / 1e6;
+        write!(f, "{name} {state}, tick {tick_count} in {ms:.3} ms, {missed_deadlines} missed")
+    }
+}
+
+crate::message! {
+    /// One thing that is known of a part, as `diagnostic_msgs/KeyValue`. Without a time: for use
+    /// inside [`DiagnosticStatus`].
+    #[derive(Default)]
+    pub struct DiagnosticValue {
+        /// What it is: text.
+        pub key: Text<32>,
+        /// How it is, with its unit: text.
+        pub value: Text<64>,
+    }
+}
+layout! { DiagnosticValue = 96 { key: 0, value: 32 } }
+
+impl DiagnosticValue {
+    /// As much of both as fits.
+    #[must_use]
+    pub const fn cut(key: &str, value: &str) -> Self {
+        Self { key: Text::cut(key), value: Text::cut(value) }
+    }
+}
+
+impl fmt::Display for DiagnosticValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.value)
+    }
+}
+
+/// The most values in a [`DiagnosticStatus`]: what fits on a screen beside others.
+pub const DIAGNOSTIC_VALUES_MAX: usize = 16;
+
+crate::message! {
+    /// How a part of the robot is, as `diagnostic_msgs/DiagnosticStatus`.
+    #[derive(Default)]
+    pub struct DiagnosticStatus {
+        /// When it was so, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// `OK`, `WARN`, `ERROR` or `STALE`; any other number means `ERROR`: no unit.
+        pub level: u8,
+        /// 0: no unit.
+        pub _reserved: [u8; 3],
+        /// How many of `values` there are, from the first: count.
+        pub count: u32,
+        /// Which part, as `base: left motor`: text.
+        pub name: Text<64>,
+        /// How it is, for a person: text.
+        pub message: Text<128>,
+        /// Which one of its kind: text.
+        pub hardware_id: Text<32>,
+        /// What else is known of it.
+        pub values: [DiagnosticValue; DIAGNOSTIC_VALUES_MAX],
+    }
+
+    /// Works.
+    pub const OK: u8 = 0;
+    /// Works, but look at it.
+    pub const WARN: u8 = 1;
+    /// Does not work.
+    pub const ERROR: u8 = 2;
+    /// Has said nothing for too long.
+    pub const STALE: u8 = 3;
+}
+layout! {
+    DiagnosticStatus = 1776 {
+        timestamp_ns: 0, level: 8, _reserved: 9, count: 12, name: 16, message: 80,
+        hardware_id: 208, values: 240,
+    }
+}
+
+impl DiagnosticStatus {
+    /// A status stamped with the current time: as much of `name` and `message` as fits.
+    ///
+    /// ```
+    /// use horus_core::message::{DiagnosticStatus, DiagnosticValue};
+    ///
+    /// let mut status = DiagnosticStatus::new(DiagnosticStatus::WARN, "left motor", "hot");
+    /// assert!(status.push(DiagnosticValue::cut("temperature", "81 °C")));
+    /// assert_eq!(status.to_string(), "WARN left motor: hot (temperature: 81 °C)");
+    /// ```
+    #[must_use]
+    pub fn new(level: u8, name: &str, message: &str) -> Self {
+        let timestamp_ns = timestamp_now_ns();
+        let (name, message) = (Text::cut(name), Text::cut(message));
+        Self { timestamp_ns, level, name, message, ..Self::default() }
+    }
+
+    /// The values that there are: the first `count`, or all if a peer claims more.
+    #[must_use]
+    pub fn values(&self) -> &[DiagnosticValue] {
+        &self.values[..clamped(self.count, DIAGNOSTIC_VALUES_MAX)]
+    }
+
+    /// Adds a value at the end; `false` if there is no room.
+    #[must_use = "there may be no room"]
+    pub fn push(&mut self, value: DiagnosticValue) -> bool {
+        let at = clamped(self.count, DIAGNOSTIC_VALUES_MAX);
+        let Some(free) = self.values.get_mut(at) else { return false };
+        *free = value;
+        self.count = at as u32 + 1;
+        true
+    }
+}
+
+impl fmt::Display for DiagnosticStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let level = match self.level {
+            Self::OK => "OK",
+            Self::WARN => "WARN",
+            Self::STALE => "STALE",
+            _ => "ERROR",
+        };
+        write!(f, "{level} {}: {}", self.name, self.message)?;
+        for (index, value) in self.values().iter().enumerate() {
+            write!(f, "{}{value}", if index == 0 { " (" } else { ", " })?;
+        }
+        f.write_str(if self.values().is_empty() { "" } else { ")" })
+    }
+}
+
+crate::message! {
+    /// Whether everything has to stand still. No ROS type.
+    ///
+    /// Anything but 0 in `engaged` means that it has to, so that no damaged message releases it.
+    pub struct EmergencyStop {
+        /// When it was engaged or released, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// 0 if released: no unit.
+        pub engaged: u8,
+        /// 0: no unit.
+        pub _reserved: [u8; 7],
+        /// Who engaged or released it: text.
+        pub source: Text<32>,
+        /// Why, for a person: text.
+        pub reason: Text<64>,
+    }
+}
+layout! {
+    EmergencyStop = 112 {
+        timestamp_ns: 0, engaged: 8, _reserved: 9, source: 16, reason: 48,
+    }
+}
+
+impl EmergencyStop {
+    /// Stop, now: as much of `source` and `reason` as fits, stamped with the current time.
+    ///
+    /// ```
+    /// use horus_core::message::EmergencyStop;
+    ///
+    /// let stop = EmergencyStop::engage("bumper", "front hit");
+    /// assert_eq!(stop.to_string(), "EMERGENCY STOP by bumper: front hit");
+    /// assert!(stop.is_engaged() && EmergencyStop::default().is_engaged());
+    /// ```
+    #[must_use]
+    pub fn engage(source: &str, reason: &str) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), ..Self::of(1, source, reason) }
+    }
+
+    /// Move again: as much of `source` and `reason` as fits, stamped with the current time.
+    #[must_use]
+    pub fn release(source: &str, reason: &str) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), ..Self::of(0, source, reason) }
+    }
+
+    const fn of(engaged: u8, source: &str, reason: &str) -> Self {
+        let (source, reason) = (Text::cut(source), Text::cut(reason));
+        Self { timestamp_ns: 0, engaged, _reserved: [0; 7], source, reason }
+    }
+
+    /// Whether everything has to stand still.
+    #[must_use]
+    pub const fn is_engaged(&self) -> bool {
+        self.engaged != 0
+    }
+}
+
+impl Default for EmergencyStop {
+    /// Engaged, with time 0: a message that nobody filled in must not set a robot in motion.
+    fn default() -> Self {
+        Self::of(1, "", "")
+    }
+}
+
+impl fmt::Display for EmergencyStop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.is_engaged() { "EMERGENCY STOP" } else { "released" };
+        write!(f, "{what} by {}: {}", self.source, self.reason)
+    }
+}
+
+crate::message! {
+    /// What the safety functions allow at the moment. No ROS type; the modes after ISO 10218.
+    ///
+    /// All zeros allows nothing.
+    #[derive(Default)]
+    pub struct SafetyStatus {
+        /// When it was so, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// One of the `MODE_` constants; any other number means `MODE_FAULT`: no unit.
+        pub mode: u8,
+        /// 1 if the drives are powered: no unit.
+        pub enabled: u8,
+        /// 1 if all watchdogs were served in time: no unit.
+        pub watchdog_ok: u8,
+        /// 1 if positions, speeds and forces are within their limits: no unit.
+        pub limits_ok: u8,
+        /// 0, or what is wrong, by the numbers of the safety controller: no unit.
+        pub fault_code: u32,
+        /// No part may move faster; +∞ without a limit: metres per second.
+        pub speed_max: f64,
+        /// Why, for a person: text.
+        pub message: Text<64>,
+    }
+
+    /// Not known: stand still.
+    pub const MODE_UNKNOWN: u8 = 0;
+    /// Free to move.
+    pub const MODE_NORMAL: u8 = 1;
+    /// Free to move at reduced speed, as by `speed_max`.
+    pub const MODE_REDUCED: u8 = 2;
+    /// Stopped by a safety function; moves again when the cause is gone.
+    pub const MODE_PROTECTIVE_STOP: u8 = 3;
+    /// Stopped by a person; moves again when a person releases it.
+    pub const MODE_EMERGENCY_STOP: u8 = 4;
+    /// A safety function does not work.
+    pub const MODE_FAULT: u8 = 5;
+}
+layout! {
+    SafetyStatus = 88 {
+        timestamp_ns: 0, mode: 8, enabled: 9, watchdog_ok: 10, limits_ok: 11, fault_code: 12,
+        speed_max: 16, message: 24,
+    }
+}
+
+impl SafetyStatus {
+    /// Whether the robot may move at all.
+    #[must_use]
+    pub const fn may_move(&self) -> bool {
+        let free = matches!(self.mode, Self::MODE_NORMAL | Self::MODE_REDUCED);
+        free && self.enabled == 1 && self.watchdog_ok == 1 && self.limits_ok == 1
+    }
+}
+
+impl fmt::Display for SafetyStatus {
+    /// As `reduced, at most 0.25 m/s: gate open`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.mode {
+            Self::MODE_UNKNOWN => "unknown",
+            Self::MODE_NORMAL => "normal",
+            Self::MODE_REDUCED => "reduced",
+            Self::MODE_PROTECTIVE_STOP => "protective stop",
+            Self::MODE_EMERGENCY_STOP => "emergency stop",
+            _ => "fault",
+        })?;
+        if self.may_move() && self.speed_max.is_finite() {
+            write!(f, ", at most {:.2} m/s", self.speed_max)?;
+        }
+        if self.fault_code != 0 {
+            write!(f, ", fault {}", self.fault_code)?;
+        }
+        if !self.message.is_empty() {
+            write!(f, ": {}", self.message)?;
+        }
+        Ok(())
+    }
+}
+
+crate::message! {
+    /// What a computer is busy with. No ROS type.
+    pub struct ResourceUsage {
+        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// The computer or the process: text.
+        pub source: Text<32>,
+        /// Processors in use, 0 to their number: no unit.
+        pub cpu_load: f32,
+        /// NaN if not measured: degrees Celsius.
+        pub cpu_temperature: f32,
+        /// Memory in use: bytes.
+        pub memory_used_bytes: u64,
+        /// Memory that there is: bytes.
+        pub memory_total_bytes: u64,
+        /// Disk in use: bytes.
+        pub disk_used_bytes: u64,
+        /// Disk that there is: bytes.
+        pub disk_total_bytes: u64,
+        /// Since its start: bytes.
+        pub network_received_bytes: u64,
+        /// Since its start: bytes.
+        pub network_sent_bytes: u64,
+        /// Since its start: nanoseconds.
+        pub uptime_ns: u64,
+        /// Threads that there are: count.
+        pub thread_count: u32,
+        /// Processors that there are: count.
+        pub cpu_count: u32,
+    }
+}
+layout! {
+    ResourceUsage = 112 {
+        timestamp_ns: 0, source: 8, cpu_load: 40, cpu_temperature: 44, memory_used_bytes: 48,
+        memory_total_bytes: 56, disk_used_bytes: 64, disk_total_bytes: 72,
+        network_received_bytes: 80, network_sent_bytes: 88, uptime_ns: 96, thread_count: 104,
+        cpu_count: 108,
+    }
+}
+
+impl Default for ResourceUsage {
+    /// Nothing in use, temperature not measured, time 0.
+    fn default() -> Self {
+        Self { cpu_temperature: f32::NAN, ..Self::zeroed() }
+    }
+}
+
+impl fmt::Display for ResourceUsage {
+    /// As `jetson: 2.5 of 8 processors, 3.1 of 16.0 GiB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+        let Self { source, cpu_load, cpu_count, .. } = self;
+        let (used, total) = (gib(self.memory_used_bytes), gib(self.memory_total_bytes));
+        write!(f, "{source}: {cpu_load:.1} of {cpu_count} processors, {used:.1} of {total:.1} GiB")
+    }
+}

@@ -1,0 +1,488 @@
+//! Poses, transforms, velocities and forces in space, after `geometry_msgs`.
+//!
+//! Axes follow REP-103: right-handed, x forward, y left, z up; angles are counter-clockwise.
+//! Quaternions are x, y, z, w.
+
+use std::fmt;
+
+use bytemuck::Zeroable;
+
+use crate::message::{Text, timestamp_now_ns};
+
+/// Length of the names of frames: enough for `left_gripper_camera_optical`, 27 bytes.
+pub const FRAME_ID_BYTES: usize = 32;
+
+/// The name of a frame of coordinates, as `map`, `odom` and `base_link` (REP-105).
+pub type FrameId = Text<FRAME_ID_BYTES>;
+
+/// The quaternion that does not rotate.
+pub(crate) const IDENTITY: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
+
+crate::message! {
+    /// A point in space, as `geometry_msgs/Point`. Without a time: for use inside other messages,
+    /// and for computing.
+    #[derive(Default)]
+    pub struct Point3 {
+        /// Metres.
+        pub x: f64,
+        /// Metres.
+        pub y: f64,
+        /// Metres.
+        pub z: f64,
+    }
+}
+layout! { Point3 = 24 { x: 0, y: 8, z: 16 } }
+
+impl Point3 {
+    /// The point with these coordinates, in metres.
+    #[must_use]
+    pub const fn new(x: f64, y: f64, z: f64) -> Self {
+        Self { x, y, z }
+    }
+}
+
+crate::message! {
+    /// A direction with a length, as `geometry_msgs/Vector3`. Without a time: for use inside other
+    /// messages, and for computing.
+    #[derive(Default)]
+    pub struct Vector3 {
+        /// Along x: of its use.
+        pub x: f64,
+        /// Along y: of its use.
+        pub y: f64,
+        /// Along z: of its use.
+        pub z: f64,
+    }
+}
+layout! { Vector3 = 24 { x: 0, y: 8, z: 16 } }
+
+impl Vector3 {
+    /// The vector with these components.
+    #[must_use]
+    pub const fn new(x: f64, y: f64, z: f64) -> Self {
+        Self { x, y, z }
+    }
+}
+
+crate::message! {
+    /// A rotation in space as a unit quaternion, as `geometry_msgs/Quaternion`. Without a time: for
+    /// use inside other messages, and for computing.
+    pub struct Quaternion {
+        /// sin(half the angle) times the axis along x: no unit.
+        pub x: f64,
+        /// sin(half the angle) times the axis along y: no unit.
+        pub y: f64,
+        /// sin(half the angle) times the axis along z: no unit.
+        pub z: f64,
+        /// cos(half the angle): no unit.
+        pub w: f64,
+    }
+}
+layout! { Quaternion = 32 { x: 0, y: 8, z: 16, w: 24 } }
+
+impl Quaternion {
+    /// The rotation by nothing.
+    pub const IDENTITY: Self = Self::new(0.0, 0.0, 0.0, 1.0);
+
+    /// The quaternion with these components; nothing is normalised.
+    #[must_use]
+    pub const fn new(x: f64, y: f64, z: f64, w: f64) -> Self {
+        Self { x, y, z, w }
+    }
+}
+
+impl Default for Quaternion {
+    /// [`IDENTITY`](Self::IDENTITY).
+    fn default() -> Self {
+        Self::IDENTITY
+    }
+}
+
+crate::message! {
+    /// Where one frame is in another, as `geometry_msgs/Transform`: takes what is given in the
+    /// child's frame to the parent's, by rotating and then translating. Without names and time: for
+    /// computing; [`TransformStamped`] is what is sent.
+    pub struct Transform {
+        /// The child's origin in the parent's frame, x, y, z: metres.
+        pub translation: [f64; 3],
+        /// Unit quaternion x, y, z, w: no unit.
+        pub rotation: [f64; 4],
+    }
+}
+layout! { Transform = 56 { translation: 0, rotation: 24 } }
+
+impl Transform {
+    /// The transform that changes nothing.
+    pub const IDENTITY: Self = Self::new([0.0; 3], IDENTITY);
+
+    /// `translation` in metres, `rotation` a unit quaternion x, y, z, w.
+    #[must_use]
+    pub const fn new(translation: [f64; 3], rotation: [f64; 4]) -> Self {
+        Self { translation, rotation }
+    }
+}
+
+impl Default for Transform {
+    /// [`IDENTITY`](Self::IDENTITY).
+    fn default() -> Self {
+        Self::IDENTITY
+    }
+}
+
+crate::message! {
+    /// Position and heading in the plane, as `geometry_msgs/Pose2D`; in the frame that the topic is
+    /// about.
+    #[derive(Default)]
+    pub struct Pose2D {
+        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Metres.
+        pub x: f64,
+        /// Metres.
+        pub y: f64,
+        /// Heading from the x axis, counter-clockwise: radians.
+        pub theta: f64,
+    }
+}
+layout! { Pose2D = 32 { timestamp_ns: 0, x: 8, y: 16, theta: 24 } }
+
+impl Pose2D {
+    /// A pose stamped with the current time: `x` and `y` in metres, `theta` in radians.
+    ///
+    /// ```
+    /// use horus_core::message::Pose2D;
+    ///
+    /// let dock = Pose2D::new(1.0, 2.0, std::f64::consts::PI);
+    /// assert_eq!((dock.x, dock.y), (1.0, 2.0));
+    /// ```
+    #[must_use]
+    pub fn new(x: f64, y: f64, theta: f64) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), x, y, theta }
+    }
+}
+
+impl fmt::Display for Pose2D {
+    /// As `(1.000, 2.000) m, 3.142 rad`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({:.3}, {:.3}) m, {:.3} rad", self.x, self.y, self.theta)
+    }
+}
+
+crate::message! {
+    /// Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that
+    /// the topic is about. One cache line.
+    pub struct Pose3D {
+        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// x, y, z: metres.
+        pub position: [f64; 3],
+        /// Unit quaternion x, y, z, w: no unit.
+        pub orientation: [f64; 4],
+    }
+}
+layout! { Pose3D = 64 { timestamp_ns: 0, position: 8, orientation: 32 } }
+
+impl Pose3D {
+    /// A pose stamped with the current time: `position` in metres, `orientation` x, y, z, w.
+    ///
+    /// ```
+    /// use horus_core::message::{Pose3D, Quaternion};
+    ///
+    /// let hover = Pose3D::new([0.0, 0.0, 1.5], Quaternion::IDENTITY.into());
+    /// assert_eq!(hover.to_string(), "(0.000, 0.000, 1.500) m, xyzw (0.000, 0.000, 0.000, 1.000)");
+    /// ```
+    #[must_use]
+    pub fn new(position: [f64; 3], orientation: [f64; 4]) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), position, orientation }
+    }
+}
+
+impl Default for Pose3D {
+    /// At the origin, not rotated, with time 0.
+    fn default() -> Self {
+        Self { orientation: IDENTITY, ..Self::zeroed() }
+    }
+}
+
+impl fmt::Display for Pose3D {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_pose(f, self.position, self.orientation)
+    }
+}
+
+/// As `(1.000, 2.000, 0.000) m, xyzw (0.000, 0.000, 0.000, 1.000)`.
+fn show_pose(
+    f: &mut fmt::Formatter<'_>,
+    [x, y, z]: [f64; 3],
+    [qx, qy, qz, qw]: [f64; 4],
+) -> fmt::Result {
+    write!(f, "({x:.3}, {y:.3}, {z:.3}) m, xyzw ({qx:.3}, {qy:.3}, {qz:.3}, {qw:.3})")
+}
+
+crate::message! {
+    /// Position and orientation in a named frame, as `geometry_msgs/PoseStamped`.
+    pub struct PoseStamped {
+        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// The frame it is given in: text.
+        pub frame_id: FrameId,
+        /// x, y, z: metres.
+        pub position: [f64; 3],
+        /// Unit quaternion x, y, z, w: no unit.
+        pub orientation: [f64; 4],
+    }
+}
+layout! { PoseStamped = 96 { timestamp_ns: 0, frame_id: 8, position: 40, orientation: 64 } }
+
+impl PoseStamped {
+    /// A pose in `frame_id` stamped with the current time: `position` in metres, `orientation`
+    /// x, y, z, w.
+    #[must_use]
+    pub fn new(frame_id: FrameId, position: [f64; 3], orientation: [f64; 4]) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), frame_id, position, orientation }
+    }
+}
+
+impl Default for PoseStamped {
+    /// At the origin of a frame without a name, not rotated, with time 0.
+    fn default() -> Self {
+        Self { orientation: IDENTITY, ..Self::zeroed() }
+    }
+}
+
+impl fmt::Display for PoseStamped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.frame_id)?;
+        show_pose(f, self.position, self.orientation)
+    }
+}
+
+crate::message! {
+    /// An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time; in the frame that the
+    /// topic is about, usually `map`.
+    ///
+    /// The covariance is row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
+    /// unknown.
+    pub struct PoseWithCovariance {
+        /// When the pose held, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// x, y, z: metres.
+        pub position: [f64; 3],
+        /// Unit quaternion x, y, z, w: no unit.
+        pub orientation: [f64; 4],
+        /// Of position, of both, of rotation: m², m·rad, rad².
+        pub covariance: [f64; 36],
+    }
+}
+layout! {
+    PoseWithCovariance = 352 {
+        timestamp_ns: 0, position: 8, orientation: 32, covariance: 64,
+    }
+}
+
+impl PoseWithCovariance {
+    /// An estimate stamped with the current time: `position` in metres, `orientation` x, y, z, w,
+    /// `covariance` row-major 6 × 6 over (x, y, z, rotation about x, y, z).
+    #[must_use]
+    pub fn new(position: [f64; 3], orientation: [f64; 4], covariance: [f64; 36]) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), position, orientation, covariance }
+    }
+}
+
+impl Default for PoseWithCovariance {
+    /// At the origin, not rotated, with an unknown covariance and time 0.
+    fn default() -> Self {
+        Self { orientation: IDENTITY, ..Self::zeroed() }
+    }
+}
+
+impl fmt::Display for PoseWithCovariance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_pose(f, self.position, self.orientation)
+    }
+}
+
+crate::message! {
+    /// Velocity of a body in space, as `geometry_msgs/TwistStamped`; in the body's own frame.
+    #[derive(Default)]
+    pub struct Twist {
+        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Along x, y, z: metres per second.
+        pub linear: [f64; 3],
+        /// About x, y, z: radians per second.
+        pub angular: [f64; 3],
+    }
+}
+layout! { Twist = 56 { timestamp_ns: 0, linear: 8, angular: 32 } }
+
+impl Twist {
+    /// A velocity stamped with the current time: `linear` in m/s, `angular` in rad/s.
+    ///
+    /// ```
+    /// use horus_core::message::Twist;
+    ///
+    /// let climb = Twist::new([0.0, 0.0, 0.5], [0.0; 3]);
+    /// assert_eq!(climb.linear[2], 0.5);
+    /// ```
+    #[must_use]
+    pub fn new(linear: [f64; 3], angular: [f64; 3]) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), linear, angular }
+    }
+}
+
+crate::message! {
+    /// An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time; in the body's own
+    /// frame.
+    ///
+    /// The covariance is row-major 6 × 6 over (velocity along x, y, z, and about x, y, z); all
+    /// zeros means unknown.
+    pub struct TwistWithCovariance {
+        /// When the velocity held, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Along x, y, z: metres per second.
+        pub linear: [f64; 3],
+        /// About x, y, z: radians per second.
+        pub angular: [f64; 3],
+        /// Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+        pub covariance: [f64; 36],
+    }
+}
+layout! { TwistWithCovariance = 344 { timestamp_ns: 0, linear: 8, angular: 32, covariance: 56 } }
+
+impl TwistWithCovariance {
+    /// An estimate stamped with the current time: `linear` in m/s, `angular` in rad/s,
+    /// `covariance` row-major 6 × 6 over (velocity along x, y, z, and about x, y, z).
+    #[must_use]
+    pub fn new(linear: [f64; 3], angular: [f64; 3], covariance: [f64; 36]) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), linear, angular, covariance }
+    }
+}
+
+impl Default for TwistWithCovariance {
+    /// At rest, with an unknown covariance and time 0.
+    fn default() -> Self {
+        Self::zeroed()
+    }
+}
+
+crate::message! {
+    /// Acceleration of a body in space, as `geometry_msgs/AccelStamped`; in the body's own frame.
+    #[derive(Default)]
+    pub struct Accel {
+        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Along x, y, z: m/s².
+        pub linear: [f64; 3],
+        /// About x, y, z: rad/s².
+        pub angular: [f64; 3],
+    }
+}
+layout! { Accel = 56 { timestamp_ns: 0, linear: 8, angular: 32 } }
+
+impl Accel {
+    /// An acceleration stamped with the current time: `linear` in m/s², `angular` in rad/s².
+    #[must_use]
+    pub fn new(linear: [f64; 3], angular: [f64; 3]) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), linear, angular }
+    }
+}
+
+crate::message! {
+    /// Where the frame `child_frame_id` is in the frame `frame_id`, as
+    /// `geometry_msgs/TransformStamped`: takes what is given in the child's frame to the parent's.
+    pub struct TransformStamped {
+        /// When it held, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// The parent, as `odom`: text.
+        pub frame_id: FrameId,
+        /// The child, as `base_link`: text.
+        pub child_frame_id: FrameId,
+        /// The child's origin in the parent's frame, x, y, z: metres.
+        pub translation: [f64; 3],
+        /// Unit quaternion x, y, z, w: no unit.
+        pub rotation: [f64; 4],
+    }
+}
+layout! {
+    TransformStamped = 128 {
+        timestamp_ns: 0, frame_id: 8, child_frame_id: 40, translation: 72, rotation: 96,
+    }
+}
+
+impl TransformStamped {
+    /// Where `child_frame_id` is in `frame_id`, stamped with the current time.
+    #[must_use]
+    pub fn new(frame_id: FrameId, child_frame_id: FrameId, transform: Transform) -> Self {
+        let Transform { translation, rotation } = transform;
+        let timestamp_ns = timestamp_now_ns();
+        Self { timestamp_ns, frame_id, child_frame_id, translation, rotation }
+    }
+
+    /// Without names and time, for computing.
+    #[must_use]
+    pub const fn transform(&self) -> Transform {
+        Transform::new(self.translation, self.rotation)
+    }
+}
+
+impl Default for TransformStamped {
+    /// The identity between frames without names, with time 0.
+    fn default() -> Self {
+        Self { rotation: IDENTITY, ..Self::zeroed() }
+    }
+}
+
+impl fmt::Display for TransformStamped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}: ", self.child_frame_id, self.frame_id)?;
+        show_pose(f, self.translation, self.rotation)
+    }
+}
+
+crate::message! {
+    /// Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame,
+    /// or that of the sensor, and about its origin.
+    #[derive(Default)]
+    pub struct Wrench {
+        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Along x, y, z: newtons.
+        pub force: [f64; 3],
+        /// About x, y, z: N·m.
+        pub torque: [f64; 3],
+    }
+}
+layout! { Wrench = 56 { timestamp_ns: 0, force: 8, torque: 32 } }
+
+impl Wrench {
+    /// A wrench stamped with the current time: `force` in N, `torque` in N·m.
+    #[must_use]
+    pub fn new(force: [f64; 3], torque: [f64; 3]) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), force, torque }
+    }
+}
+
+crate::message! {
+    /// Force and torque in a named frame and about its origin, as `geometry_msgs/WrenchStamped`.
+    #[derive(Default)]
+    pub struct WrenchStamped {
+        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// The frame it is given in: text.
+        pub frame_id: FrameId,
+        /// Along x, y, z: newtons.
+        pub force: [f64; 3],
+        /// About x, y, z: N·m.
+        pub torque: [f64; 3],
+    }
+}
+layout! { WrenchStamped = 88 { timestamp_ns: 0, frame_id: 8, force: 40, torque: 64 } }
+
+impl WrenchStamped {
+    /// A wrench in `frame_id` stamped with the current time: `force` in N, `torque` in N·m.
+    #[must_use]
+    pub fn new(frame_id: FrameId, force: [f64; 3], torque: [f64; 3]) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), frame_id, force, torque }
+    }
+}

@@ -1,0 +1,159 @@
+//! The standard messages, one file a domain, and the list of all that exports, tests and tools use.
+
+pub(crate) mod control;
+mod convert;
+pub(crate) mod diagnostics;
+pub(crate) mod geometry;
+pub(crate) mod input;
+pub(crate) mod navigation;
+pub(crate) mod perception;
+pub(crate) mod scheduling;
+pub(crate) mod sensor;
+pub(crate) mod time;
+#[cfg(feature = "glam")]
+pub(crate) mod transform;
+
+use super::{
+    AudioFrame, AudioFrameHeader, Bytes, BytesHeader, CompressedImage, CompressedImageHeader,
+    CostMap, CostMapHeader, DepthImage, DepthImageHeader, Image, ImageHeader, MapMetaData, Message,
+    OccupancyGrid, OccupancyGridHeader, PointCloud, PointCloudHeader, PointField, SchedulerStatus,
+    SchedulerStatusHeader, Schema, SegmentationMask, SegmentationMaskHeader, Tensor, TensorHeader,
+};
+
+/// Calls the macro of this name with every domain and its messages:
+/// `callback! { geometry "Poses, …" { Point3, Vector3, … } sensor "What …" { … } … }`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! standard_messages {
+    ($callback:ident) => {
+        $callback! {
+            geometry "Poses, transforms, velocities and forces" {
+                Point3, Vector3, Quaternion, Transform, Pose2D, Pose3D, PoseStamped,
+                PoseWithCovariance, Twist, TwistWithCovariance, Accel, TransformStamped, Wrench,
+                WrenchStamped
+            }
+            sensor "What sensors measure" {
+                Imu, LaserScan, RangeSensor, JointState, BatteryState, NavSatFix, MagneticField,
+                Temperature, FluidPressure, Illuminance, TactileArray
+            }
+            control "What actuators and controllers are told" {
+                CmdVel, JointCommand, MotorCommand, ServoCommand, DifferentialDriveCommand,
+                PidConfig, TrajectoryPoint, ForceCommand, ImpedanceParameters
+            }
+            navigation "Where a robot is, and is to go" {
+                Odometry, NavGoal, GoalResult, Waypoint, NavPath
+            }
+            perception "What is recognised, and cameras" {
+                BoundingBox2D, BoundingBox3D, Detection, Detection3D, TrackedObject, Landmark,
+                PlaneDetection, RegionOfInterest, CameraInfo
+            }
+            diagnostics "How the robot is" {
+                Heartbeat, NodeHeartbeat, DiagnosticValue, DiagnosticStatus, EmergencyStop,
+                SafetyStatus, ResourceUsage
+            }
+            scheduling "What schedulers say of their nodes, and are told" {
+                NodeEvent, NodeMetrics, NodeCommand
+            }
+            time "Other clocks" {
+                Clock, TimeReference
+            }
+            input "What a person does" {
+                JoystickInput, KeyboardInput
+            }
+        }
+    };
+}
+
+/// The messages of one file of this module.
+#[derive(Debug, Clone, Copy)]
+pub struct Domain {
+    /// Its name, as `geometry`.
+    pub name: &'static str,
+    /// What is in it.
+    pub title: &'static str,
+    /// The messages, those inside others first.
+    pub messages: &'static [&'static Schema],
+}
+
+macro_rules! tables {
+    ($($domain:ident $title:literal { $($name:ident),+ $(,)? })+) => {
+        /// Every standard message, by domain.
+        pub const STANDARD: &[&Schema] = &{
+            let mut all = [PLAIN[0]; PLAIN.len() + FRAMED.messages.len()];
+            let mut index = 1;
+            while index < all.len() {
+                all[index] = if index < PLAIN.len() {
+                    PLAIN[index]
+                } else {
+                    FRAMED.messages[index - PLAIN.len()]
+                };
+                index += 1;
+            }
+            all
+        };
+
+        /// The bytes of the [`Default`] of the standard message called `name`, if it has one
+        /// length, or of a header, as `ImageHeader`: what a constructor in another language
+        /// begins with.
+        #[must_use]
+        pub fn standard_default(name: &str) -> Option<Box<[u8]>> {
+            match name {
+                $($(stringify!($name) => {
+                    Some(bytemuck::bytes_of(&self::$domain::$name::default()).into())
+                })+)+
+                _ => framed_default(name),
+            }
+        }
+
+        const PLAIN: &[&Schema] = &[$($(&<self::$domain::$name as Message>::SCHEMA),+),+];
+
+        /// The domains of the standard messages.
+        pub const STANDARD_DOMAINS: &[Domain] = &[
+            $(Domain {
+                name: stringify!($domain),
+                title: $title,
+                messages: &[$(&<self::$domain::$name as Message>::SCHEMA),+],
+            },)+
+            FRAMED,
+        ];
+    };
+}
+standard_messages!(tables);
+
+/// [`standard_default`] of what is in [`FRAMED`].
+fn framed_default(name: &str) -> Option<Box<[u8]>> {
+    macro_rules! defaults {
+        ($($name:ident)+) => {
+            match name {
+                $(stringify!($name) => Some(bytemuck::bytes_of(&$name::default()).into()),)+
+                _ => None,
+            }
+        };
+    }
+    defaults! {
+        ImageHeader DepthImageHeader CompressedImageHeader SegmentationMaskHeader PointField
+        PointCloudHeader TensorHeader MapMetaData OccupancyGridHeader CostMapHeader
+        AudioFrameHeader BytesHeader SchedulerStatusHeader
+    }
+}
+
+/// The messages that end in as many data as they need, and what is inside their headers.
+const FRAMED: Domain = Domain {
+    name: "framed",
+    title: "Big data: a header, and what it describes",
+    messages: &[
+        &Image::SCHEMA,
+        &DepthImage::SCHEMA,
+        &CompressedImage::SCHEMA,
+        &SegmentationMask::SCHEMA,
+        &PointField::SCHEMA,
+        &PointCloud::SCHEMA,
+        &Tensor::SCHEMA,
+        &MapMetaData::SCHEMA,
+        &OccupancyGrid::SCHEMA,
+        &CostMap::SCHEMA,
+        &AudioFrame::SCHEMA,
+        &Bytes::SCHEMA,
+        &SchedulerStatus::SCHEMA,
+    ],
+};

@@ -1,0 +1,391 @@
+//! What schedulers say of their nodes, and what they are told.
+
+use std::fmt;
+
+use bytemuck::Zeroable;
+
+use crate::message::{DiagnosticStatus, Text, timestamp_now_ns};
+
+crate::message! {
+    /// Something that happened to a node, or to the scheduler that runs it: a line of a log, and of
+    /// the black box. No ROS type.
+    #[derive(Default)]
+    pub struct NodeEvent {
+        /// When it happened, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// When it happened, by CLOCK_MONOTONIC: nanoseconds.
+        pub monotonic_ns: u64,
+        /// In which tick of the node, from 0 on: count.
+        pub tick: u64,
+        /// How long or how late, by the kind of event; 0 if that says nothing: nanoseconds.
+        pub value_ns: u64,
+        /// The node, empty for the scheduler itself: text.
+        pub node: Text<64>,
+        /// What else is known, as an error or the message of a panic: text.
+        pub text: Text<128>,
+        /// Of the process, in its own namespace: no unit.
+        pub process_id: u32,
+        /// One of the constants of this message, as `STARTED`: no unit.
+        pub kind: u8,
+        /// One of the constants of [`DiagnosticStatus`], as `OK`: no unit.
+        pub level: u8,
+        /// 0: no unit.
+        pub _reserved: u16,
+    }
+
+    /// The node began.
+    pub const STARTED: u8 = 1;
+    /// The node ended.
+    pub const FINISHED: u8 = 2;
+    /// A tick returned an error: `text`.
+    pub const FAILED: u8 = 3;
+    /// A tick panicked: `text`.
+    pub const PANICKED: u8 = 4;
+    /// A tick was over too late, by `value_ns`.
+    pub const MISSED: u8 = 5;
+    /// A tick does not end, and has lasted `value_ns`.
+    pub const STUCK: u8 = 6;
+    /// A tick that did not end is over, after `value_ns`.
+    pub const RECOVERED: u8 = 7;
+    /// The node is in its safe state.
+    pub const SAFE_STATE_ENTERED: u8 = 8;
+    /// The node is in its safe state no more.
+    pub const SAFE_STATE_LEFT: u8 = 9;
+    /// The node rests until it is resumed.
+    pub const PAUSED: u8 = 10;
+    /// The node goes on after a pause.
+    pub const RESUMED: u8 = 11;
+    /// The node ended because it was told to.
+    pub const STOPPED: u8 = 12;
+    /// The node has another rate: `value_ns` from one tick to the next.
+    pub const RATE_CHANGED: u8 = 13;
+    /// Another node took its place.
+    pub const SWAPPED: u8 = 14;
+    /// Another node did not take its place, and all is as before: `text`.
+    pub const SWAP_FAILED: u8 = 15;
+    /// Nothing has come on the topic `text` for `value_ns`.
+    pub const STALE_INPUT: u8 = 16;
+    /// Something has come on the topic `text` again.
+    pub const FRESH_INPUT: u8 = 17;
+    /// A checkpoint was passed out of turn, too early or not at all: `text`.
+    pub const CHECKPOINT: u8 = 18;
+    /// Everything has to stand still: `text`.
+    pub const EMERGENCY_STOP: u8 = 19;
+    /// Everything may move again: `text`.
+    pub const EMERGENCY_OVER: u8 = 20;
+    /// Its thread has not got what was asked for, as a core or a priority: `text`.
+    pub const REFUSED: u8 = 21;
+    /// A [`NodeCommand`] was not carried out: `text`.
+    pub const COMMAND: u8 = 22;
+    /// The scheduler began.
+    pub const SCHEDULER_STARTED: u8 = 23;
+    /// The scheduler ended: `text`.
+    pub const SCHEDULER_STOPPED: u8 = 24;
+}
+layout! {
+    NodeEvent = 232 {
+        timestamp_ns: 0, monotonic_ns: 8, tick: 16, value_ns: 24, node: 32, text: 96,
+        process_id: 224, kind: 228, level: 229, _reserved: 230,
+    }
+}
+
+impl NodeEvent {
+    /// An event of `node` at a time by CLOCK_MONOTONIC, stamped with the current time: as much of
+    /// the name as fits, and the level that is usual for events of this kind. Allocates nothing.
+    ///
+    /// ```
+    /// use horus_core::message::NodeEvent;
+    ///
+    /// let stuck = NodeEvent::new(NodeEvent::STUCK, "controller", 0).lasting(24_000_000);
+    /// assert_eq!(stuck.to_string(), "controller: stuck, a tick has lasted 24 ms");
+    /// ```
+    #[must_use]
+    pub fn new(kind: u8, node: &str, monotonic_ns: u64) -> Self {
+        let (timestamp_ns, level) = (timestamp_now_ns(), Self::usual_level(kind));
+        Self { timestamp_ns, monotonic_ns, node: Text::cut(node), kind, level, ..Self::default() }
+    }
+
+    /// Says how long or how late, in nanoseconds.
+    #[must_use]
+    pub const fn lasting(mut self, value_ns: u64) -> Self {
+        self.value_ns = value_ns;
+        self
+    }
+
+    /// Says in which tick.
+    #[must_use]
+    pub const fn in_tick(mut self, tick: u64) -> Self {
+        self.tick = tick;
+        self
+    }
+
+    /// Says what else is known: as much of it as fits.
+    #[must_use]
+    pub const fn saying(mut self, text: &str) -> Self {
+        self.text = Text::cut(text);
+        self
+    }
+
+    const fn usual_level(kind: u8) -> u8 {
+        match kind {
+            Self::FAILED | Self::PANICKED | Self::STUCK | Self::SAFE_STATE_ENTERED => {
+                DiagnosticStatus::ERROR
+            }
+            Self::EMERGENCY_STOP | Self::SWAP_FAILED => DiagnosticStatus::ERROR,
+            Self::MISSED | Self::CHECKPOINT | Self::REFUSED | Self::COMMAND => {
+                DiagnosticStatus::WARN
+            }
+            Self::STALE_INPUT => DiagnosticStatus::STALE,
+            _ => DiagnosticStatus::OK,
+        }
+    }
+
+    /// What happened, and what stands before `value_ns`, if that says something.
+    const fn words(&self) -> Option<(&'static str, Option<&'static str>)> {
+        Some(match self.kind {
+            Self::STARTED => ("started", None),
+            Self::FINISHED => ("finished", None),
+            Self::FAILED => ("failed", None),
+            Self::PANICKED => ("panicked", None),
+            Self::MISSED => ("missed its deadline", Some(" by ")),
+            Self::STUCK => ("stuck", Some(", a tick has lasted ")),
+            Self::RECOVERED => ("recovered", Some(", the tick lasted ")),
+            Self::SAFE_STATE_ENTERED => ("in its safe state", None),
+            Self::SAFE_STATE_LEFT => ("out of its safe state", None),
+            Self::PAUSED => ("paused", None),
+            Self::RESUMED => ("resumed", None),
+            Self::STOPPED => ("stopped", None),
+            Self::RATE_CHANGED => ("at another rate", Some(", a tick every ")),
+            Self::SWAPPED => ("replaced", None),
+            Self::SWAP_FAILED => ("not replaced", None),
+            Self::STALE_INPUT => ("without input", Some(" for ")),
+            Self::FRESH_INPUT => ("has input again", None),
+            Self::CHECKPOINT => ("passed a checkpoint out of turn", Some(" after ")),
+            Self::EMERGENCY_STOP => ("EMERGENCY STOP", None),
+            Self::EMERGENCY_OVER => ("emergency stop released", None),
+            Self::REFUSED => ("has not got what it asked for", None),
+            Self::COMMAND => ("command not carried out", None),
+            Self::SCHEDULER_STARTED => ("scheduler started", None),
+            Self::SCHEDULER_STOPPED => ("scheduler stopped", None),
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for NodeEvent {
+    /// A line of a log without the time, as `controller: failed in tick 7: no such port`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.node.is_empty() {
+            write!(f, "{}: ", self.node)?;
+        }
+        let value = match self.words() {
+            Some((what, value)) => {
+                f.write_str(what)?;
+                value.unwrap_or_default()
+            }
+            None => {
+                write!(f, "event of kind {}", self.kind)?;
+                ", "
+            }
+        };
+        if self.value_ns > 0 && !value.is_empty() {
+            write!(f, "{value}{}", Span(self.value_ns))?;
+        }
+        if self.tick > 0 {
+            write!(f, " in tick {}", self.tick)?;
+        }
+        if self.text.is_empty() { Ok(()) } else { write!(f, ": {}", self.text) }
+    }
+}
+
+/// A time in nanoseconds, shown with the unit that suits it, in thousandths.
+struct Span(u64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit_ns, unit) = match self.0 {
+            0..1_000 => (1, "ns"),
+            1_000..1_000_000 => (1_000, "µs"),
+            1_000_000..1_000_000_000 => (1_000_000, "ms"),
+            _ => (1_000_000_000, "s"),
+        };
+        let value = self.0 as f64 / f64::from(unit_ns);
+        write!(f, "{} {unit}", (value * 1e3).round() / 1e3)
+    }
+}
+
+/// Buckets of the histograms in [`NodeMetrics`].
+pub const NODE_METRICS_BUCKETS: usize = 40;
+
+crate::message! {
+    /// What a node has done since its scheduler began. Without a time: for use inside
+    /// `SchedulerStatus`. No ROS type.
+    pub struct NodeMetrics {
+        /// Of the node: text.
+        pub name: Text<64>,
+        /// What it said when it failed last: text.
+        pub last_error: Text<128>,
+        /// Ticks that are over: count.
+        pub ticks: u64,
+        /// From one tick to the next, 0 without a rate: nanoseconds.
+        pub period_ns: u64,
+        /// What the last tick took: nanoseconds.
+        pub last_ns: u64,
+        /// What the longest tick took: nanoseconds.
+        pub max_ns: u64,
+        /// Ticks that were over after their deadline, or took more than their budget: count.
+        pub misses: u64,
+        /// Due times at which it did not run, because it was still busy or late: count.
+        pub passed_over: u64,
+        /// Ticks that returned an error or panicked: count.
+        pub failures: u64,
+        /// Ticks that panicked: count.
+        pub panics: u64,
+        /// Ticks by what they took: element i has those below 2^i nanoseconds that are in no
+        /// element before, the last one all others: count.
+        pub durations: [u64; NODE_METRICS_BUCKETS],
+        /// Ticks by how much later than due they began, as in `durations`: count.
+        pub lateness: [u64; NODE_METRICS_BUCKETS],
+        /// Who runs it, one of the `CLASS_` constants: no unit.
+        pub node_class: u8,
+        /// One of the `STATE_` constants: no unit.
+        pub state: u8,
+        /// One of the constants of [`DiagnosticStatus`], as `OK`: no unit.
+        pub level: u8,
+        /// 0: no unit.
+        pub _reserved: [u8; 5],
+    }
+
+    /// Not known.
+    pub const CLASS_UNKNOWN: u8 = 0;
+    /// A thread of its own, at absolute times.
+    pub const CLASS_REAL_TIME: u8 = 1;
+    /// The pool of threads.
+    pub const CLASS_COMPUTE: u8 = 2;
+    /// A thread that sleeps until a topic has a message.
+    pub const CLASS_EVENT: u8 = 3;
+    /// Tasks that wait for files and networks.
+    pub const CLASS_ASYNC_IO: u8 = 4;
+    /// The thread that runs the scheduler.
+    pub const CLASS_BEST_EFFORT: u8 = 5;
+
+    /// Not known.
+    pub const STATE_UNKNOWN: u8 = 0;
+    /// Ticks.
+    pub const STATE_ACTIVE: u8 = 1;
+    /// Told not to tick for now.
+    pub const STATE_PAUSED: u8 = 2;
+    /// Does not tick for a while after a failure.
+    pub const STATE_RESTING: u8 = 3;
+    /// In its safe state.
+    pub const STATE_SAFE: u8 = 4;
+    /// Ticks no more.
+    pub const STATE_STOPPED: u8 = 5;
+    /// In a tick that does not end.
+    pub const STATE_STUCK: u8 = 6;
+}
+layout! {
+    NodeMetrics = 904 {
+        name: 0, last_error: 64, ticks: 192, period_ns: 200, last_ns: 208, max_ns: 216,
+        misses: 224, passed_over: 232, failures: 240, panics: 248, durations: 256, lateness: 576,
+        node_class: 896, state: 897, level: 898, _reserved: 899,
+    }
+}
+
+impl NodeMetrics {
+    /// Those of a node that has done nothing: as much of its name as fits.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: Text::cut(name), ..Self::default() }
+    }
+
+    const fn state_name(&self) -> &'static str {
+        match self.state {
+            Self::STATE_ACTIVE => "active",
+            Self::STATE_PAUSED => "paused",
+            Self::STATE_RESTING => "resting",
+            Self::STATE_SAFE => "in its safe state",
+            Self::STATE_STOPPED => "stopped",
+            Self::STATE_STUCK => "stuck",
+            _ => "in an unknown state",
+        }
+    }
+}
+
+impl Default for NodeMetrics {
+    /// Nothing done, and nothing known.
+    fn default() -> Self {
+        Self::zeroed()
+    }
+}
+
+impl fmt::Display for NodeMetrics {
+    /// As `planner active, 42 ticks, the last in 310 µs, the longest in 1.2 ms, 0 missed`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, ticks, misses, .. } = self;
+        let (state, last, longest) = (self.state_name(), Span(self.last_ns), Span(self.max_ns));
+        write!(f, "{name} {state}, {ticks} ticks, the last in {last}, the longest in {longest}, ")?;
+        write!(f, "{misses} missed")
+    }
+}
+
+crate::message! {
+    /// What a node or a whole scheduler is to do. No ROS type.
+    #[derive(Default)]
+    pub struct NodeCommand {
+        /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// The node, empty for all of the scheduler: text.
+        pub node: Text<64>,
+        /// How often it is to tick, for `SET_RATE`: hertz.
+        pub rate_hz: f64,
+        /// One of the constants of this message, as `PAUSE`: no unit.
+        pub kind: u8,
+        /// 0: no unit.
+        pub _reserved: [u8; 7],
+    }
+
+    /// Not to tick until it is resumed.
+    pub const PAUSE: u8 = 1;
+    /// To go on after a pause.
+    pub const RESUME: u8 = 2;
+    /// To end after its present tick.
+    pub const STOP: u8 = 3;
+    /// To tick at another rate.
+    pub const SET_RATE: u8 = 4;
+    /// All nodes to end, and the scheduler with them.
+    pub const STOP_SCHEDULER: u8 = 5;
+}
+layout! {
+    NodeCommand = 88 { timestamp_ns: 0, node: 8, rate_hz: 72, kind: 80, _reserved: 81 }
+}
+
+impl NodeCommand {
+    /// A command to `node`, or to all nodes if that is empty, stamped with the current time.
+    #[must_use]
+    pub fn new(kind: u8, node: Text<64>) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), node, kind, ..Self::default() }
+    }
+
+    /// Says how often it is to tick.
+    #[must_use]
+    pub const fn at_hz(mut self, rate_hz: f64) -> Self {
+        self.rate_hz = rate_hz;
+        self
+    }
+}
+
+impl fmt::Display for NodeCommand {
+    /// As `pause controller`, or `run all nodes at 50 Hz`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let node = if self.node.is_empty() { "all nodes" } else { self.node.as_str() };
+        match self.kind {
+            Self::PAUSE => write!(f, "pause {node}"),
+            Self::RESUME => write!(f, "resume {node}"),
+            Self::STOP => write!(f, "stop {node}"),
+            Self::SET_RATE => write!(f, "run {node} at {} Hz", self.rate_hz),
+            Self::STOP_SCHEDULER => f.write_str("stop the scheduler"),
+            kind => write!(f, "command of kind {kind} to {node}"),
+        }
+    }
+}

@@ -1,0 +1,643 @@
+//! What sensors measure, after `sensor_msgs`.
+
+use std::fmt;
+
+use bytemuck::Zeroable;
+
+use crate::message::standard::control::JOINTS_MAX;
+use crate::message::standard::geometry::IDENTITY;
+use crate::message::{FrameId, Text, clamped, timestamp_now_ns};
+
+/// A 3 × 3 covariance of something that is not provided.
+const NOT_PROVIDED: [f64; 9] = [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+
+crate::message! {
+    /// One sample of an inertial measurement unit, as `sensor_msgs/Imu`.
+    ///
+    /// Rates and accelerations are in the frame of the unit; the orientation is that of this frame
+    /// in one with x east, y north and z up (REP-103).
+    /// Covariances are row-major 3 × 3 over x, y, z. All zeros means unknown; −1 as the first
+    /// element means that the unit does not provide this quantity.
+    pub struct Imu {
+        /// When it was sampled, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Unit quaternion x, y, z, w: no unit.
+        pub orientation: [f64; 4],
+        /// Of rotations about x, y, z: rad².
+        pub orientation_covariance: [f64; 9],
+        /// About x, y, z: radians per second.
+        pub angular_velocity: [f64; 3],
+        /// Of `angular_velocity`: rad²/s².
+        pub angular_velocity_covariance: [f64; 9],
+        /// Along x, y, z, with gravity, as accelerometers report it: m/s².
+        pub linear_acceleration: [f64; 3],
+        /// Of `linear_acceleration`: m²/s⁴.
+        pub linear_acceleration_covariance: [f64; 9],
+    }
+}
+layout! {
+    Imu = 304 {
+        timestamp_ns: 0, orientation: 8, orientation_covariance: 40, angular_velocity: 112,
+        angular_velocity_covariance: 136, linear_acceleration: 208,
+        linear_acceleration_covariance: 232,
+    }
+}
+
+impl Imu {
+    /// A sample without an orientation, stamped with the current time: `angular_velocity` in rad/s,
+    /// `linear_acceleration` in m/s².
+    ///
+    /// ```
+    /// use horus_core::message::Imu;
+    ///
+    /// let still = Imu::new([0.0; 3], [0.0, 0.0, 9.81]);
+    /// assert_eq!(still.orientation_covariance[0], -1.0);
+    /// let turned = Imu { orientation: [0.0, 0.0, 1.0, 0.0], ..Imu::now() };
+    /// assert!(turned.timestamp_ns > 0);
+    /// ```
+    #[must_use]
+    pub fn new(angular_velocity: [f64; 3], linear_acceleration: [f64; 3]) -> Self {
+        Self { angular_velocity, linear_acceleration, ..Self::now() }
+    }
+}
+
+impl Default for Imu {
+    /// At rest with time 0, and an orientation that is marked as not provided.
+    fn default() -> Self {
+        let orientation_covariance = NOT_PROVIDED;
+        Self { orientation: IDENTITY, orientation_covariance, ..Self::zeroed() }
+    }
+}
+
+/// The most ranges one [`LaserScan`] holds: one per degree of a full turn.
+pub const LASER_RANGES_MAX: usize = 360;
+
+crate::message! {
+    /// One sweep of a planar range finder, as `sensor_msgs/LaserScan` without intensities.
+    ///
+    /// Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
+    /// +∞ means that nothing was seen, −∞ that something is too close, NaN that the measurement
+    /// failed.
+    pub struct LaserScan {
+        /// When the first ray was measured, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Of the first ray: radians.
+        pub angle_min: f32,
+        /// Of the last ray: radians.
+        pub angle_max: f32,
+        /// From one ray to the next: radians.
+        pub angle_increment: f32,
+        /// From one ray to the next: seconds.
+        pub time_increment: f32,
+        /// From one sweep to the next: seconds.
+        pub scan_time: f32,
+        /// Shorter ranges are not valid: metres.
+        pub range_min: f32,
+        /// Longer ranges are not valid: metres.
+        pub range_max: f32,
+        /// How many of `ranges` were measured, from the first: count.
+        pub count: u32,
+        /// Distances in order of their angles: metres.
+        pub ranges: [f32; LASER_RANGES_MAX],
+    }
+}
+layout! {
+    LaserScan = 1480 {
+        timestamp_ns: 0, angle_min: 8, angle_max: 12, angle_increment: 16, time_increment: 20,
+        scan_time: 24, range_min: 28, range_max: 32, count: 36, ranges: 40,
+    }
+}
+
+impl LaserScan {
+    /// The ranges that were measured: the first `count`, or all if a peer claims more.
+    ///
+    /// ```
+    /// use horus_core::message::LaserScan;
+    ///
+    /// let mut scan = LaserScan { count: 2, ..LaserScan::default() };
+    /// scan.ranges[..2].copy_from_slice(&[1.5, f32::INFINITY]);
+    /// assert_eq!(scan.measured(), [1.5, f32::INFINITY]);
+    /// ```
+    #[must_use]
+    pub fn measured(&self) -> &[f32] {
+        &self.ranges[..clamped(self.count, LASER_RANGES_MAX)]
+    }
+}
+
+impl Default for LaserScan {
+    /// No ranges, all zeros.
+    fn default() -> Self {
+        Self::zeroed()
+    }
+}
+
+crate::message! {
+    /// The distance to the nearest thing in a cone about the sensor's x axis, as
+    /// `sensor_msgs/Range`.
+    ///
+    /// After REP-117 a range of +∞ means that nothing was seen, −∞ that something is too close, NaN
+    /// that the measurement failed.
+    #[derive(Default)]
+    pub struct RangeSensor {
+        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// One of the constants of this type, as `ULTRASOUND`: no unit.
+        pub radiation_type: u8,
+        /// 0: no unit.
+        pub _reserved: [u8; 3],
+        /// Angle at the tip of the cone: radians.
+        pub field_of_view: f32,
+        /// Shorter ranges are not valid: metres.
+        pub min_range: f32,
+        /// Longer ranges are not valid: metres.
+        pub max_range: f32,
+        /// Distance: metres.
+        pub range: f32,
+        /// Of `range`, 0 if unknown: m².
+        pub variance: f32,
+    }
+
+    /// Sound.
+    pub const ULTRASOUND: u8 = 0;
+    /// Infrared light.
+    pub const INFRARED: u8 = 1;
+}
+layout! {
+    RangeSensor = 32 {
+        timestamp_ns: 0, radiation_type: 8, _reserved: 9, field_of_view: 12, min_range: 16,
+        max_range: 20, range: 24, variance: 28,
+    }
+}
+
+impl RangeSensor {
+    /// A distance in metres, stamped with the current time.
+    #[must_use]
+    pub fn new(radiation_type: u8, range: f32) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), radiation_type, range, ..Self::default() }
+    }
+}
+
+crate::message! {
+    /// Measured state of up to 16 joints, as `sensor_msgs/JointState`.
+    ///
+    /// Element *i* of every array belongs to joint *i*. The units are those of a revolute joint;
+    /// for a prismatic one read metres for radians, newtons for newton-metres. The names are in
+    /// each message, as in ROS: who reads it then needs no other topic, and no order is agreed on.
+    pub struct JointState {
+        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// How many joints there are, from the first: count.
+        pub count: u32,
+        /// 0: no unit.
+        pub _reserved: u32,
+        /// Of the joints, as `left_wrist_roll`: text.
+        pub name: [Text<32>; JOINTS_MAX],
+        /// Radians.
+        pub position: [f64; JOINTS_MAX],
+        /// Radians per second.
+        pub velocity: [f64; JOINTS_MAX],
+        /// Torque: N·m.
+        pub effort: [f64; JOINTS_MAX],
+    }
+}
+layout! {
+    JointState = 912 {
+        timestamp_ns: 0, count: 8, _reserved: 12, name: 16, position: 528, velocity: 656,
+        effort: 784,
+    }
+}
+
+impl JointState {
+    /// How many joints there are: `count`, or all if a peer claims more.
+    #[must_use]
+    pub fn joints(&self) -> usize {
+        clamped(self.count, JOINTS_MAX)
+    }
+
+    /// Adds a joint at the end, with its position (rad), velocity (rad/s) and effort (N·m);
+    /// `false` if there is no room.
+    #[must_use = "there may be no room"]
+    pub fn push(&mut self, name: Text<32>, [position, velocity, effort]: [f64; 3]) -> bool {
+        let at = self.joints();
+        if at == JOINTS_MAX {
+            return false;
+        }
+        self.name[at] = name;
+        (self.position[at], self.velocity[at], self.effort[at]) = (position, velocity, effort);
+        self.count = at as u32 + 1;
+        true
+    }
+
+    /// The index of the joint called `name`.
+    ///
+    /// ```
+    /// use horus_core::message::{JointState, Text};
+    ///
+    /// let mut state = JointState::now();
+    /// assert!(state.push(Text::cut("elbow"), [0.5, 0.0, 0.0]));
+    /// assert_eq!((state.index_of("elbow"), state.index_of("wrist")), (Some(0), None));
+    /// ```
+    #[must_use]
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        self.name[..self.joints()].iter().position(|joint| joint == name)
+    }
+}
+
+impl Default for JointState {
+    /// No joints, all zeros.
+    fn default() -> Self {
+        Self::zeroed()
+    }
+}
+
+/// The most cells in a [`BatteryState`]: 16 of lithium iron phosphate in series make 51 V, the
+/// usual pack of a mobile robot.
+pub const BATTERY_CELLS_MAX: usize = 16;
+
+crate::message! {
+    /// State of a battery, as `sensor_msgs/BatteryState`. NaN is what is not measured.
+    pub struct BatteryState {
+        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Volts.
+        pub voltage: f32,
+        /// Degrees Celsius.
+        pub temperature: f32,
+        /// Negative when discharging: amperes.
+        pub current: f32,
+        /// Left now: ampere-hours.
+        pub charge: f32,
+        /// When full, as it is by now: ampere-hours.
+        pub capacity: f32,
+        /// When full, as it was new: ampere-hours.
+        pub design_capacity: f32,
+        /// Charge, 0 to 1: no unit.
+        pub percentage: f32,
+        /// One of the `POWER_SUPPLY_STATUS_` constants: no unit.
+        pub power_supply_status: u8,
+        /// One of the `POWER_SUPPLY_HEALTH_` constants: no unit.
+        pub power_supply_health: u8,
+        /// One of the `POWER_SUPPLY_TECHNOLOGY_` constants: no unit.
+        pub power_supply_technology: u8,
+        /// 0, or 1 if there is a battery: no unit.
+        pub present: u8,
+        /// How many cells are measured, from the first: count.
+        pub cell_count: u32,
+        /// 0: no unit.
+        pub _reserved: u32,
+        /// Volts.
+        pub cell_voltage: [f32; BATTERY_CELLS_MAX],
+        /// Degrees Celsius.
+        pub cell_temperature: [f32; BATTERY_CELLS_MAX],
+        /// Where it is, as the name of its slot: text.
+        pub location: Text<32>,
+        /// As printed on it: text.
+        pub serial_number: Text<32>,
+    }
+
+    /// Not known whether it is charged or drained.
+    pub const POWER_SUPPLY_STATUS_UNKNOWN: u8 = 0;
+    /// Being charged.
+    pub const POWER_SUPPLY_STATUS_CHARGING: u8 = 1;
+    /// Being drained.
+    pub const POWER_SUPPLY_STATUS_DISCHARGING: u8 = 2;
+    /// Connected, and not charged.
+    pub const POWER_SUPPLY_STATUS_NOT_CHARGING: u8 = 3;
+    /// Fully charged.
+    pub const POWER_SUPPLY_STATUS_FULL: u8 = 4;
+
+    /// Not known how well it is.
+    pub const POWER_SUPPLY_HEALTH_UNKNOWN: u8 = 0;
+    /// Nothing is wrong.
+    pub const POWER_SUPPLY_HEALTH_GOOD: u8 = 1;
+    /// Too hot.
+    pub const POWER_SUPPLY_HEALTH_OVERHEAT: u8 = 2;
+    /// Does not work any more.
+    pub const POWER_SUPPLY_HEALTH_DEAD: u8 = 3;
+    /// Voltage too high.
+    pub const POWER_SUPPLY_HEALTH_OVERVOLTAGE: u8 = 4;
+    /// Failed in a way that has no number here.
+    pub const POWER_SUPPLY_HEALTH_UNSPEC_FAILURE: u8 = 5;
+    /// Too cold.
+    pub const POWER_SUPPLY_HEALTH_COLD: u8 = 6;
+    /// Its watchdog ran out.
+    pub const POWER_SUPPLY_HEALTH_WATCHDOG_TIMER_EXPIRE: u8 = 7;
+    /// Its safety timer ran out.
+    pub const POWER_SUPPLY_HEALTH_SAFETY_TIMER_EXPIRE: u8 = 8;
+
+    /// Of a kind that has no number here.
+    pub const POWER_SUPPLY_TECHNOLOGY_UNKNOWN: u8 = 0;
+    /// Nickel metal hydride.
+    pub const POWER_SUPPLY_TECHNOLOGY_NIMH: u8 = 1;
+    /// Lithium ion.
+    pub const POWER_SUPPLY_TECHNOLOGY_LION: u8 = 2;
+    /// Lithium polymer.
+    pub const POWER_SUPPLY_TECHNOLOGY_LIPO: u8 = 3;
+    /// Lithium iron phosphate.
+    pub const POWER_SUPPLY_TECHNOLOGY_LIFE: u8 = 4;
+    /// Nickel cadmium.
+    pub const POWER_SUPPLY_TECHNOLOGY_NICD: u8 = 5;
+    /// Lithium manganese.
+    pub const POWER_SUPPLY_TECHNOLOGY_LIMN: u8 = 6;
+    /// Lithium with nickel, manganese or aluminium, and cobalt.
+    pub const POWER_SUPPLY_TECHNOLOGY_TERNARY: u8 = 7;
+}
+layout! {
+    BatteryState = 240 {
+        timestamp_ns: 0, voltage: 8, temperature: 12, current: 16, charge: 20, capacity: 24,
+        design_capacity: 28, percentage: 32, power_supply_status: 36, power_supply_health: 37,
+        power_supply_technology: 38, present: 39, cell_count: 40, _reserved: 44, cell_voltage: 48,
+        cell_temperature: 112, location: 176, serial_number: 208,
+    }
+}
+
+impl BatteryState {
+    /// The cells that are measured, in volts: the first `cell_count`, or all if a peer claims more.
+    #[must_use]
+    pub fn cell_voltages(&self) -> &[f32] {
+        &self.cell_voltage[..clamped(self.cell_count, BATTERY_CELLS_MAX)]
+    }
+
+    /// The cells that are measured, in degrees Celsius: the first `cell_count`, or all if a peer
+    /// claims more.
+    #[must_use]
+    pub fn cell_temperatures(&self) -> &[f32] {
+        &self.cell_temperature[..clamped(self.cell_count, BATTERY_CELLS_MAX)]
+    }
+}
+
+impl Default for BatteryState {
+    /// No battery, nothing measured, time 0.
+    fn default() -> Self {
+        Self {
+            voltage: f32::NAN,
+            temperature: f32::NAN,
+            current: f32::NAN,
+            charge: f32::NAN,
+            capacity: f32::NAN,
+            design_capacity: f32::NAN,
+            percentage: f32::NAN,
+            ..Self::zeroed()
+        }
+    }
+}
+
+impl fmt::Display for BatteryState {
+    /// As `72 %, 25.1 V, -3.4 A, discharging`, of what is measured.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.present == 0 {
+            return f.write_str("no battery");
+        }
+        if !self.percentage.is_nan() {
+            write!(f, "{:.0} %, ", self.percentage * 100.0)?;
+        }
+        if !self.voltage.is_nan() {
+            write!(f, "{:.1} V, ", self.voltage)?;
+        }
+        if !self.current.is_nan() {
+            write!(f, "{:.1} A, ", self.current)?;
+        }
+        f.write_str(match self.power_supply_status {
+            Self::POWER_SUPPLY_STATUS_CHARGING => "charging",
+            Self::POWER_SUPPLY_STATUS_DISCHARGING => "discharging",
+            Self::POWER_SUPPLY_STATUS_NOT_CHARGING => "not charging",
+            Self::POWER_SUPPLY_STATUS_FULL => "full",
+            _ => "status unknown",
+        })
+    }
+}
+
+crate::message! {
+    /// A fix of a satellite navigation receiver by WGS 84, as `sensor_msgs/NavSatFix`.
+    ///
+    /// The covariance is row-major 3 × 3 over east, north, up. `position_covariance_type`, in ROS
+    /// the last field, stands where there would be padding.
+    pub struct NavSatFix {
+        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// One of the `STATUS_` constants: no unit.
+        pub status: i8,
+        /// One of the `COVARIANCE_` constants: no unit.
+        pub position_covariance_type: u8,
+        /// The `SERVICE_` constants of what is received, added: no unit.
+        pub service: u16,
+        /// 0: no unit.
+        pub _reserved: u32,
+        /// North is positive: degrees.
+        pub latitude: f64,
+        /// East is positive: degrees.
+        pub longitude: f64,
+        /// Above the ellipsoid, NaN if unknown: metres.
+        pub altitude: f64,
+        /// Of the position to the east, north and up: m².
+        pub position_covariance: [f64; 9],
+    }
+
+    /// Not set.
+    pub const STATUS_UNKNOWN: i8 = -2;
+    /// No position.
+    pub const STATUS_NO_FIX: i8 = -1;
+    /// A position without augmentation.
+    pub const STATUS_FIX: i8 = 0;
+    /// With augmentation by satellites.
+    pub const STATUS_SBAS_FIX: i8 = 1;
+    /// With augmentation from the ground.
+    pub const STATUS_GBAS_FIX: i8 = 2;
+
+    /// Not known what is received.
+    pub const SERVICE_UNKNOWN: u16 = 0;
+    /// GPS is received.
+    pub const SERVICE_GPS: u16 = 1;
+    /// GLONASS is received.
+    pub const SERVICE_GLONASS: u16 = 2;
+    /// BeiDou is received.
+    pub const SERVICE_COMPASS: u16 = 4;
+    /// Galileo is received.
+    pub const SERVICE_GALILEO: u16 = 8;
+
+    /// The covariance says nothing.
+    pub const COVARIANCE_TYPE_UNKNOWN: u8 = 0;
+    /// The covariance was estimated from the dilution of precision.
+    pub const COVARIANCE_TYPE_APPROXIMATED: u8 = 1;
+    /// The diagonal is known.
+    pub const COVARIANCE_TYPE_DIAGONAL_KNOWN: u8 = 2;
+    /// All of it is known.
+    pub const COVARIANCE_TYPE_KNOWN: u8 = 3;
+}
+layout! {
+    NavSatFix = 112 {
+        timestamp_ns: 0, status: 8, position_covariance_type: 9, service: 10, _reserved: 12,
+        latitude: 16, longitude: 24, altitude: 32, position_covariance: 40,
+    }
+}
+
+impl NavSatFix {
+    /// An unaugmented fix stamped with the current time: `latitude` and `longitude` in degrees,
+    /// `altitude` above the ellipsoid in metres.
+    #[must_use]
+    pub fn new(latitude: f64, longitude: f64, altitude: f64) -> Self {
+        Self { status: Self::STATUS_FIX, latitude, longitude, altitude, ..Self::now() }
+    }
+
+    /// Whether there is a position.
+    #[must_use]
+    pub const fn has_fix(&self) -> bool {
+        self.status >= Self::STATUS_FIX
+    }
+}
+
+impl Default for NavSatFix {
+    /// Status unknown, as in ROS; time 0.
+    fn default() -> Self {
+        Self { status: Self::STATUS_UNKNOWN, ..Self::zeroed() }
+    }
+}
+
+impl fmt::Display for NavSatFix {
+    /// As `47.3769000°, 8.5417000°, 408.0 m`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.has_fix() {
+            return f.write_str("no fix");
+        }
+        write!(f, "{:.7}°, {:.7}°, {:.1} m", self.latitude, self.longitude, self.altitude)
+    }
+}
+
+crate::message! {
+    /// The magnetic field at a sensor and in its frame, as `sensor_msgs/MagneticField`.
+    ///
+    /// The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
+    #[derive(Default)]
+    pub struct MagneticField {
+        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Along x, y, z, NaN for an axis that is not measured: tesla.
+        pub magnetic_field: [f64; 3],
+        /// Of `magnetic_field`: T².
+        pub magnetic_field_covariance: [f64; 9],
+    }
+}
+layout! {
+    MagneticField = 104 {
+        timestamp_ns: 0, magnetic_field: 8, magnetic_field_covariance: 32,
+    }
+}
+
+impl MagneticField {
+    /// A field in tesla, stamped with the current time.
+    #[must_use]
+    pub fn new(magnetic_field: [f64; 3]) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), magnetic_field, ..Self::default() }
+    }
+}
+
+crate::message! {
+    /// A temperature, as `sensor_msgs/Temperature`.
+    #[derive(Default)]
+    pub struct Temperature {
+        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Degrees Celsius.
+        pub temperature: f64,
+        /// Of `temperature`, 0 if unknown: °C².
+        pub variance: f64,
+    }
+}
+layout! { Temperature = 24 { timestamp_ns: 0, temperature: 8, variance: 16 } }
+
+impl Temperature {
+    /// A temperature in degrees Celsius, stamped with the current time.
+    #[must_use]
+    pub fn new(temperature: f64) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), temperature, variance: 0.0 }
+    }
+}
+
+crate::message! {
+    /// The pressure of air or water, not of a tank or a tyre, as `sensor_msgs/FluidPressure`.
+    #[derive(Default)]
+    pub struct FluidPressure {
+        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Absolute: pascals.
+        pub fluid_pressure: f64,
+        /// Of `fluid_pressure`, 0 if unknown: Pa².
+        pub variance: f64,
+    }
+}
+layout! { FluidPressure = 24 { timestamp_ns: 0, fluid_pressure: 8, variance: 16 } }
+
+impl FluidPressure {
+    /// An absolute pressure in pascals, stamped with the current time.
+    #[must_use]
+    pub fn new(fluid_pressure: f64) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), fluid_pressure, variance: 0.0 }
+    }
+}
+
+crate::message! {
+    /// How bright it is, as `sensor_msgs/Illuminance`.
+    #[derive(Default)]
+    pub struct Illuminance {
+        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// Lux.
+        pub illuminance: f64,
+        /// Of `illuminance`, 0 if unknown: lx².
+        pub variance: f64,
+    }
+}
+layout! { Illuminance = 24 { timestamp_ns: 0, illuminance: 8, variance: 16 } }
+
+impl Illuminance {
+    /// An illuminance in lux, stamped with the current time.
+    #[must_use]
+    pub fn new(illuminance: f64) -> Self {
+        Self { timestamp_ns: timestamp_now_ns(), illuminance, variance: 0.0 }
+    }
+}
+
+/// The most taxels in a [`TactileArray`]: 16 × 16, a fingertip at 1 mm or a palm at 5 mm.
+pub const TAXELS_MAX: usize = 256;
+
+crate::message! {
+    /// Pressure on the taxels of a tactile sensor, row by row, and the force that they add up to.
+    /// No ROS type.
+    pub struct TactileArray {
+        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        pub timestamp_ns: u64,
+        /// The frame of the pad: x along its rows, z out of it: text.
+        pub frame_id: FrameId,
+        /// How many rows there are, along y: count.
+        pub rows: u32,
+        /// How many taxels a row has, along x: count.
+        pub columns: u32,
+        /// From one taxel to the next: metres.
+        pub spacing: f32,
+        /// On the whole pad along x, y, z, NaN if not measured: newtons.
+        pub force: [f32; 3],
+        /// Row-major, `rows` times `columns` of them: pascals.
+        pub pressure: [f32; TAXELS_MAX],
+    }
+}
+layout! {
+    TactileArray = 1088 {
+        timestamp_ns: 0, frame_id: 8, rows: 40, columns: 44, spacing: 48, force: 52, pressure: 64,
+    }
+}
+
+impl TactileArray {
+    /// The pressures that there are, row-major: of `rows` × `columns` taxels, or all if a peer
+    /// claims more.
+    #[must_use]
+    pub fn taxels(&self) -> &[f32] {
+        &self.pressure[..clamped(self.rows.saturating_mul(self.columns), TAXELS_MAX)]
+    }
+}
+
+impl Default for TactileArray {
+    /// No taxels, force not measured, time 0.
+    fn default() -> Self {
+        Self { force: [f32::NAN; 3], ..Self::zeroed() }
+    }
+}

@@ -1,0 +1,198 @@
+//! Inputs that may get too old: a subscriber, and the watch that tells the scheduler.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use horus_shm::internals::sync::Word;
+
+use crate::message::Text;
+use crate::scheduler::api::policy::nanos;
+use crate::topic::{Payload, Subscriber};
+
+/// Receives messages of type `T`, and knows for how long there was none.
+///
+/// Made by [`subscribe_with_timeout`](crate::scheduler::NodeBuilder::subscribe_with_timeout) of the
+/// builder. Use it in the node's calls only: its time is that of the node's present tick, in
+/// simulated runs too, so that asking for ages reads no clock.
+///
+/// A message counts as arrived when the tick began that received it. So receive in every tick, and
+/// choose a timeout longer than the node's period.
+#[derive(Debug)]
+pub struct Input<T: Payload> {
+    subscriber: Subscriber<T>,
+    watch: Arc<InputWatch>,
+    /// The newest message, if [`Self::fresh`] received it.
+    held: Option<T>,
+    /// When the last message arrived; none before the first.
+    arrived_ns: Option<u64>,
+}
+
+impl<T: Payload> Input<T> {
+    pub(crate) const fn new(subscriber: Subscriber<T>, watch: Arc<InputWatch>) -> Self {
+        Self { subscriber, watch, held: None, arrived_ns: None }
+    }
+
+    /// The newest message, also if it was returned before, unless it is older than the timeout.
+    /// Receives what has come, and passes over all but the newest. Never blocks.
+    #[inline]
+    pub fn fresh(&mut self) -> Option<&T> {
+        if let Some(message) = self.subscriber.latest() {
+            self.arrived();
+            self.held = Some(message);
+        }
+        if self.is_stale() { None } else { self.held.as_ref() }
+    }
+
+    /// [`Subscriber::recv`]: each message once, however old. [`Self::fresh`] says nothing then
+    /// until another one comes.
+    #[inline]
+    pub fn recv(&mut self) -> Option<T> {
+        let message = self.subscriber.recv()?;
+        self.arrived();
+        self.held = None;
+        Some(message)
+    }
+
+    /// [`Subscriber::latest`], otherwise as [`Self::recv`].
+    #[inline]
+    pub fn latest(&mut self) -> Option<T> {
+        let message = self.subscriber.latest()?;
+        self.arrived();
+        self.held = None;
+        Some(message)
+    }
+
+    /// The messages that are there, by [`Self::recv`].
+    pub fn try_iter(&mut self) -> impl Iterator<Item = T> {
+        std::iter::from_fn(|| self.recv())
+    }
+
+    /// How long ago the last message arrived, at the begin of the present tick; before the first
+    /// one, how long ago the node was initialised. No reading of a clock.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        let since_ns = self.arrived_ns.unwrap_or_else(|| self.watch.last_ns.get());
+        Duration::from_nanos(self.watch.now_ns.get().saturating_sub(since_ns))
+    }
+
+    /// Whether that is longer than the timeout.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        nanos(self.age()) > self.watch.timeout_ns
+    }
+
+    /// The subscriber, for its figures, and to wake the node by
+    /// [`NodeBuilder::on`](crate::scheduler::NodeBuilder::on).
+    #[must_use]
+    pub const fn subscriber(&self) -> &Subscriber<T> {
+        &self.subscriber
+    }
+
+    fn arrived(&mut self) {
+        // Relaxed: the node's own thread set it before the tick.
+        let now_ns = self.watch.now_ns.get();
+        // Relaxed: a figure.
+        self.watch.last_ns.set(now_ns);
+        self.arrived_ns = Some(now_ns);
+    }
+}
+
+/// What the scheduler knows of an input. All times are of the clock that the node's runner has.
+#[derive(Debug)]
+pub(crate) struct InputWatch {
+    topic: Arc<str>,
+    timeout_ns: u64,
+    /// When the node's present tick began: written by the runner.
+    now_ns: AtomicU64,
+    /// When the last message arrived, or the node was initialised since: written by the node.
+    last_ns: AtomicU64,
+}
+
+impl InputWatch {
+    pub(crate) fn new(topic: &str, timeout: Duration) -> Self {
+        let (now_ns, last_ns) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { topic: topic.into(), timeout_ns: nanos(timeout), now_ns, last_ns }
+    }
+
+    /// What is wrong if it is stale, for a person.
+    pub(crate) fn complaint(&self, now_ns: u64) -> Text<128> {
+        let [age, timeout] = [self.age_ns(now_ns), self.timeout_ns].map(Duration::from_nanos);
+        let topic = &self.topic;
+        let what = format_args!("nothing on '{topic}' for {age:?}, and {timeout:?} are allowed");
+        Text::format(what)
+    }
+
+    /// The node is about to be initialised: patience begins anew.
+    pub(crate) fn restart(&self, now_ns: u64) {
+        self.begin(now_ns);
+        // Relaxed: a figure.
+        self.last_ns.set(now_ns);
+    }
+
+    /// A tick of the node begins.
+    #[inline(always)]
+    pub(crate) fn begin(&self, now_ns: u64) {
+        // Relaxed: for the node's calls, on this thread.
+        self.now_ns.set(now_ns);
+    }
+
+    /// How long there has been no message.
+    fn age_ns(&self, now_ns: u64) -> u64 {
+        // Relaxed: a figure.
+        now_ns.saturating_sub(self.last_ns.get())
+    }
+}
+
+/// Of the inputs whose last message is older than allowed, the one that is too old by most; the
+/// first of several.
+#[inline]
+pub(crate) fn stalest(inputs: &[Arc<InputWatch>], now_ns: u64) -> Option<&InputWatch> {
+    let over = |input: &InputWatch| input.age_ns(now_ns).saturating_sub(input.timeout_ns);
+    let stale = inputs.iter().map(AsRef::as_ref).filter(|input| over(input) > 0);
+    stale.reduce(|one, other| if over(other) > over(one) { other } else { one })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_is_stale_after_its_timeout_from_the_start_or_the_last_message() {
+        let input = InputWatch::new("imu", Duration::from_nanos(100));
+        input.restart(1000);
+        let inputs = [Arc::new(input)];
+        assert!(stalest(&inputs, 1100).is_none());
+        let complaint = stalest(&inputs, 1101).unwrap().complaint(1101);
+        assert_eq!(complaint.as_str(), "nothing on 'imu' for 101ns, and 100ns are allowed");
+        inputs[0].last_ns.set(1101);
+        assert!(stalest(&inputs, 1201).is_none() && stalest(&inputs, 1202).is_some());
+        // A clock that went back a little is no reason.
+        assert!(stalest(&inputs, 0).is_none());
+        inputs[0].restart(5000);
+        assert!(stalest(&inputs, 5100).is_none());
+    }
+
+    #[test]
+    fn of_several_the_one_that_is_too_old_by_most_is_named() {
+        let with = |topic, timeout_ns| {
+            let input = InputWatch::new(topic, Duration::from_nanos(timeout_ns));
+            input.restart(0);
+            Arc::new(input)
+        };
+        let inputs = [with("slow", 500), with("fast", 10), with("as fast", 10)];
+        let name = |now_ns| stalest(&inputs, now_ns).map(|input| &*input.topic);
+        assert_eq!((name(10), name(11), name(600)), (None, Some("fast"), Some("fast")));
+        inputs[1].last_ns.set(590);
+        inputs[2].last_ns.set(595);
+        assert_eq!(name(600), Some("slow"));
+        assert!(stalest(&[], u64::MAX).is_none());
+    }
+
+    #[test]
+    fn an_endless_timeout_never_ends() {
+        let input = InputWatch::new("map", Duration::MAX);
+        input.restart(0);
+        assert!(stalest(&[Arc::new(input)], u64::MAX).is_none());
+    }
+}

@@ -1,0 +1,332 @@
+//! What a node's thread notes about it, for others to read: plain stores to a line of its own.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use horus_shm::internals::sync::Word;
+
+/// Buckets of a histogram: bucket i counts what is below 2^i ns, the last one everything above.
+pub const PULSE_BUCKETS: usize = 40;
+
+/// In the place of a time: the hook of a panic runs.
+const PANICS: u64 = u64::MAX;
+/// A node hangs whose panic has not been told of for so long: its hook waits for something.
+const PANIC_MAX_NS: u64 = 10_000_000_000;
+
+/// The figures of one node. Written by the thread that runs it, read by any.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Pulse {
+    ticks: AtomicU64,
+    /// When the present tick began; 0 between two.
+    began_ns: AtomicU64,
+    /// When the hook of the last panic in a tick was over; the maximum while it runs.
+    panicked_ns: AtomicU64,
+    last_ns: AtomicU64,
+    max_ns: AtomicU64,
+    misses: AtomicU64,
+    passed_over: AtomicU64,
+    failures: AtomicU64,
+    panics: AtomicU64,
+    /// A [`Health`].
+    health: AtomicU64,
+    durations: [AtomicU64; PULSE_BUCKETS],
+    lateness: [AtomicU64; PULSE_BUCKETS],
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        let zero = || AtomicU64::new(0);
+        Self {
+            ticks: zero(),
+            began_ns: zero(),
+            panicked_ns: zero(),
+            last_ns: zero(),
+            max_ns: zero(),
+            misses: zero(),
+            passed_over: zero(),
+            failures: zero(),
+            panics: zero(),
+            health: zero(),
+            durations: [const { AtomicU64::new(0) }; PULSE_BUCKETS],
+            lateness: [const { AtomicU64::new(0) }; PULSE_BUCKETS],
+        }
+    }
+}
+
+/// How a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Health {
+    /// It ticks, or is about to for the first time.
+    #[default]
+    Active,
+    /// It was paused.
+    Paused,
+    /// It has failed, and rests until it is tried again.
+    Resting,
+    /// It is in its safe state.
+    Safe,
+    /// It is shut down.
+    Stopped,
+}
+
+impl Health {
+    const ALL: [Self; 5] = [Self::Active, Self::Paused, Self::Resting, Self::Safe, Self::Stopped];
+}
+
+/// Adds to a word that only this thread writes.
+#[inline(always)]
+fn add(word: &AtomicU64, more: u64) {
+    // Relaxed: a figure.
+    word.set(word.get().wrapping_add(more));
+}
+
+#[inline(always)]
+const fn bucket(ns: u64) -> usize {
+    let bits = (u64::BITS - ns.leading_zeros()) as usize;
+    if bits < PULSE_BUCKETS { bits } else { PULSE_BUCKETS - 1 }
+}
+
+impl Pulse {
+    /// A tick begins.
+    #[inline(always)]
+    pub(crate) fn begin(&self, due_ns: u64, begin_ns: u64) {
+        // Relaxed: a figure, and one that whoever watches asks for again and again.
+        self.began_ns.set(begin_ns);
+        add(&self.lateness[bucket(begin_ns.saturating_sub(due_ns))], 1);
+    }
+
+    /// The tick goes on after it has waited.
+    #[cfg(feature = "async-io")]
+    pub(crate) fn go_on(&self, now_ns: u64) {
+        // Relaxed: as in `begin`.
+        self.began_ns.set(now_ns);
+    }
+
+    /// The tick waits: it is under way, and not busy.
+    #[cfg(feature = "async-io")]
+    pub(crate) fn pause(&self) {
+        // Relaxed: as in `begin`.
+        self.began_ns.set(0);
+    }
+
+    /// The tick is over.
+    #[inline(always)]
+    pub(crate) fn end(&self, begin_ns: u64, end_ns: u64) {
+        let duration = end_ns.saturating_sub(begin_ns);
+        add(&self.ticks, 1);
+        add(&self.durations[bucket(duration)], 1);
+        // Relaxed: figures.
+        self.last_ns.set(duration);
+        if duration > self.max_ns.get() {
+            self.max_ns.set(duration);
+        }
+        self.began_ns.set(0);
+    }
+
+    /// How the node is from now on.
+    pub(crate) fn is_now(&self, health: Health) {
+        // Relaxed: a figure.
+        self.health.set(health as u64);
+    }
+
+    fn health(&self) -> Health {
+        // Relaxed: a figure.
+        Health::ALL.get(self.health.get() as usize).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn count_miss(&self) {
+        add(&self.misses, 1);
+    }
+
+    pub(crate) fn count_passed_over(&self, ticks: u64) {
+        add(&self.passed_over, ticks);
+    }
+
+    pub(crate) fn count_failure(&self, is_panic: bool) {
+        add(&self.failures, 1);
+        add(&self.panics, u64::from(is_panic));
+    }
+
+    /// When the present tick began; 0 between two.
+    pub(crate) fn began_ns(&self) -> u64 {
+        // Relaxed: a figure.
+        self.began_ns.get()
+    }
+
+    /// The tick panics, and the panic is about to be told of.
+    pub(crate) fn begin_panic(&self) {
+        // Relaxed: as in `begin`.
+        self.panicked_ns.set(PANICS);
+    }
+
+    /// That is done. The tick ends soon, unless the node catches its panics itself.
+    pub(crate) fn end_panic(&self, now_ns: u64) {
+        // Relaxed: as in `begin`.
+        self.panicked_ns.set(now_ns);
+    }
+
+    /// Returns true while the hook of a panic runs.
+    pub(crate) fn panics(&self) -> bool {
+        // Relaxed: a figure.
+        self.panicked_ns.get() == PANICS
+    }
+
+    /// For how long the present tick has lasted, whatever it does; 0 between two.
+    pub(crate) fn lasted_ns(&self, now_ns: u64) -> u64 {
+        match self.began_ns() {
+            0 => 0,
+            began_ns => now_ns.saturating_sub(began_ns),
+        }
+    }
+
+    /// For how long the present tick has lasted; `None` between two. What it takes to tell of a
+    /// panic does not count, unless that does not end either.
+    pub(crate) fn busy_for(&self, now_ns: u64) -> Option<Duration> {
+        let began = self.began_ns();
+        if began == 0 {
+            return None;
+        }
+        let busy_ns = now_ns.saturating_sub(began);
+        // Relaxed: a figure.
+        let busy_ns = match self.panicked_ns.get() {
+            PANICS if busy_ns < PANIC_MAX_NS => 0,
+            PANICS => busy_ns,
+            panicked_ns => busy_ns.min(now_ns.saturating_sub(panicked_ns)),
+        };
+        Some(Duration::from_nanos(busy_ns))
+    }
+
+    /// All figures. Not of one moment: the node goes on meanwhile.
+    pub(crate) fn figures(&self) -> Figures {
+        // Relaxed: figures.
+        let all =
+            |words: &[AtomicU64; PULSE_BUCKETS]| std::array::from_fn(|index| words[index].get());
+        Figures {
+            ticks: self.ticks.get(),
+            last: Duration::from_nanos(self.last_ns.get()),
+            max: Duration::from_nanos(self.max_ns.get()),
+            misses: self.misses.get(),
+            passed_over: self.passed_over.get(),
+            failures: self.failures.get(),
+            panics: self.panics.get(),
+            health: self.health(),
+            durations: Histogram { buckets: all(&self.durations) },
+            lateness: Histogram { buckets: all(&self.lateness) },
+        }
+    }
+}
+
+/// What a node has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Figures {
+    /// Ticks that are over.
+    pub ticks: u64,
+    /// How long the last one took.
+    pub last: Duration,
+    /// How long the longest one took.
+    pub max: Duration,
+    /// Ticks that were over after their deadline, or took more than their budget.
+    pub misses: u64,
+    /// Due times at which the node did not run, because it was still busy or late.
+    pub passed_over: u64,
+    /// Ticks that returned an error or panicked.
+    pub failures: u64,
+    /// Those that panicked.
+    pub panics: u64,
+    /// How it is.
+    pub health: Health,
+    /// How long ticks took.
+    pub durations: Histogram,
+    /// How much later than due they began.
+    pub lateness: Histogram,
+}
+
+/// Counts of times, by powers of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Histogram {
+    buckets: [u64; PULSE_BUCKETS],
+}
+
+impl Histogram {
+    /// How many were counted below 1, 2, 4 ... nanoseconds and in no bucket before; in the last one
+    /// all others.
+    #[must_use]
+    pub const fn buckets(&self) -> &[u64; PULSE_BUCKETS] {
+        &self.buckets
+    }
+
+    /// How many were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().fold(0, |sum, count| sum.wrapping_add(*count))
+    }
+
+    /// A time that `share` of those counted, from 0 to 1, do not reach: the end of the bucket that
+    /// the percentile is in, at most twice what it is. Zero if none was counted.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Duration {
+        let wanted = (self.count() as f64 * share.clamp(0.0, 1.0)).ceil() as u64;
+        let mut seen = 0_u64;
+        for (index, count) in self.buckets.iter().enumerate() {
+            seen = seen.wrapping_add(*count);
+            if *count > 0 && seen >= wanted {
+                return Duration::from_nanos(1 << index);
+            }
+        }
+        Duration::ZERO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_counted_with_their_times() {
+        let pulse = Pulse::default();
+        for (due, begin, end) in [(100, 100, 1100), (2000, 2500, 2600), (3000, 3001, 13_001)] {
+            pulse.begin(due, begin);
+            assert_eq!(pulse.busy_for(begin + 7), Some(Duration::from_nanos(7)));
+            pulse.end(begin, end);
+            assert_eq!(pulse.busy_for(end), None);
+        }
+        let figures = pulse.figures();
+        assert_eq!((figures.ticks, figures.durations.count()), (3, 3));
+        assert_eq!((figures.last.as_nanos(), figures.max.as_nanos()), (10_000, 10_000));
+        assert_eq!(figures.lateness.quantile(0.3), Duration::from_nanos(1));
+        assert_eq!(figures.lateness.quantile(1.0), Duration::from_nanos(512));
+        assert_eq!(figures.durations.quantile(0.5), Duration::from_nanos(1024));
+    }
+
+    #[test]
+    fn no_time_is_too_long_for_a_bucket() {
+        let pulse = Pulse::default();
+        pulse.begin(0, u64::MAX);
+        pulse.end(0, u64::MAX);
+        let figures = pulse.figures();
+        assert_eq!(figures.durations.quantile(0.5), Duration::from_nanos(1 << 39));
+        assert_eq!(Histogram { buckets: [0; PULSE_BUCKETS] }.quantile(0.5), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_it_takes_to_tell_of_a_panic_is_no_time_of_the_tick() {
+        const MS: u64 = 1_000_000;
+        let pulse = Pulse::default();
+        let busy_ms = |now_ms| pulse.busy_for(now_ms * MS).map(|busy| busy.as_millis());
+        pulse.begin(100 * MS, 100 * MS);
+        pulse.begin_panic();
+        assert_eq!([busy_ms(100), busy_ms(2000), busy_ms(10_099)], [Some(0); 3]);
+        // A hook that does not end hangs like anything else.
+        assert_eq!(busy_ms(10_100), Some(10_000));
+        pulse.end_panic(2000 * MS);
+        // A node that has caught its panic itself, and goes on.
+        assert_eq!([busy_ms(2000), busy_ms(2050)], [Some(0), Some(50)]);
+        pulse.end(100 * MS, 2100 * MS);
+        assert_eq!(busy_ms(2200), None);
+        // Not of the next tick.
+        pulse.begin(3000 * MS, 3000 * MS);
+        assert_eq!(busy_ms(3007), Some(7));
+    }
+}

@@ -1,0 +1,17 @@
+//! What programs say of their nodes, and what they are given: settings, contexts, reports.
+//!
+//! Pure, except that metrics are shared between threads. Imports no other room of the scheduler.
+
+pub(crate) mod checkpoints;
+pub(crate) mod context;
+pub(crate) mod error;
+pub(crate) mod input;
+pub(crate) mod metrics;
+pub(crate) mod node;
+pub(crate) mod plan;
+pub(crate) mod policy;
+pub(crate) mod random;
+pub(crate) mod rate;
+pub(crate) mod report;
+pub(crate) mod safe_state;
+pub(crate) mod timeline;

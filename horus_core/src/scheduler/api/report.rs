@@ -1,0 +1,196 @@
+//! The outcome of a run: a report, and the error that contains it when a node failed.
+
+use std::fmt;
+
+use crate::scheduler::api::error::StartError;
+use crate::scheduler::api::metrics::Figures;
+use crate::scheduler::api::plan::Class;
+
+/// Why a scheduler stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It was asked to, by [`Handle::stop`](crate::scheduler::Handle::stop), a node, or a command.
+    Asked,
+    /// The time that it was given is over.
+    Over,
+    /// The process got this signal.
+    Signal(i32),
+    /// A node failed or was late, and its policy is to stop everything; or its last tick did not
+    /// end when the run did, and it was left behind.
+    Node {
+        /// The node.
+        name: String,
+        /// What it said last.
+        error: String,
+    },
+}
+
+impl Reason {
+    /// Whether it means that something is wrong, so that nodes go through their safe states.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        matches!(self, Self::Node { .. })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Asked => f.write_str("it was asked to stop"),
+            Self::Over => f.write_str("its time was over"),
+            Self::Signal(signal) => write!(f, "the process got signal {signal}"),
+            Self::Node { name, error } => write!(f, "node '{name}' failed: {error}"),
+        }
+    }
+}
+
+/// The result of a run. Its `Display` is a line for the scheduler and a line for each node.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What the scheduler was called: what was asked for, or that with a number behind it.
+    pub scheduler: String,
+    /// Why it ended.
+    pub reason: Reason,
+    /// The nodes, in the order in which they were started.
+    pub nodes: Vec<NodeReport>,
+}
+
+impl Report {
+    /// The node of this name.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<&NodeReport> {
+        self.nodes.iter().find(|node| node.name == name)
+    }
+
+    /// The report, or an error that contains it if a node failed and thereby ended the run, or was
+    /// left behind at its end. A run that was stopped by a signal is no error.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Failed`].
+    pub fn into_result(self) -> Result<Self, RunError> {
+        if self.reason.is_failure() { Err(RunError::Failed(Box::new(self))) } else { Ok(self) }
+    }
+
+    /// What the process is to exit with: 0, 1 if a node failed, or, as shells expect it, 128 and
+    /// the number of the signal.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self.reason {
+            Reason::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
+            Reason::Node { .. } => 1,
+            _ => 0,
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scheduler '{}' ended: {}", self.scheduler, self.reason)?;
+        self.nodes.iter().try_for_each(|node| write!(f, "\n  {node}"))
+    }
+}
+
+/// Why a run ended in an error.
+///
+/// A program that returns it from `main` ends with status 1 and shows which node failed, and why:
+///
+/// ```no_run
+/// # use horus_core::prelude::*;
+/// fn main() -> horus_core::Result<()> {
+///     let mut scheduler = Scheduler::new();
+///     scheduler.node("beat").build(|_: &mut Context<'_>| println!("tick"))?;
+///     scheduler.run()?;
+///     Ok(())
+/// }
+/// ```
+///
+/// A program for which the failure of a node is a result like any other asks for the report:
+///
+/// ```no_run
+/// # use horus_core::prelude::*;
+/// # use horus_core::scheduler::RunError;
+/// # let scheduler = Scheduler::new();
+/// let report = scheduler.run().or_else(RunError::into_report)?;
+/// println!("{report}");
+/// # Ok::<(), horus_core::scheduler::StartError>(())
+/// ```
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The scheduler could not be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A node failed or was late, and its policy ended the run; or its last tick did not end. All
+    /// other nodes have been shut down.
+    #[error("the run of scheduler '{}' ended: {}", .0.scheduler, .0.reason)]
+    Failed(Box<Report>),
+}
+
+impl RunError {
+    /// The report of a run in which a node failed.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`], if there was no run.
+    pub fn into_report(self) -> Result<Report, StartError> {
+        match self {
+            Self::Start(error) => Err(error),
+            Self::Failed(report) => Ok(*report),
+        }
+    }
+
+    /// The report of a run in which a node failed; `None` if there was no run.
+    #[must_use]
+    pub fn report(&self) -> Option<&Report> {
+        match self {
+            Self::Start(_) => None,
+            Self::Failed(report) => Some(report),
+        }
+    }
+}
+
+// WHY: `main` shows an error by its `Debug`, and the figures of all nodes would hide the reason.
+impl fmt::Debug for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start(error) => f.debug_tuple("Start").field(error).finish(),
+            Self::Failed(report) => f.debug_tuple("Failed").field(&report.reason).finish(),
+        }
+    }
+}
+
+/// What one node did in a run.
+#[derive(Debug, Clone)]
+pub struct NodeReport {
+    /// Its name.
+    pub name: String,
+    /// Its place in the order of start.
+    pub(crate) position: usize,
+    /// Whether its last tick had not ended when its thread was left behind.
+    pub(crate) hangs: bool,
+    /// Who ran it.
+    pub class: Class,
+    /// What it did.
+    pub figures: Figures,
+    /// What it said when it failed last.
+    pub last_error: Option<String>,
+    /// What its thread was to have and could not, with the reason: a core, a priority, memory that
+    /// stays, processors that stay awake.
+    pub refused: Vec<String>,
+}
+
+impl fmt::Display for NodeReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, class, figures, last_error, refused, .. } = self;
+        let Figures { ticks, misses, passed_over, failures, max, .. } = figures;
+        write!(
+            f,
+            "{name} ({class:?}): {ticks} ticks, the longest {max:?}, {misses} misses, \
+             {passed_over} passed over, {failures} failures"
+        )?;
+        last_error.iter().try_for_each(|error| write!(f, "; last error: {error}"))?;
+        refused.iter().try_for_each(|refused| write!(f, "; refused: {refused}"))
+    }
+}

@@ -1,0 +1,151 @@
+//! When a periodic node is due: absolute times that never drift, and what a late one skips.
+
+use crate::scheduler::api::rate::Rate;
+
+/// The due times of a node: its phase, and then a period after the other, exactly.
+///
+/// All times are nanoseconds of one monotonic clock. Pure: it reads no clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeline {
+    due_ns: u64,
+    /// What `due_ns` leaves out, in parts of `denominator`.
+    remainder: u64,
+    /// A period: whole nanoseconds, and the rest in parts of `denominator`.
+    whole_ns: u64,
+    rest: u64,
+    denominator: u64,
+}
+
+impl Timeline {
+    /// Due at `first_ns`, and then at the rate, which has to be one.
+    #[must_use]
+    pub const fn new(first_ns: u64, rate: Rate) -> Self {
+        let (whole_ns, rest, denominator) = rate.period_exact();
+        Self { due_ns: first_ns, remainder: 0, whole_ns, rest, denominator }
+    }
+
+    /// When the node is due next.
+    #[must_use]
+    pub const fn due_ns(&self) -> u64 {
+        self.due_ns
+    }
+
+    /// A period, rounded down.
+    #[must_use]
+    pub const fn period_ns(&self) -> u64 {
+        self.whole_ns
+    }
+
+    /// Goes on to the first due time after `now_ns`, at least one period further, and returns how
+    /// many were passed over: their time is gone, and running them late would only be late again.
+    pub const fn advance(&mut self, now_ns: u64) -> u64 {
+        self.step();
+        if self.due_ns > now_ns {
+            return 0;
+        }
+        self.pass_over(now_ns)
+    }
+
+    /// The same due times, from the first one after `now_ns` on.
+    #[must_use]
+    pub const fn starting_after(mut self, now_ns: u64) -> Self {
+        if self.due_ns <= now_ns {
+            self.advance(now_ns);
+        }
+        self
+    }
+
+    const fn step(&mut self) {
+        self.due_ns = self.due_ns.saturating_add(self.whole_ns);
+        self.remainder += self.rest;
+        if self.remainder >= self.denominator {
+            self.remainder -= self.denominator;
+            self.due_ns = self.due_ns.saturating_add(1);
+        }
+    }
+
+    /// Steps over all due times up to `now_ns`, in constant time however long ago they were.
+    #[cold]
+    const fn pass_over(&mut self, now_ns: u64) -> u64 {
+        let period = self.whole_ns as u128 * self.denominator as u128 + self.rest as u128;
+        let late = (now_ns - self.due_ns) as u128 * self.denominator as u128;
+        // WHY: due times up to and including now have passed; the remainder says how far past its
+        // whole nanosecond the present one is.
+        let passed = (late + self.denominator as u128 - 1 - self.remainder as u128) / period + 1;
+        let moved = passed * period + self.remainder as u128;
+        self.due_ns += (moved / self.denominator as u128) as u64;
+        self.remainder = (moved % self.denominator as u128) as u64;
+        passed as u64
+    }
+
+    /// The same due times from the present one on, at another rate.
+    #[must_use]
+    pub const fn at_rate(self, rate: Rate) -> Self {
+        let (whole_ns, rest, denominator) = rate.period_exact();
+        Self { due_ns: self.due_ns, remainder: 0, whole_ns, rest, denominator }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::Hertz;
+
+    /// The due times by division: what the steps have to agree with.
+    fn due(first_ns: u64, rate: Rate, index: u64) -> u64 {
+        let (whole, rest, denominator) = rate.period_exact();
+        let ns = u128::from(index)
+            * (u128::from(whole) * u128::from(denominator) + u128::from(rest))
+            / u128::from(denominator);
+        first_ns + ns as u64
+    }
+
+    const RATES: [f64; 8] = [0.1, 1.0, 3.0, 7.0, 29.97, 1000.0, 7777.777, 1_000_000.0];
+
+    #[test]
+    fn a_million_periods_do_not_drift() {
+        for rate in RATES.map(Rate::hz) {
+            let mut timeline = Timeline::new(5, rate);
+            for index in 0..1_000_000 {
+                assert_eq!(timeline.due_ns(), due(5, rate, index), "{rate}");
+                assert_eq!(timeline.advance(timeline.due_ns()), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_late_keeps_the_phase() {
+        let mut state = 1_u64;
+        for rate in RATES.map(Rate::hz) {
+            let mut timeline = Timeline::new(0, rate);
+            let mut index = 0;
+            for _ in 0..10_000 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let late = (state >> 33) % (5 * rate.period().as_nanos() as u64);
+                let now = timeline.due_ns() + late;
+                let passed = timeline.advance(now);
+                index += 1 + passed;
+                assert_eq!(timeline.due_ns(), due(0, rate, index), "{rate}");
+                assert!(timeline.due_ns() > now, "{rate}: due in the past");
+                let before = due(0, rate, index - 1);
+                assert!(before <= now, "{rate}: one too many passed over");
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_sleep_costs_one_step() {
+        let mut timeline = Timeline::new(0, 1.khz());
+        assert_eq!(timeline.advance(10 * 86_400 * 1_000_000_000), 864_000_000);
+    }
+
+    #[test]
+    fn a_new_rate_begins_with_the_next_tick() {
+        let mut timeline = Timeline::new(0, 100.hz());
+        timeline.advance(0);
+        let mut faster = timeline.at_rate(1.khz());
+        assert_eq!(faster.due_ns(), 10_000_000);
+        faster.advance(10_000_000);
+        assert_eq!(faster.due_ns(), 11_000_000);
+    }
+}

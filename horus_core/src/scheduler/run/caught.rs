@@ -1,0 +1,79 @@
+//! Calls of what others wrote: a panic in it, or in what is left of it, ends here.
+
+use std::any::Any;
+use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Calls it; if it panics, what the panic said.
+#[inline(always)]
+pub(crate) fn caught<R>(call: impl FnOnce() -> R) -> Result<R, String> {
+    // WHY unwind safe: what panicked is only called again if somebody's policy says so.
+    catch_unwind(AssertUnwindSafe(call)).map_err(message_of)
+}
+
+/// Drops what others wrote; if that panics, what the panic said.
+pub(crate) fn dropped<T>(what: T) -> Option<String> {
+    caught(|| drop(what)).err()
+}
+
+/// What an error says, even if it panics when it is asked.
+pub(crate) fn said_by(error: &(dyn Error + Send + Sync)) -> String {
+    let text = caught(|| error.to_string());
+    text.unwrap_or_else(|panic| format!("an error whose text panicked: {panic}"))
+}
+
+/// What a panic said.
+#[cold]
+fn message_of(panic: Box<dyn Any + Send>) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = text.unwrap_or("a panic without a text").to_owned();
+    // WHY: what it carries is the node's, too. What that leaves when it panics is left to be.
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(second);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+    use std::panic::panic_any;
+
+    use super::*;
+
+    struct Bomb(u32);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if self.0 > 0 {
+                panic_any(Self(self.0 - 1));
+            }
+        }
+    }
+
+    #[derive(Debug)]
+    struct Mute;
+
+    impl fmt::Display for Mute {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            panic!("no words")
+        }
+    }
+
+    impl Error for Mute {}
+
+    #[test]
+    fn whatever_a_panic_carries_it_ends_here() {
+        assert_eq!(caught(|| 7), Ok(7));
+        assert_eq!(caught(|| panic!("plain")), Err::<(), _>("plain".to_owned()));
+        assert_eq!(caught(|| panic!("made of {}", 2)), Err::<(), _>("made of 2".to_owned()));
+        for fuse in 0..3 {
+            let outcome = caught(|| panic_any(Bomb(fuse)));
+            assert_eq!(outcome, Err::<(), _>("a panic without a text".to_owned()));
+        }
+        assert_eq!(dropped(Bomb(1)), Some("a panic without a text".to_owned()));
+        assert_eq!(dropped(Bomb(0)), None);
+        assert_eq!(said_by(&Mute), "an error whose text panicked: no words");
+    }
+}

@@ -1,0 +1,133 @@
+//! What others ask of a node: noted under a lock, looked at by its thread with one load a turn.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+use horus_shm::internals::sync::Word;
+
+use crate::scheduler::api::plan::Plan;
+use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::rate::Rate;
+use crate::scheduler::run::exchange::Exchange;
+
+/// The orders of one node.
+#[derive(Debug, Default)]
+pub(crate) struct Orders {
+    /// 1 while the node's thread has something to look at below.
+    attention: AtomicU64,
+    wanted: Mutex<Wanted>,
+}
+
+/// What is wanted of a node.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) mode: Mode,
+    /// Whether there is an emergency: the node is in its safe state and does not tick.
+    pub(crate) is_emergency: bool,
+    /// A new rate, until it is taken.
+    pub(crate) pace: Option<Pace>,
+    /// A new node, until it is taken.
+    pub(crate) exchange: Option<Exchange>,
+}
+
+/// Whether a node is to tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Mode {
+    #[default]
+    Run,
+    Pause,
+    Stop,
+}
+
+/// How often a node is due, and how much of that it may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pace {
+    pub(crate) rate: Option<Rate>,
+    pub(crate) budget_ns: u64,
+    pub(crate) deadline_ns: u64,
+    pub(crate) period_ns: u64,
+}
+
+impl Pace {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let or_never = |time: Option<Duration>| time.map_or(u64::MAX, nanos);
+        Self {
+            rate: plan.rate,
+            budget_ns: or_never(plan.budget),
+            deadline_ns: or_never(plan.deadline),
+            period_ns: plan.rate.map_or(0, |rate| nanos(rate.period())),
+        }
+    }
+}
+
+impl Orders {
+    /// Whether there is something to look at. A load.
+    #[inline(always)]
+    pub(crate) fn attention(&self) -> bool {
+        // Relaxed: what there is to look at has a lock.
+        self.attention.get() != 0
+    }
+
+    /// Changes what is wanted. WHY it looks again and again where others sleep until the lock is
+    /// free: the node's thread has it for some nanoseconds, and would have to wake who sleeps.
+    pub(crate) fn want<R>(&self, change: impl FnOnce(&mut Wanted) -> R) -> R {
+        let mut wanted = loop {
+            match self.wanted.try_lock() {
+                Ok(wanted) => break wanted,
+                Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => thread::yield_now(),
+            }
+        };
+        let answer = change(&mut wanted);
+        // Relaxed: as in `attention`. Also if all is plain again: the thread does not know yet.
+        self.attention.set(1);
+        answer
+    }
+
+    /// Shows the node's thread what is wanted of it. Not if somebody is about to change it: then
+    /// the thread looks again in its next turn, so that it never waits.
+    pub(crate) fn heed<R>(&self, look: impl FnOnce(&mut Wanted) -> R) -> Option<R> {
+        let mut wanted: MutexGuard<'_, Wanted> = match self.wanted.try_lock() {
+            Ok(wanted) => wanted,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let answer = look(&mut wanted);
+        let is_plain = wanted.mode == Mode::Run && !wanted.is_emergency;
+        let is_taken = wanted.pace.is_none() && wanted.exchange.is_none();
+        // Relaxed: as in `attention`. Under the lock, so that the last word is the last change's.
+        self.attention.set(u64::from(!(is_plain && is_taken)));
+        Some(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attention_lasts_until_all_is_plain_and_taken() {
+        let orders = Orders::default();
+        assert!(!orders.attention());
+        let pace = Pace { rate: None, budget_ns: 1, deadline_ns: 2, period_ns: 3 };
+        orders.want(|wanted| (wanted.mode, wanted.pace) = (Mode::Pause, Some(pace)));
+        assert!(orders.attention());
+        assert_eq!(orders.heed(|wanted| wanted.pace.take()), Some(Some(pace)));
+        assert!(orders.attention(), "it is still paused");
+        orders.want(|wanted| wanted.mode = Mode::Run);
+        assert!(orders.attention(), "the thread has not seen that it is over");
+        assert_eq!(orders.heed(|wanted| wanted.is_emergency), Some(false));
+        assert!(!orders.attention());
+        orders.want(|wanted| wanted.is_emergency = true);
+        orders.heed(|_| ());
+        assert!(orders.attention());
+    }
+
+    #[test]
+    fn the_thread_of_the_node_never_waits_for_who_gives_orders() {
+        let orders = Orders::default();
+        orders.want(|_| assert!(orders.heed(|_| ()).is_none()));
+    }
+}

@@ -1,0 +1,33 @@
+//! How many processors there may be.
+
+use std::thread;
+
+/// What the numbers of processors are below.
+///
+/// WHY not `available_parallelism`: that is how many the calling thread may run on now. Of a
+/// program that was started on processor 1 alone it is one, and a node may be put on processor 1
+/// or any other. What the system refuses in the end is reported.
+pub(crate) fn cores() -> usize {
+    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    of_list(&possible).unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// One more than the largest number in a list as the kernel writes it, such as `0-3,8-11`.
+fn of_list(list: &str) -> Option<usize> {
+    let last = list.trim_end().rsplit([',', '-']).next()?;
+    last.parse::<usize>().ok()?.checked_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_number_of_a_list_counts() {
+        for (list, wanted) in [("0\n", 1), ("0-1\n", 2), ("0-3,8-11\n", 12), ("0-2,7\n", 8)] {
+            assert_eq!(of_list(list), Some(wanted), "{list}");
+        }
+        assert_eq!(of_list(""), None);
+        assert!(cores() >= thread::available_parallelism().map_or(1, usize::from));
+    }
+}

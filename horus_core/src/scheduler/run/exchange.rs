@@ -1,0 +1,246 @@
+//! Another node in a node's place, between two ticks, and the way back.
+
+use std::any::{Any, type_name};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::scheduler::api::node::Node;
+
+/// Ticks without a failure after which a swap is final.
+pub(crate) const TRIAL_TICKS: u64 = 10;
+
+/// How a swap is going.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum SwapState {
+    /// The node has not had a turn since.
+    #[default]
+    Pending,
+    /// The new node ticks; until it has ticked ten times without a failure, the first one takes
+    /// the old one back.
+    OnTrial,
+    /// The new node has proved itself; the old one is gone.
+    Done,
+    /// The old node is back, or was never replaced: for this reason.
+    RolledBack(String),
+    /// The run, or the node, was over before.
+    Abandoned,
+}
+
+impl SwapState {
+    const fn is_final(&self) -> bool {
+        !matches!(self, Self::Pending | Self::OnTrial)
+    }
+}
+
+/// A swap that was asked for: where to learn how it is going.
+#[derive(Debug, Clone, Default)]
+pub struct Swap(Arc<Progress>);
+
+#[derive(Debug, Default)]
+struct Progress {
+    state: Mutex<SwapState>,
+    changed: Condvar,
+}
+
+impl Swap {
+    /// How it is going.
+    #[must_use]
+    pub fn state(&self) -> SwapState {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until it is done, rolled back or abandoned, for `timeout` at most, and says how it is
+    /// going then. Blocks; not for use in a tick.
+    #[must_use]
+    pub fn wait(&self, timeout: Duration) -> SwapState {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = self.0.changed.wait_timeout_while(state, timeout, |state| !state.is_final());
+        wait.unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    /// Waits until the new node ticks, or does not come to that, for `timeout` at most. Blocks; not
+    /// for use in a tick.
+    #[must_use]
+    pub fn wait_begun(&self, timeout: Duration) -> SwapState {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_pending = |state: &mut SwapState| *state == SwapState::Pending;
+        let wait = self.0.changed.wait_timeout_while(state, timeout, is_pending);
+        wait.unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    fn is_now(&self, now: SwapState) {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.is_final() {
+            *state = now;
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+/// What takes a node's place, and what is left of the old one.
+type Change = Box<dyn FnOnce(Box<dyn Node>) -> Result<Changed, Unchanged> + Send>;
+type Undo = Box<dyn FnOnce(Box<dyn Node>) -> Option<Box<dyn Node>> + Send>;
+
+struct Changed {
+    node: Box<dyn Node>,
+    back: Back,
+}
+
+struct Unchanged {
+    node: Box<dyn Node>,
+    reason: String,
+}
+
+/// The way back from a swap.
+enum Back {
+    /// The old node itself.
+    Kept(Box<dyn Node>),
+    /// What makes the old node of the new one.
+    Made(Undo),
+}
+
+/// A swap that waits for the node's thread. Abandoned if it is dropped.
+pub(crate) struct Exchange {
+    change: Option<Change>,
+    swap: Swap,
+}
+
+impl std::fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exchange").field("swap", &self.swap).finish_non_exhaustive()
+    }
+}
+
+impl Exchange {
+    /// `node` in the place of the old one, which is kept until the trial is over.
+    pub(crate) fn of(node: impl Node) -> Self {
+        let node: Box<dyn Node> = Box::new(node);
+        Self::new(move |old| Ok(Changed { node, back: Back::Kept(old) }))
+    }
+
+    /// What `change` makes of the old node, which has to be an `Old`, and `undo` for the way back.
+    pub(crate) fn with<Old: Node, New: Node>(
+        change: impl FnOnce(Old) -> New + Send + 'static,
+        undo: impl FnOnce(New) -> Old + Send + 'static,
+    ) -> Self {
+        Self::new(move |old| match downcast::<Old>(old) {
+            Ok(old) => {
+                let undo = |new| Some(Box::new(undo(*downcast::<New>(new).ok()?)) as _);
+                Ok(Changed { node: Box::new(change(*old)), back: Back::Made(Box::new(undo)) })
+            }
+            Err(node) => {
+                Err(Unchanged { node, reason: format!("it is no {}", type_name::<Old>()) })
+            }
+        })
+    }
+
+    fn new(
+        change: impl FnOnce(Box<dyn Node>) -> Result<Changed, Unchanged> + Send + 'static,
+    ) -> Self {
+        Self { change: Some(Box::new(change)), swap: Swap::default() }
+    }
+
+    /// Where to learn how it is going.
+    pub(crate) fn swap(&self) -> Swap {
+        self.swap.clone()
+    }
+
+    /// Puts the new node in the place of the old one. An error says why the old one stayed.
+    pub(crate) fn carry_out(mut self, place: &mut Box<dyn Node>) -> Result<Trial, String> {
+        let change = self.change.take().expect("an exchange is carried out once");
+        match change(std::mem::replace(place, Box::new(Nobody))) {
+            Ok(Changed { node, back }) => {
+                *place = node;
+                self.swap.is_now(SwapState::OnTrial);
+                Ok(Trial { back: Some(back), swap: self.swap.clone(), left: TRIAL_TICKS })
+            }
+            Err(Unchanged { node, reason }) => {
+                *place = node;
+                self.swap.is_now(SwapState::RolledBack(reason.clone()));
+                Err(reason)
+            }
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        // Also when `change` panicked.
+        if self.swap.state() == SwapState::Pending {
+            self.swap.is_now(SwapState::Abandoned);
+        }
+    }
+}
+
+/// A new node that has to prove itself. Abandoned if it is dropped.
+pub(crate) struct Trial {
+    back: Option<Back>,
+    swap: Swap,
+    left: u64,
+}
+
+impl Trial {
+    /// The new node has ticked without a failure. True if it has proved itself by that.
+    pub(crate) const fn passes_tick(&mut self) -> bool {
+        self.left -= 1;
+        self.left == 0
+    }
+
+    /// The old node, if there still is one: to be shut down before [`Self::accept`].
+    pub(crate) fn take_old(&mut self) -> Option<Box<dyn Node>> {
+        match self.back.take() {
+            Some(Back::Kept(old)) => Some(old),
+            _ => None,
+        }
+    }
+
+    /// Makes the swap final.
+    pub(crate) fn accept(self) {
+        self.swap.is_now(SwapState::Done);
+    }
+
+    /// Takes the old node back for this reason. Returns the new node, to be shut down, if there
+    /// still is one.
+    pub(crate) fn roll_back(
+        mut self,
+        place: &mut Box<dyn Node>,
+        why: &str,
+    ) -> Option<Box<dyn Node>> {
+        let new = std::mem::replace(place, Box::new(Nobody));
+        let (old, new) = match self.back.take() {
+            Some(Back::Kept(old)) => (Some(old), Some(new)),
+            Some(Back::Made(undo)) => (undo(new), None),
+            None => (None, None),
+        };
+        if let Some(old) = old {
+            *place = old;
+        }
+        self.swap.is_now(SwapState::RolledBack(why.to_owned()));
+        new
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        self.swap.is_now(SwapState::Abandoned);
+    }
+}
+
+/// In a node's place while it is being changed or dropped, and for good if that panicked.
+pub(crate) struct Nobody;
+
+impl Node for Nobody {
+    fn tick(&mut self, _: &mut crate::scheduler::Context<'_>) -> crate::scheduler::NodeResult {
+        Err("the node was lost in a swap that panicked".into())
+    }
+}
+
+/// The node as what it is, if it is an `N`.
+fn downcast<N: Node>(node: Box<dyn Node>) -> Result<Box<N>, Box<dyn Node>> {
+    if !(&*node as &dyn Any).is::<N>() {
+        return Err(node);
+    }
+    let node: Box<dyn Any> = node;
+    Ok(node.downcast().expect("it was asked what it is"))
+}

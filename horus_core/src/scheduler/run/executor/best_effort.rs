@@ -1,0 +1,28 @@
+//! Nodes in turn: those that ask for nothing on the main thread, and those of a chain on theirs.
+
+use horus_shm::clock::Clock;
+
+use crate::scheduler::run::runner::{After, Runner};
+
+/// Gives each node a turn, in order, from `begin_ns` on. The end of one is the begin of the next,
+/// so that a turn costs one reading of the clock. Returns the end of the last.
+#[inline]
+pub(crate) fn turns(
+    runners: &mut [Runner],
+    clock: &Clock,
+    due_ns: u64,
+    mut begin_ns: u64,
+) -> (u64, After) {
+    let mut after = After::Continue;
+    for runner in runners {
+        let (end_ns, one) = runner.turn(clock, due_ns, begin_ns);
+        begin_ns = end_ns;
+        match one {
+            After::Continue => {}
+            // WHY the others go on: they stop in order, after a whole round.
+            After::Stop => after = After::Stop,
+            After::Abort => return (end_ns, After::Abort),
+        }
+    }
+    (begin_ns, after)
+}

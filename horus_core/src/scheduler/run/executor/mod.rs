@@ -1,0 +1,11 @@
+//! Executors: one file for each way in which nodes are given their turns.
+
+#[cfg(feature = "async-io")]
+pub(crate) mod async_io;
+pub(crate) mod best_effort;
+pub(crate) mod compute;
+pub(crate) mod event;
+pub(crate) mod real_time;
+pub(crate) mod simulated;
+pub(crate) mod spin;
+pub(crate) mod thread;

@@ -1,0 +1,93 @@
+//! Nodes with a rate: a thread each, at absolute times.
+
+use std::io;
+
+use horus_shm::clock::{Clock, sleep_until};
+use horus_shm::rt::{self, Awake};
+
+use crate::scheduler::api::plan::Plan;
+use crate::scheduler::api::timeline::Timeline;
+use crate::scheduler::run::runner::{After, Runner};
+use crate::scheduler::run::shared::Shared;
+
+use super::best_effort::turns;
+use super::spin::Spin;
+
+/// Asks for what the node's thread is to have: what it has as long as that is kept, and what could
+/// not be had, for a person.
+pub(crate) fn prepare(plan: &Plan) -> (Option<Awake>, Vec<String>) {
+    let mut refused = Vec::new();
+    let mut note = |what: String, outcome: io::Result<()>| {
+        if let Err(error) = outcome {
+            refused.push(format!("{what}: {error}"));
+        }
+    };
+    let mut awake = None;
+    if plan.stays_awake {
+        let kept = Awake::keep().map(|kept| awake = Some(kept));
+        note("processors that stay awake (/dev/cpu_dma_latency)".to_owned(), kept);
+    }
+    if let Some(core) = plan.core {
+        note(format!("core {core}"), rt::pin_to(core));
+    }
+    if let Some(priority) = plan.priority {
+        note(format!("priority {priority} (SCHED_FIFO)"), rt::run_first(priority));
+        note("memory that stays (mlockall)".to_owned(), rt::lock_memory());
+        rt::touch_stack();
+    }
+    (awake, refused)
+}
+
+/// The longest sleep, after which a thread looks whether everything is to stop, and for orders.
+const SLICE_NS: u64 = 20_000_000;
+
+/// Gives nodes their turns, one after the other at each due time, until everything is to stop.
+///
+/// Sleeps until `spin` before they are due and burns the rest: the kernel wakes late by as much as
+/// it likes. No allocation, lock or system call but the sleep.
+pub(crate) fn run(
+    runners: &mut [Runner],
+    clock: &mut Clock,
+    shared: &Shared,
+    mut timeline: Timeline,
+    mut spin: Spin,
+) -> After {
+    let mut slept_until_ns = None;
+    while !shared.is_stopping() {
+        let due_ns = timeline.due_ns();
+        let now_ns = clock.resync();
+        if let Some(wanted_ns) = slept_until_ns.take()
+            && now_ns >= wanted_ns
+        {
+            spin.end_sleep(now_ns, now_ns - wanted_ns);
+        }
+        let wake_ns = spin.wake_ns(now_ns, due_ns);
+        if now_ns < wake_ns {
+            let until_ns = wake_ns.min(now_ns.saturating_add(SLICE_NS));
+            // WHY here too: a slow node is not due for long, and an emergency does not wait.
+            runners.iter_mut().for_each(|runner| runner.heed(clock, now_ns));
+            spin.begin_sleep(now_ns);
+            sleep_until(until_ns);
+            slept_until_ns = Some(until_ns);
+            continue;
+        }
+        let mut begin_ns = clock.now_ns();
+        while begin_ns < due_ns {
+            std::hint::spin_loop();
+            begin_ns = clock.now_ns();
+        }
+        let (end_ns, after) = turns(runners, clock, due_ns, begin_ns);
+        if after != After::Continue || runners.iter().all(Runner::is_over) {
+            return after;
+        }
+        if let Some(rate) = runners.iter_mut().find_map(Runner::take_new_rate) {
+            timeline = timeline.at_rate(rate);
+            spin = spin.at_period(timeline.period_ns());
+        }
+        let passed = timeline.advance(end_ns);
+        if passed > 0 {
+            runners.iter().for_each(|runner| runner.pulse().count_passed_over(passed));
+        }
+    }
+    After::Continue
+}

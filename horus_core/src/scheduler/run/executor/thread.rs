@@ -1,0 +1,119 @@
+//! A thread with nodes of its own: begun, and ended in time or left behind.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::scheduler::api::metrics::Pulse;
+use crate::scheduler::api::plan::Class;
+use crate::scheduler::api::report::NodeReport;
+use crate::scheduler::run::panics::Here;
+use crate::scheduler::run::runner::{After, Runner};
+use crate::scheduler::run::shared::Shared;
+
+use super::real_time;
+
+/// A thread that runs nodes.
+#[derive(Debug)]
+pub(crate) struct NodeThread {
+    thread: JoinHandle<Vec<Runner>>,
+    members: Vec<Member>,
+}
+
+/// A node that a thread has, as far as it is known without the thread.
+#[derive(Debug)]
+pub(crate) struct Member {
+    name: String,
+    position: usize,
+    class: Class,
+    pulse: Arc<Pulse>,
+}
+
+impl NodeThread {
+    /// Starts a thread for these nodes, of which there is one at least. If there is no room for
+    /// one, the nodes come back.
+    pub(crate) fn begin(
+        runners: Vec<Runner>,
+        shared: &Arc<Shared>,
+        run: impl FnOnce(&mut [Runner], &Shared) -> After + Send + 'static,
+    ) -> Result<Self, (io::Error, Vec<Runner>)> {
+        let members = runners.iter().map(Member::of).collect();
+        let plan = runners[0].plan();
+        let name = plan.chain.as_ref().unwrap_or(&plan.name).clone();
+        let shared = Arc::clone(shared);
+        // WHY: a thread that is not started drops what was to move there.
+        let given = Arc::new(Mutex::new(runners));
+        let take = |given: &Mutex<Vec<Runner>>| {
+            std::mem::take(&mut *given.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        let to_thread = Arc::clone(&given);
+        let thread = spawn(&name, move || {
+            let mut runners = take(&to_thread);
+            let _here = Here::run(&runners);
+            let (_awake, refused) = real_time::prepare(runners[0].plan());
+            runners.iter_mut().for_each(|runner| runner.refuse(refused.clone()));
+            // WHY: if there is no room for another thread, no node is to have ticked.
+            shared.wait_for_begin();
+            let after = run(&mut runners, &shared);
+            shared.tell(&runners, after);
+            runners
+        });
+        match thread {
+            Ok(thread) => Ok(Self { thread, members }),
+            Err(error) => Err((error, take(&given))),
+        }
+    }
+
+    /// Waits for the last ticks of its nodes. A thread in which one does not end is left behind.
+    pub(crate) fn end(self, deadline: Instant) -> Result<Vec<Runner>, Vec<NodeReport>> {
+        let Self { thread, members } = self;
+        join(thread, deadline).ok_or_else(|| members.iter().map(Member::left_behind).collect())
+    }
+}
+
+impl Member {
+    pub(crate) fn of(runner: &Runner) -> Self {
+        let plan = runner.plan();
+        let pulse = Arc::clone(runner.pulse());
+        Self { name: plan.name.clone(), position: runner.position(), class: plan.class, pulse }
+    }
+
+    /// Its place in the order of start.
+    #[cfg(feature = "async-io")]
+    pub(crate) const fn position(&self) -> usize {
+        self.position
+    }
+
+    /// What is said of a node whose last tick does not end.
+    pub(crate) fn left_behind(&self) -> NodeReport {
+        NodeReport {
+            name: self.name.clone(),
+            position: self.position,
+            hangs: self.pulse.began_ns() != 0,
+            class: self.class,
+            figures: self.pulse.figures(),
+            last_error: Some("a tick does not end: its thread was left behind".to_owned()),
+            refused: Vec::new(),
+        }
+    }
+}
+
+/// Starts a thread with a name that a debugger shows.
+pub(crate) fn spawn<R: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> io::Result<JoinHandle<R>> {
+    thread::Builder::new().name(name.to_owned()).spawn(work)
+}
+
+/// What a thread came to, if it ends in time.
+pub(crate) fn join<R>(thread: JoinHandle<R>, deadline: Instant) -> Option<R> {
+    while !thread.is_finished() {
+        if Instant::now() > deadline {
+            return None;
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+    thread.join().ok()
+}

@@ -1,0 +1,237 @@
+//! A scheduler from outside: stopping it, and changing its nodes while they run.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::scheduler::api::metrics::Figures;
+use crate::scheduler::api::node::Node;
+use crate::scheduler::api::plan::{PlanError, Wish};
+use crate::scheduler::api::rate::Rate;
+use crate::scheduler::api::report::Reason;
+use crate::scheduler::run::commands::{Mode, Pace};
+use crate::scheduler::run::exchange::{Exchange, Swap};
+use crate::scheduler::run::node_entry::Seat;
+use crate::scheduler::run::shared::Shared;
+
+/// Steers a scheduler and its nodes from any thread of its process.
+///
+/// Orders are noted, and carried out by the thread of the node before its next turn: nothing here
+/// waits for a node. From other processes: [`RemoteScheduler`](crate::scheduler::RemoteScheduler).
+#[derive(Debug, Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+    cores: usize,
+}
+
+/// Why an order was not given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OrderError {
+    /// There is no such node.
+    #[error("no node is called '{node}'; there are: {known}")]
+    NoSuchNode {
+        /// What was asked for.
+        node: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The node has no rate that could be changed.
+    #[error("node '{node}' has no rate: what wakes it is not the clock")]
+    NoRate {
+        /// The node.
+        node: String,
+    },
+    /// The node cannot run so.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+impl Handle {
+    pub(crate) const fn new(shared: Arc<Shared>, cores: usize) -> Self {
+        Self { shared, cores }
+    }
+
+    /// Has every node shut down after its present tick.
+    pub fn stop(&self) {
+        self.shared.stop(Reason::Asked);
+    }
+
+    /// Whether it is to stop, or has stopped: because it was asked to, or a node failed. A load.
+    #[inline]
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.shared.is_stopping()
+    }
+
+    /// Why it is to stop, or has stopped; `None` while nothing has stopped it.
+    #[must_use]
+    pub fn reason(&self) -> Option<Reason> {
+        self.shared.reason()
+    }
+
+    /// Has `word` be `number` from now on until everything is to stop, and then 0: for who has to
+    /// know that often and without the handle. The first call counts.
+    pub fn show_in(&self, word: &'static AtomicU64, number: u64) {
+        self.shared.show_in(word, number);
+    }
+
+    /// The names of the nodes, in the order in which they were added.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<String> {
+        self.shared.seats().iter().map(|seat| seat.wish.name.clone()).collect()
+    }
+
+    /// What the node has done so far. Disturbs nobody.
+    ///
+    /// # Errors
+    ///
+    /// [`OrderError::NoSuchNode`].
+    pub fn figures(&self, node: &str) -> Result<Figures, OrderError> {
+        self.of(node, |seat| seat.pulse.figures())
+    }
+
+    /// Has the node tick no more until [`Self::resume`]. Its due times pass. It stays as it is:
+    /// what moves because of it goes on moving.
+    ///
+    /// # Errors
+    ///
+    /// [`OrderError::NoSuchNode`].
+    pub fn pause(&self, node: &str) -> Result<(), OrderError> {
+        self.change_mode(node, Mode::Pause)
+    }
+
+    /// Has a paused node tick again.
+    ///
+    /// # Errors
+    ///
+    /// [`OrderError::NoSuchNode`].
+    pub fn resume(&self, node: &str) -> Result<(), OrderError> {
+        self.change_mode(node, Mode::Run)
+    }
+
+    /// Shuts the node down, for the rest of the run.
+    ///
+    /// # Errors
+    ///
+    /// [`OrderError::NoSuchNode`].
+    pub fn stop_node(&self, node: &str) -> Result<(), OrderError> {
+        self.change_mode(node, Mode::Stop)
+    }
+
+    fn change_mode(&self, node: &str, mode: Mode) -> Result<(), OrderError> {
+        let change = |seat: &Seat| {
+            seat.orders.want(|wanted| {
+                // WHY: a node that is shut down has no way back.
+                if wanted.mode != Mode::Stop {
+                    wanted.mode = mode;
+                }
+            });
+        };
+        self.of(node, change)
+    }
+
+    /// Has the node tick at another rate from its next due time on. Budget and deadline change with
+    /// it, unless they were given. All nodes of a chain change together.
+    ///
+    /// # Errors
+    ///
+    /// No such node, one without a rate, or a rate at which the node's budget, deadline or watchdog
+    /// make no sense.
+    pub fn set_rate(&self, node: &str, rate: Rate) -> Result<(), OrderError> {
+        let mut seats = self.shared.seats();
+        let seat = find(&seats, node)?;
+        if seat.wish.rate.is_none() {
+            return Err(OrderError::NoRate { node: node.to_owned() });
+        }
+        let chain = seat.wish.chain.clone();
+        let is_meant = |seat: &Seat| match &chain {
+            Some(_) => seat.wish.chain == chain,
+            None => seat.wish.name == node,
+        };
+        let of_rate = |seat: &Seat| Wish { rate: Some(rate), ..seat.wish.clone() };
+        // WHY twice: either all of a chain change or none.
+        for seat in seats.iter().filter(|seat| is_meant(seat)) {
+            of_rate(seat).whole(self.cores)?;
+        }
+        for seat in seats.iter_mut().filter(|seat| is_meant(seat)) {
+            let wish = of_rate(seat);
+            let pace = Pace::of(&wish.clone().whole(self.cores)?);
+            seat.orders.want(|wanted| wanted.pace = Some(pace));
+            seat.wish = wish;
+        }
+        Ok(())
+    }
+
+    /// Puts `replacement` in the node's place, between two ticks: it is initialised by the node's
+    /// thread, and the next tick is its own. No due time is lost but by what its `init` takes.
+    ///
+    /// The replacement has ends of its own; what arrives at them from when they are made is its
+    /// input. To hand the old node's over, with what waits in them, use [`Self::swap_with`].
+    ///
+    /// If its `init` or one of its first ten ticks fails, the old node takes its place again, as it
+    /// was. After that the old node is shut down and dropped, by the node's thread.
+    ///
+    /// # Errors
+    ///
+    /// [`OrderError::NoSuchNode`]. What becomes of the swap is told by [`Swap`].
+    pub fn swap(&self, node: &str, replacement: impl Node) -> Result<Swap, OrderError> {
+        self.exchange(node, Exchange::of(replacement))
+    }
+
+    /// Has `change` make another node of the node, between two ticks, on the node's thread: its
+    /// publishers and subscribers move along, so that every message is handled once, by the one or
+    /// the other, in order. `undo` is the way back, if `init` or one of the first ten ticks fails;
+    /// a message that the failed tick received is lost with it.
+    ///
+    /// A closure that panics takes the node with it, and its failure policy follows.
+    ///
+    /// ```
+    /// # use horus_core::scheduler::{Context, Handle, Node, NodeResult, OrderError};
+    /// struct Plain { gain: f32 }
+    /// struct Tuned { gain: f32, limit: f32 }
+    /// # impl Node for Plain { fn tick(&mut self, _: &mut Context<'_>) -> NodeResult { Ok(()) } }
+    /// # impl Node for Tuned { fn tick(&mut self, _: &mut Context<'_>) -> NodeResult { Ok(()) } }
+    /// # fn tune(handle: &Handle) -> Result<(), OrderError> {
+    /// handle.swap_with(
+    ///     "control",
+    ///     |plain: Plain| Tuned { gain: plain.gain, limit: 0.5 },
+    ///     |tuned: Tuned| Plain { gain: tuned.gain },
+    /// )?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`OrderError::NoSuchNode`]. That the node is not an `Old` is told by [`Swap`], as what
+    /// becomes of it.
+    pub fn swap_with<Old: Node, New: Node>(
+        &self,
+        node: &str,
+        change: impl FnOnce(Old) -> New + Send + 'static,
+        undo: impl FnOnce(New) -> Old + Send + 'static,
+    ) -> Result<Swap, OrderError> {
+        self.exchange(node, Exchange::with(change, undo))
+    }
+
+    fn exchange(&self, node: &str, exchange: Exchange) -> Result<Swap, OrderError> {
+        self.of(node, |seat| {
+            let swap = exchange.swap();
+            // WHY replaced outside the lock: an earlier swap that nobody took is dropped here.
+            drop(seat.orders.want(|wanted| wanted.exchange.replace(exchange)));
+            swap
+        })
+    }
+
+    fn of<R>(&self, node: &str, act: impl FnOnce(&Seat) -> R) -> Result<R, OrderError> {
+        let seats = self.shared.seats();
+        find(&seats, node).map(act)
+    }
+}
+
+fn find<'a>(seats: &'a [Seat], node: &str) -> Result<&'a Seat, OrderError> {
+    seats.iter().find(|seat| seat.wish.name == node).ok_or_else(|| {
+        let known: Vec<_> = seats.iter().map(|seat| seat.wish.name.as_str()).collect();
+        OrderError::NoSuchNode { node: node.to_owned(), known: known.join(", ") }
+    })
+}

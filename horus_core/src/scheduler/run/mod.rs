@@ -1,0 +1,18 @@
+//! Giving nodes their turns: the runner, the executors and their threads.
+//!
+//! Imports `api`, and of `remote` the recorder of events.
+
+pub(crate) mod caught;
+pub(crate) mod commands;
+pub(crate) mod cores;
+pub(crate) mod deadline;
+pub(crate) mod exchange;
+pub(crate) mod executor;
+pub(crate) mod guards;
+pub(crate) mod handle;
+pub(crate) mod node_entry;
+pub(crate) mod panics;
+pub(crate) mod pending_node;
+pub(crate) mod runner;
+pub(crate) mod shared;
+pub(crate) mod workers;

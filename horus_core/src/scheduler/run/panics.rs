@@ -1,0 +1,70 @@
+//! Panics in ticks: noted before their backtrace is written, which may take seconds, so that a node
+//! that only says why it fails is not taken for one that hangs.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::panic;
+use std::sync::{Arc, Once};
+
+use horus_shm::clock::Clock;
+
+use crate::scheduler::api::metrics::Pulse;
+use crate::scheduler::run::runner::Runner;
+
+thread_local! {
+    /// The nodes that this thread runs.
+    static NODES: RefCell<Vec<Arc<Pulse>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Marks nodes as run by the calling thread, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Here {
+    /// So many there were before, of a scheduler around this one.
+    before: usize,
+    /// It stays on its thread.
+    marker: PhantomData<*const ()>,
+}
+
+impl Here {
+    pub(crate) fn run<'a>(runners: impl IntoIterator<Item = &'a Runner>) -> Self {
+        let before = NODES.with_borrow_mut(|nodes| {
+            let before = nodes.len();
+            nodes.extend(runners.into_iter().map(|runner| Arc::clone(runner.pulse())));
+            before
+        });
+        Self { before, marker: PhantomData }
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        NODES.with_borrow_mut(|nodes| nodes.truncate(self.before));
+    }
+}
+
+/// Calls it with each node that is in a tick on this thread.
+fn each_in_a_tick(act: impl Fn(&Pulse)) {
+    // WHY no panic of its own, neither at the end of a thread nor in a drop: this is a panic hook.
+    let _ = NODES.try_with(|nodes| {
+        let Ok(nodes) = nodes.try_borrow() else { return };
+        nodes.iter().filter(|pulse| pulse.began_ns() != 0).for_each(|pulse| act(pulse));
+    });
+}
+
+/// Puts a panic hook before the one that is there, once in a process.
+pub(crate) fn watch() {
+    static ONCE: Once = Once::new();
+    // WHY the check: the hook cannot be changed from a panic.
+    if std::thread::panicking() {
+        return;
+    }
+    ONCE.call_once(|| {
+        let next = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            each_in_a_tick(Pulse::begin_panic);
+            next(panic);
+            let now_ns = Clock::kernel().now_ns();
+            each_in_a_tick(|pulse| pulse.end_panic(now_ns));
+        }));
+    });
+}

@@ -1,0 +1,586 @@
+//! The one place that calls a node: its turns, its orders, its clock, its failures.
+
+mod diary;
+mod life;
+mod swap;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use diary::Diary;
+use horus_shm::clock::Clock;
+
+use crate::message::NodeEvent;
+use crate::scheduler::api::checkpoints::Place;
+use crate::scheduler::api::context::Context;
+use crate::scheduler::api::metrics::{Health, Pulse};
+use crate::scheduler::api::node::{Node, NodeError, NodeResult};
+use crate::scheduler::api::plan::Plan;
+use crate::scheduler::api::policy::{Failures, Remedy};
+use crate::scheduler::api::random::Random;
+use crate::scheduler::api::rate::Rate;
+use crate::scheduler::api::report::NodeReport;
+use crate::scheduler::remote::recorder::Recorder;
+use crate::scheduler::run::caught::{caught, dropped, said_by};
+use crate::scheduler::run::commands::{Mode, Orders, Pace};
+use crate::scheduler::run::deadline::{Punctuality, Verdict};
+use crate::scheduler::run::exchange::Trial;
+use crate::scheduler::run::guards::{Fault, Guards};
+use crate::scheduler::run::node_entry::Seat;
+
+/// A node and everything that is known of it. Driven by one thread at a time.
+pub(crate) struct Runner {
+    node: Box<dyn Node>,
+    pulse: Arc<Pulse>,
+    orders: Arc<Orders>,
+    state: State,
+    /// Whether orders keep it from ticking.
+    held: Held,
+    /// Whether it was brought into its safe state, and has not left it.
+    is_safe: bool,
+    tick: u64,
+    pace: Pace,
+    failures: Failures,
+    punctuality: Punctuality,
+    /// Whether it runs at every second due time only.
+    is_halved: bool,
+    random: Random,
+    trial: Option<Trial>,
+    guards: Option<Box<Guards>>,
+    /// A rate that the executor has not yet taken.
+    new_rate: Option<Rate>,
+    diary: Diary,
+    /// Why everything is to stop because of it.
+    fatal: Option<String>,
+    plan: Plan,
+    /// Its place in the order of start.
+    position: usize,
+    /// What its thread could not have.
+    refused: Vec<String>,
+}
+
+/// Whether a node runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It ticks.
+    Active,
+    /// It leaves out its next tick.
+    Skipping,
+    /// It leaves out every second tick.
+    Halved { ticks_next: bool },
+    /// It leaves out ticks until then.
+    Resting { until_ns: u64 },
+    /// It is to be initialised, then or at once.
+    New { at_ns: u64 },
+    /// It could not be initialised, and that stops everything.
+    Broken,
+    /// It is shut down.
+    Over,
+}
+
+/// What orders have already been carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Held {
+    is_paused: bool,
+    is_emergency: bool,
+}
+
+/// What the scheduler is to do after a node's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    /// Go on.
+    Continue,
+    /// Stop everything: the node asked for it.
+    Stop,
+    /// Stop everything: the node failed, or was late, and its policy says so.
+    Abort,
+}
+
+impl std::fmt::Debug for Runner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { plan, state, held, tick, .. } = self;
+        f.debug_struct("Runner")
+            .field("node", &plan.name)
+            .field("state", state)
+            .field("held", held)
+            .field("tick", tick)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Runner {
+    pub(crate) fn new(node: Box<dyn Node>, plan: Plan, seat: &Seat) -> Self {
+        Self {
+            node,
+            pulse: Arc::clone(&seat.pulse),
+            orders: Arc::clone(&seat.orders),
+            state: State::New { at_ns: 0 },
+            held: Held::default(),
+            is_safe: false,
+            tick: 0,
+            pace: Pace::of(&plan),
+            failures: Failures::default(),
+            punctuality: Punctuality::default(),
+            is_halved: false,
+            random: Random::new(0, ""),
+            trial: None,
+            guards: Guards::of(&plan),
+            new_rate: None,
+            diary: Diary::of(&plan.name),
+            fatal: None,
+            plan,
+            position: 0,
+            refused: Vec::new(),
+        }
+    }
+
+    /// Returns what the node did so far.
+    pub(crate) fn report(&self) -> NodeReport {
+        NodeReport {
+            name: self.plan.name.clone(),
+            position: self.position,
+            hangs: false,
+            class: self.plan.class,
+            figures: self.pulse.figures(),
+            last_error: self.last_error().map(str::to_owned),
+            refused: self.refused.clone(),
+        }
+    }
+
+    /// Gives the node the random numbers that belong to this seed.
+    pub(crate) fn seed(&mut self, seed: u64) {
+        self.random = Random::new(seed, &self.plan.name);
+    }
+
+    /// Notes its place in the order of start.
+    pub(crate) const fn stand_at(&mut self, position: usize) {
+        self.position = position;
+    }
+
+    pub(crate) const fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Where its events go from now on.
+    pub(crate) fn record_to(&mut self, recorder: Recorder) {
+        self.diary.record_to(recorder);
+    }
+
+    /// Notes what its thread could not have.
+    pub(crate) fn refuse(&mut self, refused: Vec<String>) {
+        refused.iter().for_each(|what| self.diary.note(self.tick, NodeEvent::REFUSED, 0, what));
+        self.refused = refused;
+    }
+
+    pub(crate) const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub(crate) const fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
+    }
+
+    /// Where it is in its tick, for another thread, if it has checkpoints.
+    pub(crate) fn place(&self) -> Option<Arc<Place>> {
+        self.guards.as_ref()?.place()
+    }
+
+    /// The last failure, for a person.
+    pub(crate) fn last_error(&self) -> Option<&str> {
+        self.diary.last_error()
+    }
+
+    /// Why everything is to stop because of it, if it is.
+    pub(crate) fn fatal(&self) -> Option<&str> {
+        self.fatal.as_deref()
+    }
+
+    /// The rate that it is to have from now on, once.
+    #[inline]
+    pub(crate) const fn take_new_rate(&mut self) -> Option<Rate> {
+        self.new_rate.take()
+    }
+
+    /// Whether it will never tick again.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    /// Carries out orders, if there are any. A load if there are none.
+    #[inline(always)]
+    pub(crate) fn heed(&mut self, clock: &Clock, now_ns: u64) {
+        if self.orders.attention() {
+            self.obey(clock, now_ns);
+        }
+    }
+
+    /// Carries out orders, if there are any, and says whether something keeps the node from ticking
+    /// until later.
+    pub(crate) fn is_held(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        self.heed(clock, now_ns);
+        match self.state {
+            State::Resting { until_ns: at_ns } | State::New { at_ns } => now_ns < at_ns,
+            State::Over => true,
+            _ => self.held != Held::default(),
+        }
+    }
+
+    /// Whether there are orders, carried out or not. A load.
+    pub(crate) fn has_orders(&self) -> bool {
+        self.orders.attention()
+    }
+
+    /// The node's turn, which was due at `due_ns` and begins at `begin_ns`. Returns when it ended,
+    /// which is when the next node's turn begins, and what follows.
+    #[inline]
+    pub(crate) fn turn(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> (u64, After) {
+        if let Some(after) = self.open(clock, due_ns, begin_ns) {
+            return (begin_ns, after);
+        }
+        let (node, mut context) = self.parts(clock, due_ns, begin_ns);
+        let outcome = caught(|| node.tick(&mut context));
+        let stop = context.stop;
+        self.close(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
+    }
+
+    /// The first part of a turn: what follows if the node does not tick.
+    #[inline(always)]
+    pub(crate) fn open(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> Option<After> {
+        if (self.orders.attention() || self.state != State::Active)
+            && !self.may_tick(clock, begin_ns)
+        {
+            return Some(self.after_no_tick());
+        }
+        self.pulse.begin(due_ns, begin_ns);
+        if let Some(guards) = &mut self.guards {
+            guards.begin(begin_ns);
+        }
+        None
+    }
+
+    /// What ticks, and what it is told.
+    #[inline(always)]
+    pub(crate) fn parts<'a>(
+        &'a mut self,
+        clock: &'a Clock,
+        due_ns: u64,
+        begin_ns: u64,
+    ) -> (&'a mut dyn Node, Context<'a>) {
+        let Self { node, random, tick, pace, guards, .. } = self;
+        let context = Context {
+            clock,
+            tick: *tick,
+            due_ns,
+            begin_ns,
+            budget_end_ns: begin_ns.saturating_add(pace.budget_ns),
+            period_ns: pace.period_ns,
+            stop: false,
+            checkpoints: guards.as_mut().and_then(|guards| guards.checkpoints.as_mut()),
+            random,
+        };
+        (&mut **node, context)
+    }
+
+    /// The last part of a turn: what the tick came to. Returns as [`Self::turn`].
+    #[inline(always)]
+    pub(crate) fn close(
+        &mut self,
+        outcome: Result<NodeResult, String>,
+        stop: bool,
+        (due_ns, begin_ns, end_ns): (u64, u64, u64),
+    ) -> (u64, After) {
+        self.pulse.end(begin_ns, end_ns);
+        self.tick += 1;
+        let late_ns = end_ns.saturating_sub(due_ns).saturating_sub(self.pace.deadline_ns);
+        let over_ns = end_ns.saturating_sub(begin_ns).saturating_sub(self.pace.budget_ns);
+        let late_ns = late_ns.max(over_ns);
+        let is_late = late_ns > 0;
+        let after = match outcome {
+            Ok(Ok(())) if self.guards.is_none() => self.judge(is_late, None, late_ns, end_ns),
+            Ok(Ok(())) => self.judge_guarded(is_late, begin_ns, late_ns, end_ns),
+            failed => self.fail(failed, "", end_ns),
+        };
+        (end_ns, if stop && after == After::Continue { After::Stop } else { after })
+    }
+
+    fn judge_guarded(&mut self, is_late: bool, begin_ns: u64, late_ns: u64, end_ns: u64) -> After {
+        let fault = self.guard(|guards| guards.end(begin_ns));
+        self.judge(is_late || fault.is_some(), fault, late_ns, end_ns)
+    }
+
+    /// Asks the guards, and notes what is new.
+    fn guard(&mut self, look: impl FnOnce(&mut Guards) -> Option<Fault>) -> Option<Fault> {
+        let guards = self.guards.as_mut()?;
+        let was_stale = guards.is_stale();
+        let fault = look(guards);
+        let is_fresh = was_stale && !guards.is_stale();
+        if is_fresh {
+            self.diary.note(self.tick, NodeEvent::FRESH_INPUT, 0, "");
+        }
+        if let Some(Fault { kind: Some(kind), text }) = &fault {
+            self.diary.note_often(self.tick, *kind, 0, text.as_str());
+        }
+        fault
+    }
+
+    /// A time at which the node has no turn: a stale input is a miss then, too.
+    pub(crate) fn idle(&mut self, now_ns: u64) -> After {
+        let is_waiting = matches!(self.state, State::Active | State::Halved { .. });
+        if self.guards.is_none() || !is_waiting || self.held != Held::default() {
+            return After::Continue;
+        }
+        match self.guard(|guards| guards.look_at_inputs(now_ns)) {
+            None => After::Continue,
+            fault => self.judge(true, fault, 0, now_ns),
+        }
+    }
+
+    /// After a tick without an error: was it in time, and as it should be?
+    #[inline]
+    fn judge(&mut self, is_miss: bool, fault: Option<Fault>, late_ns: u64, now_ns: u64) -> After {
+        if self.trial.is_some() {
+            self.pass_trial();
+        }
+        self.failures.forgive(self.plan.on_failure);
+        match self.punctuality.record(self.plan.on_miss, is_miss, now_ns) {
+            Verdict::Fine => After::Continue,
+            verdict => self.carry_out(verdict, fault, late_ns),
+        }
+    }
+
+    #[cold]
+    fn carry_out(&mut self, verdict: Verdict, fault: Option<Fault>, late_ns: u64) -> After {
+        if !matches!(verdict, Verdict::LeaveSafeState | Verdict::Restore) {
+            self.pulse.count_miss();
+            match &fault {
+                // What is wrong with it has been noted.
+                Some(fault) => self.diary.blame(fault.text.as_str()),
+                None => self.diary.note_often(self.tick, NodeEvent::MISSED, late_ns, ""),
+            }
+        }
+        match verdict {
+            Verdict::Fine | Verdict::Warn => {}
+            Verdict::LeaveSafeState => self.leave_safe_state(),
+            Verdict::Skip => self.state = State::Skipping,
+            Verdict::Halve | Verdict::Restore => {
+                self.is_halved = verdict == Verdict::Halve;
+                self.state = self.awake();
+            }
+            Verdict::Isolate { until_ns, enters_safe_state } => {
+                if enters_safe_state {
+                    self.enter_safe_state();
+                }
+                self.state = State::Resting { until_ns };
+            }
+            Verdict::EnterSafeState => {
+                self.enter_safe_state();
+            }
+            Verdict::Stop => {
+                let late = || {
+                    let late = Duration::from_nanos(late_ns);
+                    format!("missed its deadline or its budget by {late:?}")
+                };
+                self.fatal = Some(fault.map_or_else(late, |fault| fault.text.as_str().to_owned()));
+                return After::Abort;
+            }
+        }
+        After::Continue
+    }
+
+    /// The state of a node that ticks: now, not necessarily the next time.
+    const fn awake(&self) -> State {
+        if self.is_halved { State::Halved { ticks_next: false } } else { State::Active }
+    }
+
+    /// Brings the node into its safe state, unless it is in it: whatever the reasons, once. A panic
+    /// in that is only noted.
+    pub(crate) fn enter_safe_state(&mut self) {
+        if self.is_safe || matches!(self.state, State::Over | State::New { .. } | State::Broken) {
+            return;
+        }
+        self.is_safe = true;
+        self.show();
+        let node = &mut self.node;
+        let reached = caught(|| {
+            node.enter_safe_state();
+            node.is_safe_state()
+        });
+        match reached {
+            Ok(is_reached) => {
+                let text = if is_reached { "" } else { "not reached yet" };
+                self.diary.note(self.tick, NodeEvent::SAFE_STATE_ENTERED, 0, text);
+            }
+            Err(panic) => self.note_panic(&panic, " in enter_safe_state"),
+        }
+    }
+
+    /// Says that the node is out of its safe state, unless there is another reason for it.
+    fn leave_safe_state(&mut self) {
+        if self.is_safe && !self.held.is_emergency && !self.punctuality.is_safe() {
+            self.is_safe = false;
+            self.diary.note(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
+        }
+        self.show();
+    }
+
+    /// Shows others how the node is.
+    fn show(&self) {
+        self.pulse.is_now(match self.state {
+            State::Over | State::Broken => Health::Stopped,
+            // Also a node that is not initialised yet: nothing of it moves.
+            _ if self.held.is_emergency => Health::Safe,
+            _ if self.held.is_paused => Health::Paused,
+            _ if self.is_safe => Health::Safe,
+            State::Resting { .. } | State::New { at_ns: 1.. } => Health::Resting,
+            State::New { .. } | State::Active | State::Skipping | State::Halved { .. } => {
+                Health::Active
+            }
+        });
+    }
+
+    /// Counts and writes down a panic that no policy is for.
+    fn note_panic(&mut self, panic: &str, place: &str) {
+        let error = format!("panicked{place}: {panic}");
+        self.pulse.count_failure(true);
+        self.diary.note(self.tick, NodeEvent::PANICKED, 0, &error);
+        self.diary.blame(&error);
+    }
+
+    /// The node's tick, or what `place` says, failed: what follows.
+    #[cold]
+    fn fail(&mut self, outcome: Result<NodeResult, String>, place: &str, now_ns: u64) -> After {
+        let (error, is_panic): (NodeError, bool) = match outcome {
+            Ok(Ok(())) => return After::Continue,
+            Ok(Err(error)) => (error, false),
+            Err(panic) => (format!("panicked{place}: {panic}").into(), true),
+        };
+        let text = said_by(&*error);
+        self.pulse.count_failure(is_panic);
+        let kind = if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED };
+        self.diary.note_often(self.tick, kind, 0, &text);
+        let node = &mut self.node;
+        if let Err(panic) = caught(|| node.on_error(&error)) {
+            self.note_panic(&panic, " in on_error");
+        }
+        if let Some(panic) = dropped(error) {
+            self.note_panic(&panic, " in the drop of an error");
+        }
+        if let Some(trial) = self.trial.take() {
+            self.roll_back(trial, &text);
+            self.diary.blame(&text);
+            return After::Continue;
+        }
+        self.diary.blame(&text);
+        match self.failures.record(self.plan.on_failure, now_ns) {
+            Remedy::Continue => {}
+            // WHY: a node that could not be initialised has nothing to go on with, nor to end.
+            Remedy::Rest { until_ns } => {
+                self.state = match self.state {
+                    State::New { .. } => State::New { at_ns: until_ns },
+                    _ => State::Resting { until_ns },
+                };
+                self.show();
+            }
+            Remedy::Restart { at_ns } => {
+                if !matches!(self.state, State::New { .. }) {
+                    self.end();
+                }
+                // What it was found to be is over with it.
+                (self.punctuality, self.is_halved) = (Punctuality::default(), false);
+                (self.state, self.is_safe) = (State::New { at_ns }, false);
+                self.show();
+            }
+            Remedy::Stop => {
+                self.fatal = Some(text);
+                return After::Abort;
+            }
+        }
+        After::Continue
+    }
+
+    /// Carries out orders, and says whether the node ticks now.
+    #[cold]
+    fn may_tick(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        self.heed(clock, now_ns);
+        if self.held != Held::default() {
+            return false;
+        }
+        match self.state {
+            State::Active => true,
+            State::Skipping => {
+                self.state = State::Active;
+                self.pulse.count_passed_over(1);
+                false
+            }
+            State::Halved { ticks_next } => {
+                self.state = State::Halved { ticks_next: !ticks_next };
+                if !ticks_next {
+                    self.pulse.count_passed_over(1);
+                }
+                ticks_next
+            }
+            State::Resting { until_ns } if now_ns >= until_ns => {
+                self.is_awake();
+                true
+            }
+            State::New { at_ns } if now_ns >= at_ns => self.begin(clock, now_ns),
+            State::Resting { .. } | State::New { .. } | State::Broken | State::Over => false,
+        }
+    }
+
+    /// The node ticks again, in its safe state if it was in that.
+    fn is_awake(&mut self) {
+        self.state = self.awake();
+        self.show();
+    }
+
+    /// What follows from a turn in which the node did not tick.
+    const fn after_no_tick(&self) -> After {
+        match self.state {
+            State::Broken => After::Abort,
+            _ => After::Continue,
+        }
+    }
+
+    #[cold]
+    fn obey(&mut self, clock: &Clock, now_ns: u64) {
+        let orders = Arc::clone(&self.orders);
+        let look = orders.heed(|wanted| {
+            (wanted.mode, wanted.is_emergency, wanted.pace.take(), wanted.exchange.take())
+        });
+        let Some((mode, is_emergency, pace, exchange)) = look else { return };
+        if let Some(pace) = pace {
+            (self.pace, self.new_rate) = (pace, pace.rate);
+            self.diary.note(self.tick, NodeEvent::RATE_CHANGED, pace.period_ns, "");
+        }
+        let is_paused = mode == Mode::Pause;
+        let before = std::mem::replace(&mut self.held, Held { is_paused, is_emergency });
+        if is_emergency {
+            self.enter_safe_state();
+        } else {
+            self.leave_safe_state();
+        }
+        if is_paused != before.is_paused {
+            self.diary.note(
+                self.tick,
+                if is_paused { NodeEvent::PAUSED } else { NodeEvent::RESUMED },
+                0,
+                "",
+            );
+        }
+        self.show();
+        if mode == Mode::Stop && !self.is_over() {
+            self.stop();
+        } else if let Some(exchange) = exchange {
+            self.exchange(exchange, clock, now_ns);
+        }
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.release();
+    }
+}

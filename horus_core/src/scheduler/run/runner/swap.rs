@@ -1,0 +1,63 @@
+//! Another node in the place of one: on trial first, and rolled back if that fails.
+
+use horus_shm::clock::Clock;
+
+use super::{Runner, State};
+use crate::message::NodeEvent;
+use crate::scheduler::run::caught::caught;
+use crate::scheduler::run::exchange::{Exchange, Trial};
+
+impl Runner {
+    /// Puts another node in this one's place, and initialises it.
+    pub(crate) fn exchange(&mut self, exchange: Exchange, clock: &Clock, now_ns: u64) {
+        if matches!(self.state, State::Over | State::Broken) {
+            return;
+        }
+        // An earlier one that is still on trial has passed: who swaps again has seen enough.
+        self.accept_trial();
+        let place = &mut self.node;
+        match caught(|| exchange.carry_out(place)) {
+            Ok(Ok(trial)) => {
+                self.trial = Some(trial);
+                self.diary.note(self.tick, NodeEvent::SWAPPED, 0, "");
+                // If that fails it is rolled back.
+                let is_new = !matches!(self.state, State::New { .. }) && self.begin(clock, now_ns);
+                // WHY: it is another node that has to be safe.
+                if is_new && self.trial.is_some() && std::mem::take(&mut self.is_safe) {
+                    self.enter_safe_state();
+                }
+            }
+            Ok(Err(reason)) | Err(reason) => {
+                self.diary.note(self.tick, NodeEvent::SWAP_FAILED, 0, &reason)
+            }
+        }
+    }
+
+    #[cold]
+    pub(crate) fn pass_trial(&mut self) {
+        if self.trial.as_mut().is_some_and(Trial::passes_tick) {
+            self.accept_trial();
+        }
+    }
+
+    fn accept_trial(&mut self) {
+        if let Some(mut trial) = self.trial.take() {
+            trial.take_old().into_iter().for_each(|old| self.end_of(old));
+            trial.accept();
+        }
+    }
+
+    pub(crate) fn roll_back(&mut self, trial: Trial, why: &str) {
+        let place = &mut self.node;
+        let new = caught(|| trial.roll_back(place, why));
+        self.diary.note(self.tick, NodeEvent::SWAP_FAILED, 0, why);
+        match new {
+            Ok(new) => new.into_iter().for_each(|new| self.end_of(new)),
+            Err(panic) => self.note_panic(&panic, " in a swap"),
+        }
+        // A node that was to be initialised still is.
+        if !matches!(self.state, State::New { .. }) {
+            self.is_awake();
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Who gives the nodes their turns: the main thread, threads of their own, and the pool.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use horus_shm::clock::Clock;
+
+use crate::scheduler::api::error::StartError;
+use crate::scheduler::api::plan::Class;
+use crate::scheduler::api::rate::Rate;
+use crate::scheduler::api::report::NodeReport;
+use crate::scheduler::api::timeline::Timeline;
+#[cfg(feature = "async-io")]
+use crate::scheduler::run::executor::async_io::{AsyncIo, Task};
+use crate::scheduler::run::executor::compute::{self, Job, Pool};
+use crate::scheduler::run::executor::spin::Spin;
+use crate::scheduler::run::executor::thread::NodeThread;
+use crate::scheduler::run::executor::{event, real_time};
+use crate::scheduler::run::pending_node::PendingNode;
+use crate::scheduler::run::runner::{After, Runner};
+use crate::scheduler::run::shared::Shared;
+use crate::topic::WaitSet;
+
+/// All threads of a run, and the nodes that the main thread runs.
+#[derive(Debug, Default)]
+pub(crate) struct Crew {
+    pub(crate) main: Vec<Runner>,
+    /// Whether one of these counts as stuck at some time.
+    pub(crate) has_watched: bool,
+    threads: Vec<NodeThread>,
+    pool: Option<Pool>,
+    #[cfg(feature = "async-io")]
+    async_io: Option<AsyncIo>,
+}
+
+/// What the threads are started with.
+pub(crate) struct Terms {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) clock: Clock,
+    /// When the first ticks are due.
+    pub(crate) begin_ns: u64,
+    pub(crate) main_rate: Rate,
+    pub(crate) compute_threads: Option<usize>,
+    pub(crate) cores: usize,
+}
+
+impl Terms {
+    /// When a node is due, by its rate or that of the main thread.
+    fn timeline(&self, runner: &Runner) -> Timeline {
+        Timeline::new(self.begin_ns, runner.plan().rate.unwrap_or(self.main_rate))
+    }
+}
+
+impl Crew {
+    /// Gives each node to who runs it. If there is no thread for one, it and those that have not
+    /// been given out stay with the main thread, which is to end them.
+    pub(crate) fn start(
+        &mut self,
+        entries: Vec<PendingNode>,
+        terms: &Terms,
+    ) -> Result<(), StartError> {
+        let mut outcome = Ok(());
+        let (mut chains, mut jobs) = (Vec::new(), Vec::new());
+        #[cfg(feature = "async-io")]
+        let mut tasks = Vec::new();
+        for PendingNode { runner, wake, .. } in entries {
+            match runner.plan().class {
+                Class::Event if outcome.is_ok() => outcome = self.by_events(runner, wake, terms),
+                Class::RealTime => join_chain(&mut chains, runner),
+                Class::Compute => {
+                    let timeline = terms.timeline(&runner);
+                    jobs.push(Job::new(runner, timeline));
+                }
+                #[cfg(feature = "async-io")]
+                Class::AsyncIo => {
+                    let timeline = terms.timeline(&runner);
+                    tasks.push(Task { runner, timeline });
+                }
+                _ => self.main.push(runner),
+            }
+        }
+        for mut chain in chains {
+            match outcome {
+                Ok(()) => outcome = self.by_time(chain, terms),
+                Err(_) => self.main.append(&mut chain),
+            }
+        }
+        outcome = outcome.and_then(|()| self.by_pool(&mut jobs, terms));
+        self.main.extend(jobs.into_iter().map(Job::into_runner));
+        #[cfg(feature = "async-io")]
+        {
+            outcome = outcome.and_then(|()| self.by_waiting(&mut tasks, terms));
+            self.main.extend(tasks.into_iter().map(|task| task.runner));
+        }
+        self.has_watched = self.main.iter().any(|runner| runner.plan().is_watched());
+        outcome
+    }
+
+    fn by_events(
+        &mut self,
+        runner: Runner,
+        mut wake: WaitSet,
+        terms: &Terms,
+    ) -> Result<(), StartError> {
+        let mut clock = terms.clock.clone();
+        self.begin(vec![runner], terms, move |runners, shared| {
+            event::run(&mut runners[0], &mut clock, shared, &mut wake)
+        })
+    }
+
+    fn by_time(&mut self, chain: Vec<Runner>, terms: &Terms) -> Result<(), StartError> {
+        let (timeline, mut clock) = (terms.timeline(&chain[0]), terms.clock.clone());
+        self.begin(chain, terms, move |runners, shared| {
+            let is_first = runners.iter().any(|runner| runner.plan().priority.is_some());
+            let spin = Spin::learn(&mut clock, timeline.period_ns(), is_first);
+            // WHY: the first due time has passed meanwhile, and that is nobody's fault.
+            let timeline = timeline.starting_after(clock.resync());
+            real_time::run(runners, &mut clock, shared, timeline, spin)
+        })
+    }
+
+    fn by_pool(&mut self, jobs: &mut Vec<Job>, terms: &Terms) -> Result<(), StartError> {
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let threads = compute::threads(terms.compute_threads, terms.cores, jobs.len());
+        let pool = Pool::start(threads, jobs, &terms.clock, &terms.shared);
+        let no_thread = |cause| StartError::Thread { name: "compute".to_owned(), cause };
+        self.pool = Some(pool.map_err(no_thread)?);
+        Ok(())
+    }
+
+    #[cfg(feature = "async-io")]
+    fn by_waiting(&mut self, tasks: &mut Vec<Task>, terms: &Terms) -> Result<(), StartError> {
+        if !tasks.is_empty() {
+            let no_thread = |cause| StartError::Thread { name: "async i/o".to_owned(), cause };
+            self.async_io = Some(AsyncIo::start(tasks, &terms.shared).map_err(no_thread)?);
+        }
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        runners: Vec<Runner>,
+        terms: &Terms,
+        run: impl FnOnce(&mut [Runner], &Shared) -> After + Send + 'static,
+    ) -> Result<(), StartError> {
+        let name = runners[0].plan().name.clone();
+        match NodeThread::begin(runners, &terms.shared, run) {
+            Ok(thread) => self.threads.push(thread),
+            Err((cause, mut runners)) => {
+                self.main.append(&mut runners);
+                return Err(StartError::Thread { name, cause });
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the last ticks are over, but not beyond `deadline`. The nodes, and what is said
+    /// of those that are left behind.
+    pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
+        let (mut runners, mut left_behind) = (std::mem::take(&mut self.main), Vec::new());
+        for thread in self.threads.drain(..) {
+            match thread.end(deadline) {
+                Ok(mut ended) => runners.append(&mut ended),
+                Err(mut members) => left_behind.append(&mut members),
+            }
+        }
+        let mut gather = |(mut ended, mut others): (Vec<_>, Vec<_>)| {
+            runners.append(&mut ended);
+            left_behind.append(&mut others);
+        };
+        self.pool.take().into_iter().for_each(|pool| gather(pool.finish(deadline)));
+        #[cfg(feature = "async-io")]
+        self.async_io.take().into_iter().for_each(|async_io| gather(async_io.finish(deadline)));
+        runners.sort_by_key(Runner::position);
+        (runners, left_behind)
+    }
+}
+
+/// Adds the node to those that it shares a thread with.
+fn join_chain(chains: &mut Vec<Vec<Runner>>, runner: Runner) {
+    let chain = runner.plan().chain.as_ref();
+    let is_same =
+        |members: &&mut Vec<Runner>| chain.is_some() && members[0].plan().chain.as_ref() == chain;
+    match chains.iter_mut().find(is_same) {
+        Some(members) => members.push(runner),
+        None => chains.push(vec![runner]),
+    }
+}

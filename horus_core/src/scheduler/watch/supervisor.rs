@@ -1,0 +1,294 @@
+//! Watches the nodes from a thread of its own, shows them to others, and hears commands.
+
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use horus_shm::clock::Clock;
+use horus_shm::internals::termination::EndingSignals;
+
+use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeader};
+use crate::scheduler::api::rate::Rate;
+use crate::scheduler::api::report::Reason;
+use crate::scheduler::api::safe_state::SafeState;
+use crate::scheduler::remote::monitor::Monitor;
+use crate::scheduler::remote::recorder::Recorder;
+use crate::scheduler::run::caught::{caught, dropped};
+use crate::scheduler::run::handle::{Handle, OrderError};
+use crate::scheduler::run::shared::Shared;
+use crate::scheduler::watch::watched::{News, Watched};
+use crate::topic::WaitSet;
+
+/// Who is told of events.
+pub(crate) type Tell = Box<dyn FnMut(&NodeEvent) + Send>;
+
+/// The supervisor looks this often at least; when a tick may last too long, then, too.
+const PERIOD_NS: u64 = 10_000_000;
+/// How often it looks when everything stops.
+const LAST_NS: u64 = 500_000;
+/// How often it shows the nodes to others.
+const STATUS_PERIOD_NS: u64 = 100_000_000;
+/// How long it waits for a safe state that another thread enters, before it goes on to watch the
+/// other nodes.
+const HANDOVER: Duration = Duration::from_millis(20);
+/// So many commands, and events, are handled before everything else has its turn again.
+const BURST: usize = 1024;
+
+/// What the supervisor works with.
+pub(crate) struct Supervisor {
+    pub(crate) nodes: Vec<Watched>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) handle: Handle,
+    pub(crate) monitor: Monitor,
+    pub(crate) recorder: Recorder,
+    /// Weak: they are the run's, which has them put back also if this thread hangs.
+    pub(crate) signals: Weak<EndingSignals>,
+    pub(crate) tell: Tell,
+    pub(crate) is_emergency: bool,
+}
+
+impl Supervisor {
+    /// What comes before the first node: an emergency stop that is engaged already counts.
+    pub(crate) fn begin(&mut self) {
+        self.record(NodeEvent::SCHEDULER_STARTED, "", 0, self.monitor.name());
+        self.hear_emergency(Clock::kernel().now_ns());
+    }
+
+    /// Watches until everything is to stop, and on until it has.
+    pub(crate) fn run(mut self) {
+        let (clock, mut status_ns) = (Clock::kernel(), 0);
+        let mut wake = self.wake_set();
+        while !self.shared.has_ended() {
+            let now_ns = clock.now_ns();
+            if let Some(signal) = self.signals.upgrade().and_then(|all| all.received()) {
+                self.shared.stop(Reason::Signal(signal));
+            }
+            self.watch(now_ns);
+            self.secure_left_behind();
+            self.hear_safe_states(Duration::ZERO);
+            self.hear_emergency(now_ns);
+            self.hear_commands(now_ns);
+            self.tell_events();
+            if now_ns >= status_ns {
+                status_ns = now_ns.saturating_add(STATUS_PERIOD_NS);
+                self.show(now_ns);
+            }
+            // WHY a wait that fails is no reason to end: it does so in a forked child only.
+            let nap_ns = self.nap_ns(now_ns, clock.now_ns());
+            let _ = wake.wait(Duration::from_nanos(nap_ns));
+        }
+        // WHY again: who ends the run does not wait for a look.
+        self.secure_left_behind();
+        self.end_safe_states();
+        self.record(NodeEvent::SCHEDULER_STOPPED, "", 0, &self.farewell());
+        self.tell_events();
+        self.show(clock.now_ns());
+    }
+
+    /// How long it has nothing to do, after a look at `look_ns`.
+    fn nap_ns(&self, look_ns: u64, now_ns: u64) -> u64 {
+        if self.shared.is_stopping() {
+            return LAST_NS;
+        }
+        let looks = self.nodes.iter().map(|node| node.next_look_ns(look_ns));
+        let next_ns = looks.fold(look_ns.saturating_add(PERIOD_NS), u64::min);
+        next_ns.saturating_sub(now_ns)
+    }
+
+    /// What wakes it before its period is over. WHY not the events: they wait that long.
+    fn wake_set(&mut self) -> WaitSet {
+        let mut wake = WaitSet::new();
+        wake.set_spin(Duration::ZERO);
+        // A set has room for more than two.
+        let _ = (wake.add(self.monitor.commands()), wake.add(self.monitor.emergency_stop()));
+        wake
+    }
+
+    fn farewell(&self) -> String {
+        match self.shared.reason() {
+            Some(Reason::Node { name, error }) => format!("because of {name}: {error}"),
+            Some(Reason::Signal(signal)) => format!("by signal {signal}"),
+            Some(Reason::Over) => "its time is over".to_owned(),
+            Some(Reason::Asked) | None => "as it was asked to".to_owned(),
+        }
+    }
+
+    fn record(&self, kind: u8, node: &str, value_ns: u64, text: &str) {
+        let event = NodeEvent::new(kind, node, Clock::kernel().now_ns());
+        self.recorder.record(event.lasting(value_ns).saying(text));
+    }
+
+    /// Looks whether ticks end.
+    fn watch(&mut self, now_ns: u64) {
+        for index in 0..self.nodes.len() {
+            let Some(news) = self.nodes[index].look(now_ns) else { continue };
+            let name = self.nodes[index].name().to_owned();
+            match news {
+                // WHY no event but that of the safe state: the panic is told of first.
+                News::Unsafe => self.make_safe(index, &name),
+                News::Stuck { busy_ns, place } => {
+                    self.record(NodeEvent::STUCK, &name, busy_ns, &place);
+                    self.make_safe(index, &name);
+                }
+                News::Recovered { busy_ns } => {
+                    self.record(NodeEvent::RECOVERED, &name, busy_ns, "");
+                }
+                News::Hopeless { busy_ns, place } => {
+                    let busy = Duration::from_nanos(busy_ns);
+                    let place = if place.is_empty() { place } else { format!(", {place}") };
+                    let error = format!("a tick has lasted {busy:?} and does not end{place}");
+                    self.shared.stop(Reason::Node { name, error });
+                }
+            }
+        }
+    }
+
+    /// Brings the nodes into their safe states whose last tick does not end.
+    fn secure_left_behind(&mut self) {
+        for name in self.shared.take_left_behind() {
+            let is_meant = |node: &Watched| node.name() == name;
+            if let Some(index) = self.nodes.iter().position(is_meant) {
+                self.make_safe(index, &name);
+            }
+        }
+    }
+
+    /// Does what was given to be done for a node that hangs, unless that was done in this tick.
+    fn make_safe(&mut self, index: usize, name: &str) {
+        if !self.nodes[index].is_to_be_made_safe() {
+            return;
+        }
+        let Some(enter) = &mut self.nodes[index].safe_state else { return };
+        let begun = match enter {
+            SafeState::Here(enter) => caught(enter).map(|()| None),
+            SafeState::Elsewhere(begin) => caught(begin).map(Some),
+        };
+        match begun {
+            Ok(None) => self.record(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
+            Ok(entering) => {
+                self.nodes[index].entering = entering;
+                self.hear_safe_states(HANDOVER);
+            }
+            Err(panic) => {
+                let error = format!("panicked in safe_state: {panic}");
+                self.record(NodeEvent::PANICKED, name, 0, &error);
+            }
+        }
+    }
+
+    /// Records what became of safe states that other threads enter.
+    fn hear_safe_states(&mut self, patience: Duration) {
+        for index in 0..self.nodes.len() {
+            let Some(entering) = &self.nodes[index].entering else { continue };
+            let outcome = match entering.recv_timeout(patience) {
+                Ok(outcome) => outcome,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => Err("its thread ended".to_owned()),
+            };
+            self.nodes[index].entering = None;
+            let name = self.nodes[index].name();
+            match outcome {
+                Ok(()) => self.record(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
+                Err(error) => {
+                    let text = format!("safe_state failed: {error}");
+                    self.record(NodeEvent::FAILED, name, 0, &text);
+                }
+            }
+        }
+    }
+
+    /// The same when the run has ended, and nobody hears of them later.
+    fn end_safe_states(&mut self) {
+        self.hear_safe_states(Duration::ZERO);
+        for node in self.nodes.iter().filter(|node| node.entering.is_some()) {
+            let text = "safe_state had not returned when the run ended";
+            self.record(NodeEvent::FAILED, node.name(), 0, text);
+        }
+    }
+
+    fn hear_emergency(&mut self, now_ns: u64) {
+        // WHY the last one only: what counts is whether it is engaged now.
+        let Some(stop) = self.monitor.emergency_stop().latest() else { return };
+        let is_engaged = stop.is_engaged();
+        if std::mem::replace(&mut self.is_emergency, is_engaged) == is_engaged {
+            return;
+        }
+        for seat in self.shared.seats().iter() {
+            seat.orders.want(|wanted| wanted.is_emergency = is_engaged);
+        }
+        let EmergencyStop { source, reason, .. } = stop;
+        let kind = if is_engaged { NodeEvent::EMERGENCY_STOP } else { NodeEvent::EMERGENCY_OVER };
+        self.record(kind, "", 0, &format!("by {source}: {reason}"));
+        self.show(now_ns);
+    }
+
+    fn hear_commands(&mut self, now_ns: u64) {
+        let mut has_heard = false;
+        for _ in 0..BURST {
+            let Some(command) = self.monitor.commands().recv() else { break };
+            has_heard = true;
+            if let Err(error) = self.obey(&command) {
+                self.record(
+                    NodeEvent::COMMAND,
+                    command.node.as_str(),
+                    0,
+                    &format!("{command}: {error}"),
+                );
+            }
+        }
+        if has_heard {
+            self.show(now_ns);
+        }
+    }
+
+    fn obey(&self, command: &NodeCommand) -> Result<(), String> {
+        let order = |act: &dyn Fn(&str) -> Result<(), OrderError>| {
+            let nodes = match command.node.as_str() {
+                "" => self.handle.nodes(),
+                node => vec![node.to_owned()],
+            };
+            let outcomes: Vec<_> = nodes.iter().map(|node| act(node)).collect();
+            outcomes.into_iter().collect::<Result<(), _>>().map_err(|error| error.to_string())
+        };
+        match command.kind {
+            NodeCommand::PAUSE => order(&|node| self.handle.pause(node)),
+            NodeCommand::RESUME => order(&|node| self.handle.resume(node)),
+            NodeCommand::STOP => order(&|node| self.handle.stop_node(node)),
+            NodeCommand::SET_RATE => {
+                order(&|node| self.handle.set_rate(node, Rate::hz(command.rate_hz)))
+            }
+            NodeCommand::STOP_SCHEDULER => {
+                self.handle.stop();
+                Ok(())
+            }
+            kind => Err(format!("there is no command {kind}")),
+        }
+    }
+
+    /// Passes on what is new in the black box.
+    fn tell_events(&mut self) {
+        let Self { monitor, nodes, tell, .. } = self;
+        for _ in 0..BURST {
+            let Some(event) = monitor.events().recv() else { break };
+            let node = nodes.iter_mut().find(|node| event.node == *node.name());
+            node.into_iter().for_each(|node| node.hear(&event));
+            if caught(|| tell(&event)).is_err() {
+                // It is not told again: the panic has said why.
+                dropped(std::mem::replace(tell, Box::new(|_| {})));
+            }
+        }
+    }
+
+    /// Shows all nodes to whoever looks.
+    fn show(&mut self, now_ns: u64) {
+        let state = match self.shared.reason() {
+            _ if self.shared.has_ended() => SchedulerStatusHeader::STATE_STOPPED,
+            Some(_) => SchedulerStatusHeader::STATE_STOPPING,
+            None if self.is_emergency => SchedulerStatusHeader::STATE_EMERGENCY_STOP,
+            None => SchedulerStatusHeader::STATE_RUNNING,
+        };
+        let nodes = self.nodes.iter().map(Watched::metrics);
+        // WHY ignored: a status that cannot be sent is followed by another.
+        let _ = self.monitor.publish(state, now_ns, nodes);
+    }
+}
