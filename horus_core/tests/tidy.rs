@@ -11,11 +11,12 @@ mod tidy {
     pub(crate) mod lex;
     pub(crate) mod orderings;
     pub(crate) mod proofs;
+    pub(crate) mod rooms;
     pub(crate) mod shape;
 }
 
 use tidy::files::{File, Repo, Violation};
-use tidy::{crates, docs, orderings, proofs, shape};
+use tidy::{crates, docs, orderings, proofs, rooms, shape};
 
 /// What every reader looks for.
 const EXPECTED: [&str; 9] = [
@@ -41,7 +42,7 @@ const FILE_RULES: [fn(&File) -> Vec<Violation>; 6] = [
 ];
 
 /// Rules that compare files.
-const REPO_RULES: [fn(&Repo) -> Vec<Violation>; 8] = [
+const REPO_RULES: [fn(&Repo) -> Vec<Violation>; 10] = [
     |repo| shape::missing(repo, &EXPECTED),
     crates::imports,
     crates::safe_core,
@@ -50,6 +51,8 @@ const REPO_RULES: [fn(&Repo) -> Vec<Violation>; 8] = [
     docs::links,
     docs::names,
     orderings::orderings,
+    rooms::circles,
+    rooms::walls,
 ];
 
 #[test]
