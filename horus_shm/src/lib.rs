@@ -52,6 +52,7 @@ pub use endpoint::sample::{BorrowError, RawSample, Sample};
 pub use file::contract::{Contract, PINNABLE_BYTES, Request};
 pub use file::counters::{LaneFigures, Participant, ReaderFigures};
 pub use file::error::{LaneNotMapped, OpenError, RecvError};
+pub use file::label::TopicLabel;
 pub use file::name::{NameError, NameKind, NamespaceName, TopicName};
 pub use file::namespace::error::NamespaceError;
 pub use file::namespace::{Namespace, NamespaceConfig, NamespaceRemoveError};

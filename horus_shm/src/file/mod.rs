@@ -6,6 +6,7 @@ pub(crate) mod contract;
 pub(crate) mod counters;
 pub(crate) mod error;
 pub mod header;
+pub(crate) mod label;
 pub(crate) mod name;
 pub(crate) mod namespace;
 pub(crate) mod open;

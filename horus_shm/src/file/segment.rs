@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::file::contract::{Contract, Request};
 use crate::file::error::{OpenError, Unusable};
+use crate::file::label::TopicLabel;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
 use crate::file::open;
@@ -46,6 +47,8 @@ const HEAP_OWNER: u64 = 1;
 pub struct Segment {
     contract: Contract,
     backing: Backing,
+    /// The name of the topic, for errors.
+    label: TopicLabel,
     epoch: u64,
     /// Observers of a heap segment.
     observers: Mutex<u32>,
@@ -157,9 +160,9 @@ impl Segment {
         let contract = request.contract()?;
         let region = Region::heap(contract.shape.file_bytes() as usize);
         let backing = Backing::Heap(region);
-        let epoch = fork_epoch();
+        let (label, epoch) = (TopicLabel::UNNAMED, fork_epoch());
         let observers = Mutex::new(0);
-        Ok(Arc::new(Self { contract, backing, epoch, observers, uncancelled: None }))
+        Ok(Arc::new(Self { contract, backing, label, epoch, observers, uncancelled: None }))
     }
 
     /// Opens the topic `name`, and creates it if it is not there.
@@ -215,6 +218,7 @@ impl Segment {
         file.lanes = (0..lanes).map(|_| Maps::default()).collect();
         Self {
             contract,
+            label: TopicLabel::new(&file.name),
             backing: Backing::File(Box::new(file)),
             epoch: fork_epoch(),
             observers: Mutex::new(0),
@@ -384,6 +388,12 @@ impl Segment {
     #[must_use]
     pub fn topic(&self) -> Option<&TopicName> {
         self.file().map(|file| &file.name)
+    }
+
+    /// Returns the label of the topic, for errors. No allocation.
+    #[must_use]
+    pub const fn label(&self) -> TopicLabel {
+        self.label
     }
 
     /// Where the topic is, for messages.

@@ -1,0 +1,96 @@
+//! The label of a topic in errors: a copy of its name that is never freed.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use crate::file::name::TopicName;
+use crate::process::fork::ForkLocal;
+
+/// Each name that this process opened, once. Fork-local, as another thread of the parent may hold
+/// the lock during a fork; what the parent entered stays valid in the child.
+static NAMES: ForkLocal<Mutex<BTreeSet<&'static TopicName>>> = ForkLocal::new();
+
+/// The topic that an error is about. Its text is `topic 'camera/rgb'`.
+///
+/// The label is one pointer, so errors that carry it stay small and `Copy`. The names behind all
+/// labels are in a table of the process. A name is entered when its topic is first opened, and is
+/// never removed: the table is as large as the number of distinct names that the process opened,
+/// at some 500 bytes each at most. Copying and showing a label takes no lock.
+///
+/// ```
+/// use horus_shm::{TopicLabel, TopicName};
+///
+/// let label = TopicLabel::new(&TopicName::new("camera/rgb")?);
+/// assert_eq!(label.to_string(), "topic 'camera/rgb'");
+/// assert_eq!(label.name(), Some("camera/rgb"));
+/// assert_eq!(TopicLabel::UNNAMED.to_string(), "ring on the heap");
+/// # Ok::<(), horus_shm::NameError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TopicLabel(Option<&'static TopicName>);
+
+const _: () = assert!(size_of::<TopicLabel>() == size_of::<usize>());
+
+impl TopicLabel {
+    /// The label of a ring on the heap, which has no name.
+    pub const UNNAMED: Self = Self(None);
+
+    /// Returns the label of the topic `name`. Takes a lock, and allocates if the process did not
+    /// use the name before.
+    #[must_use]
+    pub fn new(name: &TopicName) -> Self {
+        // An insertion that panics leaves the set as it was, so poison means nothing here.
+        let mut names = NAMES.get().lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = names.get(name) {
+            return Self(Some(known));
+        }
+        let name: &'static TopicName = Box::leak(Box::new(name.clone()));
+        names.insert(name);
+        Self(Some(name))
+    }
+
+    /// Returns the topic's name, without a leading slash; `None` for a ring on the heap.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        self.0.map(TopicName::as_str)
+    }
+}
+
+impl fmt::Display for TopicLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            // WHY as it is: a checked name has no character that a terminal would interpret.
+            Some(name) => write!(f, "topic '{name}'"),
+            None => f.write_str("ring on the heap"),
+        }
+    }
+}
+
+/// As `Display`: `unwrap` and `{:?}` of an error shall read well.
+impl fmt::Debug for TopicLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_kept_once_however_often_it_is_used() {
+        let label = |name| TopicLabel::new(&TopicName::new(name).unwrap());
+        let (first, again) = (label("arm/joint"), label("/arm/joint"));
+        assert_eq!(first, again);
+        assert!(std::ptr::eq(first.0.unwrap(), again.0.unwrap()));
+        assert_ne!(first, label("arm/joint2"));
+        assert_ne!(first, TopicLabel::UNNAMED);
+        assert_eq!(format!("{first} {first:?}"), "topic 'arm/joint' topic 'arm/joint'");
+    }
+
+    #[test]
+    fn an_error_of_a_send_fits_in_two_words() {
+        assert!(size_of::<Result<(), crate::SendError<()>>>() <= 2 * size_of::<usize>());
+    }
+}
