@@ -1,6 +1,6 @@
 //! What can go wrong with a topic.
 
-pub use horus_shm::{BorrowError, LaneNotMapped, LoanError, OpenError, RecvError};
+pub use horus_shm::{BorrowError, LaneNotMapped, LoanError, OpenError, RecvError, TopicLabel};
 use std::fmt;
 
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
@@ -80,24 +80,43 @@ fn shown(name: &str) -> String {
 #[non_exhaustive]
 pub enum SendError<T> {
     /// A reliable reader is a whole lane behind. Transient: try again when it has read.
-    #[error("a reliable reader is a whole lane behind: try again, or detach stalled readers")]
-    Full(T),
+    #[error(
+        "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
+    )]
+    Full {
+        /// The topic.
+        topic: TopicLabel,
+        /// What was to be sent.
+        message: T,
+    },
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
-    #[error("the handle belongs to the parent process: open a new one after fork")]
-    Forked(T),
+    #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
+    Forked {
+        /// The topic.
+        topic: TopicLabel,
+        /// What was to be sent.
+        message: T,
+    },
     /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
     /// Permanent: open it again.
     #[error(
-        "the topic's memory is lost: its file was truncated, or the program closed descriptors of \
+        "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
     )]
-    RegionLost(T),
+    RegionLost {
+        /// The topic.
+        topic: TopicLabel,
+        /// What was to be sent.
+        message: T,
+    },
     /// Messages of the topic cannot be that long. Permanent.
     #[error(
-        "a message of {bytes} bytes, and the topic was created for {max} at most: create it with a \
-         larger max_message_bytes"
+        "{topic}: a message of {bytes} bytes, and the topic was created for {max} at most: create \
+         it with a larger max_message_bytes"
     )]
     TooLong {
+        /// The topic.
+        topic: TopicLabel,
         /// What was to be sent.
         message: T,
         /// Its bytes.
@@ -106,8 +125,10 @@ pub enum SendError<T> {
         max: u64,
     },
     /// It cannot be written in the form that the topic carries. Permanent.
-    #[error("the message cannot be encoded: {reason}")]
+    #[error("{topic}: the message cannot be encoded: {reason}")]
     Unencodable {
+        /// The topic.
+        topic: TopicLabel,
         /// What was to be sent.
         message: T,
         /// Why.
@@ -116,12 +137,23 @@ pub enum SendError<T> {
 }
 
 impl<T> SendError<T> {
+    /// Returns the label of the topic.
+    pub const fn topic(&self) -> TopicLabel {
+        match self {
+            Self::Full { topic, .. }
+            | Self::Forked { topic, .. }
+            | Self::RegionLost { topic, .. }
+            | Self::TooLong { topic, .. }
+            | Self::Unencodable { topic, .. } => *topic,
+        }
+    }
+
     /// The message that was not sent.
     pub fn into_inner(self) -> T {
         match self {
-            Self::Full(message)
-            | Self::Forked(message)
-            | Self::RegionLost(message)
+            Self::Full { message, .. }
+            | Self::Forked { message, .. }
+            | Self::RegionLost { message, .. }
             | Self::TooLong { message, .. }
             | Self::Unencodable { message, .. } => message,
         }
@@ -129,18 +161,22 @@ impl<T> SendError<T> {
 
     /// True if trying again later is useful.
     pub const fn is_full(&self) -> bool {
-        matches!(self, Self::Full(_))
+        matches!(self, Self::Full { .. })
     }
 
     /// The same refusal of another message.
     #[cold]
     pub fn with<U>(self, message: U) -> SendError<U> {
         match self {
-            Self::Full(_) => SendError::Full(message),
-            Self::Forked(_) => SendError::Forked(message),
-            Self::RegionLost(_) => SendError::RegionLost(message),
-            Self::TooLong { bytes, max, .. } => SendError::TooLong { message, bytes, max },
-            Self::Unencodable { reason, .. } => SendError::Unencodable { message, reason },
+            Self::Full { topic, .. } => SendError::Full { topic, message },
+            Self::Forked { topic, .. } => SendError::Forked { topic, message },
+            Self::RegionLost { topic, .. } => SendError::RegionLost { topic, message },
+            Self::TooLong { topic, bytes, max, .. } => {
+                SendError::TooLong { topic, message, bytes, max }
+            }
+            Self::Unencodable { topic, reason, .. } => {
+                SendError::Unencodable { topic, message, reason }
+            }
         }
     }
 }
@@ -148,39 +184,51 @@ impl<T> SendError<T> {
 // WHY: messages need not be `Debug`, and can be large.
 impl<T> fmt::Debug for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct(match self {
+            Self::Full { .. } => "Full",
+            Self::Forked { .. } => "Forked",
+            Self::RegionLost { .. } => "RegionLost",
+            Self::TooLong { .. } => "TooLong",
+            Self::Unencodable { .. } => "Unencodable",
+        });
+        debug.field("topic", &self.topic());
         match self {
-            Self::Full(_) => f.write_str("Full(..)"),
-            Self::Forked(_) => f.write_str("Forked(..)"),
-            Self::RegionLost(_) => f.write_str("RegionLost(..)"),
-            Self::TooLong { bytes, max, .. } => {
-                write!(f, "TooLong {{ bytes: {bytes}, max: {max}, .. }}")
-            }
-            Self::Unencodable { reason, .. } => {
-                write!(f, "Unencodable {{ reason: {reason:?}, .. }}")
-            }
-        }
+            Self::TooLong { bytes, max, .. } => debug.field("bytes", bytes).field("max", max),
+            Self::Unencodable { reason, .. } => debug.field("reason", reason),
+            Self::Full { .. } | Self::Forked { .. } | Self::RegionLost { .. } => &mut debug,
+        };
+        debug.finish_non_exhaustive()
     }
 }
 
 impl From<horus_shm::SendError<()>> for SendError<()> {
     fn from(error: horus_shm::SendError<()>) -> Self {
+        let (topic, message) = (error.topic(), ());
         match error {
-            horus_shm::SendError::Forked(()) => Self::Forked(()),
-            horus_shm::SendError::RegionLost(()) => Self::RegionLost(()),
-            _ => Self::Full(()),
+            horus_shm::SendError::Forked { .. } => Self::Forked { topic, message },
+            horus_shm::SendError::RegionLost { .. } => Self::RegionLost { topic, message },
+            _ => Self::Full { topic, message },
         }
     }
 }
 
 impl From<LoanError> for SendError<()> {
     fn from(error: LoanError) -> Self {
-        match error {
-            LoanError::Full => Self::Full(()),
-            LoanError::Forked => Self::Forked(()),
-            LoanError::RegionLost => Self::RegionLost(()),
-            LoanError::TooLong { bytes, max } => Self::TooLong { message: (), bytes, max },
-            error => Self::Unencodable { message: (), reason: error.to_string() },
-        }
+        let (topic, message) = (error.topic(), ());
+        let reason = match error {
+            LoanError::Full { .. } => return Self::Full { topic, message },
+            LoanError::Forked { .. } => return Self::Forked { topic, message },
+            LoanError::RegionLost { .. } => return Self::RegionLost { topic, message },
+            LoanError::TooLong { bytes, max, .. } => {
+                return Self::TooLong { topic, message, bytes, max };
+            }
+            // WHY not the text of the error: it would name the topic a second time.
+            LoanError::NotPinnable { .. } => {
+                "it is written in place, and the topic is not pinnable: create it as pinnable"
+            }
+            _ => "no slot was on loan for it",
+        };
+        Self::Unencodable { topic, message, reason: reason.to_owned() }
     }
 }
 
@@ -203,12 +251,12 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// What the sender of the message is told, where a slot has `max` bytes.
-    pub(crate) fn refuses(self, max: usize) -> SendError<()> {
-        let message = ();
+    /// Returns the error of a send to `topic`, whose slots have `max` bytes.
+    pub(crate) fn refuses(self, topic: TopicLabel, max: usize) -> SendError<()> {
+        let (message, max) = ((), max as u64);
         match self {
-            Self::TooLong { bytes } => SendError::TooLong { message, bytes, max: max as u64 },
-            Self::Unencodable { reason } => SendError::Unencodable { message, reason },
+            Self::TooLong { bytes } => SendError::TooLong { topic, message, bytes, max },
+            Self::Unencodable { reason } => SendError::Unencodable { topic, message, reason },
         }
     }
 }
@@ -218,30 +266,58 @@ impl WriteError {
 #[non_exhaustive]
 pub enum RecvTimeoutError {
     /// None came. Transient: try again.
-    #[error("no message came in time")]
-    Timeout,
+    #[error("{topic}: no message came in time")]
+    Timeout {
+        /// The topic.
+        topic: TopicLabel,
+    },
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
-    #[error("the handle belongs to the parent process: open a new one after fork")]
-    Forked,
+    #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
+    Forked {
+        /// The topic.
+        topic: TopicLabel,
+    },
     /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
     /// Permanent: open it again.
     #[error(
-        "the topic's memory is lost: its file was truncated, or the program closed descriptors of \
+        "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
     )]
-    RegionLost,
+    RegionLost {
+        /// The topic.
+        topic: TopicLabel,
+    },
     /// The memory of a publisher's lane cannot be mapped, and no other message is there.
     /// Transient: each call tries again, ten times a second at most.
-    #[error("{0}")]
-    LaneNotMapped(LaneNotMapped),
+    #[error("{topic}: {cause}")]
+    LaneNotMapped {
+        /// The topic.
+        topic: TopicLabel,
+        /// The lane, and why it is not mapped.
+        cause: LaneNotMapped,
+    },
+}
+
+impl RecvTimeoutError {
+    /// Returns the label of the topic.
+    #[must_use]
+    pub const fn topic(&self) -> TopicLabel {
+        match self {
+            Self::Timeout { topic }
+            | Self::Forked { topic }
+            | Self::RegionLost { topic }
+            | Self::LaneNotMapped { topic, .. } => *topic,
+        }
+    }
 }
 
 impl From<RecvError> for RecvTimeoutError {
     fn from(error: RecvError) -> Self {
+        let topic = error.topic();
         match error {
-            RecvError::RegionLost => Self::RegionLost,
-            RecvError::LaneNotMapped(cause) => Self::LaneNotMapped(cause),
-            _ => Self::Forked,
+            RecvError::RegionLost { .. } => Self::RegionLost { topic },
+            RecvError::LaneNotMapped { cause, .. } => Self::LaneNotMapped { topic, cause },
+            _ => Self::Forked { topic },
         }
     }
 }

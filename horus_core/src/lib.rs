@@ -39,7 +39,7 @@ pub mod value;
 
 pub use error::{
     BorrowError, Error, LaneNotMapped, LoanError, OpenError, RecvError, RecvTimeoutError, Result,
-    SendError, TopicError, WaitError, WaitSetFull, WriteError,
+    SendError, TopicError, TopicLabel, WaitError, WaitSetFull, WriteError,
 };
 
 /// What a robot program needs, in one `use`.

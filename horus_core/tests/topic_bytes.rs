@@ -61,10 +61,11 @@ fn what_is_lent_stays_mapped_and_is_published_once() {
     assert_eq!(lent.slot().len(), max);
     // SAFETY: nobody else writes what was lent.
     unsafe { lent.slot().cast::<[u8; 2]>().write(*b"\xa1x") };
-    let too_long = LoanError::TooLong { bytes: max as u64 + 1, max: max as u64 };
+    let topic = publisher.label();
+    let too_long = LoanError::TooLong { topic, bytes: max as u64 + 1, max: max as u64 };
     assert_eq!(publisher.publish_lent(max + 1), Err(too_long));
     publisher.publish_lent(2).unwrap();
-    assert_eq!(publisher.publish_lent(2), Err(LoanError::Ended));
+    assert_eq!(publisher.publish_lent(2), Err(LoanError::Ended { topic }));
     let sample = subscriber.borrow().unwrap().expect("it was published");
     assert_eq!(sample.bytes(), b"\xa1x");
 
@@ -72,7 +73,7 @@ fn what_is_lent_stays_mapped_and_is_published_once() {
     assert_ne!(second.slot(), lent.slot());
     assert!(publisher.discard_lent());
     publisher.send(b"\xc0").unwrap();
-    assert_eq!(publisher.publish_lent(1), Err(LoanError::Ended));
+    assert_eq!(publisher.publish_lent(1), Err(LoanError::Ended { topic }));
     drop((publisher, subscriber));
     // SAFETY: `sample` pins the message, and `lent` keeps it mapped.
     assert_eq!(unsafe { lent.slot().cast::<u8>().read() }, 0xa1);

@@ -162,8 +162,8 @@ fn what_does_not_fit_comes_back_with_the_sizes() {
     assert_eq!(topic.publisher().max_message_bytes(), 100);
     let long = Value::from("x".repeat(200));
     let error = topic.send(long.clone()).unwrap_err();
-    let text = "a message of 202 bytes, and the topic was created for 100 at most: create it with \
-                a larger max_message_bytes";
+    let text = "topic 'short': a message of 202 bytes, and the topic was created for 100 at most: \
+                create it with a larger max_message_bytes";
     assert_eq!(error.to_string(), text);
     assert_eq!(error.into_inner(), long);
     // A message that was refused was never there.
@@ -210,7 +210,9 @@ fn a_header_and_its_data_are_written_and_read_in_place() {
     }
     assert!(distances.iter().all(|&distance| distance == distances[0]));
     let too_long = pings.loan(SonarHeader::new(1009)).unwrap_err();
-    assert_eq!(too_long, LoanError::TooLong { bytes: 64 + 4 * 1009, max: 4096 });
+    let topic = too_long.topic();
+    assert_eq!(too_long, LoanError::TooLong { topic, bytes: 64 + 4 * 1009, max: 4096 });
+    assert_eq!(topic.name(), Some("sonar"));
 }
 
 #[test]
@@ -226,8 +228,8 @@ fn a_loan_may_become_shorter_but_not_longer() {
     let mut ping = topic.loan(SonarHeader::new(3)).unwrap();
     ping.header_mut().echoes = 4;
     let error = ping.publish().unwrap_err().to_string();
-    let text = "the message cannot be encoded: the header of the Sonar promises 16 bytes of data, \
-                and there are 12";
+    let text = "topic 'sonar': the message cannot be encoded: the header of the Sonar promises 16 \
+                bytes of data, and there are 12";
     assert_eq!(error, text);
     let mut ping = sonar(&[1.0]);
     ping.header_mut()._reserved[0] = 1;
@@ -290,7 +292,7 @@ fn the_newest_of_all_is_borrowed_and_the_others_are_passed_over() {
     assert_eq!((stats.received, stats.skipped, stats.sent), (1, 9, 10), "{stats:?}");
 
     let mut observer = private.builder::<Sonar>("sonar").observer().unwrap();
-    assert!(matches!(observer.borrow(), Err(BorrowError::Observer)));
+    assert!(matches!(observer.borrow(), Err(BorrowError::Observer { .. })));
     pings[0].send(&sonar(&[7.0])).unwrap();
     assert_eq!(observer.recv().unwrap().data_as::<f32>().unwrap(), [7.0]);
 }

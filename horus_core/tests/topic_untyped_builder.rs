@@ -69,22 +69,22 @@ fn what_is_lent_is_published_once_where_it_lies() {
     let open = || builder(&private, "bytes").message_type(MessageType::bytes());
     let mut publisher = open().max_message_bytes(1 << 20).publisher().unwrap();
     let mut subscriber = open().subscriber().unwrap();
-    assert!(matches!(publisher.publish_lent(0), Err(Error::Loan(LoanError::Ended))));
+    assert!(matches!(publisher.publish_lent(0), Err(Error::Loan(LoanError::Ended { .. }))));
     let slot = publisher.lend().unwrap();
     assert_eq!(slot.len(), 1 << 20);
     assert!(matches!(publisher.publish_lent(slot.len() + 1), Err(Error::Send(_))));
     publisher.publish_lent(3).unwrap();
     let sample = subscriber.borrow().unwrap().unwrap();
     assert_eq!((sample.bytes(), sample.bytes().len()), (&[0; 3][..], 3));
-    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended))));
+    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended { .. }))));
 
     // Something else that is sent ends the loan, and so does the publisher.
     publisher.lend().unwrap();
     publisher.send_bytes(b"abc").unwrap();
-    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended))));
+    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended { .. }))));
     publisher.lend().unwrap();
     assert!(publisher.discard_lent() && !publisher.discard_lent());
-    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended))));
+    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended { .. }))));
     assert_eq!(subscriber.recv_bytes().unwrap(), b"abc");
     assert!(subscriber.borrow_latest().unwrap().is_none());
 }
@@ -97,7 +97,7 @@ fn waits_are_those_of_typed_ends() {
     let mut subscriber = open().subscriber().unwrap();
     let mut buffer = [0; 8];
     let waited = subscriber.recv_into_timeout(&mut buffer, Duration::ZERO);
-    assert_eq!(waited, Err(RecvTimeoutError::Timeout));
+    assert_eq!(waited, Err(RecvTimeoutError::Timeout { topic: subscriber.label() }));
     let mut set = WaitSet::new();
     let key = set.add(&subscriber).unwrap();
     publisher.send_bytes_timeout(b"abc", Duration::ZERO).unwrap();

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use horus_core::message::CmdVel;
 use horus_core::topic::{Qos, Ready, Reason, Subscriber, WaitSet};
-use horus_core::{RecvError, RecvTimeoutError, SendError, WaitError};
+use horus_core::{RecvError, RecvTimeoutError, SendError, TopicLabel, WaitError};
+use horus_shm::TopicName;
 use private::Private;
 
 /// Hang guard of a wait.
@@ -23,6 +24,11 @@ fn numbered(number: u64) -> CmdVel {
 
 fn subscriber(private: &Private, topic: &str) -> Subscriber<CmdVel> {
     private.subscriber(topic, Qos::new())
+}
+
+/// Returns the label of the topic `name`.
+fn label(name: &str) -> TopicLabel {
+    TopicLabel::new(&TopicName::new(name).unwrap())
 }
 
 /// Runs `child` in a forked child, and returns its answer.
@@ -47,7 +53,10 @@ fn a_receive_waits_for_the_message_and_no_longer_than_it_was_told() {
     let begin = Instant::now();
     for spin in [Duration::ZERO, Duration::from_micros(10), GUARD] {
         subscriber.set_spin(spin);
-        assert_eq!(subscriber.recv_timeout(SHORT), Err(RecvTimeoutError::Timeout));
+        assert_eq!(
+            subscriber.recv_timeout(SHORT),
+            Err(RecvTimeoutError::Timeout { topic: label("t") })
+        );
     }
     assert!(begin.elapsed() >= 3 * SHORT);
     let mut publisher = private.publisher("t", Qos::new());
@@ -62,7 +71,10 @@ fn a_receive_waits_for_the_message_and_no_longer_than_it_was_told() {
     assert_eq!(subscriber.recv_blocking(), Ok(numbered(2)));
     assert_eq!(subscriber.recv_blocking(), Ok(numbered(3)));
     sending.join().unwrap();
-    assert_eq!(subscriber.recv_timeout(Duration::ZERO), Err(RecvTimeoutError::Timeout));
+    assert_eq!(
+        subscriber.recv_timeout(Duration::ZERO),
+        Err(RecvTimeoutError::Timeout { topic: label("t") })
+    );
 }
 
 #[test]
@@ -98,7 +110,7 @@ fn both_ends_in_one_handle_wait_too() {
     topic.send(numbered(2)).unwrap();
     assert_eq!(topic.recv_timeout(GUARD), Ok(numbered(1)));
     assert_eq!(topic.recv_blocking(), Ok(numbered(2)));
-    assert_eq!(topic.recv_timeout(SHORT), Err(RecvTimeoutError::Timeout));
+    assert_eq!(topic.recv_timeout(SHORT), Err(RecvTimeoutError::Timeout { topic: label("t") }));
     topic.send(numbered(3)).unwrap();
     assert_eq!(topic.iter().next(), Some(numbered(3)));
     assert_eq!((topic.try_iter().next(), topic.check()), (None, Ok(())));
@@ -127,8 +139,8 @@ fn a_forked_child_waits_for_nothing() {
     let mut set = WaitSet::new();
     set.add(&subscriber).unwrap();
     let is_told = fork(|| {
-        subscriber.recv_timeout(GUARD) == Err(RecvTimeoutError::Forked)
-            && subscriber.recv_blocking() == Err(RecvError::Forked)
+        subscriber.recv_timeout(GUARD) == Err(RecvTimeoutError::Forked { topic: label("t") })
+            && subscriber.recv_blocking() == Err(RecvError::Forked { topic: label("t") })
             && subscriber.iter().next().is_none()
             && set.wait_blocking() == Err(WaitError::Forked)
             && set.wait(GUARD) == Err(WaitError::Forked)

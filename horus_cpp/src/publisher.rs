@@ -46,7 +46,7 @@ static PUBLISHERS: Slab<Publisher> = Slab::new(2);
 fn outcome(sent: Result<(), SendError<()>>) -> Call {
     match sent {
         Ok(()) => Ok(HORUS_OK),
-        Err(SendError::Full(())) => Ok(HORUS_FULL),
+        Err(SendError::Full { .. }) => Ok(HORUS_FULL),
         Err(error) => Err(error.into()),
     }
 }
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn horus_publisher_loan(
             publisher.expect_nothing_lent()?;
             let slot = match publisher.end.lend() {
                 Ok(slot) => slot,
-                Err(horus_core::LoanError::Full) => return Ok(HORUS_FULL),
+                Err(horus_core::LoanError::Full { .. }) => return Ok(HORUS_FULL),
                 Err(error) => return Err(error.into()),
             };
             publisher.is_lent = true;
@@ -218,9 +218,10 @@ pub unsafe extern "C" fn horus_publisher_discard(publisher: HorusPublisher) -> i
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         named(publisher, |publisher| {
             publisher.is_lent = false;
+            let topic = publisher.end.label();
             match publisher.end.discard_lent() {
                 true => Ok(HORUS_OK),
-                false => Err(horus_core::LoanError::Ended.into()),
+                false => Err(horus_core::LoanError::Ended { topic }.into()),
             }
         })
     })
@@ -242,7 +243,7 @@ pub unsafe extern "C" fn horus_publisher_info(
         named(publisher, |publisher| {
             let end = &publisher.end;
             if end.is_forked() {
-                return Err(SendError::Forked(()).into());
+                return Err(SendError::Forked { topic: end.label(), message: () }.into());
             }
             let info = HorusTopicInfo {
                 struct_bytes: 0,

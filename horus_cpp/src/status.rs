@@ -103,21 +103,25 @@ const EMFILE: i32 = 24;
 pub(crate) struct Failure {
     pub(crate) status: i32,
     pub(crate) text: String,
+    /// The text names the topic already.
+    names_topic: bool,
 }
 
 impl Failure {
     #[cold]
     pub(crate) fn new(status: i32, text: impl Into<String>) -> Self {
-        Self { status, text: text.into() }
+        Self { status, text: text.into(), names_topic: false }
     }
 
-    /// The same failure, saying of which topic. What a terminal would obey of the name is escaped.
+    /// Returns the same failure with a text that names the topic, once. Control characters of the
+    /// name are escaped.
     #[cold]
     pub(crate) fn of_topic(self, name: &str) -> Self {
-        Self {
-            status: self.status,
-            text: format!("topic '{}': {}", name.escape_debug(), self.text),
+        if self.names_topic {
+            return self;
         }
+        let text = format!("topic '{}': {}", name.escape_debug(), self.text);
+        Self { status: self.status, text, names_topic: true }
     }
 
     /// Keeps the text for [`horus_last_error_message`], and says the number.
@@ -152,28 +156,26 @@ pub extern "C" fn horus_last_error_message() -> *const c_char {
     LAST.with(|last| last.as_ptr().cast())
 }
 
-/// Maps an error of the core, whose text stays as it is.
+/// Maps errors of the core, whose text stays as it is: those whose text names the topic, or those
+/// whose text does not.
 macro_rules! failures {
-    ($($error:ty: |$this:ident| $status:expr;)*) => {
+    (names_topic: $names_topic:literal, $($error:ty: |$this:ident| $status:expr;)*) => {
         $(impl From<$error> for Failure {
             #[cold]
             fn from($this: $error) -> Self {
-                Self { status: $status, text: $this.to_string() }
+                Self { status: $status, text: $this.to_string(), names_topic: $names_topic }
             }
         })*
     };
 }
 
 failures! {
+    names_topic: false,
     HandleError: |error| match error {
         HandleError::Busy | HandleError::Shared => HORUS_E_BUSY,
         HandleError::TooMany | HandleError::Nested => HORUS_E_LIMIT,
         HandleError::NoBarrier => HORUS_E_SYSTEM,
         _ => HORUS_E_HANDLE,
-    };
-    TopicError: |error| match &error {
-        TopicError::SchemaMismatch { .. } => HORUS_E_TYPE,
-        error => error.as_open_error().map_or(HORUS_E_SYSTEM, open_status),
     };
     NamespaceError: |error| namespace_status(&error);
     OpenError: |error| open_status(&error);
@@ -188,41 +190,49 @@ failures! {
         NamespaceRemoveError::Io { source, .. } => system_status(source),
         _ => HORUS_E_SYSTEM,
     };
+    SchemaTextError: |_error| HORUS_E_SCHEMA;
+    WaitError: |error| match error {
+        WaitError::Empty => HORUS_E_ARGUMENT,
+        _ => HORUS_E_FORKED,
+    };
+    WaitSetFull: |_error| HORUS_E_LIMIT;
+}
+
+failures! {
+    names_topic: true,
+    TopicError: |error| match &error {
+        TopicError::SchemaMismatch { .. } => HORUS_E_TYPE,
+        error => error.as_open_error().map_or(HORUS_E_SYSTEM, open_status),
+    };
     RecvTimeoutError: |error| match error {
-        RecvTimeoutError::Timeout => HORUS_TIMEOUT,
-        RecvTimeoutError::RegionLost => HORUS_E_REGION_LOST,
-        RecvTimeoutError::LaneNotMapped(_) => HORUS_E_NO_MEMORY,
+        RecvTimeoutError::Timeout { .. } => HORUS_TIMEOUT,
+        RecvTimeoutError::RegionLost { .. } => HORUS_E_REGION_LOST,
+        RecvTimeoutError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
         _ => HORUS_E_FORKED,
     };
     LoanError: |error| match error {
-        LoanError::Full => HORUS_FULL,
+        LoanError::Full { .. } => HORUS_FULL,
         LoanError::NotPinnable { .. } => HORUS_E_NOT_PINNABLE,
-        LoanError::RegionLost => HORUS_E_REGION_LOST,
+        LoanError::RegionLost { .. } => HORUS_E_REGION_LOST,
         LoanError::TooLong { .. } => HORUS_E_MESSAGE,
-        LoanError::Ended => HORUS_E_LOAN,
+        LoanError::Ended { .. } => HORUS_E_LOAN,
         _ => HORUS_E_FORKED,
     };
     SendError<()>: |error| match error {
-        SendError::Full(()) => HORUS_FULL,
-        SendError::RegionLost(()) => HORUS_E_REGION_LOST,
+        SendError::Full { .. } => HORUS_FULL,
+        SendError::RegionLost { .. } => HORUS_E_REGION_LOST,
         SendError::TooLong { .. } | SendError::Unencodable { .. } => HORUS_E_MESSAGE,
         _ => HORUS_E_FORKED,
     };
-    SchemaTextError: |_error| HORUS_E_SCHEMA;
     RecvError: |error| match error {
-        RecvError::RegionLost => HORUS_E_REGION_LOST,
-        RecvError::LaneNotMapped(_) => HORUS_E_NO_MEMORY,
+        RecvError::RegionLost { .. } => HORUS_E_REGION_LOST,
+        RecvError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
         _ => HORUS_E_FORKED,
     };
     BorrowError: |error| match error {
         BorrowError::NotPinnable { .. } => HORUS_E_NOT_PINNABLE,
         _ => HORUS_E_LIMIT,
     };
-    WaitError: |error| match error {
-        WaitError::Empty => HORUS_E_ARGUMENT,
-        _ => HORUS_E_FORKED,
-    };
-    WaitSetFull: |_error| HORUS_E_LIMIT;
 }
 
 fn namespace_status(error: &NamespaceError) -> i32 {

@@ -177,7 +177,7 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
                         unsafe { set_if_wanted(out_bytes, bytes) };
                         Ok(HORUS_OK)
                     }
-                    Err(RecvTimeoutError::Timeout) => Ok(HORUS_TIMEOUT),
+                    Err(RecvTimeoutError::Timeout { .. }) => Ok(HORUS_TIMEOUT),
                     Err(error) => Err(error.into()),
                 }
             })
@@ -322,7 +322,7 @@ pub unsafe extern "C" fn horus_subscriber_stats(
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         named(end, |end| {
             if end.is_forked() {
-                return Err(RecvError::Forked.into());
+                return Err(RecvError::Forked { topic: end.label() }.into());
             }
             let stats = end.stats();
             let stats = HorusStats {
@@ -358,7 +358,7 @@ pub unsafe extern "C" fn horus_subscriber_info(
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         named(end, |end| {
             if end.is_forked() {
-                return Err(RecvError::Forked.into());
+                return Err(RecvError::Forked { topic: end.label() }.into());
             }
             let info = HorusTopicInfo {
                 struct_bytes: 0,

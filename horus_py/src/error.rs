@@ -101,32 +101,32 @@ pub(crate) fn of_open(error: &TopicError) -> PyErr {
 
 /// A message that was not sent.
 #[cold]
-pub(crate) fn of_send(topic: &str, error: &SendError<()>) -> PyErr {
-    let text = format!("topic '{topic}': {error}");
+pub(crate) fn of_send(error: &SendError<()>) -> PyErr {
+    let text = error.to_string();
     match error {
-        SendError::Full(()) => FullError::new_err(text),
-        SendError::Forked(()) => ForkedError::new_err(text),
-        SendError::RegionLost(()) => RegionLostError::new_err(text),
+        SendError::Full { .. } => FullError::new_err(text),
+        SendError::Forked { .. } => ForkedError::new_err(text),
+        SendError::RegionLost { .. } => RegionLostError::new_err(text),
         _ => SendFailedError::new_err(text),
     }
 }
 
 /// A slot that was not lent.
 #[cold]
-pub(crate) fn of_loan(topic: &str, error: &LoanError) -> PyErr {
-    let text = format!("topic '{topic}': {error}");
+pub(crate) fn of_loan(error: &LoanError) -> PyErr {
+    let text = error.to_string();
     match error {
-        LoanError::Full => FullError::new_err(text),
-        LoanError::Forked => ForkedError::new_err(text),
-        LoanError::RegionLost => RegionLostError::new_err(text),
+        LoanError::Full { .. } => FullError::new_err(text),
+        LoanError::Forked { .. } => ForkedError::new_err(text),
+        LoanError::RegionLost { .. } => RegionLostError::new_err(text),
         _ => SendFailedError::new_err(text),
     }
 }
 
 /// A message that cannot be borrowed.
 #[cold]
-pub(crate) fn of_borrow(topic: &str, error: &BorrowError) -> PyErr {
-    let text = format!("topic '{topic}': {error}");
+pub(crate) fn of_borrow(error: &BorrowError) -> PyErr {
+    let text = error.to_string();
     match error {
         BorrowError::NoPins { .. } => NoPinsError::new_err(text),
         _ => Error::new_err(text),
@@ -135,11 +135,11 @@ pub(crate) fn of_borrow(topic: &str, error: &BorrowError) -> PyErr {
 
 /// A subscriber that receives nothing, or not everything.
 #[cold]
-pub(crate) fn of_recv(topic: &str, error: RecvError) -> PyErr {
-    let text = format!("topic '{topic}': {error}");
+pub(crate) fn of_recv(error: RecvError) -> PyErr {
+    let text = error.to_string();
     match error {
-        RecvError::RegionLost => RegionLostError::new_err(text),
-        RecvError::LaneNotMapped(_) => LaneNotMappedError::new_err(text),
+        RecvError::RegionLost { .. } => RegionLostError::new_err(text),
+        RecvError::LaneNotMapped { .. } => LaneNotMappedError::new_err(text),
         _ => ForkedError::new_err(text),
     }
 }

@@ -1,6 +1,6 @@
 //! The receiving end as Python uses it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use horus_core::BorrowError;
@@ -34,7 +34,6 @@ pub(crate) struct Inbox {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     end: BytesSubscriber,
-    topic: Arc<str>,
     /// Copies of messages that are decoded, made when they are needed.
     ///
     /// WHY copies: a message that changes while it is decoded could be anything, and whoever may
@@ -58,7 +57,7 @@ impl Receiver {
     ///
     /// It receives nothing, or not everything.
     fn check(&self) -> PyResult<()> {
-        self.end.check().map_err(|error| error::of_recv(&self.topic, error))
+        self.end.check().map_err(error::of_recv)
     }
 
     /// A message, or `None` if there is none, or none came in time.
@@ -84,7 +83,7 @@ impl Receiver {
         let found = match ask {
             Ask::Next => self.end.recv(buffer).is_some(),
             Ask::Within(patience, check) => {
-                wait(py, patience, (&mut self.end, &self.topic), buffer, check)?.is_some()
+                wait(py, patience, &mut self.end, buffer, check)?.is_some()
             }
             Ask::Latest => {
                 let second = message::zeroed(py, kind)?;
@@ -105,11 +104,11 @@ impl Receiver {
             let borrowed = match self.borrow(py, kind, ask)? {
                 Ok(Some(sample)) => framed::borrowed(py, kind, sample)?,
                 Ok(None) => return Ok(None),
-                Err(BorrowError::Observer) => match self.copy(py, kind, ask)? {
+                Err(BorrowError::Observer { .. }) => match self.copy(py, kind, ask)? {
                     Some((buffer, bytes)) => framed::received(py, kind, buffer, bytes)?,
                     None => return Ok(None),
                 },
-                Err(error) => return Err(error::of_borrow(&self.topic, &error)),
+                Err(error) => return Err(error::of_borrow(&error)),
             };
             match borrowed {
                 Some(object) => return Ok(Some(object)),
@@ -125,7 +124,7 @@ impl Receiver {
         kind: &Kind,
         ask: Ask<'_>,
     ) -> PyResult<Result<Option<RawSample>, BorrowError>> {
-        let Self { end, topic, .. } = self;
+        let end = &mut self.end;
         let (patience, check) = match ask {
             Ask::Next => return Ok(end.borrow()),
             Ask::Latest => return Ok(end.borrow_latest(&kind.payload)),
@@ -136,7 +135,7 @@ impl Receiver {
             found => Some(Ok(found)),
         };
         let found = patience.wait(py, wait, check)?.transpose();
-        let found = found.map_err(|error| error::of_recv(topic, error))?;
+        let found = found.map_err(error::of_recv)?;
         Ok(found.unwrap_or(Ok(None)))
     }
 
@@ -150,7 +149,7 @@ impl Receiver {
         let bytes = match ask {
             Ask::Next => self.end.recv(buffer.as_mut()),
             Ask::Within(patience, check) => {
-                wait(py, patience, (&mut self.end, &self.topic), buffer.as_mut(), check)?
+                wait(py, patience, &mut self.end, buffer.as_mut(), check)?
             }
             Ask::Latest => {
                 let mut second = Buffer::zeroed(self.end.max_message_bytes());
@@ -181,7 +180,7 @@ impl Receiver {
                     None => return Ok(None),
                 },
                 Ask::Within(patience, check) => {
-                    match wait(py, patience, (&mut self.end, &self.topic), first, check)? {
+                    match wait(py, patience, &mut self.end, first, check)? {
                         Some(bytes) => (&*first, bytes),
                         None => return Ok(None),
                     }
@@ -219,7 +218,7 @@ fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
 fn wait(
     py: Python<'_>,
     patience: Patience,
-    (end, topic): (&mut BytesSubscriber, &str),
+    end: &mut BytesSubscriber,
     buffer: &mut [u8],
     check: &dyn Fn() -> PyResult<()>,
 ) -> PyResult<Option<usize>> {
@@ -228,14 +227,14 @@ fn wait(
         None => end.check().err().map(Err),
     };
     let received = patience.wait(py, wait, check)?;
-    received.transpose().map_err(|error| error::of_recv(topic, error))
+    received.transpose().map_err(error::of_recv)
 }
 
 impl Inbox {
-    /// Of the topic, for errors that call the end `name`.
-    pub(crate) fn new(end: BytesSubscriber, codec: Codec, topic: Arc<str>, name: String) -> Self {
+    /// An inbox whose errors call the end `name`.
+    pub(crate) fn new(end: BytesSubscriber, codec: Codec, name: String) -> Self {
         let buffers = Default::default();
-        let receiver = Receiver { end, topic, buffers, keys: Keys::default() };
+        let receiver = Receiver { end, buffers, keys: Keys::default() };
         Self { end: End::new(name, receiver), codec, awaiting: Mutex::new(None) }
     }
 

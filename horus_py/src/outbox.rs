@@ -67,7 +67,7 @@ impl Outbox {
             Some(timeout) if error.is_full() => {
                 self.send_patiently(message, Patience::of(timeout)?)
             }
-            _ => Err(error::of_send(&self.topic, &error)),
+            _ => Err(error::of_send(&error)),
         }
     }
 
@@ -77,13 +77,13 @@ impl Outbox {
         let bytes = message::bytes(message).to_vec();
         let mut end = self.end.enter(message.py())?;
         let end = end.get();
+        let full = SendError::Full { topic: end.label(), message: () };
         let send = |slice| match end.send_timeout(&bytes, slice) {
-            Err(SendError::Full(())) => None,
+            Err(SendError::Full { .. }) => None,
             sent => Some(sent),
         };
         let sent = patience.wait(message.py(), send, || self.end.expect_open())?;
-        sent.unwrap_or(Err(SendError::Full(())))
-            .map_err(|error| error::of_send(&self.topic, &error))
+        sent.unwrap_or(Err(full)).map_err(|error| error::of_send(&error))
     }
 
     /// Encodes an object in the slot where it will be read.
@@ -97,15 +97,14 @@ impl Outbox {
         if let Some(timeout) = timeout {
             self.wait_for_room(object.py(), end, timeout)?;
         }
-        let mut loan = end.loan().map_err(|error| error::of_loan(&self.topic, &error))?;
+        let mut loan = end.loan().map_err(|error| error::of_loan(&error))?;
         match pack(object, loan.bytes_mut()) {
-            Ok(bytes) => {
-                loan.publish(bytes).map_err(|error| error::of_send(&self.topic, &error.into()))
-            }
+            Ok(bytes) => loan.publish(bytes).map_err(|error| error::of_send(&error.into())),
             Err(Unpacked::Python(error)) => Err(error::of_object(object.py(), &self.topic, error)),
             Err(Unpacked::TooLong(bytes)) => {
                 let max = loan.capacity_bytes() as u64;
-                Err(error::of_send(&self.topic, &SendError::TooLong { message: (), bytes, max }))
+                let topic = loan.label();
+                Err(error::of_send(&SendError::TooLong { topic, message: (), bytes, max }))
             }
         }
     }
@@ -126,19 +125,16 @@ impl Outbox {
         if let Some(timeout) = timeout {
             self.wait_for_room(message.py(), end, timeout)?;
         }
-        let mut loan = end.loan().map_err(|error| error::of_loan(&self.topic, &error))?;
+        let mut loan = end.loan().map_err(|error| error::of_loan(&error))?;
         let (header, data) = framed::parts(message);
         let (bytes, max) = (header.len() + data.len(), loan.capacity_bytes());
         let Some(slot) = loan.bytes_mut().get_mut(..bytes) else {
-            let (bytes, max) = (bytes as u64, max as u64);
-            return Err(error::of_send(
-                &self.topic,
-                &SendError::TooLong { message: (), bytes, max },
-            ));
+            let (topic, bytes, max) = (loan.label(), bytes as u64, max as u64);
+            return Err(error::of_send(&SendError::TooLong { topic, message: (), bytes, max }));
         };
         slot[..header.len()].copy_from_slice(header);
         slot[header.len()..].copy_from_slice(data);
-        loan.publish(bytes).map_err(|error| error::of_send(&self.topic, &error.into()))
+        loan.publish(bytes).map_err(|error| error::of_send(&error.into()))
     }
 
     /// Takes the end, unless a slot of it is on loan.
@@ -177,7 +173,7 @@ impl Outbox {
         timeout: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let room = |slice| match end.loan_timeout(slice) {
-            Err(LoanError::Full) => None,
+            Err(LoanError::Full { .. }) => None,
             // What else is wrong says the call that comes after this.
             _ => Some(()),
         };

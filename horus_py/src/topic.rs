@@ -335,7 +335,7 @@ impl PySubscriber {
             false => open(py, opening, TopicBuilder::bytes_subscriber)?,
         };
         let called = format!("the subscriber of topic '{name}'");
-        let inbox = Inbox::new(end, codec, Arc::clone(&name), called);
+        let inbox = Inbox::new(end, codec, called);
         Ok(Self { inbox, kind: kind_of(py, r#type), name })
     }
 }
@@ -361,7 +361,7 @@ impl PyTopic {
         }
         let called = format!("the handle of topic '{name}'");
         let outbox = Outbox::new(publisher, codec, Arc::clone(&name), called.clone());
-        let inbox = Inbox::new(subscriber, codec, Arc::clone(&name), called);
+        let inbox = Inbox::new(subscriber, codec, called);
         Ok(Self { outbox, inbox, kind: kind_of(py, r#type), name })
     }
 }

@@ -120,9 +120,10 @@ fn close_and_begin_anew() {
     // In the eyes of the others this process is dead now. The next open finds that out.
     let anew = spawn::inherited_namespace();
     assert!(!Arc::ptr_eq(&anew, &namespace));
-    assert_eq!(producer.send(2), Err(SendError::RegionLost(2)));
+    let topic = ring.segment().label();
+    assert_eq!(producer.send(2), Err(SendError::RegionLost { topic, message: 2 }));
     assert!(consumer.recv().is_none());
-    assert_eq!(consumer.check(), Err(RecvError::RegionLost));
+    assert_eq!(consumer.check(), Err(RecvError::RegionLost { topic }));
     let again = self::ring(&anew, "held");
     assert!(!Arc::ptr_eq(again.segment(), ring.segment()));
     let (mut producer, mut consumer) = (again.producer().unwrap(), again.consumer().unwrap());

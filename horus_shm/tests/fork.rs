@@ -84,11 +84,11 @@ fn a_childs_copies_say_that_they_are_forked() {
     let namespace = namespace(dir.path());
     let ring = FanoutShm::<u64>::create(&namespace, "topic", &RingOptions::default()).unwrap();
     let (mut producer, consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
-    let epoch = fork_epoch();
+    let (topic, epoch) = (ring.segment().label(), fork_epoch());
     let pid = fork(|| {
         die_with_parent();
         fork_epoch() > epoch
-            && producer.send(7) == Err(SendError::Forked(7))
+            && producer.send(7) == Err(SendError::Forked { topic, message: 7 })
             && consumer.raw().is_forked()
             && ring.segment().is_forked()
     });
@@ -107,14 +107,14 @@ fn a_childs_writes_through_a_loan_reach_nobody() {
     let sample = consumer.borrow().unwrap().unwrap();
     let mut loan = Some(producer.loan().unwrap());
     **loan.as_mut().unwrap() = Message::new(PARENT, 7);
-    let mut held = Some(sample);
+    let (mut held, topic) = (Some(sample), ring.segment().label());
     let pid = fork(|| {
         die_with_parent();
         let mut loan = loan.take().unwrap();
         let kept = *loan == Message::new(PARENT, 7);
         *loan = [666; 8];
         let is_own = *loan == [666; 8];
-        let refused = loan.publish() == Err(SendError::Forked(()));
+        let refused = loan.publish() == Err(SendError::Forked { topic, message: () });
         let read = **held.as_ref().unwrap() == Message::new(PARENT, 1);
         drop(held.take());
         kept && is_own && refused && read

@@ -128,7 +128,7 @@ impl<R: Ring> World<R> {
             let has_room = self.oracle.send(lane, self.tag);
             match producer.send(message(self.tag)) {
                 Ok(()) => assert!(has_room, "sent into a full lane"),
-                Err(SendError::Full(back)) => {
+                Err(SendError::Full { message: back, .. }) => {
                     assert!(!has_room, "full, and has room");
                     assert_eq!(tag_of(&back), self.tag, "another message came back");
                 }

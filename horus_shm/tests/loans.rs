@@ -188,7 +188,7 @@ fn all_readers_together_hold_half_a_lane_at_most() {
     for _ in 0..2 {
         held.extend(consumers.iter_mut().map(|consumer| consumer.borrow().unwrap().unwrap()));
     }
-    assert!(matches!(consumers[0].borrow(), Err(BorrowError::NoPins { held: 2, capacity: 8 })));
+    assert!(matches!(consumers[0].borrow(), Err(BorrowError::NoPins { held: 2, capacity: 8, .. })));
     for number in 4..100 {
         producer.send([number; 512]).unwrap();
     }

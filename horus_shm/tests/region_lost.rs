@@ -142,21 +142,22 @@ fn send_until_lost(sender: Sender<Message>, flow: &Flow, first: impl Fn()) {
                     first();
                 }
             }
-            Err(SendError::Full(())) => thread::yield_now(),
-            Err(SendError::RegionLost(())) => break,
+            Err(SendError::Full { .. }) => thread::yield_now(),
+            Err(SendError::RegionLost { .. }) => break,
             Err(error) => panic!("{error}"),
         }
     }
+    let topic = producer.raw().segment().label();
     for _ in 0..CALLS_AFTER {
         let answer = producer.send_ref(&Message::new(SENDER, number));
-        assert_eq!(answer, Err(SendError::RegionLost(())), "lost is for good");
+        assert_eq!(answer, Err(SendError::RegionLost { topic, message: () }), "lost is for good");
     }
 }
 
 /// Receives until the region is lost, and some more; the end goes with it.
 fn receive_until_lost(receiver: Receiver<Message>, flow: &Flow, first: impl Fn()) -> Account {
     let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
-    let mut account = Account::default();
+    let (mut account, topic) = (Account::default(), consumer.raw().segment().label());
     loop {
         // Both calls, in turn.
         let latest = account.received % 4 == 3;
@@ -168,7 +169,7 @@ fn receive_until_lost(receiver: Receiver<Message>, flow: &Flow, first: impl Fn()
                 first();
             }
         } else if let Err(error) = consumer.check() {
-            assert_eq!(error, RecvError::RegionLost);
+            assert_eq!(error, RecvError::RegionLost { topic });
             break;
         }
         if received.is_none() {
@@ -177,7 +178,7 @@ fn receive_until_lost(receiver: Receiver<Message>, flow: &Flow, first: impl Fn()
     }
     for _ in 0..CALLS_AFTER {
         assert!(consumer.recv().is_none() && consumer.latest().is_none());
-        assert_eq!(consumer.check(), Err(RecvError::RegionLost), "lost is for good");
+        assert_eq!(consumer.check(), Err(RecvError::RegionLost { topic }), "lost is for good");
     }
     assert_eq!(consumer.stats().received, account.received);
     account
@@ -425,6 +426,7 @@ fn an_end_that_waits_finds_out_in_its_next_call() {
         let receiver = ring.receiver().unwrap();
         let Sender::Lane(mut producer) = ring.sender().unwrap() else { unreachable!() };
         let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
+        let topic = consumer.raw().segment().label();
         let message = Message::new(SENDER, 0);
         for _ in 0..100 {
             let answer = producer.send_ref(&message);
@@ -438,12 +440,20 @@ fn an_end_that_waits_finds_out_in_its_next_call() {
         OpenOptions::new().write(true).truncate(true).open(scene.path("topic")).unwrap();
         assert_eq!(consumer.check(), Ok(()), "nobody touched it yet");
         if full {
-            assert_eq!(producer.send_ref(&message), Err(SendError::RegionLost(())), "{kind:?}");
+            assert_eq!(
+                producer.send_ref(&message),
+                Err(SendError::RegionLost { topic, message: () }),
+                "{kind:?}"
+            );
         } else {
             assert!(consumer.recv().is_none(), "{kind:?}");
         }
-        assert_eq!(consumer.check(), Err(RecvError::RegionLost), "{kind:?}");
-        assert_eq!(producer.send_ref(&message), Err(SendError::RegionLost(())), "{kind:?}");
+        assert_eq!(consumer.check(), Err(RecvError::RegionLost { topic }), "{kind:?}");
+        assert_eq!(
+            producer.send_ref(&message),
+            Err(SendError::RegionLost { topic, message: () }),
+            "{kind:?}"
+        );
         assert!(consumer.recv().is_none() && consumer.latest().is_none(), "{kind:?}");
         drop((ring, producer, consumer));
         assert_eq!(topic_files(&scene.namespace), [""; 0], "{kind:?}");
@@ -461,7 +471,8 @@ fn a_reader_without_a_publisher_finds_out_in_its_next_call() {
             .set_len(0)
             .unwrap();
         assert!(consumer.recv().is_none());
-        assert_eq!(consumer.check(), Err(RecvError::RegionLost), "{kind:?}");
+        let topic = consumer.raw().segment().label();
+        assert_eq!(consumer.check(), Err(RecvError::RegionLost { topic }), "{kind:?}");
     }
 }
 
@@ -472,12 +483,16 @@ fn a_file_that_is_made_whole_again_is_opened_anew() {
     let options = RingOptions { producers: Some(2), ..RingOptions::capacity(8) };
     let lost = FanoutShm::<u64>::create(&scene.namespace, "topic", &options).unwrap();
     let (mut producer, consumer) = (lost.producer().unwrap(), lost.consumer().unwrap());
-    let whole = lost.segment().shape().file_bytes();
+    let (topic, whole) = (lost.segment().label(), lost.segment().shape().file_bytes());
     let file = OpenOptions::new().write(true).open(scene.path("topic")).unwrap();
     file.set_len(Blow::BeforeLane.cut(lost.segment())).unwrap();
-    assert_eq!(producer.send(1), Err(SendError::RegionLost(1)));
+    assert_eq!(producer.send(1), Err(SendError::RegionLost { topic, message: 1 }));
     file.set_len(whole).unwrap();
-    assert_eq!(producer.send(2), Err(SendError::RegionLost(2)), "lost is for good");
+    assert_eq!(
+        producer.send(2),
+        Err(SendError::RegionLost { topic, message: 2 }),
+        "lost is for good"
+    );
 
     let options = RingOptions::default();
     let anew = FanoutShm::<u64>::open(&scene.namespace, "topic", &options).unwrap();
@@ -505,11 +520,12 @@ fn a_forked_child_outlives_a_loss_too() {
         let ring = FanoutShm::<u64>::create(&namespace, "child", &RingOptions::default()).unwrap();
         let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
         producer.send(1).unwrap();
+        let topic = ring.segment().label();
         let path = namespace.topics_path().join("child");
         OpenOptions::new().write(true).truncate(true).open(path).unwrap();
-        producer.send(2) == Err(SendError::RegionLost(2))
+        producer.send(2) == Err(SendError::RegionLost { topic, message: 2 })
             && consumer.recv().is_none()
-            && consumer.check() == Err(RecvError::RegionLost)
+            && consumer.check() == Err(RecvError::RegionLost { topic })
     });
     assert!(join_fork(pid));
     for number in 0..20 {
@@ -546,7 +562,8 @@ fn a_task_that_waits_is_woken_when_its_topic_is_lost() {
         let path = namespace.topics_path().join("task");
         OpenOptions::new().write(true).truncate(true).open(path).unwrap();
         eventually("the task is woken", || woken.0.load(Ordering::Relaxed));
-        let is_lost = consumer.check() == Err(RecvError::RegionLost);
+        let topic = ring.segment().label();
+        let is_lost = consumer.check() == Err(RecvError::RegionLost { topic });
         drop(producer);
         is_lost
     });

@@ -83,7 +83,7 @@ fn live(ring: &Ring<Message>, call: Call) -> String {
     let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
     producer.send_ref(&Message::new(SENDER, 0)).unwrap();
     assert!(consumer.recv().is_some());
-    let message = Message::new(SENDER, NUMBER);
+    let (message, topic) = (Message::new(SENDER, NUMBER), segment.label());
     if call == Call::Send {
         mark();
         let sent = producer.send_ref(&message);
@@ -91,9 +91,11 @@ fn live(ring: &Ring<Message>, call: Call) -> String {
         let lost = segment.is_lost();
         let again = producer.send_ref(&message);
         return match (sent, lost) {
-            _ if again != Err(SendError::RegionLost(())) => format!("went on: {again:?}"),
+            _ if again != Err(SendError::RegionLost { topic, message: () }) => {
+                format!("went on: {again:?}")
+            }
             (Ok(()), false) => "done".into(),
-            (Err(SendError::RegionLost(())), true) => "lost".into(),
+            (Err(SendError::RegionLost { .. }), true) => "lost".into(),
             other => format!("answered {other:?}"),
         };
     }
@@ -104,9 +106,11 @@ fn live(ring: &Ring<Message>, call: Call) -> String {
     let (lost, check) = (segment.is_lost(), consumer.check());
     let again = (consumer.recv(), consumer.check());
     match (received, lost, check) {
-        _ if again != (None, Err(RecvError::RegionLost)) => format!("went on: {:?}", again.1),
+        _ if again != (None, Err(RecvError::RegionLost { topic })) => {
+            format!("went on: {:?}", again.1)
+        }
         (Some(got), false, Ok(())) if got == message => "done".into(),
-        (None, true, Err(RecvError::RegionLost)) => "lost".into(),
+        (None, true, Err(RecvError::RegionLost { .. })) => "lost".into(),
         (got, ..) => format!("{:?}, lost: {lost}, check: {check:?}", got.map(|got| got.tag())),
     }
 }

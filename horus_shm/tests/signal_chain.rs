@@ -154,11 +154,12 @@ fn expect_loss_is_survived() {
     let mut producer = ring.producer().unwrap();
     let path = namespace.topics_path().join("topic");
     File::options().write(true).truncate(true).open(path).unwrap();
+    let topic = ring.segment().label();
     // SAFETY: always valid, and this thread's own.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     unsafe { errno.write(77) };
-    assert_eq!(producer.send(1), Err(SendError::RegionLost(1)));
+    assert_eq!(producer.send(1), Err(SendError::RegionLost { topic, message: 1 }));
     // SAFETY: as above.
     assert_eq!(unsafe { errno.read() }, 77, "the handler kept errno");
 }

@@ -140,11 +140,13 @@ fn receive_within(limit: &Limit) {
     send(&mut second, 7);
     assert_eq!(recv(&mut consumer), None);
     let error = consumer.check().expect_err("mute and well");
-    let RecvError::LaneNotMapped(cause) = error else { panic!("{error:?}") };
+    let RecvError::LaneNotMapped { topic, cause } = error else { panic!("{error:?}") };
     assert_eq!((cause.lane, cause.errno), (1, limit.errno), "{error}");
     assert_eq!(cause.limit, Some((limit.name, bound)), "{error}");
     assert!(cause.bytes >= CAPACITY * MESSAGE_BYTES as u64, "{error}");
+    assert_eq!(topic, consumer.segment().label());
     let told = error.to_string();
+    assert!(told.starts_with("topic 'arm/joint': the "), "{told}");
     for part in [limit.name.to_owned(), cause.bytes.to_string(), "lane 1".to_owned()] {
         assert!(told.contains(&part), "no '{part}' in: {told}");
     }

@@ -175,7 +175,7 @@ impl<P: Packet> Tx<P> for Lending<P> {
                 *loan = *message;
                 loan.publish().is_ok() || refused(false)
             }
-            Err(error) => refused(matches!(error, LoanError::Full)),
+            Err(error) => refused(matches!(error, LoanError::Full { .. })),
         }
     }
 }

@@ -39,7 +39,7 @@ pub use segmentation_mask::{SegmentationMask, SegmentationMaskHeader};
 pub use tensor::{TENSOR_DIMENSIONS_MAX, Tensor, TensorError, TensorHeader};
 
 use super::{DType, Message, Schema, Tail};
-use crate::error::{SendError, WriteError};
+use crate::error::{SendError, TopicLabel, WriteError};
 use crate::topic::{Encoded, encoded_payload, published_ns};
 
 /// The fixed part of a message whose data follow it: what they are, and how many.
@@ -263,6 +263,11 @@ impl<'a, H: Header> FramedLoan<'a, H> {
         Self { header, data: LoanedData { loan, start: size_of::<H>(), bytes } }
     }
 
+    /// Returns the label of the topic, for errors.
+    pub(crate) fn label(&self) -> TopicLabel {
+        self.data.loan.label()
+    }
+
     /// Publishes the message. Does not block, and copies nothing but the header.
     ///
     /// A header that promises less than when the loan was made shortens the message.
@@ -277,7 +282,8 @@ impl<'a, H: Header> FramedLoan<'a, H> {
             bytes if bytes <= lent => Ok(bytes),
             wanted => Err(HeaderError::Length { message: H::NAME, found: lent, wanted }),
         });
-        let bytes = found.map_err(|error| WriteError::from(error).refuses(0))?;
+        let refused = |error| WriteError::from(error).refuses(loan.label(), 0);
+        let bytes = found.map_err(refused)?;
         loan.bytes_mut()[..start].copy_from_slice(bytemuck::bytes_of(&header));
         Ok(loan.publish(start + bytes)?)
     }

@@ -15,7 +15,7 @@ use horus_shm::{
 use super::payload::{TIME, u64_at};
 use super::untyped::MessageType;
 use super::{Backend, Payload, Stats, TopicBuilder};
-use crate::error::{RecvError, SendError};
+use crate::error::{RecvError, SendError, TopicLabel};
 use crate::message::{Primitive, Schema, SchemaTextError};
 
 /// The type of a topic's messages, as a value.
@@ -154,11 +154,11 @@ impl BytesPublisher {
     fn expect_length(&self, message: &[u8]) -> Result<(), SendError<()>> {
         let (bytes, max) = (message.len() as u64, self.bytes_max as u64);
         if bytes > max {
-            return Err(SendError::TooLong { message: (), bytes, max });
+            return Err(SendError::TooLong { topic: self.label(), message: (), bytes, max });
         }
         if bytes < max && !self.is_sized {
             let reason = format!("{bytes} bytes, and messages of the topic have {max}");
-            return Err(SendError::Unencodable { message: (), reason });
+            return Err(SendError::Unencodable { topic: self.label(), message: (), reason });
         }
         Ok(())
     }
@@ -204,9 +204,15 @@ impl BytesPublisher {
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), LoanError> {
         if bytes > self.bytes_max {
             let (bytes, max) = (bytes as u64, self.bytes_max as u64);
-            return Err(LoanError::TooLong { bytes, max });
+            return Err(LoanError::TooLong { topic: self.label(), bytes, max });
         }
         self.raw.publish_lent(bytes)
+    }
+
+    /// Returns the label of the topic, for errors.
+    #[must_use]
+    pub fn label(&self) -> TopicLabel {
+        self.raw.segment().label()
     }
 
     /// Takes back what was lent, as if it had not been asked for. True if something was.

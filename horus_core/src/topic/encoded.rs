@@ -69,8 +69,10 @@ impl Encoder {
             None => self.0.loan()?,
         };
         let max = loan.capacity_bytes();
-        let bytes = message.encode(loan.bytes_mut()).map_err(|error| error.refuses(max))?;
-        Ok(loan.publish(bytes)?)
+        match message.encode(loan.bytes_mut()) {
+            Ok(bytes) => Ok(loan.publish(bytes)?),
+            Err(error) => Err(error.refuses(loan.label(), max)),
+        }
     }
 }
 

@@ -180,7 +180,7 @@ impl<H: Header> Publisher<Framed<H>> {
         let bytes = header.message_bytes();
         let loan = self.outbox.raw_mut().loan()?;
         match loan.capacity_bytes() as u64 {
-            max if bytes > max => Err(LoanError::TooLong { bytes, max }),
+            max if bytes > max => Err(LoanError::TooLong { topic: loan.label(), bytes, max }),
             _ => Ok(FramedLoan::on_loan(header, loan)),
         }
     }

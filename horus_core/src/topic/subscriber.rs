@@ -141,7 +141,7 @@ impl<T: Payload> Subscriber<T> {
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         let received = self.recv_until(Patience::of(timeout));
         received.ok_or_else(|| match self.check() {
-            Ok(()) => RecvTimeoutError::Timeout,
+            Ok(()) => RecvTimeoutError::Timeout { topic: self.raw().segment().label() },
             Err(error) => error.into(),
         })
     }

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
+use horus_core::LoanError;
 use horus_core::topic::Lent;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
@@ -70,17 +71,13 @@ pub(crate) fn lend<'py>(
     }
     let bytes = finish(&draft)?;
     let mut end = outbox.enter(py)?;
-    let lent = end.get().lend().map_err(|error| error::of_loan(&outbox.topic, &error))?;
-    let max = lent.slot().len();
-    if kind.bytes.saturating_add(bytes) > max {
-        end.get().discard_lent();
-        let text = format!(
-            "topic '{}': a message of {} bytes, and it was created for {max} at most: create it \
-             with a larger max_message_bytes",
-            outbox.topic,
-            kind.bytes + bytes
-        );
-        return Err(SendFailedError::new_err(text));
+    let lent = end.get().lend().map_err(|error| error::of_loan(&error))?;
+    let (all_bytes, max) = (kind.bytes.saturating_add(bytes), lent.slot().len());
+    if all_bytes > max {
+        let end = end.get();
+        end.discard_lent();
+        let (topic, bytes, max) = (end.label(), all_bytes as u64, max as u64);
+        return Err(error::of_loan(&LoanError::TooLong { topic, bytes, max }));
     }
     let address = lent.slot().cast::<u8>().as_ptr().wrapping_add(kind.bytes);
     let loan = Loan { publisher: Some(publisher.clone().unbind()), lent, view: None };
@@ -124,7 +121,7 @@ pub(super) fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     drop(end);
     outbox.set_loan(ptr::null_mut());
     drop(end_loan(object));
-    published.map_err(|error| error::of_loan(&outbox.topic, &error))
+    published.map_err(|error| error::of_loan(&error))
 }
 
 /// Gives a loan back; what is none is left as it is.

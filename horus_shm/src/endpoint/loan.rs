@@ -3,60 +3,91 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
 
 use bytemuck::Pod;
 
 use crate::endpoint::producer::{Producer, RawProducer, SendError};
+use crate::file::label::TopicLabel;
 
 /// Why there is no slot to lend.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoanError {
     /// The topic was made without room for loans.
     #[error(
-        "{} is not pinnable, so its messages are copied: create it as pinnable, or use send",
-        path.display()
+        "{topic}: its messages are copied, as it is not pinnable: create it as pinnable, or use \
+         send"
     )]
     NotPinnable {
         /// The topic.
-        path: PathBuf,
+        topic: TopicLabel,
     },
     /// A reliable reader is a whole lane behind. Transient: try again when it has read.
-    #[error("a reliable reader is a whole lane behind: try again, or detach stalled readers")]
-    Full,
+    #[error(
+        "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
+    )]
+    Full {
+        /// The topic.
+        topic: TopicLabel,
+    },
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
-    #[error("the handle belongs to the parent process: open a new one after fork")]
-    Forked,
+    #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
+    Forked {
+        /// The topic.
+        topic: TopicLabel,
+    },
     /// The ring's memory is lost: its file was truncated, or the program closed our descriptors.
     /// Permanent: open it again.
     #[error(
-        "the ring's memory is lost: its file was truncated, or the program closed descriptors of \
+        "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
     )]
-    RegionLost,
+    RegionLost {
+        /// The topic.
+        topic: TopicLabel,
+    },
     /// Messages of the topic cannot be that long. Permanent.
     #[error(
-        "a message of {bytes} bytes, and the topic was created for {max} at most: create it with a \
-         larger max_message_bytes"
+        "{topic}: a message of {bytes} bytes, and the topic was created for {max} at most: create \
+         it with a larger max_message_bytes"
     )]
     TooLong {
+        /// The topic.
+        topic: TopicLabel,
         /// Of the message that was to be written.
         bytes: u64,
         /// Of the topic's longest message.
         max: u64,
     },
     /// Nothing is on loan, or something else was sent since.
-    #[error("nothing is on loan, or something was sent since: ask for another slot")]
-    Ended,
+    #[error("{topic}: nothing is on loan, or something was sent since: ask for another slot")]
+    Ended {
+        /// The topic.
+        topic: TopicLabel,
+    },
+}
+
+impl LoanError {
+    /// Returns the label of the topic.
+    #[must_use]
+    pub const fn topic(&self) -> TopicLabel {
+        match self {
+            Self::NotPinnable { topic }
+            | Self::Full { topic }
+            | Self::Forked { topic }
+            | Self::RegionLost { topic }
+            | Self::TooLong { topic, .. }
+            | Self::Ended { topic } => *topic,
+        }
+    }
 }
 
 impl From<SendError<()>> for LoanError {
     fn from(error: SendError<()>) -> Self {
         match error {
-            SendError::Full(()) => Self::Full,
-            SendError::Forked(()) => Self::Forked,
-            SendError::RegionLost(()) => Self::RegionLost,
+            SendError::Full { topic, .. } => Self::Full { topic },
+            SendError::Forked { topic, .. } => Self::Forked { topic },
+            SendError::RegionLost { topic, .. } => Self::RegionLost { topic },
         }
     }
 }
@@ -83,6 +114,12 @@ impl<'a> RawLoan<'a> {
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
         self.producer.segment().shape().request().payload_bytes as usize
+    }
+
+    /// Returns the label of the topic, for errors.
+    #[must_use]
+    pub fn label(&self) -> TopicLabel {
+        self.producer.segment().label()
     }
 
     /// What the slot holds: an older message, or zeros.

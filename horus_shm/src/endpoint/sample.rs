@@ -3,43 +3,60 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 
 use crate::endpoint::consumer::{Consumer, Key};
 use crate::endpoint::reader_slot::Place;
+use crate::file::label::TopicLabel;
 use crate::protocol::lane::let_go;
 
 /// Why a message cannot be borrowed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BorrowError {
     /// The topic was made without room for pins.
     #[error(
-        "{} is not pinnable, so its messages are copied: create it as pinnable, or use recv",
-        path.display()
+        "{topic}: its messages are copied, as it is not pinnable: create it as pinnable, or use \
+         recv"
     )]
     NotPinnable {
         /// The topic.
-        path: PathBuf,
+        topic: TopicLabel,
     },
     /// This reader maps the topic read-only.
-    #[error("an observer cannot hold messages: use recv, or subscribe")]
-    Observer,
+    #[error("{topic}: an observer cannot hold messages: use recv, or subscribe")]
+    Observer {
+        /// The topic.
+        topic: TopicLabel,
+    },
     /// As many messages are held as this reader may hold: drop one, or make the topic larger, as
     /// all readers together may hold half of a publisher's slots.
     #[error(
-        "{held} messages are held, and there are pins for no more: drop one, or create the topic \
-         with a larger capacity (readers may hold half of its {capacity} slots, 7 each)"
+        "{topic}: {held} messages are held, and there are pins for no more: drop one, or create \
+         the topic with a larger capacity (readers may hold half of its {capacity} slots, 7 each)"
     )]
     NoPins {
+        /// The topic.
+        topic: TopicLabel,
         /// Messages that this reader holds.
         held: u32,
         /// Slots of a lane.
         capacity: u64,
     },
+}
+
+impl BorrowError {
+    /// Returns the label of the topic.
+    #[must_use]
+    pub const fn topic(&self) -> TopicLabel {
+        match self {
+            Self::NotPinnable { topic } | Self::Observer { topic } | Self::NoPins { topic, .. } => {
+                *topic
+            }
+        }
+    }
 }
 
 /// A message in shared memory, whatever it is, that its publisher will not overwrite.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
+use crate::file::label::TopicLabel;
 use crate::file::name::NameError;
 use crate::file::namespace::error::NamespaceError;
 use crate::file::topic_type::{Reliability, TypeInfo};
@@ -262,18 +263,41 @@ fn remover(holder: Option<&Holder>) -> String {
 #[non_exhaustive]
 pub enum RecvError {
     /// The handle was inherited through `fork`.
-    #[error("the handle belongs to the parent process: open a new one after fork")]
-    Forked,
+    #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
+    Forked {
+        /// The topic.
+        topic: TopicLabel,
+    },
     /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
     #[error(
-        "the topic's memory is lost: its file was truncated, or the program closed descriptors of \
+        "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
     )]
-    RegionLost,
+    RegionLost {
+        /// The topic.
+        topic: TopicLabel,
+    },
     /// The memory of a publisher's lane cannot be mapped, so its messages wait there. Transient:
     /// receiving tries again ten times a second, and goes on where it stopped.
-    #[error("{0}")]
-    LaneNotMapped(LaneNotMapped),
+    #[error("{topic}: {cause}")]
+    LaneNotMapped {
+        /// The topic.
+        topic: TopicLabel,
+        /// The lane, and why it is not mapped.
+        cause: LaneNotMapped,
+    },
+}
+
+impl RecvError {
+    /// Returns the label of the topic.
+    #[must_use]
+    pub const fn topic(&self) -> TopicLabel {
+        match self {
+            Self::Forked { topic }
+            | Self::RegionLost { topic }
+            | Self::LaneNotMapped { topic, .. } => *topic,
+        }
+    }
 }
 
 /// Why all handles of a topic are of no use any more.
@@ -283,11 +307,12 @@ pub(crate) enum Unusable {
     RegionLost,
 }
 
-impl From<Unusable> for RecvError {
-    fn from(error: Unusable) -> Self {
-        match error {
-            Unusable::Forked => Self::Forked,
-            Unusable::RegionLost => Self::RegionLost,
+impl Unusable {
+    /// The error of a handle of `topic` that receives.
+    pub(crate) const fn on_recv(self, topic: TopicLabel) -> RecvError {
+        match self {
+            Self::Forked => RecvError::Forked { topic },
+            Self::RegionLost => RecvError::RegionLost { topic },
         }
     }
 }

@@ -360,7 +360,7 @@ impl World {
                 let reported = self.consumer.as_ref().unwrap().check();
                 self.act_until(wanted);
                 return match reported {
-                    Err(RecvError::LaneNotMapped(_)) => Ok(()),
+                    Err(RecvError::LaneNotMapped { .. }) => Ok(()),
                     other => Err(format!("a lane that is not there is reported as {other:?}")),
                 };
             }

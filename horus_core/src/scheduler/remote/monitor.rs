@@ -138,8 +138,10 @@ impl Monitor {
             ..SchedulerStatusHeader::new(&self.name, self.nodes_max as u32)
         };
         let mut loan = self.status.loan(header)?;
-        let refused =
-            |error: ViewError| WriteError::Unencodable { reason: error.to_string() }.refuses(0);
+        let topic = loan.label();
+        let refused = |error: ViewError| {
+            WriteError::Unencodable { reason: error.to_string() }.refuses(topic, 0)
+        };
         let mut count = 0;
         for (place, node) in loan.data_as_mut().map_err(refused)?.iter_mut().zip(nodes) {
             *place = node;

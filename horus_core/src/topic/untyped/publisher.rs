@@ -8,7 +8,7 @@ use horus_shm::internals::wait::Patience;
 use horus_shm::{Namespace, OnStalled, Participant, RawProducer, TopicName};
 
 use super::{UntypedSchema, open};
-use crate::error::{Error, LoanError, SendError, TopicError};
+use crate::error::{Error, LoanError, SendError, TopicError, TopicLabel};
 use crate::value::Value;
 
 /// Publishes on a topic whose type the program does not know.
@@ -66,7 +66,7 @@ impl UntypedPublisher {
     ///
     /// [`SendError::Unencodable`] names the field that is wrong; else as [`Self::send_bytes`].
     pub fn send(&mut self, value: &Value) -> Result<(), SendError<()>> {
-        let message = self.schema.encode(value).map_err(|error| error.refuses(0))?;
+        let message = self.schema.encode(value).map_err(|error| error.refuses(self.label(), 0))?;
         self.send_bytes(&message)
     }
 
@@ -104,16 +104,17 @@ impl UntypedPublisher {
         if bytes == max || bytes < max && request.sized {
             return Ok(());
         }
-        Err(Self::refuse_length(bytes, max))
+        Err(self.refuse_length(bytes, max))
     }
 
     #[cold]
-    fn refuse_length(bytes: u64, max: u64) -> SendError<()> {
+    fn refuse_length(&self, bytes: u64, max: u64) -> SendError<()> {
+        let (topic, message) = (self.label(), ());
         if bytes > max {
-            return SendError::TooLong { message: (), bytes, max };
+            return SendError::TooLong { topic, message, bytes, max };
         }
         let reason = format!("{bytes} bytes, and messages of the topic have {max}");
-        SendError::Unencodable { message: (), reason }
+        SendError::Unencodable { topic, message, reason }
     }
 
     /// Lends the next slot in shared memory, for those who cannot keep a borrow: fill it, then
@@ -147,6 +148,12 @@ impl UntypedPublisher {
     #[must_use]
     pub fn name(&self) -> &str {
         self.raw.segment().topic().map_or("", TopicName::as_str)
+    }
+
+    /// Returns the label of the topic, for errors.
+    #[must_use]
+    pub fn label(&self) -> TopicLabel {
+        self.raw.segment().label()
     }
 
     /// Returns the reliable subscriber that is furthest behind, if there is one: for messages,

@@ -7,7 +7,7 @@ use horus_shm::internals::wait::Patience;
 use horus_shm::{Namespace, RawConsumer, RawSample, Reading, TopicName, Watch};
 
 use super::{UntypedSchema, open};
-use crate::error::{BorrowError, RecvError, RecvTimeoutError, TopicError};
+use crate::error::{BorrowError, RecvError, RecvTimeoutError, TopicError, TopicLabel};
 use crate::message::{Buffer, Primitive};
 use crate::topic::Stats;
 use crate::topic::encoded::MALFORMED_MAX;
@@ -129,7 +129,7 @@ impl UntypedSubscriber {
         let patience = Patience::of(timeout).spinning(self.spin);
         let received = self.raw.recv_bytes_until(patience, buffer);
         received.ok_or_else(|| match self.check() {
-            Ok(()) => RecvTimeoutError::Timeout,
+            Ok(()) => RecvTimeoutError::Timeout { topic: self.label() },
             Err(error) => error.into(),
         })
     }
@@ -233,6 +233,12 @@ impl UntypedSubscriber {
         let path = self.raw.segment().path();
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         TopicName::from_file_name(&file).map_or_else(|_| file.into_owned(), |name| name.to_string())
+    }
+
+    /// Returns the label of the topic, for errors.
+    #[must_use]
+    pub fn label(&self) -> TopicLabel {
+        self.raw.segment().label()
     }
 
     /// What a wait set looks at.

@@ -179,7 +179,7 @@ impl RawConsumer {
         this.progress = Arc::new(Progress::new(starts));
         this.look_for_lanes();
         this.segment.expect_usable()?;
-        if let Err(RecvError::LaneNotMapped(cause)) = this.expect_mapped() {
+        if let Err(RecvError::LaneNotMapped { cause, .. }) = this.expect_mapped() {
             return Err(OpenError::LaneNotMapped { path: this.segment.path(), cause });
         }
         Ok(this)
@@ -397,7 +397,8 @@ impl RawConsumer {
         if fault::disturbances() == self.seen {
             return self.expect_mapped();
         }
-        self.segment.look_around()?;
+        let topic = self.segment.label();
+        self.segment.look_around().map_err(|error| error.on_recv(topic))?;
         self.expect_mapped()
     }
 

@@ -2,44 +2,74 @@
 
 use std::fmt;
 
+use crate::file::label::TopicLabel;
+
 /// Why a message was not sent; it comes back.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError<T> {
     /// A reliable reader is a whole lane behind. Transient: try again when it has read.
-    #[error("a reliable reader is a whole lane behind: try again, or detach stalled readers")]
-    Full(T),
+    #[error(
+        "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
+    )]
+    Full {
+        /// The topic.
+        topic: TopicLabel,
+        /// The message that was not sent.
+        message: T,
+    },
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
-    #[error("the handle belongs to the parent process: open a new one after fork")]
-    Forked(T),
+    #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
+    Forked {
+        /// The topic.
+        topic: TopicLabel,
+        /// The message that was not sent.
+        message: T,
+    },
     /// The ring's memory is lost: its file was truncated, or the program closed our descriptors.
     /// Permanent: open it again.
     #[error(
-        "the ring's memory is lost: its file was truncated, or the program closed descriptors of \
+        "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
     )]
-    RegionLost(T),
+    RegionLost {
+        /// The topic.
+        topic: TopicLabel,
+        /// The message that was not sent.
+        message: T,
+    },
 }
 
 impl<T> SendError<T> {
+    /// Returns the label of the topic.
+    pub const fn topic(&self) -> TopicLabel {
+        match self {
+            Self::Full { topic, .. }
+            | Self::Forked { topic, .. }
+            | Self::RegionLost { topic, .. } => *topic,
+        }
+    }
+
     /// The message that was not sent.
     pub fn into_inner(self) -> T {
         match self {
-            Self::Full(message) | Self::Forked(message) | Self::RegionLost(message) => message,
+            Self::Full { message, .. }
+            | Self::Forked { message, .. }
+            | Self::RegionLost { message, .. } => message,
         }
     }
 
     /// True if trying again later is useful.
     pub const fn is_full(&self) -> bool {
-        matches!(self, Self::Full(_))
+        matches!(self, Self::Full { .. })
     }
 
     /// The same refusal of another message.
     pub fn with<U>(self, message: U) -> SendError<U> {
         match self {
-            Self::Full(_) => SendError::Full(message),
-            Self::Forked(_) => SendError::Forked(message),
-            Self::RegionLost(_) => SendError::RegionLost(message),
+            Self::Full { topic, .. } => SendError::Full { topic, message },
+            Self::Forked { topic, .. } => SendError::Forked { topic, message },
+            Self::RegionLost { topic, .. } => SendError::RegionLost { topic, message },
         }
     }
 }
@@ -47,10 +77,11 @@ impl<T> SendError<T> {
 // WHY: messages need not be `Debug`, and can be large.
 impl<T> fmt::Debug for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Full(_) => "Full(..)",
-            Self::Forked(_) => "Forked(..)",
-            Self::RegionLost(_) => "RegionLost(..)",
-        })
+        let (variant, topic) = match self {
+            Self::Full { topic, .. } => ("Full", topic),
+            Self::Forked { topic, .. } => ("Forked", topic),
+            Self::RegionLost { topic, .. } => ("RegionLost", topic),
+        };
+        f.debug_struct(variant).field("topic", topic).finish_non_exhaustive()
     }
 }

@@ -194,9 +194,10 @@ impl RawProducer {
     #[cold]
     fn look_around(&mut self) -> Result<(), SendError<()>> {
         let _uncancelled = Uncancelled::begin();
+        let (topic, message) = (self.segment.label(), ());
         self.seen = self.segment.look_around().map_err(|error| match error {
-            Unusable::Forked => SendError::Forked(()),
-            Unusable::RegionLost => SendError::RegionLost(()),
+            Unusable::Forked => SendError::Forked { topic, message },
+            Unusable::RegionLost => SendError::RegionLost { topic, message },
         })?;
         Ok(())
     }
@@ -218,6 +219,12 @@ impl RawProducer {
         }
         // SAFETY: the caller's contract; this end owns the lane.
         unsafe { self.writer.write(src, bytes) }
+    }
+
+    /// The refusal of a send for which there is no room.
+    #[cold]
+    fn full(&self) -> SendError<()> {
+        SendError::Full { topic: self.segment.label(), message: () }
     }
 
     /// Wakes the readers that sleep: a load of a line that rarely changes if none does.

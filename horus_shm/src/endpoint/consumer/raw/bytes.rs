@@ -69,7 +69,7 @@ impl RawConsumer {
     /// As there.
     pub fn borrow_latest(&mut self, key: Key<'_>) -> Result<Option<RawSample>, BorrowError> {
         if self.reading() == Reading::Observer {
-            return Err(BorrowError::Observer);
+            return Err(self.not_announced());
         }
         let mut refused = None;
         let found = self.latest_among(|this, lane, _| {

@@ -77,15 +77,20 @@ impl RawConsumer {
     /// [`BorrowError`]: all readers together can hold half of a publisher's slots.
     pub fn reserve_borrows(&mut self, messages: u32) -> Result<(), BorrowError> {
         if !self.in_place {
-            return Err(BorrowError::NotPinnable { path: self.segment.path() });
+            return Err(BorrowError::NotPinnable { topic: self.segment.label() });
         }
-        let place = self.place.as_ref().ok_or(BorrowError::Observer)?;
+        let place = self.place.as_ref().ok_or_else(|| self.not_announced())?;
         place.reserve_pins(messages).map_err(|_| self.no_pins(place))
     }
 
     fn no_pins(&self, place: &Place) -> BorrowError {
-        let held = place.held().get().count_ones();
-        BorrowError::NoPins { held, capacity: self.segment.shape().capacity() }
+        let (topic, held) = (self.segment.label(), place.held().get().count_ones());
+        BorrowError::NoPins { topic, held, capacity: self.segment.shape().capacity() }
+    }
+
+    /// The error of an observer, which has no place to announce pins in.
+    pub(super) fn not_announced(&self) -> BorrowError {
+        BorrowError::Observer { topic: self.segment.label() }
     }
 
     /// The next message of any lane where it lies, lane after lane in turn. Never blocks.
@@ -156,9 +161,9 @@ impl RawConsumer {
     /// Takes a pin for a message to be borrowed; sets one more aside if there is none.
     fn free_pin(&mut self) -> Result<(Arc<Place>, u32), BorrowError> {
         if !self.in_place {
-            return Err(BorrowError::NotPinnable { path: self.segment.path() });
+            return Err(BorrowError::NotPinnable { topic: self.segment.label() });
         }
-        let place = self.place.clone().ok_or(BorrowError::Observer)?;
+        let place = self.place.clone().ok_or_else(|| self.not_announced())?;
         let pin = match take_pin(place.held(), place.pin_limit()) {
             Some(pin) => pin,
             None => {

@@ -221,7 +221,7 @@ impl RawConsumer {
     #[inline]
     pub(super) fn expect_mapped(&self) -> Result<(), RecvError> {
         match self.failed.as_ref().and_then(|failed| failed.error) {
-            Some(error) => Err(RecvError::LaneNotMapped(error)),
+            Some(cause) => Err(RecvError::LaneNotMapped { topic: self.segment.label(), cause }),
             None => Ok(()),
         }
     }

@@ -123,12 +123,12 @@ impl RawProducer {
     /// [`LoanError`]; [`LoanError::Full`] only after that.
     pub fn loan_until(&mut self, patience: Patience) -> Result<RawLoan<'_>, LoanError> {
         let address = match self.take_slot() {
-            Err(LoanError::Full) => {
+            Err(full @ LoanError::Full { .. }) => {
                 let look = |this: &mut Self| match this.take_slot() {
-                    Err(LoanError::Full) => None,
+                    Err(LoanError::Full { .. }) => None,
                     outcome => Some(outcome),
                 };
-                self.wait_for_room(patience, look).unwrap_or(Err(LoanError::Full))?
+                self.wait_for_room(patience, look).unwrap_or(Err(full))?
             }
             outcome => outcome?,
         };
@@ -147,7 +147,7 @@ impl RawProducer {
         self.lent = Some(self.writer.position());
         let bytes = self.segment.shape().request().payload_bytes as usize;
         let slot = NonNull::new(std::ptr::slice_from_raw_parts_mut(address, bytes));
-        slot.ok_or(LoanError::RegionLost)
+        slot.ok_or_else(|| LoanError::RegionLost { topic: self.segment.label() })
     }
 
     /// Returns what keeps the memory of the present loan, or of the last one.
@@ -164,7 +164,7 @@ impl RawProducer {
     /// [`LoanError::Forked`] or [`LoanError::RegionLost`].
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), LoanError> {
         if self.lent.take() != Some(self.writer.position()) {
-            return Err(LoanError::Ended);
+            return Err(LoanError::Ended { topic: self.segment.label() });
         }
         let max = self.segment.shape().request().payload_bytes;
         Ok(self.publish((bytes as u64).min(max))?)
@@ -179,7 +179,7 @@ impl RawProducer {
     fn take_slot(&mut self) -> Result<*mut u8, LoanError> {
         self.confirm()?;
         if !self.in_place {
-            return Err(LoanError::NotPinnable { path: self.segment.path() });
+            return Err(LoanError::NotPinnable { topic: self.segment.label() });
         }
         let Begun { index, is_alone } = match self.begin() {
             Ok(begun) => begun,

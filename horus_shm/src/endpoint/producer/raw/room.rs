@@ -80,15 +80,15 @@ impl RawProducer {
     ) -> Result<(), SendError<()>> {
         // SAFETY: the caller's contract.
         match unsafe { self.send(src, bytes) } {
-            Err(SendError::Full(())) => {}
+            Err(SendError::Full { .. }) => {}
             outcome => return outcome,
         }
         let look = |this: &mut Self| {
             // SAFETY: the caller's contract.
             let outcome = unsafe { this.send(src, bytes) };
-            (!matches!(outcome, Err(SendError::Full(())))).then_some(outcome)
+            (!matches!(outcome, Err(SendError::Full { .. }))).then_some(outcome)
         };
-        self.wait_for_room(patience, look).unwrap_or(Err(SendError::Full(())))
+        self.wait_for_room(patience, look).unwrap_or_else(|| Err(self.full()))
     }
 
     /// Looks until something comes of it or the patience ends, asleep until there may be room.
@@ -127,7 +127,7 @@ impl RawProducer {
         // WHY: a send that succeeded since then began a new run, without having to say so.
         let run = self.refused.filter(|run| run.position == position);
         if run.is_some_and(|run| now - run.probed < PROBE_PERIOD) {
-            return Err(SendError::Full(()));
+            return Err(self.full());
         }
         let since = run.map_or(now, |run| run.since);
         self.refused = Some(Refused { position, since, probed: now });
@@ -140,7 +140,7 @@ impl RawProducer {
                 return Ok(done);
             }
         }
-        Err(SendError::Full(()))
+        Err(self.full())
     }
 
     /// Frees the slowest gate if its owner is dead, or gives it up if it stalled for too long.

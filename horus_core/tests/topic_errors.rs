@@ -1,0 +1,270 @@
+//! Errors of the ends of a topic name the topic, once, also when `?` hands them on.
+
+use horus_testing as _;
+
+mod private;
+
+use std::fmt::Display;
+use std::fs;
+use std::time::Duration;
+
+use horus_core::Error;
+use horus_core::message::{Encoding, Image, ImageHeader};
+use horus_core::prelude::*;
+use horus_core::topic::{BytesPublisher, PayloadType, UntypedPublisher, UntypedSubscriber};
+use private::Private;
+
+/// The topic of each test. The file's name is another one: `arm+joint.cmd`.
+const NAME: &str = "arm/joint.cmd";
+
+/// A message long enough for a lane of some MiB.
+const BLOCK_BYTES: usize = 4096;
+
+horus_core::message! {
+    /// A block of data.
+    pub struct Block {
+        /// Anything.
+        pub data: [u8; BLOCK_BYTES],
+    }
+}
+
+/// Returns the text of an error, which [`Error`] shows as well.
+fn text<E: Display + Into<Error>>(error: E) -> String {
+    let text = error.to_string();
+    assert_eq!(error.into().to_string(), text);
+    text
+}
+
+/// Checks that each text begins with the topic, names it once, and says what `wanted` says.
+fn expect(texts: &[String], wanted: &[&str]) {
+    assert_eq!(texts.len(), wanted.len(), "{texts:#?}");
+    for (text, wanted) in texts.iter().zip(wanted) {
+        assert_eq!(text.matches("topic 'arm/joint.cmd'").count(), 1, "{text}");
+        assert!(text.starts_with("topic 'arm/joint.cmd': "), "{text}");
+        assert!(text.contains(wanted), "no '{wanted}' in: {text}");
+        assert!(!text.ends_with('.'), "{text}");
+    }
+}
+
+/// Runs `child` in a forked child, and returns the lines that it returns.
+fn texts_of_child(private: &Private, child: impl FnOnce() -> Vec<String>) -> Vec<String> {
+    let file = private.namespace().path().join("texts");
+    // SAFETY: the child leaves by `_exit`; it only runs what may run in a forked child.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0, "fork failed");
+    if pid == 0 {
+        let run = std::panic::AssertUnwindSafe(|| fs::write(&file, child().join("\n")).unwrap());
+        let is_well = std::panic::catch_unwind(run).is_ok();
+        // SAFETY: ends the child without running the parent's exit handlers.
+        unsafe { libc::_exit(i32::from(!is_well)) };
+    }
+    let mut status = 0;
+    // SAFETY: `pid` is a child of this process, and `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+    assert_eq!(status, 0, "the child failed");
+    fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// Returns a publisher of bytes, as bindings use it.
+fn bytes_publisher(private: &Private) -> BytesPublisher {
+    let builder = PayloadType::of::<Value>().builder(NAME).namespace(private.namespace());
+    builder.bytes_publisher().unwrap()
+}
+
+#[test]
+fn a_full_topic_is_named_by_every_way_to_send() {
+    let private = Private::new();
+    let qos = Qos::reliable().capacity(4).pinnable(true);
+    let mut publisher: Publisher<CmdVel> = private.publisher(NAME, qos);
+    let mut untyped = UntypedPublisher::open(private.namespace(), NAME).unwrap();
+    let _subscriber: Subscriber<CmdVel> = private.subscriber(NAME, qos);
+    let message = CmdVel::default();
+    let timeout = Duration::from_millis(2);
+    while publisher.send(message).is_ok() {}
+    while untyped.send_bytes(bytemuck::bytes_of(&message)).is_ok() {}
+    let bytes = bytemuck::bytes_of(&message);
+    let texts = [
+        text(publisher.send(message).unwrap_err()),
+        text(publisher.send(&message).unwrap_err()),
+        text(publisher.send_timeout(message, timeout).unwrap_err()),
+        text(publisher.loan().unwrap_err()),
+        text(untyped.send_bytes(bytes).unwrap_err()),
+        text(untyped.send_bytes_timeout(bytes, timeout).unwrap_err()),
+        text(untyped.lend().unwrap_err()),
+    ];
+    expect(&texts, &["a reliable reader is a whole lane behind"; 7]);
+}
+
+#[test]
+fn a_message_that_does_not_fit_names_the_topic() {
+    let private = Private::new();
+    let mut values: Publisher<Value> =
+        private.builder(NAME).max_message_bytes(64).publisher().unwrap();
+    let mut bytes = bytes_publisher(&private);
+    let mut untyped = UntypedPublisher::open(private.namespace(), NAME).unwrap();
+    let long = Value::from("x".repeat(100));
+    bytes.lend().unwrap();
+    untyped.lend().unwrap();
+    let texts = [
+        text(bytes.publish_lent(65).unwrap_err()),
+        text(bytes.send(&[0; 65]).unwrap_err()),
+        text(bytes.send_timeout(&[0; 65], Duration::ZERO).unwrap_err()),
+        text(values.send(&long).unwrap_err()),
+        text(untyped.publish_lent(65).unwrap_err()),
+        text(untyped.send_bytes(&[0; 65]).unwrap_err()),
+    ];
+    expect(&texts, &["bytes, and the topic was created for 64 at most"; 6]);
+}
+
+#[test]
+fn a_frame_that_does_not_fit_names_the_topic() {
+    let private = Private::new();
+    let mut frames: Publisher<Image> =
+        private.builder(NAME).max_message_bytes(1024).publisher().unwrap();
+    let header = ImageHeader::new(100, 100, Encoding::MONO8);
+    let image = Image::new(header, &[0; 100 * 100]).unwrap();
+    let texts = [text(frames.loan(header).unwrap_err()), text(frames.send(&image).unwrap_err())];
+    expect(&texts, &["and the topic was created for 1024 at most"; 2]);
+}
+
+#[test]
+fn a_message_that_cannot_be_encoded_names_the_topic() {
+    let private = Private::new();
+    let _publisher: Publisher<CmdVel> = private.publisher(NAME, Qos::new());
+    let mut untyped = UntypedPublisher::open(private.namespace(), NAME).unwrap();
+    let unknown = Value::from_iter([("speed", 1.0)]);
+    let texts =
+        [text(untyped.send(&unknown).unwrap_err()), text(untyped.send_bytes(&[0; 3]).unwrap_err())];
+    expect(&texts, &["speed", "3 bytes, and messages of the topic have"]);
+}
+
+#[test]
+fn a_topic_whose_messages_are_copied_is_named_by_loans_and_borrows() {
+    let private = Private::new();
+    let mut topic: Topic<CmdVel> = private.builder(NAME).topic().unwrap();
+    let mut untyped = UntypedPublisher::open(private.namespace(), NAME).unwrap();
+    let texts = [
+        text(topic.loan().unwrap_err()),
+        text(topic.borrow().unwrap_err()),
+        text(topic.borrow_latest().unwrap_err()),
+        text(untyped.lend().unwrap_err()),
+    ];
+    expect(&texts, &["is not pinnable: create it as pinnable"; 4]);
+}
+
+#[test]
+fn a_loan_that_has_ended_names_the_topic() {
+    let private = Private::new();
+    let mut bytes = bytes_publisher(&private);
+    expect(&[text(bytes.publish_lent(1).unwrap_err())], &["nothing is on loan"]);
+}
+
+#[test]
+fn borrows_that_are_refused_name_the_topic() {
+    let private = Private::new();
+    let qos = Qos::new().capacity(4).pinnable(true);
+    let mut publisher: Publisher<CmdVel> = private.publisher(NAME, qos);
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber(NAME, qos);
+    let mut observer: Subscriber<CmdVel> = private.builder(NAME).observer().unwrap();
+    let mut kept = Vec::new();
+    let refused = loop {
+        publisher.send(CmdVel::default()).unwrap();
+        match subscriber.borrow() {
+            Ok(message) => kept.push(message.unwrap()),
+            Err(refused) => break refused,
+        }
+    };
+    let texts = [text(refused), text(observer.borrow().unwrap_err())];
+    expect(&texts, &["messages are held", "an observer cannot hold messages"]);
+}
+
+#[test]
+fn a_subscriber_that_waits_in_vain_names_the_topic() {
+    let private = Private::new();
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber(NAME, Qos::new());
+    let mut topic: Topic<CmdVel> = private.builder(NAME).topic().unwrap();
+    let mut untyped = UntypedSubscriber::open(private.namespace(), NAME).unwrap();
+    let timeout = Duration::from_millis(1);
+    let texts = [
+        text(subscriber.recv_timeout(timeout).unwrap_err()),
+        text(topic.recv_timeout(timeout).unwrap_err()),
+        text(untyped.recv_into_timeout(&mut [0; 64], timeout).unwrap_err()),
+    ];
+    expect(&texts, &["no message came in time"; 3]);
+}
+
+#[test]
+fn a_topic_that_was_inherited_through_fork_is_named() {
+    let private = Private::new();
+    let qos = Qos::new().pinnable(true);
+    let mut publisher: Publisher<CmdVel> = private.publisher(NAME, qos);
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber(NAME, qos);
+    let untyped = UntypedSubscriber::open(private.namespace(), NAME).unwrap();
+    let message = CmdVel::default();
+    let texts = texts_of_child(&private, || {
+        vec![
+            text(publisher.send(message).unwrap_err()),
+            text(publisher.send_timeout(message, Duration::ZERO).unwrap_err()),
+            text(publisher.loan().unwrap_err()),
+            text(subscriber.check().unwrap_err()),
+            text(subscriber.recv_timeout(Duration::ZERO).unwrap_err()),
+            text(subscriber.recv_blocking().unwrap_err()),
+            text(untyped.check().unwrap_err()),
+        ]
+    });
+    expect(&texts, &["the handle belongs to the parent process"; 7]);
+}
+
+#[test]
+fn a_topic_that_lost_its_memory_is_named() {
+    let private = Private::new();
+    let qos = Qos::new().pinnable(true);
+    let mut publisher: Publisher<CmdVel> = private.publisher(NAME, qos);
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber(NAME, qos);
+    let message = CmdVel::default();
+    publisher.send(message).unwrap();
+    let file = private.namespace().topics_path().join("arm+joint.cmd");
+    fs::File::options().write(true).truncate(true).open(file).unwrap();
+    let texts = [
+        text(publisher.send(message).unwrap_err()),
+        text(publisher.send_timeout(message, Duration::ZERO).unwrap_err()),
+        text(publisher.loan().unwrap_err()),
+        text(subscriber.check().unwrap_err()),
+        text(subscriber.recv_timeout(Duration::ZERO).unwrap_err()),
+        text(subscriber.recv_blocking().unwrap_err()),
+    ];
+    expect(&texts, &["memory is lost"; 6]);
+}
+
+/// Leaves this process room for 1 MiB of addresses more than it has.
+fn limit_addresses() {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    let used_kib: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    let limit = (used_kib + 1024) * 1024;
+    let raw = libc::rlimit { rlim_cur: limit, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `raw` is a limit that outlives the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw) }, 0);
+}
+
+#[test]
+fn a_lane_that_cannot_be_mapped_names_the_topic() {
+    let private = Private::new();
+    let texts = texts_of_child(&private, || {
+        // In a namespace of the child's own: the parent's is not usable here.
+        let private = Private::new();
+        let qos = Qos::new().capacity(1024);
+        let mut subscriber: Subscriber<Block> = private.subscriber(NAME, qos);
+        // Writers and readers of one process map a lane separately.
+        let mut publisher: Publisher<Block> = private.publisher(NAME, qos);
+        limit_addresses();
+        publisher.send(&Block { data: [7; BLOCK_BYTES] }).unwrap();
+        assert!(subscriber.recv().is_none());
+        vec![
+            text(subscriber.check().unwrap_err()),
+            text(subscriber.recv_timeout(Duration::ZERO).unwrap_err()),
+            text(subscriber.recv_blocking().unwrap_err()),
+        ]
+    });
+    expect(&texts, &["bytes of publisher lane 0 cannot be mapped"; 3]);
+}
