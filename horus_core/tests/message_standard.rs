@@ -431,6 +431,8 @@ fn messages_are_shown_as_a_person_reads_them() {
     assert_eq!(failed.to_string(), "arm: failed: no such port");
     let stale = event(NodeEvent::STALE_INPUT).lasting(30_000).saying("scan");
     assert_eq!(stale.to_string(), "arm: without input for 30 µs: scan");
+    let missing = event(NodeEvent::LANE_NOT_MAPPED).saying("8 bytes");
+    assert_eq!(missing.to_string(), "arm: misses a publisher: 8 bytes");
     assert_eq!(NodeEvent::new(99, "", 0).lasting(5).to_string(), "event of kind 99, 5 ns");
     let faster = NodeCommand::new(NodeCommand::SET_RATE, Text::cut("arm")).at_hz(0.5);
     assert_eq!(faster.to_string(), "run arm at 0.5 Hz");

@@ -33,13 +33,22 @@ pub(crate) fn apply<'a>(
         }
         let name: String = name.extract()?;
         builder = match &*name {
-            "reads" => each(builder, &value, |builder, topic| {
-                Ok(builder.reads_topic(&topic.extract::<String>()?))
+            "reads" => each(builder, &value, |builder, end| {
+                let read = |builder: &mut NodeBuilder<'_>, end: &mut BytesSubscriber| {
+                    builder.read_by(end.name(), end);
+                    Ok(())
+                };
+                with_end(builder, end, read)
             })?,
             "writes" => each(builder, &value, |builder, topic| {
                 Ok(builder.writes_topic(&topic.extract::<String>()?))
             })?,
-            "on" => each(builder, &value, wake)?,
+            "on" => each(builder, &value, |builder, end| {
+                let wake = |builder: &mut NodeBuilder<'_>, end: &mut BytesSubscriber| {
+                    builder.wake_by(end.name(), end).map_err(refused)
+                };
+                with_end(builder, end, wake)
+            })?,
             _ => match setting(&name, &value)? {
                 Some(set) => set(builder),
                 None => builder,
@@ -120,20 +129,23 @@ fn each<'a, 'py>(
     Ok(builder)
 }
 
-/// Has a subscriber or topic wake the node.
-fn wake<'a>(mut builder: NodeBuilder<'a>, end: &Bound<'_, PyAny>) -> PyResult<NodeBuilder<'a>> {
+/// Tells the builder of a subscriber or topic.
+fn with_end<'a>(
+    mut builder: NodeBuilder<'a>,
+    end: &Bound<'_, PyAny>,
+    set: impl Fn(&mut NodeBuilder<'a>, &mut BytesSubscriber) -> PyResult<()>,
+) -> PyResult<NodeBuilder<'a>> {
     let py = end.py();
-    let wake = |end: &mut BytesSubscriber| builder.wake_by(end.name(), end);
-    let woken = if let Ok(subscriber) = end.cast::<PySubscriber>() {
-        subscriber.get().inbox.ask(py, wake)?
+    let set = |end: &mut BytesSubscriber| set(&mut builder, end);
+    if let Ok(subscriber) = end.cast::<PySubscriber>() {
+        subscriber.get().inbox.ask(py, set)??;
     } else if let Ok(topic) = end.cast::<PyTopic>() {
-        topic.get().inbox.ask(py, wake)?
+        topic.get().inbox.ask(py, set)??;
     } else {
         let found = end.get_type();
         let text = format!("{found} where a Subscriber or Topic is wanted");
         return Err(PyTypeError::new_err(text));
-    };
-    woken.map_err(refused)?;
+    }
     Ok(builder)
 }
 

@@ -674,3 +674,47 @@ def test_a_thread_s_own_values_last_from_tick_to_tick(scheduler):
     scheduler.run()
     assert seen == [1, 2, 3]
     assert not hasattr(own, "count")
+
+
+def test_a_publisher_that_a_node_cannot_map_is_an_event_of_the_node(python):
+    script = """
+import horus, resource
+
+options = {"max_message_bytes": 4096, "capacity": 4096}
+told = []
+about = (horus.NodeEvent.LANE_NOT_MAPPED, horus.NodeEvent.LANE_MAPPED)
+unlimited = resource.getrlimit(resource.RLIMIT_AS)
+
+
+class Reader(horus.Node):
+    failures = 0
+
+    def tick(self, context):
+        if context.tick == 0:
+            used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 20), unlimited[1]))
+            publisher.send("seven")
+        try:
+            if self.recv("scan") is not None:
+                # WHY not at once: the supervisor is to see it.
+                self.failures = -50
+        except horus.LaneNotMappedError:
+            self.failures += 1
+        if self.failures == 50:
+            resource.setrlimit(resource.RLIMIT_AS, unlimited)
+        if self.failures < 0:
+            self.failures += 1
+            if self.failures == 0:
+                context.stop()
+
+
+subscriber = horus.Subscriber("scan", **options)
+scheduler = horus.Scheduler("events", on_event=told.append)
+scheduler.add(Reader(name="reader", subs={"scan": subscriber}))
+publisher = horus.Publisher("scan", **options)
+scheduler.run_for(30)
+told = [event for event in told if event.kind in about]
+assert [(event.node, event.kind) for event in told] == [("reader", kind) for kind in about], told
+assert "'scan'" in told[0].text and "RLIMIT_AS" in told[0].text, told
+"""
+    python(script)

@@ -42,7 +42,9 @@ mod wait;
 
 pub use bytemuck::{Pod, Zeroable, bytes_of};
 
-pub use endpoint::consumer::{Alarm, Consumer, Key, RawConsumer, ReadStats, Reading, Watch};
+pub use endpoint::consumer::{
+    Alarm, Consumer, Key, LaneWatch, RawConsumer, ReadStats, Reading, Watch,
+};
 pub use endpoint::loan::{Loan, LoanError, RawLoan};
 pub use endpoint::producer::{LoanMemory, OnStalled, Producer, RawProducer, SendError};
 pub use endpoint::reader_slot::BORROWS_MAX;

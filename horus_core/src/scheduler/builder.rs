@@ -16,6 +16,7 @@ use crate::scheduler::api::plan::{PlanError, Wish};
 use crate::scheduler::api::policy::{FailurePolicy, Miss};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::safe_state::SafeState;
+use crate::scheduler::api::subscription::Subscription;
 #[cfg(feature = "async-io")]
 use crate::scheduler::run::executor::async_io::TaskNode;
 use crate::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, Watchable};
@@ -27,6 +28,7 @@ pub struct NodeBuilder<'a> {
     wish: Wish,
     safe_state: Option<SafeState>,
     wake: WaitSet,
+    subscriptions: Vec<Subscription>,
 }
 
 impl std::fmt::Debug for NodeBuilder<'_> {
@@ -38,7 +40,8 @@ impl std::fmt::Debug for NodeBuilder<'_> {
 impl<'a> NodeBuilder<'a> {
     pub(super) fn new(scheduler: &'a mut Scheduler, name: &str) -> Self {
         let wish = Wish { name: name.to_owned(), ..Wish::default() };
-        Self { scheduler, wish, safe_state: None, wake: WaitSet::new() }
+        let (wake, subscriptions) = (WaitSet::new(), Vec::new());
+        Self { scheduler, wish, safe_state: None, wake, subscriptions }
     }
 
     /// Runs before the nodes of a larger order, where they run one after the other. Default 0.
@@ -83,8 +86,18 @@ impl<'a> NodeBuilder<'a> {
     pub fn wake_by(&mut self, topic: &str, subscriber: &impl Watchable) -> Result<(), WaitSetFull> {
         self.wake.add(subscriber)?;
         self.wish.topics.push(topic.to_owned());
-        self.wish.reads.push(topic.to_owned());
+        self.read_by(topic, subscriber);
         Ok(())
+    }
+
+    /// [`Self::reads`] for any subscriber, here of the topic that is called `topic`: for programs
+    /// that learn types and topics when they run.
+    pub fn read_by(&mut self, topic: &str, subscriber: &impl Watchable) {
+        self.wish.reads.push(topic.to_owned());
+        let subscription = Subscription::new(topic, subscriber);
+        if !self.subscriptions.iter().any(|known| known.is_same(&subscription)) {
+            self.subscriptions.push(subscription);
+        }
     }
 
     /// A publisher for the node, in the scheduler's namespace: the scheduler's [`Graph`] shows that
@@ -136,7 +149,7 @@ impl<'a> NodeBuilder<'a> {
         qos: Qos,
     ) -> Result<Subscriber<T>, TopicError> {
         let subscriber = self.topic(topic, qos).subscriber()?;
-        self.wish.reads.push(topic.to_owned());
+        self.read_by(topic, &subscriber);
         Ok(subscriber)
     }
 
@@ -184,9 +197,11 @@ impl<'a> NodeBuilder<'a> {
     }
 
     /// The node receives from this subscriber, which was made elsewhere, for instance with a
-    /// quality of service.
-    pub fn reads<T: Payload>(self, subscriber: &Subscriber<T>) -> Self {
-        self.reads_topic(subscriber.name())
+    /// quality of service. If it cannot map the memory of a publisher, that is an event of the node
+    /// ([`NodeEvent::LANE_NOT_MAPPED`](crate::message::NodeEvent::LANE_NOT_MAPPED)).
+    pub fn reads<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
+        self.read_by(subscriber.name(), subscriber);
+        self
     }
 
     /// The node publishes by this publisher, which was made elsewhere.
@@ -194,7 +209,8 @@ impl<'a> NodeBuilder<'a> {
         self.writes_topic(publisher.name())
     }
 
-    /// As [`Self::reads`], by the topic's name: for ends of any type.
+    /// As [`Self::reads`], by the topic's name: for ends of any type. The scheduler does not see
+    /// the subscriber, so that no event says what it cannot map.
     pub fn reads_topic(mut self, topic: &str) -> Self {
         self.wish.reads.push(topic.to_owned());
         self
@@ -376,6 +392,7 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// [`PlanError`]: what was asked for contradicts itself, and why.
     pub fn build(self, node: impl Node) -> Result<(), PlanError> {
-        self.scheduler.admit(Box::new(node), self.wish, self.safe_state, self.wake)
+        let Self { scheduler, wish, safe_state, wake, subscriptions } = self;
+        scheduler.admit(Box::new(node), wish, safe_state, (wake, subscriptions))
     }
 }

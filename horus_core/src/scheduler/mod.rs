@@ -74,6 +74,7 @@ use watch::supervisor::Tell;
 
 use crate::error::TopicError;
 use crate::message::{DiagnosticStatus, NodeEvent};
+use crate::scheduler::api::subscription::Subscription;
 use crate::topic::WaitSet;
 
 /// How often nodes without a rate have their turn.
@@ -167,7 +168,7 @@ impl Scheduler {
         node: Box<dyn Node>,
         wish: Wish,
         safe_state: Option<SafeState>,
-        wake: WaitSet,
+        (wake, subscriptions): (WaitSet, Vec<Subscription>),
     ) -> Result<(), PlanError> {
         let others = || self.entries.iter().map(|entry| entry.runner.plan());
         if others().any(|plan| plan.name == wish.name) {
@@ -182,7 +183,7 @@ impl Scheduler {
         let seat = Seat { wish, orders, pulse };
         let runner = Runner::new(node, plan, &seat);
         self.shared.seats().push(seat);
-        self.entries.push(PendingNode { runner, safe_state, wake });
+        self.entries.push(PendingNode { runner, safe_state, wake, subscriptions });
         Ok(())
     }
 

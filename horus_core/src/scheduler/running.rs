@@ -75,7 +75,8 @@ impl Running {
         let (lanes, _) = lanes(&entries);
         for (entry, lane) in entries.iter_mut().zip(lanes) {
             entry.runner.record_to(monitor.recorder(lane));
-            nodes.push(Watched::new(&entry.runner, entry.safe_state.take()));
+            let subscriptions = std::mem::take(&mut entry.subscriptions);
+            nodes.push(Watched::new(&entry.runner, entry.safe_state.take(), subscriptions));
         }
         let recorder = monitor.recorder(MAIN_LANE);
         let mut supervisor = Supervisor {

@@ -56,10 +56,15 @@ pub trait Watchable: sealed::Watchable {}
 impl<S: sealed::Watchable> Watchable for S {}
 
 mod sealed {
-    use horus_shm::Watch;
+    use horus_shm::{LaneWatch, Watch};
 
     pub trait Watchable {
         fn watch(&self) -> Watch;
+
+        /// A watch for publishers whose memory cannot be mapped.
+        fn lane_watch(&self) -> LaneWatch {
+            self.watch().lanes_mapped()
+        }
     }
 
     impl<T: super::Payload> Watchable for super::Subscriber<T> {

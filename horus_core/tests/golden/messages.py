@@ -600,6 +600,8 @@ CONSTANTS = {
         "COMMAND": 22,
         "SCHEDULER_STARTED": 23,
         "SCHEDULER_STOPPED": 24,
+        "LANE_NOT_MAPPED": 25,
+        "LANE_MAPPED": 26,
     },
     "NodeMetrics": {
         "CLASS_UNKNOWN": 0,

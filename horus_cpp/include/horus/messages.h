@@ -2133,7 +2133,13 @@ enum {
     /* The scheduler began. */
     HORUS_NODE_EVENT_SCHEDULER_STARTED = 23,
     /* The scheduler ended: `text`. */
-    HORUS_NODE_EVENT_SCHEDULER_STOPPED = 24
+    HORUS_NODE_EVENT_SCHEDULER_STOPPED = 24,
+    /*
+     * A subscriber of the node has no memory to map a publisher, and misses its messages: `text`.
+     */
+    HORUS_NODE_EVENT_LANE_NOT_MAPPED = 25,
+    /* The subscriber of the topic `text` misses no publisher any more. */
+    HORUS_NODE_EVENT_LANE_MAPPED = 26
 };
 #define HORUS_NODE_EVENT_SCHEMA \
     "horus schema 1\nmessage NodeEvent\nsize 232\nalign 8\nfield timestamp_ns u64 0 1\n" \

@@ -1978,6 +1978,10 @@ struct alignas(8) NodeEvent {
     static constexpr std::uint8_t SCHEDULER_STARTED = 23;
     /// The scheduler ended: `text`.
     static constexpr std::uint8_t SCHEDULER_STOPPED = 24;
+    /// A subscriber of the node has no memory to map a publisher, and misses its messages: `text`.
+    static constexpr std::uint8_t LANE_NOT_MAPPED = 25;
+    /// The subscriber of the topic `text` misses no publisher any more.
+    static constexpr std::uint8_t LANE_MAPPED = 26;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xab1f7eb7b2c7a9b1u, 0x4acfe5c08fde3c1du};
 };

@@ -2247,6 +2247,8 @@ class NodeEvent(Message):
     COMMAND: ClassVar[int]
     SCHEDULER_STARTED: ClassVar[int]
     SCHEDULER_STOPPED: ClassVar[int]
+    LANE_NOT_MAPPED: ClassVar[int]
+    LANE_MAPPED: ClassVar[int]
     def __new__(
         cls,
         *,

@@ -278,7 +278,7 @@ class Node:
         settings["on"] = [self._subscribers[topic] for topic in self._on]
         settings["writes"] = [end.name for end in self._publishers.values()]
         settings["reads"] = [
-            self._subscribers[topic].name for topic in self._subs if topic not in self._on
+            self._subscribers[topic] for topic in self._subs if topic not in self._on
         ]
         return settings
 

@@ -12,7 +12,7 @@ use bytemuck::Pod;
 
 pub use alarm::Alarm;
 pub use raw::{Key, RawConsumer, ReadStats, Reading};
-pub use watch::Watch;
+pub use watch::{LaneWatch, Watch};
 
 use crate::file::error::{OpenError, RecvError};
 use crate::protocol::lane::Polled;

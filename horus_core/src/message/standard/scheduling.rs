@@ -81,6 +81,10 @@ crate::message! {
     pub const SCHEDULER_STARTED: u8 = 23;
     /// The scheduler ended: `text`.
     pub const SCHEDULER_STOPPED: u8 = 24;
+    /// A subscriber of the node has no memory to map a publisher, and misses its messages: `text`.
+    pub const LANE_NOT_MAPPED: u8 = 25;
+    /// The subscriber of the topic `text` misses no publisher any more.
+    pub const LANE_MAPPED: u8 = 26;
 }
 layout! {
     NodeEvent = 232 {
@@ -131,7 +135,9 @@ impl NodeEvent {
             Self::FAILED | Self::PANICKED | Self::STUCK | Self::SAFE_STATE_ENTERED => {
                 DiagnosticStatus::ERROR
             }
-            Self::EMERGENCY_STOP | Self::SWAP_FAILED => DiagnosticStatus::ERROR,
+            Self::EMERGENCY_STOP | Self::SWAP_FAILED | Self::LANE_NOT_MAPPED => {
+                DiagnosticStatus::ERROR
+            }
             Self::MISSED | Self::CHECKPOINT | Self::REFUSED | Self::COMMAND => {
                 DiagnosticStatus::WARN
             }
@@ -167,6 +173,8 @@ impl NodeEvent {
             Self::COMMAND => ("command not carried out", None),
             Self::SCHEDULER_STARTED => ("scheduler started", None),
             Self::SCHEDULER_STOPPED => ("scheduler stopped", None),
+            Self::LANE_NOT_MAPPED => ("misses a publisher", None),
+            Self::LANE_MAPPED => ("misses no publisher any more", None),
             _ => return None,
         })
     }

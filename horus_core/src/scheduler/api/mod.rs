@@ -14,4 +14,5 @@ pub(crate) mod random;
 pub(crate) mod rate;
 pub(crate) mod report;
 pub(crate) mod safe_state;
+pub(crate) mod subscription;
 pub(crate) mod timeline;

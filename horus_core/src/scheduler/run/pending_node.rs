@@ -1,6 +1,7 @@
 //! A node before it runs.
 
 use crate::scheduler::api::safe_state::SafeState;
+use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
 use crate::topic::WaitSet;
 
@@ -10,4 +11,6 @@ pub(crate) struct PendingNode {
     pub(crate) safe_state: Option<SafeState>,
     /// The topics that wake it, if it waits for any.
     pub(crate) wake: WaitSet,
+    /// Its subscribers, as far as they are known.
+    pub(crate) subscriptions: Vec<Subscription>,
 }

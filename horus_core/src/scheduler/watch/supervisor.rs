@@ -64,6 +64,7 @@ impl Supervisor {
                 self.shared.stop(Reason::Signal(signal));
             }
             self.watch(now_ns);
+            self.look_at_subscribers();
             self.secure_left_behind();
             self.hear_safe_states(Duration::ZERO);
             self.hear_emergency(now_ns);
@@ -141,6 +142,14 @@ impl Supervisor {
                 }
             }
         }
+    }
+
+    /// Records which subscribers miss a publisher since the last look, or miss none any more.
+    ///
+    /// WHY here: a node's own thread would look in every tick at what hardly ever changes.
+    fn look_at_subscribers(&mut self) {
+        let events = self.nodes.iter_mut().flat_map(Watched::look_at_subscribers);
+        events.for_each(|event| self.recorder.record(event));
     }
 
     /// Brings the nodes into their safe states whose last tick does not end.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
+use horus_shm::clock::Clock;
+
 use crate::message::{DiagnosticStatus, NodeEvent, NodeMetrics, Text};
 use crate::scheduler::api::checkpoints::Place;
 use crate::scheduler::api::metrics::{Health, Pulse};
@@ -10,6 +12,7 @@ use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::policy::nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::safe_state::SafeState;
+use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
 
 /// Without a watchdog of its own a tick may last so many times its budget.
@@ -48,6 +51,8 @@ pub(crate) struct Watched {
     made_safe_in_ns: u64,
     stuck_ns: Option<u64>,
     last_error: Text<128>,
+    /// Its subscribers, as far as they are known.
+    subscriptions: Vec<Subscription>,
 }
 
 /// What is new about a node.
@@ -63,7 +68,11 @@ pub(crate) enum News {
 }
 
 impl Watched {
-    pub(crate) fn new(runner: &Runner, safe_state: Option<SafeState>) -> Self {
+    pub(crate) fn new(
+        runner: &Runner,
+        safe_state: Option<SafeState>,
+        subscriptions: Vec<Subscription>,
+    ) -> Self {
         let plan = runner.plan();
         let by_budget = plan.budget.map(|budget| nanos(budget).saturating_mul(BUDGETS));
         let limit_ns = plan.watchdog.map(nanos).or(by_budget).unwrap_or(ENDLESS_NS);
@@ -83,6 +92,7 @@ impl Watched {
             made_safe_in_ns: 0,
             stuck_ns: None,
             last_error: Text::default(),
+            subscriptions,
         }
     }
 
@@ -138,6 +148,15 @@ impl Watched {
             (Some(busy_ns), None) => Some(News::Recovered { busy_ns }),
             _ => None,
         }
+    }
+
+    /// Looks at its subscribers once: an event of each that misses a publisher since the last look,
+    /// or misses none any more.
+    pub(super) fn look_at_subscribers(&mut self) -> impl Iterator<Item = NodeEvent> {
+        let Self { name, subscriptions, .. } = self;
+        subscriptions.iter_mut().filter_map(Subscription::look).map(|(kind, text)| {
+            NodeEvent::new(kind, name, Clock::kernel().now_ns()).saying(text.as_str())
+        })
     }
 
     /// Where it is in its tick, if that is known.
@@ -220,7 +239,7 @@ mod tests {
         let seat = Seat { wish: wish.clone(), orders: Arc::default(), pulse: Arc::clone(&pulse) };
         let node = |_: &mut crate::scheduler::Context<'_>| {};
         let runner = Runner::new(Box::new(node), wish.whole(1).unwrap(), &seat);
-        (Watched::new(&runner, None), pulse)
+        (Watched::new(&runner, None, Vec::new()), pulse)
     }
 
     #[test]

@@ -2,10 +2,11 @@
 //! until there is.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::alarm;
 use crate::endpoint::reader_slot::Place;
+use crate::file::error::LaneNotMapped;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::layout::{PARTICIPANTS_MAX, POSITION_MAX};
@@ -25,6 +26,8 @@ pub(crate) struct Progress {
     closed: AtomicU64,
     /// Not 0 once a task waited for the consumer.
     alarmed: AtomicU64,
+    /// A lane that the consumer misses because it cannot be mapped.
+    unmapped: Mutex<Option<LaneNotMapped>>,
 }
 
 impl Progress {
@@ -32,8 +35,8 @@ impl Progress {
         let positions = [const { AtomicU64::new(0) }; PARTICIPANTS_MAX as usize];
         let starts = starts.into_iter().zip(&positions);
         let lanes = starts.map(|(start, position)| position.set(start)).count();
-        let (ignored, closed, alarmed) = Default::default();
-        Self { positions, lanes, ignored, closed, alarmed }
+        let (ignored, closed, alarmed, unmapped) = Default::default();
+        Self { positions, lanes, ignored, closed, alarmed, unmapped }
     }
 
     /// Relaxed, all of it: a watch that is late is looked at again after the next message.
@@ -46,6 +49,12 @@ impl Progress {
 
     pub(crate) fn set_ignored(&self, lanes: u64) {
         self.ignored.set(lanes);
+    }
+
+    /// Notes a lane that cannot be mapped, or that there is none any more.
+    #[cold]
+    pub(crate) fn set_unmapped(&self, error: Option<LaneNotMapped>) {
+        *self.unmapped.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 
     /// From now on the end of the consumer also concerns the alarms.
@@ -173,6 +182,12 @@ impl Watch {
         self.place.as_ref()?.upgrade()
     }
 
+    /// Returns a watch on the same consumer for lanes that cannot be mapped.
+    #[must_use]
+    pub fn lanes_mapped(&self) -> LaneWatch {
+        LaneWatch { progress: Arc::downgrade(&self.progress) }
+    }
+
     /// Whose messages these are.
     pub(super) const fn progress(&self) -> &Arc<Progress> {
         &self.progress
@@ -182,5 +197,36 @@ impl Watch {
     #[must_use]
     pub const fn segment(&self) -> &Arc<Segment> {
         &self.segment
+    }
+}
+
+/// Tells whether a [`RawConsumer`](crate::RawConsumer) misses a publisher whose lane it cannot map.
+///
+/// `Send` and `Sync`. Keeps neither the consumer nor its topic open.
+#[derive(Debug, Clone)]
+pub struct LaneWatch {
+    progress: Weak<Progress>,
+}
+
+impl LaneWatch {
+    /// Returns why the consumer misses a publisher, as its last call to receive found it; `None` if
+    /// it misses none, or is gone. Takes a lock that the consumer takes only when this changes.
+    #[must_use]
+    pub fn unmapped(&self) -> Option<LaneNotMapped> {
+        let progress = self.progress.upgrade()?;
+        *progress.unmapped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True once the consumer is gone.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        // Relaxed: nothing is read because of it.
+        self.progress.upgrade().is_none_or(|progress| progress.closed.get() != 0)
+    }
+
+    /// True if both are about the same consumer.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Weak::ptr_eq(&self.progress, &other.progress)
     }
 }

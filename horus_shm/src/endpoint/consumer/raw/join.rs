@@ -198,9 +198,19 @@ impl RawConsumer {
             self.lanes.push(Followed { lane, reader });
             self.mapped |= bit;
         }
-        self.failed = (!complete).then(|| Box::new(failed));
+        self.note_failed((!complete).then(|| Box::new(failed)));
         if complete {
             self.known = ready;
+        }
+    }
+
+    /// Keeps the outcome of an attempt to map all lanes, also for those who watch this reader.
+    fn note_failed(&mut self, failed: Option<Box<Failed>>) {
+        let error = |failed: &Option<Box<Failed>>| failed.as_ref().and_then(|failed| failed.error);
+        let (before, now) = (error(&self.failed), error(&failed));
+        self.failed = failed;
+        if now != before {
+            self.progress.set_unmapped(now);
         }
     }
 
@@ -294,7 +304,7 @@ impl RawConsumer {
         self.mapped &= !bit;
         // WHY: makes the next call look for lanes.
         self.known = 0;
-        self.failed = None;
+        self.note_failed(None);
         Ok(())
     }
 }

@@ -1,0 +1,119 @@
+//! A publisher that a subscriber of a node has no memory to map is an event of that node.
+
+use horus_testing as _;
+
+mod private;
+
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use horus_core::message::NodeEvent;
+use horus_core::prelude::*;
+use horus_core::scheduler::Running;
+use private::Private;
+
+const ROLE: &str = "HORUS_TEST_ROLE";
+/// Slots of a lane, which then takes more than 4 MiB.
+const CAPACITY: u64 = 1 << 17;
+/// Longer than two attempts to map a lane are apart.
+const TWO_ATTEMPTS: Duration = Duration::from_millis(250);
+
+/// Bytes of address space that this process uses.
+fn address_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// Lets this process have so many more bytes of address space; nothing for as many as it likes.
+fn limit_address_bytes(more: Option<u64>) {
+    let limit = libc::rlimit {
+        rlim_cur: more.map_or(libc::RLIM_INFINITY, |bytes| address_bytes() + bytes),
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the limit is valid.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
+}
+
+/// Events about lanes that are new, of all nodes: node, kind, text.
+fn news(events: &Receiver<NodeEvent>) -> Vec<(String, u8, String)> {
+    let about_lanes = [NodeEvent::LANE_NOT_MAPPED, NodeEvent::LANE_MAPPED];
+    let events = events.try_iter().filter(|event| about_lanes.contains(&event.kind));
+    let mut news: Vec<_> =
+        events.map(|event| (event.node.to_string(), event.kind, event.text.to_string())).collect();
+    news.sort();
+    news
+}
+
+/// Has the nodes tick, until both that the scheduler knows have an event, and for a while longer.
+fn tick_until_news(
+    running: &mut Running,
+    events: &Receiver<NodeEvent>,
+) -> Vec<(String, u8, String)> {
+    let (begin, mut all) = (Instant::now(), Vec::new());
+    while all.len() < 2 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no event: {all:?}");
+        running.run_for(Duration::from_millis(20)).unwrap();
+        all.extend(news(events));
+    }
+    running.run_for(TWO_ATTEMPTS).unwrap();
+    all.extend(news(events));
+    all.sort();
+    all
+}
+
+/// Not a test: entry point of the re-executed child process, which has little memory.
+#[test]
+fn child_role() {
+    if std::env::var_os(ROLE).is_none() {
+        return;
+    }
+    // SAFETY: the call takes no pointer. One heap, which has room enough.
+    assert_eq!(unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) }, 1);
+    let (private, qos) = (Private::new(), Qos::new().capacity(CAPACITY));
+    let mut scheduler = private.scheduler();
+    let (tell, events) = channel();
+    scheduler.on_event(move |event| tell.send(*event).unwrap_or_default());
+    let mut asked = scheduler.node("asked");
+    let mut commands = asked.subscriber_with::<CmdVel>("cmd_vel", qos).unwrap();
+    let reads = |commands: &mut Subscriber<CmdVel>| while commands.recv().is_some() {};
+    asked.build(move |_: &mut Context<'_>| reads(&mut commands)).unwrap();
+    let mut commands = private.subscriber::<CmdVel>("cmd_vel", qos);
+    let given = scheduler.node("given").reads(&commands).reads(&commands);
+    given.build(move |_: &mut Context<'_>| reads(&mut commands)).unwrap();
+    let mut commands = private.subscriber::<CmdVel>("cmd_vel", qos);
+    let unknown = scheduler.node("unknown");
+    unknown.build(move |_: &mut Context<'_>| reads(&mut commands)).unwrap();
+    let mut running = scheduler.start().unwrap();
+    for lane in 0..2 {
+        let mut publisher = private.publisher::<CmdVel>("cmd_vel", qos);
+        limit_address_bytes(Some(1 << 20));
+        publisher.send(CmdVel::new(0.5, 0.0)).unwrap();
+        let all = tick_until_news(&mut running, &events);
+        let named: Vec<_> = all.iter().map(|(node, kind, _)| (node.as_str(), *kind)).collect();
+        let kind = NodeEvent::LANE_NOT_MAPPED;
+        assert_eq!(named, [("asked", kind), ("given", kind)], "once each: {all:?}");
+        for part in [format!("bytes of lane {lane} "), "'cmd_vel'".into(), "RLIMIT_AS".into()] {
+            assert!(all.iter().all(|(_, _, text)| text.contains(&part)), "no '{part}': {all:?}");
+        }
+        limit_address_bytes(None);
+        let all = tick_until_news(&mut running, &events);
+        let well = |node: &str| (node.to_owned(), NodeEvent::LANE_MAPPED, "cmd_vel".to_owned());
+        assert_eq!(all, [well("asked"), well("given")]);
+        // The next round has another lane, and this one is free only after it.
+        std::mem::forget(publisher);
+    }
+    running.finish().unwrap();
+    assert_eq!(news(&events), [], "nodes that end miss nothing");
+    println!("@well");
+}
+
+#[test]
+fn a_node_that_misses_a_publisher_has_an_event_each_time_that_begins() {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
+    let child = child.env(ROLE, "small").stdin(Stdio::null()).output().unwrap();
+    let [said, errors] =
+        [child.stdout, child.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(child.status.success() && said.contains("@well"), "{said}\n{errors}");
+}
