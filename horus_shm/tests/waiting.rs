@@ -261,6 +261,60 @@ fn more_watches_than_the_kernel_takes_at_once_all_wake() {
     }
 }
 
+/// True if the kernel has `futex_waitv`, and so can end a sleep at several topics.
+fn sleeps_at_several() -> bool {
+    // SAFETY: no word is read: none is too few.
+    let outcome = unsafe {
+        libc::syscall(
+            libc::SYS_futex_waitv,
+            std::ptr::null::<u8>(),
+            0,
+            0,
+            std::ptr::null::<u8>(),
+            0,
+        )
+    };
+    assert_eq!(outcome, -1);
+    std::io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS)
+}
+
+/// A sleep that another one's message does not end, or that does not begin, gets the message too,
+/// by looking again: after its slice is over, or all the time.
+#[test]
+fn each_of_several_watches_ends_the_sleep() {
+    const LOOKS_MAX: u64 = 100;
+    if !sleeps_at_several() {
+        return horus_testing::skip("no futex_waitv: Linux 5.16 has it");
+    }
+    for edge in EDGES {
+        for late in 0..3 {
+            let segments = [(); 3].map(|()| topic_on_heap(edge));
+            let readers = segments.each_ref().map(consumer);
+            let watches = readers.each_ref().map(|reader| reader.raw().watch());
+            let mut writer = producer(&segments[late]);
+            let waiting = thread::spawn(move || {
+                let mut looks = 0;
+                let look = || {
+                    looks += 1;
+                    watches.iter().position(Watch::has_message)
+                };
+                let (found, awaited) = Awaited::of(|| Watch::wait_any(&watches, asleep(), look));
+                (found, awaited, looks)
+            });
+            eventually("it sleeps", || segments.iter().all(|segment| waiters(segment) == 1));
+            // Time for it to look, if it does not sleep.
+            thread::sleep(Duration::from_millis(10));
+            writer.send([7; 3]).unwrap();
+            let done_ns = now_ns();
+            let (found, awaited, looks) = waiting.join().unwrap();
+            assert_eq!(found, Some(late), "{edge:?}");
+            let limit = LOOKS_MAX + 2 * awaited.slices;
+            assert!(looks <= limit, "{looks} looks in {} slices", awaited.slices);
+            awaited.expect_woken(done_ns);
+        }
+    }
+}
+
 #[test]
 fn an_observer_looks_again_and_again() {
     let segment = topic_on_heap(WakeEdge::Membarrier);
