@@ -60,8 +60,11 @@ fn threads() -> MutexGuard<'static, Vec<c_ulong>> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A call on its way to Python and back.
-struct Visit;
+/// A call on its way to Python and back, in the process of this generation.
+///
+/// WHY the generation: the child that a tick forks returns from that tick, which [`forked`] has
+/// taken out of the count.
+struct Visit(usize);
 
 impl Visit {
     /// `None` if the interpreter ends.
@@ -70,7 +73,7 @@ impl Visit {
         // ORDERING(visits): SeqCst add, then SeqCst load. Pairs with `close`, the Dekker way:
         // either this load sees that the interpreter ends, or the loop there sees this call.
         INSIDE.fetch_add(1, Ordering::SeqCst);
-        let visit = Self;
+        let visit = Self(generation());
         // ORDERING(visits): as above.
         (!CLOSED.load(Ordering::SeqCst)).then_some(visit)
     }
@@ -79,26 +82,34 @@ impl Visit {
 impl Drop for Visit {
     #[inline]
     fn drop(&mut self) {
+        if self.0 != generation() {
+            return;
+        }
         // ORDERING(visits): Release. Pairs with the loop of `close`, behind which Python ends.
         INSIDE.fetch_sub(1, Ordering::Release);
     }
 }
 
 /// A call of a safe state, which the end of the interpreter waits for a while.
+///
+/// Counts in the process of its generation, as a [`Visit`].
 #[derive(Debug)]
-pub(crate) struct SafeState(());
+pub(crate) struct SafeState(usize);
 
 impl SafeState {
     /// Counts a call, before the thread is started that makes it.
     pub(crate) fn begin() -> Self {
         // Relaxed: the end of the run joins the caller; what must be seen at the end is `INSIDE`.
         SAFE_STATES.fetch_add(1, Ordering::Relaxed);
-        Self(())
+        Self(generation())
     }
 }
 
 impl Drop for SafeState {
     fn drop(&mut self) {
+        if self.0 != generation() {
+            return;
+        }
         // Relaxed: as above.
         SAFE_STATES.fetch_sub(1, Ordering::Relaxed);
     }

@@ -635,6 +635,46 @@ s.finish()
     assert end(process) == ("forked: True\n1\nshutdown\n", [], 0)
 
 
+def test_a_child_that_a_tick_forks_ends_in_order(python):
+    script = """
+import horus, os, time
+
+begun = []
+parent = os.getpid()
+
+
+def forks(context):
+    os.fork()
+
+
+def hangs(context):
+    begun.append(True)
+    try:
+        while True:
+            time.sleep(0.001)
+    finally:
+        print("left", flush=True)
+
+
+scheduler = horus.Scheduler("forks")
+scheduler.add(horus.Node("forks", tick=forks))
+scheduler.start()
+scheduler.tick_once()
+if os.getpid() == parent:
+    status = os.wait()[1]
+    scheduler.finish()
+    print(status)
+else:
+    # Has to be waited for when the interpreter ends, or it runs Python that is no more.
+    own = horus.Scheduler("own", on_event=lambda event: None)
+    own.add(horus.Node("hangs", tick=hangs, rate=100))
+    own.start()
+    while not begun:
+        time.sleep(0.001)
+"""
+    assert python(script) == "left\n0\n"
+
+
 def test_nodes_and_schedulers_are_freed(namespace):
     import gc
     import weakref
