@@ -1,5 +1,6 @@
 //! The exceptions, and which error of `horus_core` becomes which.
 
+use horus_core::topic::BytesPublisher;
 use horus_core::{BorrowError, LoanError, OpenError, RecvError, SendError, TopicError};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -108,6 +109,18 @@ pub(crate) fn of_send(error: &SendError<()>) -> PyErr {
         SendError::Forked { .. } => ForkedError::new_err(text),
         SendError::RegionLost { .. } => RegionLostError::new_err(text),
         _ => SendFailedError::new_err(text),
+    }
+}
+
+/// A message for which there was no room in time: names the process that is behind.
+#[cold]
+pub(crate) fn of_full(end: &BytesPublisher) -> PyErr {
+    let topic = end.label();
+    match end.slowest_reader().and_then(|reader| reader.process) {
+        Some(process) => FullError::new_err(format!(
+            "{topic}: {process} reads reliably and is a whole lane behind"
+        )),
+        None => of_send(&SendError::Full { topic, message: () }),
     }
 }
 

@@ -77,13 +77,15 @@ impl Outbox {
         let bytes = message::bytes(message).to_vec();
         let mut end = self.end.enter(message.py())?;
         let end = end.get();
-        let full = SendError::Full { topic: end.label(), message: () };
         let send = |slice| match end.send_timeout(&bytes, slice) {
             Err(SendError::Full { .. }) => None,
             sent => Some(sent),
         };
         let sent = patience.wait(message.py(), send, || self.end.expect_open())?;
-        sent.unwrap_or(Err(full)).map_err(|error| error::of_send(&error))
+        match sent {
+            Some(sent) => sent.map_err(|error| error::of_send(&error)),
+            None => Err(error::of_full(end)),
+        }
     }
 
     /// Encodes an object in the slot where it will be read.
@@ -164,7 +166,7 @@ impl Outbox {
         }
     }
 
-    /// Waits until a slot can be had, or the time is over.
+    /// Waits until a slot can be had. An error if there is none in time.
     #[cold]
     fn wait_for_room(
         &self,
@@ -178,7 +180,8 @@ impl Outbox {
             _ => Some(()),
         };
         let patience = Patience::of(timeout)?;
-        patience.wait(py, room, || self.end.expect_open()).map(|_| ())
+        let room = patience.wait(py, room, || self.end.expect_open())?;
+        room.ok_or_else(|| error::of_full(end))
     }
 
     /// Closes the end: at once, or if something can write a message on loan, when that is gone.

@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 import threading
 
 import horus
@@ -99,6 +101,40 @@ def test_what_was_not_sent_says_to_which_topic(topic, values, namespace):
     with pytest.raises(horus.BusyError, match="topic 'camera'.*on loan"):
         images.loan((4, 4))
     del loan
+
+
+BEHIND = """
+import horus, os, sys
+subscriber = horus.Subscriber(sys.argv[1], eval(sys.argv[2]), qos="reliable", capacity=16)
+print("behind", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("horus.CmdVel", horus.CmdVel()),
+        ("None", {"a": 1}),
+        ("horus.Image", horus.Image(np.zeros((4, 4), np.uint8))),
+    ],
+)
+def test_who_waits_for_room_is_told_which_process_is_behind(kind, message, namespace):
+    process = subprocess.Popen(
+        [sys.executable, "-c", BEHIND, "full", kind],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout.readline() == "behind\n"
+        kind = eval(kind)
+        full = horus.Publisher("full", kind, qos="reliable", capacity=16, namespace=namespace)
+        wanted = f"topic 'full': process {process.pid} .*python.* is a whole lane behind"
+        with pytest.raises(horus.FullError, match=wanted):
+            for _ in range(1000):
+                full.send(message, timeout=0.001)
+        process.stdin.close()
 
 
 def test_too_many_held_messages_say_of_which_topic(namespace):

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use horus_shm::internals::wait::Patience;
 use horus_shm::{
-    BorrowError, LoanError, LoanMemory, RawConsumer, RawLoan, RawProducer, RawSample, TypeInfo,
-    Watch,
+    BorrowError, LoanError, LoanMemory, Participant, RawConsumer, RawLoan, RawProducer, RawSample,
+    TypeInfo, Watch,
 };
 
 use super::payload::{TIME, u64_at};
@@ -242,6 +242,13 @@ impl BytesPublisher {
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.raw.segment().is_forked()
+    }
+
+    /// Returns the reliable subscriber that is furthest behind, if there is one: for messages,
+    /// after [`SendError::Full`]. Some system calls.
+    #[must_use]
+    pub fn slowest_reader(&self) -> Option<Participant> {
+        self.raw.slowest_reader()
     }
 
     /// Live publishers of the topic. About 0.2 µs for each.
