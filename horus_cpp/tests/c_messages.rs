@@ -6,11 +6,11 @@ use horus_testing as _;
 mod compiler;
 
 use std::fmt::Write as _;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use compiler::Program;
+use compiler::{Program, Spawned};
 use horus_core::message::{
     Encoding, Image, ImageHeader, Imu, LaserScan, Message, STANDARD, Zeroable, standard_default,
 };
@@ -81,14 +81,14 @@ fn schemas_defaults_and_constants_are_those_of_rust() {
 struct Echo {
     namespace: Arc<Namespace>,
     name: &'static str,
-    other: Child,
+    other: Spawned,
 }
 
 impl Echo {
     fn new(program: &Program, name: &'static str) -> Self {
         let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
         let namespace = Namespace::open(&config).unwrap();
-        let other = program.command().arg(name).stderr(Stdio::inherit()).spawn().unwrap();
+        let other = Spawned::new(program.command().arg(name).stderr(Stdio::inherit()));
         Self { namespace, name, other }
     }
 
@@ -101,7 +101,7 @@ impl Echo {
     /// The next answer, as long as the other program lives.
     fn answer<T: Payload>(&mut self, answers: &mut Subscriber<T>) -> T {
         loop {
-            let ended = self.other.try_wait().unwrap();
+            let ended = self.other.try_wait();
             if let Ok(answer) = answers.recv_timeout(Duration::from_millis(100)) {
                 return answer;
             }
@@ -110,7 +110,7 @@ impl Echo {
     }
 
     fn finish(mut self) {
-        assert!(self.other.wait().unwrap().success(), "{}", self.name);
+        assert!(self.other.wait().success(), "{}", self.name);
     }
 
     /// Compares the first message of the other end with the default, and what comes back of

@@ -2,11 +2,11 @@
 
 mod compiler;
 
-use std::process::{Child, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use compiler::{CPP_WARNINGS, Program, cpp_refusal};
+use compiler::{CPP_WARNINGS, Program, Spawned, cpp_refusal};
 use horus_core::message::{
     Bytes, DiagnosticStatus, Encoding, Header, Image, ImageHeader, Imu, LaserScan, Message,
     NavGoal, NavPath, Point3, Primitive, STANDARD, Schema, TactileArray, Tail, Text, Zeroable,
@@ -219,14 +219,14 @@ fn what_is_no_message_does_not_compile_and_the_error_says_why() {
 
 struct Echo {
     namespace: Arc<Namespace>,
-    other: Child,
+    other: Spawned,
 }
 
 impl Echo {
     /// The next answer, as long as the other program lives.
     fn answer<T: Payload>(&mut self, answers: &mut Subscriber<T>) -> T {
         loop {
-            let ended = self.other.try_wait().unwrap();
+            let ended = self.other.try_wait();
             if let Ok(answer) = answers.recv_timeout(Duration::from_millis(100)) {
                 return answer;
             }
@@ -286,7 +286,7 @@ fn rust_and_cpp_meet_across_processes() {
     let program = Program::cpp("tests/cpp/echo.cpp", &["-std=c++17"]);
     let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
     let namespace = Namespace::open(&config).unwrap();
-    let other = program.command().stderr(Stdio::inherit()).spawn().unwrap();
+    let other = Spawned::new(program.command().stderr(Stdio::inherit()));
     let mut echo = Echo { namespace, other };
     let commands = [1, 2, 0].map(|timestamp_ns| CmdVel {
         timestamp_ns,
@@ -339,7 +339,21 @@ fn rust_and_cpp_meet_across_processes() {
         all.mode = 1;
     });
     echo.check_images();
-    assert!(echo.other.wait().unwrap().success());
+    assert!(echo.other.wait().success());
+}
+
+#[test]
+fn a_program_does_not_outlive_a_test_that_fails() {
+    // WHY without streams: if it does outlive the test, nobody waits for the end of a pipe.
+    let (mut sleep, null) = (Command::new("sleep"), Stdio::null);
+    let other = Spawned::new(sleep.arg("1000").stdin(null()).stdout(null()).stderr(null()));
+    let path = std::path::PathBuf::from(format!("/proc/{}", other.id()));
+    assert!(path.exists());
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        let _other = other;
+        panic!("on purpose");
+    }));
+    assert!(failed.is_err() && !path.exists());
 }
 
 /// What `docs/cpp.md` shows of Rust.

@@ -7,7 +7,7 @@ pub mod header;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use tempfile::TempDir;
 
@@ -150,5 +150,37 @@ impl Program {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}\n{said}\n{errors}", output.status);
         said
+    }
+}
+
+/// A program that runs. It is killed when this is dropped, so that it does not outlive a test that
+/// fails.
+pub struct Spawned(Child);
+
+impl Spawned {
+    pub fn new(command: &mut Command) -> Self {
+        Self(command.spawn().unwrap())
+    }
+
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Returns how it ended, if it has.
+    pub fn try_wait(&mut self) -> Option<ExitStatus> {
+        self.0.try_wait().unwrap()
+    }
+
+    /// Waits until it has ended.
+    pub fn wait(&mut self) -> ExitStatus {
+        self.0.wait().unwrap()
+    }
+}
+
+impl Drop for Spawned {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
