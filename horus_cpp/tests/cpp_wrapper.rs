@@ -369,6 +369,36 @@ mod document {
     }
 }
 
+/// The document names each default of `msg.hpp` that is neither 0 nor what its rules say.
+#[test]
+fn the_document_names_the_defaults_that_are_not_zero() {
+    let header = compiler::root().join("include/horus/msg.hpp");
+    let header = std::fs::read_to_string(header).unwrap();
+    let document = compiler::root().parent().unwrap().join("docs/cpp.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    let (mut structure, mut named) = ("", 0);
+    for line in header.lines() {
+        if let Some(begun) = line.strip_prefix("struct ") {
+            structure = begun.trim_end_matches(" {").split_whitespace().last().unwrap();
+        }
+        let is_member = line.starts_with("    ") && line.ends_with(';');
+        let Some((member, default)) = line.split_once(" = ").filter(|_| is_member) else {
+            continue;
+        };
+        let is_by_rule = default.contains("quiet_NaN")
+            || default == "{0.0, 0.0, 0.0, 1.0};"
+            || member.ends_with(" w");
+        if is_by_rule || member.contains("constexpr") {
+            continue;
+        }
+        let member = member.split_whitespace().last().unwrap().split('[').next().unwrap();
+        let is_named = |row: &str| row.contains(&format!("`{structure}`")) && row.contains(member);
+        assert!(document.lines().any(is_named), "{structure}: {line}");
+        named += 1;
+    }
+    assert!(named >= 10, "{named}");
+}
+
 /// What `docs/cpp.md` shows, with what it leaves out before it.
 /// A message that was not sent is not overlooked.
 #[test]
