@@ -32,8 +32,8 @@ pub use horus_shm::internals::telemetry::Latencies;
 pub use horus_shm::{LaneFigures, Participant, ReaderFigures};
 use horus_shm::{Namespace, OpenError, Reliability, Segment, TopicName, topic_names};
 
-use crate::error::TopicError;
 use crate::topic::Backend;
+use crate::topic::error::TopicError;
 
 /// The names of the topics that there are, sorted: those in use and those that persist.
 ///

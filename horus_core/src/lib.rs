@@ -37,9 +37,10 @@ pub mod scheduler;
 pub mod topic;
 pub mod value;
 
-pub use error::{
-    BorrowError, Error, LaneNotMapped, LoanError, OpenError, RecvError, RecvTimeoutError, Result,
-    SendError, TopicError, TopicLabel, WaitError, WaitSetFull, WriteError,
+pub use error::{Error, Result};
+pub use topic::error::{
+    BorrowError, LaneNotMapped, LoanError, OpenError, PublishLentError, RecvError,
+    RecvTimeoutError, SendError, TopicError, TopicLabel, WaitError, WaitSetFull, WriteError,
 };
 
 /// What a robot program needs, in one `use`.

@@ -30,7 +30,7 @@ pub use horus_shm::{
     RegistryError, SweepReport, sweep,
 };
 
-use crate::error::TopicError;
+use crate::topic::error::TopicError;
 
 /// Removes the topic `name`, even if it is to outlive its processes; never while a process has an
 /// end of it, this one included. True if it is gone, also if it never was.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use horus_core::message::Image;
 use horus_core::prelude::*;
 use horus_core::topic::{MessageType, Reason, UntypedBuilder};
-use horus_core::{LoanError, OpenError, RecvTimeoutError};
+use horus_core::{LoanError, OpenError, PublishLentError, RecvTimeoutError};
 use private::Private;
 
 fn builder(private: &Private, topic: &str) -> UntypedBuilder {
@@ -69,22 +69,34 @@ fn what_is_lent_is_published_once_where_it_lies() {
     let open = || builder(&private, "bytes").message_type(MessageType::bytes());
     let mut publisher = open().max_message_bytes(1 << 20).publisher().unwrap();
     let mut subscriber = open().subscriber().unwrap();
-    assert!(matches!(publisher.publish_lent(0), Err(Error::Loan(LoanError::Ended { .. }))));
+    assert!(matches!(
+        publisher.publish_lent(0),
+        Err(PublishLentError::Loan(LoanError::Ended { .. }))
+    ));
     let slot = publisher.lend().unwrap();
     assert_eq!(slot.len(), 1 << 20);
-    assert!(matches!(publisher.publish_lent(slot.len() + 1), Err(Error::Send(_))));
+    assert!(matches!(publisher.publish_lent(slot.len() + 1), Err(PublishLentError::Send(_))));
     publisher.publish_lent(3).unwrap();
     let sample = subscriber.borrow().unwrap().unwrap();
     assert_eq!((sample.bytes(), sample.bytes().len()), (&[0; 3][..], 3));
-    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended { .. }))));
+    assert!(matches!(
+        publisher.publish_lent(3),
+        Err(PublishLentError::Loan(LoanError::Ended { .. }))
+    ));
 
     // Something else that is sent ends the loan, and so does the publisher.
     publisher.lend().unwrap();
     publisher.send_bytes(b"abc").unwrap();
-    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended { .. }))));
+    assert!(matches!(
+        publisher.publish_lent(3),
+        Err(PublishLentError::Loan(LoanError::Ended { .. }))
+    ));
     publisher.lend().unwrap();
     assert!(publisher.discard_lent() && !publisher.discard_lent());
-    assert!(matches!(publisher.publish_lent(3), Err(Error::Loan(LoanError::Ended { .. }))));
+    assert!(matches!(
+        publisher.publish_lent(3),
+        Err(PublishLentError::Loan(LoanError::Ended { .. }))
+    ));
     assert_eq!(subscriber.recv_bytes().unwrap(), b"abc");
     assert!(subscriber.borrow_latest().unwrap().is_none());
 }

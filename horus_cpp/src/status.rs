@@ -9,8 +9,8 @@ use horus_core::message::SchemaTextError;
 use horus_core::namespace::{NamespaceError, NamespaceRemoveError, RegistryError};
 use horus_core::scheduler::{OrderError, PlanError, StartError};
 use horus_core::{
-    BorrowError, Error, LoanError, OpenError, RecvError, RecvTimeoutError, SendError, TopicError,
-    WaitError, WaitSetFull,
+    BorrowError, LoanError, OpenError, PublishLentError, RecvError, RecvTimeoutError, SendError,
+    TopicError, WaitError, WaitSetFull,
 };
 
 macro_rules! statuses {
@@ -292,23 +292,13 @@ fn open_status(error: &OpenError) -> i32 {
     }
 }
 
-impl From<Error> for Failure {
+impl From<PublishLentError> for Failure {
     #[cold]
-    fn from(error: Error) -> Self {
+    fn from(error: PublishLentError) -> Self {
         match error {
-            Error::Topic(error) => error.into(),
-            Error::Send(error) => error.into(),
-            Error::Loan(error) => error.into(),
-            Error::Borrow(error) => error.into(),
-            Error::Recv(error) => error.into(),
-            Error::RecvTimeout(error) => error.into(),
-            Error::WaitSetFull(error) => error.into(),
-            Error::Wait(error) => error.into(),
-            Error::Namespace(error) => error.into(),
-            Error::NamespaceRemove(error) => error.into(),
-            Error::Open(error) => error.into(),
-            Error::Name(error) => Self::new(HORUS_E_NAME, error.to_string()),
-            error => Self::new(HORUS_E_ARGUMENT, error.to_string()),
+            PublishLentError::Send(error) => error.into(),
+            PublishLentError::Loan(error) => error.into(),
+            error => Self::new(HORUS_E_SYSTEM, error.to_string()),
         }
     }
 }

@@ -39,7 +39,7 @@ pub use segmentation_mask::{SegmentationMask, SegmentationMaskHeader};
 pub use tensor::{TENSOR_DIMENSIONS_MAX, Tensor, TensorError, TensorHeader};
 
 use super::{DType, Message, Schema, Tail};
-use crate::error::{SendError, TopicLabel, WriteError};
+use crate::topic::error::{SendError, TopicLabel, WriteError};
 use crate::topic::{Encoded, encoded_payload, published_ns};
 
 /// The fixed part of a message whose data follow it: what they are, and how many.

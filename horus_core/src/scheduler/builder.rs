@@ -5,7 +5,6 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use super::Scheduler;
-use crate::error::{TopicError, WaitSetFull};
 #[cfg(feature = "async-io")]
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::input::{Input, InputWatch};
@@ -19,6 +18,7 @@ use crate::scheduler::api::safe_state::SafeState;
 use crate::scheduler::api::subscription::Subscription;
 #[cfg(feature = "async-io")]
 use crate::scheduler::run::executor::async_io::TaskNode;
+use crate::topic::error::{TopicError, WaitSetFull};
 use crate::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, Watchable};
 
 /// What a node is to be: ends with [`Self::build`], which takes the node.

@@ -72,10 +72,10 @@ use run::runner::Runner;
 use run::shared::Shared;
 use watch::supervisor::Tell;
 
-use crate::error::TopicError;
 use crate::message::{DiagnosticStatus, NodeEvent};
 use crate::scheduler::api::subscription::Subscription;
 use crate::topic::WaitSet;
+use crate::topic::error::TopicError;
 
 /// How often nodes without a rate have their turn.
 const MAIN_RATE_HZ: f64 = 100.0;

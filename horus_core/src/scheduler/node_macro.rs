@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::builder::NodeBuilder;
-use crate::error::TopicError;
 use crate::scheduler::api::input::Input;
+use crate::topic::error::TopicError;
 use crate::topic::{Payload, Publisher, Qos, Subscriber};
 
 /// A topic of a [`node!`](crate::node), as it is written there: its name, then what else is said.

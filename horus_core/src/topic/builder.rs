@@ -12,7 +12,7 @@ use super::encoded::Encoded;
 use super::{
     BytesPublisher, BytesSubscriber, Payload, PayloadType, Publisher, Qos, Subscriber, Topic,
 };
-use crate::error::TopicError;
+use crate::topic::error::TopicError;
 
 /// Everything that can be set about a topic, then one of its ends.
 ///

@@ -15,8 +15,8 @@ use horus_shm::{
 use super::payload::{TIME, u64_at};
 use super::untyped::MessageType;
 use super::{Backend, Payload, Stats, TopicBuilder};
-use crate::error::{RecvError, SendError, TopicLabel};
 use crate::message::{Primitive, Schema, SchemaTextError};
+use crate::topic::error::{RecvError, SendError, TopicLabel};
 
 /// The type of a topic's messages, as a value.
 ///

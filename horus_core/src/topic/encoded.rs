@@ -5,8 +5,8 @@ use horus_shm::{OpenError, RawConsumer, RawProducer, TypeInfo};
 
 use super::SendError;
 use super::payload::{Inbox, Outbox};
-use crate::error::WriteError;
 use crate::message::Buffer;
+use crate::topic::error::WriteError;
 
 /// Messages in a row that a receive finds unreadable before it says that there is none.
 pub(super) const MALFORMED_MAX: u32 = 16;

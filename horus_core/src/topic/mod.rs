@@ -5,6 +5,7 @@ mod backend;
 mod builder;
 mod bytes;
 mod encoded;
+pub(crate) mod error;
 mod payload;
 mod publisher;
 mod qos;
@@ -38,8 +39,10 @@ pub use untyped::{
 };
 pub use wait_set::{Key, Ready, Reason, WaitSet, Watchable};
 
-use crate::error::{BorrowError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError};
 use crate::message::{Framed, FramedLoan, FramedSample, Header, Message};
+use crate::topic::error::{
+    BorrowError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError,
+};
 
 /// Both ends of a topic in one handle: publishes, and receives its own messages too.
 ///

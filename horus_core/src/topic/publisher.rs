@@ -11,8 +11,8 @@ use horus_shm::{Loan, Participant, RawProducer};
 
 use super::payload::Outbox;
 use super::{Backend, Payload, Qos, Topic};
-use crate::error::{LoanError, SendError, TopicError};
 use crate::message::{Framed, FramedLoan, Header, Message};
+use crate::topic::error::{LoanError, SendError, TopicError};
 
 /// Publishes messages of type `T`. `Send`, not `Sync`: one thread at a time; for another thread
 /// [`Publisher::try_clone`] claims another lane.

@@ -7,7 +7,7 @@ use futures_core::Stream;
 use horus_shm::Alarm;
 
 use super::{Payload, Subscriber};
-use crate::error::RecvError;
+use crate::topic::error::RecvError;
 
 /// The next message of a subscriber; see [`Subscriber::recv_async`].
 #[derive(Debug)]

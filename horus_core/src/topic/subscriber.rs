@@ -10,8 +10,8 @@ use horus_shm::{RawConsumer, RawSample, Sample, Watch};
 
 use super::payload::{Inbox, published_ns};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic};
-use crate::error::{BorrowError, RecvError, RecvTimeoutError, TopicError};
 use crate::message::{Framed, FramedSample, Header, Message};
+use crate::topic::error::{BorrowError, RecvError, RecvTimeoutError, TopicError};
 
 /// Receives messages of type `T`. `Send`, not `Sync`: one thread at a time; for another thread
 /// [`Subscriber::try_clone`] makes another cursor, which gets every message too.

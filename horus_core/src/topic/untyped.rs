@@ -14,8 +14,8 @@ pub use message_type::MessageType;
 pub use publisher::UntypedPublisher;
 pub use subscriber::UntypedSubscriber;
 
-use crate::error::{TopicError, WriteError};
 use crate::message::{Layout, ParsedSchema, Schema};
+use crate::topic::error::{TopicError, WriteError};
 use crate::value::{MSGPACK_SCHEMA, Value};
 
 /// The type of a topic's messages, as the topic tells it.

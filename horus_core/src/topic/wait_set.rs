@@ -6,7 +6,7 @@ use horus_shm::Watch;
 use horus_shm::internals::wait::{EVENTS_MAX, Patience};
 
 use super::{BytesSubscriber, Payload, Subscriber, UntypedSubscriber};
-use crate::error::{WaitError, WaitSetFull};
+use crate::topic::error::{WaitError, WaitSetFull};
 
 /// Timers of one set, at most.
 const INTERVALS_MAX: usize = 1024;

@@ -3,8 +3,8 @@
 use horus_shm::TypeInfo;
 
 use super::Value;
-use crate::error::WriteError;
 use crate::message::{Buffer, fnv1a_128};
+use crate::topic::error::WriteError;
 use crate::topic::{Encoded, encoded_payload};
 
 /// What a topic of MessagePack stores as its schema: bytes up to the end of the message, which say

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::error::TopicError;
+use crate::topic::error::TopicError;
 
 /// Why a scheduler could not be started. No node has ticked, and those that were initialised have
 /// been shut down.

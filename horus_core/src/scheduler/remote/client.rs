@@ -31,7 +31,6 @@ use std::sync::Arc;
 
 use horus_shm::{LaneFigures, Namespace, OpenError};
 
-use crate::error::{SendError, TopicError};
 use crate::introspect::Inspector;
 use crate::message::{
     EmergencyStop, NodeCommand, NodeEvent, NodeMetrics, SchedulerStatusHeader, Text, TextTooLong,
@@ -39,6 +38,7 @@ use crate::message::{
 use crate::scheduler::api::rate::{Rate, RateError};
 use crate::scheduler::remote::topic_path::{self, BOX_EVENTS_MAX, COMMANDS, EVENTS, Place, STATUS};
 use crate::topic::Publisher;
+use crate::topic::error::{SendError, TopicError};
 
 /// A scheduler, as another process sees it.
 #[derive(Debug, Clone, PartialEq)]

@@ -21,7 +21,6 @@ use std::sync::{Arc, Mutex};
 use horus_shm::clock::Clock;
 use horus_shm::{Namespace, OpenError};
 
-use crate::error::{SendError, TopicError, WriteError};
 use crate::message::{
     EmergencyStop, NODE_METRICS_BUCKETS, NodeCommand, NodeEvent, NodeMetrics, SchedulerStatus,
     SchedulerStatusHeader, ViewError,
@@ -31,6 +30,7 @@ use crate::scheduler::remote::recorder::{Lane, Recorder};
 use crate::scheduler::remote::topic_path::{
     self, BOX_EVENTS_MAX, COMMANDS, EVENTS, LANES, Place, STATUS,
 };
+use crate::topic::error::{SendError, TopicError, WriteError};
 use crate::topic::{Publisher, Subscriber};
 
 const _: () = assert!(PULSE_BUCKETS == NODE_METRICS_BUCKETS);

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use horus_shm::{Namespace, OpenError, TopicName, remove_topic, topic_names};
 
-use crate::error::TopicError;
 use crate::message::{EmergencyStop, NodeCommand, NodeEvent, NodeMetrics, SchedulerStatus};
 use crate::message::{Header, SchedulerStatusHeader};
+use crate::topic::error::TopicError;
 use crate::topic::{Payload, Qos, Topic, TopicBuilder};
 
 const ROOT: &str = "horus/schedulers/";

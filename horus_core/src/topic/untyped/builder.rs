@@ -7,8 +7,8 @@ use horus_shm::{
 };
 
 use super::{MessageType, UntypedPublisher, UntypedSubscriber};
-use crate::error::TopicError;
 use crate::topic::Qos;
+use crate::topic::error::TopicError;
 
 /// Opens untyped ends of a topic, as [`TopicBuilder`](crate::topic::TopicBuilder) opens typed ones.
 #[derive(Debug, Clone)]

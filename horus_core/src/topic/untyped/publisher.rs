@@ -8,7 +8,7 @@ use horus_shm::internals::wait::Patience;
 use horus_shm::{Namespace, OnStalled, Participant, RawProducer, TopicName};
 
 use super::{UntypedSchema, open};
-use crate::error::{Error, LoanError, SendError, TopicError, TopicLabel};
+use crate::topic::error::{LoanError, PublishLentError, SendError, TopicError, TopicLabel};
 use crate::value::Value;
 
 /// Publishes on a topic whose type the program does not know.
@@ -134,7 +134,7 @@ impl UntypedPublisher {
     ///
     /// [`LoanError::Ended`] if nothing is on loan; [`SendError::TooLong`] and
     /// [`SendError::Unencodable`] as of [`Self::send_bytes`], and then it still is.
-    pub fn publish_lent(&mut self, bytes: usize) -> Result<(), Error> {
+    pub fn publish_lent(&mut self, bytes: usize) -> Result<(), PublishLentError> {
         self.check_length(bytes)?;
         Ok(self.raw.publish_lent(bytes)?)
     }

@@ -7,10 +7,10 @@ use horus_shm::internals::wait::Patience;
 use horus_shm::{Namespace, RawConsumer, RawSample, Reading, TopicName, Watch};
 
 use super::{UntypedSchema, open};
-use crate::error::{BorrowError, RecvError, RecvTimeoutError, TopicError, TopicLabel};
 use crate::message::{Buffer, Primitive};
 use crate::topic::Stats;
 use crate::topic::encoded::MALFORMED_MAX;
+use crate::topic::error::{BorrowError, RecvError, RecvTimeoutError, TopicError, TopicLabel};
 use crate::value::Value;
 
 /// Receives the messages of a topic whose type the program does not know.

@@ -1,0 +1,366 @@
+//! Errors of topics and their endpoints.
+
+use std::fmt;
+
+pub use horus_shm::{BorrowError, LaneNotMapped, LoanError, OpenError, RecvError, TopicLabel};
+
+use crate::message::{SchemaDifference, first_difference};
+
+/// Why a topic could not be opened. Nothing is left behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TopicError {
+    /// The topic carries another message. Names the first field that differs.
+    #[error("topic '{}' carries another message: {difference}", shown(topic))]
+    SchemaMismatch {
+        /// The topic.
+        topic: String,
+        /// Where the two schemas part.
+        difference: Box<SchemaDifference>,
+    },
+    /// Everything that has nothing to do with messages.
+    #[error("topic '{}': {cause}", shown(topic))]
+    Open {
+        /// The topic.
+        topic: String,
+        /// What went wrong.
+        cause: Box<OpenError>,
+    },
+}
+
+impl TopicError {
+    pub(crate) fn new(topic: &str, error: OpenError) -> Self {
+        let topic = topic.to_owned();
+        match error {
+            OpenError::SchemaMismatch { wanted, found, .. } => {
+                let difference = first_difference(&wanted.schema, &found.schema);
+                Self::SchemaMismatch { topic, difference: Box::new(difference) }
+            }
+            OpenError::QosMismatch { path, field, found, wanted } => {
+                let cause = OpenError::QosMismatch { path, field: setting(field), found, wanted };
+                Self::Open { topic, cause: Box::new(cause) }
+            }
+            OpenError::Shape(mut error) => {
+                error.field = setting(error.field);
+                Self::Open { topic, cause: Box::new(OpenError::Shape(error)) }
+            }
+            error => Self::Open { topic, cause: Box::new(error) },
+        }
+    }
+
+    /// What went wrong below the messages, if that is where it did.
+    #[must_use]
+    pub fn as_open_error(&self) -> Option<&OpenError> {
+        match self {
+            Self::Open { cause, .. } => Some(cause),
+            Self::SchemaMismatch { .. } => None,
+        }
+    }
+}
+
+/// A name as a message can show it: what a terminal would obey, or shows in another order, is
+/// escaped.
+fn shown(name: &str) -> String {
+    let is_obeyed = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
+            || matches!(c, '\u{2066}'..='\u{2069}')
+    };
+    let mut text = String::with_capacity(name.len());
+    for c in name.chars() {
+        if is_obeyed(c) { text.extend(c.escape_default()) } else { text.push(c) }
+    }
+    text
+}
+
+/// Why a message was not sent; what was given to the call comes back.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError<T> {
+    /// A reliable reader is a whole lane behind. Transient: try again when it has read.
+    #[error(
+        "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
+    )]
+    Full {
+        /// The topic.
+        topic: TopicLabel,
+        /// What was to be sent.
+        message: T,
+    },
+    /// The handle was inherited through `fork`. Permanent: open a new one in the child.
+    #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
+    Forked {
+        /// The topic.
+        topic: TopicLabel,
+        /// What was to be sent.
+        message: T,
+    },
+    /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
+    /// Permanent: open it again.
+    #[error(
+        "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
+         this library: drop all of its handles and open it again"
+    )]
+    RegionLost {
+        /// The topic.
+        topic: TopicLabel,
+        /// What was to be sent.
+        message: T,
+    },
+    /// Messages of the topic cannot be that long. Permanent.
+    #[error(
+        "{topic}: a message of {bytes} bytes, and the topic was created for {max} at most: create \
+         it with a larger max_message_bytes"
+    )]
+    TooLong {
+        /// The topic.
+        topic: TopicLabel,
+        /// What was to be sent.
+        message: T,
+        /// Its bytes.
+        bytes: u64,
+        /// Bytes of the longest message of the topic.
+        max: u64,
+    },
+    /// It cannot be written in the form that the topic carries. Permanent.
+    #[error("{topic}: the message cannot be encoded: {reason}")]
+    Unencodable {
+        /// The topic.
+        topic: TopicLabel,
+        /// What was to be sent.
+        message: T,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl<T> SendError<T> {
+    /// Returns the label of the topic.
+    pub const fn topic(&self) -> TopicLabel {
+        match self {
+            Self::Full { topic, .. }
+            | Self::Forked { topic, .. }
+            | Self::RegionLost { topic, .. }
+            | Self::TooLong { topic, .. }
+            | Self::Unencodable { topic, .. } => *topic,
+        }
+    }
+
+    /// The message that was not sent.
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Full { message, .. }
+            | Self::Forked { message, .. }
+            | Self::RegionLost { message, .. }
+            | Self::TooLong { message, .. }
+            | Self::Unencodable { message, .. } => message,
+        }
+    }
+
+    /// True if trying again later is useful.
+    pub const fn is_full(&self) -> bool {
+        matches!(self, Self::Full { .. })
+    }
+
+    /// The same refusal of another message.
+    #[cold]
+    pub fn with<U>(self, message: U) -> SendError<U> {
+        match self {
+            Self::Full { topic, .. } => SendError::Full { topic, message },
+            Self::Forked { topic, .. } => SendError::Forked { topic, message },
+            Self::RegionLost { topic, .. } => SendError::RegionLost { topic, message },
+            Self::TooLong { topic, bytes, max, .. } => {
+                SendError::TooLong { topic, message, bytes, max }
+            }
+            Self::Unencodable { topic, reason, .. } => {
+                SendError::Unencodable { topic, message, reason }
+            }
+        }
+    }
+}
+
+// WHY: messages need not be `Debug`, and can be large.
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct(match self {
+            Self::Full { .. } => "Full",
+            Self::Forked { .. } => "Forked",
+            Self::RegionLost { .. } => "RegionLost",
+            Self::TooLong { .. } => "TooLong",
+            Self::Unencodable { .. } => "Unencodable",
+        });
+        debug.field("topic", &self.topic());
+        match self {
+            Self::TooLong { bytes, max, .. } => debug.field("bytes", bytes).field("max", max),
+            Self::Unencodable { reason, .. } => debug.field("reason", reason),
+            Self::Full { .. } | Self::Forked { .. } | Self::RegionLost { .. } => &mut debug,
+        };
+        debug.finish_non_exhaustive()
+    }
+}
+
+impl From<horus_shm::SendError<()>> for SendError<()> {
+    fn from(error: horus_shm::SendError<()>) -> Self {
+        let (topic, message) = (error.topic(), ());
+        match error {
+            horus_shm::SendError::Forked { .. } => Self::Forked { topic, message },
+            horus_shm::SendError::RegionLost { .. } => Self::RegionLost { topic, message },
+            _ => Self::Full { topic, message },
+        }
+    }
+}
+
+impl From<LoanError> for SendError<()> {
+    fn from(error: LoanError) -> Self {
+        let (topic, message) = (error.topic(), ());
+        let reason = match error {
+            LoanError::Full { .. } => return Self::Full { topic, message },
+            LoanError::Forked { .. } => return Self::Forked { topic, message },
+            LoanError::RegionLost { .. } => return Self::RegionLost { topic, message },
+            LoanError::TooLong { bytes, max, .. } => {
+                return Self::TooLong { topic, message, bytes, max };
+            }
+            // WHY not the text of the error: it would name the topic a second time.
+            LoanError::NotPinnable { .. } => {
+                "it is written in place, and the topic is not pinnable: create it as pinnable"
+            }
+            _ => "no slot was on loan for it",
+        };
+        Self::Unencodable { topic, message, reason: reason.to_owned() }
+    }
+}
+
+/// Why a slot that was on loan was not published.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishLentError {
+    /// The message does not fit the topic; the slot still is on loan.
+    #[error(transparent)]
+    Send(#[from] SendError<()>),
+    /// Nothing is on loan, or the topic cannot be used any more.
+    #[error(transparent)]
+    Loan(#[from] LoanError),
+}
+
+/// Why a message cannot be written to a slot.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The slot is too short.
+    #[error("the message has {bytes} bytes, and there is room for fewer")]
+    TooLong {
+        /// Bytes of the message.
+        bytes: u64,
+    },
+    /// The message has no such form.
+    #[error("{reason}")]
+    Unencodable {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl WriteError {
+    /// Returns the error of a send to `topic`, whose slots have `max` bytes.
+    pub(crate) fn refuses(self, topic: TopicLabel, max: usize) -> SendError<()> {
+        let (message, max) = ((), max as u64);
+        match self {
+            Self::TooLong { bytes } => SendError::TooLong { topic, message, bytes, max },
+            Self::Unencodable { reason } => SendError::Unencodable { topic, message, reason },
+        }
+    }
+}
+
+/// Why no message was received in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecvTimeoutError {
+    /// None came. Transient: try again.
+    #[error("{topic}: no message came in time")]
+    Timeout {
+        /// The topic.
+        topic: TopicLabel,
+    },
+    /// The handle was inherited through `fork`. Permanent: open a new one in the child.
+    #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
+    Forked {
+        /// The topic.
+        topic: TopicLabel,
+    },
+    /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
+    /// Permanent: open it again.
+    #[error(
+        "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
+         this library: drop all of its handles and open it again"
+    )]
+    RegionLost {
+        /// The topic.
+        topic: TopicLabel,
+    },
+    /// The memory of a publisher's lane cannot be mapped, and no other message is there.
+    /// Transient: each call tries again, ten times a second at most.
+    #[error("{topic}: {cause}")]
+    LaneNotMapped {
+        /// The topic.
+        topic: TopicLabel,
+        /// The lane, and why it is not mapped.
+        cause: LaneNotMapped,
+    },
+}
+
+impl RecvTimeoutError {
+    /// Returns the label of the topic.
+    #[must_use]
+    pub const fn topic(&self) -> TopicLabel {
+        match self {
+            Self::Timeout { topic }
+            | Self::Forked { topic }
+            | Self::RegionLost { topic }
+            | Self::LaneNotMapped { topic, .. } => *topic,
+        }
+    }
+}
+
+impl From<RecvError> for RecvTimeoutError {
+    fn from(error: RecvError) -> Self {
+        let topic = error.topic();
+        match error {
+            RecvError::RegionLost { .. } => Self::RegionLost { topic },
+            RecvError::LaneNotMapped { cause, .. } => Self::LaneNotMapped { topic, cause },
+            _ => Self::Forked { topic },
+        }
+    }
+}
+
+/// A wait set takes no more entries of the kind that was to be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a wait set holds at most {limit} {kind}: divide them among several sets and threads")]
+pub struct WaitSetFull {
+    /// Of what it has too many.
+    pub kind: &'static str,
+    /// How many it can hold.
+    pub limit: usize,
+}
+
+/// Why a wait set does not wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// Nothing is in the set, so nothing would end the wait.
+    #[error("the set is empty, so nothing would end the wait: add a subscriber or an interval")]
+    Empty,
+    /// A subscriber was inherited through `fork`. Permanent: open new ones in the child.
+    #[error("the set belongs to the parent process: make a new one after fork")]
+    Forked,
+}
+
+/// What [`Qos`](crate::topic::Qos) calls a field of the transport.
+fn setting(field: &'static str) -> &'static str {
+    match field {
+        "lane_limit" => "publishers_max",
+        "reader_limit" => "subscribers_max",
+        "gate_limit" => "reliable_subscribers_max",
+        "persists" => "persist_after_exit",
+        field => field,
+    }
+}
