@@ -1,4 +1,4 @@
-//! The table of messages that end in data: what a binding is told is what the types say.
+//! The table of messages of variable length agrees with the types.
 
 use horus_testing as _;
 
@@ -27,9 +27,9 @@ fn every_standard_message_with_a_tail_is_in_the_table() {
     assert_eq!(kind("Image").payload().hash(), typed.hash());
 }
 
-/// What `reshape` makes of a header is a header whose data are that array.
+/// Checks that `reshape` makes a header whose data are that array.
 #[test]
-fn what_is_reshaped_is_that_array() {
+fn reshape_gives_the_layout_of_the_array() {
     let cases: &[(&str, DType, &[u64])] = &[
         ("Image", DType::U8, &[48, 64, 3]),
         ("Image", DType::U8, &[48, 64]),
@@ -59,7 +59,7 @@ fn what_is_reshaped_is_that_array() {
         let array = kind.array(&header, bytes).unwrap();
         assert_eq!((array.dtype(), array.shape()), (*dtype, *shape), "{name}");
         assert_eq!(array.extent_bytes(), bytes as u64, "{name}");
-        // Row-major: each stride is what is inside it.
+        // In row-major order each stride is the size of the inner dimensions.
         let inner: Vec<u64> = (0..shape.len())
             .map(|index| shape[index + 1..].iter().product::<u64>() * dtype.size() as u64)
             .collect();
@@ -67,7 +67,7 @@ fn what_is_reshaped_is_that_array() {
             assert_eq!(array.strides(), inner, "{name}");
             assert_eq!(kind.array(&header, bytes - 1), None, "{name}");
         }
-        // A header that is complete already stays as it is.
+        // A header that is already complete is unchanged.
         let before = header.clone();
         kind.complete(&mut header);
         assert_eq!(header, before, "{name}");
@@ -75,7 +75,7 @@ fn what_is_reshaped_is_that_array() {
 }
 
 #[test]
-fn what_is_no_such_array_is_refused_and_changes_nothing() {
+fn other_arrays_are_refused_and_change_nothing() {
     let cases: &[(&str, DType, &[u64], &str)] = &[
         ("Image", DType::U8, &[48], "rows, columns"),
         ("Image", DType::U8, &[48, 64, 5], "encoding"),
@@ -86,7 +86,7 @@ fn what_is_no_such_array_is_refused_and_changes_nothing() {
         ("PointCloud", DType::F32, &[100, 2], "x, y, z"),
         ("PointCloud", DType::F32, &[100], "x, y, z"),
         ("Tensor", DType::F32, &[1; 9], "9 dimensions"),
-        ("Tensor", DType::F32, &[1 << 40, 1 << 40], "as many elements"),
+        ("Tensor", DType::F32, &[1 << 40, 1 << 40], "too many to count"),
         ("OccupancyGrid", DType::U8, &[20, 30], "i8"),
         ("AudioFrame", DType::I16, &[480, 1 << 16], "65535"),
         ("Bytes", DType::U16, &[7], "u8 in a row"),
@@ -106,7 +106,7 @@ fn what_is_no_such_array_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn what_follows_from_the_rest_is_filled_in() {
+fn complete_computes_the_derived_fields() {
     let mut image = ImageHeader { encoding: Encoding::RGB16.text(), ..ImageHeader::default() };
     (image.width, image.height) = (10, 2);
     image.complete();
@@ -128,12 +128,12 @@ fn arrays_show_padding_and_strides_as_they_are() {
     let array = image.array().unwrap();
     assert_eq!((array.shape(), array.strides()), (&[2, 4, 3][..], &[16, 3, 1][..]));
     assert_eq!(array.extent_bytes(), 16 + 12);
-    // Numbers of other machines are none of this one.
+    // Numbers in the byte order of another machine are not an array.
     let mut swapped = ImageHeader::new(4, 2, Encoding::MONO16);
     assert!(swapped.array().is_some());
     swapped.is_bigendian = 1 - swapped.is_bigendian;
     assert_eq!(swapped.array(), None);
-    // Points with numbers of two types are no array of one.
+    // Points with numbers of two types are not an array of one type.
     let mixed = PointCloudHeader::xyz(3).and("ring", DType::U16);
     assert_eq!(mixed.array(), None);
     let tensor = Tensor::zeroed(TensorHeader::new(DType::F64, &[3, 2]).unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! Images, clouds, tensors, maps and sound: what their views show, through a topic, and that no
-//! header makes them look outside their data.
+//! Images, clouds, tensors, maps and sound: their views, their way through a topic, and protection
+//! from invalid headers.
 
 use horus_testing as _;
 
@@ -18,14 +18,14 @@ use horus_core::topic::Encoded;
 use noise::Rng;
 use private::Private;
 
-/// A message with this header and noise as data.
+/// Returns a message with this header and random data.
 fn noisy<H: Header>(header: H, rng: &mut Rng) -> Framed<H> {
     let mut message = Framed::zeroed(header).unwrap();
     message.data_mut().iter_mut().for_each(|byte| *byte = rng.below(256) as u8);
     message
 }
 
-/// One of each kind.
+/// Calls `check` with a header of each kind.
 fn each_kind(check: &mut impl Check) {
     check.one(BytesHeader::new(1000).of_format(Text::literal("text/plain")));
     check.one(ImageHeader::new(33, 7, Encoding::BGR8).with_step(128));
@@ -40,7 +40,7 @@ fn each_kind(check: &mut impl Check) {
     check.one(SchedulerStatusHeader::new("arm", 3));
 }
 
-/// Something to be done with a header of any kind.
+/// A test for a header of any kind.
 trait Check {
     fn one<H: Header>(&mut self, header: H);
 }
@@ -71,7 +71,8 @@ fn every_kind_arrives_as_it_was_sent() {
     each_kind(&mut RoundTrip(Private::new(), Rng(1)));
 }
 
-/// Headers with random bits, by which a hostile publisher could make a reader look elsewhere.
+/// Writes headers with random bits, with which a hostile publisher could make a reader access other
+/// memory.
 struct Hostile(Rng, u32, u32);
 
 impl Check for Hostile {
@@ -109,7 +110,7 @@ fn no_header_reaches_past_its_data() {
     assert!(accepted > tried / 10 && accepted < tried);
 }
 
-/// A header of random bits in the places that say sizes, small enough to be accepted often.
+/// Returns a message with random bits in the size fields, small enough to be accepted often.
 fn wild<H: Header>(header: H, rng: &mut Rng, fields: &[usize]) -> Option<Framed<H>> {
     let mut bytes = bytemuck::bytes_of(&header).to_vec();
     for &at in fields {
@@ -187,9 +188,9 @@ fn an_image_has_rows_and_pixels() {
     let narrow = ImageHeader::new(3, 2, Encoding::RGB8).with_step(8);
     let error = Image::zeroed(narrow).unwrap_err().to_string();
     let text =
-        "the header of the Image makes no sense: rows are 8 bytes apart, and 3 pixels need 9";
+        "the header of the Image contradicts itself: rows are 8 bytes apart, and 3 pixels need 9";
     assert_eq!(error, text);
-    // What this program has no name for is carried all the same.
+    // An unknown encoding is transferred unchanged.
     let mut exotic = ImageHeader::new(3, 2, Encoding::MONO8).with_step(100);
     exotic.encoding = Text::literal("nv12");
     let exotic = Image::zeroed(exotic).unwrap();
@@ -243,7 +244,7 @@ fn a_cloud_has_fields_at_any_place() {
         header.point_fields().iter().map(|field| (field.name.as_str(), field.offset)).collect();
     assert_eq!(fields, [("x", 0), ("y", 4), ("z", 8), ("ring", 12), ("time", 16)]);
     assert_eq!(header.point_step, 24);
-    // Two rows of three, with 8 bytes behind each.
+    // The cloud has two rows of three points, with 8 bytes of padding behind each row.
     let organised = PointCloudHeader { height: 2, width: 3, row_step: 80, ..header };
     let mut cloud = PointCloud::zeroed(organised).unwrap();
     for point in 0..6 {
@@ -284,7 +285,7 @@ fn a_tensor_has_shape_and_strides() {
     assert!(matches!(tensor.reshape(&[4, 2]), Err(TensorError::Elements { .. })));
     assert!(matches!(tensor.as_slice::<f32>(), Err(TensorError::Type { .. })));
 
-    // Transposed without a copy.
+    // The tensor is transposed without a copy.
     (tensor.header_mut().shape, tensor.header_mut().strides) =
         ([2, 3, 0, 0, 0, 0, 0, 0], [1, 2, 0, 0, 0, 0, 0, 0]);
     assert_eq!((tensor.at::<i32>(&[0, 1]), tensor.at::<i32>(&[1, 2])), (Some(3), Some(6)));
@@ -305,7 +306,7 @@ fn a_tensor_has_shape_and_strides() {
 fn cells_are_found_in_turned_maps() {
     let mut info = MapMetaData::new(4, 2, 0.5, [10.0, 20.0]);
     let half = std::f64::consts::FRAC_1_SQRT_2;
-    // A quarter turn to the left; the length of the quaternion does not count.
+    // The map is rotated by a quarter turn to the left; the length of the quaternion has no effect.
     info.origin_orientation = [0.0, 0.0, 3.0 * half, 3.0 * half];
     let mut map = CostMap::zeroed(CostMapHeader::new(info)).unwrap();
     *map.cell_mut(3, 1).unwrap() = CostMapHeader::LETHAL_OBSTACLE;
@@ -328,7 +329,7 @@ fn cells_are_found_in_turned_maps() {
 }
 
 #[test]
-fn small_frames_say_what_they_are() {
+fn small_frames_report_their_content() {
     let bytes = Bytes::new(BytesHeader::new(4), b"data").unwrap();
     assert_eq!(bytes.data(), b"data");
     let mask = SegmentationMask::new(SegmentationMaskHeader::new(2, 1, 3), &[0, 2]).unwrap();
@@ -340,5 +341,5 @@ fn small_frames_say_what_they_are() {
     assert_eq!((sound.data().len(), sound.seconds()), (1920, 0.01));
     assert_eq!(AudioFrameHeader::default().seconds(), 0.0);
     let error = sound.data_as::<[f32; 7]>().unwrap_err().to_string();
-    assert!(error.contains("1920 bytes of data") && error.contains("28 bytes"), "{error}");
+    assert!(error.contains("have 1920 bytes") && error.contains("28 bytes"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Messages that are read and edited by their schema text alone.
+//! Reads and edits messages with nothing but their schema text.
 
 use horus_testing as _;
 
@@ -27,7 +27,7 @@ horus_core::message! {
 horus_core::message! {
     /// A leg.
     pub struct Leg {
-        /// Two of them.
+        /// The front foot and the rear foot.
         pub feet: [Foot; 2],
         /// Newton-metres.
         pub torque: [i16; 4],
@@ -39,9 +39,9 @@ horus_core::message! {
     pub struct Walker {
         /// Nanoseconds.
         pub timestamp_ns: u64,
-        /// In the order of the hips.
+        /// The legs in the order of the hips.
         pub legs: [Leg; 3],
-        /// Where it stands.
+        /// Position of the robot.
         pub pose: Pose2D,
         /// A flag.
         pub walking: u8,
@@ -116,7 +116,7 @@ fn a_field_is_read_and_written_by_its_path() {
 }
 
 #[test]
-fn what_is_missing_in_a_value_is_zero() {
+fn missing_fields_are_zero() {
     let (layout, _) = walker();
     let bytes = layout.encode(&Value::from([("walking", 1)])).unwrap();
     let mut wanted = vec![0; size_of::<Walker>()];
@@ -152,12 +152,16 @@ fn errors_name_the_path_and_what_was_found_and_wanted() {
             1e39.into(),
             "'legs[1].feet[0].force[0]' is an f32, which cannot hold float 1e39",
         ),
-        ("legs[3]", 1.into(), "'legs[3]': there is no element 3 of 3"),
-        ("legs[0].torque[4]", 1.into(), "'legs[0].torque[4]': there is no element 4 of 4"),
-        ("pose[0]", 1.into(), "'pose[0]': an index into what is not an array"),
+        ("legs[3]", 1.into(), "'legs[3]': there is no element 3, the array has 3"),
+        (
+            "legs[0].torque[4]",
+            1.into(),
+            "'legs[0].torque[4]': there is no element 4, the array has 4",
+        ),
+        ("pose[0]", 1.into(), "'pose[0]' has an index into a field that is not an array"),
         ("legs.feet", 1.into(), "'legs.feet': there is no field 'feet'"),
         ("wheels", 1.into(), "'wheels': there is no field 'wheels'"),
-        ("legs[", 1.into(), "'legs[' is no path: write it as legs[2].feet[1].x"),
+        ("legs[", 1.into(), "'legs[' is not a path: write it as legs[2].feet[1].x"),
     ];
     for (path, value, wanted) in rows {
         assert_eq!(layout.set(&mut bytes, path, &value).unwrap_err().to_string(), wanted);
@@ -170,7 +174,7 @@ fn errors_name_the_path_and_what_was_found_and_wanted() {
     assert_eq!(error.to_string(), "'pose.z': there is no field 'z'");
 }
 
-/// The last numbers that fit, and the first that do not.
+/// Tests the largest numbers that fit, and the smallest that do not.
 #[test]
 fn integers_are_accepted_up_to_the_edges_of_their_type() {
     let rows: [(&str, i128, i128); 8] = [
@@ -202,7 +206,7 @@ fn integers_are_accepted_up_to_the_edges_of_their_type() {
     }
 }
 
-/// Random bytes, of which floats may be NaN of any kind, and texts no text.
+/// Uses random bytes, in which floats may be any NaN and texts may be invalid.
 #[test]
 fn the_messages_of_this_repository_come_back_bit_for_bit() {
     let framed = [Image::SCHEMA, PointCloud::SCHEMA, Tensor::SCHEMA, OccupancyGrid::SCHEMA];
@@ -235,7 +239,7 @@ horus_core::message! {
 }
 
 #[test]
-fn texts_are_strings_and_what_is_no_text_is_bytes() {
+fn texts_are_strings_and_invalid_texts_are_bytes() {
     let layout = layout(&Named::SCHEMA.text());
     let mut bytes = b"robot\0\0\0ab\0\0\xff\0\0c".to_vec();
     let value = layout.decode(&bytes).unwrap();
@@ -264,10 +268,11 @@ fn texts_are_strings_and_what_is_no_text_is_bytes() {
     let error = layout.set(&mut bytes, "name", &1.into()).unwrap_err();
     assert_eq!(error.to_string(), "'name' is a text of 8 bytes, not integer 1");
     let error = layout.get(&bytes, "name[0]").unwrap_err();
-    assert_eq!(error.to_string(), "'name[0]': an index into what is not an array");
+    assert_eq!(error.to_string(), "'name[0]' has an index into a field that is not an array");
 }
 
-/// Singles have NaN of which a conversion to double precision makes others.
+/// Tests every kind of single. Converting a signalling NaN of single precision to double and back
+/// may change its bits.
 #[test]
 fn every_kind_of_single_comes_back_bit_for_bit() {
     let layout = layout(&CmdVel::SCHEMA.text());
@@ -290,7 +295,7 @@ fn random_messages_are_what_their_schema_says() {
         let layout = layout(&text);
         let (bytes, value) = message.random(rng);
         let decoded = layout.decode(&bytes).unwrap();
-        // WHY: as text, since a NaN does not equal itself.
+        // WHY: compares text, since a NaN does not equal itself.
         assert_eq!(decoded.to_string(), value.to_string(), "{text}");
         assert_eq!(layout.encode(&decoded).unwrap(), bytes, "{text}");
     }
@@ -319,7 +324,7 @@ fn the_data_at_the_end_are_as_many_as_there_are() {
     let error = singles.decode(&[0; 58]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a message of 58 bytes, the schema wants 56 and any number of elements of 4"
+        "the message has 58 bytes, the schema wants 56 and any number of elements of 4"
     );
     assert_eq!(
         singles.get(&bytes, "linear.data").unwrap_err(),
@@ -349,7 +354,7 @@ fn texts_that_describe_no_message_are_refused() {
 }
 
 #[test]
-fn a_schema_made_by_hand_is_not_believed_either() {
+fn a_schema_built_by_hand_is_checked_too() {
     let schema = Schema::parse(&CmdVel::SCHEMA.text()).unwrap();
     let with = |change: fn(&mut ParsedSchema)| {
         let mut schema = schema.clone();
@@ -374,14 +379,15 @@ fn a_message_of_a_hostile_size_is_not_allocated() {
     assert!(layout.decode(&[0; 100]).is_err());
 }
 
-/// Where texts with arrays of arrays of messages lead, whichever of the messages are the arrays.
+/// Checks paths in schemas with nested arrays of messages, for every choice of the messages that
+/// are arrays.
 #[test]
-fn arrays_are_found_at_the_messages_that_they_are() {
+fn arrays_are_assigned_to_the_right_message() {
     let rows = [
-        // One element has both; the outer message is the array.
+        // One element of `a` has both fields; the outer message is the array.
         ("field a.b.x u8 0 1 2*2\nfield a.b.y u8 1 1 2*2\n", "a[1].b.y"),
         ("field a.t u8 0 1\nfield a.b.x u8 1 1 2*1\n", "a.b[1].x"),
-        // Two arrays side by side in one message: together they are longer than a stride.
+        // There are two arrays in one message, which together are longer than a stride.
         ("field a.b.x u8 0 1 2*1\nfield a.c.x u8 2 1 2*1\n", "a.c[1].x"),
         ("field a.b.x u8 0 1 2*2 2*1\n", "a[1].b[1].x"),
         ("field a.b.c.x u8 0 1 2*2\nfield a.b.y u8 1 1 2*2\n", "a[1].b.c.x"),

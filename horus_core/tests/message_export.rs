@@ -1,4 +1,4 @@
-//! What is generated from the table of fields: the document, C, C++, Python, and the hashes.
+//! Checks what is generated from the table of fields: the document, C, C++, Python, and the hashes.
 //!
 //! Golden files are rewritten with `HORUS_WRITE_GOLDEN=1`.
 
@@ -16,12 +16,12 @@ fn golden(name: &str) -> PathBuf {
     root().join("tests/golden").join(name)
 }
 
-/// Where C and C++ programs find the headers.
+/// Returns the folder of the headers for C and C++ programs.
 fn include() -> PathBuf {
     root().parent().unwrap().join("horus_cpp/include")
 }
 
-/// Holds the file to `text`, or rewrites it if the environment asks for it.
+/// Compares the file with `text`, or rewrites it if the environment requests that.
 fn check_file(path: &Path, text: &str) {
     if std::env::var_os("HORUS_WRITE_GOLDEN").is_some_and(|value| value == "1") {
         fs::write(path, text).unwrap();
@@ -41,7 +41,7 @@ fn check_file(path: &Path, text: &str) {
 }
 
 #[test]
-fn the_document_is_what_is_generated() {
+fn the_document_matches_the_generated_one() {
     let path = root().parent().unwrap().join("docs/messages.md");
     check_file(&path, &export::markdown(STANDARD_DOMAINS));
 }
@@ -60,13 +60,13 @@ fn the_header_compiles_and_its_assertions_hold() {
 }
 
 #[test]
-fn the_header_s_assertions_can_fail() {
+fn a_wrong_offset_fails_the_assertions_of_the_header() {
     let moved = "#include <horus/msg.hpp>\nstatic_assert(offsetof(horus::Imu, orientation) == 9);";
     let errors = compile(CPP, moved).expect_err("a wrong offset compiles");
     assert!(errors.contains("static assertion failed"), "{errors}");
 }
 
-/// In both languages, alone and beside the header for C++.
+/// Compiles the C header in both languages, alone and together with the C++ header.
 #[test]
 fn the_header_for_c_compiles_and_its_assertions_hold() {
     check_file(&include().join("horus/messages.h"), &export::c(STANDARD));
@@ -78,7 +78,7 @@ fn the_header_for_c_compiles_and_its_assertions_hold() {
     compile(CPP, &both).expect("the headers do not compile together");
 }
 
-/// What a mistake in a struct leads to, in both languages.
+/// Checks that a wrong struct is a compile error in both languages.
 #[test]
 fn a_wrong_struct_of_c_does_not_compile() {
     let header = export::c(STANDARD);
@@ -123,12 +123,12 @@ fn compile((compiler, name, flags): Language, source: &str) -> Result<(), String
 }
 
 #[test]
-fn the_stubs_of_python_are_those_of_the_table() {
+fn the_python_stubs_match_the_table() {
     let stubs = root().join("../horus_py/python/horus/_messages.pyi");
     check_file(&stubs, &export::python(STANDARD));
 }
 
-/// Lays out every message by `ctypes` and, if it is there, by numpy.
+/// Computes the layout of every message by `ctypes` and, if it is installed, by numpy.
 const CHECK_PY: &str = r#"
 import ctypes, sys
 sys.dont_write_bytecode = True
@@ -167,7 +167,7 @@ else:
 "#;
 
 #[test]
-fn the_python_module_lays_messages_out_alike() {
+fn the_python_module_has_the_same_layouts() {
     check_file(&golden("messages.py"), &export::numpy(STANDARD));
     let mut python = Command::new("python3");
     python.args(["-c", CHECK_PY]).env("PYTHONPATH", root().join("tests/golden"));

@@ -1,4 +1,4 @@
-//! Sizes, places and defaults of the messages, and what `message!` gives a crate that uses it.
+//! Sizes, offsets and defaults of the messages, and `message!` in another crate.
 
 #![deny(unsafe_code)]
 
@@ -65,7 +65,7 @@ fn fields_cover_every_byte_once() {
 }
 
 #[test]
-fn every_message_starts_with_its_time() {
+fn every_message_starts_with_its_timestamp() {
     for (schema, _) in MESSAGES {
         let first = schema.fields[0];
         assert_eq!((first.name, first.offset), ("timestamp_ns", 0), "{}", schema.name);
@@ -75,7 +75,8 @@ fn every_message_starts_with_its_time() {
 
 #[test]
 fn constructors_stamp_the_current_time() {
-    // WHY: no comparison with a clock read here, since CLOCK_REALTIME may be set during the test.
+    // WHY: does not compare with a clock that is read here, since CLOCK_REALTIME may be set during
+    // the test.
     const YEAR_2020_NS: u64 = 1_577_836_800_000_000_000;
     for timestamp_ns in [
         timestamp_now_ns(),

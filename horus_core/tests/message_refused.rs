@@ -1,9 +1,8 @@
-//! Refusals of `message!`, and of nodes whose tick returns what it cannot: each says what to write
-//! instead.
+//! Checks that `message!` and nodes with a wrong tick are refused with errors that say what to
+//! write instead.
 //!
-//! All programs below are checked by one call of cargo, in a package of their own. Of what the
-//! compiler says, only the sentences that this crate wrote are compared: the others change with the
-//! compiler.
+//! One call of cargo checks all programs below, in their own package. Only the sentences of this
+//! crate are compared, because the other texts of the compiler change with its version.
 
 use horus_testing as _;
 
@@ -19,7 +18,7 @@ const INSTEAD: &str =
 const SHAPE: &str = "`message!` takes one struct with named fields and no generics";
 const NO_ELEMENTS: &str = "a field of a message is an array without elements";
 
-/// A name, what is inside `message!`, and what the compiler has to say; nothing if it compiles.
+/// A name, the content of `message!`, and the expected errors; none if it compiles.
 const REFUSED: &[(&str, &str, &[&str])] = &[
     ("control", "/// A.\n pub struct A { /// Volts.\n pub a: f32, pub b: Text<4> }", &[]),
     ("constants", "struct A { a: u8 } /// One.\n pub const ONE: u8 = 1; const TWO: i64 = 2;", &[]),
@@ -78,7 +77,7 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
     ("foreign_field", "struct A { größe: u32 }", &["a field's name must be ASCII"]),
 ];
 
-/// Whole programs, where the mistake is not inside `message!`.
+/// Whole programs, in which the mistake is not inside `message!`.
 const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "not_declared",
@@ -105,7 +104,7 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
 
 const TICK: &str = "write `-> NodeResult`, which takes every error by `?`";
 
-/// Nodes whose tick returns what it cannot. One error each.
+/// Nodes whose tick returns a wrong type. One error each.
 const NODES: &[(&str, &str, &[&str])] = &[
     (
         "closure_with_odd_error",
@@ -151,7 +150,7 @@ fn main() {}
 ";
 
 #[test]
-fn what_cannot_cross_a_process_is_refused_with_advice() {
+fn invalid_messages_are_refused_with_advice() {
     let in_macro = REFUSED.iter().map(|(name, body, wanted)| {
         (*name, format!("{HEAD}horus_core::message! {{ {body} }}{AROUND}"), *wanted)
     });
@@ -178,7 +177,7 @@ fn what_cannot_cross_a_process_is_refused_with_advice() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// What the compiler says of each program, as errors.
+/// Returns the errors of the compiler for each program.
 fn check<'a>(programs: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<String, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("message_refused");
     let bin = folder.join("src/bin");
@@ -193,7 +192,7 @@ fn check<'a>(programs: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<Str
          [workspace]\n[dependencies.horus_core]\npath = {core:?}\ndefault-features = false\n"
     );
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
-    // The versions that the tests were built with, so that nothing has to be fetched.
+    // WHY: the versions that the tests were built with, so that cargo downloads nothing.
     fs::copy(core.join("../Cargo.lock"), folder.join("Cargo.lock")).unwrap();
 
     let mut cargo = Command::new(env!("CARGO"));

@@ -11,7 +11,8 @@ use horus_core::message::{
 };
 use noise::Rng;
 
-/// What peers in other languages and recorded files hold: a change here breaks all of them.
+/// Hashes and texts that peers in other languages and recorded files contain. A change here breaks
+/// all of them.
 const GOLDEN: &[(Schema, u128, u128, &str)] = &[
     (
         CmdVel::SCHEMA,
@@ -129,7 +130,7 @@ const ROBOT_TEXT: &str = "horus schema 1\nmessage Robot\nsize 488\nalign 8\n\
     field tail.tip.y f32 452 1\n\
     field tail.gains f64 456 4\n";
 
-/// The format once more, the other way round: what a parsed schema was read from.
+/// Formats a parsed schema as the text that it was parsed from.
 fn rendered(schema: &ParsedSchema) -> String {
     let ParsedSchema { name, size, align, fields, tail } = schema;
     let mut text = format!("horus schema 1\nmessage {name}\nsize {size}\nalign {align}\n");
@@ -148,7 +149,7 @@ fn rendered(schema: &ParsedSchema) -> String {
     text
 }
 
-/// A message that ends in as many samples as it needs.
+/// A message that ends in any number of samples.
 const WAVE: Schema =
     Point::SCHEMA.framed("Wave", Tail { name: "samples", primitive: Primitive::I16 });
 
@@ -157,14 +158,14 @@ const WAVE_TEXT: &str = "horus schema 1\nmessage Wave\nsize 8\nalign 4\n\
     field y f32 4 1\n\
     tail samples i16\n";
 
-/// In a `const`, as it usually is, this is an error of the compiler.
+/// This is a compile error in a `const`, where `framed` is usually called.
 #[test]
 #[should_panic(expected = "must not be called like a field of the header")]
-fn data_are_not_called_like_a_field() {
+fn a_tail_must_not_have_the_name_of_a_field() {
     let _ = Point::SCHEMA.framed("Wave", Tail { name: "y", primitive: Primitive::I16 });
 }
 
-/// Damages `text` in one place, in ways that leave it nearly canonical.
+/// Damages `text` in one place, in ways that leave it almost canonical.
 fn mutate(rng: &mut Rng, text: &mut Vec<u8>) {
     const PIECES: &[&[u8]] =
         &[b"18446744073709551615", b"0", b" 2*8", b"\n", b" ", b".", b"*", b"f64", b"\xff"];
@@ -276,7 +277,7 @@ fn difference_names_the_first_field() {
 }
 
 #[test]
-fn difference_says_what_it_is() {
+fn difference_text_describes_the_difference() {
     let head = "horus schema 1\nmessage M\nsize 8\nalign 4\n";
     let here = format!("{head}field a u32 0 1\nfield b u32 4 1\n");
     let said = |in_topic: String| first_difference(&here, &in_topic).to_string();
@@ -347,7 +348,7 @@ fn parse_rejects_what_is_not_canonical() {
     assert_eq!(Schema::parse(&long), Err(SchemaTextError::TooLong { bytes: long.len() }));
 }
 
-/// Whatever the topic holds: no panic, no field outside the message, no difference overlooked.
+/// Checks that no text causes a panic, a field outside the message, or an undetected difference.
 #[test]
 fn hostile_texts_never_panic_and_never_pass_for_another() {
     let rounds = if cfg!(miri) { 200 } else { 40_000 };

@@ -1,4 +1,4 @@
-//! Laws that all standard messages keep, and what they do with what a hostile peer wrote.
+//! Properties of all standard messages, and their behaviour with invalid content from a peer.
 
 use horus_testing as _;
 
@@ -13,7 +13,7 @@ use horus_core::topic::Qos;
 use noise::{Case, Rng, result, rounds, seeds};
 use private::Private;
 
-/// Units that a field may have. Write units of more than one word out, others as symbols.
+/// The units that a field may have. Write units of several words in full and others as symbols.
 const UNITS: &[&str] = &[
     "N/m",
     "N·m",
@@ -44,7 +44,7 @@ const UNITS: &[&str] = &[
     "nanoseconds",
     "newtons",
     "no unit",
-    "of its use",
+    "depends on the use",
     "pascals",
     "pixels",
     "radians",
@@ -59,7 +59,7 @@ const UNITS: &[&str] = &[
     "°C²",
 ];
 
-/// For use inside others, and for computing.
+/// Messages for use inside others, and for computing.
 const WITHOUT_TIME: [&str; 12] = [
     "Point3",
     "Vector3",
@@ -75,7 +75,8 @@ const WITHOUT_TIME: [&str; 12] = [
     "MapMetaData",
 ];
 
-/// Every field of every message, those of messages inside others by their own schemas.
+/// Returns every field of every message. Fields of messages inside others belong to their own
+/// schemas.
 fn fields() -> impl Iterator<Item = (&'static Schema, &'static Field)> {
     STANDARD.iter().flat_map(|schema| schema.fields.iter().map(move |field| (*schema, field)))
 }
@@ -85,7 +86,7 @@ fn random<M: Message>(rng: &mut Rng) -> M {
     bytemuck::pod_read_unaligned(&bytes)
 }
 
-/// Sends messages of any bits one by one, and the default; all arrive as they were, to the bit.
+/// Sends messages of random bits one by one, and the default; all arrive bit for bit.
 fn round_trips<M: Message + Default + Debug>(private: &Private) {
     let topic = M::SCHEMA.name;
     let mut publisher = private.publisher::<M>(topic, Qos::sensor_data());
@@ -116,7 +117,7 @@ fn every_message_passes_a_topic_unchanged() {
     result("message_round_trips", format!("messages={messages} patterns={patterns}"));
 }
 
-/// Calls `look` with each field of a message, also inside others, and its bytes.
+/// Calls `look` with each field of a message and its bytes, including fields of messages inside it.
 fn walk(schema: &Schema, bytes: &[u8], look: &mut impl FnMut(&Field, &[u8])) {
     for field in schema.fields {
         let size = field.kind.size();
@@ -177,7 +178,7 @@ fn every_struct_declared_here_is_in_the_list() {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
-            // WHY: what stands after the macro's name in a doc comment is an example.
+            // WHY: an occurrence in a doc comment is an example.
             let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
             let code = code.collect::<Vec<_>>().join("\n");
             for body in code.split("message! {\n").skip(1) {
@@ -187,7 +188,7 @@ fn every_struct_declared_here_is_in_the_list() {
         }
     }
     declared.sort();
-    // Of messages with data only the header is declared.
+    // WHY: for messages with data only the header is declared.
     let suffix = |schema: &Schema| if schema.tail.is_some() { "Header" } else { "" };
     let names = STANDARD.iter().map(|schema| format!("{}{}", schema.name, suffix(schema)));
     let mut listed: Vec<_> = names.collect();
@@ -212,7 +213,7 @@ fn the_list_names_each_message_once_and_inner_ones_first() {
 }
 
 #[test]
-fn every_field_says_what_it_is_and_its_unit() {
+fn every_field_is_described_with_its_unit() {
     for (schema, field) in fields() {
         let context = format!("{}.{}: {:?}", schema.name, field.name, field.doc);
         assert!(field.doc.trim_end().ends_with('.'), "{context}");
@@ -281,20 +282,20 @@ fn names_mean_the_same_everywhere() {
         }
         if field.name.starts_with('_') {
             assert_eq!(field.name.trim_end_matches(char::is_numeric), "_reserved", "{context}");
-            assert_eq!(field.doc, " 0: no unit.\n", "{context}");
+            assert_eq!(field.doc, " Reserved, 0: no unit.\n", "{context}");
         }
     }
 }
 
 #[test]
-fn messages_begin_with_their_time_if_they_are_sent_alone() {
+fn messages_sent_alone_begin_with_a_timestamp() {
     for schema in STANDARD {
         let first = schema.fields[0];
         assert!(schema.doc_text().contains('.'), "{} is not described", schema.name);
         if WITHOUT_TIME.contains(&schema.name) {
             assert!(schema.fields.iter().all(|field| field.name != "timestamp_ns"));
             let doc = schema.doc_text().replace('\n', " ");
-            let said = ["Without a time", "Without names and time"];
+            let said = ["It has no timestamp", "It has no names and no timestamp"];
             assert!(said.iter().any(|said| doc.contains(said)), "{doc}");
         } else {
             assert_eq!((first.name, first.offset), ("timestamp_ns", 0), "{}", schema.name);
@@ -318,7 +319,7 @@ fn shows<M: Message + Display>(rng: &mut Rng) {
 }
 
 #[test]
-fn whatever_a_peer_wrote_can_be_shown_and_looked_at() {
+fn any_bytes_can_be_formatted_and_read() {
     for seed in seeds(rounds(500, 50_000)) {
         let _case = Case(seed);
         let rng = &mut Rng(seed);
@@ -364,7 +365,7 @@ fn whatever_a_peer_wrote_can_be_shown_and_looked_at() {
 }
 
 #[test]
-fn counts_larger_than_the_array_mean_all_of_it() {
+fn counts_beyond_the_array_mean_the_whole_array() {
     let all = u32::MAX;
     let scan = LaserScan { count: all, ..Default::default() };
     assert_eq!(scan.measured().len(), LASER_RANGES_MAX);
@@ -400,7 +401,7 @@ fn lists_fill_up_in_order() {
 }
 
 #[test]
-fn messages_are_shown_as_a_person_reads_them() {
+fn messages_are_formatted_for_people() {
     let battery = BatteryState {
         present: 1,
         percentage: 0.72,

@@ -1,4 +1,4 @@
-//! Texts in messages: what goes in comes out, and whatever a peer wrote is some text.
+//! Texts in messages: valid ones are returned unchanged, and any bytes can be read as some text.
 
 use horus_testing as _;
 
@@ -7,7 +7,7 @@ mod noise;
 use horus_core::message::{FieldKind, Message, Primitive, Schema, Text};
 use noise::{Case, Rng, result, rounds, seeds};
 
-/// Characters of each length in UTF-8, and none that is NUL.
+/// Characters of each length in UTF-8, except NUL.
 const CHARACTERS: [char; 8] = ['a', '/', '_', 'é', '°', '→', '界', '🤖'];
 
 fn words(rng: &mut Rng, length: usize) -> String {
@@ -61,7 +61,7 @@ fn a_formatted_text_is_cut_like_any_other() {
 }
 
 #[test]
-fn whatever_a_peer_wrote_is_the_text_before_what_is_none() {
+fn any_bytes_are_the_text_before_the_first_invalid_byte() {
     for seed in seeds(rounds(20_000, 2_000_000)) {
         let _case = Case(seed);
         let mut rng = Rng(seed);
@@ -98,7 +98,10 @@ fn a_text_is_shown_as_a_string() {
     assert_eq!(Text::try_from("map"), Ok(MAP));
     assert_eq!(Text::<8>::default(), "");
     let error = Text::<2>::new("map").unwrap_err();
-    assert_eq!(error.to_string(), "a text of 3 bytes where 2 fit: shorten it, or use `Text::cut`");
+    assert_eq!(
+        error.to_string(),
+        "the text has 3 bytes, but 2 fit: shorten it, or use `Text::cut`"
+    );
 }
 
 horus_core::message! {
@@ -110,7 +113,7 @@ horus_core::message! {
 }
 
 #[test]
-fn texts_are_told_from_bytes_in_a_schema() {
+fn a_schema_distinguishes_texts_from_bytes() {
     let text = "horus schema 1\nmessage Arm\nsize 60\nalign 1\n\
                 field joints.name char 0 8 2*24\n\
                 field joints.aliases char 8 4 2*24 3*4\n\
@@ -138,5 +141,5 @@ fn a_text_is_made_of_a_string_where_any_error_of_the_library_is_returned() {
     }
     assert_eq!(frame("map").unwrap(), *"map");
     let error = frame("base_link").unwrap_err();
-    assert!(error.to_string().contains("9 bytes where 8 fit"), "{error}");
+    assert!(error.to_string().contains("9 bytes, but 8 fit"), "{error}");
 }

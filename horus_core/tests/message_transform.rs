@@ -1,4 +1,4 @@
-//! Rotations and transforms agree with matrices, and quaternions that are none are errors.
+//! Rotations and transforms agree with matrices, and invalid quaternions are errors.
 
 #![cfg(feature = "glam")]
 
@@ -17,7 +17,7 @@ use noise::{Case, Rng, result, rounds, seeds};
 
 type Matrix = [[f64; 3]; 3];
 
-/// How far results may be apart that should be the same, of numbers about 10.
+/// The largest accepted difference between equal results of numbers about 10.
 const NEAR: f64 = 1e-12;
 
 fn between(rng: &mut Rng, low: f64, high: f64) -> f64 {
@@ -28,7 +28,8 @@ fn vector(rng: &mut Rng) -> [f64; 3] {
     std::array::from_fn(|_| between(rng, -10.0, 10.0))
 }
 
-/// Evenly distributed, as a point in a ball of four dimensions.
+/// Returns an evenly distributed unit quaternion: a random point in a ball of four dimensions,
+/// normalised.
 fn unit(rng: &mut Rng) -> [f64; 4] {
     loop {
         let parts: [f64; 4] = std::array::from_fn(|_| between(rng, -1.0, 1.0));
@@ -43,7 +44,7 @@ fn transform(rng: &mut Rng) -> Transform {
     Transform::new(vector(rng), unit(rng))
 }
 
-/// Rotation by a unit quaternion, written out.
+/// Returns the rotation matrix of a unit quaternion, written out.
 fn matrix([x, y, z, w]: [f64; 4]) -> Matrix {
     [
         [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
@@ -77,7 +78,7 @@ fn near_matrix(a: Matrix, b: Matrix) {
     a.into_iter().zip(b).for_each(|(a, b)| near(a, b));
 }
 
-/// Turns about x, y and z as everybody writes them.
+/// Returns the product of the usual rotation matrices about x, y and z.
 fn about(roll: f64, pitch: f64, yaw: f64) -> Matrix {
     let ((sr, cr), (sp, cp), (sy, cy)) = (roll.sin_cos(), pitch.sin_cos(), yaw.sin_cos());
     let x = [[1.0, 0.0, 0.0], [0.0, cr, -sr], [0.0, sr, cr]];
@@ -176,7 +177,7 @@ fn straight_up_and_down_has_yaw_zero() {
     for pitch in [FRAC_PI_2, -FRAC_PI_2] {
         each(|rng| {
             let (roll, yaw) = (between(rng, -PI, PI), between(rng, -PI, PI));
-            // Up to so far from it that roll and yaw are told apart again.
+            // WHY: up to a distance at which roll and yaw are distinguishable again.
             let off = between(rng, -16.0, -4.0);
             let pitch = pitch - pitch.signum() * 10_f64.powf(off);
             for pitch in [pitch, FRAC_PI_2.copysign(pitch)] {
@@ -193,7 +194,7 @@ fn straight_up_and_down_has_yaw_zero() {
 }
 
 #[test]
-fn length_does_not_matter_but_has_to_be_some() {
+fn quaternions_of_any_length_except_zero_are_rotations() {
     each(|rng| {
         let (turned, point) = (unit(rng), vector(rng));
         let scale = 10_f64.powf(between(rng, -200.0, 200.0));
@@ -215,15 +216,15 @@ fn length_does_not_matter_but_has_to_be_some() {
     let error = Quaternion::from([0.0; 4]).normalized().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "quaternion [0.0, 0.0, 0.0, 0.0] is not a rotation, its length has to be finite and not \
-         0; write [0.0, 0.0, 0.0, 1.0] for none"
+        "quaternion [0.0, 0.0, 0.0, 0.0] is not a rotation, its length must be finite and not 0; \
+         write [0.0, 0.0, 0.0, 1.0] for no rotation"
     );
     assert!(Quaternion::from([f64::MIN_POSITIVE / 8.0, 0.0, 0.0, 0.0]).normalized().is_ok());
     assert!(Quaternion::from([f64::MAX; 4]).normalized().is_ok());
 }
 
 #[test]
-fn frames_have_to_meet() {
+fn composed_frames_must_match() {
     let stamped = |parent, child, timestamp_ns| TransformStamped {
         timestamp_ns,
         ..TransformStamped::new(Text::cut(parent), Text::cut(child), Transform::IDENTITY)

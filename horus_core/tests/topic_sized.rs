@@ -228,13 +228,13 @@ fn a_loan_may_become_shorter_but_not_longer() {
     let mut ping = topic.loan(SonarHeader::new(3)).unwrap();
     ping.header_mut().echoes = 4;
     let error = ping.publish().unwrap_err().to_string();
-    let text = "topic 'sonar': the message cannot be encoded: the header of the Sonar promises 16 \
-                bytes of data, and there are 12";
+    let text = "topic 'sonar': the message cannot be encoded: the header of the Sonar announces 16 \
+                bytes of data, but there are 12";
     assert_eq!(error, text);
     let mut ping = sonar(&[1.0]);
     ping.header_mut()._reserved[0] = 1;
     let error = topic.send(&ping).unwrap_err().to_string();
-    assert!(error.ends_with("makes no sense: reserved bytes are not 0"), "{error}");
+    assert!(error.ends_with("contradicts itself: reserved bytes are not 0"), "{error}");
     assert_eq!(topic.recv(), None);
     assert!(matches!(Sonar::new(SonarHeader::new(2), &[0; 7]), Err(HeaderError::Length { .. })));
     assert!(matches!(Sonar::zeroed(SonarHeader::new(u64::MAX)), Err(HeaderError::Endless { .. })));

@@ -1,9 +1,9 @@
-//! What the doc comment of a field says: a meaning and a unit.
+//! Splits the doc comment of a field into a meaning and a unit.
 
 use super::{Field, FieldKind, Schema};
 
 impl Schema {
-    /// The doc comment without the space that each line begins with.
+    /// Returns the doc comment without the leading space of each line.
     #[must_use]
     pub fn doc_text(&self) -> String {
         let lines = self.doc.lines().map(|line| line.strip_prefix(' ').unwrap_or(line));
@@ -12,9 +12,10 @@ impl Schema {
 }
 
 impl Field {
-    /// What the number means, as "Forward" of the doc comment "Forward: metres per second."
+    /// Returns the meaning of the number: "Forward" from the doc comment "Forward: metres per
+    /// second."
     ///
-    /// Empty if the doc comment is the unit only, or missing.
+    /// It is empty if the doc comment is only the unit, or missing.
     #[must_use]
     pub fn meaning(&self) -> String {
         let text = self.first_paragraph();
@@ -25,10 +26,10 @@ impl Field {
         }
     }
 
-    /// The unit, as "metres per second" of the doc comment "Forward: metres per second."
+    /// Returns the unit: "metres per second" from the doc comment "Forward: metres per second."
     ///
-    /// By convention, the first paragraph of the doc comment of a field ends with it. Empty for a
-    /// message inside a message: its own fields have units.
+    /// By convention, the first paragraph of a field's doc comment ends with the unit. It is empty
+    /// for a message inside a message, because its own fields have units.
     #[must_use]
     pub fn unit(&self) -> String {
         let text = self.first_paragraph();
@@ -39,7 +40,7 @@ impl Field {
         }
     }
 
-    /// The first paragraph in one line, without the full stop at its end.
+    /// Returns the first paragraph as one line, without the full stop at its end.
     fn first_paragraph(&self) -> String {
         let lines = self.doc.lines().map(str::trim).take_while(|line| !line.is_empty());
         let text = lines.collect::<Vec<_>>().join(" ");
@@ -47,7 +48,7 @@ impl Field {
     }
 }
 
-/// `Metres` as `metres`; symbols, as `N·m`, stay as they are.
+/// Returns `metres` for `Metres`; symbols such as `N·m` stay unchanged.
 fn uncapitalised(text: &str) -> String {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {

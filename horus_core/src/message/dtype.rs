@@ -1,4 +1,4 @@
-//! The types that the elements of typed arrays, tensors and images have.
+//! The element types of typed arrays, tensors and images.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use super::Primitive;
 
 /// The type of one element of a typed array or tensor, little-endian in memory.
 ///
-/// Its [`code`](Self::code) is part of the format of messages: a code is never used again for
-/// something else.
+/// Its [`code`](Self::code) is part of the format of messages: a code is never reused for another
+/// type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -58,19 +58,19 @@ impl DType {
         Self::Bool,
     ];
 
-    /// The code in messages.
+    /// Returns the code in messages.
     #[must_use]
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// The type of a code, or `None` if this version knows none.
+    /// Returns the type of a code, or `None` if this version does not know the code.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.iter().copied().find(|dtype| dtype.code() == code)
     }
 
-    /// Size of one element in bytes: 1, 2, 4 or 8.
+    /// Returns the size of one element in bytes: 1, 2, 4 or 8.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
@@ -81,7 +81,7 @@ impl DType {
         }
     }
 
-    /// The name, as `f32`.
+    /// Returns the name, such as `f32`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -101,9 +101,9 @@ impl DType {
         }
     }
 
-    /// What numpy calls it, as `<f4`.
+    /// Returns numpy's name of the type, such as `<f4`.
     ///
-    /// Plain numpy has no type for [`BF16`](Self::BF16); that one is `<u2`, its bits.
+    /// Plain numpy has no type for [`BF16`](Self::BF16); its name is `<u2`, the type of its bits.
     #[must_use]
     pub const fn numpy(self) -> &'static str {
         match self {
@@ -122,7 +122,7 @@ impl DType {
         }
     }
 
-    /// `DLDataTypeCode` and bits of the element, as `DLDataType` in `dlpack.h` has them.
+    /// Returns `DLDataTypeCode` and the bits of one element, as in `DLDataType` of `dlpack.h`.
     #[must_use]
     pub const fn dlpack(self) -> (u8, u8) {
         let bits = match self.size() {
@@ -141,7 +141,7 @@ impl DType {
         (code, bits)
     }
 
-    /// The type of a number in a message, or `None` if it is none of these.
+    /// Returns the type of a number in a message, or `None` if it is not one of these.
     #[must_use]
     pub fn of_primitive(primitive: Primitive) -> Option<Self> {
         Self::ALL.iter().copied().find(|dtype| dtype.name() == primitive.name())
@@ -159,16 +159,16 @@ pub trait Element: bytemuck::Pod + sealed::Sealed {
     /// The type in messages.
     const DTYPE: DType;
 
-    /// The element whose little-endian bytes these are.
+    /// Returns the element with these little-endian bytes.
     ///
     /// # Panics
     ///
-    /// If they are not as many as the element has.
+    /// If their number is not the size of the element.
     #[doc(hidden)]
     #[must_use]
     fn from_bytes_le(bytes: &[u8]) -> Self;
 
-    /// Appends the little-endian bytes.
+    /// Appends the little-endian bytes of the element.
     #[doc(hidden)]
     fn append_bytes_le(self, out: &mut Vec<u8>);
 }
@@ -200,22 +200,24 @@ elements! {
     u8 U8, i8 I8, u16 U16, i16 I16, u32 U32, i32 I32, u64 U64, i64 I64, f32 F32, f64 F64
 }
 
-/// The value of a half-precision number, exactly.
+/// Converts a half-precision number exactly.
 #[must_use]
 pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     let sign = u32::from(bits >> 15) << 31;
     let exponent = u32::from(bits >> 10) & 0x1f;
     let mantissa = u32::from(bits) & 0x3ff;
     match exponent {
-        // WHY: of 0 and the subnormals, the mantissa counts units of 2^-24.
+        // WHY: 0 and subnormals have an exponent of 0, and their mantissa counts units of 2^-24.
         0 => f32::from_bits(sign | (mantissa as f32 * 2_f32.powi(-24)).to_bits()),
         0x1f => f32::from_bits(sign | 0x7f80_0000 | mantissa << 13),
         _ => f32::from_bits(sign | (exponent + 112) << 23 | mantissa << 13),
     }
 }
 
-/// The same number in double precision. A NaN keeps its payload and stays a signalling one if it is
-/// one, which the conversions of processors do not grant.
+/// Converts to double precision and keeps the payload of a NaN.
+///
+/// A signalling NaN stays signalling. The conversion instructions of processors do not guarantee
+/// that.
 #[must_use]
 pub(crate) fn f32_to_f64(number: f32) -> f64 {
     if !number.is_nan() {
@@ -225,7 +227,7 @@ pub(crate) fn f32_to_f64(number: f32) -> f64 {
     f64::from_bits(bits >> 31 << 63 | 0x7ff << 52 | (bits & 0x7f_ffff) << 29)
 }
 
-/// The nearest single. Undoes [`f32_to_f64`] for every bit pattern.
+/// Returns the nearest single. It reverses [`f32_to_f64`] for every bit pattern.
 #[must_use]
 pub(crate) fn f64_to_f32(number: f64) -> f32 {
     if !number.is_nan() {
@@ -233,12 +235,13 @@ pub(crate) fn f64_to_f32(number: f64) -> f32 {
     }
     let bits = number.to_bits();
     let (sign, payload) = ((bits >> 63) as u32, (bits >> 29) as u32 & 0x7f_ffff);
-    // WHY: a payload that only a double can hold would leave that of infinity.
+    // WHY: if only a double can hold the payload, the payload of the single would be that of
+    // infinity.
     let payload = if payload == 0 { 1 << 22 } else { payload };
     f32::from_bits(sign << 31 | 0xff << 23 | payload)
 }
 
-/// The value of a bfloat16 number, exactly.
+/// Converts a bfloat16 number exactly.
 #[must_use]
 pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)

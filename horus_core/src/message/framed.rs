@@ -1,4 +1,4 @@
-//! Messages that end in as many data as they need: images, point clouds, tensors.
+//! Messages of variable length: a header and its data, such as images, point clouds and tensors.
 
 mod array;
 mod audio_frame;
@@ -42,17 +42,17 @@ use super::{DType, Message, Schema, Tail};
 use crate::topic::error::{SendError, TopicLabel, WriteError};
 use crate::topic::{Encoded, encoded_payload, published_ns};
 
-/// The fixed part of a message whose data follow it: what they are, and how many.
+/// The fixed part of a message of variable length, which describes the data after it.
 ///
 /// ```
 /// use horus_core::message::{Header, Primitive, Tail};
 ///
 /// horus_core::message! {
-///     /// The echoes of one ping.
+///     /// Echoes of one ping.
 ///     pub struct SonarHeader {
-///         /// When it was sent: CLOCK_REALTIME, nanoseconds.
+///         /// Send time, by CLOCK_REALTIME: nanoseconds.
 ///         pub timestamp_ns: u64,
-///         /// How many echoes follow.
+///         /// Number of echoes that follow: count.
 ///         pub echoes: u64,
 ///     }
 /// }
@@ -68,87 +68,90 @@ use crate::topic::{Encoded, encoded_payload, published_ns};
 /// }
 /// ```
 pub trait Header: Message + fmt::Debug + PartialEq {
-    /// Name of the whole message, as `Image`.
+    /// The name of the whole message, such as `Image`.
     const NAME: &'static str;
-    /// What the data are.
+    /// The name and type of the data.
     const TAIL: Tail;
-    /// Bytes of the longest message of a topic whose creator says nothing else.
+    /// The size of the longest message on a topic whose creator sets no other limit, in bytes.
     const MAX_MESSAGE_BYTES: u64;
 
-    /// How many bytes of data this header promises; `u64::MAX` where that overflows.
+    /// Returns the number of data bytes that this header announces; `u64::MAX` on overflow.
     fn data_bytes(&self) -> u64;
 
-    /// Whether the header makes sense in itself. Anybody may have written it.
+    /// Checks that the header is consistent. Its bytes may come from any process.
     ///
     /// # Errors
     ///
-    /// What is wrong, for a person.
+    /// A description of the contradiction.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// How the data are an array of numbers, if they are one. By default they lie side by side.
+    /// Returns the layout of the data as an array of numbers, if they are one. By default they are
+    /// contiguous.
     fn array(&self) -> Option<ArrayLayout> {
         let dtype = DType::of_primitive(Self::TAIL.primitive)?;
         let size = dtype.size() as u64;
         Some(ArrayLayout::new(dtype, &[(self.data_bytes() / size, size)]))
     }
 
-    /// Fills in what follows from the rest and is 0 so far, as how far the rows of an image are
-    /// apart. By default nothing does.
+    /// Computes fields that are 0 and follow from the others, such as the step of an image. The
+    /// default implementation does nothing.
     fn complete(&mut self) {}
 
-    /// Makes the header that of data which are a row-major array of this type and shape, and leaves
-    /// the rest as it is. By default there is none.
+    /// Sets the type and shape of the data to a row-major array, and leaves other fields unchanged.
+    /// The default implementation refuses every array.
     ///
     /// # Errors
     ///
-    /// Why there is no such message; the header may hold anything then.
+    /// The reason why this message cannot hold the array. The header may hold anything then.
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         Err(no_array(Self::NAME, "fields only", dtype, shape))
     }
 
-    /// Bytes of a whole message with this header.
+    /// Returns the size of a whole message with this header, in bytes.
     fn message_bytes(&self) -> u64 {
         self.data_bytes().saturating_add(size_of::<Self>() as u64)
     }
 }
 
-/// A header and its data, which lie in a [`Buffer`] of their own, in a slot on loan
-/// ([`FramedLoan`]) or in one that is borrowed ([`FramedSample`]).
+/// A header and its data.
 ///
-/// The fields of the header can be read right here: `image.width`.
+/// The data are in an owned [`Buffer`], in a loaned slot ([`FramedLoan`]) or in a borrowed slot
+/// ([`FramedSample`]). The fields of the header can be read directly: `image.width`.
 #[derive(Clone)]
 pub struct Framed<H, D = Buffer> {
     header: H,
     data: D,
 }
 
-/// A message that is being written where its subscribers will read it.
+/// A message that is written in place, in the slot that its subscribers will read.
 pub type FramedLoan<'a, H> = Framed<H, LoanedData<'a>>;
 
-/// A message that is read where it was written. Its publisher spares it while this value lives.
+/// A message that is read in place. Its publisher does not overwrite the slot while this value
+/// lives.
 pub type FramedSample<H> = Framed<H, SampleData>;
 
 impl<H: Header> Framed<H> {
-    /// The whole message: the header's fields, then the data.
+    /// The schema of the whole message: the header's fields, then the data.
     pub const SCHEMA: Schema = H::SCHEMA.framed(H::NAME, H::TAIL);
 
-    /// A message with this header and zeros as data. Allocates them.
+    /// Allocates a message with this header and zeroed data.
     ///
     /// # Errors
     ///
-    /// The header makes no sense, or promises more data than a message can have: 64 MiB.
+    /// The header contradicts itself, or announces more data than the 64 MiB that a message can
+    /// have.
     pub fn zeroed(header: H) -> Result<Self, HeaderError> {
         let bytes = checked_data_bytes(&header)?;
         Ok(Self { header, data: Buffer::zeroed(bytes) })
     }
 
-    /// A message of these parts. Copies the data.
+    /// Makes a message of a header and a copy of the data.
     ///
     /// # Errors
     ///
-    /// The header makes no sense, or promises another amount of data.
+    /// The header contradicts itself, or announces another number of bytes.
     pub fn new(header: H, data: &[u8]) -> Result<Self, HeaderError> {
         match checked_data_bytes(&header)? {
             bytes if bytes == data.len() => Ok(Self { header, data: data.into() }),
@@ -158,26 +161,27 @@ impl<H: Header> Framed<H> {
 }
 
 impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
-    /// The header.
+    /// Returns the header.
     pub const fn header(&self) -> &H {
         &self.header
     }
 
-    /// The data: as many bytes as the header promised when this was made.
+    /// Returns the data. Their length is what the header announced when this value was made.
     pub fn data(&self) -> &[u8] {
         self.data.as_ref()
     }
 
-    /// The data as numbers of one type, or as plain structs of them.
+    /// Returns the data as a slice of numbers, or of plain structs of numbers.
     ///
     /// # Errors
     ///
-    /// They are no whole number of those, or do not lie on a multiple of its alignment.
+    /// The length of the data is not a multiple of the size of `T`, or their address is not aligned
+    /// for `T`.
     pub fn data_as<T: bytemuck::Pod>(&self) -> Result<&[T], ViewError> {
         bytemuck::try_cast_slice(self.data()).map_err(|_| ViewError::of::<T>(self.data()))
     }
 
-    /// Whether the header makes sense and promises the data that there are.
+    /// Checks that the header is consistent and announces exactly the data that are present.
     pub(crate) fn check_length(&self) -> Result<(), HeaderError> {
         match (checked_data_bytes(&self.header)?, self.data().len()) {
             (wanted, found) if wanted == found => Ok(()),
@@ -185,7 +189,7 @@ impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
         }
     }
 
-    /// A copy in memory of its own. Allocates.
+    /// Returns a copy with an owned buffer. It allocates.
     #[must_use]
     pub fn copied(&self) -> Framed<H> {
         Framed { header: self.header, data: self.data().into() }
@@ -193,21 +197,22 @@ impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
 }
 
 impl<H: Header, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
-    /// The header, to be changed: what it promises then must be there when it is published.
+    /// Returns the header for writing. The data that it announces must be present when it is
+    /// published.
     pub const fn header_mut(&mut self) -> &mut H {
         &mut self.header
     }
 
-    /// The data.
+    /// Returns the data for writing.
     pub fn data_mut(&mut self) -> &mut [u8] {
         self.data.as_mut()
     }
 
-    /// The data as numbers of one type, or as plain structs of them.
+    /// Returns the data for writing, as a slice of numbers or of plain structs of numbers.
     ///
     /// # Errors
     ///
-    /// They are no whole number of those, or do not lie on a multiple of its alignment.
+    /// As for [`data_as`](Self::data_as).
     pub fn data_as_mut<T: bytemuck::Pod>(&mut self) -> Result<&mut [T], ViewError> {
         let error = ViewError::of::<T>(self.data());
         bytemuck::try_cast_slice_mut(self.data.as_mut()).map_err(|_| error)
@@ -235,7 +240,7 @@ impl<H: fmt::Debug, D: AsRef<[u8]>> fmt::Debug for Framed<H, D> {
     }
 }
 
-/// The data of a message on loan.
+/// The data of a loaned message.
 #[derive(Debug)]
 pub struct LoanedData<'a> {
     loan: RawLoan<'a>,
@@ -256,7 +261,7 @@ impl AsMut<[u8]> for LoanedData<'_> {
 }
 
 impl<'a, H: Header> FramedLoan<'a, H> {
-    /// A slot on loan, which has room for a message with this header.
+    /// Wraps a loaned slot, which has room for a message with this header.
     pub(crate) fn on_loan(header: H, loan: RawLoan<'a>) -> Self {
         let room = loan.capacity_bytes() - size_of::<H>();
         let bytes = usize::try_from(header.data_bytes()).map_or(room, |bytes| bytes.min(room));
@@ -268,14 +273,14 @@ impl<'a, H: Header> FramedLoan<'a, H> {
         self.data.loan.label()
     }
 
-    /// Publishes the message. Does not block, and copies nothing but the header.
+    /// Publishes the message. It does not block, and copies only the header.
     ///
-    /// A header that promises less than when the loan was made shortens the message.
+    /// A header that announces fewer data than at the time of the loan shortens the message.
     ///
     /// # Errors
     ///
     /// [`SendError::Forked`], [`SendError::RegionLost`]; [`SendError::Unencodable`] if the header
-    /// makes no sense, or promises more data than were lent.
+    /// contradicts itself, or announces more data than the loan has.
     pub fn publish(self) -> Result<(), SendError<()>> {
         let Self { header, data: LoanedData { mut loan, start, bytes: lent } } = self;
         let found = checked_data_bytes(&header).and_then(|bytes| match bytes {
@@ -289,7 +294,7 @@ impl<'a, H: Header> FramedLoan<'a, H> {
     }
 }
 
-/// The data of a message that is borrowed.
+/// The data of a borrowed message.
 #[derive(Debug)]
 pub struct SampleData {
     sample: RawSample,
@@ -304,14 +309,14 @@ impl AsRef<[u8]> for SampleData {
 }
 
 impl<H: Header> FramedSample<H> {
-    /// The message in a slot that is borrowed, if there is one in it.
+    /// Returns the message in a borrowed slot, if the slot holds a valid one.
     pub(crate) fn in_place(sample: RawSample) -> Option<Self> {
-        // WHY a copy of the header: it is checked once, and must not change after that.
+        // WHY: the header is copied because it is checked once and must not change after that.
         let (header, bytes) = read_header::<H>(sample.bytes())?;
         Some(Self { header, data: SampleData { sample, start: size_of::<H>(), bytes } })
     }
 
-    /// Number of the message, counted by its publisher's lane from 1 on.
+    /// Returns the sequence number of the message, which its publisher's lane counts from 1 on.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.data.sample.sequence()
@@ -325,7 +330,8 @@ impl<H: Header> Encoded for Framed<H> {
             schema: Self::SCHEMA.text().into(),
             hash: const { Self::SCHEMA.hash() }.to_be_bytes(),
             bytes: H::MAX_MESSAGE_BYTES,
-            // The data of a slot then begin on a line if the header is a multiple of one.
+            // WHY: if the header is a multiple of a cache line, the data of a slot begin on a cache
+            // line.
             align: 64,
             sized: true,
         }
@@ -354,12 +360,12 @@ impl<H: Header> Encoded for Framed<H> {
 
 encoded_payload!([H: Header] Framed<H>);
 
-/// Why an array is not the data of a message, which has `wanted`.
+/// Formats the error that an array cannot be the data of a message, which takes `wanted`.
 fn no_array(message: &str, wanted: &str, dtype: DType, shape: &[u64]) -> String {
     format!("an array of {dtype} of the shape {shape:?} is no {message}: that takes {wanted}")
 }
 
-/// The header of a message and how many bytes of data follow it, if it makes sense and they do.
+/// Returns the header of a message and the number of data bytes, if both are valid.
 fn read_header<H: Header>(message: &[u8]) -> Option<(H, usize)> {
     let (header, data) = message.split_at_checked(size_of::<H>())?;
     let header = bytemuck::pod_read_unaligned::<H>(header);
@@ -370,42 +376,42 @@ fn read_header<H: Header>(message: &[u8]) -> Option<(H, usize)> {
 fn checked_data_bytes<H: Header>(header: &H) -> Result<usize, HeaderError> {
     header.check().map_err(|reason| HeaderError::Nonsense { message: H::NAME, reason })?;
     let bytes = header.data_bytes();
-    // WHY: memory that cannot be had would end the program.
+    // WHY: an allocation that fails would abort the program.
     let fits = usize::try_from(bytes).ok().filter(|_| bytes <= STRIDE_MAX);
     fits.ok_or(HeaderError::Endless { message: H::NAME, bytes })
 }
 
-/// Why a header and data are no message.
+/// The reason why a header and data do not form a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
     /// The header contradicts itself.
-    #[error("the header of the {message} makes no sense: {reason}")]
+    #[error("the header of the {message} contradicts itself: {reason}")]
     Nonsense {
         /// Name of the message.
         message: &'static str,
-        /// What is wrong.
+        /// A description of the contradiction.
         reason: String,
     },
-    /// The header promises another amount of data than there is.
-    #[error("the header of the {message} promises {wanted} bytes of data, and there are {found}")]
+    /// The header announces another number of data bytes than there are.
+    #[error("the header of the {message} announces {wanted} bytes of data, but there are {found}")]
     Length {
         /// Name of the message.
         message: &'static str,
-        /// Bytes that there are.
+        /// Number of data bytes.
         found: usize,
-        /// Bytes that are promised.
+        /// Number of bytes that the header announces.
         wanted: usize,
     },
-    /// No message can be that long.
+    /// The header announces more data than a message can have.
     #[error(
-        "the header of the {message} promises {bytes} bytes of data, and a message has fewer than \
+        "the header of the {message} announces {bytes} bytes of data, but a message has fewer than \
          {STRIDE_MAX}"
     )]
     Endless {
         /// Name of the message.
         message: &'static str,
-        /// Bytes that are promised.
+        /// Number of bytes that the header announces.
         bytes: u64,
     },
 }
@@ -416,23 +422,23 @@ impl From<HeaderError> for WriteError {
     }
 }
 
-/// The data cannot be seen as what was asked for.
+/// The data cannot be viewed as a slice of the requested type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{bytes} bytes of data at a multiple of {found_align} are no array of {wanted}, of {size} \
-     bytes at multiples of {align}"
+    "the data have {bytes} bytes and an alignment of {found_align}, so they cannot be viewed as \
+     {wanted}, which has {size} bytes and an alignment of {align}"
 )]
 #[non_exhaustive]
 pub struct ViewError {
-    /// What was asked for.
+    /// The requested type.
     pub wanted: &'static str,
     /// Its size in bytes.
     pub size: usize,
     /// Its alignment in bytes.
     pub align: usize,
-    /// Bytes that there are.
+    /// Number of data bytes.
     pub bytes: usize,
-    /// The power of two, at most 64, on a multiple of which they begin.
+    /// The largest power of two, at most 64, that divides the address of the data.
     pub found_align: usize,
 }
 

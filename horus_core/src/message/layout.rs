@@ -1,5 +1,5 @@
-//! `layout!`: the size of a message and the place of each field, as a promise that is compiled; and
-//! `now()` for those that begin with their time.
+//! `layout!` checks the size of a message and the offset of each field at compile time, and `now()`
+//! constructs messages that begin with a timestamp.
 
 /// Fails to compile unless the message has this size and exactly these fields at these offsets.
 ///
@@ -27,7 +27,7 @@ macro_rules! layout {
 macro_rules! stamped {
     ($name:ident timestamp_ns $($field:ident)*) => {
         impl $name {
-            /// [`Default`], stamped with the current time: what to fill the rest in from.
+            /// Returns [`Default`] stamped with the current time, for use as `..Self::now()`.
             #[must_use]
             pub fn now() -> Self {
                 Self { timestamp_ns: $crate::message::timestamp_now_ns(), ..Self::default() }

@@ -1,21 +1,22 @@
-//! What a message is: plain data with a compile-time table of its fields, made by [`message!`]; and
-//! the standard ones.
+//! Messages: plain data with a compile-time table of its fields, declared by [`message!`], and the
+//! standard messages.
 //!
-//! The standard messages follow ROS 2 wherever it has the type: names, units and order of fields.
-//! They differ from ROS in what a fixed size asks for, everywhere in the same way:
+//! The standard messages follow ROS 2 wherever it has the type: names, units and order of fields. A
+//! fixed size requires some differences, which are the same everywhere:
 //!
-//! * `timestamp_ns` comes first, nanoseconds by CLOCK_REALTIME, in what is sent by itself. Frames
-//!   are named in what is called `…Stamped`, and where the frame is part of the meaning.
-//! * A vector is `[f64; 3]`, a quaternion `[f64; 4]` as x, y, z, w. Covariances are row-major; all
-//!   zeros means unknown, −1 as the first element not provided.
-//! * A list is a count and an array as long as `…_MAX`, with a method that returns what is used.
-//!   That trusts no count. Text is [`Text`]; a flag is a `u8` of 0 or 1, an enumeration a `u8` with
-//!   constants.
-//! * There is no padding. Where alignment asks for it there is a field `_reserved`, which is 0.
-//! * [`Default`] is valid: quaternions do not rotate, covariances are unknown or not provided, and
-//!   nothing moves. Constructors stamp the current time.
+//! * `timestamp_ns` comes first in every message that is sent by itself, in nanoseconds by
+//!   CLOCK_REALTIME. Types called `…Stamped` name their frame, and so do types whose meaning
+//!   depends on it.
+//! * A vector is `[f64; 3]`, a quaternion `[f64; 4]` as x, y, z, w. Covariances are row-major. All
+//!   zeros means unknown, −1 as the first element means not provided.
+//! * A list is a count and an array of `…_MAX` elements, with a method that returns the used part
+//!   and limits the count to the length of the array. Text is [`Text`]. A flag is a `u8` of 0 or 1,
+//!   an enumeration a `u8` with constants.
+//! * There is no padding. Where alignment requires it, there is a field `_reserved`, which is 0.
+//! * [`Default`] is valid: quaternions are the identity, covariances are unknown or not provided,
+//!   and velocities are 0. Constructors stamp the current time.
 //!
-//! [`STANDARD`] lists them, [`export`] writes their layouts for other languages.
+//! [`STANDARD`] lists them, and [`export`] writes their layouts for other languages.
 //!
 //! [`message!`]: crate::message!
 
@@ -74,7 +75,8 @@ pub use text::{Text, TextTooLong};
 
 /// Plain data of a fixed size that may cross a process boundary, with a table of its fields.
 ///
-/// Made by [`message!`](crate::message!), which proves at compile time that the table is true.
+/// [`message!`](crate::message!) declares such a type and proves at compile time that the table is
+/// correct.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a message",
     label = "not declared with `message!`",
@@ -91,11 +93,11 @@ pub trait Message: Pod + Send + Sync + 'static {
 
 /// A message's name, size, alignment and fields, in order of their offsets.
 ///
-/// Nothing in it depends on the module or crate a message is declared in, so that declarations of
-/// the same message in several languages and programs agree.
+/// It does not depend on the module or crate that declares the message, so declarations of the same
+/// message in several languages and programs agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schema {
-    /// The bare name of the struct, as `CmdVel`.
+    /// The name of the struct without its path, such as `CmdVel`.
     pub name: &'static str,
     /// Size in bytes.
     pub size: usize,
@@ -103,7 +105,7 @@ pub struct Schema {
     pub align: usize,
     /// The fields, without gaps between them.
     pub fields: &'static [Field],
-    /// What follows the fields in a message with a length of its own.
+    /// The data after the fields, in a message of variable length.
     pub tail: Option<Tail>,
     /// The doc comment of the struct, line by line as it was written; in neither text nor hash.
     pub doc: &'static str,
@@ -112,7 +114,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// The same with `doc` and `constants`.
+    /// Returns the same schema with `doc` and `constants`.
     #[doc(hidden)]
     #[must_use]
     pub const fn with_docs(mut self, doc: &'static str, constants: &'static [Constant]) -> Self {
@@ -122,30 +124,30 @@ impl Schema {
     }
 }
 
-/// The data at the end of a message: as many numbers as it needs.
+/// The data at the end of a message of variable length: numbers of one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
-    /// What they are called.
+    /// The name of the data.
     pub name: &'static str,
-    /// The type of one of them.
+    /// The type of one number.
     pub primitive: Primitive,
 }
 
-/// A number that a field of the message may have, by its name.
+/// A named value of a field of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Constant {
-    /// The name, as `MODE_POSITION`.
+    /// The name, such as `MODE_POSITION`.
     pub name: &'static str,
     /// The type, an integer.
     pub kind: Primitive,
-    /// The value, which is one of that type.
+    /// The value, which is in the range of that type.
     pub value: i128,
     /// The doc comment, line by line as it was written.
     pub doc: &'static str,
 }
 
 impl Constant {
-    /// The table entry of a constant of type `T`.
+    /// Returns the table entry of a constant of type `T`.
     #[doc(hidden)]
     #[must_use]
     pub const fn of<T: Integer>(name: &'static str, value: i128, doc: &'static str) -> Self {
@@ -154,7 +156,7 @@ impl Constant {
     }
 }
 
-/// Implemented for what a constant of a message may be: the integers.
+/// Implemented for the types that a constant of a message may have: the integers.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the type of a constant of a message",
     note = "constants are u8 to u64 or i8 to i64"
@@ -183,7 +185,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// The table entry of a field of type `T`; `name` may be a raw identifier.
+    /// Returns the table entry of a field of type `T`; `name` may be a raw identifier.
     #[doc(hidden)]
     #[must_use]
     pub const fn of<T: FieldType>(name: &'static str, offset: usize, doc: &'static str) -> Self {
@@ -196,14 +198,14 @@ impl Field {
 pub enum FieldKind {
     /// A number.
     Primitive(Primitive),
-    /// A [`Text`] of this many bytes: in a schema text `char` with that count.
+    /// A [`Text`] of this many bytes; a schema text writes it as `char` with that count.
     Text(usize),
-    /// Another message, in place.
+    /// Another message, stored in place.
     Message(&'static Schema),
 }
 
 impl FieldKind {
-    /// Size of one element in bytes.
+    /// Returns the size of one element in bytes.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
@@ -222,7 +224,7 @@ impl FieldKind {
     }
 }
 
-/// Implemented for what may be a field of a message; only `message!` adds to it.
+/// Implemented for the types that a field of a message may have; only `message!` adds to them.
 ///
 /// These are the integers and floats of a fixed width, [`Text`], other messages, and arrays of
 /// those.
@@ -248,11 +250,11 @@ impl<T: FieldType, const N: usize> FieldType for [T; N] {
 
 macro_rules! primitives {
     ($($variant:ident $type:ident $doc:literal),+) => {
-        /// The types that mean the same in Rust, C++ and Python.
+        /// The types that have the same representation in Rust, C++ and Python.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Primitive {
             $(#[doc = $doc] $variant,)+
-            /// A byte of a [`Text`]: UTF-8, filled up with NUL.
+            /// A byte of a [`Text`]: UTF-8, padded with NUL.
             Char,
         }
 
@@ -260,13 +262,13 @@ macro_rules! primitives {
             /// Every primitive.
             pub const ALL: &[Self] = &[$(Self::$variant,)+ Self::Char];
 
-            /// The name in a schema text, as `u16`.
+            /// Returns the name in a schema text, such as `u16`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($type),)+ Self::Char => "char" }
             }
 
-            /// Size in bytes, which is also its alignment.
+            /// Returns the size in bytes, which is also the alignment.
             #[must_use]
             pub const fn size(self) -> usize {
                 match self { $(Self::$variant => size_of::<$type>(),)+ Self::Char => 1 }
@@ -288,10 +290,11 @@ primitives! {
     F32 f32 "IEEE 754 single precision.", F64 f64 "IEEE 754 double precision."
 }
 
-/// Nanoseconds since the epoch by CLOCK_REALTIME, as messages carry in `timestamp_ns`.
+/// Returns the nanoseconds since the epoch by CLOCK_REALTIME, as messages carry them in
+/// `timestamp_ns`.
 ///
-/// For dating data, never for measuring a duration: this clock can be set. 0 before 1970. In a
-/// simulated run, the simulated time.
+/// It dates data. Do not measure durations with it, because this clock can be set. It returns 0
+/// before 1970, and the simulated time in a simulated run.
 #[must_use]
 pub fn timestamp_now_ns() -> u64 {
     if let Some(simulated) = SIMULATED.get() {
@@ -302,21 +305,21 @@ pub fn timestamp_now_ns() -> u64 {
 }
 
 thread_local! {
-    /// What this thread takes for the present, if it simulates.
+    /// The simulated time of this thread, if it simulates.
     static SIMULATED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Has messages that this thread makes carry this time from now on; `None` ends that.
+/// Sets the timestamp of all messages that this thread makes from now on; `None` ends that.
 pub(crate) fn simulate_time(timestamp_ns: Option<u64>) {
     SIMULATED.set(timestamp_ns);
 }
 
-/// A count as a peer wrote it, as one that the array of `max` elements has.
+/// Limits a count that a peer wrote to the `max` elements of the array.
 fn clamped(count: u32, max: usize) -> usize {
     usize::try_from(count).map_or(max, |count| count.min(max))
 }
 
-/// The only value that has the type of a field: how `message!` checks that its table is true.
+/// Has one value for each type: `message!` checks with it that its table has the right types.
 #[doc(hidden)]
 pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
     std::marker::PhantomData
@@ -327,8 +330,8 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// The struct is `Clone`, `Copy`, `Debug`, `PartialEq`, [`Pod`](crate::message::Pod),
 /// [`Zeroable`](crate::message::Zeroable) and [`Message`](crate::message::Message). Fields are
 /// numbers of a fixed width, [`Text`](crate::message::Text), other messages, and arrays of these.
-/// Doc comments are in the table too: end that of a field with its unit. Integer constants may
-/// follow the struct: they become its associated constants, and are in the table for other
+/// The table includes the doc comments; end the comment of a field with its unit. Integer constants
+/// may follow the struct: they become its associated constants, and the table passes them to other
 /// languages.
 ///
 /// ```
@@ -337,12 +340,11 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// horus_core::message! {
 ///     /// Charge of the battery.
 ///     pub struct Battery {
-///         /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+///         /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
 ///         pub timestamp_ns: u64,
-///         /// Of each cell: volts.
+///         /// Voltage of each cell: volts.
 ///         pub cells: [f32; 4],
-///         /// Printed on it: text.
-///         /// Printed on it: text.
+///         /// Serial number on the label: text.
 ///         pub serial_number: Text<7>,
 ///         /// One of the `STATE_` constants: no unit.
 ///         pub state: u8,
@@ -358,7 +360,7 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// assert_eq!(Battery::HASH, Battery::SCHEMA.hash());
 /// ```
 ///
-/// The crate that declares it may deny `unsafe_code`; under `forbid` the generated exception is an
+/// The crate that declares it may deny `unsafe_code`. Under `forbid` the generated exception is an
 /// error.
 ///
 /// # What is refused
@@ -383,7 +385,7 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// horus_core::message! { #[repr(packed)] pub struct Packed { pub ring: u16, pub range: f32 } }
 /// ```
 ///
-/// Types of which some bit patterns are invalid, or whose size depends on the machine:
+/// Types with invalid bit patterns, and types whose size depends on the machine:
 ///
 /// ```compile_fail,E0277
 /// horus_core::message! { pub struct Flag { pub armed: bool } }
@@ -412,7 +414,7 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// horus_core::message! { pub struct Outer { pub inner: Plain } }
 /// ```
 ///
-/// Nothing at all, arrays of nothing, and anything but a struct with named fields:
+/// Empty structs, empty arrays, and everything except a struct with named fields:
 ///
 /// ```compile_fail
 /// horus_core::message! { pub struct Empty {} }
@@ -492,8 +494,8 @@ macro_rules! message {
                 "implicit padding at the end of message `", ::core::stringify!($name),
                 "`: add an explicit `_reserved: [u8; N]` field"
             ));
-            // WHY: an attribute macro may rewrite the struct; these must be all of its fields, of
-            // exactly these types.
+            // WHY: an attribute macro may rewrite the struct. This pattern must name all of its
+            // fields with exactly these types.
             let _: fn($name) = |message| {
                 let $name { $($field),+ } = message;
                 $(let _: ::core::marker::PhantomData<$type> =
@@ -503,8 +505,8 @@ macro_rules! message {
             let _ = <$name as $crate::message::Message>::HASH;
         };
 
-        // WHY: the one exception to `deny(unsafe_code)`. What it claims is proven by the struct's
-        // attributes and the constant above, or this does not compile.
+        // WHY: this is the one exception to `deny(unsafe_code)`. The struct's attributes and the
+        // constant above prove what it claims, or this does not compile.
         #[allow(unsafe_code)]
         const _: () = {
             // SAFETY: every field is `Pod`, so all zeros are valid.
@@ -538,7 +540,7 @@ macro_rules! message_constants {
     };
 }
 
-/// The line that an attribute adds to the documentation: "" unless it is a doc comment.
+/// Expands to the line that an attribute adds to the documentation: "" unless it is a doc comment.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! attribute_doc {

@@ -1,8 +1,8 @@
-//! The canonical text of a schema: written, hashed, parsed, and compared with another.
+//! Writes, hashes, parses and compares the canonical text of a schema.
 //!
-//! Two declarations of a message are the same exactly if their texts are. The text is ASCII; every
-//! line ends in one `\n`, every separator is one space, every number is decimal without leading
-//! zeros. It names the message, its size and alignment, and each number in it:
+//! Two declarations of a message are the same exactly if their texts are equal. The text is ASCII.
+//! Every line ends in one `\n`, every separator is one space, and every number is decimal without
+//! leading zeros. It lists the message, its size and alignment, and each number in it:
 //!
 //! ```text
 //! horus schema 1
@@ -13,31 +13,32 @@
 //! tail <name> <type>
 //! ```
 //!
-//! * Fields are in order of their offsets. A message inside a message does not appear by its name:
-//!   its fields do, with a dotted path (`pose.x`) and offsets from the start of the whole.
-//! * `<type>` is one of `u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 char`; `<count>` is 1, or all
-//!   elements of an array of any number of dimensions, row-major. Of `char`, the bytes of a text,
+//! * Fields are in order of their offsets. The name of a message inside a message does not appear.
+//!   Its fields do, with a dotted path (`pose.x`) and offsets from the start of the outer message.
+//! * `<type>` is one of `u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 char`. `<count>` is 1, or the number
+//!   of elements of a row-major array of any number of dimensions. For `char`, the bytes of a text,
 //!   it is the length of one text.
 //! * An array of messages or texts adds `<count>*<stride>` to each of its fields, outermost array
-//!   first, and `<offset>` is that in its first element. An array of one is no array.
-//! * The last line is there only if messages have lengths of their own: numbers of that type follow
-//!   the first `<size>` bytes, up to the end of the message.
+//!   first. `<offset>` is then the offset in its first element. An array of length 1 is written
+//!   like a single element.
+//! * The last line is present only if the message has a variable length: numbers of that type
+//!   follow the first `<size>` bytes, up to the end of the message.
 //!
-//! The hash is FNV-1a of these bytes with 128 bits: one loop in any language.
+//! The hash is FNV-1a with 128 bits over these bytes, which is one loop in any language.
 
 use std::fmt;
 
 use super::{Field, FieldKind, Primitive, Schema, Tail};
 
-/// The longest canonical text a message may have; longer is a compile error.
+/// The longest canonical text of a message in bytes; a longer one is a compile error.
 pub const SCHEMA_TEXT_BYTES_MAX: usize = 15 * 1024;
 
-/// The most arrays of messages around one field.
+/// The largest number of nested arrays of messages around one field.
 pub const ARRAY_NESTING_MAX: usize = 8;
 
 const VERSION_LINE: &str = "horus schema 1";
 
-/// FNV-1a with 128 bits and the official parameters.
+/// Computes FNV-1a with 128 bits and the official parameters.
 #[must_use]
 pub const fn fnv1a_128(bytes: &[u8]) -> u128 {
     let mut hash = FNV_OFFSET_BASIS;
@@ -57,11 +58,11 @@ const fn fnv1a_step(hash: u128, byte: u8) -> u128 {
 }
 
 impl Schema {
-    /// A schema whose text is known to be well formed and not too long.
+    /// Returns a schema whose text is well formed and not too long.
     ///
     /// # Panics
     ///
-    /// Otherwise; in a `const`, as `message!` calls it, that is a compile error.
+    /// If it is not. `message!` calls it in a `const`, where that is a compile error.
     #[doc(hidden)]
     #[must_use]
     pub const fn checked(
@@ -91,12 +92,12 @@ impl Schema {
         schema
     }
 
-    /// The message `name`, which begins with what this describes and ends in `tail`.
+    /// Returns the schema of the message `name`, which begins with these fields and ends in `tail`.
     ///
     /// # Panics
     ///
-    /// If the names are none, the tail is called like a field, or it would be misaligned; in a
-    /// `const`, a compile error.
+    /// If a name is not an identifier, if a field has the name of the tail, or if the tail would be
+    /// misaligned. In a `const` that is a compile error.
     #[must_use]
     pub const fn framed(self, name: &'static str, tail: Tail) -> Self {
         assert!(is_identifier(name), "a message's name must be ASCII");
@@ -116,7 +117,7 @@ impl Schema {
         framed
     }
 
-    /// The canonical text, as this module's first lines define it.
+    /// Returns the canonical text, as the module documentation defines it.
     #[must_use]
     pub fn text(&self) -> String {
         let mut out = vec![0; self.text_bytes()];
@@ -124,7 +125,7 @@ impl Schema {
         String::from_utf8(out).expect("names and digits are UTF-8")
     }
 
-    /// The length of [`text`](Self::text), without making it.
+    /// Returns the length of [`text`](Self::text) without writing it.
     #[must_use]
     pub const fn text_bytes(&self) -> usize {
         let mut writer = Writer::new(&mut []);
@@ -132,7 +133,7 @@ impl Schema {
         writer.bytes
     }
 
-    /// [`fnv1a_128`] of [`text`](Self::text), without making it.
+    /// Returns [`fnv1a_128`] of [`text`](Self::text) without writing it.
     #[must_use]
     pub const fn hash(&self) -> u128 {
         let mut writer = Writer::new(&mut []);
@@ -140,17 +141,17 @@ impl Schema {
         writer.hash
     }
 
-    /// Reads a canonical text of any origin; every field it returns lies inside the message.
+    /// Parses a canonical text of any origin. Every field of the result lies inside the message.
     ///
     /// # Errors
     ///
-    /// The first line that is not canonical. The same text always fails again.
+    /// The number of the first line that is not canonical. The same text always fails again.
     pub fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
         parse(text)
     }
 }
 
-/// One pass over the text: counts and hashes every byte, and keeps those that `out` has room for.
+/// Writes the text in one pass: counts and hashes every byte, and stores those that fit in `out`.
 struct Writer<'a> {
     out: &'a mut [u8],
     bytes: usize,
@@ -211,7 +212,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The line of a field, up to its count.
+    /// Writes the line of a field, up to its count.
     const fn place(&mut self, this: &Outer<'_>, kind: Primitive, offset: usize, count: usize) {
         self.text("field ");
         self.path(this.around);
@@ -232,7 +233,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The arrays around a number; returns how many.
+    /// Writes the arrays around a number and returns how many there are.
     const fn arrays(&mut self, outer: Option<&Outer<'_>>) -> usize {
         let Some(outer) = outer else { return 0 };
         let outside = self.arrays(outer.around);
@@ -271,7 +272,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// `name` without the `r#` of a raw identifier, which no other language would write.
+/// Returns `name` without the `r#` of a raw identifier, which other languages do not write.
 pub(super) const fn bare_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
@@ -301,7 +302,8 @@ const fn same(a: &str, b: &str) -> bool {
     index == a.len() && index == b.len()
 }
 
-/// A schema read from a text: what a tool knows of a message it was not compiled with.
+/// A schema parsed from a text: the description of a message that this program was not compiled
+/// with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedSchema {
     /// The message's name, an ASCII identifier.
@@ -312,43 +314,43 @@ pub struct ParsedSchema {
     pub align: usize,
     /// Every number in the message, in order of offsets.
     pub fields: Vec<ParsedField>,
-    /// What follows the first `size` bytes, up to the end of the message.
+    /// The data after the first `size` bytes, up to the end of the message.
     pub tail: Option<ParsedTail>,
 }
 
-/// The numbers at the end of a message with a length of its own.
+/// The data at the end of a message of variable length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedTail {
-    /// What they are called, unlike any field.
+    /// The name of the data, which differs from all field names.
     pub name: String,
-    /// The type of one of them.
+    /// The type of one number.
     pub primitive: Primitive,
 }
 
 /// One number, or array of numbers, in a [`ParsedSchema`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedField {
-    /// Names of the messages around it and its own, joined by dots.
+    /// The names of the messages around it and its own, joined by dots.
     pub path: String,
-    /// What it is and where.
+    /// Type, offset and counts.
     pub shape: FieldShape,
 }
 
-/// Type and place of a field; shown as `u16 @20` or `f32[360] @40`.
+/// Type, offset and counts of a field; shown as `u16 @20` or `f32[360] @40`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldShape {
     /// The type of one element.
     pub primitive: Primitive,
     /// Bytes from the start of the message to the first element.
     pub offset: usize,
-    /// Number of elements that lie side by side.
+    /// Number of contiguous elements.
     pub count: usize,
     /// Count and stride in bytes of the arrays of messages around it, outermost first.
     pub arrays: Vec<(usize, usize)>,
 }
 
 impl FieldShape {
-    /// Where the last element of the last message ends, unless that overflows.
+    /// Returns the end of the last element in the last message, unless that overflows.
     fn end(&self) -> Option<usize> {
         let mut end = self.count.checked_mul(self.primitive.size())?.checked_add(self.offset)?;
         for (count, stride) in &self.arrays {
@@ -369,22 +371,22 @@ impl fmt::Display for FieldShape {
     }
 }
 
-/// Why a text is not the canonical text of any schema.
+/// The reason why a text is not the canonical text of any schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaTextError {
-    /// Longer than any message's.
-    #[error("schema text of {bytes} bytes, at most {SCHEMA_TEXT_BYTES_MAX} are allowed")]
+    /// The text is longer than that of any message.
+    #[error("the schema text has {bytes} bytes, at most {SCHEMA_TEXT_BYTES_MAX} are allowed")]
     TooLong {
-        /// Its length.
+        /// Its length in bytes.
         bytes: usize,
     },
-    /// A line is not what the format wants there; lines are counted from 1.
+    /// A line does not match the format; lines are counted from 1.
     #[error("line {line} of the schema text is not {expected}")]
     Line {
         /// The line.
         line: usize,
-        /// What would be accepted there.
+        /// A description of the accepted line.
         expected: &'static str,
     },
 }
@@ -462,26 +464,26 @@ fn parse_field(line: &str) -> Option<ParsedField> {
     (shape.arrays.len() <= ARRAY_NESTING_MAX).then_some(ParsedField { path, shape })
 }
 
-/// A decimal number as [`Writer::number`] writes it.
+/// Parses a decimal number as [`Writer::number`] writes it.
 fn number(word: &str) -> Option<usize> {
     let canonical = word == "0" || !word.starts_with(['0', '+']);
     canonical.then(|| word.parse().ok())?
 }
 
-/// The first thing in which two schemas differ, as an error to show to whoever opened the topic.
+/// The first difference between two schemas, as an error for the caller that opened the topic.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaDifference {
-    /// The same text; then whoever stored the hash computed it from something else.
+    /// The texts are equal, so the process that stored the hash computed it from something else.
     #[error("the schema texts are equal, so one of the hashes is wrong")]
     None,
-    /// The text of this program cannot be read.
+    /// The schema text of this program cannot be parsed.
     #[error("here: {0}")]
     UnreadableHere(SchemaTextError),
-    /// The text in the topic cannot be read: damaged, or of a newer version.
+    /// The schema text of the topic cannot be parsed: it is damaged, or of a newer version.
     #[error("in the topic: {0}")]
     UnreadableInTopic(SchemaTextError),
-    /// Another message.
+    /// The messages have different names.
     #[error("message '{here}' here, '{in_topic}' in the topic")]
     Name {
         /// Its name in this program.
@@ -494,9 +496,9 @@ pub enum SchemaDifference {
     Field {
         /// The field's path.
         path: String,
-        /// What it is in this program.
+        /// Its shape in this program.
         here: FieldShape,
-        /// What it is in the topic.
+        /// Its shape in the topic.
         in_topic: FieldShape,
     },
     /// A field has another name.
@@ -506,7 +508,7 @@ pub enum SchemaDifference {
         here: String,
         /// Its path in the topic.
         in_topic: String,
-        /// What it is in both.
+        /// Its shape in both.
         shape: FieldShape,
     },
     /// A field is in this program only.
@@ -514,7 +516,7 @@ pub enum SchemaDifference {
     MissingInTopic {
         /// The field's path.
         path: String,
-        /// What it is.
+        /// Its shape in this program.
         here: FieldShape,
     },
     /// A field is in the topic only.
@@ -522,10 +524,10 @@ pub enum SchemaDifference {
     MissingHere {
         /// The field's path.
         path: String,
-        /// What it is.
+        /// Its shape in the topic.
         in_topic: FieldShape,
     },
-    /// The same fields in another size.
+    /// The fields are the same and the sizes differ.
     #[error("size: {here} bytes here, {in_topic} in the topic")]
     Size {
         /// Bytes in this program.
@@ -533,15 +535,15 @@ pub enum SchemaDifference {
         /// Bytes in the topic.
         in_topic: usize,
     },
-    /// The same fields, followed by something else.
+    /// The fields are the same and the data after them differ.
     #[error("after the fields: {here} here, {in_topic} in the topic")]
     Tail {
-        /// What follows in this program.
+        /// The data after the fields in this program.
         here: String,
-        /// What follows in the topic.
+        /// The data after the fields in the topic.
         in_topic: String,
     },
-    /// The same fields with another alignment.
+    /// The fields are the same and the alignments differ.
     #[error("alignment: {here} bytes here, {in_topic} in the topic")]
     Align {
         /// Bytes in this program.
@@ -553,7 +555,8 @@ pub enum SchemaDifference {
 
 /// Compares two canonical texts: names first, then fields in order, then size and alignment.
 ///
-/// Takes any text, allocates at most in proportion to [`SCHEMA_TEXT_BYTES_MAX`], never panics.
+/// It accepts any text, allocates at most in proportion to [`SCHEMA_TEXT_BYTES_MAX`], and never
+/// panics.
 ///
 /// ```
 /// use horus_core::message::{CmdVel, Message, first_difference};
@@ -632,7 +635,7 @@ fn first_field_difference(
         },
         (None, _) => missing_in_topic(a),
         (Some(_), None) => missing_here(b),
-        // WHY: offsets grow, so of two fields in another order at least one has another offset.
+        // WHY: offsets increase, so if two fields are swapped, at least one has another offset.
         (Some(there), Some(_)) if a.shape != there.shape => differs(a, there),
         (Some(_), Some(here)) => differs(here, b),
     })

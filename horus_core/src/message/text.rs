@@ -1,16 +1,17 @@
-//! Text of a fixed size: what a name or a frame is in a message.
+//! Text of a fixed size, for the names in messages.
 
 use std::fmt;
 
 use super::{FieldKind, FieldType};
 
-/// UTF-8 of at most `N` bytes, filled up with NUL, as a field of a message.
+/// UTF-8 of at most `N` bytes, padded with NUL, as a field of a message.
 ///
-/// `char[N]` in C++ (which need not end in NUL), `S<N>` in numpy. A peer may have written any
-/// bytes: [`as_str`](Self::as_str) ends at the first that is NUL or not UTF-8.
+/// It is `char[N]` in C++ (without a NUL at the end if it is full), and `S<N>` in numpy. A peer may
+/// have written any bytes: [`as_str`](Self::as_str) ends at the first byte that is NUL or not
+/// UTF-8.
 ///
-/// Two texts are equal if all their bytes are. What the constructors make is filled up with NUL, so
-/// of those, equal strings are equal texts.
+/// Two texts are equal if all their bytes are equal. The constructors pad with NUL, so the texts
+/// that they make from equal strings are equal.
 ///
 /// ```
 /// use horus_core::message::Text;
@@ -26,26 +27,26 @@ use super::{FieldKind, FieldType};
 #[repr(transparent)]
 pub struct Text<const N: usize>([u8; N]);
 
-/// The text does not fit; a shorter one or [`Text::cut`] does.
+/// The text does not fit; shorten it or use [`Text::cut`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a text of {bytes} bytes where {bytes_max} fit: shorten it, or use `Text::cut`")]
+#[error("the text has {bytes} bytes, but {bytes_max} fit: shorten it, or use `Text::cut`")]
 #[non_exhaustive]
 pub struct TextTooLong {
     /// Length of the text.
     pub bytes: usize,
-    /// What fits.
+    /// Bytes that fit.
     pub bytes_max: usize,
 }
 
 impl<const N: usize> Text<N> {
-    /// No text.
+    /// The empty text.
     pub const EMPTY: Self = Self([0; N]);
 
-    /// The text, if it fits. A NUL in it ends it.
+    /// Returns the text if it fits. It ends before the first NUL.
     ///
     /// # Errors
     ///
-    /// It is longer than `N` bytes.
+    /// The text is longer than `N` bytes.
     pub const fn new(text: &str) -> Result<Self, TextTooLong> {
         if text.len() > N {
             return Err(TextTooLong { bytes: text.len(), bytes_max: N });
@@ -53,7 +54,7 @@ impl<const N: usize> Text<N> {
         Ok(Self::of(text.as_bytes(), text.len()))
     }
 
-    /// As many whole characters of the text as fit. A NUL in it ends it.
+    /// Returns as many whole characters of the text as fit. It ends before the first NUL.
     #[must_use]
     pub const fn cut(text: &str) -> Self {
         let mut end = if text.len() < N { text.len() } else { N };
@@ -63,7 +64,7 @@ impl<const N: usize> Text<N> {
         Self::of(text.as_bytes(), end)
     }
 
-    /// A text known when the program is compiled: `const MAP: Text<32> = Text::literal("map");`
+    /// Returns a text that is known at compile time: `const MAP: Text<32> = Text::literal("map");`
     ///
     /// # Panics
     ///
@@ -74,12 +75,12 @@ impl<const N: usize> Text<N> {
         Self::of(text.as_bytes(), text.len())
     }
 
-    /// As many whole characters as fit of a formatted text: `Text::format(format_args!("{x} m"))`.
-    /// Allocates nothing.
+    /// Formats a text and keeps as many whole characters as fit: `Text::format(format_args!("{x}
+    /// m"))`. It allocates nothing.
     #[must_use]
     pub fn format(text: fmt::Arguments<'_>) -> Self {
         let mut cut = Cut { bytes: [0; N], len: 0 };
-        // An error only says that it is full.
+        // WHY: the only possible error is that the buffer is full.
         let _ = fmt::write(&mut cut, text);
         Self::of(&cut.bytes, cut.len)
     }
@@ -94,7 +95,8 @@ impl<const N: usize> Text<N> {
         Self(filled)
     }
 
-    /// What is before the first byte that is NUL or not UTF-8. Takes any bytes, never panics.
+    /// Returns the text before the first byte that is NUL or not UTF-8. It accepts any bytes and
+    /// never panics.
     #[must_use]
     pub fn as_str(&self) -> &str {
         let ended = self.0.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -104,20 +106,20 @@ impl<const N: usize> Text<N> {
         }
     }
 
-    /// All bytes, as they are in the message.
+    /// Returns all bytes of the field.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; N] {
         &self.0
     }
 
-    /// Whether [`as_str`](Self::as_str) is empty.
+    /// Returns true if [`as_str`](Self::as_str) is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.as_str().is_empty()
     }
 }
 
-/// Takes text until it is full.
+/// A buffer that accepts text until it is full.
 struct Cut<const N: usize> {
     bytes: [u8; N],
     len: usize,
@@ -135,7 +137,7 @@ impl<const N: usize> fmt::Write for Cut<N> {
     }
 }
 
-// An array of none is refused by the check of the schema.
+// WHY: `checked` refuses an array of length 0, so `N` may be any number here.
 impl<const N: usize> FieldType for Text<N> {
     const KIND: FieldKind = FieldKind::Text(N);
     const COUNT: usize = if N == 0 { 0 } else { 1 };
@@ -148,7 +150,7 @@ impl<const N: usize> Default for Text<N> {
 }
 
 impl<const N: usize> From<[u8; N]> for Text<N> {
-    /// These bytes, whatever they are.
+    /// Takes these bytes unchecked.
     fn from(bytes: [u8; N]) -> Self {
         Self(bytes)
     }

@@ -1,4 +1,5 @@
-//! Random declarations of messages: their schema text, and messages with the value that they are.
+//! Generates random message declarations: their schema text, and messages with the corresponding
+//! value.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -9,7 +10,7 @@ use horus_core::value::{TypedArray, Value};
 
 use crate::noise::Rng;
 
-/// A message: names, counts and contents of its fields.
+/// A message declaration: names, counts and contents of its fields.
 #[derive(Debug)]
 pub struct Shape {
     fields: Vec<(String, usize, Kind)>,
@@ -30,8 +31,8 @@ impl Kind {
     }
 }
 
-/// A message with messages in it, at most `depth` deep. Each has a number of its own, so that the
-/// text tells which messages are arrays.
+/// Returns a message with messages in it, at most `depth` deep. Each has a number as a field, so
+/// that the text shows which messages are arrays.
 pub fn message(rng: &mut Rng, depth: usize) -> Shape {
     let count = |rng: &mut Rng| [1, 1, 2, 3][rng.below(4)];
     let is_number = |primitive: &Primitive| DType::of_primitive(*primitive).is_some();
@@ -56,7 +57,7 @@ impl Shape {
         self.fields.iter().map(|(_, count, kind)| count * kind.size()).sum()
     }
 
-    /// The schema text.
+    /// Returns the schema text.
     pub fn text(&self) -> String {
         let mut text = format!("horus schema 1\nmessage Random\nsize {}\nalign 1\n", self.size());
         self.write_fields(&mut text, "", 0, "");
@@ -81,7 +82,7 @@ impl Shape {
         }
     }
 
-    /// Random bytes of such a message, and the value that they are.
+    /// Returns random bytes of such a message, and the corresponding value.
     pub fn random(&self, rng: &mut Rng) -> (Vec<u8>, Value) {
         let mut bytes = Vec::new();
         let value = self.write_random(rng, &mut bytes);

@@ -39,8 +39,8 @@
 #define HORUS_4X(...) __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
 
 /*
- * A point in space, as `geometry_msgs/Point`. Without a time: for use inside other messages,
- * and for computing.
+ * A point in space, like `geometry_msgs/Point`. It has no timestamp: it is for use inside
+ * other messages, and for computing.
  */
 typedef struct horus_point3 {
     /* Metres. */
@@ -60,15 +60,15 @@ HORUS_ASSERT_OFFSET(horus_point3_t, z, 16);
 #define HORUS_POINT3_INIT {0}
 
 /*
- * A direction with a length, as `geometry_msgs/Vector3`. Without a time: for use inside other
- * messages, and for computing.
+ * A direction with a length, like `geometry_msgs/Vector3`. It has no timestamp: it is for use
+ * inside other messages, and for computing.
  */
 typedef struct horus_vector3 {
-    /* Along x: of its use. */
+    /* Component along x: depends on the use. */
     double x;
-    /* Along y: of its use. */
+    /* Component along y: depends on the use. */
     double y;
-    /* Along z: of its use. */
+    /* Component along z: depends on the use. */
     double z;
 } horus_vector3_t;
 HORUS_ASSERT_LAYOUT(horus_vector3_t, 24, 8);
@@ -81,8 +81,8 @@ HORUS_ASSERT_OFFSET(horus_vector3_t, z, 16);
 #define HORUS_VECTOR3_INIT {0}
 
 /*
- * A rotation in space as a unit quaternion, as `geometry_msgs/Quaternion`. Without a time: for
- * use inside other messages, and for computing.
+ * A rotation in space as a unit quaternion, like `geometry_msgs/Quaternion`. It has no
+ * timestamp: it is for use inside other messages, and for computing.
  */
 typedef struct horus_quaternion {
     /* sin(half the angle) times the axis along x: no unit. */
@@ -105,9 +105,10 @@ HORUS_ASSERT_OFFSET(horus_quaternion_t, w, 24);
 #define HORUS_QUATERNION_INIT {.w = 1.0}
 
 /*
- * Where one frame is in another, as `geometry_msgs/Transform`: takes what is given in the
- * child's frame to the parent's, by rotating and then translating. Without names and time: for
- * computing; `TransformStamped` is what is sent.
+ * Pose of a child frame in its parent frame, like `geometry_msgs/Transform`. It converts
+ * coordinates of the child's frame to the parent's: it rotates them and then translates them.
+ * It has no names and no timestamp: it is for computing; `TransformStamped` is the message
+ * to send.
  */
 typedef struct horus_transform {
     /* The child's origin in the parent's frame, x, y, z: metres. */
@@ -123,12 +124,9 @@ HORUS_ASSERT_OFFSET(horus_transform_t, rotation, 24);
     "field rotation f64 24 4\n"
 #define HORUS_TRANSFORM_INIT {.rotation = {0.0, 0.0, 0.0, 1.0}}
 
-/*
- * Position and heading in the plane, as `geometry_msgs/Pose2D`; in the frame that the topic is
- * about.
- */
+/* Position and heading in the plane, like `geometry_msgs/Pose2D`; in the frame of the topic. */
 typedef struct horus_pose2d {
-    /* When it was measured or commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement or command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* Metres. */
     double x;
@@ -148,13 +146,13 @@ HORUS_ASSERT_OFFSET(horus_pose2d_t, theta, 24);
 #define HORUS_POSE2D_INIT {0}
 
 /*
- * Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that
- * the topic is about. One cache line.
+ * Position and orientation in space, like `geometry_msgs/Pose` with a time; in the frame of
+ * the topic. Its size is one cache line.
  */
 typedef struct horus_pose3d {
-    /* When it was measured or commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement or command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* x, y, z: metres. */
+    /* Position x, y, z: metres. */
     double position[3];
     /* Unit quaternion x, y, z, w: no unit. */
     double orientation[4];
@@ -168,13 +166,13 @@ HORUS_ASSERT_OFFSET(horus_pose3d_t, orientation, 32);
     "field position f64 8 3\nfield orientation f64 32 4\n"
 #define HORUS_POSE3D_INIT {.orientation = {0.0, 0.0, 0.0, 1.0}}
 
-/* Position and orientation in a named frame, as `geometry_msgs/PoseStamped`. */
+/* Position and orientation in a named frame, like `geometry_msgs/PoseStamped`. */
 typedef struct horus_pose_stamped {
-    /* When it was measured or commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement or command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame it is given in: text. */
+    /* Frame of the pose: text. */
     char frame_id[32];
-    /* x, y, z: metres. */
+    /* Position x, y, z: metres. */
     double position[3];
     /* Unit quaternion x, y, z, w: no unit. */
     double orientation[4];
@@ -190,20 +188,20 @@ HORUS_ASSERT_OFFSET(horus_pose_stamped_t, orientation, 64);
 #define HORUS_POSE_STAMPED_INIT {.orientation = {0.0, 0.0, 0.0, 1.0}}
 
 /*
- * An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time; in the frame that the
- * topic is about, usually `map`.
+ * An estimated pose, like `geometry_msgs/PoseWithCovariance` with a time; in the frame of the
+ * topic, usually `map`.
  *
  * The covariance is row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
  * unknown.
  */
 typedef struct horus_pose_with_covariance {
-    /* When the pose held, by CLOCK_REALTIME: nanoseconds. */
+    /* Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* x, y, z: metres. */
+    /* Position x, y, z: metres. */
     double position[3];
     /* Unit quaternion x, y, z, w: no unit. */
     double orientation[4];
-    /* Of position, of both, of rotation: m², m·rad, rad². */
+    /* Covariance of position, of both, of rotation: m², m·rad, rad². */
     double covariance[36];
 } horus_pose_with_covariance_t;
 HORUS_ASSERT_LAYOUT(horus_pose_with_covariance_t, 352, 8);
@@ -217,13 +215,13 @@ HORUS_ASSERT_OFFSET(horus_pose_with_covariance_t, covariance, 64);
     "field covariance f64 64 36\n"
 #define HORUS_POSE_WITH_COVARIANCE_INIT {.orientation = {0.0, 0.0, 0.0, 1.0}}
 
-/* Velocity of a body in space, as `geometry_msgs/TwistStamped`; in the body's own frame. */
+/* Velocity of a body in space, like `geometry_msgs/TwistStamped`; in the body's own frame. */
 typedef struct horus_twist {
-    /* When it was measured or commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement or command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Along x, y, z: metres per second. */
+    /* Velocity along x, y, z: metres per second. */
     double linear[3];
-    /* About x, y, z: radians per second. */
+    /* Angular velocity about x, y, z: radians per second. */
     double angular[3];
 } horus_twist_t;
 HORUS_ASSERT_LAYOUT(horus_twist_t, 56, 8);
@@ -236,20 +234,22 @@ HORUS_ASSERT_OFFSET(horus_twist_t, angular, 32);
 #define HORUS_TWIST_INIT {0}
 
 /*
- * An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time; in the body's own
- * frame.
+ * An estimated velocity, like `geometry_msgs/TwistWithCovariance` with a time; in the body's
+ * own frame.
  *
  * The covariance is row-major 6 × 6 over (velocity along x, y, z, and about x, y, z); all
  * zeros means unknown.
  */
 typedef struct horus_twist_with_covariance {
-    /* When the velocity held, by CLOCK_REALTIME: nanoseconds. */
+    /* Time for which the velocity is valid, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Along x, y, z: metres per second. */
+    /* Velocity along x, y, z: metres per second. */
     double linear[3];
-    /* About x, y, z: radians per second. */
+    /* Angular velocity about x, y, z: radians per second. */
     double angular[3];
-    /* Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s². */
+    /*
+     * Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+     */
     double covariance[36];
 } horus_twist_with_covariance_t;
 HORUS_ASSERT_LAYOUT(horus_twist_with_covariance_t, 344, 8);
@@ -263,13 +263,13 @@ HORUS_ASSERT_OFFSET(horus_twist_with_covariance_t, covariance, 56);
     "field covariance f64 56 36\n"
 #define HORUS_TWIST_WITH_COVARIANCE_INIT {0}
 
-/* Acceleration of a body in space, as `geometry_msgs/AccelStamped`; in the body's own frame. */
+/* Acceleration of a body in space, like `geometry_msgs/AccelStamped`; in the body's own frame. */
 typedef struct horus_accel {
-    /* When it was measured or commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement or command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Along x, y, z: m/s². */
+    /* Acceleration along x, y, z: m/s². */
     double linear[3];
-    /* About x, y, z: rad/s². */
+    /* Angular acceleration about x, y, z: rad/s². */
     double angular[3];
 } horus_accel_t;
 HORUS_ASSERT_LAYOUT(horus_accel_t, 56, 8);
@@ -282,15 +282,16 @@ HORUS_ASSERT_OFFSET(horus_accel_t, angular, 32);
 #define HORUS_ACCEL_INIT {0}
 
 /*
- * Where the frame `child_frame_id` is in the frame `frame_id`, as
- * `geometry_msgs/TransformStamped`: takes what is given in the child's frame to the parent's.
+ * Pose of the frame `child_frame_id` in the frame `frame_id`, like
+ * `geometry_msgs/TransformStamped`. It converts coordinates of the child's frame to the
+ * parent's.
  */
 typedef struct horus_transform_stamped {
-    /* When it held, by CLOCK_REALTIME: nanoseconds. */
+    /* Time for which the transform is valid, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The parent, as `odom`: text. */
+    /* Name of the parent, such as `odom`: text. */
     char frame_id[32];
-    /* The child, as `base_link`: text. */
+    /* Name of the child, such as `base_link`: text. */
     char child_frame_id[32];
     /* The child's origin in the parent's frame, x, y, z: metres. */
     double translation[3];
@@ -310,15 +311,15 @@ HORUS_ASSERT_OFFSET(horus_transform_stamped_t, rotation, 96);
 #define HORUS_TRANSFORM_STAMPED_INIT {.rotation = {0.0, 0.0, 0.0, 1.0}}
 
 /*
- * Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame,
- * or that of the sensor, and about its origin.
+ * Force and torque on a body about the origin of its frame, like `geometry_msgs/Wrench` with a
+ * time. The frame is that of the body or of the sensor.
  */
 typedef struct horus_wrench {
-    /* When it was measured or commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement or command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Along x, y, z: newtons. */
+    /* Force along x, y, z: newtons. */
     double force[3];
-    /* About x, y, z: N·m. */
+    /* Torque about x, y, z: N·m. */
     double torque[3];
 } horus_wrench_t;
 HORUS_ASSERT_LAYOUT(horus_wrench_t, 56, 8);
@@ -330,15 +331,15 @@ HORUS_ASSERT_OFFSET(horus_wrench_t, torque, 32);
     "field force f64 8 3\nfield torque f64 32 3\n"
 #define HORUS_WRENCH_INIT {0}
 
-/* Force and torque in a named frame and about its origin, as `geometry_msgs/WrenchStamped`. */
+/* Force and torque in a named frame and about its origin, like `geometry_msgs/WrenchStamped`. */
 typedef struct horus_wrench_stamped {
-    /* When it was measured or commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement or command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame it is given in: text. */
+    /* Frame of force and torque: text. */
     char frame_id[32];
-    /* Along x, y, z: newtons. */
+    /* Force along x, y, z: newtons. */
     double force[3];
-    /* About x, y, z: N·m. */
+    /* Torque about x, y, z: N·m. */
     double torque[3];
 } horus_wrench_stamped_t;
 HORUS_ASSERT_LAYOUT(horus_wrench_stamped_t, 88, 8);
@@ -352,27 +353,27 @@ HORUS_ASSERT_OFFSET(horus_wrench_stamped_t, torque, 64);
 #define HORUS_WRENCH_STAMPED_INIT {0}
 
 /*
- * One sample of an inertial measurement unit, as `sensor_msgs/Imu`.
+ * One sample of an inertial measurement unit, like `sensor_msgs/Imu`.
  *
- * Rates and accelerations are in the frame of the unit; the orientation is that of this frame
- * in one with x east, y north and z up (REP-103).
- * Covariances are row-major 3 × 3 over x, y, z. All zeros means unknown; −1 as the first
- * element means that the unit does not provide this quantity.
+ * Angular velocities and accelerations are in the frame of the unit. The orientation is that
+ * of this frame in a frame with x east, y north and z up (REP-103). Covariances are row-major
+ * 3 × 3 over x, y, z. All zeros means unknown; −1 as the first element means that the unit
+ * does not provide this quantity.
  */
 typedef struct horus_imu {
-    /* When it was sampled, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the sample, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* Unit quaternion x, y, z, w: no unit. */
     double orientation[4];
-    /* Of rotations about x, y, z: rad². */
+    /* Covariance of rotations about x, y, z: rad². */
     double orientation_covariance[9];
-    /* About x, y, z: radians per second. */
+    /* Angular velocity about x, y, z: radians per second. */
     double angular_velocity[3];
-    /* Of `angular_velocity`: rad²/s². */
+    /* Covariance of `angular_velocity`: rad²/s². */
     double angular_velocity_covariance[9];
-    /* Along x, y, z, with gravity, as accelerometers report it: m/s². */
+    /* Acceleration along x, y, z, with gravity, as accelerometers measure it: m/s². */
     double linear_acceleration[3];
-    /* Of `linear_acceleration`: m²/s⁴. */
+    /* Covariance of `linear_acceleration`: m²/s⁴. */
     double linear_acceleration_covariance[9];
 } horus_imu_t;
 HORUS_ASSERT_LAYOUT(horus_imu_t, 304, 8);
@@ -391,30 +392,30 @@ HORUS_ASSERT_OFFSET(horus_imu_t, linear_acceleration_covariance, 232);
 #define HORUS_IMU_INIT {.orientation = {0.0, 0.0, 0.0, 1.0}, .orientation_covariance = {-1.0}}
 
 /*
- * One sweep of a planar range finder, as `sensor_msgs/LaserScan` without intensities.
+ * One sweep of a planar range finder, like `sensor_msgs/LaserScan` without intensities.
  *
  * Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
- * +∞ means that nothing was seen, −∞ that something is too close, NaN that the measurement
+ * +∞ means that nothing was seen, −∞ that an object is too close, and NaN that the measurement
  * failed.
  */
 typedef struct horus_laser_scan {
-    /* When the first ray was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the first ray, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Of the first ray: radians. */
+    /* Angle of the first ray: radians. */
     float angle_min;
-    /* Of the last ray: radians. */
+    /* Angle of the last ray: radians. */
     float angle_max;
-    /* From one ray to the next: radians. */
+    /* Angle from one ray to the next: radians. */
     float angle_increment;
-    /* From one ray to the next: seconds. */
+    /* Time from one ray to the next: seconds. */
     float time_increment;
-    /* From one sweep to the next: seconds. */
+    /* Time from one sweep to the next: seconds. */
     float scan_time;
-    /* Shorter ranges are not valid: metres. */
+    /* Shortest valid range: metres. */
     float range_min;
-    /* Longer ranges are not valid: metres. */
+    /* Longest valid range: metres. */
     float range_max;
-    /* How many of `ranges` were measured, from the first: count. */
+    /* Number of measured elements of `ranges`, from the first: count. */
     uint32_t count;
     /* Distances in order of their angles: metres. */
     float ranges[360];
@@ -438,28 +439,28 @@ HORUS_ASSERT_OFFSET(horus_laser_scan_t, ranges, 40);
 #define HORUS_LASER_SCAN_INIT {0}
 
 /*
- * The distance to the nearest thing in a cone about the sensor's x axis, as
+ * The distance to the nearest object in a cone about the sensor's x axis, like
  * `sensor_msgs/Range`.
  *
- * After REP-117 a range of +∞ means that nothing was seen, −∞ that something is too close, NaN
- * that the measurement failed.
+ * After REP-117 a range of +∞ means that nothing was seen, −∞ that an object is too close, and
+ * NaN that the measurement failed.
  */
 typedef struct horus_range_sensor {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* One of the constants of this type, as `ULTRASOUND`: no unit. */
+    /* One of the constants of this type, such as `ULTRASOUND`: no unit. */
     uint8_t radiation_type;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[3];
-    /* Angle at the tip of the cone: radians. */
+    /* Opening angle of the cone: radians. */
     float field_of_view;
-    /* Shorter ranges are not valid: metres. */
+    /* Shortest valid range: metres. */
     float min_range;
-    /* Longer ranges are not valid: metres. */
+    /* Longest valid range: metres. */
     float max_range;
     /* Distance: metres. */
     float range;
-    /* Of `range`, 0 if unknown: m². */
+    /* Variance of `range`, 0 if unknown: m². */
     float variance;
 } horus_range_sensor_t;
 HORUS_ASSERT_LAYOUT(horus_range_sensor_t, 32, 8);
@@ -472,9 +473,9 @@ HORUS_ASSERT_OFFSET(horus_range_sensor_t, max_range, 20);
 HORUS_ASSERT_OFFSET(horus_range_sensor_t, range, 24);
 HORUS_ASSERT_OFFSET(horus_range_sensor_t, variance, 28);
 enum {
-    /* Sound. */
+    /* The sensor uses sound. */
     HORUS_RANGE_SENSOR_ULTRASOUND = 0,
-    /* Infrared light. */
+    /* The sensor uses infrared light. */
     HORUS_RANGE_SENSOR_INFRARED = 1
 };
 #define HORUS_RANGE_SENSOR_SCHEMA \
@@ -485,20 +486,20 @@ enum {
 #define HORUS_RANGE_SENSOR_INIT {0}
 
 /*
- * Measured state of up to 16 joints, as `sensor_msgs/JointState`.
+ * Measured state of up to 16 joints, like `sensor_msgs/JointState`.
  *
- * Element *i* of every array belongs to joint *i*. The units are those of a revolute joint;
- * for a prismatic one read metres for radians, newtons for newton-metres. The names are in
- * each message, as in ROS: who reads it then needs no other topic, and no order is agreed on.
+ * Element *i* of every array belongs to joint *i*. The units are those of a revolute joint.
+ * For a prismatic joint, radians become metres and newton-metres become newtons. The names are
+ * in each message, as in ROS: a reader then needs no other topic and no fixed order.
  */
 typedef struct horus_joint_state {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* How many joints there are, from the first: count. */
+    /* Number of joints, from the first: count. */
     uint32_t count;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint32_t _reserved;
-    /* Of the joints, as `left_wrist_roll`: text. */
+    /* Names of the joints, such as `left_wrist_roll`: text. */
     char name[16][32];
     /* Radians. */
     double position[16];
@@ -521,23 +522,23 @@ HORUS_ASSERT_OFFSET(horus_joint_state_t, effort, 784);
     "field position f64 528 16\nfield velocity f64 656 16\nfield effort f64 784 16\n"
 #define HORUS_JOINT_STATE_INIT {0}
 
-/* State of a battery, as `sensor_msgs/BatteryState`. NaN is what is not measured. */
+/* State of a battery, like `sensor_msgs/BatteryState`. NaN marks a value that is not measured. */
 typedef struct horus_battery_state {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* Volts. */
     float voltage;
     /* Degrees Celsius. */
     float temperature;
-    /* Negative when discharging: amperes. */
+    /* Current, negative when discharging: amperes. */
     float current;
-    /* Left now: ampere-hours. */
+    /* Remaining charge: ampere-hours. */
     float charge;
-    /* When full, as it is by now: ampere-hours. */
+    /* Present capacity when full: ampere-hours. */
     float capacity;
-    /* When full, as it was new: ampere-hours. */
+    /* Capacity when new: ampere-hours. */
     float design_capacity;
-    /* Charge, 0 to 1: no unit. */
+    /* Charge relative to the capacity, 0 to 1: no unit. */
     float percentage;
     /* One of the `POWER_SUPPLY_STATUS_` constants: no unit. */
     uint8_t power_supply_status;
@@ -545,19 +546,19 @@ typedef struct horus_battery_state {
     uint8_t power_supply_health;
     /* One of the `POWER_SUPPLY_TECHNOLOGY_` constants: no unit. */
     uint8_t power_supply_technology;
-    /* 0, or 1 if there is a battery: no unit. */
+    /* 1 if there is a battery, else 0: no unit. */
     uint8_t present;
-    /* How many cells are measured, from the first: count. */
+    /* Number of measured cells, from the first: count. */
     uint32_t cell_count;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint32_t _reserved;
     /* Volts. */
     float cell_voltage[16];
     /* Degrees Celsius. */
     float cell_temperature[16];
-    /* Where it is, as the name of its slot: text. */
+    /* Place of the battery, such as the name of its slot: text. */
     char location[32];
-    /* As printed on it: text. */
+    /* Serial number on the label: text. */
     char serial_number[32];
 } horus_battery_state_t;
 HORUS_ASSERT_LAYOUT(horus_battery_state_t, 240, 8);
@@ -580,35 +581,35 @@ HORUS_ASSERT_OFFSET(horus_battery_state_t, cell_temperature, 112);
 HORUS_ASSERT_OFFSET(horus_battery_state_t, location, 176);
 HORUS_ASSERT_OFFSET(horus_battery_state_t, serial_number, 208);
 enum {
-    /* Not known whether it is charged or drained. */
+    /* The status is unknown. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_STATUS_UNKNOWN = 0,
-    /* Being charged. */
+    /* The battery is being charged. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_STATUS_CHARGING = 1,
-    /* Being drained. */
+    /* The battery is being discharged. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_STATUS_DISCHARGING = 2,
-    /* Connected, and not charged. */
+    /* The battery is connected and not being charged. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_STATUS_NOT_CHARGING = 3,
-    /* Fully charged. */
+    /* The battery is fully charged. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_STATUS_FULL = 4,
-    /* Not known how well it is. */
+    /* The health is unknown. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_HEALTH_UNKNOWN = 0,
-    /* Nothing is wrong. */
+    /* The battery is healthy. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_HEALTH_GOOD = 1,
-    /* Too hot. */
+    /* The battery is too hot. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_HEALTH_OVERHEAT = 2,
-    /* Does not work any more. */
+    /* The battery does not work any more. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_HEALTH_DEAD = 3,
-    /* Voltage too high. */
+    /* The voltage is too high. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_HEALTH_OVERVOLTAGE = 4,
-    /* Failed in a way that has no number here. */
+    /* The battery failed in a way that has no number here. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_HEALTH_UNSPEC_FAILURE = 5,
-    /* Too cold. */
+    /* The battery is too cold. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_HEALTH_COLD = 6,
-    /* Its watchdog ran out. */
+    /* The watchdog of the battery expired. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_HEALTH_WATCHDOG_TIMER_EXPIRE = 7,
-    /* Its safety timer ran out. */
+    /* The safety timer of the battery expired. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_HEALTH_SAFETY_TIMER_EXPIRE = 8,
-    /* Of a kind that has no number here. */
+    /* The technology has no number here. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_TECHNOLOGY_UNKNOWN = 0,
     /* Nickel metal hydride. */
     HORUS_BATTERY_STATE_POWER_SUPPLY_TECHNOLOGY_NIMH = 1,
@@ -639,29 +640,29 @@ enum {
      .design_capacity = NAN, .percentage = NAN}
 
 /*
- * A fix of a satellite navigation receiver by WGS 84, as `sensor_msgs/NavSatFix`.
+ * A position from a satellite navigation receiver in WGS 84, like `sensor_msgs/NavSatFix`.
  *
- * The covariance is row-major 3 × 3 over east, north, up. `position_covariance_type`, in ROS
- * the last field, stands where there would be padding.
+ * The covariance is row-major 3 × 3 over east, north, up. `position_covariance_type` is the
+ * last field in ROS; here it fills what would be padding.
  */
 typedef struct horus_nav_sat_fix {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* One of the `STATUS_` constants: no unit. */
     int8_t status;
     /* One of the `COVARIANCE_` constants: no unit. */
     uint8_t position_covariance_type;
-    /* The `SERVICE_` constants of what is received, added: no unit. */
+    /* Sum of the `SERVICE_` constants of the received systems: no unit. */
     uint16_t service;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint32_t _reserved;
-    /* North is positive: degrees. */
+    /* Latitude, north is positive: degrees. */
     double latitude;
-    /* East is positive: degrees. */
+    /* Longitude, east is positive: degrees. */
     double longitude;
-    /* Above the ellipsoid, NaN if unknown: metres. */
+    /* Height above the ellipsoid, NaN if unknown: metres. */
     double altitude;
-    /* Of the position to the east, north and up: m². */
+    /* Covariance of the position to the east, north and up: m². */
     double position_covariance[9];
 } horus_nav_sat_fix_t;
 HORUS_ASSERT_LAYOUT(horus_nav_sat_fix_t, 112, 8);
@@ -675,17 +676,17 @@ HORUS_ASSERT_OFFSET(horus_nav_sat_fix_t, longitude, 24);
 HORUS_ASSERT_OFFSET(horus_nav_sat_fix_t, altitude, 32);
 HORUS_ASSERT_OFFSET(horus_nav_sat_fix_t, position_covariance, 40);
 enum {
-    /* Not set. */
+    /* The status is not set. */
     HORUS_NAV_SAT_FIX_STATUS_UNKNOWN = -2,
-    /* No position. */
+    /* There is no position. */
     HORUS_NAV_SAT_FIX_STATUS_NO_FIX = -1,
-    /* A position without augmentation. */
+    /* The position has no augmentation. */
     HORUS_NAV_SAT_FIX_STATUS_FIX = 0,
-    /* With augmentation by satellites. */
+    /* The position has augmentation by satellites. */
     HORUS_NAV_SAT_FIX_STATUS_SBAS_FIX = 1,
-    /* With augmentation from the ground. */
+    /* The position has augmentation from the ground. */
     HORUS_NAV_SAT_FIX_STATUS_GBAS_FIX = 2,
-    /* Not known what is received. */
+    /* The received systems are unknown. */
     HORUS_NAV_SAT_FIX_SERVICE_UNKNOWN = 0,
     /* GPS is received. */
     HORUS_NAV_SAT_FIX_SERVICE_GPS = 1,
@@ -695,13 +696,13 @@ enum {
     HORUS_NAV_SAT_FIX_SERVICE_COMPASS = 4,
     /* Galileo is received. */
     HORUS_NAV_SAT_FIX_SERVICE_GALILEO = 8,
-    /* The covariance says nothing. */
+    /* The covariance is unknown. */
     HORUS_NAV_SAT_FIX_COVARIANCE_TYPE_UNKNOWN = 0,
     /* The covariance was estimated from the dilution of precision. */
     HORUS_NAV_SAT_FIX_COVARIANCE_TYPE_APPROXIMATED = 1,
-    /* The diagonal is known. */
+    /* The diagonal of the covariance is known. */
     HORUS_NAV_SAT_FIX_COVARIANCE_TYPE_DIAGONAL_KNOWN = 2,
-    /* All of it is known. */
+    /* The whole covariance is known. */
     HORUS_NAV_SAT_FIX_COVARIANCE_TYPE_KNOWN = 3
 };
 #define HORUS_NAV_SAT_FIX_SCHEMA \
@@ -712,16 +713,16 @@ enum {
 #define HORUS_NAV_SAT_FIX_INIT {.status = -2}
 
 /*
- * The magnetic field at a sensor and in its frame, as `sensor_msgs/MagneticField`.
+ * The magnetic field at a sensor and in its frame, like `sensor_msgs/MagneticField`.
  *
  * The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
  */
 typedef struct horus_magnetic_field {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Along x, y, z, NaN for an axis that is not measured: tesla. */
+    /* Field along x, y, z, NaN for an axis that is not measured: tesla. */
     double magnetic_field[3];
-    /* Of `magnetic_field`: T². */
+    /* Covariance of `magnetic_field`: T². */
     double magnetic_field_covariance[9];
 } horus_magnetic_field_t;
 HORUS_ASSERT_LAYOUT(horus_magnetic_field_t, 104, 8);
@@ -733,13 +734,13 @@ HORUS_ASSERT_OFFSET(horus_magnetic_field_t, magnetic_field_covariance, 32);
     "field magnetic_field f64 8 3\nfield magnetic_field_covariance f64 32 9\n"
 #define HORUS_MAGNETIC_FIELD_INIT {0}
 
-/* A temperature, as `sensor_msgs/Temperature`. */
+/* A temperature, like `sensor_msgs/Temperature`. */
 typedef struct horus_temperature {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* Degrees Celsius. */
     double temperature;
-    /* Of `temperature`, 0 if unknown: °C². */
+    /* Variance of `temperature`, 0 if unknown: °C². */
     double variance;
 } horus_temperature_t;
 HORUS_ASSERT_LAYOUT(horus_temperature_t, 24, 8);
@@ -751,13 +752,16 @@ HORUS_ASSERT_OFFSET(horus_temperature_t, variance, 16);
     "field temperature f64 8 1\nfield variance f64 16 1\n"
 #define HORUS_TEMPERATURE_INIT {0}
 
-/* The pressure of air or water, not of a tank or a tyre, as `sensor_msgs/FluidPressure`. */
+/*
+ * The pressure of air or water, like `sensor_msgs/FluidPressure`. It is not for tanks or
+ * tyres.
+ */
 typedef struct horus_fluid_pressure {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Absolute: pascals. */
+    /* Absolute pressure: pascals. */
     double fluid_pressure;
-    /* Of `fluid_pressure`, 0 if unknown: Pa². */
+    /* Variance of `fluid_pressure`, 0 if unknown: Pa². */
     double variance;
 } horus_fluid_pressure_t;
 HORUS_ASSERT_LAYOUT(horus_fluid_pressure_t, 24, 8);
@@ -769,13 +773,13 @@ HORUS_ASSERT_OFFSET(horus_fluid_pressure_t, variance, 16);
     "field fluid_pressure f64 8 1\nfield variance f64 16 1\n"
 #define HORUS_FLUID_PRESSURE_INIT {0}
 
-/* How bright it is, as `sensor_msgs/Illuminance`. */
+/* An illuminance, like `sensor_msgs/Illuminance`. */
 typedef struct horus_illuminance {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* Lux. */
     double illuminance;
-    /* Of `illuminance`, 0 if unknown: lx². */
+    /* Variance of `illuminance`, 0 if unknown: lx². */
     double variance;
 } horus_illuminance_t;
 HORUS_ASSERT_LAYOUT(horus_illuminance_t, 24, 8);
@@ -787,24 +791,21 @@ HORUS_ASSERT_OFFSET(horus_illuminance_t, variance, 16);
     "field illuminance f64 8 1\nfield variance f64 16 1\n"
 #define HORUS_ILLUMINANCE_INIT {0}
 
-/*
- * Pressure on the taxels of a tactile sensor, row by row, and the force that they add up to.
- * No ROS type.
- */
+/* Pressure on the taxels of a tactile sensor, row by row, and the total force. No ROS type. */
 typedef struct horus_tactile_array {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of the pad: x along its rows, z out of it: text. */
+    /* Frame of the pad, x along its rows, z out of it: text. */
     char frame_id[32];
-    /* How many rows there are, along y: count. */
+    /* Number of rows, along y: count. */
     uint32_t rows;
-    /* How many taxels a row has, along x: count. */
+    /* Number of taxels in a row, along x: count. */
     uint32_t columns;
-    /* From one taxel to the next: metres. */
+    /* Distance from one taxel to the next: metres. */
     float spacing;
-    /* On the whole pad along x, y, z, NaN if not measured: newtons. */
+    /* Force on the whole pad along x, y, z, NaN if not measured: newtons. */
     float force[3];
-    /* Row-major, `rows` times `columns` of them: pascals. */
+    /* Pressures of `rows` × `columns` taxels, row-major: pascals. */
     float pressure[256];
 } horus_tactile_array_t;
 HORUS_ASSERT_LAYOUT(horus_tactile_array_t, 1088, 8);
@@ -822,15 +823,15 @@ HORUS_ASSERT_OFFSET(horus_tactile_array_t, pressure, 64);
 #define HORUS_TACTILE_ARRAY_INIT {.force = {NAN, NAN, NAN}}
 
 /*
- * Velocity command of a robot that moves in the plane: `linear.x` and `angular.z` of
- * `geometry_msgs/Twist`, in single precision; in the robot's own frame.
+ * Velocity command of a robot that moves in the plane, in the robot's own frame: `linear.x`
+ * and `angular.z` of `geometry_msgs/Twist` in single precision.
  */
 typedef struct horus_cmd_vel {
-    /* When it was commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Forward: metres per second. */
+    /* Forward velocity: metres per second. */
     float linear;
-    /* Counter-clockwise: radians per second. */
+    /* Counter-clockwise angular velocity: radians per second. */
     float angular;
 } horus_cmd_vel_t;
 HORUS_ASSERT_LAYOUT(horus_cmd_vel_t, 16, 8);
@@ -845,16 +846,16 @@ HORUS_ASSERT_OFFSET(horus_cmd_vel_t, angular, 12);
 /*
  * Set-points of up to 16 joints, with the names of `trajectory_msgs/JointTrajectoryPoint`.
  *
- * Element *i* of every array belongs to joint *i*; `mode` says which of them count. The units
- * are those of a revolute joint; for a prismatic one read metres for radians, newtons for
- * newton-metres.
+ * Element *i* of every array belongs to joint *i*; `mode` selects the arrays that are used.
+ * The units are those of a revolute joint. For a prismatic joint, radians become metres and
+ * newton-metres become newtons.
  */
 typedef struct horus_joint_command {
-    /* When it was commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* How many joints are commanded, from the first: count. */
+    /* Number of commanded joints, from the first: count. */
     uint32_t count;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint32_t _reserved;
     /* One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit. */
     uint8_t mode[16];
@@ -862,7 +863,7 @@ typedef struct horus_joint_command {
     double position[16];
     /* Radians per second. */
     double velocity[16];
-    /* Feed-forward: rad/s². */
+    /* Feed-forward acceleration: rad/s². */
     double acceleration[16];
     /* Torque, or feed-forward torque: N·m. */
     double effort[16];
@@ -870,7 +871,7 @@ typedef struct horus_joint_command {
     double stiffness[16];
     /* Gain of the velocity error, often called kd: N·m·s/rad. */
     double damping[16];
-    /* The drive limits the total torque to ± this; 0 leaves the limit to the drive: N·m. */
+    /* Limit of the absolute value of the total torque; 0 leaves the limit to the drive: N·m. */
     double effort_max[16];
 } horus_joint_command_t;
 HORUS_ASSERT_LAYOUT(horus_joint_command_t, 928, 8);
@@ -886,16 +887,17 @@ HORUS_ASSERT_OFFSET(horus_joint_command_t, stiffness, 544);
 HORUS_ASSERT_OFFSET(horus_joint_command_t, damping, 672);
 HORUS_ASSERT_OFFSET(horus_joint_command_t, effort_max, 800);
 enum {
-    /* The joint gets no command: its drive keeps what it does without one. */
+    /* The joint gets no command; its drive behaves as without one. */
     HORUS_JOINT_COMMAND_MODE_DISABLED = 0,
-    /* Follow `position`. */
+    /* The drive follows `position`. */
     HORUS_JOINT_COMMAND_MODE_POSITION = 1,
-    /* Follow `velocity`. */
+    /* The drive follows `velocity`. */
     HORUS_JOINT_COMMAND_MODE_VELOCITY = 2,
-    /* Apply `effort`. */
+    /* The drive applies `effort`. */
     HORUS_JOINT_COMMAND_MODE_EFFORT = 3,
     /*
-     * Apply `effort + stiffness · (position − measured) + damping · (velocity − measured)`.
+     * The drive applies `effort + stiffness · (position − measured) + damping · (velocity −
+     * measured)`.
      */
     HORUS_JOINT_COMMAND_MODE_IMPEDANCE = 4
 };
@@ -912,15 +914,15 @@ enum {
  * joint, and the duty cycle of drives without a sensor.
  */
 typedef struct horus_motor_command {
-    /* When it was commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Which motor, as its node on the bus: no unit. */
+    /* Number of the motor, such as its node on the bus: no unit. */
     uint32_t motor_id;
     /* One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit. */
     uint8_t mode;
-    /* 0, or 1 to power the drive: no unit. */
+    /* 1 to power the drive, else 0: no unit. */
     uint8_t enable;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint16_t _reserved;
     /* Radians. */
     double position;
@@ -930,11 +932,11 @@ typedef struct horus_motor_command {
     double effort;
     /* Share of the supply voltage, −1 to 1: no unit. */
     double duty_cycle;
-    /* The drive turns no faster; 0 leaves the limit to the drive: radians per second. */
+    /* Limit of the speed; 0 leaves the limit to the drive: radians per second. */
     double velocity_max;
-    /* The drive accelerates no harder; 0 leaves the limit to the drive: rad/s². */
+    /* Limit of the acceleration; 0 leaves the limit to the drive: rad/s². */
     double acceleration_max;
-    /* The drive pushes no harder; 0 leaves the limit to the drive: N·m. */
+    /* Limit of the torque; 0 leaves the limit to the drive: N·m. */
     double effort_max;
 } horus_motor_command_t;
 HORUS_ASSERT_LAYOUT(horus_motor_command_t, 72, 8);
@@ -951,15 +953,18 @@ HORUS_ASSERT_OFFSET(horus_motor_command_t, velocity_max, 48);
 HORUS_ASSERT_OFFSET(horus_motor_command_t, acceleration_max, 56);
 HORUS_ASSERT_OFFSET(horus_motor_command_t, effort_max, 64);
 enum {
-    /* No command. */
+    /* The motor gets no command. */
     HORUS_MOTOR_COMMAND_MODE_DISABLED = 0,
-    /* Follow `position`. */
+    /* The drive follows `position`. */
     HORUS_MOTOR_COMMAND_MODE_POSITION = 1,
-    /* Follow `velocity`. */
+    /* The drive follows `velocity`. */
     HORUS_MOTOR_COMMAND_MODE_VELOCITY = 2,
-    /* Apply `effort`. */
+    /* The drive applies `effort`. */
     HORUS_MOTOR_COMMAND_MODE_EFFORT = 3,
-    /* Apply `duty_cycle`, open loop. 4 is the impedance mode of `JointCommand`, not had here. */
+    /*
+     * The drive applies `duty_cycle`, open loop. 4 is the impedance mode of `JointCommand`,
+     * which does not exist here.
+     */
     HORUS_MOTOR_COMMAND_MODE_DUTY_CYCLE = 5
 };
 #define HORUS_MOTOR_COMMAND_SCHEMA \
@@ -972,17 +977,17 @@ enum {
 
 /* Set-point of a hobby servo. No ROS type. */
 typedef struct horus_servo_command {
-    /* When it was commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Which servo, as its channel: no unit. */
+    /* Channel of the servo: no unit. */
     uint32_t servo_id;
-    /* 0 to let it go limp, 1 to hold: no unit. */
+    /* 1 to hold the position, 0 to release it: no unit. */
     uint8_t enable;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[3];
-    /* From the middle: radians. */
+    /* Angle from the middle: radians. */
     float position;
-    /* 0 for as fast as it can: radians per second. */
+    /* Limit of the speed, 0 for the maximum of the servo: radians per second. */
     float velocity_max;
 } horus_servo_command_t;
 HORUS_ASSERT_LAYOUT(horus_servo_command_t, 24, 8);
@@ -999,21 +1004,21 @@ HORUS_ASSERT_OFFSET(horus_servo_command_t, velocity_max, 20);
 #define HORUS_SERVO_COMMAND_INIT {0}
 
 /*
- * Wheel speeds of a robot with two driven wheels. No ROS type: what
- * `diff_drive_controller` of `ros2_control` sends to its wheels.
+ * Wheel speeds of a robot with two driven wheels. No ROS type: `diff_drive_controller` of
+ * `ros2_control` sends them to its wheels.
  */
 typedef struct horus_differential_drive_command {
-    /* When it was commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Left wheel, forward: radians per second. */
+    /* Speed of the left wheel, positive is forward: radians per second. */
     double left;
-    /* Right wheel, forward: radians per second. */
+    /* Speed of the right wheel, positive is forward: radians per second. */
     double right;
-    /* The wheels accelerate no harder; 0 leaves the limit to the drive: rad/s². */
+    /* Limit of the acceleration; 0 leaves the limit to the drive: rad/s². */
     double acceleration_max;
-    /* 0, or 1 to power the drives: no unit. */
+    /* 1 to power the drives, else 0: no unit. */
     uint8_t enable;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[7];
 } horus_differential_drive_command_t;
 HORUS_ASSERT_LAYOUT(horus_differential_drive_command_t, 40, 8);
@@ -1036,34 +1041,36 @@ HORUS_ASSERT_OFFSET(horus_differential_drive_command_t, _reserved, 33);
  * `output = p·e + i·∫e dt + d·de/dt`; the units are those of the controller it is for.
  */
 typedef struct horus_pid_config {
-    /* When it was set, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the configuration, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Which controller: no unit. */
+    /* Number of the controller: no unit. */
     uint32_t controller_id;
     /*
-     * What keeps the integral from growing while the output is limited, one of the
-     * `ANTIWINDUP_` constants: no unit.
+     * Method that limits the integral while the output is limited, one of the `ANTIWINDUP_`
+     * constants: no unit.
      */
     uint8_t antiwindup;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[3];
-    /* Proportional gain: of its use. */
+    /* Proportional gain: depends on the use. */
     double p;
-    /* Integral gain: of its use. */
+    /* Integral gain: depends on the use. */
     double i;
-    /* Derivative gain: of its use. */
+    /* Derivative gain: depends on the use. */
     double d;
-    /* Most that the integral part adds to the output, +∞ without a limit: of its use. */
+    /* Upper limit of the integral part of the output, +∞ without a limit: depends on the use. */
     double i_max;
-    /* Least that the integral part adds to the output, −∞ without a limit: of its use. */
+    /*
+     * Lower limit of the integral part of the output, −∞ without a limit: depends on the use.
+     */
     double i_min;
-    /* Most that comes out, +∞ without a limit: of its use. */
+    /* Upper limit of the output, +∞ without a limit: depends on the use. */
     double u_max;
-    /* Least that comes out, −∞ without a limit: of its use. */
+    /* Lower limit of the output, −∞ without a limit: depends on the use. */
     double u_min;
-    /* How fast back calculation unwinds, 0 for the controller's own choice: seconds. */
+    /* Time constant of back calculation, 0 for the controller's default: seconds. */
     double tracking_time_constant;
-    /* Smaller errors are not integrated: of its use. */
+    /* Largest error that is not integrated: depends on the use. */
     double error_deadband;
 } horus_pid_config_t;
 HORUS_ASSERT_LAYOUT(horus_pid_config_t, 88, 8);
@@ -1081,11 +1088,11 @@ HORUS_ASSERT_OFFSET(horus_pid_config_t, u_min, 64);
 HORUS_ASSERT_OFFSET(horus_pid_config_t, tracking_time_constant, 72);
 HORUS_ASSERT_OFFSET(horus_pid_config_t, error_deadband, 80);
 enum {
-    /* Nothing but the limits of the integral part. */
+    /* Only the limits of the integral part apply. */
     HORUS_PID_CONFIG_ANTIWINDUP_NONE = 0,
-    /* The integral is drawn back by what the limit cut off. */
+    /* The integral is reduced by the amount that the limit cut off. */
     HORUS_PID_CONFIG_ANTIWINDUP_BACK_CALCULATION = 1,
-    /* Nothing is integrated that would lead further beyond the limit. */
+    /* Errors that would drive the output further beyond the limit are not integrated. */
     HORUS_PID_CONFIG_ANTIWINDUP_CONDITIONAL_INTEGRATION = 2
 };
 #define HORUS_PID_CONFIG_SCHEMA \
@@ -1099,26 +1106,27 @@ enum {
      .u_min = -(double)INFINITY}
 
 /*
- * Where a body is to be and how it is to move there at one time of a trajectory, as
- * `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body; in the frame that the topic is
- * about. For joints: `JointCommand`.
+ * Pose, velocity and acceleration of a body at one time of a trajectory.
+ *
+ * It is like `trajectory_msgs/MultiDOFJointTrajectoryPoint` with one body, in the frame of the
+ * topic. For joints use `JointCommand`.
  */
 typedef struct horus_trajectory_point {
-    /* When the trajectory begins, by CLOCK_REALTIME: nanoseconds. */
+    /* Start of the trajectory, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* x, y, z: metres. */
+    /* Position x, y, z: metres. */
     double position[3];
     /* Unit quaternion x, y, z, w: no unit. */
     double orientation[4];
-    /* Along x, y, z: metres per second. */
+    /* Velocity along x, y, z: metres per second. */
     double linear_velocity[3];
-    /* About x, y, z: radians per second. */
+    /* Angular velocity about x, y, z: radians per second. */
     double angular_velocity[3];
-    /* Along x, y, z: m/s². */
+    /* Acceleration along x, y, z: m/s². */
     double linear_acceleration[3];
-    /* About x, y, z: rad/s². */
+    /* Angular acceleration about x, y, z: rad/s². */
     double angular_acceleration[3];
-    /* When to be there, from `timestamp_ns`: nanoseconds. */
+    /* Time of arrival at this point, from `timestamp_ns`: nanoseconds. */
     uint64_t time_from_start_ns;
 } horus_trajectory_point_t;
 HORUS_ASSERT_LAYOUT(horus_trajectory_point_t, 168, 8);
@@ -1138,30 +1146,34 @@ HORUS_ASSERT_OFFSET(horus_trajectory_point_t, time_from_start_ns, 160);
 #define HORUS_TRAJECTORY_POINT_INIT {.orientation = {0.0, 0.0, 0.0, 1.0}}
 
 /*
- * Force to apply along some axes of a frame, while the others keep their position: hybrid
- * force and position control after Raibert and Craig (1981). No ROS type; force and torque
- * as in `geometry_msgs/WrenchStamped`.
+ * Force to apply along some axes of a frame, while the others keep their position.
+ *
+ * This is hybrid force and position control after Raibert and Craig (1981). No ROS type; force
+ * and torque are as in `geometry_msgs/WrenchStamped`.
  */
 typedef struct horus_force_command {
-    /* When it was commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of the task: text. */
+    /* Frame of the task: text. */
     char frame_id[32];
-    /* To apply to the surroundings along x, y, z: newtons. */
+    /* Force on the environment along x, y, z: newtons. */
     double force[3];
-    /* To apply to the surroundings about x, y, z: N·m. */
+    /* Torque on the environment about x, y, z: N·m. */
     double torque[3];
-    /* Along x, y, z and about x, y, z, 1 to follow the force, 0 to keep the position: no unit. */
+    /*
+     * For each axis along x, y, z and about x, y, z, 1 to control the force, 0 to keep the
+     * position: no unit.
+     */
     uint8_t force_controlled[6];
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[2];
     /*
-     * How fast to go where nothing resists; 0 leaves the limit to the controller: metres per
+     * Limit of the speed in free space; 0 leaves the limit to the controller: metres per
      * second.
      */
     double linear_velocity_max;
     /*
-     * How fast to turn where nothing resists; 0 leaves the limit to the controller: radians
+     * Limit of the angular speed in free space; 0 leaves the limit to the controller: radians
      * per second.
      */
     double angular_velocity_max;
@@ -1183,31 +1195,31 @@ HORUS_ASSERT_OFFSET(horus_force_command_t, angular_velocity_max, 104);
 #define HORUS_FORCE_COMMAND_INIT {0}
 
 /*
- * How a tool gives way: a spring, a damper and a mass along and about each axis of a frame.
- * No ROS type; Hogan's impedance control (1985).
+ * Compliance of a tool: a spring, a damper and a mass along and about each axis of a frame. No
+ * ROS type; impedance control after Hogan (1985).
  *
  * `force = stiffness · offset + damping · velocity + mass · acceleration`
  */
 typedef struct horus_impedance_parameters {
-    /* When it was set, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the configuration, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of the axes, as the tool's: text. */
+    /* Frame of the axes, usually that of the tool: text. */
     char frame_id[32];
-    /* Along x, y, z: N/m. */
+    /* Stiffness along x, y, z: N/m. */
     double linear_stiffness[3];
-    /* About x, y, z: N·m/rad. */
+    /* Rotational stiffness about x, y, z: N·m/rad. */
     double angular_stiffness[3];
-    /* Along x, y, z: N·s/m. */
+    /* Damping along x, y, z: N·s/m. */
     double linear_damping[3];
-    /* About x, y, z: N·m·s/rad. */
+    /* Rotational damping about x, y, z: N·m·s/rad. */
     double angular_damping[3];
-    /* Along x, y, z; 0 leaves the tool's own: kilograms. */
+    /* Mass along x, y, z; 0 leaves that of the tool: kilograms. */
     double mass[3];
-    /* About x, y, z; 0 leaves the tool's own: kg·m². */
+    /* Moment of inertia about x, y, z; 0 leaves that of the tool: kg·m². */
     double inertia[3];
-    /* Never push harder; 0 leaves the limit to the controller: newtons. */
+    /* Limit of the force; 0 leaves the limit to the controller: newtons. */
     double force_max;
-    /* Never turn harder; 0 leaves the limit to the controller: N·m. */
+    /* Limit of the torque; 0 leaves the limit to the controller: N·m. */
     double torque_max;
 } horus_impedance_parameters_t;
 HORUS_ASSERT_LAYOUT(horus_impedance_parameters_t, 200, 8);
@@ -1230,26 +1242,28 @@ HORUS_ASSERT_OFFSET(horus_impedance_parameters_t, torque_max, 192);
 #define HORUS_IMPEDANCE_PARAMETERS_INIT {0}
 
 /*
- * Estimated pose and velocity of a body, as `nav_msgs/Odometry`.
+ * Estimated pose and velocity of a body, like `nav_msgs/Odometry`.
  *
  * The pose is in the `odom` frame, the velocity in the body's own frame (REP-105).
  * Covariances are row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
  * unknown.
  */
 typedef struct horus_odometry {
-    /* When the pose held, by CLOCK_REALTIME: nanoseconds. */
+    /* Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* x, y, z: metres. */
+    /* Position x, y, z: metres. */
     double position[3];
     /* Unit quaternion x, y, z, w: no unit. */
     double orientation[4];
-    /* Of position, of both, of rotation: m², m·rad, rad². */
+    /* Covariance of position, of both, of rotation: m², m·rad, rad². */
     double pose_covariance[36];
-    /* Along x, y, z of the body: metres per second. */
+    /* Velocity along x, y, z of the body: metres per second. */
     double linear[3];
-    /* About x, y, z of the body: radians per second. */
+    /* Angular velocity about x, y, z of the body: radians per second. */
     double angular[3];
-    /* Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s². */
+    /*
+     * Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+     */
     double twist_covariance[36];
 } horus_odometry_t;
 HORUS_ASSERT_LAYOUT(horus_odometry_t, 688, 8);
@@ -1266,26 +1280,26 @@ HORUS_ASSERT_OFFSET(horus_odometry_t, twist_covariance, 400);
     "field linear f64 352 3\nfield angular f64 376 3\nfield twist_covariance f64 400 36\n"
 #define HORUS_ODOMETRY_INIT {.orientation = {0.0, 0.0, 0.0, 1.0}}
 
-/* Where to drive, as the goal of `nav2_msgs/action/NavigateToPose`, with its tolerances. */
+/* A navigation goal with tolerances, like the goal of `nav2_msgs/action/NavigateToPose`. */
 typedef struct horus_nav_goal {
-    /* When it was commanded, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /*
-     * Chosen by the commander, and given back in
-     * `GoalResult`: no unit.
+     * Number chosen by the sender, and returned in `GoalResult`:
+     * no unit.
      */
     uint64_t goal_id;
-    /* The frame of the pose, as `map`: text. */
+    /* Frame of the pose, such as `map`: text. */
     char frame_id[32];
-    /* x, y, z: metres. */
+    /* Position x, y, z: metres. */
     double position[3];
     /* Unit quaternion x, y, z, w: no unit. */
     double orientation[4];
-    /* Near enough; 0 leaves it to the navigation: metres. */
+    /* Largest accepted error of the position; 0 leaves it to the navigation: metres. */
     double position_tolerance;
-    /* Turned well enough; 0 leaves it to the navigation: radians. */
+    /* Largest accepted error of the yaw; 0 leaves it to the navigation: radians. */
     double yaw_tolerance;
-    /* To give up after; 0 is never: nanoseconds. */
+    /* Time after which the goal is aborted; 0 means never: nanoseconds. */
     uint64_t timeout_ns;
 } horus_nav_goal_t;
 HORUS_ASSERT_LAYOUT(horus_nav_goal_t, 128, 8);
@@ -1305,29 +1319,31 @@ HORUS_ASSERT_OFFSET(horus_nav_goal_t, timeout_ns, 120);
 #define HORUS_NAV_GOAL_INIT {.orientation = {0.0, 0.0, 0.0, 1.0}}
 
 /*
- * What became of a `NavGoal`, while it is followed and afterwards: the status of
- * `action_msgs/GoalStatus` with the result and feedback of `nav2_msgs/action/NavigateToPose`.
+ * State of a `NavGoal` while it is executed, and its result.
+ *
+ * It has the status of `action_msgs/GoalStatus`, and the result and feedback of
+ * `nav2_msgs/action/NavigateToPose`.
  */
 typedef struct horus_goal_result {
-    /* When it was known, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of this state, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* That of the goal: no unit. */
+    /* Number of the goal: no unit. */
     uint64_t goal_id;
     /* One of the `STATUS_` constants; any other number means `STATUS_UNKNOWN`: no unit. */
     uint8_t status;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved;
-    /* 0, or why it failed, by the numbers of the navigation in use: no unit. */
+    /* Error code of the navigation in use, 0 without an error: no unit. */
     uint16_t error_code;
-    /* How often the robot had to free itself: count. */
+    /* Number of recoveries: count. */
     uint32_t number_of_recoveries;
-    /* Since the goal was accepted: nanoseconds. */
+    /* Time since the goal was accepted: nanoseconds. */
     uint64_t navigation_time_ns;
-    /* Until arrival, 0 if unknown: nanoseconds. */
+    /* Time until arrival, 0 if unknown: nanoseconds. */
     uint64_t estimated_time_remaining_ns;
-    /* Along the path: metres. */
+    /* Distance to go along the path: metres. */
     double distance_remaining;
-    /* Why it failed, for a person: text. */
+    /* Description of the error for people: text. */
     char error_msg[64];
 } horus_goal_result_t;
 HORUS_ASSERT_LAYOUT(horus_goal_result_t, 112, 8);
@@ -1342,19 +1358,19 @@ HORUS_ASSERT_OFFSET(horus_goal_result_t, estimated_time_remaining_ns, 32);
 HORUS_ASSERT_OFFSET(horus_goal_result_t, distance_remaining, 40);
 HORUS_ASSERT_OFFSET(horus_goal_result_t, error_msg, 48);
 enum {
-    /* Nothing is known. */
+    /* The status is unknown. */
     HORUS_GOAL_RESULT_STATUS_UNKNOWN = 0,
-    /* Accepted, not begun. */
+    /* The goal was accepted and is not yet executed. */
     HORUS_GOAL_RESULT_STATUS_ACCEPTED = 1,
-    /* On the way. */
+    /* The robot moves to the goal. */
     HORUS_GOAL_RESULT_STATUS_EXECUTING = 2,
-    /* Told to give up, not stopped yet. */
+    /* The goal is being cancelled, and the robot has not stopped yet. */
     HORUS_GOAL_RESULT_STATUS_CANCELING = 3,
-    /* Arrived. */
+    /* The robot has arrived. */
     HORUS_GOAL_RESULT_STATUS_SUCCEEDED = 4,
-    /* Given up as told. */
+    /* The goal was cancelled on request. */
     HORUS_GOAL_RESULT_STATUS_CANCELED = 5,
-    /* Given up by itself. */
+    /* The navigation aborted the goal. */
     HORUS_GOAL_RESULT_STATUS_ABORTED = 6
 };
 #define HORUS_GOAL_RESULT_SCHEMA \
@@ -1366,15 +1382,15 @@ enum {
 #define HORUS_GOAL_RESULT_INIT {0}
 
 /*
- * One pose of a path and how fast to pass it; a pose of `nav_msgs/Path` with a speed. Without
- * a time and a frame: for use inside `NavPath`. One cache line.
+ * One pose of a path with the speed at it: a pose of `nav_msgs/Path` with a speed. It has no
+ * timestamp and no frame: it is for use inside `NavPath`. Its size is one cache line.
  */
 typedef struct horus_waypoint {
-    /* x, y, z: metres. */
+    /* Position x, y, z: metres. */
     double position[3];
     /* Unit quaternion x, y, z, w: no unit. */
     double orientation[4];
-    /* How fast to pass; 0 is to stop there: metres per second. */
+    /* Speed at this pose; 0 means to stop there: metres per second. */
     double speed;
 } horus_waypoint_t;
 HORUS_ASSERT_LAYOUT(horus_waypoint_t, 64, 8);
@@ -1386,17 +1402,17 @@ HORUS_ASSERT_OFFSET(horus_waypoint_t, speed, 56);
     "field orientation f64 24 4\nfield speed f64 56 1\n"
 #define HORUS_WAYPOINT_INIT {.orientation = {0.0, 0.0, 0.0, 1.0}}
 
-/* The way to go, as `nav_msgs/Path`. */
+/* A path to follow, like `nav_msgs/Path`. */
 typedef struct horus_nav_path {
-    /* When it was planned, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the planning, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of all waypoints, as `map`: text. */
+    /* Frame of all waypoints, such as `map`: text. */
     char frame_id[32];
-    /* How many of `waypoints` there are, from the first: count. */
+    /* Number of used elements of `waypoints`, from the first: count. */
     uint32_t count;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint32_t _reserved;
-    /* In the order in which they are passed. */
+    /* Waypoints in the order in which they are passed. */
     horus_waypoint_t waypoints[256];
 } horus_nav_path_t;
 HORUS_ASSERT_LAYOUT(horus_nav_path_t, 16432, 8);
@@ -1414,17 +1430,17 @@ HORUS_ASSERT_OFFSET(horus_nav_path_t, waypoints, 48);
     {.waypoints = {HORUS_4X(HORUS_4X(HORUS_4X(HORUS_4X(HORUS_WAYPOINT_INIT))))}}
 
 /*
- * A rectangle in an image, as `vision_msgs/BoundingBox2D`. Without a time: for use inside
- * other messages.
+ * A rectangle in an image, like `vision_msgs/BoundingBox2D`. It has no timestamp: it is for
+ * use inside other messages.
  */
 typedef struct horus_bounding_box2d {
-    /* x, y from the top left corner of the image: pixels. */
+    /* Centre x, y from the top left corner of the image: pixels. */
     double center[2];
     /* Rotation about the centre, from x to y: radians. */
     double theta;
-    /* Along its own x: pixels. */
+    /* Size along its own x: pixels. */
     double size_x;
-    /* Along its own y: pixels. */
+    /* Size along its own y: pixels. */
     double size_y;
 } horus_bounding_box2d_t;
 HORUS_ASSERT_LAYOUT(horus_bounding_box2d_t, 40, 8);
@@ -1438,15 +1454,15 @@ HORUS_ASSERT_OFFSET(horus_bounding_box2d_t, size_y, 32);
 #define HORUS_BOUNDING_BOX2D_INIT {0}
 
 /*
- * A box in space, as `vision_msgs/BoundingBox3D`. Without a time: for use inside other
- * messages.
+ * A box in space, like `vision_msgs/BoundingBox3D`. It has no timestamp: it is for use inside
+ * other messages.
  */
 typedef struct horus_bounding_box3d {
-    /* x, y, z of the centre: metres. */
+    /* Centre x, y, z: metres. */
     double center[3];
     /* Unit quaternion x, y, z, w: no unit. */
     double orientation[4];
-    /* Along its own x, y, z: metres. */
+    /* Size along its own x, y, z: metres. */
     double size[3];
 } horus_bounding_box3d_t;
 HORUS_ASSERT_LAYOUT(horus_bounding_box3d_t, 80, 8);
@@ -1459,21 +1475,21 @@ HORUS_ASSERT_OFFSET(horus_bounding_box3d_t, size, 56);
 #define HORUS_BOUNDING_BOX3D_INIT {.orientation = {0.0, 0.0, 0.0, 1.0}}
 
 /*
- * Something that was recognised in an image, as `vision_msgs/Detection2D` with its best
- * hypothesis. Those of one image have the same time.
+ * An object detected in an image, like `vision_msgs/Detection2D` with its best hypothesis. All
+ * detections in one image have the same time.
  */
 typedef struct horus_detection {
-    /* When the image was taken, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the image, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of the camera: text. */
+    /* Frame of the camera: text. */
     char frame_id[32];
-    /* What it is, as `person`: text. */
+    /* Class of the object, such as `person`: text. */
     char class_id[32];
-    /* How sure that is, 0 to 1: no unit. */
+    /* Confidence in the class, 0 to 1: no unit. */
     double score;
-    /* Where in the image it is. */
+    /* Place of the object in the image. */
     horus_bounding_box2d_t bbox;
-    /* The same for the same thing in several images, if it is tracked: text. */
+    /* Identifier of the object, the same in several images if it is tracked: text. */
     char id[32];
 } horus_detection_t;
 HORUS_ASSERT_LAYOUT(horus_detection_t, 152, 8);
@@ -1491,21 +1507,21 @@ HORUS_ASSERT_OFFSET(horus_detection_t, id, 120);
 #define HORUS_DETECTION_INIT {0}
 
 /*
- * Something that was recognised in space, as `vision_msgs/Detection3D` with its best
- * hypothesis. Those of one measurement have the same time.
+ * An object detected in space, like `vision_msgs/Detection3D` with its best hypothesis. All
+ * detections in one measurement have the same time.
  */
 typedef struct horus_detection3d {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of the box: text. */
+    /* Frame of the box: text. */
     char frame_id[32];
-    /* What it is, as `person`: text. */
+    /* Class of the object, such as `person`: text. */
     char class_id[32];
-    /* How sure that is, 0 to 1: no unit. */
+    /* Confidence in the class, 0 to 1: no unit. */
     double score;
-    /* Where it is. */
+    /* Place of the object. */
     horus_bounding_box3d_t bbox;
-    /* The same for the same thing in several measurements, if it is tracked: text. */
+    /* Identifier of the object, the same in several measurements if it is tracked: text. */
     char id[32];
 } horus_detection3d_t;
 HORUS_ASSERT_LAYOUT(horus_detection3d_t, 192, 8);
@@ -1523,33 +1539,33 @@ HORUS_ASSERT_OFFSET(horus_detection3d_t, id, 160);
 #define HORUS_DETECTION3D_INIT {.bbox = HORUS_BOUNDING_BOX3D_INIT}
 
 /*
- * Something that is followed from one measurement to the next. No ROS type; the box is that of
+ * An object that is tracked from one measurement to the next. No ROS type; the box is that of
  * `vision_msgs/Detection3D`.
  */
 typedef struct horus_tracked_object {
-    /* When the pose held, by CLOCK_REALTIME: nanoseconds. */
+    /* Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of box and velocities: text. */
+    /* Frame of box and velocities: text. */
     char frame_id[32];
-    /* The same for the same thing, never used again: no unit. */
+    /* Number of the track, which is never reused: no unit. */
     uint64_t track_id;
-    /* What it is, as `person`: text. */
+    /* Class of the object, such as `person`: text. */
     char class_id[32];
-    /* How sure that is, 0 to 1: no unit. */
+    /* Confidence in the class, 0 to 1: no unit. */
     double score;
-    /* Where it is. */
+    /* Place of the object. */
     horus_bounding_box3d_t bbox;
-    /* Along x, y, z: metres per second. */
+    /* Velocity along x, y, z: metres per second. */
     double linear_velocity[3];
-    /* About x, y, z: radians per second. */
+    /* Angular velocity about x, y, z: radians per second. */
     double angular_velocity[3];
-    /* For how long it has been followed: nanoseconds. */
+    /* Time since the track began: nanoseconds. */
     uint64_t age_ns;
-    /* How often it was not seen since it was last seen: count. */
+    /* Number of measurements without the object since it was last seen: count. */
     uint32_t missed;
     /* One of the `STATE_` constants: no unit. */
     uint8_t state;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[3];
 } horus_tracked_object_t;
 HORUS_ASSERT_LAYOUT(horus_tracked_object_t, 232, 8);
@@ -1566,13 +1582,13 @@ HORUS_ASSERT_OFFSET(horus_tracked_object_t, missed, 224);
 HORUS_ASSERT_OFFSET(horus_tracked_object_t, state, 228);
 HORUS_ASSERT_OFFSET(horus_tracked_object_t, _reserved, 229);
 enum {
-    /* Seen too seldom to be sure. */
+    /* The object was seen too few times to confirm the track. */
     HORUS_TRACKED_OBJECT_STATE_TENTATIVE = 0,
-    /* There. */
+    /* The track is confirmed. */
     HORUS_TRACKED_OBJECT_STATE_CONFIRMED = 1,
-    /* Not seen, and assumed to go on as it went. */
+    /* The object is not seen at the moment, and its motion is extrapolated. */
     HORUS_TRACKED_OBJECT_STATE_COASTING = 2,
-    /* Given up: the last message of this track. */
+    /* The track has ended; this is its last message. */
     HORUS_TRACKED_OBJECT_STATE_DELETED = 3
 };
 #define HORUS_TRACKED_OBJECT_SCHEMA \
@@ -1585,28 +1601,28 @@ enum {
 #define HORUS_TRACKED_OBJECT_INIT {.bbox = HORUS_BOUNDING_BOX3D_INIT}
 
 /*
- * A place that is recognised again, as a corner or a fiducial marker. No ROS type.
+ * A place that is recognised again, such as a corner or a fiducial marker. No ROS type.
  *
  * The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
  */
 typedef struct horus_landmark {
-    /* When it was seen, by CLOCK_REALTIME: nanoseconds. */
+    /* Time at which it was seen, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of the position: text. */
+    /* Frame of the position: text. */
     char frame_id[32];
-    /* Which one it is, as the number of the marker: no unit. */
+    /* Number of the landmark, such as that of the marker: no unit. */
     uint32_t landmark_id;
     /* One of the `KIND_` constants: no unit. */
     uint8_t kind;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[3];
-    /* x, y, z: metres. */
+    /* Position x, y, z: metres. */
     double position[3];
     /* Unit quaternion x, y, z, w, the identity for a point: no unit. */
     double orientation[4];
-    /* Of `position`: m². */
+    /* Covariance of `position`: m². */
     double position_covariance[9];
-    /* How sure it is that one, 0 to 1: no unit. */
+    /* Confidence that it is this landmark, 0 to 1: no unit. */
     double score;
 } horus_landmark_t;
 HORUS_ASSERT_LAYOUT(horus_landmark_t, 184, 8);
@@ -1620,11 +1636,11 @@ HORUS_ASSERT_OFFSET(horus_landmark_t, orientation, 72);
 HORUS_ASSERT_OFFSET(horus_landmark_t, position_covariance, 104);
 HORUS_ASSERT_OFFSET(horus_landmark_t, score, 176);
 enum {
-    /* A point, as of a feature detector. */
+    /* A point from a feature detector. */
     HORUS_LANDMARK_KIND_POINT = 0,
-    /* A fiducial marker, as of AprilTag or ArUco. */
+    /* A fiducial marker such as AprilTag or ArUco. */
     HORUS_LANDMARK_KIND_MARKER = 1,
-    /* A vertical line, as a pole or an edge. */
+    /* A vertical line such as a pole or an edge. */
     HORUS_LANDMARK_KIND_POLE = 2,
     /* A reflector. */
     HORUS_LANDMARK_KIND_REFLECTOR = 3
@@ -1637,28 +1653,28 @@ enum {
 #define HORUS_LANDMARK_INIT {.orientation = {0.0, 0.0, 0.0, 1.0}}
 
 /*
- * A flat piece of the surroundings, as a floor or a table. No ROS type; `coef` as in
+ * A flat part of the environment, such as a floor or a table. No ROS type; `coef` is as in
  * `shape_msgs/Plane`.
  */
 typedef struct horus_plane_detection {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of plane and centre: text. */
+    /* Frame of plane and centre: text. */
     char frame_id[32];
     /*
-     * a, b, c, d of `a·x + b·y + c·z + d = 0`, where (a, b, c) is a unit vector and d in
-     * metres: no unit.
+     * Coefficients a, b, c, d of `a·x + b·y + c·z + d = 0`, where (a, b, c) is a unit vector
+     * and d in metres: no unit.
      */
     double coef[4];
-    /* x, y, z of the middle of the piece: metres. */
+    /* Centre x, y, z of the part: metres. */
     double center[3];
-    /* Longest extent of the piece, and that across: metres. */
+    /* Longest extent of the part, and the extent across it: metres. */
     double size[2];
-    /* How many points it was fitted to: count. */
+    /* Number of points that the plane was fitted to: count. */
     uint32_t inlier_count;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint32_t _reserved;
-    /* Root mean square distance of those from the plane: metres. */
+    /* Root mean square distance of these points from the plane: metres. */
     double residual;
 } horus_plane_detection_t;
 HORUS_ASSERT_LAYOUT(horus_plane_detection_t, 128, 8);
@@ -1678,21 +1694,21 @@ HORUS_ASSERT_OFFSET(horus_plane_detection_t, residual, 120);
 #define HORUS_PLANE_DETECTION_INIT {0}
 
 /*
- * A part of an image, as `sensor_msgs/RegionOfInterest`. Without a time: for use inside other
- * messages. All zeros is the whole image.
+ * A part of an image, like `sensor_msgs/RegionOfInterest`. It has no timestamp: it is for use
+ * inside other messages. All zeros means the whole image.
  */
 typedef struct horus_region_of_interest {
-    /* Of its left edge: pixels. */
+    /* Left edge: pixels. */
     uint32_t x_offset;
-    /* Of its top edge: pixels. */
+    /* Top edge: pixels. */
     uint32_t y_offset;
     /* Pixels. */
     uint32_t height;
     /* Pixels. */
     uint32_t width;
-    /* 1 if it is to be cut out of the rectified image: no unit. */
+    /* 1 if it is to be cut from the rectified image: no unit. */
     uint8_t do_rectify;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[7];
 } horus_region_of_interest_t;
 HORUS_ASSERT_LAYOUT(horus_region_of_interest_t, 24, 4);
@@ -1709,37 +1725,38 @@ HORUS_ASSERT_OFFSET(horus_region_of_interest_t, _reserved, 17);
 #define HORUS_REGION_OF_INTEREST_INIT {0}
 
 /*
- * Calibration of a camera, as `sensor_msgs/CameraInfo`; the meaning of its fields is in
- * `image_pipeline`'s documents, and matrices are row-major.
+ * Calibration of a camera, like `sensor_msgs/CameraInfo`.
+ *
+ * The documents of `image_pipeline` explain its fields. Matrices are row-major.
  */
 typedef struct horus_camera_info {
-    /* When the image was taken, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the image, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The optical frame: z forward, x right, y down: text. */
+    /* Optical frame (z forward, x right, y down): text. */
     char frame_id[32];
-    /* Of the image that was calibrated: pixels. */
+    /* Height of the image that was calibrated: pixels. */
     uint32_t height;
-    /* Of the image that was calibrated: pixels. */
+    /* Width of the image that was calibrated: pixels. */
     uint32_t width;
-    /* As `plumb_bob` or `rational_polynomial`: text. */
+    /* Name of the model, such as `plumb_bob` or `rational_polynomial`: text. */
     char distortion_model[32];
-    /* How many coefficients the model has, from the first of `d`: count. */
+    /* Number of coefficients of the model, from the first of `d`: count. */
     uint32_t d_count;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint32_t _reserved;
     /* Coefficients of the distortion model: no unit. */
     double d[14];
     /* Intrinsic matrix of the raw image, 3 × 3, fx 0 cx 0 fy cy 0 0 1: pixels. */
     double k[9];
-    /* Rotation that rectifies, 3 × 3: no unit. */
+    /* Rotation that rectifies the image, 3 × 3: no unit. */
     double r[9];
     /* Projection of the rectified image, 3 × 4: pixels. */
     double p[12];
-    /* Columns of the sensor in one of the image, 0 as 1: count. */
+    /* Number of sensor columns in one column of the image; 0 means 1: count. */
     uint32_t binning_x;
-    /* Rows of the sensor in one of the image, 0 as 1: count. */
+    /* Number of sensor rows in one row of the image; 0 means 1: count. */
     uint32_t binning_y;
-    /* The part of the sensor that was read, before binning. */
+    /* Part of the sensor that was read, before binning. */
     horus_region_of_interest_t roi;
 } horus_camera_info_t;
 HORUS_ASSERT_LAYOUT(horus_camera_info_t, 472, 8);
@@ -1767,15 +1784,15 @@ HORUS_ASSERT_OFFSET(horus_camera_info_t, roi, 448);
     "field roi.do_rectify u8 464 1\nfield roi._reserved u8 465 7\n"
 #define HORUS_CAMERA_INFO_INIT {0}
 
-/* A sign of life. No ROS type. */
+/* A periodic message that shows that its sender runs. No ROS type. */
 typedef struct horus_heartbeat {
-    /* When it was sent, by CLOCK_REALTIME: nanoseconds. */
+    /* Send time, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Who lives: text. */
+    /* Name of the sender: text. */
     char source[32];
-    /* One more each time: count. */
+    /* Sequence number, one more for each message: count. */
     uint64_t sequence;
-    /* When the next one is due, from this one: nanoseconds. */
+    /* Time until the next heartbeat, from this one: nanoseconds. */
     uint64_t period_ns;
 } horus_heartbeat_t;
 HORUS_ASSERT_LAYOUT(horus_heartbeat_t, 56, 8);
@@ -1789,33 +1806,33 @@ HORUS_ASSERT_OFFSET(horus_heartbeat_t, period_ns, 48);
 #define HORUS_HEARTBEAT_INIT {0}
 
 /*
- * A sign of life of a node, and how it keeps its time. No ROS type; the states are those of
+ * A heartbeat of a node with its timing. No ROS type; the states are those of
  * `lifecycle_msgs/State`.
  */
 typedef struct horus_node_heartbeat {
-    /* When it was sent, by CLOCK_REALTIME: nanoseconds. */
+    /* Send time, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Of the node: text. */
+    /* Name of the node: text. */
     char name[32];
-    /* How often it ticked: count. */
+    /* Number of ticks: count. */
     uint64_t tick_count;
-    /* From one tick to the next, 0 without a fixed one: nanoseconds. */
+    /* Period of the ticks, 0 without a fixed one: nanoseconds. */
     uint64_t period_ns;
-    /* What the last tick took: nanoseconds. */
+    /* Duration of the last tick: nanoseconds. */
     uint64_t tick_duration_ns;
-    /* What the longest tick took: nanoseconds. */
+    /* Duration of the longest tick: nanoseconds. */
     uint64_t tick_duration_max_ns;
-    /* How often a tick ended too late: count. */
+    /* Number of ticks that ended after their deadline: count. */
     uint64_t missed_deadlines;
-    /* Since its start: nanoseconds. */
+    /* Time since its start: nanoseconds. */
     uint64_t uptime_ns;
-    /* Of the process, in its own namespace: no unit. */
+    /* Process id, in its own PID namespace: no unit. */
     uint32_t process_id;
     /* One of the `STATE_` constants: no unit. */
     uint8_t state;
-    /* One of the constants of `DiagnosticStatus`, as `OK`: no unit. */
+    /* One of the constants of `DiagnosticStatus`, such as `OK`: no unit. */
     uint8_t level;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint16_t _reserved;
 } horus_node_heartbeat_t;
 HORUS_ASSERT_LAYOUT(horus_node_heartbeat_t, 96, 8);
@@ -1832,15 +1849,15 @@ HORUS_ASSERT_OFFSET(horus_node_heartbeat_t, state, 92);
 HORUS_ASSERT_OFFSET(horus_node_heartbeat_t, level, 93);
 HORUS_ASSERT_OFFSET(horus_node_heartbeat_t, _reserved, 94);
 enum {
-    /* Not known. */
+    /* The state is unknown. */
     HORUS_NODE_HEARTBEAT_STATE_UNKNOWN = 0,
-    /* Made, not set up. */
+    /* The node exists and is not set up. */
     HORUS_NODE_HEARTBEAT_STATE_UNCONFIGURED = 1,
-    /* Set up, does not tick. */
+    /* The node is set up and does not tick. */
     HORUS_NODE_HEARTBEAT_STATE_INACTIVE = 2,
-    /* Ticks. */
+    /* The node ticks. */
     HORUS_NODE_HEARTBEAT_STATE_ACTIVE = 3,
-    /* At its end. */
+    /* The node has ended. */
     HORUS_NODE_HEARTBEAT_STATE_FINALIZED = 4
 };
 #define HORUS_NODE_HEARTBEAT_SCHEMA \
@@ -1852,13 +1869,13 @@ enum {
 #define HORUS_NODE_HEARTBEAT_INIT {0}
 
 /*
- * One thing that is known of a part, as `diagnostic_msgs/KeyValue`. Without a time: for use
+ * One value of a part, like `diagnostic_msgs/KeyValue`. It has no timestamp: it is for use
  * inside `DiagnosticStatus`.
  */
 typedef struct horus_diagnostic_value {
-    /* What it is: text. */
+    /* Name of the value: text. */
     char key[32];
-    /* How it is, with its unit: text. */
+    /* The value with its unit: text. */
     char value[64];
 } horus_diagnostic_value_t;
 HORUS_ASSERT_LAYOUT(horus_diagnostic_value_t, 96, 1);
@@ -1869,23 +1886,23 @@ HORUS_ASSERT_OFFSET(horus_diagnostic_value_t, value, 32);
     "field value char 32 64\n"
 #define HORUS_DIAGNOSTIC_VALUE_INIT {0}
 
-/* How a part of the robot is, as `diagnostic_msgs/DiagnosticStatus`. */
+/* State of a part of the robot, like `diagnostic_msgs/DiagnosticStatus`. */
 typedef struct horus_diagnostic_status {
-    /* When it was so, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of this state, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* `OK`, `WARN`, `ERROR` or `STALE`; any other number means `ERROR`: no unit. */
     uint8_t level;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[3];
-    /* How many of `values` there are, from the first: count. */
+    /* Number of used elements of `values`, from the first: count. */
     uint32_t count;
-    /* Which part, as `base: left motor`: text. */
+    /* Name of the part, such as `base: left motor`: text. */
     char name[64];
-    /* How it is, for a person: text. */
+    /* Description of the state for people: text. */
     char message[128];
-    /* Which one of its kind: text. */
+    /* Identifier of the hardware, such as a serial number: text. */
     char hardware_id[32];
-    /* What else is known of it. */
+    /* Further values of the part. */
     horus_diagnostic_value_t values[16];
 } horus_diagnostic_status_t;
 HORUS_ASSERT_LAYOUT(horus_diagnostic_status_t, 1776, 8);
@@ -1898,13 +1915,13 @@ HORUS_ASSERT_OFFSET(horus_diagnostic_status_t, message, 80);
 HORUS_ASSERT_OFFSET(horus_diagnostic_status_t, hardware_id, 208);
 HORUS_ASSERT_OFFSET(horus_diagnostic_status_t, values, 240);
 enum {
-    /* Works. */
+    /* The part works. */
     HORUS_DIAGNOSTIC_STATUS_OK = 0,
-    /* Works, but look at it. */
+    /* The part works, but needs attention. */
     HORUS_DIAGNOSTIC_STATUS_WARN = 1,
-    /* Does not work. */
+    /* The part does not work. */
     HORUS_DIAGNOSTIC_STATUS_ERROR = 2,
-    /* Has said nothing for too long. */
+    /* The part has not reported for too long. */
     HORUS_DIAGNOSTIC_STATUS_STALE = 3
 };
 #define HORUS_DIAGNOSTIC_STATUS_SCHEMA \
@@ -1915,20 +1932,21 @@ enum {
 #define HORUS_DIAGNOSTIC_STATUS_INIT {0}
 
 /*
- * Whether everything has to stand still. No ROS type.
+ * State of the emergency stop. No ROS type.
  *
- * Anything but 0 in `engaged` means that it has to, so that no damaged message releases it.
+ * Every value of `engaged` except 0 means that everything has to stand still, so that no
+ * damaged message releases it.
  */
 typedef struct horus_emergency_stop {
-    /* When it was engaged or released, by CLOCK_REALTIME: nanoseconds. */
+    /* Time at which it was engaged or released, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* 0 if released: no unit. */
+    /* 0 if released, else the stop is engaged: no unit. */
     uint8_t engaged;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[7];
-    /* Who engaged or released it: text. */
+    /* Name of the part that engaged or released it: text. */
     char source[32];
-    /* Why, for a person: text. */
+    /* Reason for people: text. */
     char reason[64];
 } horus_emergency_stop_t;
 HORUS_ASSERT_LAYOUT(horus_emergency_stop_t, 112, 8);
@@ -1944,12 +1962,13 @@ HORUS_ASSERT_OFFSET(horus_emergency_stop_t, reason, 48);
 #define HORUS_EMERGENCY_STOP_INIT {.engaged = 1}
 
 /*
- * What the safety functions allow at the moment. No ROS type; the modes after ISO 10218.
+ * Motion that the safety functions allow at the moment. No ROS type; the modes are after ISO
+ * 10218.
  *
- * All zeros allows nothing.
+ * A message of all zeros allows nothing.
  */
 typedef struct horus_safety_status {
-    /* When it was so, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of this state, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* One of the `MODE_` constants; any other number means `MODE_FAULT`: no unit. */
     uint8_t mode;
@@ -1959,11 +1978,11 @@ typedef struct horus_safety_status {
     uint8_t watchdog_ok;
     /* 1 if positions, speeds and forces are within their limits: no unit. */
     uint8_t limits_ok;
-    /* 0, or what is wrong, by the numbers of the safety controller: no unit. */
+    /* Fault code of the safety controller, 0 if there is none: no unit. */
     uint32_t fault_code;
-    /* No part may move faster; +∞ without a limit: metres per second. */
+    /* Limit of the speed of every part; +∞ without a limit: metres per second. */
     double speed_max;
-    /* Why, for a person: text. */
+    /* Reason for people: text. */
     char message[64];
 } horus_safety_status_t;
 HORUS_ASSERT_LAYOUT(horus_safety_status_t, 88, 8);
@@ -1976,15 +1995,15 @@ HORUS_ASSERT_OFFSET(horus_safety_status_t, fault_code, 12);
 HORUS_ASSERT_OFFSET(horus_safety_status_t, speed_max, 16);
 HORUS_ASSERT_OFFSET(horus_safety_status_t, message, 24);
 enum {
-    /* Not known: stand still. */
+    /* The mode is unknown; the robot must stand still. */
     HORUS_SAFETY_STATUS_MODE_UNKNOWN = 0,
-    /* Free to move. */
+    /* The robot may move freely. */
     HORUS_SAFETY_STATUS_MODE_NORMAL = 1,
-    /* Free to move at reduced speed, as by `speed_max`. */
+    /* The robot may move at reduced speed, see `speed_max`. */
     HORUS_SAFETY_STATUS_MODE_REDUCED = 2,
-    /* Stopped by a safety function; moves again when the cause is gone. */
+    /* A safety function stopped the robot, which may move again when the cause is gone. */
     HORUS_SAFETY_STATUS_MODE_PROTECTIVE_STOP = 3,
-    /* Stopped by a person; moves again when a person releases it. */
+    /* A person stopped the robot, which may move again when a person releases it. */
     HORUS_SAFETY_STATUS_MODE_EMERGENCY_STOP = 4,
     /* A safety function does not work. */
     HORUS_SAFETY_STATUS_MODE_FAULT = 5
@@ -1996,33 +2015,33 @@ enum {
     "field message char 24 64\n"
 #define HORUS_SAFETY_STATUS_INIT {0}
 
-/* What a computer is busy with. No ROS type. */
+/* Use of a computer's resources. No ROS type. */
 typedef struct horus_resource_usage {
-    /* When it was measured, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The computer or the process: text. */
+    /* Name of the computer or the process: text. */
     char source[32];
-    /* Processors in use, 0 to their number: no unit. */
+    /* Number of processors in use, 0 to their number: no unit. */
     float cpu_load;
-    /* NaN if not measured: degrees Celsius. */
+    /* Temperature, NaN if not measured: degrees Celsius. */
     float cpu_temperature;
     /* Memory in use: bytes. */
     uint64_t memory_used_bytes;
-    /* Memory that there is: bytes. */
+    /* Total memory: bytes. */
     uint64_t memory_total_bytes;
-    /* Disk in use: bytes. */
+    /* Disk space in use: bytes. */
     uint64_t disk_used_bytes;
-    /* Disk that there is: bytes. */
+    /* Total disk space: bytes. */
     uint64_t disk_total_bytes;
-    /* Since its start: bytes. */
+    /* Bytes received since the start: bytes. */
     uint64_t network_received_bytes;
-    /* Since its start: bytes. */
+    /* Bytes sent since the start: bytes. */
     uint64_t network_sent_bytes;
-    /* Since its start: nanoseconds. */
+    /* Time since the start: nanoseconds. */
     uint64_t uptime_ns;
-    /* Threads that there are: count. */
+    /* Number of threads: count. */
     uint32_t thread_count;
-    /* Processors that there are: count. */
+    /* Number of processors: count. */
     uint32_t cpu_count;
 } horus_resource_usage_t;
 HORUS_ASSERT_LAYOUT(horus_resource_usage_t, 112, 8);
@@ -2049,29 +2068,29 @@ HORUS_ASSERT_OFFSET(horus_resource_usage_t, cpu_count, 108);
 #define HORUS_RESOURCE_USAGE_INIT {.cpu_temperature = NAN}
 
 /*
- * Something that happened to a node, or to the scheduler that runs it: a line of a log, and of
- * the black box. No ROS type.
+ * An event of a node, or of the scheduler that runs it: an entry of a log, and of the black
+ * box. No ROS type.
  */
 typedef struct horus_node_event {
-    /* When it happened, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the event, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* When it happened, by CLOCK_MONOTONIC: nanoseconds. */
+    /* Time of the event, by CLOCK_MONOTONIC: nanoseconds. */
     uint64_t monotonic_ns;
-    /* In which tick of the node, from 0 on: count. */
+    /* Number of the tick, counted from 0: count. */
     uint64_t tick;
-    /* How long or how late, by the kind of event; 0 if that says nothing: nanoseconds. */
+    /* Duration or delay, depending on the kind of event; 0 without one: nanoseconds. */
     uint64_t value_ns;
-    /* The node, empty for the scheduler itself: text. */
+    /* Name of the node, empty for the scheduler itself: text. */
     char node[64];
-    /* What else is known, as an error or the message of a panic: text. */
+    /* Details, such as an error or the message of a panic: text. */
     char text[128];
-    /* Of the process, in its own namespace: no unit. */
+    /* Process id, in its own PID namespace: no unit. */
     uint32_t process_id;
-    /* One of the constants of this message, as `STARTED`: no unit. */
+    /* One of the constants of this message, such as `STARTED`: no unit. */
     uint8_t kind;
-    /* One of the constants of `DiagnosticStatus`, as `OK`: no unit. */
+    /* One of the constants of `DiagnosticStatus`, such as `OK`: no unit. */
     uint8_t level;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint16_t _reserved;
 } horus_node_event_t;
 HORUS_ASSERT_LAYOUT(horus_node_event_t, 232, 8);
@@ -2086,7 +2105,7 @@ HORUS_ASSERT_OFFSET(horus_node_event_t, kind, 228);
 HORUS_ASSERT_OFFSET(horus_node_event_t, level, 229);
 HORUS_ASSERT_OFFSET(horus_node_event_t, _reserved, 230);
 enum {
-    /* The node began. */
+    /* The node started. */
     HORUS_NODE_EVENT_STARTED = 1,
     /* The node ended. */
     HORUS_NODE_EVENT_FINISHED = 2,
@@ -2094,43 +2113,43 @@ enum {
     HORUS_NODE_EVENT_FAILED = 3,
     /* A tick panicked: `text`. */
     HORUS_NODE_EVENT_PANICKED = 4,
-    /* A tick was over too late, by `value_ns`. */
+    /* A tick ended too late, by `value_ns`. */
     HORUS_NODE_EVENT_MISSED = 5,
-    /* A tick does not end, and has lasted `value_ns`. */
+    /* A tick does not end, and has run for `value_ns`. */
     HORUS_NODE_EVENT_STUCK = 6,
-    /* A tick that did not end is over, after `value_ns`. */
+    /* A tick that was stuck ended after `value_ns`. */
     HORUS_NODE_EVENT_RECOVERED = 7,
-    /* The node is in its safe state. */
+    /* The node entered its safe state. */
     HORUS_NODE_EVENT_SAFE_STATE_ENTERED = 8,
-    /* The node is in its safe state no more. */
+    /* The node left its safe state. */
     HORUS_NODE_EVENT_SAFE_STATE_LEFT = 9,
-    /* The node rests until it is resumed. */
+    /* The node is paused until it is resumed. */
     HORUS_NODE_EVENT_PAUSED = 10,
-    /* The node goes on after a pause. */
+    /* The node continues after a pause. */
     HORUS_NODE_EVENT_RESUMED = 11,
-    /* The node ended because it was told to. */
+    /* The node ended because of a command. */
     HORUS_NODE_EVENT_STOPPED = 12,
-    /* The node has another rate: `value_ns` from one tick to the next. */
+    /* The node has a new rate: its period is `value_ns`. */
     HORUS_NODE_EVENT_RATE_CHANGED = 13,
-    /* Another node took its place. */
+    /* Another node replaced it. */
     HORUS_NODE_EVENT_SWAPPED = 14,
-    /* Another node did not take its place, and all is as before: `text`. */
+    /* A replacement by another node failed and changed nothing: `text`. */
     HORUS_NODE_EVENT_SWAP_FAILED = 15,
-    /* Nothing has come on the topic `text` for `value_ns`. */
+    /* No message has arrived on the topic `text` for `value_ns`. */
     HORUS_NODE_EVENT_STALE_INPUT = 16,
-    /* Something has come on the topic `text` again. */
+    /* A message has arrived on the topic `text` again. */
     HORUS_NODE_EVENT_FRESH_INPUT = 17,
-    /* A checkpoint was passed out of turn, too early or not at all: `text`. */
+    /* A checkpoint was passed out of order, too early or not at all: `text`. */
     HORUS_NODE_EVENT_CHECKPOINT = 18,
-    /* Everything has to stand still: `text`. */
+    /* The emergency stop was engaged: `text`. */
     HORUS_NODE_EVENT_EMERGENCY_STOP = 19,
-    /* Everything may move again: `text`. */
+    /* The emergency stop was released: `text`. */
     HORUS_NODE_EVENT_EMERGENCY_OVER = 20,
-    /* Its thread has not got what was asked for, as a core or a priority: `text`. */
+    /* The thread did not get what was configured, such as a core or a priority: `text`. */
     HORUS_NODE_EVENT_REFUSED = 21,
-    /* A `NodeCommand` was not carried out: `text`. */
+    /* A `NodeCommand` was not executed: `text`. */
     HORUS_NODE_EVENT_COMMAND = 22,
-    /* The scheduler began. */
+    /* The scheduler started. */
     HORUS_NODE_EVENT_SCHEDULER_STARTED = 23,
     /* The scheduler ended: `text`. */
     HORUS_NODE_EVENT_SCHEDULER_STOPPED = 24,
@@ -2149,44 +2168,44 @@ enum {
 #define HORUS_NODE_EVENT_INIT {0}
 
 /*
- * What a node has done since its scheduler began. Without a time: for use inside
+ * Metrics of a node since its scheduler started. It has no timestamp: it is for use inside
  * `SchedulerStatus`. No ROS type.
  */
 typedef struct horus_node_metrics {
-    /* Of the node: text. */
+    /* Name of the node: text. */
     char name[64];
-    /* What it said when it failed last: text. */
+    /* Text of the last failure: text. */
     char last_error[128];
-    /* Ticks that are over: count. */
+    /* Number of ticks that have ended: count. */
     uint64_t ticks;
-    /* From one tick to the next, 0 without a rate: nanoseconds. */
+    /* Period of the ticks, 0 without a rate: nanoseconds. */
     uint64_t period_ns;
-    /* What the last tick took: nanoseconds. */
+    /* Duration of the last tick: nanoseconds. */
     uint64_t last_ns;
-    /* What the longest tick took: nanoseconds. */
+    /* Duration of the longest tick: nanoseconds. */
     uint64_t max_ns;
-    /* Ticks that were over after their deadline, or took more than their budget: count. */
+    /* Number of ticks that ended after their deadline, or exceeded their budget: count. */
     uint64_t misses;
-    /* Due times at which it did not run, because it was still busy or late: count. */
+    /* Number of skipped ticks, because the node was still busy or late: count. */
     uint64_t passed_over;
-    /* Ticks that returned an error or panicked: count. */
+    /* Number of ticks that returned an error or panicked: count. */
     uint64_t failures;
-    /* Ticks that panicked: count. */
+    /* Number of ticks that panicked: count. */
     uint64_t panics;
     /*
-     * Ticks by what they took: element i has those below 2^i nanoseconds that are in no
-     * element before, the last one all others: count.
+     * Histogram of the durations: element i counts the ticks below 2^i nanoseconds that no
+     * earlier element counts, the last element all others: count.
      */
     uint64_t durations[40];
-    /* Ticks by how much later than due they began, as in `durations`: count. */
+    /* Histogram of the delays of the start of ticks, like `durations`: count. */
     uint64_t lateness[40];
-    /* Who runs it, one of the `CLASS_` constants: no unit. */
+    /* Execution class, one of the `CLASS_` constants: no unit. */
     uint8_t node_class;
     /* One of the `STATE_` constants: no unit. */
     uint8_t state;
-    /* One of the constants of `DiagnosticStatus`, as `OK`: no unit. */
+    /* One of the constants of `DiagnosticStatus`, such as `OK`: no unit. */
     uint8_t level;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[5];
 } horus_node_metrics_t;
 HORUS_ASSERT_LAYOUT(horus_node_metrics_t, 904, 8);
@@ -2207,31 +2226,31 @@ HORUS_ASSERT_OFFSET(horus_node_metrics_t, state, 897);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, level, 898);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, _reserved, 899);
 enum {
-    /* Not known. */
+    /* The class is unknown. */
     HORUS_NODE_METRICS_CLASS_UNKNOWN = 0,
-    /* A thread of its own, at absolute times. */
+    /* The node has its own thread, which wakes at absolute times. */
     HORUS_NODE_METRICS_CLASS_REAL_TIME = 1,
-    /* The pool of threads. */
+    /* The thread pool runs the node. */
     HORUS_NODE_METRICS_CLASS_COMPUTE = 2,
-    /* A thread that sleeps until a topic has a message. */
+    /* The node has a thread that sleeps until a topic has a message. */
     HORUS_NODE_METRICS_CLASS_EVENT = 3,
-    /* Tasks that wait for files and networks. */
+    /* The node is a task that waits for files and networks. */
     HORUS_NODE_METRICS_CLASS_ASYNC_IO = 4,
-    /* The thread that runs the scheduler. */
+    /* The thread that runs the scheduler runs the node. */
     HORUS_NODE_METRICS_CLASS_BEST_EFFORT = 5,
-    /* Not known. */
+    /* The state is unknown. */
     HORUS_NODE_METRICS_STATE_UNKNOWN = 0,
-    /* Ticks. */
+    /* The node ticks. */
     HORUS_NODE_METRICS_STATE_ACTIVE = 1,
-    /* Told not to tick for now. */
+    /* The node is paused by a command. */
     HORUS_NODE_METRICS_STATE_PAUSED = 2,
-    /* Does not tick for a while after a failure. */
+    /* The node backs off after a failure. */
     HORUS_NODE_METRICS_STATE_RESTING = 3,
-    /* In its safe state. */
+    /* The node is in its safe state. */
     HORUS_NODE_METRICS_STATE_SAFE = 4,
-    /* Ticks no more. */
+    /* The node has ended. */
     HORUS_NODE_METRICS_STATE_STOPPED = 5,
-    /* In a tick that does not end. */
+    /* The node is in a tick that does not end. */
     HORUS_NODE_METRICS_STATE_STUCK = 6
 };
 #define HORUS_NODE_METRICS_SCHEMA \
@@ -2243,17 +2262,17 @@ enum {
     "field state u8 897 1\nfield level u8 898 1\nfield _reserved u8 899 5\n"
 #define HORUS_NODE_METRICS_INIT {0}
 
-/* What a node or a whole scheduler is to do. No ROS type. */
+/* A command to a node or a whole scheduler. No ROS type. */
 typedef struct horus_node_command {
-    /* When it was sent, by CLOCK_REALTIME: nanoseconds. */
+    /* Send time, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The node, empty for all of the scheduler: text. */
+    /* Name of the node, empty for all nodes of the scheduler: text. */
     char node[64];
-    /* How often it is to tick, for `SET_RATE`: hertz. */
+    /* New rate, for `SET_RATE`: hertz. */
     double rate_hz;
-    /* One of the constants of this message, as `PAUSE`: no unit. */
+    /* One of the constants of this message, such as `PAUSE`: no unit. */
     uint8_t kind;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[7];
 } horus_node_command_t;
 HORUS_ASSERT_LAYOUT(horus_node_command_t, 88, 8);
@@ -2263,15 +2282,15 @@ HORUS_ASSERT_OFFSET(horus_node_command_t, rate_hz, 72);
 HORUS_ASSERT_OFFSET(horus_node_command_t, kind, 80);
 HORUS_ASSERT_OFFSET(horus_node_command_t, _reserved, 81);
 enum {
-    /* Not to tick until it is resumed. */
+    /* Pauses the node until it is resumed. */
     HORUS_NODE_COMMAND_PAUSE = 1,
-    /* To go on after a pause. */
+    /* Resumes a paused node. */
     HORUS_NODE_COMMAND_RESUME = 2,
-    /* To end after its present tick. */
+    /* Ends the node after its current tick. */
     HORUS_NODE_COMMAND_STOP = 3,
-    /* To tick at another rate. */
+    /* Changes the rate of the node. */
     HORUS_NODE_COMMAND_SET_RATE = 4,
-    /* All nodes to end, and the scheduler with them. */
+    /* Ends all nodes and the scheduler. */
     HORUS_NODE_COMMAND_STOP_SCHEDULER = 5
 };
 #define HORUS_NODE_COMMAND_SCHEMA \
@@ -2280,13 +2299,13 @@ enum {
     "field _reserved u8 81 7\n"
 #define HORUS_NODE_COMMAND_INIT {0}
 
-/* The time by which a simulation or a recording runs, as `rosgraph_msgs/Clock`. */
+/* The time of a simulation or a replayed recording, like `rosgraph_msgs/Clock`. */
 typedef struct horus_clock {
-    /* When it was sent, by CLOCK_REALTIME: nanoseconds. */
+    /* Send time, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* What the clock shows: nanoseconds. */
+    /* Time of the clock: nanoseconds. */
     uint64_t clock_ns;
-    /* How fast it is meant to run, 1 as real time, 0 while it stands: no unit. */
+    /* Nominal rate of the clock, 1 for real time, 0 if it is stopped: no unit. */
     double rate;
 } horus_clock_t;
 HORUS_ASSERT_LAYOUT(horus_clock_t, 24, 8);
@@ -2298,13 +2317,13 @@ HORUS_ASSERT_OFFSET(horus_clock_t, rate, 16);
     "field clock_ns u64 8 1\nfield rate f64 16 1\n"
 #define HORUS_CLOCK_INIT {0}
 
-/* What another clock showed at a time of this one, as `sensor_msgs/TimeReference`. */
+/* The time of another clock at a time of this one, like `sensor_msgs/TimeReference`. */
 typedef struct horus_time_reference {
-    /* When it was read, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the reading, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* What the other clock showed: nanoseconds. */
+    /* Time of the other clock: nanoseconds. */
     uint64_t time_ref_ns;
-    /* Which clock, as `gps`: text. */
+    /* Name of the other clock, such as `gps`: text. */
     char source[32];
 } horus_time_reference_t;
 HORUS_ASSERT_LAYOUT(horus_time_reference_t, 48, 8);
@@ -2316,17 +2335,17 @@ HORUS_ASSERT_OFFSET(horus_time_reference_t, source, 16);
     "field time_ref_ns u64 8 1\nfield source char 16 32\n"
 #define HORUS_TIME_REFERENCE_INIT {0}
 
-/* State of a joystick or gamepad, as `sensor_msgs/Joy`. */
+/* State of a joystick or gamepad, like `sensor_msgs/Joy`. */
 typedef struct horus_joystick_input {
-    /* When it was read, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the reading, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Which one, as `/dev/input/js0`: text. */
+    /* Name of the device, such as `/dev/input/js0`: text. */
     char device[32];
-    /* How many axes it has, from the first: count. */
+    /* Number of axes, from the first: count. */
     uint32_t axis_count;
-    /* How many buttons it has, from the first: count. */
+    /* Number of buttons, from the first: count. */
     uint32_t button_count;
-    /* −1 to 1: no unit. */
+    /* Positions of the axes, −1 to 1: no unit. */
     float axes[16];
     /* 1 while pressed, else 0: no unit. */
     uint8_t buttons[32];
@@ -2345,21 +2364,21 @@ HORUS_ASSERT_OFFSET(horus_joystick_input_t, buttons, 112);
 #define HORUS_JOYSTICK_INPUT_INIT {0}
 
 /*
- * A key that was pressed or released. No ROS type; keys have the numbers of the USB HID usage
+ * A key that was pressed or released. No ROS type. Keys have the numbers of the USB HID usage
  * tables, page 7, which do not depend on the layout of the keyboard.
  */
 typedef struct horus_keyboard_input {
-    /* When it happened, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of the event, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Which key, as 4 for the one that types an A in the United States: no unit. */
+    /* Number of the key, such as 4 for the A of a US keyboard: no unit. */
     uint16_t key;
-    /* The `MODIFIER_` constants of the keys that are held, added: no unit. */
+    /* Sum of the `MODIFIER_` constants of the keys that are held: no unit. */
     uint16_t modifiers;
     /* One of the `ACTION_` constants: no unit. */
     uint8_t action;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[3];
-    /* What it types by the layout in use, if anything: text. */
+    /* Text that the key types in the current layout, empty if none: text. */
     char text[8];
 } horus_keyboard_input_t;
 HORUS_ASSERT_LAYOUT(horus_keyboard_input_t, 24, 8);
@@ -2370,19 +2389,19 @@ HORUS_ASSERT_OFFSET(horus_keyboard_input_t, action, 12);
 HORUS_ASSERT_OFFSET(horus_keyboard_input_t, _reserved, 13);
 HORUS_ASSERT_OFFSET(horus_keyboard_input_t, text, 16);
 enum {
-    /* Let go. */
+    /* The key was released. */
     HORUS_KEYBOARD_INPUT_ACTION_RELEASED = 0,
-    /* Pressed. */
+    /* The key was pressed. */
     HORUS_KEYBOARD_INPUT_ACTION_PRESSED = 1,
-    /* Still held, repeated by the keyboard. */
+    /* The key is still held, and the keyboard repeats it. */
     HORUS_KEYBOARD_INPUT_ACTION_REPEATED = 2,
-    /* A shift key. */
+    /* A shift key is held. */
     HORUS_KEYBOARD_INPUT_MODIFIER_SHIFT = 1,
-    /* A control key. */
+    /* A control key is held. */
     HORUS_KEYBOARD_INPUT_MODIFIER_CONTROL = 2,
-    /* An alternate key. */
+    /* An alt key is held. */
     HORUS_KEYBOARD_INPUT_MODIFIER_ALT = 4,
-    /* A key with a logo on it. */
+    /* A meta key is held: the Windows, Command or Super key. */
     HORUS_KEYBOARD_INPUT_MODIFIER_META = 8
 };
 #define HORUS_KEYBOARD_INPUT_SCHEMA \
@@ -2392,28 +2411,28 @@ enum {
 #define HORUS_KEYBOARD_INPUT_INIT {0}
 
 /*
- * The header of an `Image`, after `sensor_msgs/Image`: rows of pixels, the top one first.
+ * The header of an `Image`, after `sensor_msgs/Image`: rows of pixels, top row first.
  *
  * Followed by `uint8_t data[]`, to the message's end.
  */
 typedef struct horus_image_header {
-    /* When the exposure began, CLOCK_REALTIME: nanoseconds. */
+    /* Start of the exposure, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Rows: count. */
+    /* Number of rows: count. */
     uint32_t height;
-    /* Columns: count. */
+    /* Number of columns: count. */
     uint32_t width;
-    /* From one row to the next: bytes. */
+    /* Stride from one row to the next: bytes. */
     uint32_t step;
-    /* 1 if channels of several bytes have the highest one first, else 0: no unit. */
+    /* 1 if channels of several bytes are big-endian, else 0: no unit. */
     uint8_t is_bigendian;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved0[3];
-    /* How a pixel is stored, by ROS's names, see `Encoding`: text. */
+    /* Pixel format by ROS's names, see `Encoding`: text. */
     char encoding[16];
-    /* The optical frame of the camera (z forward, x right, y down): text. */
+    /* Optical frame of the camera (z forward, x right, y down): text. */
     char frame_id[32];
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint64_t _reserved1[7];
 } horus_image_header_t;
 HORUS_ASSERT_LAYOUT(horus_image_header_t, 128, 8);
@@ -2434,31 +2453,31 @@ HORUS_ASSERT_OFFSET(horus_image_header_t, _reserved1, 72);
 #define HORUS_IMAGE_HEADER_INIT {0}
 
 /*
- * The header of a `DepthImage`, as REP-118 describes them: rows of depths along the optical
- * axis, the top one first.
+ * The header of a `DepthImage` (REP-118): rows of depths along the optical axis, top row
+ * first.
  *
  * Followed by `uint8_t data[]`, to the message's end.
  */
 typedef struct horus_depth_image_header {
-    /* When the exposure began, CLOCK_REALTIME: nanoseconds. */
+    /* Start of the exposure, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Rows: count. */
+    /* Number of rows: count. */
     uint32_t height;
-    /* Columns: count. */
+    /* Number of columns: count. */
     uint32_t width;
-    /* From one row to the next: bytes. */
+    /* Stride from one row to the next: bytes. */
     uint32_t step;
-    /* What a depth of 1 in the data is, 0.001 for millimetres: metres. */
+    /* Length of a depth of 1 in the data, 0.001 for millimetres: metres. */
     float unit;
-    /* Smaller depths are not valid: metres. */
+    /* Smallest valid depth: metres. */
     float range_min;
-    /* Larger depths are not valid: metres. */
+    /* Largest valid depth: metres. */
     float range_max;
     /* `16UC1` or `32FC1` (REP-118), in the byte order of the machine: text. */
     char encoding[16];
-    /* The optical frame of the camera (z forward, x right, y down): text. */
+    /* Optical frame of the camera (z forward, x right, y down): text. */
     char frame_id[32];
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint64_t _reserved[6];
 } horus_depth_image_header_t;
 HORUS_ASSERT_LAYOUT(horus_depth_image_header_t, 128, 8);
@@ -2486,15 +2505,18 @@ HORUS_ASSERT_OFFSET(horus_depth_image_header_t, _reserved, 80);
  * Followed by `uint8_t data[]`, to the message's end.
  */
 typedef struct horus_compressed_image_header {
-    /* When the exposure began, CLOCK_REALTIME: nanoseconds. */
+    /* Start of the exposure, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* Length of the compressed data that follow: bytes. */
     uint64_t bytes;
-    /* The codec, as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`: text. */
+    /*
+     * The codec, such as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`:
+     * text.
+     */
     char format[64];
-    /* The optical frame of the camera (z forward, x right, y down): text. */
+    /* Optical frame of the camera (z forward, x right, y down): text. */
     char frame_id[32];
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[16];
 } horus_compressed_image_header_t;
 HORUS_ASSERT_LAYOUT(horus_compressed_image_header_t, 128, 8);
@@ -2510,25 +2532,25 @@ HORUS_ASSERT_OFFSET(horus_compressed_image_header_t, _reserved, 112);
 #define HORUS_COMPRESSED_IMAGE_HEADER_INIT {0}
 
 /*
- * The header of a `SegmentationMask`: rows of numbers of classes, a byte for each pixel, the
- * top one first.
+ * The header of a `SegmentationMask`: rows of class numbers, a byte for each pixel, top row
+ * first.
  *
  * Followed by `uint8_t data[]`, to the message's end.
  */
 typedef struct horus_segmentation_mask_header {
-    /* When the image was taken that this is about, CLOCK_REALTIME: nanoseconds. */
+    /* Time at which the segmented image was taken, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Rows: count. */
+    /* Number of rows: count. */
     uint32_t height;
-    /* Columns: count. */
+    /* Number of columns: count. */
     uint32_t width;
-    /* From one row to the next: bytes. */
+    /* Stride from one row to the next: bytes. */
     uint32_t step;
-    /* Classes, 0 up to one less than this: count. */
+    /* Number of classes, which are numbered from 0: count. */
     uint32_t class_count;
-    /* The optical frame of the camera (z forward, x right, y down): text. */
+    /* Optical frame of the camera (z forward, x right, y down): text. */
     char frame_id[32];
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint64_t _reserved;
 } horus_segmentation_mask_header_t;
 HORUS_ASSERT_LAYOUT(horus_segmentation_mask_header_t, 64, 8);
@@ -2547,19 +2569,19 @@ HORUS_ASSERT_OFFSET(horus_segmentation_mask_header_t, _reserved, 56);
 #define HORUS_SEGMENTATION_MASK_HEADER_INIT {0}
 
 /*
- * One number, or array of numbers, in each point, as `sensor_msgs/PointField`. Without a time:
- * for use inside `PointCloudHeader`.
+ * One number, or array of numbers, in each point, like `sensor_msgs/PointField`. It has no
+ * timestamp: it is for use inside `PointCloudHeader`.
  */
 typedef struct horus_point_field {
-    /* `x`, `y`, `z`, `rgb`, `intensity`, `ring`, …: text. */
+    /* Name, such as `x`, `y`, `z`, `rgb`, `intensity` or `ring`: text. */
     char name[16];
-    /* From the start of a point: bytes. */
+    /* Offset from the start of a point: bytes. */
     uint32_t offset;
-    /* Numbers side by side: count. */
+    /* Number of contiguous numbers: count. */
     uint32_t count;
     /* Type of one number, the code of a `DType`: no unit. */
     uint8_t dtype;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[7];
 } horus_point_field_t;
 HORUS_ASSERT_LAYOUT(horus_point_field_t, 32, 4);
@@ -2581,27 +2603,27 @@ HORUS_ASSERT_OFFSET(horus_point_field_t, _reserved, 25);
  * Followed by `uint8_t data[]`, to the message's end.
  */
 typedef struct horus_point_cloud_header {
-    /* When it was measured, CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of the points: text. */
+    /* Frame of the points: text. */
     char frame_id[32];
-    /* Rows of an organised cloud, else 1: count. */
+    /* Number of rows of an organised cloud, else 1: count. */
     uint32_t height;
-    /* Points in a row, all points of a cloud that is not organised: count. */
+    /* Number of points in a row, or of all points if the cloud is not organised: count. */
     uint32_t width;
-    /* From one point to the next: bytes. */
+    /* Stride from one point to the next: bytes. */
     uint32_t point_step;
-    /* From one row to the next: bytes. */
+    /* Stride from one row to the next: bytes. */
     uint32_t row_step;
-    /* How many of `fields` there are, from the first: count. */
+    /* Number of used elements of `fields`, from the first: count. */
     uint32_t field_count;
-    /* 1 if numbers have the highest byte first, else 0: no unit. */
+    /* 1 if numbers are big-endian, else 0: no unit. */
     uint8_t is_bigendian;
     /* 1 if all points are valid, 0 if some have a NaN as a coordinate: no unit. */
     uint8_t is_dense;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[2];
-    /* What a point consists of: no unit. */
+    /* Fields of each point: no unit. */
     horus_point_field_t fields[16];
 } horus_point_cloud_header_t;
 HORUS_ASSERT_LAYOUT(horus_point_cloud_header_t, 576, 8);
@@ -2627,27 +2649,27 @@ HORUS_ASSERT_OFFSET(horus_point_cloud_header_t, fields, 64);
 #define HORUS_POINT_CLOUD_HEADER_INIT {0}
 
 /*
- * The header of a `Tensor`, with what `DLTensor` of DLPack says: numbers in up to eight
+ * The header of a `Tensor`, with the content of DLPack's `DLTensor`: numbers in up to eight
  * dimensions.
  *
  * Followed by `uint8_t data[]`, to the message's end.
  */
 typedef struct horus_tensor_header {
-    /* When the data were measured or computed, CLOCK_REALTIME: nanoseconds. */
+    /* Time of the measurement or computation, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* Type of one element, the code of a `DType`: no unit. */
     uint8_t dtype;
-    /* How many of `shape` and `strides` there are, from the first: count. */
+    /* Number of used elements of `shape` and `strides`, from the first: count. */
     uint8_t dimensions;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved0[6];
-    /* Elements along each dimension, the outermost first: count. */
+    /* Number of elements along each dimension, outermost first: count. */
     uint64_t shape[8];
-    /* From one element to the next along each dimension, as in DLPack: elements. */
+    /* Stride along each dimension, as in DLPack: elements. */
     uint64_t strides[8];
-    /* What it is, as `images` or `logits`: text. */
+    /* Name, such as `images` or `logits`: text. */
     char name[32];
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved1[16];
 } horus_tensor_header_t;
 HORUS_ASSERT_LAYOUT(horus_tensor_header_t, 192, 8);
@@ -2666,17 +2688,21 @@ HORUS_ASSERT_OFFSET(horus_tensor_header_t, _reserved1, 176);
     "field _reserved1 u8 176 16\ntail data u8\n"
 #define HORUS_TENSOR_HEADER_INIT {.dtype = 1, .dimensions = 1, .strides = {1}}
 
-/* Size and place of a map, as `nav_msgs/MapMetaData`. Without a time: for use inside maps. */
+/*
+ * Size and place of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
+ * inside maps.
+ * maps.
+ */
 typedef struct horus_map_meta_data {
-    /* When the map was made, CLOCK_REALTIME: nanoseconds. */
+    /* Time at which the map was made, by CLOCK_REALTIME: nanoseconds. */
     uint64_t map_load_time_ns;
-    /* Side of a cell: metres. */
+    /* Side length of a cell: metres. */
     float resolution;
-    /* Cells along x: count. */
+    /* Number of cells along x: count. */
     uint32_t width;
-    /* Cells along y: count. */
+    /* Number of cells along y: count. */
     uint32_t height;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint32_t _reserved;
     /* Position of the outer corner of cell (0, 0) in the map's frame, x, y, z: metres. */
     double origin_position[3];
@@ -2705,13 +2731,13 @@ HORUS_ASSERT_OFFSET(horus_map_meta_data_t, origin_orientation, 48);
  * Followed by `int8_t data[]`, to the message's end.
  */
 typedef struct horus_occupancy_grid_header {
-    /* When the content held, CLOCK_REALTIME: nanoseconds. */
+    /* Time for which the content is valid, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of the map: text. */
+    /* Frame of the map: text. */
     char frame_id[32];
     /* Size and place. */
     horus_map_meta_data_t info;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint64_t _reserved;
 } horus_occupancy_grid_header_t;
 HORUS_ASSERT_LAYOUT(horus_occupancy_grid_header_t, 128, 8);
@@ -2734,15 +2760,15 @@ HORUS_ASSERT_OFFSET(horus_occupancy_grid_header_t, _reserved, 120);
  * Followed by `uint8_t data[]`, to the message's end.
  */
 typedef struct horus_cost_map_header {
-    /* When the content held, CLOCK_REALTIME: nanoseconds. */
+    /* Time for which the content is valid, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* The frame of the map: text. */
+    /* Frame of the map: text. */
     char frame_id[32];
     /* Size and place. */
     horus_map_meta_data_t info;
-    /* Which layer of the costs it is, as `master`: text. */
+    /* Layer of the costs, such as `master`: text. */
     char layer[32];
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint64_t _reserved[5];
 } horus_cost_map_header_t;
 HORUS_ASSERT_LAYOUT(horus_cost_map_header_t, 192, 8);
@@ -2761,27 +2787,27 @@ HORUS_ASSERT_OFFSET(horus_cost_map_header_t, _reserved, 152);
 #define HORUS_COST_MAP_HEADER_INIT {.info = HORUS_MAP_META_DATA_INIT}
 
 /*
- * The header of an `AudioFrame`: samples that are not compressed, those of all channels at
- * one time side by side.
+ * The header of an `AudioFrame`: uncompressed samples, with the samples of all channels at
+ * one time stored together.
  *
  * Followed by `uint8_t data[]`, to the message's end.
  */
 typedef struct horus_audio_frame_header {
-    /* When the first sample was taken, CLOCK_REALTIME: nanoseconds. */
+    /* Time of the first sample, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Samples of each channel: count. */
+    /* Number of samples of each channel: count. */
     uint64_t samples;
-    /* Samples of each channel in a second: hertz. */
+    /* Sample rate of each channel: hertz. */
     uint32_t sample_rate;
-    /* Channels: count. */
+    /* Number of channels: count. */
     uint16_t channels;
     /* Type of a sample, the code of a `DType`: no unit. */
     uint8_t dtype;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved0;
-    /* The frame of the microphone: text. */
+    /* Frame of the microphone: text. */
     char frame_id[32];
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint64_t _reserved1;
 } horus_audio_frame_header_t;
 HORUS_ASSERT_LAYOUT(horus_audio_frame_header_t, 64, 8);
@@ -2801,16 +2827,16 @@ HORUS_ASSERT_OFFSET(horus_audio_frame_header_t, _reserved1, 56);
 #define HORUS_AUDIO_FRAME_HEADER_INIT {0}
 
 /*
- * The header of `Bytes`: any data, with a name for what they are.
+ * The header of `Bytes`: any data, with the name of their format.
  *
  * Followed by `uint8_t data[]`, to the message's end.
  */
 typedef struct horus_bytes_header {
-    /* When they were made, CLOCK_REALTIME: nanoseconds. */
+    /* Time of creation, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* Length of the data that follow: bytes. */
     uint64_t bytes;
-    /* What the data are, best as a media type such as `application/cbor`: text. */
+    /* Format of the data, preferably a media type such as `application/cbor`: text. */
     char format[48];
 } horus_bytes_header_t;
 HORUS_ASSERT_LAYOUT(horus_bytes_header_t, 64, 8);
@@ -2823,29 +2849,29 @@ HORUS_ASSERT_OFFSET(horus_bytes_header_t, format, 16);
 #define HORUS_BYTES_HEADER_INIT {0}
 
 /*
- * The header of a `SchedulerStatus`: how a scheduler is. The metrics of its nodes follow,
- * one `NodeMetrics` after the other.
+ * The header of a `SchedulerStatus`: the state of a scheduler. The metrics of its nodes
+ * follow, one `NodeMetrics` after the other.
  *
  * Followed by `uint8_t nodes[]`, to the message's end.
  */
 typedef struct horus_scheduler_status_header {
-    /* When it was so, by CLOCK_REALTIME: nanoseconds. */
+    /* Time of this state, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* When it was so, by CLOCK_MONOTONIC: nanoseconds. */
+    /* Time of this state, by CLOCK_MONOTONIC: nanoseconds. */
     uint64_t monotonic_ns;
-    /* Since its start: nanoseconds. */
+    /* Time since its start: nanoseconds. */
     uint64_t uptime_ns;
     /* Name of the scheduler: text. */
     char scheduler[64];
-    /* Of the process, in its own namespace: no unit. */
+    /* Process id, in its own PID namespace: no unit. */
     uint32_t process_id;
-    /* Nodes that follow: count. */
+    /* Number of nodes that follow: count. */
     uint32_t count;
-    /* From one node to the next, the size of a `NodeMetrics`: bytes. */
+    /* Stride from one node to the next, the size of a `NodeMetrics`: bytes. */
     uint32_t node_bytes;
     /* One of the `STATE_` constants: no unit. */
     uint8_t state;
-    /* 0: no unit. */
+    /* Reserved, 0: no unit. */
     uint8_t _reserved[27];
 } horus_scheduler_status_header_t;
 HORUS_ASSERT_LAYOUT(horus_scheduler_status_header_t, 128, 8);
@@ -2859,17 +2885,17 @@ HORUS_ASSERT_OFFSET(horus_scheduler_status_header_t, node_bytes, 96);
 HORUS_ASSERT_OFFSET(horus_scheduler_status_header_t, state, 100);
 HORUS_ASSERT_OFFSET(horus_scheduler_status_header_t, _reserved, 101);
 enum {
-    /* Not known. */
+    /* The state is unknown. */
     HORUS_SCHEDULER_STATUS_STATE_UNKNOWN = 0,
-    /* Sets its nodes up. */
+    /* The scheduler sets its nodes up. */
     HORUS_SCHEDULER_STATUS_STATE_STARTING = 1,
-    /* Runs them. */
+    /* The scheduler runs its nodes. */
     HORUS_SCHEDULER_STATUS_STATE_RUNNING = 2,
-    /* Everything stands still until the emergency stop is released. */
+    /* The emergency stop is engaged, and nothing may move until it is released. */
     HORUS_SCHEDULER_STATUS_STATE_EMERGENCY_STOP = 3,
-    /* Has them end. */
+    /* The scheduler waits for its nodes to end. */
     HORUS_SCHEDULER_STATUS_STATE_STOPPING = 4,
-    /* At its end. */
+    /* The scheduler has ended. */
     HORUS_SCHEDULER_STATUS_STATE_STOPPED = 5
 };
 #define HORUS_SCHEDULER_STATUS_SCHEMA \

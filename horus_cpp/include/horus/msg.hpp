@@ -11,8 +11,8 @@
 
 namespace horus {
 
-/// A point in space, as `geometry_msgs/Point`. Without a time: for use inside other messages,
-/// and for computing.
+/// A point in space, like `geometry_msgs/Point`. It has no timestamp: it is for use inside
+/// other messages, and for computing.
 struct alignas(8) Point3 {
     /// Metres.
     double x;
@@ -31,14 +31,14 @@ static_assert(offsetof(Point3, y) == 8);
 static_assert(offsetof(Point3, z) == 16);
 HORUS_MESSAGE(Point3, x, y, z);
 
-/// A direction with a length, as `geometry_msgs/Vector3`. Without a time: for use inside other
-/// messages, and for computing.
+/// A direction with a length, like `geometry_msgs/Vector3`. It has no timestamp: it is for use
+/// inside other messages, and for computing.
 struct alignas(8) Vector3 {
-    /// Along x: of its use.
+    /// Component along x: depends on the use.
     double x;
-    /// Along y: of its use.
+    /// Component along y: depends on the use.
     double y;
-    /// Along z: of its use.
+    /// Component along z: depends on the use.
     double z;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x70ab4246b67c63afu, 0x3f456aacae8ecbd6u};
@@ -51,8 +51,8 @@ static_assert(offsetof(Vector3, y) == 8);
 static_assert(offsetof(Vector3, z) == 16);
 HORUS_MESSAGE(Vector3, x, y, z);
 
-/// A rotation in space as a unit quaternion, as `geometry_msgs/Quaternion`. Without a time: for
-/// use inside other messages, and for computing.
+/// A rotation in space as a unit quaternion, like `geometry_msgs/Quaternion`. It has no
+/// timestamp: it is for use inside other messages, and for computing.
 struct alignas(8) Quaternion {
     /// sin(half the angle) times the axis along x: no unit.
     double x;
@@ -74,9 +74,10 @@ static_assert(offsetof(Quaternion, z) == 16);
 static_assert(offsetof(Quaternion, w) == 24);
 HORUS_MESSAGE(Quaternion, x, y, z, w);
 
-/// Where one frame is in another, as `geometry_msgs/Transform`: takes what is given in the
-/// child's frame to the parent's, by rotating and then translating. Without names and time: for
-/// computing; `TransformStamped` is what is sent.
+/// Pose of a child frame in its parent frame, like `geometry_msgs/Transform`. It converts
+/// coordinates of the child's frame to the parent's: it rotates them and then translates them.
+/// It has no names and no timestamp: it is for computing; `TransformStamped` is the message
+/// to send.
 struct alignas(8) Transform {
     /// The child's origin in the parent's frame, x, y, z: metres.
     double translation[3];
@@ -92,10 +93,9 @@ static_assert(offsetof(Transform, translation) == 0);
 static_assert(offsetof(Transform, rotation) == 24);
 HORUS_MESSAGE(Transform, translation, rotation);
 
-/// Position and heading in the plane, as `geometry_msgs/Pose2D`; in the frame that the topic is
-/// about.
+/// Position and heading in the plane, like `geometry_msgs/Pose2D`; in the frame of the topic.
 struct alignas(8) Pose2D {
-    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Metres.
     double x;
@@ -115,12 +115,12 @@ static_assert(offsetof(Pose2D, y) == 16);
 static_assert(offsetof(Pose2D, theta) == 24);
 HORUS_MESSAGE(Pose2D, timestamp_ns, x, y, theta);
 
-/// Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that
-/// the topic is about. One cache line.
+/// Position and orientation in space, like `geometry_msgs/Pose` with a time; in the frame of
+/// the topic. Its size is one cache line.
 struct alignas(8) Pose3D {
-    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// x, y, z: metres.
+    /// Position x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
@@ -135,13 +135,13 @@ static_assert(offsetof(Pose3D, position) == 8);
 static_assert(offsetof(Pose3D, orientation) == 32);
 HORUS_MESSAGE(Pose3D, timestamp_ns, position, orientation);
 
-/// Position and orientation in a named frame, as `geometry_msgs/PoseStamped`.
+/// Position and orientation in a named frame, like `geometry_msgs/PoseStamped`.
 struct alignas(8) PoseStamped {
-    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame it is given in: text.
+    /// Frame of the pose: text.
     char frame_id[32];
-    /// x, y, z: metres.
+    /// Position x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
@@ -157,19 +157,19 @@ static_assert(offsetof(PoseStamped, position) == 40);
 static_assert(offsetof(PoseStamped, orientation) == 64);
 HORUS_MESSAGE(PoseStamped, timestamp_ns, frame_id, position, orientation);
 
-/// An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time; in the frame that the
-/// topic is about, usually `map`.
+/// An estimated pose, like `geometry_msgs/PoseWithCovariance` with a time; in the frame of the
+/// topic, usually `map`.
 ///
 /// The covariance is row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
 /// unknown.
 struct alignas(8) PoseWithCovariance {
-    /// When the pose held, by CLOCK_REALTIME: nanoseconds.
+    /// Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// x, y, z: metres.
+    /// Position x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
-    /// Of position, of both, of rotation: m², m·rad, rad².
+    /// Covariance of position, of both, of rotation: m², m·rad, rad².
     double covariance[36];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x63d01107de6d3857u, 0x370142cc11540372u};
@@ -183,13 +183,13 @@ static_assert(offsetof(PoseWithCovariance, orientation) == 32);
 static_assert(offsetof(PoseWithCovariance, covariance) == 64);
 HORUS_MESSAGE(PoseWithCovariance, timestamp_ns, position, orientation, covariance);
 
-/// Velocity of a body in space, as `geometry_msgs/TwistStamped`; in the body's own frame.
+/// Velocity of a body in space, like `geometry_msgs/TwistStamped`; in the body's own frame.
 struct alignas(8) Twist {
-    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Along x, y, z: metres per second.
+    /// Velocity along x, y, z: metres per second.
     double linear[3];
-    /// About x, y, z: radians per second.
+    /// Angular velocity about x, y, z: radians per second.
     double angular[3];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x259e73172a7989bbu, 0x412055e9b1a6866bu};
@@ -202,19 +202,19 @@ static_assert(offsetof(Twist, linear) == 8);
 static_assert(offsetof(Twist, angular) == 32);
 HORUS_MESSAGE(Twist, timestamp_ns, linear, angular);
 
-/// An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time; in the body's own
-/// frame.
+/// An estimated velocity, like `geometry_msgs/TwistWithCovariance` with a time; in the body's
+/// own frame.
 ///
 /// The covariance is row-major 6 × 6 over (velocity along x, y, z, and about x, y, z); all
 /// zeros means unknown.
 struct alignas(8) TwistWithCovariance {
-    /// When the velocity held, by CLOCK_REALTIME: nanoseconds.
+    /// Time for which the velocity is valid, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Along x, y, z: metres per second.
+    /// Velocity along x, y, z: metres per second.
     double linear[3];
-    /// About x, y, z: radians per second.
+    /// Angular velocity about x, y, z: radians per second.
     double angular[3];
-    /// Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+    /// Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
     double covariance[36];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xf088a2d640c0e1f6u, 0xb43628b0f1496e85u};
@@ -228,13 +228,13 @@ static_assert(offsetof(TwistWithCovariance, angular) == 32);
 static_assert(offsetof(TwistWithCovariance, covariance) == 56);
 HORUS_MESSAGE(TwistWithCovariance, timestamp_ns, linear, angular, covariance);
 
-/// Acceleration of a body in space, as `geometry_msgs/AccelStamped`; in the body's own frame.
+/// Acceleration of a body in space, like `geometry_msgs/AccelStamped`; in the body's own frame.
 struct alignas(8) Accel {
-    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Along x, y, z: m/s².
+    /// Acceleration along x, y, z: m/s².
     double linear[3];
-    /// About x, y, z: rad/s².
+    /// Angular acceleration about x, y, z: rad/s².
     double angular[3];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x044a25e6df18e5fau, 0xab2cfa0889ca6b58u};
@@ -247,14 +247,15 @@ static_assert(offsetof(Accel, linear) == 8);
 static_assert(offsetof(Accel, angular) == 32);
 HORUS_MESSAGE(Accel, timestamp_ns, linear, angular);
 
-/// Where the frame `child_frame_id` is in the frame `frame_id`, as
-/// `geometry_msgs/TransformStamped`: takes what is given in the child's frame to the parent's.
+/// Pose of the frame `child_frame_id` in the frame `frame_id`, like
+/// `geometry_msgs/TransformStamped`. It converts coordinates of the child's frame to the
+/// parent's.
 struct alignas(8) TransformStamped {
-    /// When it held, by CLOCK_REALTIME: nanoseconds.
+    /// Time for which the transform is valid, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The parent, as `odom`: text.
+    /// Name of the parent, such as `odom`: text.
     char frame_id[32];
-    /// The child, as `base_link`: text.
+    /// Name of the child, such as `base_link`: text.
     char child_frame_id[32];
     /// The child's origin in the parent's frame, x, y, z: metres.
     double translation[3];
@@ -273,14 +274,14 @@ static_assert(offsetof(TransformStamped, translation) == 72);
 static_assert(offsetof(TransformStamped, rotation) == 96);
 HORUS_MESSAGE(TransformStamped, timestamp_ns, frame_id, child_frame_id, translation, rotation);
 
-/// Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame,
-/// or that of the sensor, and about its origin.
+/// Force and torque on a body about the origin of its frame, like `geometry_msgs/Wrench` with a
+/// time. The frame is that of the body or of the sensor.
 struct alignas(8) Wrench {
-    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Along x, y, z: newtons.
+    /// Force along x, y, z: newtons.
     double force[3];
-    /// About x, y, z: N·m.
+    /// Torque about x, y, z: N·m.
     double torque[3];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x0ea493aea20ddad5u, 0x55863e42f86a347du};
@@ -293,15 +294,15 @@ static_assert(offsetof(Wrench, force) == 8);
 static_assert(offsetof(Wrench, torque) == 32);
 HORUS_MESSAGE(Wrench, timestamp_ns, force, torque);
 
-/// Force and torque in a named frame and about its origin, as `geometry_msgs/WrenchStamped`.
+/// Force and torque in a named frame and about its origin, like `geometry_msgs/WrenchStamped`.
 struct alignas(8) WrenchStamped {
-    /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame it is given in: text.
+    /// Frame of force and torque: text.
     char frame_id[32];
-    /// Along x, y, z: newtons.
+    /// Force along x, y, z: newtons.
     double force[3];
-    /// About x, y, z: N·m.
+    /// Torque about x, y, z: N·m.
     double torque[3];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x2d792e3487889692u, 0xf543f4b9d055cffbu};
@@ -315,26 +316,26 @@ static_assert(offsetof(WrenchStamped, force) == 40);
 static_assert(offsetof(WrenchStamped, torque) == 64);
 HORUS_MESSAGE(WrenchStamped, timestamp_ns, frame_id, force, torque);
 
-/// One sample of an inertial measurement unit, as `sensor_msgs/Imu`.
+/// One sample of an inertial measurement unit, like `sensor_msgs/Imu`.
 ///
-/// Rates and accelerations are in the frame of the unit; the orientation is that of this frame
-/// in one with x east, y north and z up (REP-103).
-/// Covariances are row-major 3 × 3 over x, y, z. All zeros means unknown; −1 as the first
-/// element means that the unit does not provide this quantity.
+/// Angular velocities and accelerations are in the frame of the unit. The orientation is that
+/// of this frame in a frame with x east, y north and z up (REP-103). Covariances are row-major
+/// 3 × 3 over x, y, z. All zeros means unknown; −1 as the first element means that the unit
+/// does not provide this quantity.
 struct alignas(8) Imu {
-    /// When it was sampled, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the sample, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
-    /// Of rotations about x, y, z: rad².
+    /// Covariance of rotations about x, y, z: rad².
     double orientation_covariance[9] = {-1.0};
-    /// About x, y, z: radians per second.
+    /// Angular velocity about x, y, z: radians per second.
     double angular_velocity[3];
-    /// Of `angular_velocity`: rad²/s².
+    /// Covariance of `angular_velocity`: rad²/s².
     double angular_velocity_covariance[9];
-    /// Along x, y, z, with gravity, as accelerometers report it: m/s².
+    /// Acceleration along x, y, z, with gravity, as accelerometers measure it: m/s².
     double linear_acceleration[3];
-    /// Of `linear_acceleration`: m²/s⁴.
+    /// Covariance of `linear_acceleration`: m²/s⁴.
     double linear_acceleration_covariance[9];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x1fb88ec2e68fac71u, 0x66c0f92fed9c36a9u};
@@ -352,29 +353,29 @@ static_assert(offsetof(Imu, linear_acceleration_covariance) == 232);
 HORUS_MESSAGE(Imu, timestamp_ns, orientation, orientation_covariance, angular_velocity,
     angular_velocity_covariance, linear_acceleration, linear_acceleration_covariance);
 
-/// One sweep of a planar range finder, as `sensor_msgs/LaserScan` without intensities.
+/// One sweep of a planar range finder, like `sensor_msgs/LaserScan` without intensities.
 ///
 /// Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
-/// +∞ means that nothing was seen, −∞ that something is too close, NaN that the measurement
+/// +∞ means that nothing was seen, −∞ that an object is too close, and NaN that the measurement
 /// failed.
 struct alignas(8) LaserScan {
-    /// When the first ray was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the first ray, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Of the first ray: radians.
+    /// Angle of the first ray: radians.
     float angle_min;
-    /// Of the last ray: radians.
+    /// Angle of the last ray: radians.
     float angle_max;
-    /// From one ray to the next: radians.
+    /// Angle from one ray to the next: radians.
     float angle_increment;
-    /// From one ray to the next: seconds.
+    /// Time from one ray to the next: seconds.
     float time_increment;
-    /// From one sweep to the next: seconds.
+    /// Time from one sweep to the next: seconds.
     float scan_time;
-    /// Shorter ranges are not valid: metres.
+    /// Shortest valid range: metres.
     float range_min;
-    /// Longer ranges are not valid: metres.
+    /// Longest valid range: metres.
     float range_max;
-    /// How many of `ranges` were measured, from the first: count.
+    /// Number of measured elements of `ranges`, from the first: count.
     std::uint32_t count;
     /// Distances in order of their angles: metres.
     float ranges[360];
@@ -397,31 +398,31 @@ static_assert(offsetof(LaserScan, ranges) == 40);
 HORUS_MESSAGE(LaserScan, timestamp_ns, angle_min, angle_max, angle_increment, time_increment,
     scan_time, range_min, range_max, count, ranges);
 
-/// The distance to the nearest thing in a cone about the sensor's x axis, as
+/// The distance to the nearest object in a cone about the sensor's x axis, like
 /// `sensor_msgs/Range`.
 ///
-/// After REP-117 a range of +∞ means that nothing was seen, −∞ that something is too close, NaN
-/// that the measurement failed.
+/// After REP-117 a range of +∞ means that nothing was seen, −∞ that an object is too close, and
+/// NaN that the measurement failed.
 struct alignas(8) RangeSensor {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// One of the constants of this type, as `ULTRASOUND`: no unit.
+    /// One of the constants of this type, such as `ULTRASOUND`: no unit.
     std::uint8_t radiation_type;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[3];
-    /// Angle at the tip of the cone: radians.
+    /// Opening angle of the cone: radians.
     float field_of_view;
-    /// Shorter ranges are not valid: metres.
+    /// Shortest valid range: metres.
     float min_range;
-    /// Longer ranges are not valid: metres.
+    /// Longest valid range: metres.
     float max_range;
     /// Distance: metres.
     float range;
-    /// Of `range`, 0 if unknown: m².
+    /// Variance of `range`, 0 if unknown: m².
     float variance;
-    /// Sound.
+    /// The sensor uses sound.
     static constexpr std::uint8_t ULTRASOUND = 0;
-    /// Infrared light.
+    /// The sensor uses infrared light.
     static constexpr std::uint8_t INFRARED = 1;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x325fde923d06ce57u, 0xf2f48663061bec3bu};
@@ -440,19 +441,19 @@ static_assert(offsetof(RangeSensor, variance) == 28);
 HORUS_MESSAGE(RangeSensor, timestamp_ns, radiation_type, _reserved, field_of_view, min_range,
     max_range, range, variance);
 
-/// Measured state of up to 16 joints, as `sensor_msgs/JointState`.
+/// Measured state of up to 16 joints, like `sensor_msgs/JointState`.
 ///
-/// Element *i* of every array belongs to joint *i*. The units are those of a revolute joint;
-/// for a prismatic one read metres for radians, newtons for newton-metres. The names are in
-/// each message, as in ROS: who reads it then needs no other topic, and no order is agreed on.
+/// Element *i* of every array belongs to joint *i*. The units are those of a revolute joint.
+/// For a prismatic joint, radians become metres and newton-metres become newtons. The names are
+/// in each message, as in ROS: a reader then needs no other topic and no fixed order.
 struct alignas(8) JointState {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// How many joints there are, from the first: count.
+    /// Number of joints, from the first: count.
     std::uint32_t count;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint32_t _reserved;
-    /// Of the joints, as `left_wrist_roll`: text.
+    /// Names of the joints, such as `left_wrist_roll`: text.
     char name[16][32];
     /// Radians.
     double position[16];
@@ -475,23 +476,23 @@ static_assert(offsetof(JointState, velocity) == 656);
 static_assert(offsetof(JointState, effort) == 784);
 HORUS_MESSAGE(JointState, timestamp_ns, count, _reserved, name, position, velocity, effort);
 
-/// State of a battery, as `sensor_msgs/BatteryState`. NaN is what is not measured.
+/// State of a battery, like `sensor_msgs/BatteryState`. NaN marks a value that is not measured.
 struct alignas(8) BatteryState {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Volts.
     float voltage = std::numeric_limits<float>::quiet_NaN();
     /// Degrees Celsius.
     float temperature = std::numeric_limits<float>::quiet_NaN();
-    /// Negative when discharging: amperes.
+    /// Current, negative when discharging: amperes.
     float current = std::numeric_limits<float>::quiet_NaN();
-    /// Left now: ampere-hours.
+    /// Remaining charge: ampere-hours.
     float charge = std::numeric_limits<float>::quiet_NaN();
-    /// When full, as it is by now: ampere-hours.
+    /// Present capacity when full: ampere-hours.
     float capacity = std::numeric_limits<float>::quiet_NaN();
-    /// When full, as it was new: ampere-hours.
+    /// Capacity when new: ampere-hours.
     float design_capacity = std::numeric_limits<float>::quiet_NaN();
-    /// Charge, 0 to 1: no unit.
+    /// Charge relative to the capacity, 0 to 1: no unit.
     float percentage = std::numeric_limits<float>::quiet_NaN();
     /// One of the `POWER_SUPPLY_STATUS_` constants: no unit.
     std::uint8_t power_supply_status;
@@ -499,49 +500,49 @@ struct alignas(8) BatteryState {
     std::uint8_t power_supply_health;
     /// One of the `POWER_SUPPLY_TECHNOLOGY_` constants: no unit.
     std::uint8_t power_supply_technology;
-    /// 0, or 1 if there is a battery: no unit.
+    /// 1 if there is a battery, else 0: no unit.
     std::uint8_t present;
-    /// How many cells are measured, from the first: count.
+    /// Number of measured cells, from the first: count.
     std::uint32_t cell_count;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint32_t _reserved;
     /// Volts.
     float cell_voltage[16];
     /// Degrees Celsius.
     float cell_temperature[16];
-    /// Where it is, as the name of its slot: text.
+    /// Place of the battery, such as the name of its slot: text.
     char location[32];
-    /// As printed on it: text.
+    /// Serial number on the label: text.
     char serial_number[32];
-    /// Not known whether it is charged or drained.
+    /// The status is unknown.
     static constexpr std::uint8_t POWER_SUPPLY_STATUS_UNKNOWN = 0;
-    /// Being charged.
+    /// The battery is being charged.
     static constexpr std::uint8_t POWER_SUPPLY_STATUS_CHARGING = 1;
-    /// Being drained.
+    /// The battery is being discharged.
     static constexpr std::uint8_t POWER_SUPPLY_STATUS_DISCHARGING = 2;
-    /// Connected, and not charged.
+    /// The battery is connected and not being charged.
     static constexpr std::uint8_t POWER_SUPPLY_STATUS_NOT_CHARGING = 3;
-    /// Fully charged.
+    /// The battery is fully charged.
     static constexpr std::uint8_t POWER_SUPPLY_STATUS_FULL = 4;
-    /// Not known how well it is.
+    /// The health is unknown.
     static constexpr std::uint8_t POWER_SUPPLY_HEALTH_UNKNOWN = 0;
-    /// Nothing is wrong.
+    /// The battery is healthy.
     static constexpr std::uint8_t POWER_SUPPLY_HEALTH_GOOD = 1;
-    /// Too hot.
+    /// The battery is too hot.
     static constexpr std::uint8_t POWER_SUPPLY_HEALTH_OVERHEAT = 2;
-    /// Does not work any more.
+    /// The battery does not work any more.
     static constexpr std::uint8_t POWER_SUPPLY_HEALTH_DEAD = 3;
-    /// Voltage too high.
+    /// The voltage is too high.
     static constexpr std::uint8_t POWER_SUPPLY_HEALTH_OVERVOLTAGE = 4;
-    /// Failed in a way that has no number here.
+    /// The battery failed in a way that has no number here.
     static constexpr std::uint8_t POWER_SUPPLY_HEALTH_UNSPEC_FAILURE = 5;
-    /// Too cold.
+    /// The battery is too cold.
     static constexpr std::uint8_t POWER_SUPPLY_HEALTH_COLD = 6;
-    /// Its watchdog ran out.
+    /// The watchdog of the battery expired.
     static constexpr std::uint8_t POWER_SUPPLY_HEALTH_WATCHDOG_TIMER_EXPIRE = 7;
-    /// Its safety timer ran out.
+    /// The safety timer of the battery expired.
     static constexpr std::uint8_t POWER_SUPPLY_HEALTH_SAFETY_TIMER_EXPIRE = 8;
-    /// Of a kind that has no number here.
+    /// The technology has no number here.
     static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_UNKNOWN = 0;
     /// Nickel metal hydride.
     static constexpr std::uint8_t POWER_SUPPLY_TECHNOLOGY_NIMH = 1;
@@ -585,40 +586,40 @@ HORUS_MESSAGE(BatteryState, timestamp_ns, voltage, temperature, current, charge,
     design_capacity, percentage, power_supply_status, power_supply_health, power_supply_technology,
     present, cell_count, _reserved, cell_voltage, cell_temperature, location, serial_number);
 
-/// A fix of a satellite navigation receiver by WGS 84, as `sensor_msgs/NavSatFix`.
+/// A position from a satellite navigation receiver in WGS 84, like `sensor_msgs/NavSatFix`.
 ///
-/// The covariance is row-major 3 × 3 over east, north, up. `position_covariance_type`, in ROS
-/// the last field, stands where there would be padding.
+/// The covariance is row-major 3 × 3 over east, north, up. `position_covariance_type` is the
+/// last field in ROS; here it fills what would be padding.
 struct alignas(8) NavSatFix {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// One of the `STATUS_` constants: no unit.
     std::int8_t status = -2;
     /// One of the `COVARIANCE_` constants: no unit.
     std::uint8_t position_covariance_type;
-    /// The `SERVICE_` constants of what is received, added: no unit.
+    /// Sum of the `SERVICE_` constants of the received systems: no unit.
     std::uint16_t service;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint32_t _reserved;
-    /// North is positive: degrees.
+    /// Latitude, north is positive: degrees.
     double latitude;
-    /// East is positive: degrees.
+    /// Longitude, east is positive: degrees.
     double longitude;
-    /// Above the ellipsoid, NaN if unknown: metres.
+    /// Height above the ellipsoid, NaN if unknown: metres.
     double altitude;
-    /// Of the position to the east, north and up: m².
+    /// Covariance of the position to the east, north and up: m².
     double position_covariance[9];
-    /// Not set.
+    /// The status is not set.
     static constexpr std::int8_t STATUS_UNKNOWN = -2;
-    /// No position.
+    /// There is no position.
     static constexpr std::int8_t STATUS_NO_FIX = -1;
-    /// A position without augmentation.
+    /// The position has no augmentation.
     static constexpr std::int8_t STATUS_FIX = 0;
-    /// With augmentation by satellites.
+    /// The position has augmentation by satellites.
     static constexpr std::int8_t STATUS_SBAS_FIX = 1;
-    /// With augmentation from the ground.
+    /// The position has augmentation from the ground.
     static constexpr std::int8_t STATUS_GBAS_FIX = 2;
-    /// Not known what is received.
+    /// The received systems are unknown.
     static constexpr std::uint16_t SERVICE_UNKNOWN = 0;
     /// GPS is received.
     static constexpr std::uint16_t SERVICE_GPS = 1;
@@ -628,13 +629,13 @@ struct alignas(8) NavSatFix {
     static constexpr std::uint16_t SERVICE_COMPASS = 4;
     /// Galileo is received.
     static constexpr std::uint16_t SERVICE_GALILEO = 8;
-    /// The covariance says nothing.
+    /// The covariance is unknown.
     static constexpr std::uint8_t COVARIANCE_TYPE_UNKNOWN = 0;
     /// The covariance was estimated from the dilution of precision.
     static constexpr std::uint8_t COVARIANCE_TYPE_APPROXIMATED = 1;
-    /// The diagonal is known.
+    /// The diagonal of the covariance is known.
     static constexpr std::uint8_t COVARIANCE_TYPE_DIAGONAL_KNOWN = 2;
-    /// All of it is known.
+    /// The whole covariance is known.
     static constexpr std::uint8_t COVARIANCE_TYPE_KNOWN = 3;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xc4eca8ee794611c1u, 0xd55f5d92543a73bcu};
@@ -654,15 +655,15 @@ static_assert(offsetof(NavSatFix, position_covariance) == 40);
 HORUS_MESSAGE(NavSatFix, timestamp_ns, status, position_covariance_type, service, _reserved,
     latitude, longitude, altitude, position_covariance);
 
-/// The magnetic field at a sensor and in its frame, as `sensor_msgs/MagneticField`.
+/// The magnetic field at a sensor and in its frame, like `sensor_msgs/MagneticField`.
 ///
 /// The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
 struct alignas(8) MagneticField {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Along x, y, z, NaN for an axis that is not measured: tesla.
+    /// Field along x, y, z, NaN for an axis that is not measured: tesla.
     double magnetic_field[3];
-    /// Of `magnetic_field`: T².
+    /// Covariance of `magnetic_field`: T².
     double magnetic_field_covariance[9];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xa5d4fcc4439e9988u, 0x7b5e97e7d63273f9u};
@@ -675,13 +676,13 @@ static_assert(offsetof(MagneticField, magnetic_field) == 8);
 static_assert(offsetof(MagneticField, magnetic_field_covariance) == 32);
 HORUS_MESSAGE(MagneticField, timestamp_ns, magnetic_field, magnetic_field_covariance);
 
-/// A temperature, as `sensor_msgs/Temperature`.
+/// A temperature, like `sensor_msgs/Temperature`.
 struct alignas(8) Temperature {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Degrees Celsius.
     double temperature;
-    /// Of `temperature`, 0 if unknown: °C².
+    /// Variance of `temperature`, 0 if unknown: °C².
     double variance;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x4a7c7b9e30c2faf9u, 0x1d33ce2fe3bd6099u};
@@ -694,13 +695,14 @@ static_assert(offsetof(Temperature, temperature) == 8);
 static_assert(offsetof(Temperature, variance) == 16);
 HORUS_MESSAGE(Temperature, timestamp_ns, temperature, variance);
 
-/// The pressure of air or water, not of a tank or a tyre, as `sensor_msgs/FluidPressure`.
+/// The pressure of air or water, like `sensor_msgs/FluidPressure`. It is not for tanks or
+/// tyres.
 struct alignas(8) FluidPressure {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Absolute: pascals.
+    /// Absolute pressure: pascals.
     double fluid_pressure;
-    /// Of `fluid_pressure`, 0 if unknown: Pa².
+    /// Variance of `fluid_pressure`, 0 if unknown: Pa².
     double variance;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x8c2d6372538032d1u, 0xafcfe31a943dbe08u};
@@ -713,13 +715,13 @@ static_assert(offsetof(FluidPressure, fluid_pressure) == 8);
 static_assert(offsetof(FluidPressure, variance) == 16);
 HORUS_MESSAGE(FluidPressure, timestamp_ns, fluid_pressure, variance);
 
-/// How bright it is, as `sensor_msgs/Illuminance`.
+/// An illuminance, like `sensor_msgs/Illuminance`.
 struct alignas(8) Illuminance {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Lux.
     double illuminance;
-    /// Of `illuminance`, 0 if unknown: lx².
+    /// Variance of `illuminance`, 0 if unknown: lx².
     double variance;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xeaebb1676530b1f3u, 0x717e492802310d4fu};
@@ -732,25 +734,24 @@ static_assert(offsetof(Illuminance, illuminance) == 8);
 static_assert(offsetof(Illuminance, variance) == 16);
 HORUS_MESSAGE(Illuminance, timestamp_ns, illuminance, variance);
 
-/// Pressure on the taxels of a tactile sensor, row by row, and the force that they add up to.
-/// No ROS type.
+/// Pressure on the taxels of a tactile sensor, row by row, and the total force. No ROS type.
 struct alignas(8) TactileArray {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the pad: x along its rows, z out of it: text.
+    /// Frame of the pad, x along its rows, z out of it: text.
     char frame_id[32];
-    /// How many rows there are, along y: count.
+    /// Number of rows, along y: count.
     std::uint32_t rows;
-    /// How many taxels a row has, along x: count.
+    /// Number of taxels in a row, along x: count.
     std::uint32_t columns;
-    /// From one taxel to the next: metres.
+    /// Distance from one taxel to the next: metres.
     float spacing;
-    /// On the whole pad along x, y, z, NaN if not measured: newtons.
+    /// Force on the whole pad along x, y, z, NaN if not measured: newtons.
     float force[3] = {
         std::numeric_limits<float>::quiet_NaN(),
         std::numeric_limits<float>::quiet_NaN(),
         std::numeric_limits<float>::quiet_NaN()};
-    /// Row-major, `rows` times `columns` of them: pascals.
+    /// Pressures of `rows` × `columns` taxels, row-major: pascals.
     float pressure[256];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x74503478e562bb2cu, 0xb0b9edebff8729c1u};
@@ -767,14 +768,14 @@ static_assert(offsetof(TactileArray, force) == 52);
 static_assert(offsetof(TactileArray, pressure) == 64);
 HORUS_MESSAGE(TactileArray, timestamp_ns, frame_id, rows, columns, spacing, force, pressure);
 
-/// Velocity command of a robot that moves in the plane: `linear.x` and `angular.z` of
-/// `geometry_msgs/Twist`, in single precision; in the robot's own frame.
+/// Velocity command of a robot that moves in the plane, in the robot's own frame: `linear.x`
+/// and `angular.z` of `geometry_msgs/Twist` in single precision.
 struct alignas(8) CmdVel {
-    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Forward: metres per second.
+    /// Forward velocity: metres per second.
     float linear;
-    /// Counter-clockwise: radians per second.
+    /// Counter-clockwise angular velocity: radians per second.
     float angular;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xa6d74e5d663f338cu, 0xb818bd1ad89988b3u};
@@ -789,15 +790,15 @@ HORUS_MESSAGE(CmdVel, timestamp_ns, linear, angular);
 
 /// Set-points of up to 16 joints, with the names of `trajectory_msgs/JointTrajectoryPoint`.
 ///
-/// Element *i* of every array belongs to joint *i*; `mode` says which of them count. The units
-/// are those of a revolute joint; for a prismatic one read metres for radians, newtons for
-/// newton-metres.
+/// Element *i* of every array belongs to joint *i*; `mode` selects the arrays that are used.
+/// The units are those of a revolute joint. For a prismatic joint, radians become metres and
+/// newton-metres become newtons.
 struct alignas(8) JointCommand {
-    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// How many joints are commanded, from the first: count.
+    /// Number of commanded joints, from the first: count.
     std::uint32_t count;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint32_t _reserved;
     /// One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit.
     std::uint8_t mode[16];
@@ -805,7 +806,7 @@ struct alignas(8) JointCommand {
     double position[16];
     /// Radians per second.
     double velocity[16];
-    /// Feed-forward: rad/s².
+    /// Feed-forward acceleration: rad/s².
     double acceleration[16];
     /// Torque, or feed-forward torque: N·m.
     double effort[16];
@@ -813,17 +814,18 @@ struct alignas(8) JointCommand {
     double stiffness[16];
     /// Gain of the velocity error, often called kd: N·m·s/rad.
     double damping[16];
-    /// The drive limits the total torque to ± this; 0 leaves the limit to the drive: N·m.
+    /// Limit of the absolute value of the total torque; 0 leaves the limit to the drive: N·m.
     double effort_max[16];
-    /// The joint gets no command: its drive keeps what it does without one.
+    /// The joint gets no command; its drive behaves as without one.
     static constexpr std::uint8_t MODE_DISABLED = 0;
-    /// Follow `position`.
+    /// The drive follows `position`.
     static constexpr std::uint8_t MODE_POSITION = 1;
-    /// Follow `velocity`.
+    /// The drive follows `velocity`.
     static constexpr std::uint8_t MODE_VELOCITY = 2;
-    /// Apply `effort`.
+    /// The drive applies `effort`.
     static constexpr std::uint8_t MODE_EFFORT = 3;
-    /// Apply `effort + stiffness · (position − measured) + damping · (velocity − measured)`.
+    /// The drive applies `effort + stiffness · (position − measured) + damping · (velocity −
+    /// measured)`.
     static constexpr std::uint8_t MODE_IMPEDANCE = 4;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x4a6514cb5ec896b3u, 0xd11cf45b15dc1b6eu};
@@ -848,15 +850,15 @@ HORUS_MESSAGE(JointCommand, timestamp_ns, count, _reserved, mode, position, velo
 /// Set-point of one motor. No ROS type: the fields and modes of `JointCommand` for a single
 /// joint, and the duty cycle of drives without a sensor.
 struct alignas(8) MotorCommand {
-    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Which motor, as its node on the bus: no unit.
+    /// Number of the motor, such as its node on the bus: no unit.
     std::uint32_t motor_id;
     /// One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit.
     std::uint8_t mode;
-    /// 0, or 1 to power the drive: no unit.
+    /// 1 to power the drive, else 0: no unit.
     std::uint8_t enable;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint16_t _reserved;
     /// Radians.
     double position;
@@ -866,21 +868,22 @@ struct alignas(8) MotorCommand {
     double effort;
     /// Share of the supply voltage, −1 to 1: no unit.
     double duty_cycle;
-    /// The drive turns no faster; 0 leaves the limit to the drive: radians per second.
+    /// Limit of the speed; 0 leaves the limit to the drive: radians per second.
     double velocity_max;
-    /// The drive accelerates no harder; 0 leaves the limit to the drive: rad/s².
+    /// Limit of the acceleration; 0 leaves the limit to the drive: rad/s².
     double acceleration_max;
-    /// The drive pushes no harder; 0 leaves the limit to the drive: N·m.
+    /// Limit of the torque; 0 leaves the limit to the drive: N·m.
     double effort_max;
-    /// No command.
+    /// The motor gets no command.
     static constexpr std::uint8_t MODE_DISABLED = 0;
-    /// Follow `position`.
+    /// The drive follows `position`.
     static constexpr std::uint8_t MODE_POSITION = 1;
-    /// Follow `velocity`.
+    /// The drive follows `velocity`.
     static constexpr std::uint8_t MODE_VELOCITY = 2;
-    /// Apply `effort`.
+    /// The drive applies `effort`.
     static constexpr std::uint8_t MODE_EFFORT = 3;
-    /// Apply `duty_cycle`, open loop. 4 is the impedance mode of `JointCommand`, not had here.
+    /// The drive applies `duty_cycle`, open loop. 4 is the impedance mode of `JointCommand`,
+    /// which does not exist here.
     static constexpr std::uint8_t MODE_DUTY_CYCLE = 5;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xa04b60fcf5273d0eu, 0x29bac585269bb339u};
@@ -905,17 +908,17 @@ HORUS_MESSAGE(MotorCommand, timestamp_ns, motor_id, mode, enable, _reserved, pos
 
 /// Set-point of a hobby servo. No ROS type.
 struct alignas(8) ServoCommand {
-    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Which servo, as its channel: no unit.
+    /// Channel of the servo: no unit.
     std::uint32_t servo_id;
-    /// 0 to let it go limp, 1 to hold: no unit.
+    /// 1 to hold the position, 0 to release it: no unit.
     std::uint8_t enable;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[3];
-    /// From the middle: radians.
+    /// Angle from the middle: radians.
     float position;
-    /// 0 for as fast as it can: radians per second.
+    /// Limit of the speed, 0 for the maximum of the servo: radians per second.
     float velocity_max;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xdb11875bb4b6c919u, 0xb08d3cdbfed4a928u};
@@ -931,20 +934,20 @@ static_assert(offsetof(ServoCommand, position) == 16);
 static_assert(offsetof(ServoCommand, velocity_max) == 20);
 HORUS_MESSAGE(ServoCommand, timestamp_ns, servo_id, enable, _reserved, position, velocity_max);
 
-/// Wheel speeds of a robot with two driven wheels. No ROS type: what
-/// `diff_drive_controller` of `ros2_control` sends to its wheels.
+/// Wheel speeds of a robot with two driven wheels. No ROS type: `diff_drive_controller` of
+/// `ros2_control` sends them to its wheels.
 struct alignas(8) DifferentialDriveCommand {
-    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Left wheel, forward: radians per second.
+    /// Speed of the left wheel, positive is forward: radians per second.
     double left;
-    /// Right wheel, forward: radians per second.
+    /// Speed of the right wheel, positive is forward: radians per second.
     double right;
-    /// The wheels accelerate no harder; 0 leaves the limit to the drive: rad/s².
+    /// Limit of the acceleration; 0 leaves the limit to the drive: rad/s².
     double acceleration_max;
-    /// 0, or 1 to power the drives: no unit.
+    /// 1 to power the drives, else 0: no unit.
     std::uint8_t enable;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[7];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x7e02422c1990f17fu, 0x933923d380b38cc4u};
@@ -966,38 +969,38 @@ HORUS_MESSAGE(DifferentialDriveCommand, timestamp_ns, left, right, acceleration_
 ///
 /// `output = p·e + i·∫e dt + d·de/dt`; the units are those of the controller it is for.
 struct alignas(8) PidConfig {
-    /// When it was set, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the configuration, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Which controller: no unit.
+    /// Number of the controller: no unit.
     std::uint32_t controller_id;
-    /// What keeps the integral from growing while the output is limited, one of the
-    /// `ANTIWINDUP_` constants: no unit.
+    /// Method that limits the integral while the output is limited, one of the `ANTIWINDUP_`
+    /// constants: no unit.
     std::uint8_t antiwindup;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[3];
-    /// Proportional gain: of its use.
+    /// Proportional gain: depends on the use.
     double p;
-    /// Integral gain: of its use.
+    /// Integral gain: depends on the use.
     double i;
-    /// Derivative gain: of its use.
+    /// Derivative gain: depends on the use.
     double d;
-    /// Most that the integral part adds to the output, +∞ without a limit: of its use.
+    /// Upper limit of the integral part of the output, +∞ without a limit: depends on the use.
     double i_max = std::numeric_limits<double>::infinity();
-    /// Least that the integral part adds to the output, −∞ without a limit: of its use.
+    /// Lower limit of the integral part of the output, −∞ without a limit: depends on the use.
     double i_min = -std::numeric_limits<double>::infinity();
-    /// Most that comes out, +∞ without a limit: of its use.
+    /// Upper limit of the output, +∞ without a limit: depends on the use.
     double u_max = std::numeric_limits<double>::infinity();
-    /// Least that comes out, −∞ without a limit: of its use.
+    /// Lower limit of the output, −∞ without a limit: depends on the use.
     double u_min = -std::numeric_limits<double>::infinity();
-    /// How fast back calculation unwinds, 0 for the controller's own choice: seconds.
+    /// Time constant of back calculation, 0 for the controller's default: seconds.
     double tracking_time_constant;
-    /// Smaller errors are not integrated: of its use.
+    /// Largest error that is not integrated: depends on the use.
     double error_deadband;
-    /// Nothing but the limits of the integral part.
+    /// Only the limits of the integral part apply.
     static constexpr std::uint8_t ANTIWINDUP_NONE = 0;
-    /// The integral is drawn back by what the limit cut off.
+    /// The integral is reduced by the amount that the limit cut off.
     static constexpr std::uint8_t ANTIWINDUP_BACK_CALCULATION = 1;
-    /// Nothing is integrated that would lead further beyond the limit.
+    /// Errors that would drive the output further beyond the limit are not integrated.
     static constexpr std::uint8_t ANTIWINDUP_CONDITIONAL_INTEGRATION = 2;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x7dda655f8606f200u, 0xf1eb25259ec91198u};
@@ -1021,25 +1024,26 @@ static_assert(offsetof(PidConfig, error_deadband) == 80);
 HORUS_MESSAGE(PidConfig, timestamp_ns, controller_id, antiwindup, _reserved, p, i, d, i_max, i_min,
     u_max, u_min, tracking_time_constant, error_deadband);
 
-/// Where a body is to be and how it is to move there at one time of a trajectory, as
-/// `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body; in the frame that the topic is
-/// about. For joints: `JointCommand`.
+/// Pose, velocity and acceleration of a body at one time of a trajectory.
+///
+/// It is like `trajectory_msgs/MultiDOFJointTrajectoryPoint` with one body, in the frame of the
+/// topic. For joints use `JointCommand`.
 struct alignas(8) TrajectoryPoint {
-    /// When the trajectory begins, by CLOCK_REALTIME: nanoseconds.
+    /// Start of the trajectory, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// x, y, z: metres.
+    /// Position x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
-    /// Along x, y, z: metres per second.
+    /// Velocity along x, y, z: metres per second.
     double linear_velocity[3];
-    /// About x, y, z: radians per second.
+    /// Angular velocity about x, y, z: radians per second.
     double angular_velocity[3];
-    /// Along x, y, z: m/s².
+    /// Acceleration along x, y, z: m/s².
     double linear_acceleration[3];
-    /// About x, y, z: rad/s².
+    /// Angular acceleration about x, y, z: rad/s².
     double angular_acceleration[3];
-    /// When to be there, from `timestamp_ns`: nanoseconds.
+    /// Time of arrival at this point, from `timestamp_ns`: nanoseconds.
     std::uint64_t time_from_start_ns;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x3f0a0ccc1cfad4acu, 0x533754a0243dcef2u};
@@ -1058,26 +1062,28 @@ static_assert(offsetof(TrajectoryPoint, time_from_start_ns) == 160);
 HORUS_MESSAGE(TrajectoryPoint, timestamp_ns, position, orientation, linear_velocity,
     angular_velocity, linear_acceleration, angular_acceleration, time_from_start_ns);
 
-/// Force to apply along some axes of a frame, while the others keep their position: hybrid
-/// force and position control after Raibert and Craig (1981). No ROS type; force and torque
-/// as in `geometry_msgs/WrenchStamped`.
+/// Force to apply along some axes of a frame, while the others keep their position.
+///
+/// This is hybrid force and position control after Raibert and Craig (1981). No ROS type; force
+/// and torque are as in `geometry_msgs/WrenchStamped`.
 struct alignas(8) ForceCommand {
-    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the task: text.
+    /// Frame of the task: text.
     char frame_id[32];
-    /// To apply to the surroundings along x, y, z: newtons.
+    /// Force on the environment along x, y, z: newtons.
     double force[3];
-    /// To apply to the surroundings about x, y, z: N·m.
+    /// Torque on the environment about x, y, z: N·m.
     double torque[3];
-    /// Along x, y, z and about x, y, z, 1 to follow the force, 0 to keep the position: no unit.
+    /// For each axis along x, y, z and about x, y, z, 1 to control the force, 0 to keep the
+    /// position: no unit.
     std::uint8_t force_controlled[6];
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[2];
-    /// How fast to go where nothing resists; 0 leaves the limit to the controller: metres per
+    /// Limit of the speed in free space; 0 leaves the limit to the controller: metres per
     /// second.
     double linear_velocity_max;
-    /// How fast to turn where nothing resists; 0 leaves the limit to the controller: radians
+    /// Limit of the angular speed in free space; 0 leaves the limit to the controller: radians
     /// per second.
     double angular_velocity_max;
     /// Of the canonical schema text.
@@ -1097,30 +1103,30 @@ static_assert(offsetof(ForceCommand, angular_velocity_max) == 104);
 HORUS_MESSAGE(ForceCommand, timestamp_ns, frame_id, force, torque, force_controlled, _reserved,
     linear_velocity_max, angular_velocity_max);
 
-/// How a tool gives way: a spring, a damper and a mass along and about each axis of a frame.
-/// No ROS type; Hogan's impedance control (1985).
+/// Compliance of a tool: a spring, a damper and a mass along and about each axis of a frame. No
+/// ROS type; impedance control after Hogan (1985).
 ///
 /// `force = stiffness · offset + damping · velocity + mass · acceleration`
 struct alignas(8) ImpedanceParameters {
-    /// When it was set, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the configuration, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the axes, as the tool's: text.
+    /// Frame of the axes, usually that of the tool: text.
     char frame_id[32];
-    /// Along x, y, z: N/m.
+    /// Stiffness along x, y, z: N/m.
     double linear_stiffness[3];
-    /// About x, y, z: N·m/rad.
+    /// Rotational stiffness about x, y, z: N·m/rad.
     double angular_stiffness[3];
-    /// Along x, y, z: N·s/m.
+    /// Damping along x, y, z: N·s/m.
     double linear_damping[3];
-    /// About x, y, z: N·m·s/rad.
+    /// Rotational damping about x, y, z: N·m·s/rad.
     double angular_damping[3];
-    /// Along x, y, z; 0 leaves the tool's own: kilograms.
+    /// Mass along x, y, z; 0 leaves that of the tool: kilograms.
     double mass[3];
-    /// About x, y, z; 0 leaves the tool's own: kg·m².
+    /// Moment of inertia about x, y, z; 0 leaves that of the tool: kg·m².
     double inertia[3];
-    /// Never push harder; 0 leaves the limit to the controller: newtons.
+    /// Limit of the force; 0 leaves the limit to the controller: newtons.
     double force_max;
-    /// Never turn harder; 0 leaves the limit to the controller: N·m.
+    /// Limit of the torque; 0 leaves the limit to the controller: N·m.
     double torque_max;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x959370426970db0bu, 0xd7fd2c6bb64d8a08u};
@@ -1141,25 +1147,25 @@ static_assert(offsetof(ImpedanceParameters, torque_max) == 192);
 HORUS_MESSAGE(ImpedanceParameters, timestamp_ns, frame_id, linear_stiffness, angular_stiffness,
     linear_damping, angular_damping, mass, inertia, force_max, torque_max);
 
-/// Estimated pose and velocity of a body, as `nav_msgs/Odometry`.
+/// Estimated pose and velocity of a body, like `nav_msgs/Odometry`.
 ///
 /// The pose is in the `odom` frame, the velocity in the body's own frame (REP-105).
 /// Covariances are row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
 /// unknown.
 struct alignas(8) Odometry {
-    /// When the pose held, by CLOCK_REALTIME: nanoseconds.
+    /// Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// x, y, z: metres.
+    /// Position x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
-    /// Of position, of both, of rotation: m², m·rad, rad².
+    /// Covariance of position, of both, of rotation: m², m·rad, rad².
     double pose_covariance[36];
-    /// Along x, y, z of the body: metres per second.
+    /// Velocity along x, y, z of the body: metres per second.
     double linear[3];
-    /// About x, y, z of the body: radians per second.
+    /// Angular velocity about x, y, z of the body: radians per second.
     double angular[3];
-    /// Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+    /// Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
     double twist_covariance[36];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xfd74e7f9cdc87358u, 0x01436083d0c5dfdcu};
@@ -1177,24 +1183,24 @@ static_assert(offsetof(Odometry, twist_covariance) == 400);
 HORUS_MESSAGE(Odometry, timestamp_ns, position, orientation, pose_covariance, linear, angular,
     twist_covariance);
 
-/// Where to drive, as the goal of `nav2_msgs/action/NavigateToPose`, with its tolerances.
+/// A navigation goal with tolerances, like the goal of `nav2_msgs/action/NavigateToPose`.
 struct alignas(8) NavGoal {
-    /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Chosen by the commander, and given back in
-    /// `GoalResult`: no unit.
+    /// Number chosen by the sender, and returned in `GoalResult`:
+    /// no unit.
     std::uint64_t goal_id;
-    /// The frame of the pose, as `map`: text.
+    /// Frame of the pose, such as `map`: text.
     char frame_id[32];
-    /// x, y, z: metres.
+    /// Position x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
-    /// Near enough; 0 leaves it to the navigation: metres.
+    /// Largest accepted error of the position; 0 leaves it to the navigation: metres.
     double position_tolerance;
-    /// Turned well enough; 0 leaves it to the navigation: radians.
+    /// Largest accepted error of the yaw; 0 leaves it to the navigation: radians.
     double yaw_tolerance;
-    /// To give up after; 0 is never: nanoseconds.
+    /// Time after which the goal is aborted; 0 means never: nanoseconds.
     std::uint64_t timeout_ns;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x6c45dc12d5918786u, 0x1d8bfac2804436c4u};
@@ -1213,42 +1219,44 @@ static_assert(offsetof(NavGoal, timeout_ns) == 120);
 HORUS_MESSAGE(NavGoal, timestamp_ns, goal_id, frame_id, position, orientation, position_tolerance,
     yaw_tolerance, timeout_ns);
 
-/// What became of a `NavGoal`, while it is followed and afterwards: the status of
-/// `action_msgs/GoalStatus` with the result and feedback of `nav2_msgs/action/NavigateToPose`.
+/// State of a `NavGoal` while it is executed, and its result.
+///
+/// It has the status of `action_msgs/GoalStatus`, and the result and feedback of
+/// `nav2_msgs/action/NavigateToPose`.
 struct alignas(8) GoalResult {
-    /// When it was known, by CLOCK_REALTIME: nanoseconds.
+    /// Time of this state, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// That of the goal: no unit.
+    /// Number of the goal: no unit.
     std::uint64_t goal_id;
     /// One of the `STATUS_` constants; any other number means `STATUS_UNKNOWN`: no unit.
     std::uint8_t status;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved;
-    /// 0, or why it failed, by the numbers of the navigation in use: no unit.
+    /// Error code of the navigation in use, 0 without an error: no unit.
     std::uint16_t error_code;
-    /// How often the robot had to free itself: count.
+    /// Number of recoveries: count.
     std::uint32_t number_of_recoveries;
-    /// Since the goal was accepted: nanoseconds.
+    /// Time since the goal was accepted: nanoseconds.
     std::uint64_t navigation_time_ns;
-    /// Until arrival, 0 if unknown: nanoseconds.
+    /// Time until arrival, 0 if unknown: nanoseconds.
     std::uint64_t estimated_time_remaining_ns;
-    /// Along the path: metres.
+    /// Distance to go along the path: metres.
     double distance_remaining;
-    /// Why it failed, for a person: text.
+    /// Description of the error for people: text.
     char error_msg[64];
-    /// Nothing is known.
+    /// The status is unknown.
     static constexpr std::uint8_t STATUS_UNKNOWN = 0;
-    /// Accepted, not begun.
+    /// The goal was accepted and is not yet executed.
     static constexpr std::uint8_t STATUS_ACCEPTED = 1;
-    /// On the way.
+    /// The robot moves to the goal.
     static constexpr std::uint8_t STATUS_EXECUTING = 2;
-    /// Told to give up, not stopped yet.
+    /// The goal is being cancelled, and the robot has not stopped yet.
     static constexpr std::uint8_t STATUS_CANCELING = 3;
-    /// Arrived.
+    /// The robot has arrived.
     static constexpr std::uint8_t STATUS_SUCCEEDED = 4;
-    /// Given up as told.
+    /// The goal was cancelled on request.
     static constexpr std::uint8_t STATUS_CANCELED = 5;
-    /// Given up by itself.
+    /// The navigation aborted the goal.
     static constexpr std::uint8_t STATUS_ABORTED = 6;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x065e8ec9ccc44431u, 0x069cd4b6111bc129u};
@@ -1270,14 +1278,14 @@ HORUS_MESSAGE(GoalResult, timestamp_ns, goal_id, status, _reserved, error_code,
     number_of_recoveries, navigation_time_ns, estimated_time_remaining_ns, distance_remaining,
     error_msg);
 
-/// One pose of a path and how fast to pass it; a pose of `nav_msgs/Path` with a speed. Without
-/// a time and a frame: for use inside `NavPath`. One cache line.
+/// One pose of a path with the speed at it: a pose of `nav_msgs/Path` with a speed. It has no
+/// timestamp and no frame: it is for use inside `NavPath`. Its size is one cache line.
 struct alignas(8) Waypoint {
-    /// x, y, z: metres.
+    /// Position x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
-    /// How fast to pass; 0 is to stop there: metres per second.
+    /// Speed at this pose; 0 means to stop there: metres per second.
     double speed;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x2c20bd97b93a50d9u, 0x74d100a14662026fu};
@@ -1290,17 +1298,17 @@ static_assert(offsetof(Waypoint, orientation) == 24);
 static_assert(offsetof(Waypoint, speed) == 56);
 HORUS_MESSAGE(Waypoint, position, orientation, speed);
 
-/// The way to go, as `nav_msgs/Path`.
+/// A path to follow, like `nav_msgs/Path`.
 struct alignas(8) NavPath {
-    /// When it was planned, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the planning, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of all waypoints, as `map`: text.
+    /// Frame of all waypoints, such as `map`: text.
     char frame_id[32];
-    /// How many of `waypoints` there are, from the first: count.
+    /// Number of used elements of `waypoints`, from the first: count.
     std::uint32_t count;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint32_t _reserved;
-    /// In the order in which they are passed.
+    /// Waypoints in the order in which they are passed.
     Waypoint waypoints[256];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x87271f2d00ec0f01u, 0x0ad8b5a04459bf7cu};
@@ -1315,16 +1323,16 @@ static_assert(offsetof(NavPath, _reserved) == 44);
 static_assert(offsetof(NavPath, waypoints) == 48);
 HORUS_MESSAGE(NavPath, timestamp_ns, frame_id, count, _reserved, waypoints);
 
-/// A rectangle in an image, as `vision_msgs/BoundingBox2D`. Without a time: for use inside
-/// other messages.
+/// A rectangle in an image, like `vision_msgs/BoundingBox2D`. It has no timestamp: it is for
+/// use inside other messages.
 struct alignas(8) BoundingBox2D {
-    /// x, y from the top left corner of the image: pixels.
+    /// Centre x, y from the top left corner of the image: pixels.
     double center[2];
     /// Rotation about the centre, from x to y: radians.
     double theta;
-    /// Along its own x: pixels.
+    /// Size along its own x: pixels.
     double size_x;
-    /// Along its own y: pixels.
+    /// Size along its own y: pixels.
     double size_y;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xdaa80f496d84563au, 0xf989ca6da0c56c15u};
@@ -1338,14 +1346,14 @@ static_assert(offsetof(BoundingBox2D, size_x) == 24);
 static_assert(offsetof(BoundingBox2D, size_y) == 32);
 HORUS_MESSAGE(BoundingBox2D, center, theta, size_x, size_y);
 
-/// A box in space, as `vision_msgs/BoundingBox3D`. Without a time: for use inside other
-/// messages.
+/// A box in space, like `vision_msgs/BoundingBox3D`. It has no timestamp: it is for use inside
+/// other messages.
 struct alignas(8) BoundingBox3D {
-    /// x, y, z of the centre: metres.
+    /// Centre x, y, z: metres.
     double center[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
-    /// Along its own x, y, z: metres.
+    /// Size along its own x, y, z: metres.
     double size[3];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x6b1bd15d8fcc6373u, 0x46cc96c9f9129046u};
@@ -1358,20 +1366,20 @@ static_assert(offsetof(BoundingBox3D, orientation) == 24);
 static_assert(offsetof(BoundingBox3D, size) == 56);
 HORUS_MESSAGE(BoundingBox3D, center, orientation, size);
 
-/// Something that was recognised in an image, as `vision_msgs/Detection2D` with its best
-/// hypothesis. Those of one image have the same time.
+/// An object detected in an image, like `vision_msgs/Detection2D` with its best hypothesis. All
+/// detections in one image have the same time.
 struct alignas(8) Detection {
-    /// When the image was taken, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the image, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the camera: text.
+    /// Frame of the camera: text.
     char frame_id[32];
-    /// What it is, as `person`: text.
+    /// Class of the object, such as `person`: text.
     char class_id[32];
-    /// How sure that is, 0 to 1: no unit.
+    /// Confidence in the class, 0 to 1: no unit.
     double score;
-    /// Where in the image it is.
+    /// Place of the object in the image.
     BoundingBox2D bbox;
-    /// The same for the same thing in several images, if it is tracked: text.
+    /// Identifier of the object, the same in several images if it is tracked: text.
     char id[32];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x3e41dad6e778b0bbu, 0x38c1f4e3d92535a1u};
@@ -1387,20 +1395,20 @@ static_assert(offsetof(Detection, bbox) == 80);
 static_assert(offsetof(Detection, id) == 120);
 HORUS_MESSAGE(Detection, timestamp_ns, frame_id, class_id, score, bbox, id);
 
-/// Something that was recognised in space, as `vision_msgs/Detection3D` with its best
-/// hypothesis. Those of one measurement have the same time.
+/// An object detected in space, like `vision_msgs/Detection3D` with its best hypothesis. All
+/// detections in one measurement have the same time.
 struct alignas(8) Detection3D {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the box: text.
+    /// Frame of the box: text.
     char frame_id[32];
-    /// What it is, as `person`: text.
+    /// Class of the object, such as `person`: text.
     char class_id[32];
-    /// How sure that is, 0 to 1: no unit.
+    /// Confidence in the class, 0 to 1: no unit.
     double score;
-    /// Where it is.
+    /// Place of the object.
     BoundingBox3D bbox;
-    /// The same for the same thing in several measurements, if it is tracked: text.
+    /// Identifier of the object, the same in several measurements if it is tracked: text.
     char id[32];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xe9df06dd51f762dbu, 0xe353ad7a258fcef1u};
@@ -1416,40 +1424,40 @@ static_assert(offsetof(Detection3D, bbox) == 80);
 static_assert(offsetof(Detection3D, id) == 160);
 HORUS_MESSAGE(Detection3D, timestamp_ns, frame_id, class_id, score, bbox, id);
 
-/// Something that is followed from one measurement to the next. No ROS type; the box is that of
+/// An object that is tracked from one measurement to the next. No ROS type; the box is that of
 /// `vision_msgs/Detection3D`.
 struct alignas(8) TrackedObject {
-    /// When the pose held, by CLOCK_REALTIME: nanoseconds.
+    /// Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of box and velocities: text.
+    /// Frame of box and velocities: text.
     char frame_id[32];
-    /// The same for the same thing, never used again: no unit.
+    /// Number of the track, which is never reused: no unit.
     std::uint64_t track_id;
-    /// What it is, as `person`: text.
+    /// Class of the object, such as `person`: text.
     char class_id[32];
-    /// How sure that is, 0 to 1: no unit.
+    /// Confidence in the class, 0 to 1: no unit.
     double score;
-    /// Where it is.
+    /// Place of the object.
     BoundingBox3D bbox;
-    /// Along x, y, z: metres per second.
+    /// Velocity along x, y, z: metres per second.
     double linear_velocity[3];
-    /// About x, y, z: radians per second.
+    /// Angular velocity about x, y, z: radians per second.
     double angular_velocity[3];
-    /// For how long it has been followed: nanoseconds.
+    /// Time since the track began: nanoseconds.
     std::uint64_t age_ns;
-    /// How often it was not seen since it was last seen: count.
+    /// Number of measurements without the object since it was last seen: count.
     std::uint32_t missed;
     /// One of the `STATE_` constants: no unit.
     std::uint8_t state;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[3];
-    /// Seen too seldom to be sure.
+    /// The object was seen too few times to confirm the track.
     static constexpr std::uint8_t STATE_TENTATIVE = 0;
-    /// There.
+    /// The track is confirmed.
     static constexpr std::uint8_t STATE_CONFIRMED = 1;
-    /// Not seen, and assumed to go on as it went.
+    /// The object is not seen at the moment, and its motion is extrapolated.
     static constexpr std::uint8_t STATE_COASTING = 2;
-    /// Given up: the last message of this track.
+    /// The track has ended; this is its last message.
     static constexpr std::uint8_t STATE_DELETED = 3;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x7b237fa28b88d4a2u, 0x6f4c57a88617572du};
@@ -1472,33 +1480,33 @@ static_assert(offsetof(TrackedObject, _reserved) == 229);
 HORUS_MESSAGE(TrackedObject, timestamp_ns, frame_id, track_id, class_id, score, bbox,
     linear_velocity, angular_velocity, age_ns, missed, state, _reserved);
 
-/// A place that is recognised again, as a corner or a fiducial marker. No ROS type.
+/// A place that is recognised again, such as a corner or a fiducial marker. No ROS type.
 ///
 /// The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
 struct alignas(8) Landmark {
-    /// When it was seen, by CLOCK_REALTIME: nanoseconds.
+    /// Time at which it was seen, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the position: text.
+    /// Frame of the position: text.
     char frame_id[32];
-    /// Which one it is, as the number of the marker: no unit.
+    /// Number of the landmark, such as that of the marker: no unit.
     std::uint32_t landmark_id;
     /// One of the `KIND_` constants: no unit.
     std::uint8_t kind;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[3];
-    /// x, y, z: metres.
+    /// Position x, y, z: metres.
     double position[3];
     /// Unit quaternion x, y, z, w, the identity for a point: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
-    /// Of `position`: m².
+    /// Covariance of `position`: m².
     double position_covariance[9];
-    /// How sure it is that one, 0 to 1: no unit.
+    /// Confidence that it is this landmark, 0 to 1: no unit.
     double score;
-    /// A point, as of a feature detector.
+    /// A point from a feature detector.
     static constexpr std::uint8_t KIND_POINT = 0;
-    /// A fiducial marker, as of AprilTag or ArUco.
+    /// A fiducial marker such as AprilTag or ArUco.
     static constexpr std::uint8_t KIND_MARKER = 1;
-    /// A vertical line, as a pole or an edge.
+    /// A vertical line such as a pole or an edge.
     static constexpr std::uint8_t KIND_POLE = 2;
     /// A reflector.
     static constexpr std::uint8_t KIND_REFLECTOR = 3;
@@ -1520,25 +1528,25 @@ static_assert(offsetof(Landmark, score) == 176);
 HORUS_MESSAGE(Landmark, timestamp_ns, frame_id, landmark_id, kind, _reserved, position,
     orientation, position_covariance, score);
 
-/// A flat piece of the surroundings, as a floor or a table. No ROS type; `coef` as in
+/// A flat part of the environment, such as a floor or a table. No ROS type; `coef` is as in
 /// `shape_msgs/Plane`.
 struct alignas(8) PlaneDetection {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of plane and centre: text.
+    /// Frame of plane and centre: text.
     char frame_id[32];
-    /// a, b, c, d of `a·x + b·y + c·z + d = 0`, where (a, b, c) is a unit vector and d in
-    /// metres: no unit.
+    /// Coefficients a, b, c, d of `a·x + b·y + c·z + d = 0`, where (a, b, c) is a unit vector
+    /// and d in metres: no unit.
     double coef[4];
-    /// x, y, z of the middle of the piece: metres.
+    /// Centre x, y, z of the part: metres.
     double center[3];
-    /// Longest extent of the piece, and that across: metres.
+    /// Longest extent of the part, and the extent across it: metres.
     double size[2];
-    /// How many points it was fitted to: count.
+    /// Number of points that the plane was fitted to: count.
     std::uint32_t inlier_count;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint32_t _reserved;
-    /// Root mean square distance of those from the plane: metres.
+    /// Root mean square distance of these points from the plane: metres.
     double residual;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xe8755ffe6d4b9674u, 0xd65f7d3c6a41c3a4u};
@@ -1557,20 +1565,20 @@ static_assert(offsetof(PlaneDetection, residual) == 120);
 HORUS_MESSAGE(PlaneDetection, timestamp_ns, frame_id, coef, center, size, inlier_count, _reserved,
     residual);
 
-/// A part of an image, as `sensor_msgs/RegionOfInterest`. Without a time: for use inside other
-/// messages. All zeros is the whole image.
+/// A part of an image, like `sensor_msgs/RegionOfInterest`. It has no timestamp: it is for use
+/// inside other messages. All zeros means the whole image.
 struct alignas(4) RegionOfInterest {
-    /// Of its left edge: pixels.
+    /// Left edge: pixels.
     std::uint32_t x_offset;
-    /// Of its top edge: pixels.
+    /// Top edge: pixels.
     std::uint32_t y_offset;
     /// Pixels.
     std::uint32_t height;
     /// Pixels.
     std::uint32_t width;
-    /// 1 if it is to be cut out of the rectified image: no unit.
+    /// 1 if it is to be cut from the rectified image: no unit.
     std::uint8_t do_rectify;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[7];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xe32ae37d0766003cu, 0x8513f38d6954b335u};
@@ -1586,36 +1594,37 @@ static_assert(offsetof(RegionOfInterest, do_rectify) == 16);
 static_assert(offsetof(RegionOfInterest, _reserved) == 17);
 HORUS_MESSAGE(RegionOfInterest, x_offset, y_offset, height, width, do_rectify, _reserved);
 
-/// Calibration of a camera, as `sensor_msgs/CameraInfo`; the meaning of its fields is in
-/// `image_pipeline`'s documents, and matrices are row-major.
+/// Calibration of a camera, like `sensor_msgs/CameraInfo`.
+///
+/// The documents of `image_pipeline` explain its fields. Matrices are row-major.
 struct alignas(8) CameraInfo {
-    /// When the image was taken, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the image, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The optical frame: z forward, x right, y down: text.
+    /// Optical frame (z forward, x right, y down): text.
     char frame_id[32];
-    /// Of the image that was calibrated: pixels.
+    /// Height of the image that was calibrated: pixels.
     std::uint32_t height;
-    /// Of the image that was calibrated: pixels.
+    /// Width of the image that was calibrated: pixels.
     std::uint32_t width;
-    /// As `plumb_bob` or `rational_polynomial`: text.
+    /// Name of the model, such as `plumb_bob` or `rational_polynomial`: text.
     char distortion_model[32];
-    /// How many coefficients the model has, from the first of `d`: count.
+    /// Number of coefficients of the model, from the first of `d`: count.
     std::uint32_t d_count;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint32_t _reserved;
     /// Coefficients of the distortion model: no unit.
     double d[14];
     /// Intrinsic matrix of the raw image, 3 × 3, fx 0 cx 0 fy cy 0 0 1: pixels.
     double k[9];
-    /// Rotation that rectifies, 3 × 3: no unit.
+    /// Rotation that rectifies the image, 3 × 3: no unit.
     double r[9];
     /// Projection of the rectified image, 3 × 4: pixels.
     double p[12];
-    /// Columns of the sensor in one of the image, 0 as 1: count.
+    /// Number of sensor columns in one column of the image; 0 means 1: count.
     std::uint32_t binning_x;
-    /// Rows of the sensor in one of the image, 0 as 1: count.
+    /// Number of sensor rows in one row of the image; 0 means 1: count.
     std::uint32_t binning_y;
-    /// The part of the sensor that was read, before binning.
+    /// Part of the sensor that was read, before binning.
     RegionOfInterest roi;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x1a0c86a55ece8ee4u, 0xba0651a853759885u};
@@ -1640,15 +1649,15 @@ static_assert(offsetof(CameraInfo, roi) == 448);
 HORUS_MESSAGE(CameraInfo, timestamp_ns, frame_id, height, width, distortion_model, d_count,
     _reserved, d, k, r, p, binning_x, binning_y, roi);
 
-/// A sign of life. No ROS type.
+/// A periodic message that shows that its sender runs. No ROS type.
 struct alignas(8) Heartbeat {
-    /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+    /// Send time, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Who lives: text.
+    /// Name of the sender: text.
     char source[32];
-    /// One more each time: count.
+    /// Sequence number, one more for each message: count.
     std::uint64_t sequence;
-    /// When the next one is due, from this one: nanoseconds.
+    /// Time until the next heartbeat, from this one: nanoseconds.
     std::uint64_t period_ns;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x26633e60a4f4b2d9u, 0x9e23d192b3b5da7au};
@@ -1662,42 +1671,42 @@ static_assert(offsetof(Heartbeat, sequence) == 40);
 static_assert(offsetof(Heartbeat, period_ns) == 48);
 HORUS_MESSAGE(Heartbeat, timestamp_ns, source, sequence, period_ns);
 
-/// A sign of life of a node, and how it keeps its time. No ROS type; the states are those of
+/// A heartbeat of a node with its timing. No ROS type; the states are those of
 /// `lifecycle_msgs/State`.
 struct alignas(8) NodeHeartbeat {
-    /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+    /// Send time, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Of the node: text.
+    /// Name of the node: text.
     char name[32];
-    /// How often it ticked: count.
+    /// Number of ticks: count.
     std::uint64_t tick_count;
-    /// From one tick to the next, 0 without a fixed one: nanoseconds.
+    /// Period of the ticks, 0 without a fixed one: nanoseconds.
     std::uint64_t period_ns;
-    /// What the last tick took: nanoseconds.
+    /// Duration of the last tick: nanoseconds.
     std::uint64_t tick_duration_ns;
-    /// What the longest tick took: nanoseconds.
+    /// Duration of the longest tick: nanoseconds.
     std::uint64_t tick_duration_max_ns;
-    /// How often a tick ended too late: count.
+    /// Number of ticks that ended after their deadline: count.
     std::uint64_t missed_deadlines;
-    /// Since its start: nanoseconds.
+    /// Time since its start: nanoseconds.
     std::uint64_t uptime_ns;
-    /// Of the process, in its own namespace: no unit.
+    /// Process id, in its own PID namespace: no unit.
     std::uint32_t process_id;
     /// One of the `STATE_` constants: no unit.
     std::uint8_t state;
-    /// One of the constants of `DiagnosticStatus`, as `OK`: no unit.
+    /// One of the constants of `DiagnosticStatus`, such as `OK`: no unit.
     std::uint8_t level;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint16_t _reserved;
-    /// Not known.
+    /// The state is unknown.
     static constexpr std::uint8_t STATE_UNKNOWN = 0;
-    /// Made, not set up.
+    /// The node exists and is not set up.
     static constexpr std::uint8_t STATE_UNCONFIGURED = 1;
-    /// Set up, does not tick.
+    /// The node is set up and does not tick.
     static constexpr std::uint8_t STATE_INACTIVE = 2;
-    /// Ticks.
+    /// The node ticks.
     static constexpr std::uint8_t STATE_ACTIVE = 3;
-    /// At its end.
+    /// The node has ended.
     static constexpr std::uint8_t STATE_FINALIZED = 4;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xa55142ea1c420ecau, 0x4226d798d2c1eb35u};
@@ -1720,12 +1729,12 @@ static_assert(offsetof(NodeHeartbeat, _reserved) == 94);
 HORUS_MESSAGE(NodeHeartbeat, timestamp_ns, name, tick_count, period_ns, tick_duration_ns,
     tick_duration_max_ns, missed_deadlines, uptime_ns, process_id, state, level, _reserved);
 
-/// One thing that is known of a part, as `diagnostic_msgs/KeyValue`. Without a time: for use
+/// One value of a part, like `diagnostic_msgs/KeyValue`. It has no timestamp: it is for use
 /// inside `DiagnosticStatus`.
 struct alignas(1) DiagnosticValue {
-    /// What it is: text.
+    /// Name of the value: text.
     char key[32];
-    /// How it is, with its unit: text.
+    /// The value with its unit: text.
     char value[64];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xdfc88fc18827760eu, 0x9e4c898d7919a3c7u};
@@ -1737,31 +1746,31 @@ static_assert(offsetof(DiagnosticValue, key) == 0);
 static_assert(offsetof(DiagnosticValue, value) == 32);
 HORUS_MESSAGE(DiagnosticValue, key, value);
 
-/// How a part of the robot is, as `diagnostic_msgs/DiagnosticStatus`.
+/// State of a part of the robot, like `diagnostic_msgs/DiagnosticStatus`.
 struct alignas(8) DiagnosticStatus {
-    /// When it was so, by CLOCK_REALTIME: nanoseconds.
+    /// Time of this state, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// `OK`, `WARN`, `ERROR` or `STALE`; any other number means `ERROR`: no unit.
     std::uint8_t level;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[3];
-    /// How many of `values` there are, from the first: count.
+    /// Number of used elements of `values`, from the first: count.
     std::uint32_t count;
-    /// Which part, as `base: left motor`: text.
+    /// Name of the part, such as `base: left motor`: text.
     char name[64];
-    /// How it is, for a person: text.
+    /// Description of the state for people: text.
     char message[128];
-    /// Which one of its kind: text.
+    /// Identifier of the hardware, such as a serial number: text.
     char hardware_id[32];
-    /// What else is known of it.
+    /// Further values of the part.
     DiagnosticValue values[16];
-    /// Works.
+    /// The part works.
     static constexpr std::uint8_t OK = 0;
-    /// Works, but look at it.
+    /// The part works, but needs attention.
     static constexpr std::uint8_t WARN = 1;
-    /// Does not work.
+    /// The part does not work.
     static constexpr std::uint8_t ERROR = 2;
-    /// Has said nothing for too long.
+    /// The part has not reported for too long.
     static constexpr std::uint8_t STALE = 3;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x057fe8783c522fe9u, 0x7a832fdccbe59e67u};
@@ -1780,19 +1789,20 @@ static_assert(offsetof(DiagnosticStatus, values) == 240);
 HORUS_MESSAGE(DiagnosticStatus, timestamp_ns, level, _reserved, count, name, message, hardware_id,
     values);
 
-/// Whether everything has to stand still. No ROS type.
+/// State of the emergency stop. No ROS type.
 ///
-/// Anything but 0 in `engaged` means that it has to, so that no damaged message releases it.
+/// Every value of `engaged` except 0 means that everything has to stand still, so that no
+/// damaged message releases it.
 struct alignas(8) EmergencyStop {
-    /// When it was engaged or released, by CLOCK_REALTIME: nanoseconds.
+    /// Time at which it was engaged or released, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// 0 if released: no unit.
+    /// 0 if released, else the stop is engaged: no unit.
     std::uint8_t engaged = 1;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[7];
-    /// Who engaged or released it: text.
+    /// Name of the part that engaged or released it: text.
     char source[32];
-    /// Why, for a person: text.
+    /// Reason for people: text.
     char reason[64];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xbd885f54117f0403u, 0x58ef7d2f311ba594u};
@@ -1807,11 +1817,12 @@ static_assert(offsetof(EmergencyStop, source) == 16);
 static_assert(offsetof(EmergencyStop, reason) == 48);
 HORUS_MESSAGE(EmergencyStop, timestamp_ns, engaged, _reserved, source, reason);
 
-/// What the safety functions allow at the moment. No ROS type; the modes after ISO 10218.
+/// Motion that the safety functions allow at the moment. No ROS type; the modes are after ISO
+/// 10218.
 ///
-/// All zeros allows nothing.
+/// A message of all zeros allows nothing.
 struct alignas(8) SafetyStatus {
-    /// When it was so, by CLOCK_REALTIME: nanoseconds.
+    /// Time of this state, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// One of the `MODE_` constants; any other number means `MODE_FAULT`: no unit.
     std::uint8_t mode;
@@ -1821,21 +1832,21 @@ struct alignas(8) SafetyStatus {
     std::uint8_t watchdog_ok;
     /// 1 if positions, speeds and forces are within their limits: no unit.
     std::uint8_t limits_ok;
-    /// 0, or what is wrong, by the numbers of the safety controller: no unit.
+    /// Fault code of the safety controller, 0 if there is none: no unit.
     std::uint32_t fault_code;
-    /// No part may move faster; +∞ without a limit: metres per second.
+    /// Limit of the speed of every part; +∞ without a limit: metres per second.
     double speed_max;
-    /// Why, for a person: text.
+    /// Reason for people: text.
     char message[64];
-    /// Not known: stand still.
+    /// The mode is unknown; the robot must stand still.
     static constexpr std::uint8_t MODE_UNKNOWN = 0;
-    /// Free to move.
+    /// The robot may move freely.
     static constexpr std::uint8_t MODE_NORMAL = 1;
-    /// Free to move at reduced speed, as by `speed_max`.
+    /// The robot may move at reduced speed, see `speed_max`.
     static constexpr std::uint8_t MODE_REDUCED = 2;
-    /// Stopped by a safety function; moves again when the cause is gone.
+    /// A safety function stopped the robot, which may move again when the cause is gone.
     static constexpr std::uint8_t MODE_PROTECTIVE_STOP = 3;
-    /// Stopped by a person; moves again when a person releases it.
+    /// A person stopped the robot, which may move again when a person releases it.
     static constexpr std::uint8_t MODE_EMERGENCY_STOP = 4;
     /// A safety function does not work.
     static constexpr std::uint8_t MODE_FAULT = 5;
@@ -1856,33 +1867,33 @@ static_assert(offsetof(SafetyStatus, message) == 24);
 HORUS_MESSAGE(SafetyStatus, timestamp_ns, mode, enabled, watchdog_ok, limits_ok, fault_code,
     speed_max, message);
 
-/// What a computer is busy with. No ROS type.
+/// Use of a computer's resources. No ROS type.
 struct alignas(8) ResourceUsage {
-    /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The computer or the process: text.
+    /// Name of the computer or the process: text.
     char source[32];
-    /// Processors in use, 0 to their number: no unit.
+    /// Number of processors in use, 0 to their number: no unit.
     float cpu_load;
-    /// NaN if not measured: degrees Celsius.
+    /// Temperature, NaN if not measured: degrees Celsius.
     float cpu_temperature = std::numeric_limits<float>::quiet_NaN();
     /// Memory in use: bytes.
     std::uint64_t memory_used_bytes;
-    /// Memory that there is: bytes.
+    /// Total memory: bytes.
     std::uint64_t memory_total_bytes;
-    /// Disk in use: bytes.
+    /// Disk space in use: bytes.
     std::uint64_t disk_used_bytes;
-    /// Disk that there is: bytes.
+    /// Total disk space: bytes.
     std::uint64_t disk_total_bytes;
-    /// Since its start: bytes.
+    /// Bytes received since the start: bytes.
     std::uint64_t network_received_bytes;
-    /// Since its start: bytes.
+    /// Bytes sent since the start: bytes.
     std::uint64_t network_sent_bytes;
-    /// Since its start: nanoseconds.
+    /// Time since the start: nanoseconds.
     std::uint64_t uptime_ns;
-    /// Threads that there are: count.
+    /// Number of threads: count.
     std::uint32_t thread_count;
-    /// Processors that there are: count.
+    /// Number of processors: count.
     std::uint32_t cpu_count;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xd042a0a078883fcbu, 0x5c02531e42d4e6c8u};
@@ -1907,30 +1918,30 @@ HORUS_MESSAGE(ResourceUsage, timestamp_ns, source, cpu_load, cpu_temperature, me
     memory_total_bytes, disk_used_bytes, disk_total_bytes, network_received_bytes,
     network_sent_bytes, uptime_ns, thread_count, cpu_count);
 
-/// Something that happened to a node, or to the scheduler that runs it: a line of a log, and of
-/// the black box. No ROS type.
+/// An event of a node, or of the scheduler that runs it: an entry of a log, and of the black
+/// box. No ROS type.
 struct alignas(8) NodeEvent {
-    /// When it happened, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the event, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// When it happened, by CLOCK_MONOTONIC: nanoseconds.
+    /// Time of the event, by CLOCK_MONOTONIC: nanoseconds.
     std::uint64_t monotonic_ns;
-    /// In which tick of the node, from 0 on: count.
+    /// Number of the tick, counted from 0: count.
     std::uint64_t tick;
-    /// How long or how late, by the kind of event; 0 if that says nothing: nanoseconds.
+    /// Duration or delay, depending on the kind of event; 0 without one: nanoseconds.
     std::uint64_t value_ns;
-    /// The node, empty for the scheduler itself: text.
+    /// Name of the node, empty for the scheduler itself: text.
     char node[64];
-    /// What else is known, as an error or the message of a panic: text.
+    /// Details, such as an error or the message of a panic: text.
     char text[128];
-    /// Of the process, in its own namespace: no unit.
+    /// Process id, in its own PID namespace: no unit.
     std::uint32_t process_id;
-    /// One of the constants of this message, as `STARTED`: no unit.
+    /// One of the constants of this message, such as `STARTED`: no unit.
     std::uint8_t kind;
-    /// One of the constants of `DiagnosticStatus`, as `OK`: no unit.
+    /// One of the constants of `DiagnosticStatus`, such as `OK`: no unit.
     std::uint8_t level;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint16_t _reserved;
-    /// The node began.
+    /// The node started.
     static constexpr std::uint8_t STARTED = 1;
     /// The node ended.
     static constexpr std::uint8_t FINISHED = 2;
@@ -1938,43 +1949,43 @@ struct alignas(8) NodeEvent {
     static constexpr std::uint8_t FAILED = 3;
     /// A tick panicked: `text`.
     static constexpr std::uint8_t PANICKED = 4;
-    /// A tick was over too late, by `value_ns`.
+    /// A tick ended too late, by `value_ns`.
     static constexpr std::uint8_t MISSED = 5;
-    /// A tick does not end, and has lasted `value_ns`.
+    /// A tick does not end, and has run for `value_ns`.
     static constexpr std::uint8_t STUCK = 6;
-    /// A tick that did not end is over, after `value_ns`.
+    /// A tick that was stuck ended after `value_ns`.
     static constexpr std::uint8_t RECOVERED = 7;
-    /// The node is in its safe state.
+    /// The node entered its safe state.
     static constexpr std::uint8_t SAFE_STATE_ENTERED = 8;
-    /// The node is in its safe state no more.
+    /// The node left its safe state.
     static constexpr std::uint8_t SAFE_STATE_LEFT = 9;
-    /// The node rests until it is resumed.
+    /// The node is paused until it is resumed.
     static constexpr std::uint8_t PAUSED = 10;
-    /// The node goes on after a pause.
+    /// The node continues after a pause.
     static constexpr std::uint8_t RESUMED = 11;
-    /// The node ended because it was told to.
+    /// The node ended because of a command.
     static constexpr std::uint8_t STOPPED = 12;
-    /// The node has another rate: `value_ns` from one tick to the next.
+    /// The node has a new rate: its period is `value_ns`.
     static constexpr std::uint8_t RATE_CHANGED = 13;
-    /// Another node took its place.
+    /// Another node replaced it.
     static constexpr std::uint8_t SWAPPED = 14;
-    /// Another node did not take its place, and all is as before: `text`.
+    /// A replacement by another node failed and changed nothing: `text`.
     static constexpr std::uint8_t SWAP_FAILED = 15;
-    /// Nothing has come on the topic `text` for `value_ns`.
+    /// No message has arrived on the topic `text` for `value_ns`.
     static constexpr std::uint8_t STALE_INPUT = 16;
-    /// Something has come on the topic `text` again.
+    /// A message has arrived on the topic `text` again.
     static constexpr std::uint8_t FRESH_INPUT = 17;
-    /// A checkpoint was passed out of turn, too early or not at all: `text`.
+    /// A checkpoint was passed out of order, too early or not at all: `text`.
     static constexpr std::uint8_t CHECKPOINT = 18;
-    /// Everything has to stand still: `text`.
+    /// The emergency stop was engaged: `text`.
     static constexpr std::uint8_t EMERGENCY_STOP = 19;
-    /// Everything may move again: `text`.
+    /// The emergency stop was released: `text`.
     static constexpr std::uint8_t EMERGENCY_OVER = 20;
-    /// Its thread has not got what was asked for, as a core or a priority: `text`.
+    /// The thread did not get what was configured, such as a core or a priority: `text`.
     static constexpr std::uint8_t REFUSED = 21;
-    /// A `NodeCommand` was not carried out: `text`.
+    /// A `NodeCommand` was not executed: `text`.
     static constexpr std::uint8_t COMMAND = 22;
-    /// The scheduler began.
+    /// The scheduler started.
     static constexpr std::uint8_t SCHEDULER_STARTED = 23;
     /// The scheduler ended: `text`.
     static constexpr std::uint8_t SCHEDULER_STOPPED = 24;
@@ -2001,67 +2012,67 @@ static_assert(offsetof(NodeEvent, _reserved) == 230);
 HORUS_MESSAGE(NodeEvent, timestamp_ns, monotonic_ns, tick, value_ns, node, text, process_id, kind,
     level, _reserved);
 
-/// What a node has done since its scheduler began. Without a time: for use inside
+/// Metrics of a node since its scheduler started. It has no timestamp: it is for use inside
 /// `SchedulerStatus`. No ROS type.
 struct alignas(8) NodeMetrics {
-    /// Of the node: text.
+    /// Name of the node: text.
     char name[64];
-    /// What it said when it failed last: text.
+    /// Text of the last failure: text.
     char last_error[128];
-    /// Ticks that are over: count.
+    /// Number of ticks that have ended: count.
     std::uint64_t ticks;
-    /// From one tick to the next, 0 without a rate: nanoseconds.
+    /// Period of the ticks, 0 without a rate: nanoseconds.
     std::uint64_t period_ns;
-    /// What the last tick took: nanoseconds.
+    /// Duration of the last tick: nanoseconds.
     std::uint64_t last_ns;
-    /// What the longest tick took: nanoseconds.
+    /// Duration of the longest tick: nanoseconds.
     std::uint64_t max_ns;
-    /// Ticks that were over after their deadline, or took more than their budget: count.
+    /// Number of ticks that ended after their deadline, or exceeded their budget: count.
     std::uint64_t misses;
-    /// Due times at which it did not run, because it was still busy or late: count.
+    /// Number of skipped ticks, because the node was still busy or late: count.
     std::uint64_t passed_over;
-    /// Ticks that returned an error or panicked: count.
+    /// Number of ticks that returned an error or panicked: count.
     std::uint64_t failures;
-    /// Ticks that panicked: count.
+    /// Number of ticks that panicked: count.
     std::uint64_t panics;
-    /// Ticks by what they took: element i has those below 2^i nanoseconds that are in no
-    /// element before, the last one all others: count.
+    /// Histogram of the durations: element i counts the ticks below 2^i nanoseconds that no
+    /// earlier element counts, the last element all others: count.
     std::uint64_t durations[40];
-    /// Ticks by how much later than due they began, as in `durations`: count.
+    /// Histogram of the delays of the start of ticks, like `durations`: count.
     std::uint64_t lateness[40];
-    /// Who runs it, one of the `CLASS_` constants: no unit.
+    /// Execution class, one of the `CLASS_` constants: no unit.
     std::uint8_t node_class;
     /// One of the `STATE_` constants: no unit.
     std::uint8_t state;
-    /// One of the constants of `DiagnosticStatus`, as `OK`: no unit.
+    /// One of the constants of `DiagnosticStatus`, such as `OK`: no unit.
     std::uint8_t level;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[5];
-    /// Not known.
+    /// The class is unknown.
     static constexpr std::uint8_t CLASS_UNKNOWN = 0;
-    /// A thread of its own, at absolute times.
+    /// The node has its own thread, which wakes at absolute times.
     static constexpr std::uint8_t CLASS_REAL_TIME = 1;
-    /// The pool of threads.
+    /// The thread pool runs the node.
     static constexpr std::uint8_t CLASS_COMPUTE = 2;
-    /// A thread that sleeps until a topic has a message.
+    /// The node has a thread that sleeps until a topic has a message.
     static constexpr std::uint8_t CLASS_EVENT = 3;
-    /// Tasks that wait for files and networks.
+    /// The node is a task that waits for files and networks.
     static constexpr std::uint8_t CLASS_ASYNC_IO = 4;
-    /// The thread that runs the scheduler.
+    /// The thread that runs the scheduler runs the node.
     static constexpr std::uint8_t CLASS_BEST_EFFORT = 5;
-    /// Not known.
+    /// The state is unknown.
     static constexpr std::uint8_t STATE_UNKNOWN = 0;
-    /// Ticks.
+    /// The node ticks.
     static constexpr std::uint8_t STATE_ACTIVE = 1;
-    /// Told not to tick for now.
+    /// The node is paused by a command.
     static constexpr std::uint8_t STATE_PAUSED = 2;
-    /// Does not tick for a while after a failure.
+    /// The node backs off after a failure.
     static constexpr std::uint8_t STATE_RESTING = 3;
-    /// In its safe state.
+    /// The node is in its safe state.
     static constexpr std::uint8_t STATE_SAFE = 4;
-    /// Ticks no more.
+    /// The node has ended.
     static constexpr std::uint8_t STATE_STOPPED = 5;
-    /// In a tick that does not end.
+    /// The node is in a tick that does not end.
     static constexpr std::uint8_t STATE_STUCK = 6;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x60e9871cb26c1591u, 0x07c120781e1e810fu};
@@ -2088,27 +2099,27 @@ static_assert(offsetof(NodeMetrics, _reserved) == 899);
 HORUS_MESSAGE(NodeMetrics, name, last_error, ticks, period_ns, last_ns, max_ns, misses,
     passed_over, failures, panics, durations, lateness, node_class, state, level, _reserved);
 
-/// What a node or a whole scheduler is to do. No ROS type.
+/// A command to a node or a whole scheduler. No ROS type.
 struct alignas(8) NodeCommand {
-    /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+    /// Send time, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The node, empty for all of the scheduler: text.
+    /// Name of the node, empty for all nodes of the scheduler: text.
     char node[64];
-    /// How often it is to tick, for `SET_RATE`: hertz.
+    /// New rate, for `SET_RATE`: hertz.
     double rate_hz;
-    /// One of the constants of this message, as `PAUSE`: no unit.
+    /// One of the constants of this message, such as `PAUSE`: no unit.
     std::uint8_t kind;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[7];
-    /// Not to tick until it is resumed.
+    /// Pauses the node until it is resumed.
     static constexpr std::uint8_t PAUSE = 1;
-    /// To go on after a pause.
+    /// Resumes a paused node.
     static constexpr std::uint8_t RESUME = 2;
-    /// To end after its present tick.
+    /// Ends the node after its current tick.
     static constexpr std::uint8_t STOP = 3;
-    /// To tick at another rate.
+    /// Changes the rate of the node.
     static constexpr std::uint8_t SET_RATE = 4;
-    /// All nodes to end, and the scheduler with them.
+    /// Ends all nodes and the scheduler.
     static constexpr std::uint8_t STOP_SCHEDULER = 5;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x539134b4514d404du, 0x62302f2b0c3aa235u};
@@ -2123,13 +2134,13 @@ static_assert(offsetof(NodeCommand, kind) == 80);
 static_assert(offsetof(NodeCommand, _reserved) == 81);
 HORUS_MESSAGE(NodeCommand, timestamp_ns, node, rate_hz, kind, _reserved);
 
-/// The time by which a simulation or a recording runs, as `rosgraph_msgs/Clock`.
+/// The time of a simulation or a replayed recording, like `rosgraph_msgs/Clock`.
 struct alignas(8) Clock {
-    /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+    /// Send time, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// What the clock shows: nanoseconds.
+    /// Time of the clock: nanoseconds.
     std::uint64_t clock_ns;
-    /// How fast it is meant to run, 1 as real time, 0 while it stands: no unit.
+    /// Nominal rate of the clock, 1 for real time, 0 if it is stopped: no unit.
     double rate;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xcd96f703159eb346u, 0x946c0e3ee5e2cfcbu};
@@ -2142,13 +2153,13 @@ static_assert(offsetof(Clock, clock_ns) == 8);
 static_assert(offsetof(Clock, rate) == 16);
 HORUS_MESSAGE(Clock, timestamp_ns, clock_ns, rate);
 
-/// What another clock showed at a time of this one, as `sensor_msgs/TimeReference`.
+/// The time of another clock at a time of this one, like `sensor_msgs/TimeReference`.
 struct alignas(8) TimeReference {
-    /// When it was read, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the reading, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// What the other clock showed: nanoseconds.
+    /// Time of the other clock: nanoseconds.
     std::uint64_t time_ref_ns;
-    /// Which clock, as `gps`: text.
+    /// Name of the other clock, such as `gps`: text.
     char source[32];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xfe87fa87ea763168u, 0x5a2baa29aaebdbc1u};
@@ -2161,17 +2172,17 @@ static_assert(offsetof(TimeReference, time_ref_ns) == 8);
 static_assert(offsetof(TimeReference, source) == 16);
 HORUS_MESSAGE(TimeReference, timestamp_ns, time_ref_ns, source);
 
-/// State of a joystick or gamepad, as `sensor_msgs/Joy`.
+/// State of a joystick or gamepad, like `sensor_msgs/Joy`.
 struct alignas(8) JoystickInput {
-    /// When it was read, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the reading, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Which one, as `/dev/input/js0`: text.
+    /// Name of the device, such as `/dev/input/js0`: text.
     char device[32];
-    /// How many axes it has, from the first: count.
+    /// Number of axes, from the first: count.
     std::uint32_t axis_count;
-    /// How many buttons it has, from the first: count.
+    /// Number of buttons, from the first: count.
     std::uint32_t button_count;
-    /// −1 to 1: no unit.
+    /// Positions of the axes, −1 to 1: no unit.
     float axes[16];
     /// 1 while pressed, else 0: no unit.
     std::uint8_t buttons[32];
@@ -2189,34 +2200,34 @@ static_assert(offsetof(JoystickInput, axes) == 48);
 static_assert(offsetof(JoystickInput, buttons) == 112);
 HORUS_MESSAGE(JoystickInput, timestamp_ns, device, axis_count, button_count, axes, buttons);
 
-/// A key that was pressed or released. No ROS type; keys have the numbers of the USB HID usage
+/// A key that was pressed or released. No ROS type. Keys have the numbers of the USB HID usage
 /// tables, page 7, which do not depend on the layout of the keyboard.
 struct alignas(8) KeyboardInput {
-    /// When it happened, by CLOCK_REALTIME: nanoseconds.
+    /// Time of the event, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Which key, as 4 for the one that types an A in the United States: no unit.
+    /// Number of the key, such as 4 for the A of a US keyboard: no unit.
     std::uint16_t key;
-    /// The `MODIFIER_` constants of the keys that are held, added: no unit.
+    /// Sum of the `MODIFIER_` constants of the keys that are held: no unit.
     std::uint16_t modifiers;
     /// One of the `ACTION_` constants: no unit.
     std::uint8_t action;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[3];
-    /// What it types by the layout in use, if anything: text.
+    /// Text that the key types in the current layout, empty if none: text.
     char text[8];
-    /// Let go.
+    /// The key was released.
     static constexpr std::uint8_t ACTION_RELEASED = 0;
-    /// Pressed.
+    /// The key was pressed.
     static constexpr std::uint8_t ACTION_PRESSED = 1;
-    /// Still held, repeated by the keyboard.
+    /// The key is still held, and the keyboard repeats it.
     static constexpr std::uint8_t ACTION_REPEATED = 2;
-    /// A shift key.
+    /// A shift key is held.
     static constexpr std::uint16_t MODIFIER_SHIFT = 1;
-    /// A control key.
+    /// A control key is held.
     static constexpr std::uint16_t MODIFIER_CONTROL = 2;
-    /// An alternate key.
+    /// An alt key is held.
     static constexpr std::uint16_t MODIFIER_ALT = 4;
-    /// A key with a logo on it.
+    /// A meta key is held: the Windows, Command or Super key.
     static constexpr std::uint16_t MODIFIER_META = 8;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x0179e3d391d7165eu, 0x46ee9aadce974f28u};
@@ -2232,27 +2243,27 @@ static_assert(offsetof(KeyboardInput, _reserved) == 13);
 static_assert(offsetof(KeyboardInput, text) == 16);
 HORUS_MESSAGE(KeyboardInput, timestamp_ns, key, modifiers, action, _reserved, text);
 
-/// The header of an `Image`, after `sensor_msgs/Image`: rows of pixels, the top one first.
+/// The header of an `Image`, after `sensor_msgs/Image`: rows of pixels, top row first.
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) ImageHeader {
-    /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+    /// Start of the exposure, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Rows: count.
+    /// Number of rows: count.
     std::uint32_t height;
-    /// Columns: count.
+    /// Number of columns: count.
     std::uint32_t width;
-    /// From one row to the next: bytes.
+    /// Stride from one row to the next: bytes.
     std::uint32_t step;
-    /// 1 if channels of several bytes have the highest one first, else 0: no unit.
+    /// 1 if channels of several bytes are big-endian, else 0: no unit.
     std::uint8_t is_bigendian;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved0[3];
-    /// How a pixel is stored, by ROS's names, see `Encoding`: text.
+    /// Pixel format by ROS's names, see `Encoding`: text.
     char encoding[16];
-    /// The optical frame of the camera (z forward, x right, y down): text.
+    /// Optical frame of the camera (z forward, x right, y down): text.
     char frame_id[32];
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint64_t _reserved1[7];
 };
 static_assert(sizeof(ImageHeader) == 128, "size of ImageHeader");
@@ -2275,30 +2286,30 @@ struct Image : Framed<ImageHeader, std::uint8_t> {
 };
 HORUS_FRAMED(Image, data);
 
-/// The header of a `DepthImage`, as REP-118 describes them: rows of depths along the optical
-/// axis, the top one first.
+/// The header of a `DepthImage` (REP-118): rows of depths along the optical axis, top row
+/// first.
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) DepthImageHeader {
-    /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+    /// Start of the exposure, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Rows: count.
+    /// Number of rows: count.
     std::uint32_t height;
-    /// Columns: count.
+    /// Number of columns: count.
     std::uint32_t width;
-    /// From one row to the next: bytes.
+    /// Stride from one row to the next: bytes.
     std::uint32_t step;
-    /// What a depth of 1 in the data is, 0.001 for millimetres: metres.
+    /// Length of a depth of 1 in the data, 0.001 for millimetres: metres.
     float unit;
-    /// Smaller depths are not valid: metres.
+    /// Smallest valid depth: metres.
     float range_min;
-    /// Larger depths are not valid: metres.
+    /// Largest valid depth: metres.
     float range_max;
     /// `16UC1` or `32FC1` (REP-118), in the byte order of the machine: text.
     char encoding[16];
-    /// The optical frame of the camera (z forward, x right, y down): text.
+    /// Optical frame of the camera (z forward, x right, y down): text.
     char frame_id[32];
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint64_t _reserved[6];
 };
 static_assert(sizeof(DepthImageHeader) == 128, "size of DepthImageHeader");
@@ -2327,15 +2338,16 @@ HORUS_FRAMED(DepthImage, data);
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) CompressedImageHeader {
-    /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+    /// Start of the exposure, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Length of the compressed data that follow: bytes.
     std::uint64_t bytes;
-    /// The codec, as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`: text.
+    /// The codec, such as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`:
+    /// text.
     char format[64];
-    /// The optical frame of the camera (z forward, x right, y down): text.
+    /// Optical frame of the camera (z forward, x right, y down): text.
     char frame_id[32];
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[16];
 };
 static_assert(sizeof(CompressedImageHeader) == 128, "size of CompressedImageHeader");
@@ -2353,24 +2365,24 @@ struct CompressedImage : Framed<CompressedImageHeader, std::uint8_t> {
 };
 HORUS_FRAMED(CompressedImage, data);
 
-/// The header of a `SegmentationMask`: rows of numbers of classes, a byte for each pixel, the
-/// top one first.
+/// The header of a `SegmentationMask`: rows of class numbers, a byte for each pixel, top row
+/// first.
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) SegmentationMaskHeader {
-    /// When the image was taken that this is about, CLOCK_REALTIME: nanoseconds.
+    /// Time at which the segmented image was taken, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Rows: count.
+    /// Number of rows: count.
     std::uint32_t height;
-    /// Columns: count.
+    /// Number of columns: count.
     std::uint32_t width;
-    /// From one row to the next: bytes.
+    /// Stride from one row to the next: bytes.
     std::uint32_t step;
-    /// Classes, 0 up to one less than this: count.
+    /// Number of classes, which are numbered from 0: count.
     std::uint32_t class_count;
-    /// The optical frame of the camera (z forward, x right, y down): text.
+    /// Optical frame of the camera (z forward, x right, y down): text.
     char frame_id[32];
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint64_t _reserved;
 };
 static_assert(sizeof(SegmentationMaskHeader) == 64, "size of SegmentationMaskHeader");
@@ -2391,18 +2403,18 @@ struct SegmentationMask : Framed<SegmentationMaskHeader, std::uint8_t> {
 };
 HORUS_FRAMED(SegmentationMask, data);
 
-/// One number, or array of numbers, in each point, as `sensor_msgs/PointField`. Without a time:
-/// for use inside `PointCloudHeader`.
+/// One number, or array of numbers, in each point, like `sensor_msgs/PointField`. It has no
+/// timestamp: it is for use inside `PointCloudHeader`.
 struct alignas(4) PointField {
-    /// `x`, `y`, `z`, `rgb`, `intensity`, `ring`, …: text.
+    /// Name, such as `x`, `y`, `z`, `rgb`, `intensity` or `ring`: text.
     char name[16];
-    /// From the start of a point: bytes.
+    /// Offset from the start of a point: bytes.
     std::uint32_t offset;
-    /// Numbers side by side: count.
+    /// Number of contiguous numbers: count.
     std::uint32_t count;
     /// Type of one number, the code of a `DType`: no unit.
     std::uint8_t dtype;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[7];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x0d6278f00c682511u, 0x442a98c1eac19115u};
@@ -2422,27 +2434,27 @@ HORUS_MESSAGE(PointField, name, offset, count, dtype, _reserved);
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) PointCloudHeader {
-    /// When it was measured, CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the points: text.
+    /// Frame of the points: text.
     char frame_id[32];
-    /// Rows of an organised cloud, else 1: count.
+    /// Number of rows of an organised cloud, else 1: count.
     std::uint32_t height;
-    /// Points in a row, all points of a cloud that is not organised: count.
+    /// Number of points in a row, or of all points if the cloud is not organised: count.
     std::uint32_t width;
-    /// From one point to the next: bytes.
+    /// Stride from one point to the next: bytes.
     std::uint32_t point_step;
-    /// From one row to the next: bytes.
+    /// Stride from one row to the next: bytes.
     std::uint32_t row_step;
-    /// How many of `fields` there are, from the first: count.
+    /// Number of used elements of `fields`, from the first: count.
     std::uint32_t field_count;
-    /// 1 if numbers have the highest byte first, else 0: no unit.
+    /// 1 if numbers are big-endian, else 0: no unit.
     std::uint8_t is_bigendian;
     /// 1 if all points are valid, 0 if some have a NaN as a coordinate: no unit.
     std::uint8_t is_dense;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[2];
-    /// What a point consists of: no unit.
+    /// Fields of each point: no unit.
     PointField fields[16];
 };
 static_assert(sizeof(PointCloudHeader) == 576, "size of PointCloudHeader");
@@ -2467,26 +2479,26 @@ struct PointCloud : Framed<PointCloudHeader, std::uint8_t> {
 };
 HORUS_FRAMED(PointCloud, data);
 
-/// The header of a `Tensor`, with what `DLTensor` of DLPack says: numbers in up to eight
+/// The header of a `Tensor`, with the content of DLPack's `DLTensor`: numbers in up to eight
 /// dimensions.
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) TensorHeader {
-    /// When the data were measured or computed, CLOCK_REALTIME: nanoseconds.
+    /// Time of the measurement or computation, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Type of one element, the code of a `DType`: no unit.
     std::uint8_t dtype = 1;
-    /// How many of `shape` and `strides` there are, from the first: count.
+    /// Number of used elements of `shape` and `strides`, from the first: count.
     std::uint8_t dimensions = 1;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved0[6];
-    /// Elements along each dimension, the outermost first: count.
+    /// Number of elements along each dimension, outermost first: count.
     std::uint64_t shape[8];
-    /// From one element to the next along each dimension, as in DLPack: elements.
+    /// Stride along each dimension, as in DLPack: elements.
     std::uint64_t strides[8] = {1};
-    /// What it is, as `images` or `logits`: text.
+    /// Name, such as `images` or `logits`: text.
     char name[32];
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved1[16];
 };
 static_assert(sizeof(TensorHeader) == 192, "size of TensorHeader");
@@ -2508,17 +2520,19 @@ struct Tensor : Framed<TensorHeader, std::uint8_t> {
 };
 HORUS_FRAMED(Tensor, data);
 
-/// Size and place of a map, as `nav_msgs/MapMetaData`. Without a time: for use inside maps.
+/// Size and place of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
+/// inside maps.
+/// maps.
 struct alignas(8) MapMetaData {
-    /// When the map was made, CLOCK_REALTIME: nanoseconds.
+    /// Time at which the map was made, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t map_load_time_ns;
-    /// Side of a cell: metres.
+    /// Side length of a cell: metres.
     float resolution;
-    /// Cells along x: count.
+    /// Number of cells along x: count.
     std::uint32_t width;
-    /// Cells along y: count.
+    /// Number of cells along y: count.
     std::uint32_t height;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint32_t _reserved;
     /// Position of the outer corner of cell (0, 0) in the map's frame, x, y, z: metres.
     double origin_position[3];
@@ -2545,13 +2559,13 @@ HORUS_MESSAGE(MapMetaData, map_load_time_ns, resolution, width, height, _reserve
 ///
 /// Followed by `std::int8_t data[]`, to the message's end.
 struct alignas(8) OccupancyGridHeader {
-    /// When the content held, CLOCK_REALTIME: nanoseconds.
+    /// Time for which the content is valid, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the map: text.
+    /// Frame of the map: text.
     char frame_id[32];
     /// Size and place.
     MapMetaData info;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint64_t _reserved;
 };
 static_assert(sizeof(OccupancyGridHeader) == 128, "size of OccupancyGridHeader");
@@ -2573,15 +2587,15 @@ HORUS_FRAMED(OccupancyGrid, data);
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) CostMapHeader {
-    /// When the content held, CLOCK_REALTIME: nanoseconds.
+    /// Time for which the content is valid, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// The frame of the map: text.
+    /// Frame of the map: text.
     char frame_id[32];
     /// Size and place.
     MapMetaData info;
-    /// Which layer of the costs it is, as `master`: text.
+    /// Layer of the costs, such as `master`: text.
     char layer[32];
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint64_t _reserved[5];
 };
 static_assert(sizeof(CostMapHeader) == 192, "size of CostMapHeader");
@@ -2599,26 +2613,26 @@ struct CostMap : Framed<CostMapHeader, std::uint8_t> {
 };
 HORUS_FRAMED(CostMap, data);
 
-/// The header of an `AudioFrame`: samples that are not compressed, those of all channels at
-/// one time side by side.
+/// The header of an `AudioFrame`: uncompressed samples, with the samples of all channels at
+/// one time stored together.
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) AudioFrameHeader {
-    /// When the first sample was taken, CLOCK_REALTIME: nanoseconds.
+    /// Time of the first sample, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Samples of each channel: count.
+    /// Number of samples of each channel: count.
     std::uint64_t samples;
-    /// Samples of each channel in a second: hertz.
+    /// Sample rate of each channel: hertz.
     std::uint32_t sample_rate;
-    /// Channels: count.
+    /// Number of channels: count.
     std::uint16_t channels;
     /// Type of a sample, the code of a `DType`: no unit.
     std::uint8_t dtype;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved0;
-    /// The frame of the microphone: text.
+    /// Frame of the microphone: text.
     char frame_id[32];
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint64_t _reserved1;
 };
 static_assert(sizeof(AudioFrameHeader) == 64, "size of AudioFrameHeader");
@@ -2640,15 +2654,15 @@ struct AudioFrame : Framed<AudioFrameHeader, std::uint8_t> {
 };
 HORUS_FRAMED(AudioFrame, data);
 
-/// The header of `Bytes`: any data, with a name for what they are.
+/// The header of `Bytes`: any data, with the name of their format.
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) BytesHeader {
-    /// When they were made, CLOCK_REALTIME: nanoseconds.
+    /// Time of creation, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Length of the data that follow: bytes.
     std::uint64_t bytes;
-    /// What the data are, best as a media type such as `application/cbor`: text.
+    /// Format of the data, preferably a media type such as `application/cbor`: text.
     char format[48];
 };
 static_assert(sizeof(BytesHeader) == 64, "size of BytesHeader");
@@ -2664,40 +2678,40 @@ struct Bytes : Framed<BytesHeader, std::uint8_t> {
 };
 HORUS_FRAMED(Bytes, data);
 
-/// The header of a `SchedulerStatus`: how a scheduler is. The metrics of its nodes follow,
-/// one `NodeMetrics` after the other.
+/// The header of a `SchedulerStatus`: the state of a scheduler. The metrics of its nodes
+/// follow, one `NodeMetrics` after the other.
 ///
 /// Followed by `std::uint8_t nodes[]`, to the message's end.
 struct alignas(8) SchedulerStatusHeader {
-    /// When it was so, by CLOCK_REALTIME: nanoseconds.
+    /// Time of this state, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// When it was so, by CLOCK_MONOTONIC: nanoseconds.
+    /// Time of this state, by CLOCK_MONOTONIC: nanoseconds.
     std::uint64_t monotonic_ns;
-    /// Since its start: nanoseconds.
+    /// Time since its start: nanoseconds.
     std::uint64_t uptime_ns;
     /// Name of the scheduler: text.
     char scheduler[64];
-    /// Of the process, in its own namespace: no unit.
+    /// Process id, in its own PID namespace: no unit.
     std::uint32_t process_id;
-    /// Nodes that follow: count.
+    /// Number of nodes that follow: count.
     std::uint32_t count;
-    /// From one node to the next, the size of a `NodeMetrics`: bytes.
+    /// Stride from one node to the next, the size of a `NodeMetrics`: bytes.
     std::uint32_t node_bytes;
     /// One of the `STATE_` constants: no unit.
     std::uint8_t state;
-    /// 0: no unit.
+    /// Reserved, 0: no unit.
     std::uint8_t _reserved[27];
-    /// Not known.
+    /// The state is unknown.
     static constexpr std::uint8_t STATE_UNKNOWN = 0;
-    /// Sets its nodes up.
+    /// The scheduler sets its nodes up.
     static constexpr std::uint8_t STATE_STARTING = 1;
-    /// Runs them.
+    /// The scheduler runs its nodes.
     static constexpr std::uint8_t STATE_RUNNING = 2;
-    /// Everything stands still until the emergency stop is released.
+    /// The emergency stop is engaged, and nothing may move until it is released.
     static constexpr std::uint8_t STATE_EMERGENCY_STOP = 3;
-    /// Has them end.
+    /// The scheduler waits for its nodes to end.
     static constexpr std::uint8_t STATE_STOPPING = 4;
-    /// At its end.
+    /// The scheduler has ended.
     static constexpr std::uint8_t STATE_STOPPED = 5;
 };
 static_assert(sizeof(SchedulerStatusHeader) == 128, "size of SchedulerStatusHeader");

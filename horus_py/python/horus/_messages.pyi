@@ -90,8 +90,8 @@ __all__ = [
 
 @final
 class Point3(Message):
-    """A point in space, as `geometry_msgs/Point`. Without a time: for use inside other messages,
-    and for computing.
+    """A point in space, like `geometry_msgs/Point`. It has no timestamp: it is for use inside
+    other messages, and for computing.
     """
     def __new__(
         cls,
@@ -109,8 +109,8 @@ class Point3(Message):
 
 @final
 class Vector3(Message):
-    """A direction with a length, as `geometry_msgs/Vector3`. Without a time: for use inside other
-    messages, and for computing.
+    """A direction with a length, like `geometry_msgs/Vector3`. It has no timestamp: it is for use
+    inside other messages, and for computing.
     """
     def __new__(
         cls,
@@ -120,16 +120,16 @@ class Vector3(Message):
         z: float = ...,
     ) -> Self: ...
     x: float
-    """Along x: of its use."""
+    """Component along x: depends on the use."""
     y: float
-    """Along y: of its use."""
+    """Component along y: depends on the use."""
     z: float
-    """Along z: of its use."""
+    """Component along z: depends on the use."""
 
 @final
 class Quaternion(Message):
-    """A rotation in space as a unit quaternion, as `geometry_msgs/Quaternion`. Without a time: for
-    use inside other messages, and for computing.
+    """A rotation in space as a unit quaternion, like `geometry_msgs/Quaternion`. It has no
+    timestamp: it is for use inside other messages, and for computing.
     """
     def __new__(
         cls,
@@ -150,9 +150,10 @@ class Quaternion(Message):
 
 @final
 class Transform(Message):
-    """Where one frame is in another, as `geometry_msgs/Transform`: takes what is given in the
-    child's frame to the parent's, by rotating and then translating. Without names and time: for
-    computing; `TransformStamped` is what is sent.
+    """Pose of a child frame in its parent frame, like `geometry_msgs/Transform`. It converts
+    coordinates of the child's frame to the parent's: it rotates them and then translates them.
+    It has no names and no timestamp: it is for computing; `TransformStamped` is the message
+    to send.
     """
     def __new__(
         cls,
@@ -173,9 +174,7 @@ class Transform(Message):
 
 @final
 class Pose2D(Message):
-    """Position and heading in the plane, as `geometry_msgs/Pose2D`; in the frame that the topic is
-    about.
-    """
+    """Position and heading in the plane, like `geometry_msgs/Pose2D`; in the frame of the topic."""
     def __new__(
         cls,
         *,
@@ -185,7 +184,7 @@ class Pose2D(Message):
         theta: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured or commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement or command, by CLOCK_REALTIME: nanoseconds."""
     x: float
     """Metres."""
     y: float
@@ -195,8 +194,8 @@ class Pose2D(Message):
 
 @final
 class Pose3D(Message):
-    """Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that
-    the topic is about. One cache line.
+    """Position and orientation in space, like `geometry_msgs/Pose` with a time; in the frame of
+    the topic. Its size is one cache line.
     """
     def __new__(
         cls,
@@ -206,10 +205,10 @@ class Pose3D(Message):
         orientation: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured or commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement or command, by CLOCK_REALTIME: nanoseconds."""
     @property
     def position(self) -> npt.NDArray[np.float64]:
-        """x, y, z: metres."""
+        """Position x, y, z: metres."""
     @position.setter
     def position(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -220,7 +219,7 @@ class Pose3D(Message):
 
 @final
 class PoseStamped(Message):
-    """Position and orientation in a named frame, as `geometry_msgs/PoseStamped`."""
+    """Position and orientation in a named frame, like `geometry_msgs/PoseStamped`."""
     def __new__(
         cls,
         *,
@@ -230,15 +229,15 @@ class PoseStamped(Message):
         orientation: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured or commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement or command, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame it is given in: text."""
+        """Frame of the pose: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def position(self) -> npt.NDArray[np.float64]:
-        """x, y, z: metres."""
+        """Position x, y, z: metres."""
     @position.setter
     def position(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -249,8 +248,8 @@ class PoseStamped(Message):
 
 @final
 class PoseWithCovariance(Message):
-    """An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time; in the frame that the
-    topic is about, usually `map`.
+    """An estimated pose, like `geometry_msgs/PoseWithCovariance` with a time; in the frame of the
+    topic, usually `map`.
 
     The covariance is row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
     unknown.
@@ -264,10 +263,10 @@ class PoseWithCovariance(Message):
         covariance: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the pose held, by CLOCK_REALTIME: nanoseconds."""
+    """Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds."""
     @property
     def position(self) -> npt.NDArray[np.float64]:
-        """x, y, z: metres."""
+        """Position x, y, z: metres."""
     @position.setter
     def position(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -277,13 +276,13 @@ class PoseWithCovariance(Message):
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def covariance(self) -> npt.NDArray[np.float64]:
-        """Of position, of both, of rotation: m², m·rad, rad²."""
+        """Covariance of position, of both, of rotation: m², m·rad, rad²."""
     @covariance.setter
     def covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
 @final
 class Twist(Message):
-    """Velocity of a body in space, as `geometry_msgs/TwistStamped`; in the body's own frame."""
+    """Velocity of a body in space, like `geometry_msgs/TwistStamped`; in the body's own frame."""
     def __new__(
         cls,
         *,
@@ -292,22 +291,22 @@ class Twist(Message):
         angular: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured or commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement or command, by CLOCK_REALTIME: nanoseconds."""
     @property
     def linear(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z: metres per second."""
+        """Velocity along x, y, z: metres per second."""
     @linear.setter
     def linear(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def angular(self) -> npt.NDArray[np.float64]:
-        """About x, y, z: radians per second."""
+        """Angular velocity about x, y, z: radians per second."""
     @angular.setter
     def angular(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
 @final
 class TwistWithCovariance(Message):
-    """An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time; in the body's own
-    frame.
+    """An estimated velocity, like `geometry_msgs/TwistWithCovariance` with a time; in the body's
+    own frame.
 
     The covariance is row-major 6 × 6 over (velocity along x, y, z, and about x, y, z); all
     zeros means unknown.
@@ -321,26 +320,26 @@ class TwistWithCovariance(Message):
         covariance: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the velocity held, by CLOCK_REALTIME: nanoseconds."""
+    """Time for which the velocity is valid, by CLOCK_REALTIME: nanoseconds."""
     @property
     def linear(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z: metres per second."""
+        """Velocity along x, y, z: metres per second."""
     @linear.setter
     def linear(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def angular(self) -> npt.NDArray[np.float64]:
-        """About x, y, z: radians per second."""
+        """Angular velocity about x, y, z: radians per second."""
     @angular.setter
     def angular(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def covariance(self) -> npt.NDArray[np.float64]:
-        """Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s²."""
+        """Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s²."""
     @covariance.setter
     def covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
 @final
 class Accel(Message):
-    """Acceleration of a body in space, as `geometry_msgs/AccelStamped`; in the body's own frame."""
+    """Acceleration of a body in space, like `geometry_msgs/AccelStamped`; in the body's own frame."""
     def __new__(
         cls,
         *,
@@ -349,22 +348,23 @@ class Accel(Message):
         angular: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured or commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement or command, by CLOCK_REALTIME: nanoseconds."""
     @property
     def linear(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z: m/s²."""
+        """Acceleration along x, y, z: m/s²."""
     @linear.setter
     def linear(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def angular(self) -> npt.NDArray[np.float64]:
-        """About x, y, z: rad/s²."""
+        """Angular acceleration about x, y, z: rad/s²."""
     @angular.setter
     def angular(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
 @final
 class TransformStamped(Message):
-    """Where the frame `child_frame_id` is in the frame `frame_id`, as
-    `geometry_msgs/TransformStamped`: takes what is given in the child's frame to the parent's.
+    """Pose of the frame `child_frame_id` in the frame `frame_id`, like
+    `geometry_msgs/TransformStamped`. It converts coordinates of the child's frame to the
+    parent's.
     """
     def __new__(
         cls,
@@ -376,15 +376,15 @@ class TransformStamped(Message):
         rotation: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it held, by CLOCK_REALTIME: nanoseconds."""
+    """Time for which the transform is valid, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The parent, as `odom`: text."""
+        """Name of the parent, such as `odom`: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def child_frame_id(self) -> str:
-        """The child, as `base_link`: text."""
+        """Name of the child, such as `base_link`: text."""
     @child_frame_id.setter
     def child_frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
@@ -400,8 +400,8 @@ class TransformStamped(Message):
 
 @final
 class Wrench(Message):
-    """Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame,
-    or that of the sensor, and about its origin.
+    """Force and torque on a body about the origin of its frame, like `geometry_msgs/Wrench` with a
+    time. The frame is that of the body or of the sensor.
     """
     def __new__(
         cls,
@@ -411,21 +411,21 @@ class Wrench(Message):
         torque: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured or commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement or command, by CLOCK_REALTIME: nanoseconds."""
     @property
     def force(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z: newtons."""
+        """Force along x, y, z: newtons."""
     @force.setter
     def force(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def torque(self) -> npt.NDArray[np.float64]:
-        """About x, y, z: N·m."""
+        """Torque about x, y, z: N·m."""
     @torque.setter
     def torque(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
 @final
 class WrenchStamped(Message):
-    """Force and torque in a named frame and about its origin, as `geometry_msgs/WrenchStamped`."""
+    """Force and torque in a named frame and about its origin, like `geometry_msgs/WrenchStamped`."""
     def __new__(
         cls,
         *,
@@ -435,31 +435,31 @@ class WrenchStamped(Message):
         torque: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured or commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement or command, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame it is given in: text."""
+        """Frame of force and torque: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def force(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z: newtons."""
+        """Force along x, y, z: newtons."""
     @force.setter
     def force(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def torque(self) -> npt.NDArray[np.float64]:
-        """About x, y, z: N·m."""
+        """Torque about x, y, z: N·m."""
     @torque.setter
     def torque(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
 @final
 class Imu(Message):
-    """One sample of an inertial measurement unit, as `sensor_msgs/Imu`.
+    """One sample of an inertial measurement unit, like `sensor_msgs/Imu`.
 
-    Rates and accelerations are in the frame of the unit; the orientation is that of this frame
-    in one with x east, y north and z up (REP-103).
-    Covariances are row-major 3 × 3 over x, y, z. All zeros means unknown; −1 as the first
-    element means that the unit does not provide this quantity.
+    Angular velocities and accelerations are in the frame of the unit. The orientation is that
+    of this frame in a frame with x east, y north and z up (REP-103). Covariances are row-major
+    3 × 3 over x, y, z. All zeros means unknown; −1 as the first element means that the unit
+    does not provide this quantity.
     """
     def __new__(
         cls,
@@ -473,7 +473,7 @@ class Imu(Message):
         linear_acceleration_covariance: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was sampled, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the sample, by CLOCK_REALTIME: nanoseconds."""
     @property
     def orientation(self) -> npt.NDArray[np.float64]:
         """Unit quaternion x, y, z, w: no unit."""
@@ -481,36 +481,36 @@ class Imu(Message):
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def orientation_covariance(self) -> npt.NDArray[np.float64]:
-        """Of rotations about x, y, z: rad²."""
+        """Covariance of rotations about x, y, z: rad²."""
     @orientation_covariance.setter
     def orientation_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def angular_velocity(self) -> npt.NDArray[np.float64]:
-        """About x, y, z: radians per second."""
+        """Angular velocity about x, y, z: radians per second."""
     @angular_velocity.setter
     def angular_velocity(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def angular_velocity_covariance(self) -> npt.NDArray[np.float64]:
-        """Of `angular_velocity`: rad²/s²."""
+        """Covariance of `angular_velocity`: rad²/s²."""
     @angular_velocity_covariance.setter
     def angular_velocity_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def linear_acceleration(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z, with gravity, as accelerometers report it: m/s²."""
+        """Acceleration along x, y, z, with gravity, as accelerometers measure it: m/s²."""
     @linear_acceleration.setter
     def linear_acceleration(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def linear_acceleration_covariance(self) -> npt.NDArray[np.float64]:
-        """Of `linear_acceleration`: m²/s⁴."""
+        """Covariance of `linear_acceleration`: m²/s⁴."""
     @linear_acceleration_covariance.setter
     def linear_acceleration_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
 @final
 class LaserScan(Message):
-    """One sweep of a planar range finder, as `sensor_msgs/LaserScan` without intensities.
+    """One sweep of a planar range finder, like `sensor_msgs/LaserScan` without intensities.
 
     Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
-    +∞ means that nothing was seen, −∞ that something is too close, NaN that the measurement
+    +∞ means that nothing was seen, −∞ that an object is too close, and NaN that the measurement
     failed.
     """
     def __new__(
@@ -528,23 +528,23 @@ class LaserScan(Message):
         ranges: Iterable[float] | npt.NDArray[np.float32] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the first ray was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the first ray, by CLOCK_REALTIME: nanoseconds."""
     angle_min: float
-    """Of the first ray: radians."""
+    """Angle of the first ray: radians."""
     angle_max: float
-    """Of the last ray: radians."""
+    """Angle of the last ray: radians."""
     angle_increment: float
-    """From one ray to the next: radians."""
+    """Angle from one ray to the next: radians."""
     time_increment: float
-    """From one ray to the next: seconds."""
+    """Time from one ray to the next: seconds."""
     scan_time: float
-    """From one sweep to the next: seconds."""
+    """Time from one sweep to the next: seconds."""
     range_min: float
-    """Shorter ranges are not valid: metres."""
+    """Shortest valid range: metres."""
     range_max: float
-    """Longer ranges are not valid: metres."""
+    """Longest valid range: metres."""
     count: int
-    """How many of `ranges` were measured, from the first: count."""
+    """Number of measured elements of `ranges`, from the first: count."""
     @property
     def ranges(self) -> npt.NDArray[np.float32]:
         """Distances in order of their angles: metres."""
@@ -553,11 +553,11 @@ class LaserScan(Message):
 
 @final
 class RangeSensor(Message):
-    """The distance to the nearest thing in a cone about the sensor's x axis, as
+    """The distance to the nearest object in a cone about the sensor's x axis, like
     `sensor_msgs/Range`.
 
-    After REP-117 a range of +∞ means that nothing was seen, −∞ that something is too close, NaN
-    that the measurement failed.
+    After REP-117 a range of +∞ means that nothing was seen, −∞ that an object is too close, and
+    NaN that the measurement failed.
     """
     ULTRASOUND: ClassVar[int]
     INFRARED: ClassVar[int]
@@ -574,32 +574,32 @@ class RangeSensor(Message):
         variance: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     radiation_type: int
-    """One of the constants of this type, as `ULTRASOUND`: no unit."""
+    """One of the constants of this type, such as `ULTRASOUND`: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     field_of_view: float
-    """Angle at the tip of the cone: radians."""
+    """Opening angle of the cone: radians."""
     min_range: float
-    """Shorter ranges are not valid: metres."""
+    """Shortest valid range: metres."""
     max_range: float
-    """Longer ranges are not valid: metres."""
+    """Longest valid range: metres."""
     range: float
     """Distance: metres."""
     variance: float
-    """Of `range`, 0 if unknown: m²."""
+    """Variance of `range`, 0 if unknown: m²."""
 
 @final
 class JointState(Message):
-    """Measured state of up to 16 joints, as `sensor_msgs/JointState`.
+    """Measured state of up to 16 joints, like `sensor_msgs/JointState`.
 
-    Element *i* of every array belongs to joint *i*. The units are those of a revolute joint;
-    for a prismatic one read metres for radians, newtons for newton-metres. The names are in
-    each message, as in ROS: who reads it then needs no other topic, and no order is agreed on.
+    Element *i* of every array belongs to joint *i*. The units are those of a revolute joint.
+    For a prismatic joint, radians become metres and newton-metres become newtons. The names are
+    in each message, as in ROS: a reader then needs no other topic and no fixed order.
     """
     def __new__(
         cls,
@@ -613,14 +613,14 @@ class JointState(Message):
         effort: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     count: int
-    """How many joints there are, from the first: count."""
+    """Number of joints, from the first: count."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
     @property
     def name(self) -> tuple[str, ...]:
-        """Of the joints, as `left_wrist_roll`: text."""
+        """Names of the joints, such as `left_wrist_roll`: text."""
     @name.setter
     def name(self, value: Iterable[str | builtins.bytes]) -> None: ...
     @property
@@ -641,7 +641,7 @@ class JointState(Message):
 
 @final
 class BatteryState(Message):
-    """State of a battery, as `sensor_msgs/BatteryState`. NaN is what is not measured."""
+    """State of a battery, like `sensor_msgs/BatteryState`. NaN marks a value that is not measured."""
     POWER_SUPPLY_STATUS_UNKNOWN: ClassVar[int]
     POWER_SUPPLY_STATUS_CHARGING: ClassVar[int]
     POWER_SUPPLY_STATUS_DISCHARGING: ClassVar[int]
@@ -687,21 +687,21 @@ class BatteryState(Message):
         serial_number: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     voltage: float
     """Volts."""
     temperature: float
     """Degrees Celsius."""
     current: float
-    """Negative when discharging: amperes."""
+    """Current, negative when discharging: amperes."""
     charge: float
-    """Left now: ampere-hours."""
+    """Remaining charge: ampere-hours."""
     capacity: float
-    """When full, as it is by now: ampere-hours."""
+    """Present capacity when full: ampere-hours."""
     design_capacity: float
-    """When full, as it was new: ampere-hours."""
+    """Capacity when new: ampere-hours."""
     percentage: float
-    """Charge, 0 to 1: no unit."""
+    """Charge relative to the capacity, 0 to 1: no unit."""
     power_supply_status: int
     """One of the `POWER_SUPPLY_STATUS_` constants: no unit."""
     power_supply_health: int
@@ -709,11 +709,11 @@ class BatteryState(Message):
     power_supply_technology: int
     """One of the `POWER_SUPPLY_TECHNOLOGY_` constants: no unit."""
     present: int
-    """0, or 1 if there is a battery: no unit."""
+    """1 if there is a battery, else 0: no unit."""
     cell_count: int
-    """How many cells are measured, from the first: count."""
+    """Number of measured cells, from the first: count."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
     @property
     def cell_voltage(self) -> npt.NDArray[np.float32]:
         """Volts."""
@@ -726,21 +726,21 @@ class BatteryState(Message):
     def cell_temperature(self, value: Iterable[float] | npt.NDArray[np.float32]) -> None: ...
     @property
     def location(self) -> str:
-        """Where it is, as the name of its slot: text."""
+        """Place of the battery, such as the name of its slot: text."""
     @location.setter
     def location(self, value: str | builtins.bytes) -> None: ...
     @property
     def serial_number(self) -> str:
-        """As printed on it: text."""
+        """Serial number on the label: text."""
     @serial_number.setter
     def serial_number(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class NavSatFix(Message):
-    """A fix of a satellite navigation receiver by WGS 84, as `sensor_msgs/NavSatFix`.
+    """A position from a satellite navigation receiver in WGS 84, like `sensor_msgs/NavSatFix`.
 
-    The covariance is row-major 3 × 3 over east, north, up. `position_covariance_type`, in ROS
-    the last field, stands where there would be padding.
+    The covariance is row-major 3 × 3 over east, north, up. `position_covariance_type` is the
+    last field in ROS; here it fills what would be padding.
     """
     STATUS_UNKNOWN: ClassVar[int]
     STATUS_NO_FIX: ClassVar[int]
@@ -770,30 +770,30 @@ class NavSatFix(Message):
         position_covariance: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     status: int
     """One of the `STATUS_` constants: no unit."""
     position_covariance_type: int
     """One of the `COVARIANCE_` constants: no unit."""
     service: int
-    """The `SERVICE_` constants of what is received, added: no unit."""
+    """Sum of the `SERVICE_` constants of the received systems: no unit."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
     latitude: float
-    """North is positive: degrees."""
+    """Latitude, north is positive: degrees."""
     longitude: float
-    """East is positive: degrees."""
+    """Longitude, east is positive: degrees."""
     altitude: float
-    """Above the ellipsoid, NaN if unknown: metres."""
+    """Height above the ellipsoid, NaN if unknown: metres."""
     @property
     def position_covariance(self) -> npt.NDArray[np.float64]:
-        """Of the position to the east, north and up: m²."""
+        """Covariance of the position to the east, north and up: m²."""
     @position_covariance.setter
     def position_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
 @final
 class MagneticField(Message):
-    """The magnetic field at a sensor and in its frame, as `sensor_msgs/MagneticField`.
+    """The magnetic field at a sensor and in its frame, like `sensor_msgs/MagneticField`.
 
     The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
     """
@@ -805,21 +805,21 @@ class MagneticField(Message):
         magnetic_field_covariance: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     @property
     def magnetic_field(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z, NaN for an axis that is not measured: tesla."""
+        """Field along x, y, z, NaN for an axis that is not measured: tesla."""
     @magnetic_field.setter
     def magnetic_field(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def magnetic_field_covariance(self) -> npt.NDArray[np.float64]:
-        """Of `magnetic_field`: T²."""
+        """Covariance of `magnetic_field`: T²."""
     @magnetic_field_covariance.setter
     def magnetic_field_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
 @final
 class Temperature(Message):
-    """A temperature, as `sensor_msgs/Temperature`."""
+    """A temperature, like `sensor_msgs/Temperature`."""
     def __new__(
         cls,
         *,
@@ -828,15 +828,17 @@ class Temperature(Message):
         variance: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     temperature: float
     """Degrees Celsius."""
     variance: float
-    """Of `temperature`, 0 if unknown: °C²."""
+    """Variance of `temperature`, 0 if unknown: °C²."""
 
 @final
 class FluidPressure(Message):
-    """The pressure of air or water, not of a tank or a tyre, as `sensor_msgs/FluidPressure`."""
+    """The pressure of air or water, like `sensor_msgs/FluidPressure`. It is not for tanks or
+    tyres.
+    """
     def __new__(
         cls,
         *,
@@ -845,15 +847,15 @@ class FluidPressure(Message):
         variance: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     fluid_pressure: float
-    """Absolute: pascals."""
+    """Absolute pressure: pascals."""
     variance: float
-    """Of `fluid_pressure`, 0 if unknown: Pa²."""
+    """Variance of `fluid_pressure`, 0 if unknown: Pa²."""
 
 @final
 class Illuminance(Message):
-    """How bright it is, as `sensor_msgs/Illuminance`."""
+    """An illuminance, like `sensor_msgs/Illuminance`."""
     def __new__(
         cls,
         *,
@@ -862,17 +864,15 @@ class Illuminance(Message):
         variance: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     illuminance: float
     """Lux."""
     variance: float
-    """Of `illuminance`, 0 if unknown: lx²."""
+    """Variance of `illuminance`, 0 if unknown: lx²."""
 
 @final
 class TactileArray(Message):
-    """Pressure on the taxels of a tactile sensor, row by row, and the force that they add up to.
-    No ROS type.
-    """
+    """Pressure on the taxels of a tactile sensor, row by row, and the total force. No ROS type."""
     def __new__(
         cls,
         *,
@@ -885,33 +885,33 @@ class TactileArray(Message):
         pressure: Iterable[float] | npt.NDArray[np.float32] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of the pad: x along its rows, z out of it: text."""
+        """Frame of the pad, x along its rows, z out of it: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     rows: int
-    """How many rows there are, along y: count."""
+    """Number of rows, along y: count."""
     columns: int
-    """How many taxels a row has, along x: count."""
+    """Number of taxels in a row, along x: count."""
     spacing: float
-    """From one taxel to the next: metres."""
+    """Distance from one taxel to the next: metres."""
     @property
     def force(self) -> npt.NDArray[np.float32]:
-        """On the whole pad along x, y, z, NaN if not measured: newtons."""
+        """Force on the whole pad along x, y, z, NaN if not measured: newtons."""
     @force.setter
     def force(self, value: Iterable[float] | npt.NDArray[np.float32]) -> None: ...
     @property
     def pressure(self) -> npt.NDArray[np.float32]:
-        """Row-major, `rows` times `columns` of them: pascals."""
+        """Pressures of `rows` × `columns` taxels, row-major: pascals."""
     @pressure.setter
     def pressure(self, value: Iterable[float] | npt.NDArray[np.float32]) -> None: ...
 
 @final
 class CmdVel(Message):
-    """Velocity command of a robot that moves in the plane: `linear.x` and `angular.z` of
-    `geometry_msgs/Twist`, in single precision; in the robot's own frame.
+    """Velocity command of a robot that moves in the plane, in the robot's own frame: `linear.x`
+    and `angular.z` of `geometry_msgs/Twist` in single precision.
     """
     def __new__(
         cls,
@@ -921,19 +921,19 @@ class CmdVel(Message):
         angular: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the command, by CLOCK_REALTIME: nanoseconds."""
     linear: float
-    """Forward: metres per second."""
+    """Forward velocity: metres per second."""
     angular: float
-    """Counter-clockwise: radians per second."""
+    """Counter-clockwise angular velocity: radians per second."""
 
 @final
 class JointCommand(Message):
     """Set-points of up to 16 joints, with the names of `trajectory_msgs/JointTrajectoryPoint`.
 
-    Element *i* of every array belongs to joint *i*; `mode` says which of them count. The units
-    are those of a revolute joint; for a prismatic one read metres for radians, newtons for
-    newton-metres.
+    Element *i* of every array belongs to joint *i*; `mode` selects the arrays that are used.
+    The units are those of a revolute joint. For a prismatic joint, radians become metres and
+    newton-metres become newtons.
     """
     MODE_DISABLED: ClassVar[int]
     MODE_POSITION: ClassVar[int]
@@ -956,11 +956,11 @@ class JointCommand(Message):
         effort_max: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the command, by CLOCK_REALTIME: nanoseconds."""
     count: int
-    """How many joints are commanded, from the first: count."""
+    """Number of commanded joints, from the first: count."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
     @property
     def mode(self) -> npt.NDArray[np.uint8]:
         """One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit."""
@@ -978,7 +978,7 @@ class JointCommand(Message):
     def velocity(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def acceleration(self) -> npt.NDArray[np.float64]:
-        """Feed-forward: rad/s²."""
+        """Feed-forward acceleration: rad/s²."""
     @acceleration.setter
     def acceleration(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -998,7 +998,7 @@ class JointCommand(Message):
     def damping(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def effort_max(self) -> npt.NDArray[np.float64]:
-        """The drive limits the total torque to ± this; 0 leaves the limit to the drive: N·m."""
+        """Limit of the absolute value of the total torque; 0 leaves the limit to the drive: N·m."""
     @effort_max.setter
     def effort_max(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
@@ -1029,15 +1029,15 @@ class MotorCommand(Message):
         effort_max: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the command, by CLOCK_REALTIME: nanoseconds."""
     motor_id: int
-    """Which motor, as its node on the bus: no unit."""
+    """Number of the motor, such as its node on the bus: no unit."""
     mode: int
     """One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit."""
     enable: int
-    """0, or 1 to power the drive: no unit."""
+    """1 to power the drive, else 0: no unit."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
     position: float
     """Radians."""
     velocity: float
@@ -1047,11 +1047,11 @@ class MotorCommand(Message):
     duty_cycle: float
     """Share of the supply voltage, −1 to 1: no unit."""
     velocity_max: float
-    """The drive turns no faster; 0 leaves the limit to the drive: radians per second."""
+    """Limit of the speed; 0 leaves the limit to the drive: radians per second."""
     acceleration_max: float
-    """The drive accelerates no harder; 0 leaves the limit to the drive: rad/s²."""
+    """Limit of the acceleration; 0 leaves the limit to the drive: rad/s²."""
     effort_max: float
-    """The drive pushes no harder; 0 leaves the limit to the drive: N·m."""
+    """Limit of the torque; 0 leaves the limit to the drive: N·m."""
 
 @final
 class ServoCommand(Message):
@@ -1067,25 +1067,25 @@ class ServoCommand(Message):
         velocity_max: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the command, by CLOCK_REALTIME: nanoseconds."""
     servo_id: int
-    """Which servo, as its channel: no unit."""
+    """Channel of the servo: no unit."""
     enable: int
-    """0 to let it go limp, 1 to hold: no unit."""
+    """1 to hold the position, 0 to release it: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     position: float
-    """From the middle: radians."""
+    """Angle from the middle: radians."""
     velocity_max: float
-    """0 for as fast as it can: radians per second."""
+    """Limit of the speed, 0 for the maximum of the servo: radians per second."""
 
 @final
 class DifferentialDriveCommand(Message):
-    """Wheel speeds of a robot with two driven wheels. No ROS type: what
-    `diff_drive_controller` of `ros2_control` sends to its wheels.
+    """Wheel speeds of a robot with two driven wheels. No ROS type: `diff_drive_controller` of
+    `ros2_control` sends them to its wheels.
     """
     def __new__(
         cls,
@@ -1098,18 +1098,18 @@ class DifferentialDriveCommand(Message):
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the command, by CLOCK_REALTIME: nanoseconds."""
     left: float
-    """Left wheel, forward: radians per second."""
+    """Speed of the left wheel, positive is forward: radians per second."""
     right: float
-    """Right wheel, forward: radians per second."""
+    """Speed of the right wheel, positive is forward: radians per second."""
     acceleration_max: float
-    """The wheels accelerate no harder; 0 leaves the limit to the drive: rad/s²."""
+    """Limit of the acceleration; 0 leaves the limit to the drive: rad/s²."""
     enable: int
-    """0, or 1 to power the drives: no unit."""
+    """1 to power the drives, else 0: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
@@ -1141,42 +1141,43 @@ class PidConfig(Message):
         error_deadband: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was set, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the configuration, by CLOCK_REALTIME: nanoseconds."""
     controller_id: int
-    """Which controller: no unit."""
+    """Number of the controller: no unit."""
     antiwindup: int
-    """What keeps the integral from growing while the output is limited, one of the
-    `ANTIWINDUP_` constants: no unit.
+    """Method that limits the integral while the output is limited, one of the `ANTIWINDUP_`
+    constants: no unit.
     """
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     p: float
-    """Proportional gain: of its use."""
+    """Proportional gain: depends on the use."""
     i: float
-    """Integral gain: of its use."""
+    """Integral gain: depends on the use."""
     d: float
-    """Derivative gain: of its use."""
+    """Derivative gain: depends on the use."""
     i_max: float
-    """Most that the integral part adds to the output, +∞ without a limit: of its use."""
+    """Upper limit of the integral part of the output, +∞ without a limit: depends on the use."""
     i_min: float
-    """Least that the integral part adds to the output, −∞ without a limit: of its use."""
+    """Lower limit of the integral part of the output, −∞ without a limit: depends on the use."""
     u_max: float
-    """Most that comes out, +∞ without a limit: of its use."""
+    """Upper limit of the output, +∞ without a limit: depends on the use."""
     u_min: float
-    """Least that comes out, −∞ without a limit: of its use."""
+    """Lower limit of the output, −∞ without a limit: depends on the use."""
     tracking_time_constant: float
-    """How fast back calculation unwinds, 0 for the controller's own choice: seconds."""
+    """Time constant of back calculation, 0 for the controller's default: seconds."""
     error_deadband: float
-    """Smaller errors are not integrated: of its use."""
+    """Largest error that is not integrated: depends on the use."""
 
 @final
 class TrajectoryPoint(Message):
-    """Where a body is to be and how it is to move there at one time of a trajectory, as
-    `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body; in the frame that the topic is
-    about. For joints: `JointCommand`.
+    """Pose, velocity and acceleration of a body at one time of a trajectory.
+
+    It is like `trajectory_msgs/MultiDOFJointTrajectoryPoint` with one body, in the frame of the
+    topic. For joints use `JointCommand`.
     """
     def __new__(
         cls,
@@ -1191,10 +1192,10 @@ class TrajectoryPoint(Message):
         time_from_start_ns: int = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the trajectory begins, by CLOCK_REALTIME: nanoseconds."""
+    """Start of the trajectory, by CLOCK_REALTIME: nanoseconds."""
     @property
     def position(self) -> npt.NDArray[np.float64]:
-        """x, y, z: metres."""
+        """Position x, y, z: metres."""
     @position.setter
     def position(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -1204,32 +1205,33 @@ class TrajectoryPoint(Message):
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def linear_velocity(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z: metres per second."""
+        """Velocity along x, y, z: metres per second."""
     @linear_velocity.setter
     def linear_velocity(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def angular_velocity(self) -> npt.NDArray[np.float64]:
-        """About x, y, z: radians per second."""
+        """Angular velocity about x, y, z: radians per second."""
     @angular_velocity.setter
     def angular_velocity(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def linear_acceleration(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z: m/s²."""
+        """Acceleration along x, y, z: m/s²."""
     @linear_acceleration.setter
     def linear_acceleration(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def angular_acceleration(self) -> npt.NDArray[np.float64]:
-        """About x, y, z: rad/s²."""
+        """Angular acceleration about x, y, z: rad/s²."""
     @angular_acceleration.setter
     def angular_acceleration(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     time_from_start_ns: int
-    """When to be there, from `timestamp_ns`: nanoseconds."""
+    """Time of arrival at this point, from `timestamp_ns`: nanoseconds."""
 
 @final
 class ForceCommand(Message):
-    """Force to apply along some axes of a frame, while the others keep their position: hybrid
-    force and position control after Raibert and Craig (1981). No ROS type; force and torque
-    as in `geometry_msgs/WrenchStamped`.
+    """Force to apply along some axes of a frame, while the others keep their position.
+
+    This is hybrid force and position control after Raibert and Craig (1981). No ROS type; force
+    and torque are as in `geometry_msgs/WrenchStamped`.
     """
     def __new__(
         cls,
@@ -1244,45 +1246,47 @@ class ForceCommand(Message):
         angular_velocity_max: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the command, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of the task: text."""
+        """Frame of the task: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def force(self) -> npt.NDArray[np.float64]:
-        """To apply to the surroundings along x, y, z: newtons."""
+        """Force on the environment along x, y, z: newtons."""
     @force.setter
     def force(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def torque(self) -> npt.NDArray[np.float64]:
-        """To apply to the surroundings about x, y, z: N·m."""
+        """Torque on the environment about x, y, z: N·m."""
     @torque.setter
     def torque(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def force_controlled(self) -> npt.NDArray[np.uint8]:
-        """Along x, y, z and about x, y, z, 1 to follow the force, 0 to keep the position: no unit."""
+        """For each axis along x, y, z and about x, y, z, 1 to control the force, 0 to keep the
+    position: no unit.
+    """
     @force_controlled.setter
     def force_controlled(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     linear_velocity_max: float
-    """How fast to go where nothing resists; 0 leaves the limit to the controller: metres per
+    """Limit of the speed in free space; 0 leaves the limit to the controller: metres per
     second.
     """
     angular_velocity_max: float
-    """How fast to turn where nothing resists; 0 leaves the limit to the controller: radians
+    """Limit of the angular speed in free space; 0 leaves the limit to the controller: radians
     per second.
     """
 
 @final
 class ImpedanceParameters(Message):
-    """How a tool gives way: a spring, a damper and a mass along and about each axis of a frame.
-    No ROS type; Hogan's impedance control (1985).
+    """Compliance of a tool: a spring, a damper and a mass along and about each axis of a frame. No
+    ROS type; impedance control after Hogan (1985).
 
     `force = stiffness · offset + damping · velocity + mass · acceleration`
     """
@@ -1301,50 +1305,50 @@ class ImpedanceParameters(Message):
         torque_max: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was set, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the configuration, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of the axes, as the tool's: text."""
+        """Frame of the axes, usually that of the tool: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def linear_stiffness(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z: N/m."""
+        """Stiffness along x, y, z: N/m."""
     @linear_stiffness.setter
     def linear_stiffness(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def angular_stiffness(self) -> npt.NDArray[np.float64]:
-        """About x, y, z: N·m/rad."""
+        """Rotational stiffness about x, y, z: N·m/rad."""
     @angular_stiffness.setter
     def angular_stiffness(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def linear_damping(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z: N·s/m."""
+        """Damping along x, y, z: N·s/m."""
     @linear_damping.setter
     def linear_damping(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def angular_damping(self) -> npt.NDArray[np.float64]:
-        """About x, y, z: N·m·s/rad."""
+        """Rotational damping about x, y, z: N·m·s/rad."""
     @angular_damping.setter
     def angular_damping(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def mass(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z; 0 leaves the tool's own: kilograms."""
+        """Mass along x, y, z; 0 leaves that of the tool: kilograms."""
     @mass.setter
     def mass(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def inertia(self) -> npt.NDArray[np.float64]:
-        """About x, y, z; 0 leaves the tool's own: kg·m²."""
+        """Moment of inertia about x, y, z; 0 leaves that of the tool: kg·m²."""
     @inertia.setter
     def inertia(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     force_max: float
-    """Never push harder; 0 leaves the limit to the controller: newtons."""
+    """Limit of the force; 0 leaves the limit to the controller: newtons."""
     torque_max: float
-    """Never turn harder; 0 leaves the limit to the controller: N·m."""
+    """Limit of the torque; 0 leaves the limit to the controller: N·m."""
 
 @final
 class Odometry(Message):
-    """Estimated pose and velocity of a body, as `nav_msgs/Odometry`.
+    """Estimated pose and velocity of a body, like `nav_msgs/Odometry`.
 
     The pose is in the `odom` frame, the velocity in the body's own frame (REP-105).
     Covariances are row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
@@ -1362,10 +1366,10 @@ class Odometry(Message):
         twist_covariance: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the pose held, by CLOCK_REALTIME: nanoseconds."""
+    """Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds."""
     @property
     def position(self) -> npt.NDArray[np.float64]:
-        """x, y, z: metres."""
+        """Position x, y, z: metres."""
     @position.setter
     def position(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -1375,28 +1379,28 @@ class Odometry(Message):
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def pose_covariance(self) -> npt.NDArray[np.float64]:
-        """Of position, of both, of rotation: m², m·rad, rad²."""
+        """Covariance of position, of both, of rotation: m², m·rad, rad²."""
     @pose_covariance.setter
     def pose_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def linear(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z of the body: metres per second."""
+        """Velocity along x, y, z of the body: metres per second."""
     @linear.setter
     def linear(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def angular(self) -> npt.NDArray[np.float64]:
-        """About x, y, z of the body: radians per second."""
+        """Angular velocity about x, y, z of the body: radians per second."""
     @angular.setter
     def angular(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def twist_covariance(self) -> npt.NDArray[np.float64]:
-        """Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s²."""
+        """Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s²."""
     @twist_covariance.setter
     def twist_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
 @final
 class NavGoal(Message):
-    """Where to drive, as the goal of `nav2_msgs/action/NavigateToPose`, with its tolerances."""
+    """A navigation goal with tolerances, like the goal of `nav2_msgs/action/NavigateToPose`."""
     def __new__(
         cls,
         *,
@@ -1410,19 +1414,19 @@ class NavGoal(Message):
         timeout_ns: int = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was commanded, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the command, by CLOCK_REALTIME: nanoseconds."""
     goal_id: int
-    """Chosen by the commander, and given back in
-    `GoalResult`: no unit.
+    """Number chosen by the sender, and returned in `GoalResult`:
+    no unit.
     """
     @property
     def frame_id(self) -> str:
-        """The frame of the pose, as `map`: text."""
+        """Frame of the pose, such as `map`: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def position(self) -> npt.NDArray[np.float64]:
-        """x, y, z: metres."""
+        """Position x, y, z: metres."""
     @position.setter
     def position(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -1431,16 +1435,18 @@ class NavGoal(Message):
     @orientation.setter
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     position_tolerance: float
-    """Near enough; 0 leaves it to the navigation: metres."""
+    """Largest accepted error of the position; 0 leaves it to the navigation: metres."""
     yaw_tolerance: float
-    """Turned well enough; 0 leaves it to the navigation: radians."""
+    """Largest accepted error of the yaw; 0 leaves it to the navigation: radians."""
     timeout_ns: int
-    """To give up after; 0 is never: nanoseconds."""
+    """Time after which the goal is aborted; 0 means never: nanoseconds."""
 
 @final
 class GoalResult(Message):
-    """What became of a `NavGoal`, while it is followed and afterwards: the status of
-    `action_msgs/GoalStatus` with the result and feedback of `nav2_msgs/action/NavigateToPose`.
+    """State of a `NavGoal` while it is executed, and its result.
+
+    It has the status of `action_msgs/GoalStatus`, and the result and feedback of
+    `nav2_msgs/action/NavigateToPose`.
     """
     STATUS_UNKNOWN: ClassVar[int]
     STATUS_ACCEPTED: ClassVar[int]
@@ -1464,33 +1470,33 @@ class GoalResult(Message):
         error_msg: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was known, by CLOCK_REALTIME: nanoseconds."""
+    """Time of this state, by CLOCK_REALTIME: nanoseconds."""
     goal_id: int
-    """That of the goal: no unit."""
+    """Number of the goal: no unit."""
     status: int
     """One of the `STATUS_` constants; any other number means `STATUS_UNKNOWN`: no unit."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
     error_code: int
-    """0, or why it failed, by the numbers of the navigation in use: no unit."""
+    """Error code of the navigation in use, 0 without an error: no unit."""
     number_of_recoveries: int
-    """How often the robot had to free itself: count."""
+    """Number of recoveries: count."""
     navigation_time_ns: int
-    """Since the goal was accepted: nanoseconds."""
+    """Time since the goal was accepted: nanoseconds."""
     estimated_time_remaining_ns: int
-    """Until arrival, 0 if unknown: nanoseconds."""
+    """Time until arrival, 0 if unknown: nanoseconds."""
     distance_remaining: float
-    """Along the path: metres."""
+    """Distance to go along the path: metres."""
     @property
     def error_msg(self) -> str:
-        """Why it failed, for a person: text."""
+        """Description of the error for people: text."""
     @error_msg.setter
     def error_msg(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class Waypoint(Message):
-    """One pose of a path and how fast to pass it; a pose of `nav_msgs/Path` with a speed. Without
-    a time and a frame: for use inside `NavPath`. One cache line.
+    """One pose of a path with the speed at it: a pose of `nav_msgs/Path` with a speed. It has no
+    timestamp and no frame: it is for use inside `NavPath`. Its size is one cache line.
     """
     def __new__(
         cls,
@@ -1501,7 +1507,7 @@ class Waypoint(Message):
     ) -> Self: ...
     @property
     def position(self) -> npt.NDArray[np.float64]:
-        """x, y, z: metres."""
+        """Position x, y, z: metres."""
     @position.setter
     def position(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -1510,11 +1516,11 @@ class Waypoint(Message):
     @orientation.setter
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     speed: float
-    """How fast to pass; 0 is to stop there: metres per second."""
+    """Speed at this pose; 0 means to stop there: metres per second."""
 
 @final
 class NavPath(Message):
-    """The way to go, as `nav_msgs/Path`."""
+    """A path to follow, like `nav_msgs/Path`."""
     def __new__(
         cls,
         *,
@@ -1525,26 +1531,26 @@ class NavPath(Message):
         waypoints: Iterable[Waypoint] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was planned, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the planning, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of all waypoints, as `map`: text."""
+        """Frame of all waypoints, such as `map`: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     count: int
-    """How many of `waypoints` there are, from the first: count."""
+    """Number of used elements of `waypoints`, from the first: count."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
     @property
     def waypoints(self) -> tuple[Waypoint, ...]:
-        """In the order in which they are passed."""
+        """Waypoints in the order in which they are passed."""
     @waypoints.setter
     def waypoints(self, value: Iterable[Waypoint]) -> None: ...
 
 @final
 class BoundingBox2D(Message):
-    """A rectangle in an image, as `vision_msgs/BoundingBox2D`. Without a time: for use inside
-    other messages.
+    """A rectangle in an image, like `vision_msgs/BoundingBox2D`. It has no timestamp: it is for
+    use inside other messages.
     """
     def __new__(
         cls,
@@ -1556,20 +1562,20 @@ class BoundingBox2D(Message):
     ) -> Self: ...
     @property
     def center(self) -> npt.NDArray[np.float64]:
-        """x, y from the top left corner of the image: pixels."""
+        """Centre x, y from the top left corner of the image: pixels."""
     @center.setter
     def center(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     theta: float
     """Rotation about the centre, from x to y: radians."""
     size_x: float
-    """Along its own x: pixels."""
+    """Size along its own x: pixels."""
     size_y: float
-    """Along its own y: pixels."""
+    """Size along its own y: pixels."""
 
 @final
 class BoundingBox3D(Message):
-    """A box in space, as `vision_msgs/BoundingBox3D`. Without a time: for use inside other
-    messages.
+    """A box in space, like `vision_msgs/BoundingBox3D`. It has no timestamp: it is for use inside
+    other messages.
     """
     def __new__(
         cls,
@@ -1580,7 +1586,7 @@ class BoundingBox3D(Message):
     ) -> Self: ...
     @property
     def center(self) -> npt.NDArray[np.float64]:
-        """x, y, z of the centre: metres."""
+        """Centre x, y, z: metres."""
     @center.setter
     def center(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -1590,14 +1596,14 @@ class BoundingBox3D(Message):
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def size(self) -> npt.NDArray[np.float64]:
-        """Along its own x, y, z: metres."""
+        """Size along its own x, y, z: metres."""
     @size.setter
     def size(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
 @final
 class Detection(Message):
-    """Something that was recognised in an image, as `vision_msgs/Detection2D` with its best
-    hypothesis. Those of one image have the same time.
+    """An object detected in an image, like `vision_msgs/Detection2D` with its best hypothesis. All
+    detections in one image have the same time.
     """
     def __new__(
         cls,
@@ -1610,31 +1616,31 @@ class Detection(Message):
         id: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the image was taken, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the image, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of the camera: text."""
+        """Frame of the camera: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def class_id(self) -> str:
-        """What it is, as `person`: text."""
+        """Class of the object, such as `person`: text."""
     @class_id.setter
     def class_id(self, value: str | builtins.bytes) -> None: ...
     score: float
-    """How sure that is, 0 to 1: no unit."""
+    """Confidence in the class, 0 to 1: no unit."""
     bbox: BoundingBox2D
-    """Where in the image it is."""
+    """Place of the object in the image."""
     @property
     def id(self) -> str:
-        """The same for the same thing in several images, if it is tracked: text."""
+        """Identifier of the object, the same in several images if it is tracked: text."""
     @id.setter
     def id(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class Detection3D(Message):
-    """Something that was recognised in space, as `vision_msgs/Detection3D` with its best
-    hypothesis. Those of one measurement have the same time.
+    """An object detected in space, like `vision_msgs/Detection3D` with its best hypothesis. All
+    detections in one measurement have the same time.
     """
     def __new__(
         cls,
@@ -1647,30 +1653,30 @@ class Detection3D(Message):
         id: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of the box: text."""
+        """Frame of the box: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def class_id(self) -> str:
-        """What it is, as `person`: text."""
+        """Class of the object, such as `person`: text."""
     @class_id.setter
     def class_id(self, value: str | builtins.bytes) -> None: ...
     score: float
-    """How sure that is, 0 to 1: no unit."""
+    """Confidence in the class, 0 to 1: no unit."""
     bbox: BoundingBox3D
-    """Where it is."""
+    """Place of the object."""
     @property
     def id(self) -> str:
-        """The same for the same thing in several measurements, if it is tracked: text."""
+        """Identifier of the object, the same in several measurements if it is tracked: text."""
     @id.setter
     def id(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class TrackedObject(Message):
-    """Something that is followed from one measurement to the next. No ROS type; the box is that of
+    """An object that is tracked from one measurement to the next. No ROS type; the box is that of
     `vision_msgs/Detection3D`.
     """
     STATE_TENTATIVE: ClassVar[int]
@@ -1694,48 +1700,48 @@ class TrackedObject(Message):
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the pose held, by CLOCK_REALTIME: nanoseconds."""
+    """Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of box and velocities: text."""
+        """Frame of box and velocities: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     track_id: int
-    """The same for the same thing, never used again: no unit."""
+    """Number of the track, which is never reused: no unit."""
     @property
     def class_id(self) -> str:
-        """What it is, as `person`: text."""
+        """Class of the object, such as `person`: text."""
     @class_id.setter
     def class_id(self, value: str | builtins.bytes) -> None: ...
     score: float
-    """How sure that is, 0 to 1: no unit."""
+    """Confidence in the class, 0 to 1: no unit."""
     bbox: BoundingBox3D
-    """Where it is."""
+    """Place of the object."""
     @property
     def linear_velocity(self) -> npt.NDArray[np.float64]:
-        """Along x, y, z: metres per second."""
+        """Velocity along x, y, z: metres per second."""
     @linear_velocity.setter
     def linear_velocity(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def angular_velocity(self) -> npt.NDArray[np.float64]:
-        """About x, y, z: radians per second."""
+        """Angular velocity about x, y, z: radians per second."""
     @angular_velocity.setter
     def angular_velocity(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     age_ns: int
-    """For how long it has been followed: nanoseconds."""
+    """Time since the track began: nanoseconds."""
     missed: int
-    """How often it was not seen since it was last seen: count."""
+    """Number of measurements without the object since it was last seen: count."""
     state: int
     """One of the `STATE_` constants: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
 @final
 class Landmark(Message):
-    """A place that is recognised again, as a corner or a fiducial marker. No ROS type.
+    """A place that is recognised again, such as a corner or a fiducial marker. No ROS type.
 
     The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
     """
@@ -1757,24 +1763,24 @@ class Landmark(Message):
         score: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was seen, by CLOCK_REALTIME: nanoseconds."""
+    """Time at which it was seen, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of the position: text."""
+        """Frame of the position: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     landmark_id: int
-    """Which one it is, as the number of the marker: no unit."""
+    """Number of the landmark, such as that of the marker: no unit."""
     kind: int
     """One of the `KIND_` constants: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     @property
     def position(self) -> npt.NDArray[np.float64]:
-        """x, y, z: metres."""
+        """Position x, y, z: metres."""
     @position.setter
     def position(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -1784,15 +1790,15 @@ class Landmark(Message):
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def position_covariance(self) -> npt.NDArray[np.float64]:
-        """Of `position`: m²."""
+        """Covariance of `position`: m²."""
     @position_covariance.setter
     def position_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     score: float
-    """How sure it is that one, 0 to 1: no unit."""
+    """Confidence that it is this landmark, 0 to 1: no unit."""
 
 @final
 class PlaneDetection(Message):
-    """A flat piece of the surroundings, as a floor or a table. No ROS type; `coef` as in
+    """A flat part of the environment, such as a floor or a table. No ROS type; `coef` is as in
     `shape_msgs/Plane`.
     """
     def __new__(
@@ -1808,40 +1814,40 @@ class PlaneDetection(Message):
         residual: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of plane and centre: text."""
+        """Frame of plane and centre: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def coef(self) -> npt.NDArray[np.float64]:
-        """a, b, c, d of `a·x + b·y + c·z + d = 0`, where (a, b, c) is a unit vector and d in
-    metres: no unit.
+        """Coefficients a, b, c, d of `a·x + b·y + c·z + d = 0`, where (a, b, c) is a unit vector
+    and d in metres: no unit.
     """
     @coef.setter
     def coef(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def center(self) -> npt.NDArray[np.float64]:
-        """x, y, z of the middle of the piece: metres."""
+        """Centre x, y, z of the part: metres."""
     @center.setter
     def center(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def size(self) -> npt.NDArray[np.float64]:
-        """Longest extent of the piece, and that across: metres."""
+        """Longest extent of the part, and the extent across it: metres."""
     @size.setter
     def size(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     inlier_count: int
-    """How many points it was fitted to: count."""
+    """Number of points that the plane was fitted to: count."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
     residual: float
-    """Root mean square distance of those from the plane: metres."""
+    """Root mean square distance of these points from the plane: metres."""
 
 @final
 class RegionOfInterest(Message):
-    """A part of an image, as `sensor_msgs/RegionOfInterest`. Without a time: for use inside other
-    messages. All zeros is the whole image.
+    """A part of an image, like `sensor_msgs/RegionOfInterest`. It has no timestamp: it is for use
+    inside other messages. All zeros means the whole image.
     """
     def __new__(
         cls,
@@ -1854,25 +1860,26 @@ class RegionOfInterest(Message):
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
     ) -> Self: ...
     x_offset: int
-    """Of its left edge: pixels."""
+    """Left edge: pixels."""
     y_offset: int
-    """Of its top edge: pixels."""
+    """Top edge: pixels."""
     height: int
     """Pixels."""
     width: int
     """Pixels."""
     do_rectify: int
-    """1 if it is to be cut out of the rectified image: no unit."""
+    """1 if it is to be cut from the rectified image: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
 @final
 class CameraInfo(Message):
-    """Calibration of a camera, as `sensor_msgs/CameraInfo`; the meaning of its fields is in
-    `image_pipeline`'s documents, and matrices are row-major.
+    """Calibration of a camera, like `sensor_msgs/CameraInfo`.
+
+    The documents of `image_pipeline` explain its fields. Matrices are row-major.
     """
     def __new__(
         cls,
@@ -1893,25 +1900,25 @@ class CameraInfo(Message):
         roi: RegionOfInterest = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the image was taken, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the image, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The optical frame: z forward, x right, y down: text."""
+        """Optical frame (z forward, x right, y down): text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     height: int
-    """Of the image that was calibrated: pixels."""
+    """Height of the image that was calibrated: pixels."""
     width: int
-    """Of the image that was calibrated: pixels."""
+    """Width of the image that was calibrated: pixels."""
     @property
     def distortion_model(self) -> str:
-        """As `plumb_bob` or `rational_polynomial`: text."""
+        """Name of the model, such as `plumb_bob` or `rational_polynomial`: text."""
     @distortion_model.setter
     def distortion_model(self, value: str | builtins.bytes) -> None: ...
     d_count: int
-    """How many coefficients the model has, from the first of `d`: count."""
+    """Number of coefficients of the model, from the first of `d`: count."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
     @property
     def d(self) -> npt.NDArray[np.float64]:
         """Coefficients of the distortion model: no unit."""
@@ -1924,7 +1931,7 @@ class CameraInfo(Message):
     def k(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def r(self) -> npt.NDArray[np.float64]:
-        """Rotation that rectifies, 3 × 3: no unit."""
+        """Rotation that rectifies the image, 3 × 3: no unit."""
     @r.setter
     def r(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -1933,15 +1940,15 @@ class CameraInfo(Message):
     @p.setter
     def p(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     binning_x: int
-    """Columns of the sensor in one of the image, 0 as 1: count."""
+    """Number of sensor columns in one column of the image; 0 means 1: count."""
     binning_y: int
-    """Rows of the sensor in one of the image, 0 as 1: count."""
+    """Number of sensor rows in one row of the image; 0 means 1: count."""
     roi: RegionOfInterest
-    """The part of the sensor that was read, before binning."""
+    """Part of the sensor that was read, before binning."""
 
 @final
 class Heartbeat(Message):
-    """A sign of life. No ROS type."""
+    """A periodic message that shows that its sender runs. No ROS type."""
     def __new__(
         cls,
         *,
@@ -1951,20 +1958,20 @@ class Heartbeat(Message):
         period_ns: int = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was sent, by CLOCK_REALTIME: nanoseconds."""
+    """Send time, by CLOCK_REALTIME: nanoseconds."""
     @property
     def source(self) -> str:
-        """Who lives: text."""
+        """Name of the sender: text."""
     @source.setter
     def source(self, value: str | builtins.bytes) -> None: ...
     sequence: int
-    """One more each time: count."""
+    """Sequence number, one more for each message: count."""
     period_ns: int
-    """When the next one is due, from this one: nanoseconds."""
+    """Time until the next heartbeat, from this one: nanoseconds."""
 
 @final
 class NodeHeartbeat(Message):
-    """A sign of life of a node, and how it keeps its time. No ROS type; the states are those of
+    """A heartbeat of a node with its timing. No ROS type; the states are those of
     `lifecycle_msgs/State`.
     """
     STATE_UNKNOWN: ClassVar[int]
@@ -1989,36 +1996,36 @@ class NodeHeartbeat(Message):
         _reserved: int = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was sent, by CLOCK_REALTIME: nanoseconds."""
+    """Send time, by CLOCK_REALTIME: nanoseconds."""
     @property
     def name(self) -> str:
-        """Of the node: text."""
+        """Name of the node: text."""
     @name.setter
     def name(self, value: str | builtins.bytes) -> None: ...
     tick_count: int
-    """How often it ticked: count."""
+    """Number of ticks: count."""
     period_ns: int
-    """From one tick to the next, 0 without a fixed one: nanoseconds."""
+    """Period of the ticks, 0 without a fixed one: nanoseconds."""
     tick_duration_ns: int
-    """What the last tick took: nanoseconds."""
+    """Duration of the last tick: nanoseconds."""
     tick_duration_max_ns: int
-    """What the longest tick took: nanoseconds."""
+    """Duration of the longest tick: nanoseconds."""
     missed_deadlines: int
-    """How often a tick ended too late: count."""
+    """Number of ticks that ended after their deadline: count."""
     uptime_ns: int
-    """Since its start: nanoseconds."""
+    """Time since its start: nanoseconds."""
     process_id: int
-    """Of the process, in its own namespace: no unit."""
+    """Process id, in its own PID namespace: no unit."""
     state: int
     """One of the `STATE_` constants: no unit."""
     level: int
-    """One of the constants of `DiagnosticStatus`, as `OK`: no unit."""
+    """One of the constants of `DiagnosticStatus`, such as `OK`: no unit."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
 
 @final
 class DiagnosticValue(Message):
-    """One thing that is known of a part, as `diagnostic_msgs/KeyValue`. Without a time: for use
+    """One value of a part, like `diagnostic_msgs/KeyValue`. It has no timestamp: it is for use
     inside `DiagnosticStatus`.
     """
     def __new__(
@@ -2029,18 +2036,18 @@ class DiagnosticValue(Message):
     ) -> Self: ...
     @property
     def key(self) -> str:
-        """What it is: text."""
+        """Name of the value: text."""
     @key.setter
     def key(self, value: str | builtins.bytes) -> None: ...
     @property
     def value(self) -> str:
-        """How it is, with its unit: text."""
+        """The value with its unit: text."""
     @value.setter
     def value(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class DiagnosticStatus(Message):
-    """How a part of the robot is, as `diagnostic_msgs/DiagnosticStatus`."""
+    """State of a part of the robot, like `diagnostic_msgs/DiagnosticStatus`."""
     OK: ClassVar[int]
     WARN: ClassVar[int]
     ERROR: ClassVar[int]
@@ -2058,42 +2065,43 @@ class DiagnosticStatus(Message):
         values: Iterable[DiagnosticValue] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was so, by CLOCK_REALTIME: nanoseconds."""
+    """Time of this state, by CLOCK_REALTIME: nanoseconds."""
     level: int
     """`OK`, `WARN`, `ERROR` or `STALE`; any other number means `ERROR`: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     count: int
-    """How many of `values` there are, from the first: count."""
+    """Number of used elements of `values`, from the first: count."""
     @property
     def name(self) -> str:
-        """Which part, as `base: left motor`: text."""
+        """Name of the part, such as `base: left motor`: text."""
     @name.setter
     def name(self, value: str | builtins.bytes) -> None: ...
     @property
     def message(self) -> str:
-        """How it is, for a person: text."""
+        """Description of the state for people: text."""
     @message.setter
     def message(self, value: str | builtins.bytes) -> None: ...
     @property
     def hardware_id(self) -> str:
-        """Which one of its kind: text."""
+        """Identifier of the hardware, such as a serial number: text."""
     @hardware_id.setter
     def hardware_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def values(self) -> tuple[DiagnosticValue, ...]:
-        """What else is known of it."""
+        """Further values of the part."""
     @values.setter
     def values(self, value: Iterable[DiagnosticValue]) -> None: ...
 
 @final
 class EmergencyStop(Message):
-    """Whether everything has to stand still. No ROS type.
+    """State of the emergency stop. No ROS type.
 
-    Anything but 0 in `engaged` means that it has to, so that no damaged message releases it.
+    Every value of `engaged` except 0 means that everything has to stand still, so that no
+    damaged message releases it.
     """
     def __new__(
         cls,
@@ -2105,30 +2113,31 @@ class EmergencyStop(Message):
         reason: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was engaged or released, by CLOCK_REALTIME: nanoseconds."""
+    """Time at which it was engaged or released, by CLOCK_REALTIME: nanoseconds."""
     engaged: int
-    """0 if released: no unit."""
+    """0 if released, else the stop is engaged: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     @property
     def source(self) -> str:
-        """Who engaged or released it: text."""
+        """Name of the part that engaged or released it: text."""
     @source.setter
     def source(self, value: str | builtins.bytes) -> None: ...
     @property
     def reason(self) -> str:
-        """Why, for a person: text."""
+        """Reason for people: text."""
     @reason.setter
     def reason(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class SafetyStatus(Message):
-    """What the safety functions allow at the moment. No ROS type; the modes after ISO 10218.
+    """Motion that the safety functions allow at the moment. No ROS type; the modes are after ISO
+    10218.
 
-    All zeros allows nothing.
+    A message of all zeros allows nothing.
     """
     MODE_UNKNOWN: ClassVar[int]
     MODE_NORMAL: ClassVar[int]
@@ -2149,7 +2158,7 @@ class SafetyStatus(Message):
         message: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was so, by CLOCK_REALTIME: nanoseconds."""
+    """Time of this state, by CLOCK_REALTIME: nanoseconds."""
     mode: int
     """One of the `MODE_` constants; any other number means `MODE_FAULT`: no unit."""
     enabled: int
@@ -2159,18 +2168,18 @@ class SafetyStatus(Message):
     limits_ok: int
     """1 if positions, speeds and forces are within their limits: no unit."""
     fault_code: int
-    """0, or what is wrong, by the numbers of the safety controller: no unit."""
+    """Fault code of the safety controller, 0 if there is none: no unit."""
     speed_max: float
-    """No part may move faster; +∞ without a limit: metres per second."""
+    """Limit of the speed of every part; +∞ without a limit: metres per second."""
     @property
     def message(self) -> str:
-        """Why, for a person: text."""
+        """Reason for people: text."""
     @message.setter
     def message(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class ResourceUsage(Message):
-    """What a computer is busy with. No ROS type."""
+    """Use of a computer's resources. No ROS type."""
     def __new__(
         cls,
         *,
@@ -2189,39 +2198,39 @@ class ResourceUsage(Message):
         cpu_count: int = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     @property
     def source(self) -> str:
-        """The computer or the process: text."""
+        """Name of the computer or the process: text."""
     @source.setter
     def source(self, value: str | builtins.bytes) -> None: ...
     cpu_load: float
-    """Processors in use, 0 to their number: no unit."""
+    """Number of processors in use, 0 to their number: no unit."""
     cpu_temperature: float
-    """NaN if not measured: degrees Celsius."""
+    """Temperature, NaN if not measured: degrees Celsius."""
     memory_used_bytes: int
     """Memory in use: bytes."""
     memory_total_bytes: int
-    """Memory that there is: bytes."""
+    """Total memory: bytes."""
     disk_used_bytes: int
-    """Disk in use: bytes."""
+    """Disk space in use: bytes."""
     disk_total_bytes: int
-    """Disk that there is: bytes."""
+    """Total disk space: bytes."""
     network_received_bytes: int
-    """Since its start: bytes."""
+    """Bytes received since the start: bytes."""
     network_sent_bytes: int
-    """Since its start: bytes."""
+    """Bytes sent since the start: bytes."""
     uptime_ns: int
-    """Since its start: nanoseconds."""
+    """Time since the start: nanoseconds."""
     thread_count: int
-    """Threads that there are: count."""
+    """Number of threads: count."""
     cpu_count: int
-    """Processors that there are: count."""
+    """Number of processors: count."""
 
 @final
 class NodeEvent(Message):
-    """Something that happened to a node, or to the scheduler that runs it: a line of a log, and of
-    the black box. No ROS type.
+    """An event of a node, or of the scheduler that runs it: an entry of a log, and of the black
+    box. No ROS type.
     """
     STARTED: ClassVar[int]
     FINISHED: ClassVar[int]
@@ -2264,35 +2273,35 @@ class NodeEvent(Message):
         _reserved: int = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it happened, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the event, by CLOCK_REALTIME: nanoseconds."""
     monotonic_ns: int
-    """When it happened, by CLOCK_MONOTONIC: nanoseconds."""
+    """Time of the event, by CLOCK_MONOTONIC: nanoseconds."""
     tick: int
-    """In which tick of the node, from 0 on: count."""
+    """Number of the tick, counted from 0: count."""
     value_ns: int
-    """How long or how late, by the kind of event; 0 if that says nothing: nanoseconds."""
+    """Duration or delay, depending on the kind of event; 0 without one: nanoseconds."""
     @property
     def node(self) -> str:
-        """The node, empty for the scheduler itself: text."""
+        """Name of the node, empty for the scheduler itself: text."""
     @node.setter
     def node(self, value: str | builtins.bytes) -> None: ...
     @property
     def text(self) -> str:
-        """What else is known, as an error or the message of a panic: text."""
+        """Details, such as an error or the message of a panic: text."""
     @text.setter
     def text(self, value: str | builtins.bytes) -> None: ...
     process_id: int
-    """Of the process, in its own namespace: no unit."""
+    """Process id, in its own PID namespace: no unit."""
     kind: int
-    """One of the constants of this message, as `STARTED`: no unit."""
+    """One of the constants of this message, such as `STARTED`: no unit."""
     level: int
-    """One of the constants of `DiagnosticStatus`, as `OK`: no unit."""
+    """One of the constants of `DiagnosticStatus`, such as `OK`: no unit."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
 
 @final
 class NodeMetrics(Message):
-    """What a node has done since its scheduler began. Without a time: for use inside
+    """Metrics of a node since its scheduler started. It has no timestamp: it is for use inside
     `SchedulerStatus`. No ROS type.
     """
     CLASS_UNKNOWN: ClassVar[int]
@@ -2330,57 +2339,57 @@ class NodeMetrics(Message):
     ) -> Self: ...
     @property
     def name(self) -> str:
-        """Of the node: text."""
+        """Name of the node: text."""
     @name.setter
     def name(self, value: str | builtins.bytes) -> None: ...
     @property
     def last_error(self) -> str:
-        """What it said when it failed last: text."""
+        """Text of the last failure: text."""
     @last_error.setter
     def last_error(self, value: str | builtins.bytes) -> None: ...
     ticks: int
-    """Ticks that are over: count."""
+    """Number of ticks that have ended: count."""
     period_ns: int
-    """From one tick to the next, 0 without a rate: nanoseconds."""
+    """Period of the ticks, 0 without a rate: nanoseconds."""
     last_ns: int
-    """What the last tick took: nanoseconds."""
+    """Duration of the last tick: nanoseconds."""
     max_ns: int
-    """What the longest tick took: nanoseconds."""
+    """Duration of the longest tick: nanoseconds."""
     misses: int
-    """Ticks that were over after their deadline, or took more than their budget: count."""
+    """Number of ticks that ended after their deadline, or exceeded their budget: count."""
     passed_over: int
-    """Due times at which it did not run, because it was still busy or late: count."""
+    """Number of skipped ticks, because the node was still busy or late: count."""
     failures: int
-    """Ticks that returned an error or panicked: count."""
+    """Number of ticks that returned an error or panicked: count."""
     panics: int
-    """Ticks that panicked: count."""
+    """Number of ticks that panicked: count."""
     @property
     def durations(self) -> npt.NDArray[np.uint64]:
-        """Ticks by what they took: element i has those below 2^i nanoseconds that are in no
-    element before, the last one all others: count.
+        """Histogram of the durations: element i counts the ticks below 2^i nanoseconds that no
+    earlier element counts, the last element all others: count.
     """
     @durations.setter
     def durations(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
     @property
     def lateness(self) -> npt.NDArray[np.uint64]:
-        """Ticks by how much later than due they began, as in `durations`: count."""
+        """Histogram of the delays of the start of ticks, like `durations`: count."""
     @lateness.setter
     def lateness(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
     node_class: int
-    """Who runs it, one of the `CLASS_` constants: no unit."""
+    """Execution class, one of the `CLASS_` constants: no unit."""
     state: int
     """One of the `STATE_` constants: no unit."""
     level: int
-    """One of the constants of `DiagnosticStatus`, as `OK`: no unit."""
+    """One of the constants of `DiagnosticStatus`, such as `OK`: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
 @final
 class NodeCommand(Message):
-    """What a node or a whole scheduler is to do. No ROS type."""
+    """A command to a node or a whole scheduler. No ROS type."""
     PAUSE: ClassVar[int]
     RESUME: ClassVar[int]
     STOP: ClassVar[int]
@@ -2396,25 +2405,25 @@ class NodeCommand(Message):
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was sent, by CLOCK_REALTIME: nanoseconds."""
+    """Send time, by CLOCK_REALTIME: nanoseconds."""
     @property
     def node(self) -> str:
-        """The node, empty for all of the scheduler: text."""
+        """Name of the node, empty for all nodes of the scheduler: text."""
     @node.setter
     def node(self, value: str | builtins.bytes) -> None: ...
     rate_hz: float
-    """How often it is to tick, for `SET_RATE`: hertz."""
+    """New rate, for `SET_RATE`: hertz."""
     kind: int
-    """One of the constants of this message, as `PAUSE`: no unit."""
+    """One of the constants of this message, such as `PAUSE`: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
 @final
 class Clock(Message):
-    """The time by which a simulation or a recording runs, as `rosgraph_msgs/Clock`."""
+    """The time of a simulation or a replayed recording, like `rosgraph_msgs/Clock`."""
     def __new__(
         cls,
         *,
@@ -2423,15 +2432,15 @@ class Clock(Message):
         rate: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was sent, by CLOCK_REALTIME: nanoseconds."""
+    """Send time, by CLOCK_REALTIME: nanoseconds."""
     clock_ns: int
-    """What the clock shows: nanoseconds."""
+    """Time of the clock: nanoseconds."""
     rate: float
-    """How fast it is meant to run, 1 as real time, 0 while it stands: no unit."""
+    """Nominal rate of the clock, 1 for real time, 0 if it is stopped: no unit."""
 
 @final
 class TimeReference(Message):
-    """What another clock showed at a time of this one, as `sensor_msgs/TimeReference`."""
+    """The time of another clock at a time of this one, like `sensor_msgs/TimeReference`."""
     def __new__(
         cls,
         *,
@@ -2440,18 +2449,18 @@ class TimeReference(Message):
         source: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was read, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the reading, by CLOCK_REALTIME: nanoseconds."""
     time_ref_ns: int
-    """What the other clock showed: nanoseconds."""
+    """Time of the other clock: nanoseconds."""
     @property
     def source(self) -> str:
-        """Which clock, as `gps`: text."""
+        """Name of the other clock, such as `gps`: text."""
     @source.setter
     def source(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class JoystickInput(Message):
-    """State of a joystick or gamepad, as `sensor_msgs/Joy`."""
+    """State of a joystick or gamepad, like `sensor_msgs/Joy`."""
     def __new__(
         cls,
         *,
@@ -2463,19 +2472,19 @@ class JoystickInput(Message):
         buttons: Iterable[int] | npt.NDArray[np.uint8] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was read, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the reading, by CLOCK_REALTIME: nanoseconds."""
     @property
     def device(self) -> str:
-        """Which one, as `/dev/input/js0`: text."""
+        """Name of the device, such as `/dev/input/js0`: text."""
     @device.setter
     def device(self, value: str | builtins.bytes) -> None: ...
     axis_count: int
-    """How many axes it has, from the first: count."""
+    """Number of axes, from the first: count."""
     button_count: int
-    """How many buttons it has, from the first: count."""
+    """Number of buttons, from the first: count."""
     @property
     def axes(self) -> npt.NDArray[np.float32]:
-        """−1 to 1: no unit."""
+        """Positions of the axes, −1 to 1: no unit."""
     @axes.setter
     def axes(self, value: Iterable[float] | npt.NDArray[np.float32]) -> None: ...
     @property
@@ -2486,7 +2495,7 @@ class JoystickInput(Message):
 
 @final
 class KeyboardInput(Message):
-    """A key that was pressed or released. No ROS type; keys have the numbers of the USB HID usage
+    """A key that was pressed or released. No ROS type. Keys have the numbers of the USB HID usage
     tables, page 7, which do not depend on the layout of the keyboard.
     """
     ACTION_RELEASED: ClassVar[int]
@@ -2507,27 +2516,27 @@ class KeyboardInput(Message):
         text: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it happened, by CLOCK_REALTIME: nanoseconds."""
+    """Time of the event, by CLOCK_REALTIME: nanoseconds."""
     key: int
-    """Which key, as 4 for the one that types an A in the United States: no unit."""
+    """Number of the key, such as 4 for the A of a US keyboard: no unit."""
     modifiers: int
-    """The `MODIFIER_` constants of the keys that are held, added: no unit."""
+    """Sum of the `MODIFIER_` constants of the keys that are held: no unit."""
     action: int
     """One of the `ACTION_` constants: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     @property
     def text(self) -> str:
-        """What it types by the layout in use, if anything: text."""
+        """Text that the key types in the current layout, empty if none: text."""
     @text.setter
     def text(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class Image(Framed):
-    """The header of an `Image`, after `sensor_msgs/Image`: rows of pixels, the top one first."""
+    """The header of an `Image`, after `sensor_msgs/Image`: rows of pixels, top row first."""
     def __new__(
         cls,
         data: npt.ArrayLike | None = None,
@@ -2544,40 +2553,40 @@ class Image(Framed):
         _reserved1: Iterable[int] | npt.NDArray[np.uint64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the exposure began, CLOCK_REALTIME: nanoseconds."""
+    """Start of the exposure, by CLOCK_REALTIME: nanoseconds."""
     height: int
-    """Rows: count."""
+    """Number of rows: count."""
     width: int
-    """Columns: count."""
+    """Number of columns: count."""
     step: int
-    """From one row to the next: bytes."""
+    """Stride from one row to the next: bytes."""
     is_bigendian: int
-    """1 if channels of several bytes have the highest one first, else 0: no unit."""
+    """1 if channels of several bytes are big-endian, else 0: no unit."""
     @property
     def _reserved0(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved0.setter
     def _reserved0(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     @property
     def encoding(self) -> str:
-        """How a pixel is stored, by ROS's names, see `Encoding`: text."""
+        """Pixel format by ROS's names, see `Encoding`: text."""
     @encoding.setter
     def encoding(self, value: str | builtins.bytes) -> None: ...
     @property
     def frame_id(self) -> str:
-        """The optical frame of the camera (z forward, x right, y down): text."""
+        """Optical frame of the camera (z forward, x right, y down): text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def _reserved1(self) -> npt.NDArray[np.uint64]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved1.setter
     def _reserved1(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
 
 @final
 class DepthImage(Framed):
-    """The header of a `DepthImage`, as REP-118 describes them: rows of depths along the optical
-    axis, the top one first.
+    """The header of a `DepthImage` (REP-118): rows of depths along the optical axis, top row
+    first.
     """
     def __new__(
         cls,
@@ -2596,19 +2605,19 @@ class DepthImage(Framed):
         _reserved: Iterable[int] | npt.NDArray[np.uint64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the exposure began, CLOCK_REALTIME: nanoseconds."""
+    """Start of the exposure, by CLOCK_REALTIME: nanoseconds."""
     height: int
-    """Rows: count."""
+    """Number of rows: count."""
     width: int
-    """Columns: count."""
+    """Number of columns: count."""
     step: int
-    """From one row to the next: bytes."""
+    """Stride from one row to the next: bytes."""
     unit: float
-    """What a depth of 1 in the data is, 0.001 for millimetres: metres."""
+    """Length of a depth of 1 in the data, 0.001 for millimetres: metres."""
     range_min: float
-    """Smaller depths are not valid: metres."""
+    """Smallest valid depth: metres."""
     range_max: float
-    """Larger depths are not valid: metres."""
+    """Largest valid depth: metres."""
     @property
     def encoding(self) -> str:
         """`16UC1` or `32FC1` (REP-118), in the byte order of the machine: text."""
@@ -2616,12 +2625,12 @@ class DepthImage(Framed):
     def encoding(self, value: str | builtins.bytes) -> None: ...
     @property
     def frame_id(self) -> str:
-        """The optical frame of the camera (z forward, x right, y down): text."""
+        """Optical frame of the camera (z forward, x right, y down): text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def _reserved(self) -> npt.NDArray[np.uint64]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
 
@@ -2642,29 +2651,31 @@ class CompressedImage(Framed):
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the exposure began, CLOCK_REALTIME: nanoseconds."""
+    """Start of the exposure, by CLOCK_REALTIME: nanoseconds."""
     bytes: int
     """Length of the compressed data that follow: bytes."""
     @property
     def format(self) -> str:
-        """The codec, as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`: text."""
+        """The codec, such as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`:
+    text.
+    """
     @format.setter
     def format(self, value: str | builtins.bytes) -> None: ...
     @property
     def frame_id(self) -> str:
-        """The optical frame of the camera (z forward, x right, y down): text."""
+        """Optical frame of the camera (z forward, x right, y down): text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
 @final
 class SegmentationMask(Framed):
-    """The header of a `SegmentationMask`: rows of numbers of classes, a byte for each pixel, the
-    top one first.
+    """The header of a `SegmentationMask`: rows of class numbers, a byte for each pixel, top row
+    first.
     """
     def __new__(
         cls,
@@ -2680,27 +2691,27 @@ class SegmentationMask(Framed):
         _reserved: int = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the image was taken that this is about, CLOCK_REALTIME: nanoseconds."""
+    """Time at which the segmented image was taken, by CLOCK_REALTIME: nanoseconds."""
     height: int
-    """Rows: count."""
+    """Number of rows: count."""
     width: int
-    """Columns: count."""
+    """Number of columns: count."""
     step: int
-    """From one row to the next: bytes."""
+    """Stride from one row to the next: bytes."""
     class_count: int
-    """Classes, 0 up to one less than this: count."""
+    """Number of classes, which are numbered from 0: count."""
     @property
     def frame_id(self) -> str:
-        """The optical frame of the camera (z forward, x right, y down): text."""
+        """Optical frame of the camera (z forward, x right, y down): text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
 
 @final
 class PointField(Message):
-    """One number, or array of numbers, in each point, as `sensor_msgs/PointField`. Without a time:
-    for use inside `PointCloudHeader`.
+    """One number, or array of numbers, in each point, like `sensor_msgs/PointField`. It has no
+    timestamp: it is for use inside `PointCloudHeader`.
     """
     def __new__(
         cls,
@@ -2713,18 +2724,18 @@ class PointField(Message):
     ) -> Self: ...
     @property
     def name(self) -> str:
-        """`x`, `y`, `z`, `rgb`, `intensity`, `ring`, …: text."""
+        """Name, such as `x`, `y`, `z`, `rgb`, `intensity` or `ring`: text."""
     @name.setter
     def name(self, value: str | builtins.bytes) -> None: ...
     offset: int
-    """From the start of a point: bytes."""
+    """Offset from the start of a point: bytes."""
     count: int
-    """Numbers side by side: count."""
+    """Number of contiguous numbers: count."""
     dtype: int  # type: ignore[assignment]
     """Type of one number, the code of a `DType`: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
@@ -2751,40 +2762,40 @@ class PointCloud(Framed):
         fields: Iterable[PointField] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was measured, CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of the points: text."""
+        """Frame of the points: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     height: int
-    """Rows of an organised cloud, else 1: count."""
+    """Number of rows of an organised cloud, else 1: count."""
     width: int
-    """Points in a row, all points of a cloud that is not organised: count."""
+    """Number of points in a row, or of all points if the cloud is not organised: count."""
     point_step: int
-    """From one point to the next: bytes."""
+    """Stride from one point to the next: bytes."""
     row_step: int
-    """From one row to the next: bytes."""
+    """Stride from one row to the next: bytes."""
     field_count: int
-    """How many of `fields` there are, from the first: count."""
+    """Number of used elements of `fields`, from the first: count."""
     is_bigendian: int
-    """1 if numbers have the highest byte first, else 0: no unit."""
+    """1 if numbers are big-endian, else 0: no unit."""
     is_dense: int
     """1 if all points are valid, 0 if some have a NaN as a coordinate: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     @property
     def fields(self) -> tuple[PointField, ...]:
-        """What a point consists of: no unit."""
+        """Fields of each point: no unit."""
     @fields.setter
     def fields(self, value: Iterable[PointField]) -> None: ...
 
 @final
 class Tensor(Framed):
-    """The header of a `Tensor`, with what `DLTensor` of DLPack says: numbers in up to eight
+    """The header of a `Tensor`, with the content of DLPack's `DLTensor`: numbers in up to eight
     dimensions.
     """
     def __new__(
@@ -2802,40 +2813,43 @@ class Tensor(Framed):
         _reserved1: Iterable[int] | npt.NDArray[np.uint8] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the data were measured or computed, CLOCK_REALTIME: nanoseconds."""
+    """Time of the measurement or computation, by CLOCK_REALTIME: nanoseconds."""
     dtype: int
     """Type of one element, the code of a `DType`: no unit."""
     dimensions: int
-    """How many of `shape` and `strides` there are, from the first: count."""
+    """Number of used elements of `shape` and `strides`, from the first: count."""
     @property
     def _reserved0(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved0.setter
     def _reserved0(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     @property
     def shape(self) -> npt.NDArray[np.uint64]:
-        """Elements along each dimension, the outermost first: count."""
+        """Number of elements along each dimension, outermost first: count."""
     @shape.setter
     def shape(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
     @property
     def strides(self) -> npt.NDArray[np.uint64]:
-        """From one element to the next along each dimension, as in DLPack: elements."""
+        """Stride along each dimension, as in DLPack: elements."""
     @strides.setter
     def strides(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
     @property
     def name(self) -> str:
-        """What it is, as `images` or `logits`: text."""
+        """Name, such as `images` or `logits`: text."""
     @name.setter
     def name(self, value: str | builtins.bytes) -> None: ...
     @property
     def _reserved1(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved1.setter
     def _reserved1(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
 @final
 class MapMetaData(Message):
-    """Size and place of a map, as `nav_msgs/MapMetaData`. Without a time: for use inside maps."""
+    """Size and place of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
+    inside maps.
+    maps.
+    """
     def __new__(
         cls,
         *,
@@ -2848,15 +2862,15 @@ class MapMetaData(Message):
         origin_orientation: Iterable[float] | npt.NDArray[np.float64] = ...,
     ) -> Self: ...
     map_load_time_ns: int
-    """When the map was made, CLOCK_REALTIME: nanoseconds."""
+    """Time at which the map was made, by CLOCK_REALTIME: nanoseconds."""
     resolution: float
-    """Side of a cell: metres."""
+    """Side length of a cell: metres."""
     width: int
-    """Cells along x: count."""
+    """Number of cells along x: count."""
     height: int
-    """Cells along y: count."""
+    """Number of cells along y: count."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
     @property
     def origin_position(self) -> npt.NDArray[np.float64]:
         """Position of the outer corner of cell (0, 0) in the map's frame, x, y, z: metres."""
@@ -2884,16 +2898,16 @@ class OccupancyGrid(Framed):
         _reserved: int = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the content held, CLOCK_REALTIME: nanoseconds."""
+    """Time for which the content is valid, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of the map: text."""
+        """Frame of the map: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     info: MapMetaData
     """Size and place."""
     _reserved: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
 
 @final
 class CostMap(Framed):
@@ -2912,29 +2926,29 @@ class CostMap(Framed):
         _reserved: Iterable[int] | npt.NDArray[np.uint64] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the content held, CLOCK_REALTIME: nanoseconds."""
+    """Time for which the content is valid, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """The frame of the map: text."""
+        """Frame of the map: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     info: MapMetaData
     """Size and place."""
     @property
     def layer(self) -> str:
-        """Which layer of the costs it is, as `master`: text."""
+        """Layer of the costs, such as `master`: text."""
     @layer.setter
     def layer(self, value: str | builtins.bytes) -> None: ...
     @property
     def _reserved(self) -> npt.NDArray[np.uint64]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
 
 @final
 class AudioFrame(Framed):
-    """The header of an `AudioFrame`: samples that are not compressed, those of all channels at
-    one time side by side.
+    """The header of an `AudioFrame`: uncompressed samples, with the samples of all channels at
+    one time stored together.
     """
     def __new__(
         cls,
@@ -2951,28 +2965,28 @@ class AudioFrame(Framed):
         _reserved1: int = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When the first sample was taken, CLOCK_REALTIME: nanoseconds."""
+    """Time of the first sample, by CLOCK_REALTIME: nanoseconds."""
     samples: int
-    """Samples of each channel: count."""
+    """Number of samples of each channel: count."""
     sample_rate: int
-    """Samples of each channel in a second: hertz."""
+    """Sample rate of each channel: hertz."""
     channels: int
-    """Channels: count."""
+    """Number of channels: count."""
     dtype: int
     """Type of a sample, the code of a `DType`: no unit."""
     _reserved0: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
     @property
     def frame_id(self) -> str:
-        """The frame of the microphone: text."""
+        """Frame of the microphone: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     _reserved1: int
-    """0: no unit."""
+    """Reserved, 0: no unit."""
 
 @final
 class Bytes(Framed):
-    """The header of `Bytes`: any data, with a name for what they are."""
+    """The header of `Bytes`: any data, with the name of their format."""
     def __new__(
         cls,
         data: npt.ArrayLike | None = None,
@@ -2983,19 +2997,19 @@ class Bytes(Framed):
         format: str | builtins.bytes = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When they were made, CLOCK_REALTIME: nanoseconds."""
+    """Time of creation, by CLOCK_REALTIME: nanoseconds."""
     bytes: int
     """Length of the data that follow: bytes."""
     @property
     def format(self) -> str:
-        """What the data are, best as a media type such as `application/cbor`: text."""
+        """Format of the data, preferably a media type such as `application/cbor`: text."""
     @format.setter
     def format(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class SchedulerStatus(Framed):
-    """The header of a `SchedulerStatus`: how a scheduler is. The metrics of its nodes follow,
-    one `NodeMetrics` after the other.
+    """The header of a `SchedulerStatus`: the state of a scheduler. The metrics of its nodes
+    follow, one `NodeMetrics` after the other.
     """
     STATE_UNKNOWN: ClassVar[int]
     STATE_STARTING: ClassVar[int]
@@ -3019,26 +3033,26 @@ class SchedulerStatus(Framed):
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """When it was so, by CLOCK_REALTIME: nanoseconds."""
+    """Time of this state, by CLOCK_REALTIME: nanoseconds."""
     monotonic_ns: int
-    """When it was so, by CLOCK_MONOTONIC: nanoseconds."""
+    """Time of this state, by CLOCK_MONOTONIC: nanoseconds."""
     uptime_ns: int
-    """Since its start: nanoseconds."""
+    """Time since its start: nanoseconds."""
     @property
     def scheduler(self) -> str:
         """Name of the scheduler: text."""
     @scheduler.setter
     def scheduler(self, value: str | builtins.bytes) -> None: ...
     process_id: int
-    """Of the process, in its own namespace: no unit."""
+    """Process id, in its own PID namespace: no unit."""
     count: int
-    """Nodes that follow: count."""
+    """Number of nodes that follow: count."""
     node_bytes: int
-    """From one node to the next, the size of a `NodeMetrics`: bytes."""
+    """Stride from one node to the next, the size of a `NodeMetrics`: bytes."""
     state: int
     """One of the `STATE_` constants: no unit."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
-        """0: no unit."""
+        """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...

@@ -1,55 +1,55 @@
-//! Why a message cannot be read or edited by its schema text.
+//! Errors of reading and editing a message by its schema text.
 
 use super::{LEVELS_MAX, Value};
 
-/// Why a schema text describes no message.
+/// The reason why no message can have the layout of a schema text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
     /// The fields take more bytes than there are, so some of them overlap.
     #[error("the fields of the schema take more bytes than its messages have")]
     Overlap,
-    /// A path is a number and also a message.
+    /// A path names a number and also a message.
     #[error("'{path}' is a field and also a message with fields")]
     Ambiguous {
         /// The path.
         path: String,
     },
-    /// Messages are nested too deep.
-    #[error("'{path}' lies in more than {LEVELS_MAX} messages")]
+    /// Messages are nested too deeply.
+    #[error("'{path}' is nested in more than {LEVELS_MAX} messages")]
     TooDeep {
         /// The path.
         path: String,
     },
-    /// Shown as a value, a message would take more than a thousand times its bytes, for its names.
-    #[error("the names of the schema are too long for what its messages hold")]
+    /// As a value, a message would take more than a thousand times its bytes, because of its names.
+    #[error("the names of the schema are too long for the size of its messages")]
     TooLarge,
 }
 
-/// Why a field could not be read or written.
+/// The reason why a field could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FieldError {
-    /// The message is not of this schema.
-    #[error("a message of {found} bytes, the schema wants {wanted}{}", elements(*element_bytes))]
+    /// The message does not have the length that the schema requires.
+    #[error("the message has {found} bytes, the schema wants {wanted}{}", elements(*element_bytes))]
     Length {
         /// Bytes of the message.
         found: usize,
-        /// Bytes in front of the data at the end.
+        /// Bytes before the data at the end.
         wanted: usize,
-        /// Bytes of an element of the data at the end, if there are such.
+        /// Size of one element of the data at the end, if the message has such data.
         element_bytes: Option<usize>,
     },
     /// The message would be too long.
-    #[error("a message of {bytes} bytes, at most {most} are allocated")]
+    #[error("the message would have {bytes} bytes, at most {most} are allocated")]
     TooLong {
         /// Bytes that it would have.
         bytes: usize,
-        /// The most that it may have.
+        /// The largest number of bytes that it may have.
         most: usize,
     },
     /// The path is not of the form `legs[2].feet[1].x`.
-    #[error("'{path}' is no path: write it as legs[2].feet[1].x")]
+    #[error("'{path}' is not a path: write it as legs[2].feet[1].x")]
     Path {
         /// The path.
         path: String,
@@ -59,53 +59,53 @@ pub enum FieldError {
     NoSuchField {
         /// The path.
         path: String,
-        /// The name in it that is not there.
+        /// The missing name.
         name: String,
     },
     /// No element has this index.
-    #[error("'{path}': there is no element {index} of {count}")]
+    #[error("'{path}': there is no element {index}, the array has {count}")]
     NoSuchElement {
         /// The path.
         path: String,
         /// The index in it.
         index: usize,
-        /// How many elements there are.
+        /// Number of elements.
         count: usize,
     },
-    /// An index into what is not an array.
-    #[error("'{path}': an index into what is not an array")]
+    /// The path has an index into something that is not an array.
+    #[error("'{path}' has an index into a field that is not an array")]
     NoArray {
         /// The path.
         path: String,
     },
-    /// A value of another type.
+    /// The value has the wrong type.
     #[error("'{path}' is {wanted}, not {found}")]
     Type {
         /// The path.
         path: String,
-        /// What was given.
+        /// A description of the value.
         found: String,
-        /// What belongs there.
+        /// The type that is required.
         wanted: String,
     },
-    /// A number that does not fit, or a text that is too long or holds a NUL.
+    /// The number does not fit, or the text is too long or contains a NUL.
     #[error("'{path}' is {wanted}, which cannot hold {found}")]
     Range {
         /// The path.
         path: String,
-        /// What was given.
+        /// A description of the value.
         found: String,
-        /// What belongs there.
+        /// The type that is required.
         wanted: String,
     },
-    /// An array of another length.
+    /// The array has the wrong length.
     #[error("'{path}' has {wanted} elements, not {found}")]
     Count {
         /// The path.
         path: String,
-        /// How many were given.
+        /// Number of elements in the value.
         found: usize,
-        /// How many there are.
+        /// Number of elements in the message.
         wanted: usize,
     },
 }
@@ -114,7 +114,7 @@ fn elements(bytes: Option<usize>) -> String {
     bytes.map(|bytes| format!(" and any number of elements of {bytes}")).unwrap_or_default()
 }
 
-/// A value in an error: in a few words, however long it is.
+/// Describes a value in a few words for an error, even if the value is large.
 pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => {

@@ -1,4 +1,4 @@
-//! Messages that this program was not compiled with: read and edited by their schema text.
+//! Reads and edits messages that this program was not compiled with, by their schema text.
 
 mod error;
 mod read;
@@ -12,30 +12,30 @@ use crate::value::Value;
 use crate::value::path::{Step, steps};
 use tree::{Kind, Node, Numbers, Part};
 
-/// The most bytes of heap that [`Layout::decode`] takes for each byte of the message, beyond 120
-/// KiB. Usual messages take less than 50.
+/// The largest number of heap bytes that [`Layout::decode`] takes for each byte of the message,
+/// beyond 120 KiB. Usual messages take less than 50.
 pub const DESCRIBED_BYTES_PER_BYTE: usize = 1024;
 
-/// The most messages around a number, so that every value made of a message can be sent as
-/// MessagePack.
+/// The largest number of nested messages around a number. It ensures that every value made from a
+/// message can be sent as MessagePack.
 const LEVELS_MAX: usize = 48;
 
-/// The most bytes of a message that [`Layout::encode`] allocates.
+/// The largest message that [`Layout::encode`] allocates, in bytes.
 const ENCODED_BYTES_MAX: usize = 1 << 30;
 
-/// Where the numbers of a message lie: what a tool needs to show and edit a message that it was not
-/// compiled with.
+/// The offsets of all numbers in a message, with which a tool shows and edits messages that it was
+/// not compiled with.
 ///
-/// It is made of the schema text that a topic carries. Texts and messages may come from anybody:
-/// work and memory are bounded by the bytes of the message.
+/// It is made from the schema text that a topic carries. Texts and messages may come from any
+/// process: work and memory are bounded by the size of the message.
 ///
 /// | in the message | as a value |
 /// |---|---|
 /// | a number | an integer or a float |
-/// | numbers side by side | a typed array of one dimension |
-/// | a text | a string; bytes, if it is not UTF-8 filled up with NUL |
+/// | contiguous numbers | a typed array of one dimension |
+/// | a text | a string; bytes, if it is not UTF-8 padded with NUL |
 /// | a message | a map with the names of its fields |
-/// | messages or texts side by side | an array |
+/// | contiguous messages or texts | an array |
 /// | the data at the end | a typed array; of `u8`, bytes |
 ///
 /// ```
@@ -63,15 +63,16 @@ pub struct Layout {
 }
 
 impl ParsedSchema {
-    /// Where the numbers of such a message lie, to read and edit it.
+    /// Computes the offsets of all numbers in such a message, to read and edit it.
     ///
-    /// The text does not tell which of the messages around a field is an array, only how many are.
-    /// It is the outermost one whose fields all lie within one stride; so of a message that has no
-    /// other field than an array of messages or texts, it is that message.
+    /// The text says how many arrays are around a field, but not which of the messages are arrays.
+    /// The outermost message whose fields all lie within one stride is taken as the array. If a
+    /// message has a single field, which is an array of messages or texts, that message is taken as
+    /// the array.
     ///
     /// # Errors
     ///
-    /// No message has these fields, for example because they overlap.
+    /// No message can have these fields, for example because they overlap.
     pub fn layout(&self) -> Result<Layout, LayoutError> {
         Layout::new(self)
     }
@@ -82,7 +83,7 @@ impl Layout {
         let root = tree::root(schema)?;
         let found = root.heap_bytes();
         let room = schema.size.saturating_mul(DESCRIBED_BYTES_PER_BYTE);
-        // WHY: names take memory once, even if the message is small.
+        // WHY: the memory for the names is needed once, even if the message is small.
         if found > room.saturating_add(8 * SCHEMA_TEXT_BYTES_MAX) {
             return Err(LayoutError::TooLarge);
         }
@@ -91,26 +92,26 @@ impl Layout {
         Ok(Self { size: schema.size, root, tail })
     }
 
-    /// Everything in a message, in order of the offsets; the data at the end are last.
+    /// Returns all fields of a message in order of their offsets; the data at the end are last.
     ///
     /// # Errors
     ///
-    /// If the message is shorter or longer than the schema says.
+    /// If the length of the message differs from that in the schema.
     pub fn decode(&self, message: &[u8]) -> Result<Value, FieldError> {
         self.get(message, "")
     }
 
-    /// A message with these fields; what is missing is 0, and the data at the end are as many as
-    /// there are in the value.
+    /// Builds a message from the fields of a value. Missing fields are 0, and the data at the end
+    /// have the length that they have in the value.
     ///
-    /// Integers have to fit, floats are rounded, and arrays have to be as long as the message's. An
-    /// array of numbers may come as a typed array of any type and shape, as an array or, if it is
-    /// of `u8`, as bytes.
+    /// Integers must fit, floats are rounded, and arrays must have the length of the message's
+    /// arrays. An array of numbers may be a typed array of any type and shape, an array or, for
+    /// `u8`, bytes.
     ///
     /// # Errors
     ///
-    /// An unknown field, another type, or a number that does not fit: the path, what was found, and
-    /// what was wanted. A message of more than a gibibyte.
+    /// An unknown field, another type, or a number that does not fit: the error has the path, the
+    /// value found, and the type wanted. A message of more than a gibibyte.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, FieldError> {
         let bytes = self.size.saturating_add(self.tail_bytes_of(value));
         if bytes > ENCODED_BYTES_MAX {
@@ -122,47 +123,49 @@ impl Layout {
         Ok(message)
     }
 
-    /// What lies at a path such as `legs[2].feet[1].x`; the empty path is the whole message.
+    /// Returns the value at a path such as `legs[2].feet[1].x`; the empty path is the whole
+    /// message.
     ///
     /// # Errors
     ///
-    /// If there is no such field, or the message is shorter or longer than the schema says.
+    /// If there is no such field, or the length of the message differs from that in the schema.
     pub fn get(&self, message: &[u8], path: &str) -> Result<Value, FieldError> {
         Ok(read::read(self, self.target(message, path)?, message))
     }
 
-    /// Writes what lies at a path. Of a map, only the fields that it names are written.
+    /// Writes the value at a path. If the value is a map, only the fields that it names are
+    /// written.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get) and [`encode`](Self::encode); then the message is unchanged. Data at
+    /// As [`get`](Self::get) and [`encode`](Self::encode); the message is unchanged then. Data at
     /// the end keep their length.
     pub fn set(&self, message: &mut [u8], path: &str, value: &Value) -> Result<(), FieldError> {
         let target = self.target(message, path)?;
         if !matches!(value, Value::Map(_) | Value::Array(_) | Value::Typed(_)) {
             return write::write(self, target, value, message, path);
         }
-        // WHY: one of many parts can be wrong.
+        // WHY: the copy keeps the message unchanged if a later part of the value is wrong.
         let mut changed = message.to_vec();
         write::write(self, target, value, &mut changed, path)?;
         message.copy_from_slice(&changed);
         Ok(())
     }
 
-    /// The numbers at the end of a message, which has to be long enough.
+    /// Returns the numbers at the end of a message that is long enough.
     fn tail(&self, message: &[u8]) -> Option<(&str, Numbers)> {
         let (name, kind) = self.tail.as_ref()?;
         let count = message.len().saturating_sub(self.size) / kind.size();
         Some((name, Numbers { kind: *kind, offset: self.size, count, is_row: true }))
     }
 
-    /// Bytes that the data at the end take, if `value` is a message.
+    /// Returns the size of the data at the end, if `value` is a message.
     fn tail_bytes_of(&self, value: &Value) -> usize {
         let tail = self.tail.as_ref().and_then(|(name, kind)| Some((value.get(name)?, kind)));
         tail.map_or(0, |(data, kind)| write::count(data).saturating_mul(kind.size()))
     }
 
-    /// What lies at `path` in `message`, whose length is checked.
+    /// Finds the target of `path` in `message`, whose length is already checked.
     fn target<'a>(&'a self, message: &[u8], path: &str) -> Result<Target<'a>, FieldError> {
         let rest = message.len().checked_sub(self.size);
         let is_whole = rest.is_some_and(|rest| match &self.tail {
@@ -202,7 +205,7 @@ impl Layout {
     }
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Debug, Clone, Copy)]
 enum Target<'a> {
     /// A field.

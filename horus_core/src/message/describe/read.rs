@@ -1,10 +1,10 @@
-//! A part of a message as a value.
+//! Converts a part of a message to a value.
 
 use super::tree::{Content, Kind, Numbers, Part};
 use super::{Layout, Target};
 use crate::value::{TypedArray, Value};
 
-/// The value of `target`, which lies in `message`.
+/// Returns the value of `target`, which lies in `message`.
 pub(super) fn read(layout: &Layout, target: Target<'_>, message: &[u8]) -> Value {
     let found = match target {
         Target::Part(found) => found,
@@ -21,7 +21,8 @@ pub(super) fn read(layout: &Layout, target: Target<'_>, message: &[u8]) -> Value
 
 fn part(found: Part<'_>, message: &[u8]) -> Value {
     if let Some(count) = found.count() {
-        // WHY: room for all of them at once, so that memory is what the layout has counted.
+        // WHY: one allocation for all of them, so that the memory is exactly what the layout
+        // counted.
         let mut values = Vec::with_capacity(count);
         let elements = (0..count).filter_map(|index| found.element(index));
         values.extend(elements.map(|element| part(element, message)));
@@ -43,7 +44,8 @@ fn numbers(numbers: Numbers, message: &[u8]) -> Value {
         Kind::Raw => bytes.into(),
         Kind::Text => text(bytes),
         Kind::Number(dtype) => {
-            // WHY: a message has fewer than 2^32 elements; a shape with more keeps none of them.
+            // WHY: a message has fewer than 2^32 elements; a shape with a larger count has none of
+            // them.
             let count = u32::try_from(numbers.count).unwrap_or(u32::MAX);
             let shape = if numbers.is_row { vec![count] } else { Vec::new() };
             match TypedArray::new(dtype, shape, bytes.to_vec()) {
@@ -55,7 +57,8 @@ fn numbers(numbers: Numbers, message: &[u8]) -> Value {
     }
 }
 
-/// The text in front of the first NUL, or all bytes if something follows that or it is no text.
+/// Returns the text before the first NUL, or all bytes if non-NUL bytes follow it or it is not
+/// UTF-8.
 fn text(bytes: &[u8]) -> Value {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     match std::str::from_utf8(&bytes[..end]) {

@@ -1,4 +1,4 @@
-//! The fields of a schema as a tree of messages, with its work and memory bounded.
+//! Builds the tree of nested messages from the fields of a schema, with bounded work and memory.
 
 use super::{LEVELS_MAX, LayoutError};
 use crate::message::{DType, ParsedField, ParsedSchema, Primitive};
@@ -11,7 +11,7 @@ pub(super) type Arrays<'a> = &'a [(usize, usize)];
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) name: String,
-    /// One at most, but for numbers in texts that no message has.
+    /// At most one, except for numbers in texts that describe no real message.
     pub(super) arrays: Vec<(usize, usize)>,
     pub(super) content: Content,
     pub(super) is_root: bool,
@@ -23,25 +23,25 @@ pub(super) enum Content {
     Numbers(Numbers),
 }
 
-/// Numbers side by side, or a single one.
+/// Contiguous numbers, or a single one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub(super) kind: Kind,
     /// Bytes from the start of the message, in the first element of all arrays around it.
     pub(super) offset: usize,
     pub(super) count: usize,
-    /// Whether they are shown as an array, and not as a number.
+    /// Is set if the numbers are shown as an array and not as a single number.
     pub(super) is_row: bool,
 }
 
-/// What one element is, and how several are shown.
+/// The type of one element, and the value that represents several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A number; several are a typed array.
     Number(DType),
     /// A byte of the data at the end; several are bytes.
     Raw,
-    /// A byte of a text that is filled up with NUL.
+    /// A byte of a text that is padded with NUL.
     Text,
 }
 
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// Size of one element in bytes.
+    /// Returns the size of one element in bytes.
     pub(super) const fn size(self) -> usize {
         match self {
             Self::Number(dtype) => dtype.size(),
@@ -65,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// The type of one element.
+    /// Returns the type of one element.
     pub(super) const fn dtype(self) -> DType {
         match self {
             Self::Number(dtype) => dtype,
@@ -75,7 +75,7 @@ impl Kind {
 }
 
 impl Numbers {
-    /// The bytes of the message that they take.
+    /// Returns the range of the message's bytes that holds the numbers.
     pub(super) fn range(self) -> std::ops::Range<usize> {
         self.offset..self.offset + self.count * self.kind.size()
     }
@@ -99,7 +99,7 @@ impl Node {
         }
     }
 
-    /// Heap that the field takes as a value, without the value itself and its name.
+    /// Returns the heap bytes of the field as a value, without the value itself and its name.
     pub(super) fn heap_bytes(&self) -> usize {
         let one = match &self.content {
             Content::Message(fields) => fields.iter().fold(0_usize, |bytes, field| {
@@ -119,19 +119,19 @@ impl Node {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) node: &'a Node,
-    /// Those of its arrays of which no element is chosen.
+    /// Those of its arrays in which no element is selected yet.
     pub(super) arrays: Arrays<'a>,
-    /// Bytes from the first elements to the chosen ones.
+    /// Bytes from the first elements to the selected ones.
     pub(super) shift: usize,
 }
 
 impl<'a> Part<'a> {
-    /// A field of the message that this is.
+    /// Returns a field of this message.
     pub(super) fn field(self, node: &'a Node) -> Self {
         Self { node, arrays: &node.arrays, shift: self.shift }
     }
 
-    /// How many elements the array has that this is.
+    /// Returns the number of elements, if this part is an array.
     pub(super) fn count(self) -> Option<usize> {
         self.arrays.first().map(|(count, _)| *count)
     }
@@ -142,7 +142,7 @@ impl<'a> Part<'a> {
         (index < *count).then(element)
     }
 
-    /// The numbers that this is.
+    /// Returns the numbers, if this part consists of numbers.
     pub(super) fn numbers(self) -> Option<Numbers> {
         match &self.node.content {
             Content::Numbers(numbers) if self.arrays.is_empty() => {
@@ -153,7 +153,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The whole message.
+/// Builds the node of the whole message.
 pub(super) fn root(schema: &ParsedSchema) -> Result<Node, LayoutError> {
     let total = schema.fields.iter().try_fold(0_usize, |total, field| {
         total.checked_add(bytes(field)?).filter(|total| *total <= schema.size)
@@ -161,7 +161,7 @@ pub(super) fn root(schema: &ParsedSchema) -> Result<Node, LayoutError> {
     total.ok_or(LayoutError::Overlap)?;
     let fields = schema.fields.iter().map(Entry::new).collect::<Result<Vec<_>, _>>()?;
     let fields: Vec<&Entry<'_>> = fields.iter().collect();
-    // WHY: anybody can make a `ParsedSchema`; those that were parsed never fail here.
+    // WHY: a `ParsedSchema` can be built by hand; a parsed one never fails here.
     if fields.iter().any(|field| field.end(0) > schema.size) {
         return Err(LayoutError::Overlap);
     }
@@ -169,7 +169,7 @@ pub(super) fn root(schema: &ParsedSchema) -> Result<Node, LayoutError> {
     Ok(Node { name: String::new(), arrays: Vec::new(), content, is_root: true })
 }
 
-/// Bytes of all numbers of a field, in all elements of the arrays around it.
+/// Returns the bytes of all numbers of a field, in all elements of the arrays around it.
 fn bytes(field: &ParsedField) -> Option<usize> {
     let shape = &field.shape;
     let one = shape.count.checked_mul(shape.primitive.size())?;
@@ -191,7 +191,7 @@ impl<'a> Entry<'a> {
         Ok(Self { field, names })
     }
 
-    /// Where it ends in the first element of the outermost `depth` arrays.
+    /// Returns its end in the first element of the outermost `depth` arrays.
     fn end(&self, depth: usize) -> usize {
         let shape = &self.field.shape;
         let one = shape.offset.saturating_add(shape.count.saturating_mul(shape.primitive.size()));
@@ -202,8 +202,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The fields of a message: `entries` have their first `level` names in common, and their outermost
-/// `depth` arrays belong to those.
+/// Builds the fields of a message. The `entries` share their first `level` names, and their
+/// outermost `depth` arrays belong to those names.
 fn children(entries: &[&Entry<'_>], level: usize, depth: usize) -> Result<Vec<Node>, LayoutError> {
     let mut groups: Vec<Vec<&Entry<'_>>> = Vec::new();
     for &entry in entries {
@@ -237,7 +237,8 @@ fn node(group: &[&Entry<'_>], level: usize, depth: usize) -> Result<Node, Layout
     Ok(Node { name, arrays, content, is_root: false })
 }
 
-/// The array that the message with these fields is, if they all lie in it and within one stride.
+/// Returns the array of the message with these fields, if all of them lie in it and within one
+/// stride.
 fn array(group: &[&Entry<'_>], depth: usize) -> Option<(usize, usize)> {
     let (count, stride) = *group[0].field.shape.arrays.get(depth)?;
     let is_shared =

@@ -1,4 +1,4 @@
-//! A value as a part of a message.
+//! Writes a value into a part of a message.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub(super) fn write(
     }
 }
 
-/// Elements of a value that is to be the data at the end.
+/// Returns the number of elements of a value that becomes the data at the end.
 pub(super) fn count(value: &Value) -> usize {
     match value {
         Value::Bytes(bytes) => bytes.len(),
@@ -34,7 +34,7 @@ pub(super) fn count(value: &Value) -> usize {
     }
 }
 
-/// The way from the start to a field, which is put into words only in an error.
+/// The path from the start to a field, which is formatted only for an error.
 enum Trail<'a> {
     Start(&'a str),
     Name(&'a Trail<'a>, &'a str),
@@ -198,7 +198,7 @@ fn number(
     Ok(())
 }
 
-/// The little-endian bytes of a float, unless a number would become infinite.
+/// Returns the little-endian bytes of a float, unless a finite number would become infinite.
 fn float(dtype: DType, number: f64) -> Option<[u8; 8]> {
     if dtype == DType::F64 {
         return Some(number.to_le_bytes());
@@ -208,13 +208,13 @@ fn float(dtype: DType, number: f64) -> Option<[u8; 8]> {
     (single.is_finite() || !number.is_finite()).then_some(bytes)
 }
 
-/// The little-endian bytes of an integer, if it fits.
+/// Returns the little-endian bytes of an integer, if it fits.
 fn integer(dtype: DType, number: i128) -> Option<[u8; 8]> {
     let bits = 8 * dtype.size() as u32;
     let is_signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
     let (least, most) =
         if is_signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
-    // WHY: two's complement, so the lower bytes are those of any narrower type.
+    // WHY: in two's complement the lower bytes are those of any narrower type.
     (least..=most).contains(&number).then(|| (number as i64).to_le_bytes())
 }
 
@@ -223,7 +223,7 @@ fn text(place: &mut [u8], value: &Value, trail: &Trail<'_>) -> Result<(), FieldE
     let wanted = format_args!("a text of {room} bytes");
     let text = match value {
         Value::String(text) if !text.contains('\0') => text.as_bytes(),
-        // WHY: bytes that are no text are read as bytes, and must come back.
+        // WHY: bytes that are not UTF-8 are read as bytes, and must be accepted for writing.
         Value::Bytes(bytes) => bytes,
         Value::String(_) => return Err(trail.range_error(value, wanted)),
         _ => return Err(trail.type_error(value, wanted)),

@@ -1,4 +1,4 @@
-//! The messages as C structs that prove their own layout, with their schema texts and defaults.
+//! Generates C structs with layout assertions, schema texts and defaults.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
 use super::number::{Limit, type_name, values};
@@ -56,7 +56,8 @@ const FOOT: &str = "
 
 const COLUMNS_MAX: usize = 100;
 
-/// A C11 header with a struct for each message; of a message with a tail, for its header.
+/// Generates a C11 header with a struct for each message. For a message with a tail, the struct is
+/// its header.
 ///
 /// Size, alignment and all offsets are in static assertions. Schema texts and defaults are macros,
 /// which cost nothing in a program that does not use them.
@@ -101,12 +102,12 @@ fn message(out: &mut String, schema: &Schema) {
     define(out, &format!("{}_INIT", name.to_uppercase()), initialiser(schema, &default));
 }
 
-/// `horus_cmd_vel` of `CmdVel`, `horus_image_header` of `Image`.
+/// Returns `horus_cmd_vel` for `CmdVel`, and `horus_image_header` for `Image`.
 fn c_name(schema: &Schema) -> String {
     format!("horus_{}", snake(&struct_name(schema)))
 }
 
-/// `CmdVel` as `cmd_vel`, `BoundingBox2D` as `bounding_box2d`.
+/// Returns `cmd_vel` for `CmdVel`, and `bounding_box2d` for `BoundingBox2D`.
 fn snake(name: &str) -> String {
     let mut out = String::new();
     let mut is_after_lower_case = false;
@@ -141,7 +142,7 @@ fn constants(out: &mut String, upper: &str, constants: &[Constant]) {
     out.push_str("};\n");
 }
 
-/// What a message with these bytes is initialised with, in lines.
+/// Returns the lines of the initialiser for a message with these bytes.
 fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
     let given = schema.fields.iter().filter_map(|field| {
         let value = match field.kind {
@@ -165,7 +166,7 @@ fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
     lines
 }
 
-/// The messages inside a message, or `None` if all are zero.
+/// Returns the initialisers of the messages inside a message, or `None` if all are zero.
 fn messages(field: &Field, inner: &Schema, bytes: &[u8]) -> Option<Vec<String>> {
     let bytes = bytes.get(field.offset..)?.get(..field.count * inner.size)?;
     if bytes.iter().all(|byte| *byte == 0) {
@@ -191,12 +192,12 @@ fn limit(primitive: Primitive, limit: Limit) -> String {
         Limit::NotANumber => "NAN",
         Limit::Infinity => "INFINITY",
     };
-    // WHY: the macros of math.h are of type float, and some compilers warn of what they become.
+    // WHY: the macros of math.h have the type float, and some compilers warn about the conversion.
     let cast = if matches!(primitive, Primitive::F64) { "(double)" } else { "" };
     format!("{cast}{name}")
 }
 
-/// As many parts a line as fit, with `between` them; `finish` makes a line of the code.
+/// Fills lines with as many parts as fit, separated by `between`; `finish` turns them into code.
 fn filled(parts: Vec<String>, between: &str, finish: impl Fn(&str) -> String) -> Vec<String> {
     let mut lines = vec![String::new()];
     let count = parts.len();

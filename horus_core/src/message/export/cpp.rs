@@ -1,4 +1,4 @@
-//! The messages as C++ structs that prove their own layout.
+//! Generates C++ structs with layout assertions.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
 use super::number::{Limit, type_name, values};
@@ -21,14 +21,14 @@ namespace horus {
 
 const COLUMNS_MAX: usize = 100;
 
-/// A C++17 header with a struct for each message, in the namespace `horus`; of a message with a
-/// tail, one for its header and one for the whole.
+/// Generates a C++17 header with a struct for each message, in the namespace `horus`. A message
+/// with a tail has one struct for its header and one for the whole.
 ///
-/// `T{}` has the values of `T::default()` in Rust: fields of which that is not zero have an
-/// initialiser. It states size, alignment and all offsets in `static_assert`s.
+/// `T{}` has the values of `T::default()` in Rust: fields whose default is not zero have an
+/// initialiser. Size, alignment and all offsets are in `static_assert`s.
 ///
-/// Constants are static members, as is `schema_hash`, which a program that uses the message
-/// compares with what its compiler makes of the fields.
+/// Constants are static members, and so is `schema_hash`. A program that uses the message compares
+/// it with the hash that its compiler computes from the fields.
 #[must_use]
 pub fn cpp(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
@@ -51,7 +51,7 @@ fn message(out: &mut String, schema: &Schema) {
     for field in schema.fields {
         comment(out, "    ", &lines(field.doc).join("\n"));
         let declared = format!("    {} {}{}", kind(field), field.name, shape(field));
-        // WHY numbers only: a message inside a message has initialisers of its own.
+        // WHY: only numbers, since a message inside a message has initialisers of its own.
         let numbers = default.as_deref().and_then(|default| values(field, default, limit));
         initialised(out, &declared, field, numbers.as_deref());
     }
@@ -88,7 +88,7 @@ fn message(out: &mut String, schema: &Schema) {
     }
 }
 
-/// A field with what it begins with, if that is not zero: `double w = 1.0;`.
+/// Writes a field with its initialiser if that is not zero: `double w = 1.0;`.
 fn initialised(out: &mut String, declared: &str, field: &Field, numbers: Option<&[String]>) {
     out.push_str(declared);
     match numbers {
@@ -124,7 +124,7 @@ fn hash(out: &mut String, schema: &Schema) {
     );
 }
 
-/// The names of the fields once more, of which the compiler makes the schema.
+/// Writes the names of the fields again; the compiler computes the schema from them.
 fn described(out: &mut String, name: &str, fields: &[Field]) {
     let mut line = format!("HORUS_MESSAGE({name}");
     for Field { name, .. } in fields {

@@ -1,4 +1,4 @@
-//! The document of all messages.
+//! Generates the reference document of all messages.
 
 use super::super::{Constant, Domain, Field, FieldKind, Schema, Tail};
 use super::{element, lines, push, relinked, shape};
@@ -20,8 +20,8 @@ message says which. Offsets and sizes are in bytes.
 * Covariances are row-major. All zeros means unknown; −1 as the first element, not provided.
 ";
 
-/// A document: a list of the messages, and for each of them its comment and tables of its fields
-/// and constants.
+/// Generates a document: a list of the messages, and for each of them its comment and tables of its
+/// fields and constants.
 #[must_use]
 pub fn markdown(domains: &[Domain]) -> String {
     let mut out = String::from(HEAD);

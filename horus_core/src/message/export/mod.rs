@@ -1,8 +1,8 @@
-//! The table of fields in other languages: a document, C, C++, numpy and stubs of Python.
+//! Exports the table of fields to other languages: a document, C, C++, numpy and Python stubs.
 //!
-//! Pure functions from schemas to text. Messages inside others have to come before those, as they
-//! do in [`STANDARD`](super::STANDARD). Linear in the text; for tools and builds, not for robots
-//! at work.
+//! These are pure functions from schemas to text. A message inside others must come before them, as
+//! in [`STANDARD`](super::STANDARD). The cost is linear in the length of the text. They are for
+//! tools and builds, not for a running robot.
 
 mod c;
 mod cpp;
@@ -21,8 +21,8 @@ pub use markdown::markdown;
 pub use numpy::numpy;
 pub use python::python;
 
-/// One line for each message, `<name> <size> <hash in 32 hexadecimal digits>`: what changes if a
-/// message does.
+/// Generates one line for each message, `<name> <size> <hash in 32 hexadecimal digits>`. The line
+/// changes if the message does.
 #[must_use]
 pub fn hashes(messages: &[&Schema]) -> String {
     let mut text = String::new();
@@ -33,14 +33,13 @@ pub fn hashes(messages: &[&Schema]) -> String {
     text
 }
 
-/// What the struct of the fields is called: of a message with a tail they are only the header.
+/// Returns the name of the struct of the fields; in a message with a tail they are only the header.
 fn struct_name(schema: &Schema) -> String {
     let suffix = if schema.tail.is_some() { "Header" } else { "" };
     format!("{}{suffix}", schema.name)
 }
 
-/// The lengths of the arrays that a field consists of, outermost first: `[16, 32]` for 16 texts of
-/// 32 bytes.
+/// Returns the lengths of a field's arrays, outermost first: `[16, 32]` for 16 texts of 32 bytes.
 fn lengths(field: &Field) -> Vec<usize> {
     let array = (field.count > 1).then_some(field.count);
     let text = match field.kind {
@@ -50,17 +49,18 @@ fn lengths(field: &Field) -> Vec<usize> {
     array.into_iter().chain(text).collect()
 }
 
-/// The same as C, C++ and the document write it: `[16][32]`; nothing of what is no array.
+/// Returns the same as written in C, C++ and the document: `[16][32]`, or nothing if it is no
+/// array.
 fn shape(field: &Field) -> String {
     lengths(field).iter().map(|length| format!("[{length}]")).collect()
 }
 
-/// The lines of a doc comment, without the space around them.
+/// Returns the lines of a doc comment without surrounding spaces.
 fn lines(doc: &str) -> Vec<&str> {
     doc.lines().map(str::trim).collect()
 }
 
-/// The type of one element, by its name in a schema text or its own.
+/// Returns the type of one element: its name in a schema text, or that of the message.
 fn element(field: &Field) -> &'static str {
     match field.kind {
         FieldKind::Primitive(primitive) => primitive.name(),
@@ -69,7 +69,7 @@ fn element(field: &Field) -> &'static str {
     }
 }
 
-/// The text with links of rustdoc to items replaced by what `link` makes of their names.
+/// Replaces rustdoc links to items by the result of `link` for their names.
 fn relinked(text: &str, link: impl Fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -86,6 +86,6 @@ fn relinked(text: &str, link: impl Fn(&str) -> String) -> String {
 }
 
 fn push(out: &mut String, text: fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
+    // WHY: writing to a string cannot fail.
     let _ = out.write_fmt(text);
 }

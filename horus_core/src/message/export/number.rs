@@ -2,16 +2,16 @@
 
 use super::super::{Field, FieldKind, Primitive};
 
-/// A value that has no digits.
+/// A value that cannot be written in digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Limit {
     /// A quiet NaN.
     NotANumber,
-    /// The positive infinity; the other one is its negation.
+    /// Positive infinity; negative infinity is its negation.
     Infinity,
 }
 
-/// The name of the type in C.
+/// Returns the name of the type in C.
 pub(super) const fn type_name(primitive: Primitive) -> &'static str {
     match primitive {
         Primitive::U8 => "uint8_t",
@@ -28,8 +28,9 @@ pub(super) const fn type_name(primitive: Primitive) -> &'static str {
     }
 }
 
-/// The numbers of a field in the message `message`, up to the last one that is not zero; `None` if
-/// all are, or the field does not consist of numbers. `limit` writes what has no digits.
+/// Returns the numbers of a field in the message `message`, up to the last one that is not zero. It
+/// is `None` if all are zero, or if the field does not consist of numbers. `limit` writes the
+/// values that have no digits.
 pub(super) fn values(
     field: &Field,
     message: &[u8],

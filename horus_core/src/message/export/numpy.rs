@@ -1,4 +1,4 @@
-//! The messages as layouts for numpy, in a Python module that does without numpy until asked.
+//! Generates numpy layouts, in a Python module that imports numpy only on demand.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail};
 use super::push;
@@ -22,10 +22,11 @@ def dtype(name):
     return numpy.dtype({**layout, "formats": formats})
 "#;
 
-/// A Python module: `LAYOUTS`, a dictionary from names to `names`, `formats`, `offsets` and
-/// `itemsize` as `numpy.dtype` takes them, `TAILS`, `CONSTANTS`, `HASHES`, and `dtype(name)`.
+/// Generates a Python module with `LAYOUTS`, `TAILS`, `CONSTANTS`, `HASHES` and `dtype(name)`.
 ///
-/// A format is a pair of type and shape; the type of a message inside another is its name.
+/// `LAYOUTS` is a dictionary from message names to `names`, `formats`, `offsets` and `itemsize`, as
+/// `numpy.dtype` takes them. A format is a pair of type and shape; the type of a message inside
+/// another is its name.
 #[must_use]
 pub fn numpy(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);

@@ -1,5 +1,4 @@
-//! The messages as classes for Python's type checkers: the stubs of what `horus_py` makes of the
-//! same table.
+//! Generates Python type stubs of the message classes that `horus_py` makes from the same table.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema};
 use super::{lines, push, relinked};
@@ -19,7 +18,7 @@ from ._horus import Framed, Message
 
 ";
 
-/// A stub file with a class for each of these messages.
+/// Generates a stub file with a class for each of these messages.
 #[must_use]
 pub fn python(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
@@ -58,7 +57,8 @@ fn class(out: &mut String, schema: &Schema) {
 fn property(out: &mut String, field: &Field, has_dtype: bool) {
     let (name, has, given) = (field.name, has(field), given(field));
     if has == given {
-        // WHY: numpy's type is an attribute of messages of one length, and a field hides it.
+        // WHY: a field named `dtype` hides the attribute `dtype` that messages of a fixed length
+        // have.
         let hides = if has_dtype && name == "dtype" { "  # type: ignore[assignment]" } else { "" };
         push(out, format_args!("    {name}: {has}{hides}\n"));
         doc(out, field.doc);
@@ -71,7 +71,7 @@ fn property(out: &mut String, field: &Field, has_dtype: bool) {
     push(out, format_args!("    def {name}(self, value: {given}) -> None: ...\n"));
 }
 
-/// What the attribute is.
+/// Returns the type of the attribute when it is read.
 fn has(field: &Field) -> String {
     match (field.kind, field.count) {
         (FieldKind::Primitive(primitive), 2..) => format!("npt.NDArray[np.{}]", numpy(primitive)),
@@ -80,7 +80,7 @@ fn has(field: &Field) -> String {
     }
 }
 
-/// What it can be set to.
+/// Returns the type that the attribute can be set to.
 fn given(field: &Field) -> String {
     match (field.kind, field.count) {
         (FieldKind::Text(_), 1) => "str | builtins.bytes".to_owned(),
@@ -118,7 +118,7 @@ const fn numpy(primitive: Primitive) -> &'static str {
     }
 }
 
-/// A docstring, of the comment as it was written.
+/// Writes a docstring with the original comment.
 fn doc(out: &mut String, text: &str) {
     let text = relinked(text, |name| format!("`{name}`"));
     let lines = lines(text.trim());

@@ -1,10 +1,10 @@
-//! Data as an array: of which type, how many along each dimension, and how far apart.
+//! The layout of an array in memory: element type, elements and stride along each dimension.
 
 use super::TENSOR_DIMENSIONS_MAX;
 use crate::message::DType;
 
-/// How the data of a message are an array of numbers, as `DLTensor` of DLPack and the buffers of
-/// Python say it.
+/// The layout of data that are an array of numbers, with the content of DLPack's `DLTensor` and of
+/// Python's buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrayLayout {
     dtype: DType,
@@ -14,8 +14,8 @@ pub struct ArrayLayout {
 }
 
 impl ArrayLayout {
-    /// Elements of this type; for each dimension, the outermost first, how many and how many bytes
-    /// from one to the next.
+    /// Makes the layout for elements of this type. For each dimension, outermost first, it takes
+    /// the number of elements and the stride in bytes.
     ///
     /// # Panics
     ///
@@ -34,25 +34,25 @@ impl ArrayLayout {
         this
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub const fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Elements along each dimension, the outermost first.
+    /// Returns the number of elements along each dimension, outermost first.
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape[..self.dimensions]
     }
 
-    /// From one element to the next along each dimension: bytes.
+    /// Returns the stride along each dimension, outermost first, in bytes.
     #[must_use]
     pub fn strides(&self) -> &[u64] {
         &self.strides[..self.dimensions]
     }
 
-    /// Bytes from the first element to behind the last one; saturates.
+    /// Returns the bytes from the first element to the end of the last one; saturates.
     #[must_use]
     pub fn extent_bytes(&self) -> u64 {
         if self.shape().contains(&0) {

@@ -1,28 +1,28 @@
-//! Sound, a piece at a time.
+//! Uncompressed audio in frames.
 
 use super::{ArrayLayout, Framed, Header, no_array};
 use crate::message::{DType, FrameId, Primitive, Tail, timestamp_now_ns};
 
 crate::message! {
-    /// The header of an [`AudioFrame`]: samples that are not compressed, those of all channels at
-    /// one time side by side.
+    /// The header of an [`AudioFrame`]: uncompressed samples, with the samples of all channels at
+    /// one time stored together.
     #[derive(Default)]
     pub struct AudioFrameHeader {
-        /// When the first sample was taken, CLOCK_REALTIME: nanoseconds.
+        /// Time of the first sample, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Samples of each channel: count.
+        /// Number of samples of each channel: count.
         pub samples: u64,
-        /// Samples of each channel in a second: hertz.
+        /// Sample rate of each channel: hertz.
         pub sample_rate: u32,
-        /// Channels: count.
+        /// Number of channels: count.
         pub channels: u16,
         /// Type of a sample, the code of a [`DType`]: no unit.
         pub dtype: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved0: u8,
-        /// The frame of the microphone: text.
+        /// Frame of the microphone: text.
         pub frame_id: FrameId,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved1: u64,
     }
 }
@@ -33,7 +33,7 @@ layout! {
     }
 }
 
-/// Some samples of each channel, not compressed, the channels of a sample side by side.
+/// Some uncompressed samples of each channel, interleaved.
 ///
 /// ```
 /// use horus_core::message::{AudioFrame, AudioFrameHeader, DType};
@@ -47,15 +47,15 @@ layout! {
 pub type AudioFrame<D = super::Buffer> = Framed<AudioFrameHeader, D>;
 
 impl AudioFrameHeader {
-    /// The header of so many samples of each channel at a rate in hertz, stamped with the current
-    /// time.
+    /// Returns the header for `samples` samples of each channel, stamped with the current time. The
+    /// rate is in hertz.
     #[must_use]
     pub fn new(dtype: DType, channels: u16, sample_rate: u32, samples: u64) -> Self {
         let (timestamp_ns, dtype) = (timestamp_now_ns(), dtype.code());
         Self { timestamp_ns, samples, sample_rate, channels, dtype, ..Self::default() }
     }
 
-    /// How long it sounds, in seconds; 0 without a rate.
+    /// Returns the duration in seconds; 0 if the rate is 0.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         match self.sample_rate {

@@ -1,9 +1,9 @@
-//! Memory for the bytes of a message, aligned for any of its numbers.
+//! Memory for the bytes of a message, aligned for any number in it.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Bytes that begin at a multiple of 8, zeros at first.
+/// Bytes that begin at a multiple of 8 and are zero at first.
 #[derive(Clone, Default)]
 pub struct Buffer {
     words: Vec<u64>,
@@ -11,13 +11,15 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// `bytes` zeros. Allocates; the system hands out large memory only when it is written.
+    /// Allocates `bytes` zeros. The system provides the pages of large memory only when they are
+    /// written.
     #[must_use]
     pub fn zeroed(bytes: usize) -> Self {
         Self { words: vec![0; bytes.div_ceil(8)], used: 0..bytes }
     }
 
-    /// Makes this `bytes` bytes of any content; allocates only if they never were so many.
+    /// Sets the length to `bytes`, with any content; allocates only if it was never that long
+    /// before.
     pub(crate) fn make_room(&mut self, bytes: usize) {
         if self.words.len() < bytes.div_ceil(8) {
             *self = Self::zeroed(bytes);
@@ -25,7 +27,7 @@ impl Buffer {
         self.used = 0..bytes;
     }
 
-    /// This range of the bytes, which must be in there, without the others.
+    /// Restricts the buffer to this range, which must lie inside it.
     pub(crate) fn narrow(mut self, range: Range<usize>) -> Self {
         let from = self.used.start;
         self.used = from + range.start..from + range.end;
@@ -53,7 +55,7 @@ impl From<&[u8]> for Buffer {
     }
 }
 
-// WHY: a message can be megabytes.
+// WHY: by hand, since a message can have megabytes.
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.used.len())

@@ -1,23 +1,23 @@
-//! Plain bytes, with a name for what they are.
+//! Plain bytes with the name of their format.
 
 use super::{Framed, Header, no_array};
 use crate::message::{DType, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
-    /// The header of [`Bytes`]: any data, with a name for what they are.
+    /// The header of [`Bytes`]: any data, with the name of their format.
     #[derive(Default)]
     pub struct BytesHeader {
-        /// When they were made, CLOCK_REALTIME: nanoseconds.
+        /// Time of creation, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// Length of the data that follow: bytes.
         pub bytes: u64,
-        /// What the data are, best as a media type such as `application/cbor`: text.
+        /// Format of the data, preferably a media type such as `application/cbor`: text.
         pub format: Text<48>,
     }
 }
 layout! { BytesHeader = 64 { timestamp_ns: 0, bytes: 8, format: 16 } }
 
-/// Bytes of any number and meaning.
+/// Bytes of any length and meaning.
 ///
 /// ```
 /// use horus_core::message::{Bytes, BytesHeader, Text};
@@ -30,13 +30,13 @@ layout! { BytesHeader = 64 { timestamp_ns: 0, bytes: 8, format: 16 } }
 pub type Bytes<D = super::Buffer> = Framed<BytesHeader, D>;
 
 impl BytesHeader {
-    /// The header of so many bytes, stamped with the current time.
+    /// Returns the header for `bytes` bytes, stamped with the current time.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), bytes, format: Text::EMPTY }
     }
 
-    /// Says what the data are.
+    /// Sets the format of the data.
     #[must_use]
     pub const fn of_format(mut self, format: Text<48>) -> Self {
         self.format = format;

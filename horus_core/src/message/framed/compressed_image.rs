@@ -1,4 +1,4 @@
-//! Images as a codec left them.
+//! Compressed images.
 
 use super::{Framed, Header, no_array};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
@@ -8,15 +8,16 @@ crate::message! {
     /// codec.
     #[derive(Default)]
     pub struct CompressedImageHeader {
-        /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+        /// Start of the exposure, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// Length of the compressed data that follow: bytes.
         pub bytes: u64,
-        /// The codec, as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`: text.
+        /// The codec, such as `jpeg` or `png`, or ROS's longer form `rgb8; jpeg compressed bgr8`:
+        /// text.
         pub format: Text<64>,
-        /// The optical frame of the camera (z forward, x right, y down): text.
+        /// Optical frame of the camera (z forward, x right, y down): text.
         pub frame_id: FrameId,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 16],
     }
 }
@@ -26,10 +27,10 @@ layout! {
     }
 }
 
-/// An image as a codec left it, as `sensor_msgs/CompressedImage`.
+/// A compressed image, like `sensor_msgs/CompressedImage`.
 ///
-/// Whoever does not know the length before the codec is done lends a slot for the longest one, and
-/// then writes the true length into the header: the message is published that short.
+/// If the length is unknown before the codec has finished, loan a slot for the longest one. Then
+/// write the true length into the header: the message is published with that length.
 ///
 /// ```no_run
 /// use horus_core::message::{CompressedImage, CompressedImageHeader, Text};
@@ -49,7 +50,7 @@ layout! {
 pub type CompressedImage<D = super::Buffer> = Framed<CompressedImageHeader, D>;
 
 impl CompressedImageHeader {
-    /// The header of so many bytes that this codec made, stamped with the current time.
+    /// Returns the header for `bytes` bytes of this codec, stamped with the current time.
     #[must_use]
     pub fn new(format: Text<64>, bytes: u64) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), bytes, format, ..Self::default() }

@@ -1,33 +1,33 @@
-//! Depth images: how far away what a pixel shows is.
+//! Depth images: the distance of each pixel.
 
 use super::raster::{packed, pixels_of, raster};
 use super::{ArrayLayout, Encoding, Framed, Header, Raster, no_array};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
-    /// The header of a [`DepthImage`], as REP-118 describes them: rows of depths along the optical
-    /// axis, the top one first.
+    /// The header of a [`DepthImage`] (REP-118): rows of depths along the optical axis, top row
+    /// first.
     #[derive(Default)]
     pub struct DepthImageHeader {
-        /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+        /// Start of the exposure, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Rows: count.
+        /// Number of rows: count.
         pub height: u32,
-        /// Columns: count.
+        /// Number of columns: count.
         pub width: u32,
-        /// From one row to the next: bytes.
+        /// Stride from one row to the next: bytes.
         pub step: u32,
-        /// What a depth of 1 in the data is, 0.001 for millimetres: metres.
+        /// Length of a depth of 1 in the data, 0.001 for millimetres: metres.
         pub unit: f32,
-        /// Smaller depths are not valid: metres.
+        /// Smallest valid depth: metres.
         pub range_min: f32,
-        /// Larger depths are not valid: metres.
+        /// Largest valid depth: metres.
         pub range_max: f32,
         /// `16UC1` or `32FC1` (REP-118), in the byte order of the machine: text.
         pub encoding: Text<16>,
-        /// The optical frame of the camera (z forward, x right, y down): text.
+        /// Optical frame of the camera (z forward, x right, y down): text.
         pub frame_id: FrameId,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u64; 6],
     }
 }
@@ -38,8 +38,10 @@ layout! {
     }
 }
 
-/// Depths along the optical axis, as the images that REP-118 describes: whole numbers of which 0
-/// means that nothing was measured, or floats of which NaN does.
+/// Depths along the optical axis, as REP-118 describes them.
+///
+/// They are integers, of which 0 means that nothing was measured, or floats, of which NaN means
+/// that.
 ///
 /// ```
 /// use horus_core::message::{DepthImage, DepthImageHeader};
@@ -53,14 +55,15 @@ layout! {
 pub type DepthImage<D = super::Buffer> = Framed<DepthImageHeader, D>;
 
 impl DepthImageHeader {
-    /// The header of an image of 16-bit millimetres without padding, stamped with the current time.
+    /// Returns the header of an image of 16-bit millimetres without padding, stamped with the
+    /// current time.
     #[must_use]
     pub fn millimetres(width: u32, height: u32) -> Self {
         Self::of(Encoding::TYPE_16UC1, 0.001, width, height)
     }
 
-    /// The header of an image of 32-bit floats in metres without padding, stamped with the current
-    /// time.
+    /// Returns the header of an image of 32-bit floats in metres without padding, stamped with the
+    /// current time.
     #[must_use]
     pub fn metres(width: u32, height: u32) -> Self {
         Self::of(Encoding::TYPE_32FC1, 1.0, width, height)
@@ -79,7 +82,7 @@ impl DepthImageHeader {
         }
     }
 
-    /// Sets what the camera can measure, in metres.
+    /// Sets the smallest and largest depth that the camera can measure, in metres.
     #[must_use]
     pub const fn with_range(mut self, min: f32, max: f32) -> Self {
         (self.range_min, self.range_max) = (min, max);
@@ -101,8 +104,8 @@ impl DepthImageHeader {
 }
 
 impl<D: AsRef<[u8]>> Framed<DepthImageHeader, D> {
-    /// The depth of a pixel in metres; `None` outside the image, and where nothing valid was
-    /// measured.
+    /// Returns the depth of a pixel in metres; `None` outside the image, and if the depth is not
+    /// valid.
     pub fn metres(&self, x: u32, y: u32) -> Option<f32> {
         let pixel = self.pixel(x, y)?;
         let raw = match self.dtype()? {

@@ -1,13 +1,13 @@
-//! How the pixels of an image are stored, by the names that ROS has for it.
+//! Pixel formats of images, with the names that ROS uses.
 
 use std::fmt;
 
 use crate::message::{DType, Text};
 
-/// How a pixel is stored: so many channels of one type, side by side.
+/// The format of a pixel: a number of interleaved channels of one type.
 ///
-/// The names are those of `sensor_msgs/image_encodings.hpp`. Formats whose channels lie in planes
-/// of their own (`nv21`, `nv24`) are none of these.
+/// The names are those of `sensor_msgs/image_encodings.hpp`. Planar formats (`nv21`, `nv24`) are
+/// not included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Encoding {
     name: &'static str,
@@ -54,42 +54,42 @@ encodings! {
 }
 
 impl Encoding {
-    /// What pixels are taken for of which nothing is said but their type and channels, before
-    /// [`Self::ALL`] is looked through.
+    /// The encodings that are preferred if only the type and the number of channels are given;
+    /// [`Self::ALL`] is searched after them.
     pub(super) const DEFAULTS: &[Self] =
         &[Self::MONO8, Self::RGB8, Self::RGBA8, Self::MONO16, Self::RGB16, Self::RGBA16];
 
-    /// The encoding of this name, or `None` if it is none of these.
+    /// Returns the encoding of this name, or `None` if the name is unknown.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|encoding| encoding.name == name)
     }
 
-    /// The name in a message.
+    /// Returns the name in a message.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// The name as a field of a message.
+    /// Returns the name as a field of a message.
     #[must_use]
     pub const fn text(self) -> Text<16> {
         Text::literal(self.name)
     }
 
-    /// The type of one channel.
+    /// Returns the type of one channel.
     #[must_use]
     pub const fn dtype(self) -> DType {
         self.dtype
     }
 
-    /// Channels of a pixel.
+    /// Returns the number of channels of a pixel.
     #[must_use]
     pub const fn channels(self) -> usize {
         self.channels as usize
     }
 
-    /// Bytes of a pixel.
+    /// Returns the size of a pixel in bytes.
     #[must_use]
     pub const fn pixel_bytes(self) -> usize {
         self.dtype.size() * self.channels as usize

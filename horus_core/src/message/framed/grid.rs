@@ -1,21 +1,23 @@
-//! Maps made of square cells.
+//! Grid maps of square cells.
 
 use super::raster::pixels_of;
 use super::{ArrayLayout, Framed, Header, no_array};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
-    /// Size and place of a map, as `nav_msgs/MapMetaData`. Without a time: for use inside maps.
+    /// Size and place of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
+    /// inside maps.
+    /// maps.
     pub struct MapMetaData {
-        /// When the map was made, CLOCK_REALTIME: nanoseconds.
+        /// Time at which the map was made, by CLOCK_REALTIME: nanoseconds.
         pub map_load_time_ns: u64,
-        /// Side of a cell: metres.
+        /// Side length of a cell: metres.
         pub resolution: f32,
-        /// Cells along x: count.
+        /// Number of cells along x: count.
         pub width: u32,
-        /// Cells along y: count.
+        /// Number of cells along y: count.
         pub height: u32,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u32,
         /// Position of the outer corner of cell (0, 0) in the map's frame, x, y, z: metres.
         pub origin_position: [f64; 3],
@@ -31,23 +33,24 @@ layout! {
 }
 
 impl MapMetaData {
-    /// A map of so many cells with sides of `resolution` metres, whose corner is at x, y in
-    /// metres, not rotated.
+    /// Makes a map that is not rotated, with sides of `resolution` metres for each cell and its
+    /// corner at x, y in metres.
     #[must_use]
     pub fn new(width: u32, height: u32, resolution: f32, [x, y]: [f64; 2]) -> Self {
         Self { resolution, width, height, origin_position: [x, y, 0.0], ..Self::default() }
     }
 
-    /// The cells as an array: along y, then along x.
+    /// Returns the cells as an array: along y, then along x.
     fn cells(&self, dtype: DType) -> ArrayLayout {
         let width = u64::from(self.width);
         ArrayLayout::new(dtype, &[(self.height.into(), width), (width, 1)])
     }
 
-    /// Cosine and sine of the rotation about z, whatever a peer wrote; of none if that is none.
+    /// Returns cosine and sine of the rotation about z; those of no rotation if the quaternion is
+    /// invalid.
     fn heading(&self) -> (f64, f64) {
         let [x, y, z, w] = self.origin_orientation;
-        // The first column of the quaternion's matrix, which holds for any length but 0.
+        // WHY: the first column of the quaternion's matrix is correct for any length except 0.
         let (cos, sin) = (w * w + x * x - y * y - z * z, 2.0 * (x * y + w * z));
         let length = cos.hypot(sin);
         if length > 0.0 && length.is_finite() { (cos / length, sin / length) } else { (1.0, 0.0) }
@@ -55,7 +58,7 @@ impl MapMetaData {
 }
 
 impl Default for MapMetaData {
-    /// No cells, at the origin, not rotated.
+    /// Returns a map without cells, at the origin, not rotated.
     fn default() -> Self {
         Self {
             map_load_time_ns: 0,
@@ -74,13 +77,13 @@ crate::message! {
     /// to 100 in percent, −1 if unknown, along x first.
     #[derive(Default)]
     pub struct OccupancyGridHeader {
-        /// When the content held, CLOCK_REALTIME: nanoseconds.
+        /// Time for which the content is valid, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the map: text.
+        /// Frame of the map: text.
         pub frame_id: FrameId,
         /// Size and place.
         pub info: MapMetaData,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u64,
     }
 }
@@ -91,15 +94,15 @@ crate::message! {
     /// and 254 near and in obstacles, 255 if unknown, along x first.
     #[derive(Default)]
     pub struct CostMapHeader {
-        /// When the content held, CLOCK_REALTIME: nanoseconds.
+        /// Time for which the content is valid, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the map: text.
+        /// Frame of the map: text.
         pub frame_id: FrameId,
         /// Size and place.
         pub info: MapMetaData,
-        /// Which layer of the costs it is, as `master`: text.
+        /// Layer of the costs, such as `master`: text.
         pub layer: Text<32>,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u64; 5],
     }
 }
@@ -107,8 +110,8 @@ layout! {
     CostMapHeader = 192 { timestamp_ns: 0, frame_id: 8, info: 40, layer: 120, _reserved: 152 }
 }
 
-/// How likely cells are occupied, as `nav_msgs/OccupancyGrid`: a byte each, 0 to 100 in percent,
-/// −1 if unknown. Cell (0, 0) comes first, then along x.
+/// Occupancy probabilities of cells, like `nav_msgs/OccupancyGrid`: a byte each, 0 to 100 in
+/// percent, −1 if unknown. Cell (0, 0) comes first, then along x.
 ///
 /// ```
 /// use horus_core::message::{MapMetaData, OccupancyGrid, OccupancyGridHeader};
@@ -123,28 +126,28 @@ layout! {
 /// ```
 pub type OccupancyGrid<D = super::Buffer> = Framed<OccupancyGridHeader, D>;
 
-/// What it costs a robot to be in a cell, as `nav2_msgs/Costmap`: a byte each, 0 to 252, with
-/// constants of [`CostMapHeader`] for the rest. Cell (0, 0) comes first, then along x.
+/// Costs of cells, like `nav2_msgs/Costmap`: a byte each, 0 to 252; [`CostMapHeader`] has constants
+/// for larger values. Cell (0, 0) comes first, then along x.
 pub type CostMap<D = super::Buffer> = Framed<CostMapHeader, D>;
 
 /// The fixed part of a map of cells.
 pub trait Grid: Header {
-    /// What a cell is.
+    /// The type of a cell.
     type Cell: bytemuck::Pod;
 
-    /// Size and place.
+    /// Returns size and place of the map.
     fn info(&self) -> &MapMetaData;
 }
 
 impl OccupancyGridHeader {
-    /// Of a cell that is free.
+    /// The value of a free cell.
     pub const FREE: i8 = 0;
-    /// Of a cell that is occupied.
+    /// The value of an occupied cell.
     pub const OCCUPIED: i8 = 100;
-    /// Of a cell of which nothing is known.
+    /// The value of an unknown cell.
     pub const UNKNOWN: i8 = -1;
 
-    /// The header of a map in the frame `map`, stamped with the current time.
+    /// Returns the header of a map in the frame `map`, stamped with the current time.
     #[must_use]
     pub fn new(info: MapMetaData) -> Self {
         let (timestamp_ns, frame_id) = (timestamp_now_ns(), FrameId::literal("map"));
@@ -160,16 +163,18 @@ impl OccupancyGridHeader {
 }
 
 impl CostMapHeader {
-    /// Of a cell that costs nothing.
+    /// The value of a cell that costs nothing.
     pub const FREE_SPACE: u8 = 0;
-    /// Of a cell in which a round robot's centre would mean a collision.
+    /// The value of a cell that is closer to an obstacle than the radius of the robot. The centre
+    /// of a round robot in it means a collision.
     pub const INSCRIBED_INFLATED_OBSTACLE: u8 = 253;
-    /// Of a cell with an obstacle.
+    /// The value of a cell with an obstacle.
     pub const LETHAL_OBSTACLE: u8 = 254;
-    /// Of a cell of which nothing is known.
+    /// The value of an unknown cell.
     pub const NO_INFORMATION: u8 = 255;
 
-    /// The header of a map of the layer `master` in the frame `map`, stamped with the current time.
+    /// Returns the header of a map of the layer `master` in the frame `map`, stamped with the
+    /// current time.
     #[must_use]
     pub fn new(info: MapMetaData) -> Self {
         let (timestamp_ns, frame_id) = (timestamp_now_ns(), FrameId::literal("map"));
@@ -243,17 +248,18 @@ impl Grid for CostMapHeader {
 }
 
 impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
-    /// The cells: along x, then along y.
+    /// Returns the cells: along x, then along y.
     pub fn cells(&self) -> &[H::Cell] {
         self.data_as().unwrap_or_default()
     }
 
-    /// A cell; `None` outside the map.
+    /// Returns a cell; `None` outside the map.
     pub fn cell(&self, x: u32, y: u32) -> Option<H::Cell> {
         self.cells().get(self.index(x, y)?).copied()
     }
 
-    /// The cell that holds a point of the map's frame, in metres; `None` outside the map.
+    /// Returns the cell that contains a point of the map's frame, in metres; `None` outside the
+    /// map.
     pub fn cell_at(&self, x: f64, y: f64) -> Option<(u32, u32)> {
         let info = self.info();
         let (dx, dy) = (x - info.origin_position[0], y - info.origin_position[1]);
@@ -265,7 +271,7 @@ impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
         self.index(x, y).map(|_| (x, y))
     }
 
-    /// The centre of a cell in the map's frame, in metres; also of cells outside the map.
+    /// Returns the centre of a cell in the map's frame, in metres; also for cells outside the map.
     pub fn centre_of(&self, x: u32, y: u32) -> [f64; 2] {
         let info = self.info();
         let side = f64::from(info.resolution);
@@ -282,12 +288,12 @@ impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
 }
 
 impl<H: Grid, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
-    /// The cells, to be written.
+    /// Returns the cells for writing.
     pub fn cells_mut(&mut self) -> &mut [H::Cell] {
         self.data_as_mut().unwrap_or_default()
     }
 
-    /// A cell, to be written; `None` outside the map.
+    /// Returns a cell for writing; `None` outside the map.
     pub fn cell_mut(&mut self, x: u32, y: u32) -> Option<&mut H::Cell> {
         let index = self.index(x, y)?;
         self.cells_mut().get_mut(index)

@@ -4,30 +4,30 @@ use super::raster::{packed, pixels_of, raster};
 use super::{ArrayLayout, Encoding, Framed, Header, Raster, no_array};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
-/// Whether the machine has the highest byte first.
+/// Is true if the machine is big-endian.
 const BIG_ENDIAN: bool = cfg!(target_endian = "big");
 
 crate::message! {
-    /// The header of an [`Image`], after `sensor_msgs/Image`: rows of pixels, the top one first.
+    /// The header of an [`Image`], after `sensor_msgs/Image`: rows of pixels, top row first.
     #[derive(Default)]
     pub struct ImageHeader {
-        /// When the exposure began, CLOCK_REALTIME: nanoseconds.
+        /// Start of the exposure, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Rows: count.
+        /// Number of rows: count.
         pub height: u32,
-        /// Columns: count.
+        /// Number of columns: count.
         pub width: u32,
-        /// From one row to the next: bytes.
+        /// Stride from one row to the next: bytes.
         pub step: u32,
-        /// 1 if channels of several bytes have the highest one first, else 0: no unit.
+        /// 1 if channels of several bytes are big-endian, else 0: no unit.
         pub is_bigendian: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved0: [u8; 3],
-        /// How a pixel is stored, by ROS's names, see [`Encoding`]: text.
+        /// Pixel format by ROS's names, see [`Encoding`]: text.
         pub encoding: Text<16>,
-        /// The optical frame of the camera (z forward, x right, y down): text.
+        /// Optical frame of the camera (z forward, x right, y down): text.
         pub frame_id: FrameId,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved1: [u64; 7],
     }
 }
@@ -38,8 +38,7 @@ layout! {
     }
 }
 
-/// An image that is not compressed, as `sensor_msgs/Image`: the top row first, the left pixel
-/// first.
+/// An uncompressed image, like `sensor_msgs/Image`: top row first, left pixel first.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -68,8 +67,8 @@ layout! {
 pub type Image<D = super::Buffer> = Framed<ImageHeader, D>;
 
 impl ImageHeader {
-    /// The header of an image of so many columns and rows, without padding, stamped with the
-    /// current time. `step` saturates.
+    /// Returns the header of an image without padding, stamped with the current time. `step`
+    /// saturates.
     #[must_use]
     pub fn new(width: u32, height: u32, encoding: Encoding) -> Self {
         let step = width.saturating_mul(encoding.pixel_bytes() as u32);
@@ -83,7 +82,7 @@ impl ImageHeader {
         self
     }
 
-    /// Puts rows so many bytes apart.
+    /// Sets the stride between rows in bytes.
     #[must_use]
     pub const fn with_step(mut self, step: u32) -> Self {
         self.step = step;
@@ -94,7 +93,7 @@ impl ImageHeader {
         Self { timestamp_ns: timestamp_now_ns(), width, height, step, ..self }
     }
 
-    /// How a pixel is stored, if this program knows the name.
+    /// Returns the pixel format, or `None` if its name is unknown to this version.
     #[must_use]
     pub fn encoding(&self) -> Option<Encoding> {
         Encoding::from_name(self.encoding.as_str())
@@ -116,7 +115,7 @@ impl Header for ImageHeader {
 
     fn array(&self) -> Option<ArrayLayout> {
         let Some(encoding) = self.encoding() else {
-            // A row of bytes, whatever they mean.
+            // WHY: if the encoding is unknown, a row is an array of bytes.
             let rows = (self.height.into(), self.step.into());
             return Some(ArrayLayout::new(DType::U8, &[rows, (self.step.into(), 1)]));
         };

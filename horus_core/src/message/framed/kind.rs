@@ -1,5 +1,4 @@
-//! Messages that end in data, by a table: for bindings, whose types are known when the program
-//! runs.
+//! A table of the messages of variable length, for bindings that know their types only at run time.
 
 use super::{
     ArrayLayout, AudioFrameHeader, BytesHeader, CompressedImageHeader, CostMapHeader,
@@ -10,8 +9,8 @@ use super::{
 use crate::message::{DType, Schema};
 use crate::topic::PayloadType;
 
-/// A kind of message that ends in data; its headers are given as bytes, exactly as many as
-/// [`schema`](Self::schema) says the header has.
+/// One message type of variable length. Its methods take headers as bytes, exactly as many as
+/// [`schema`](Self::schema) defines for the header.
 ///
 /// ```
 /// use horus_core::message::{DType, FRAMED_KINDS};
@@ -55,54 +54,54 @@ impl FramedKind {
         }
     }
 
-    /// The whole message: the header's fields, then the data.
+    /// Returns the schema of the whole message: the header's fields, then the data.
     #[must_use]
     pub const fn schema(&self) -> &'static Schema {
         self.schema
     }
 
-    /// What a topic of them carries.
+    /// Returns the payload type of a topic of these messages.
     #[must_use]
     pub fn payload(&self) -> PayloadType {
         (self.payload)()
     }
 
-    /// A header without data.
+    /// Returns a header without data.
     #[must_use]
     pub fn default_header(&self) -> Box<[u8]> {
         (self.default_header)()
     }
 
-    /// How many bytes of data follow a header of any origin.
+    /// Returns the number of data bytes after a header of any origin.
     ///
     /// # Errors
     ///
-    /// It makes no sense, or promises more than a message can have.
+    /// The header contradicts itself, or announces more data than a message can have.
     ///
     /// # Panics
     ///
-    /// This and those below: if the header has not as many bytes as it has to have.
+    /// This method and those below panic if the header has the wrong number of bytes.
     pub fn data_bytes(&self, header: &[u8]) -> Result<usize, HeaderError> {
         (self.data_bytes)(header)
     }
 
-    /// How so many bytes of data behind this header are an array; `None` if they are none, or there
-    /// are too few.
+    /// Returns the array layout of `data_bytes` bytes behind this header. It is `None` if they are
+    /// not an array, or too few.
     #[must_use]
     pub fn array(&self, header: &[u8], data_bytes: usize) -> Option<ArrayLayout> {
         (self.array)(header).filter(|array| array.extent_bytes() <= data_bytes as u64)
     }
 
-    /// [`Header::complete`].
+    /// Calls [`Header::complete`].
     pub fn complete(&self, header: &mut [u8]) {
         (self.complete)(header);
     }
 
-    /// [`Header::reshape`].
+    /// Calls [`Header::reshape`].
     ///
     /// # Errors
     ///
-    /// As there; the header stays as it was.
+    /// As for that method; the header is unchanged then.
     pub fn reshape(&self, header: &mut [u8], dtype: DType, shape: &[u64]) -> Result<(), String> {
         (self.reshape)(header, dtype, shape)
     }
@@ -122,7 +121,7 @@ fn change<H: Header>(
     Ok(())
 }
 
-/// Every standard message that ends in data.
+/// All standard messages of variable length.
 pub const FRAMED_KINDS: &[FramedKind] = &[
     FramedKind::of::<ImageHeader>(),
     FramedKind::of::<DepthImageHeader>(),

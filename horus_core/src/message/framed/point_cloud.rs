@@ -1,25 +1,25 @@
-//! Point clouds: points with named numbers.
+//! Point clouds, whose points have named fields.
 
 use super::{ArrayLayout, Framed, Header, no_array};
 use crate::message::{DType, Element, FrameId, Primitive, Tail, Text, Zeroable, timestamp_now_ns};
 
-/// The most fields of a point.
+/// The largest number of fields of a point.
 pub const POINT_FIELDS_MAX: usize = 16;
 
 crate::message! {
-    /// One number, or array of numbers, in each point, as `sensor_msgs/PointField`. Without a time:
-    /// for use inside [`PointCloudHeader`].
+    /// One number, or array of numbers, in each point, like `sensor_msgs/PointField`. It has no
+    /// timestamp: it is for use inside [`PointCloudHeader`].
     #[derive(Default)]
     pub struct PointField {
-        /// `x`, `y`, `z`, `rgb`, `intensity`, `ring`, …: text.
+        /// Name, such as `x`, `y`, `z`, `rgb`, `intensity` or `ring`: text.
         pub name: Text<16>,
-        /// From the start of a point: bytes.
+        /// Offset from the start of a point: bytes.
         pub offset: u32,
-        /// Numbers side by side: count.
+        /// Number of contiguous numbers: count.
         pub count: u32,
         /// Type of one number, the code of a [`DType`]: no unit.
         pub dtype: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 7],
     }
 }
@@ -29,27 +29,27 @@ crate::message! {
     /// The header of a [`PointCloud`], after `sensor_msgs/PointCloud2`: points that have the fields
     /// described here.
     pub struct PointCloudHeader {
-        /// When it was measured, CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the points: text.
+        /// Frame of the points: text.
         pub frame_id: FrameId,
-        /// Rows of an organised cloud, else 1: count.
+        /// Number of rows of an organised cloud, else 1: count.
         pub height: u32,
-        /// Points in a row, all points of a cloud that is not organised: count.
+        /// Number of points in a row, or of all points if the cloud is not organised: count.
         pub width: u32,
-        /// From one point to the next: bytes.
+        /// Stride from one point to the next: bytes.
         pub point_step: u32,
-        /// From one row to the next: bytes.
+        /// Stride from one row to the next: bytes.
         pub row_step: u32,
-        /// How many of `fields` there are, from the first: count.
+        /// Number of used elements of `fields`, from the first: count.
         pub field_count: u32,
-        /// 1 if numbers have the highest byte first, else 0: no unit.
+        /// 1 if numbers are big-endian, else 0: no unit.
         pub is_bigendian: u8,
         /// 1 if all points are valid, 0 if some have a NaN as a coordinate: no unit.
         pub is_dense: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 2],
-        /// What a point consists of: no unit.
+        /// Fields of each point: no unit.
         pub fields: [PointField; POINT_FIELDS_MAX],
     }
 }
@@ -60,7 +60,7 @@ layout! {
     }
 }
 
-/// Points, each of which has the fields that the header describes, as `sensor_msgs/PointCloud2`.
+/// Points with the fields that the header describes, like `sensor_msgs/PointCloud2`.
 ///
 /// ```
 /// use horus_core::message::{PointCloud, PointCloudHeader};
@@ -74,21 +74,21 @@ layout! {
 pub type PointCloud<D = super::Buffer> = Framed<PointCloudHeader, D>;
 
 impl PointCloudHeader {
-    /// A cloud of so many points with three 32-bit coordinates, 12 bytes each, stamped with the
-    /// current time.
+    /// Makes a cloud of `points` points with three 32-bit coordinates, 12 bytes each, stamped with
+    /// the current time.
     #[must_use]
     pub fn xyz(points: u32) -> Self {
         const FIELDS: [&str; 3] = ["x", "y", "z"];
         FIELDS.iter().fold(Self::empty(points), |cloud, name| cloud.and(name, DType::F32))
     }
 
-    /// [`Self::xyz`] and a 32-bit `intensity`, 16 bytes each.
+    /// Makes a cloud like [`Self::xyz`] with a 32-bit `intensity`, 16 bytes for each point.
     #[must_use]
     pub fn xyzi(points: u32) -> Self {
         Self::xyz(points).and("intensity", DType::F32)
     }
 
-    /// A cloud of so many points without fields: add them by [`Self::and`].
+    /// Makes a cloud without fields; add them with [`Self::and`].
     #[must_use]
     pub fn empty(points: u32) -> Self {
         Self {
@@ -100,10 +100,10 @@ impl PointCloudHeader {
         }
     }
 
-    /// Adds a number to each point, behind those that it has, aligned to its size.
+    /// Adds a number to each point, behind its other fields and aligned to its size.
     ///
-    /// What does not fit (a name of more than 16 bytes, a field too many) makes a header that
-    /// [`Header::check`] refuses.
+    /// A name of more than 16 bytes or a field too many makes a header that [`Header::check`]
+    /// refuses.
     #[must_use]
     pub fn and(mut self, name: &str, dtype: DType) -> Self {
         let index = self.field_count as usize;
@@ -116,7 +116,7 @@ impl PointCloudHeader {
         self.with_point_step(offset + dtype.size() as u32)
     }
 
-    /// Puts points so many bytes apart, with rows that have no padding.
+    /// Sets the stride between points in bytes; rows then have no padding.
     #[must_use]
     pub const fn with_point_step(mut self, bytes: u32) -> Self {
         self.point_step = bytes;
@@ -131,13 +131,13 @@ impl PointCloudHeader {
         self
     }
 
-    /// What a point consists of: the first `field_count` fields, or all if a peer claims more.
+    /// Returns the fields of a point: the first `field_count`, or all if a peer claims more.
     #[must_use]
     pub fn point_fields(&self) -> &[PointField] {
         &self.fields[..POINT_FIELDS_MAX.min(self.field_count as usize)]
     }
 
-    /// Points, in all rows.
+    /// Returns the number of points in all rows.
     #[must_use]
     pub const fn points(&self) -> u64 {
         self.width as u64 * self.height as u64
@@ -158,7 +158,7 @@ impl PointCloudHeader {
 }
 
 impl Default for PointCloudHeader {
-    /// No points and no fields.
+    /// Returns a cloud without points and fields.
     fn default() -> Self {
         Self::zeroed()
     }
@@ -186,7 +186,8 @@ impl Header for PointCloudHeader {
         Ok(())
     }
 
-    /// Points, or rows of points, and their numbers, if these are of one type and fill the point.
+    /// Returns the layout of points, or of rows of points, and their numbers. These must be of one
+    /// type and fill the point.
     fn array(&self) -> Option<ArrayLayout> {
         let dtype = DType::from_code(self.point_fields().first()?.dtype)?;
         let size = dtype.size() as u32;
@@ -215,7 +216,7 @@ impl Header for PointCloudHeader {
         }
     }
 
-    /// Three or four numbers are x, y, z and intensity, unless there are fields already.
+    /// Uses x, y, z and intensity for three or four numbers, unless there are fields already.
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         let refused =
             || no_array(Self::NAME, "points of x, y, z and perhaps intensity", dtype, shape);
@@ -240,7 +241,7 @@ impl Header for PointCloudHeader {
 }
 
 impl<D: AsRef<[u8]>> Framed<PointCloudHeader, D> {
-    /// The field of this name in all points.
+    /// Returns the field of this name in all points.
     pub fn field(&self, name: &str) -> Option<FieldView<'_>> {
         let field = self.point_fields().iter().find(|field| field.name == *name)?;
         Some(FieldView { cloud: self.header(), data: self.data(), field })
@@ -256,8 +257,8 @@ pub struct FieldView<'a> {
 }
 
 impl FieldView<'_> {
-    /// The field's number (the first, if there are several) in point `index`, row after row;
-    /// `None` if there is no such point, or the field is of another type.
+    /// Returns the number in point `index`, row after row, or the first number if the field has
+    /// several. It is `None` if there is no such point, or if the field has another type.
     #[must_use]
     pub fn get<T: Element>(&self, index: usize) -> Option<T> {
         if self.field.dtype != T::DTYPE.code() || self.cloud.is_bigendian != 0 {
@@ -273,7 +274,7 @@ impl FieldView<'_> {
         Some(bytemuck::pod_read_unaligned(bytes))
     }
 
-    /// The field's number in every point, as [`get`](Self::get) gives it.
+    /// Returns the field's number in every point, like [`get`](Self::get).
     pub fn iter<T: Element>(&self) -> impl Iterator<Item = T> {
         (0..).map_while(|index| self.get(index))
     }

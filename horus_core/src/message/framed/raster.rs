@@ -1,23 +1,24 @@
-//! Rows of pixels or cells: what images, depth images and masks have in common.
+//! Rows of pixels or cells, the common part of images, depth images and masks.
 
 use super::{ArrayLayout, Framed, Header};
 use crate::message::DType;
 
-/// The fixed part of a message whose data are rows of the same length, the top one first.
+/// The header of a message whose data are rows of the same length, top row first.
 pub trait Raster: Header {
-    /// Pixels in a row.
+    /// Returns the number of pixels in a row.
     fn width(&self) -> u32;
 
-    /// Rows.
+    /// Returns the number of rows.
     fn height(&self) -> u32;
 
-    /// Bytes from one row to the next.
+    /// Returns the stride from one row to the next in bytes.
     fn step(&self) -> u32;
 
-    /// Bytes of a pixel, if this program knows.
+    /// Returns the size of a pixel in bytes, if this program knows it.
     fn pixel_bytes(&self) -> Option<usize>;
 
-    /// Pixels as an array: rows, columns and, if there are several, channels of this type.
+    /// Returns the pixels as an array: rows, columns and, if there are several, channels of this
+    /// type.
     fn pixels(&self, dtype: DType, channels: u64) -> ArrayLayout {
         let size = dtype.size() as u64;
         let rows = (self.height().into(), self.step().into());
@@ -28,16 +29,16 @@ pub trait Raster: Header {
         }
     }
 
-    /// Bytes of all rows.
+    /// Returns the size of all rows in bytes.
     fn rows_bytes(&self) -> u64 {
         u64::from(self.step()) * u64::from(self.height())
     }
 
-    /// Whether a row has room for its pixels.
+    /// Checks that a row has room for its pixels.
     ///
     /// # Errors
     ///
-    /// What is wrong.
+    /// A description of the contradiction.
     fn check_rows(&self) -> Result<(), String> {
         let Some(pixel) = self.pixel_bytes() else { return Ok(()) };
         let (width, step) = (self.width(), self.step());
@@ -50,7 +51,7 @@ pub trait Raster: Header {
     }
 }
 
-/// Rows, columns and channels of an array that is to be rows of pixels, if it can be.
+/// Returns rows, columns and channels of an array, if it can be an array of pixels.
 pub(super) fn pixels_of(shape: &[u64]) -> Option<(u32, u32, u64)> {
     let (height, width, channels) = match *shape {
         [height, width] => (height, width, 1),
@@ -60,13 +61,13 @@ pub(super) fn pixels_of(shape: &[u64]) -> Option<(u32, u32, u64)> {
     Some((height.try_into().ok()?, width.try_into().ok()?, channels))
 }
 
-/// Bytes from one row to the next where there is no padding; saturates.
+/// Returns the stride between rows without padding, in bytes; saturates.
 pub(super) fn packed(width: u32, pixel_bytes: usize) -> u32 {
     u32::try_from(u64::from(width) * pixel_bytes as u64).unwrap_or(u32::MAX)
 }
 
-/// Implements [`Raster`] for a header with the fields `width`, `height` and `step`, and the size of
-/// a pixel that a closure says.
+/// Implements [`Raster`] for a header with the fields `width`, `height` and `step`; a closure
+/// returns the size of a pixel.
 macro_rules! raster {
     ($header:ident, $pixel_bytes:expr) => {
         impl $crate::message::Raster for $header {
@@ -92,26 +93,26 @@ macro_rules! raster {
 pub(super) use raster;
 
 impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
-    /// The pixels of row `y`, counted from the top, without the padding behind them; all of the
-    /// row where the size of a pixel is not known. `None` below the last one.
+    /// Returns the pixels of row `y`, counted from the top, without padding. If the size of a pixel
+    /// is unknown, it is the whole row. It is `None` below the last row.
     pub fn row(&self, y: u32) -> Option<&[u8]> {
         let (start, bytes) = self.row_span(y)?;
         self.data().get(start..start + bytes)
     }
 
-    /// The rows, as [`row`](Self::row) gives them.
+    /// Returns the rows, like [`row`](Self::row).
     pub fn rows(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.height()).map_while(|y| self.row(y))
     }
 
-    /// The bytes of the pixel in column `x` of row `y`; `None` outside, and where the size of a
-    /// pixel is not known.
+    /// Returns the bytes of the pixel in column `x` of row `y`; `None` outside the image, and if
+    /// the size of a pixel is unknown.
     pub fn pixel(&self, x: u32, y: u32) -> Option<&[u8]> {
         let (start, bytes) = self.pixel_span(x)?;
         self.row(y)?.get(start..start + bytes)
     }
 
-    /// Whether no padding follows the rows.
+    /// Returns true if the rows have no padding.
     pub fn is_contiguous(&self) -> bool {
         let row = self.row_span(0).map_or(0, |(_, bytes)| bytes);
         row == self.step() as usize || self.height() < 2
@@ -130,13 +131,13 @@ impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
 }
 
 impl<H: Raster, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
-    /// The pixels of row `y`, to be written.
+    /// Returns the pixels of row `y` for writing.
     pub fn row_mut(&mut self, y: u32) -> Option<&mut [u8]> {
         let (start, bytes) = self.row_span(y)?;
         self.data_mut().get_mut(start..start + bytes)
     }
 
-    /// The bytes of a pixel, to be written.
+    /// Returns the bytes of a pixel for writing.
     pub fn pixel_mut(&mut self, x: u32, y: u32) -> Option<&mut [u8]> {
         let (start, bytes) = self.pixel_span(x)?;
         self.row_mut(y)?.get_mut(start..start + bytes)

@@ -1,4 +1,4 @@
-//! A scheduler and all of its nodes, at one moment.
+//! The state of a scheduler and all of its nodes at one moment.
 
 use std::fmt;
 
@@ -6,41 +6,41 @@ use super::{Framed, Header, ViewError};
 use crate::message::{NodeMetrics, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
-    /// The header of a [`SchedulerStatus`]: how a scheduler is. The metrics of its nodes follow,
-    /// one `NodeMetrics` after the other.
+    /// The header of a [`SchedulerStatus`]: the state of a scheduler. The metrics of its nodes
+    /// follow, one `NodeMetrics` after the other.
     #[derive(Default)]
     pub struct SchedulerStatusHeader {
-        /// When it was so, by CLOCK_REALTIME: nanoseconds.
+        /// Time of this state, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// When it was so, by CLOCK_MONOTONIC: nanoseconds.
+        /// Time of this state, by CLOCK_MONOTONIC: nanoseconds.
         pub monotonic_ns: u64,
-        /// Since its start: nanoseconds.
+        /// Time since its start: nanoseconds.
         pub uptime_ns: u64,
         /// Name of the scheduler: text.
         pub scheduler: Text<64>,
-        /// Of the process, in its own namespace: no unit.
+        /// Process id, in its own PID namespace: no unit.
         pub process_id: u32,
-        /// Nodes that follow: count.
+        /// Number of nodes that follow: count.
         pub count: u32,
-        /// From one node to the next, the size of a `NodeMetrics`: bytes.
+        /// Stride from one node to the next, the size of a `NodeMetrics`: bytes.
         pub node_bytes: u32,
         /// One of the `STATE_` constants: no unit.
         pub state: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 27],
     }
 
-    /// Not known.
+    /// The state is unknown.
     pub const STATE_UNKNOWN: u8 = 0;
-    /// Sets its nodes up.
+    /// The scheduler sets its nodes up.
     pub const STATE_STARTING: u8 = 1;
-    /// Runs them.
+    /// The scheduler runs its nodes.
     pub const STATE_RUNNING: u8 = 2;
-    /// Everything stands still until the emergency stop is released.
+    /// The emergency stop is engaged, and nothing may move until it is released.
     pub const STATE_EMERGENCY_STOP: u8 = 3;
-    /// Has them end.
+    /// The scheduler waits for its nodes to end.
     pub const STATE_STOPPING: u8 = 4;
-    /// At its end.
+    /// The scheduler has ended.
     pub const STATE_STOPPED: u8 = 5;
 }
 layout! {
@@ -50,10 +50,10 @@ layout! {
     }
 }
 
-/// How a scheduler and each of its nodes are, all at one moment. No ROS type.
+/// The state of a scheduler and of each of its nodes, all at one moment. No ROS type.
 ///
-/// The nodes follow the header as bytes: a schema text names numbers only there. They are whole
-/// [`NodeMetrics`], and [`nodes`](Framed::nodes) shows them so.
+/// The nodes follow the header as bytes, because a schema text allows only numbers there. They are
+/// whole [`NodeMetrics`], and [`nodes`](Framed::nodes) returns them as such.
 ///
 /// ```
 /// use horus_core::message::{NodeMetrics, SchedulerStatus, SchedulerStatusHeader};
@@ -66,7 +66,8 @@ layout! {
 pub type SchedulerStatus<D = super::Buffer> = Framed<SchedulerStatusHeader, D>;
 
 impl SchedulerStatusHeader {
-    /// The header for so many nodes, stamped with the current time: as much of the name as fits.
+    /// Returns the header for `count` nodes, stamped with the current time. It keeps as much of the
+    /// name as fits.
     #[must_use]
     pub fn new(scheduler: &str, count: u32) -> Self {
         let (timestamp_ns, scheduler) = (timestamp_now_ns(), Text::cut(scheduler));
@@ -78,7 +79,7 @@ impl SchedulerStatusHeader {
 impl Header for SchedulerStatusHeader {
     const NAME: &str = "SchedulerStatus";
     const TAIL: Tail = Tail { name: "nodes", primitive: Primitive::U8 };
-    /// 64 nodes.
+    /// The room for 64 nodes.
     const MAX_MESSAGE_BYTES: u64 = (size_of::<Self>() + 64 * size_of::<NodeMetrics>()) as u64;
 
     fn data_bytes(&self) -> u64 {
@@ -99,19 +100,19 @@ impl Header for SchedulerStatusHeader {
 }
 
 impl<D: AsRef<[u8]>> Framed<SchedulerStatusHeader, D> {
-    /// The nodes, in the order in which they were started.
+    /// Returns the nodes in the order in which they were started.
     ///
     /// # Errors
     ///
-    /// The data lie where none can be seen in place; those of messages that were received or
-    /// borrowed never do.
+    /// The data are not aligned for [`NodeMetrics`], or not a whole number of them. Those of
+    /// received and borrowed messages always are.
     pub fn nodes(&self) -> Result<&[NodeMetrics], ViewError> {
         self.data_as()
     }
 }
 
 impl<D: AsRef<[u8]>> fmt::Display for Framed<SchedulerStatusHeader, D> {
-    /// As `arm running for 12.5 s, 3 nodes`.
+    /// Formats it like `arm running for 12.5 s, 3 nodes`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.state {
             SchedulerStatusHeader::STATE_STARTING => "starting",

@@ -1,27 +1,27 @@
-//! Segmentation masks: what each pixel belongs to.
+//! Segmentation masks: the class of each pixel.
 
 use super::raster::{pixels_of, raster};
 use super::{ArrayLayout, Framed, Header, Raster, no_array};
 use crate::message::{DType, FrameId, Primitive, Tail, timestamp_now_ns};
 
 crate::message! {
-    /// The header of a [`SegmentationMask`]: rows of numbers of classes, a byte for each pixel, the
-    /// top one first.
+    /// The header of a [`SegmentationMask`]: rows of class numbers, a byte for each pixel, top row
+    /// first.
     #[derive(Default)]
     pub struct SegmentationMaskHeader {
-        /// When the image was taken that this is about, CLOCK_REALTIME: nanoseconds.
+        /// Time at which the segmented image was taken, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Rows: count.
+        /// Number of rows: count.
         pub height: u32,
-        /// Columns: count.
+        /// Number of columns: count.
         pub width: u32,
-        /// From one row to the next: bytes.
+        /// Stride from one row to the next: bytes.
         pub step: u32,
-        /// Classes, 0 up to one less than this: count.
+        /// Number of classes, which are numbered from 0: count.
         pub class_count: u32,
-        /// The optical frame of the camera (z forward, x right, y down): text.
+        /// Optical frame of the camera (z forward, x right, y down): text.
         pub frame_id: FrameId,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u64,
     }
 }
@@ -32,12 +32,12 @@ layout! {
     }
 }
 
-/// For each pixel of an image the number of its class, a byte, as the `mono8` images that
-/// segmentation nodes of ROS publish. 0 is the background by custom.
+/// The class number of each pixel of an image, a byte, like the `mono8` images that segmentation
+/// nodes of ROS publish. By convention 0 is the background.
 pub type SegmentationMask<D = super::Buffer> = Framed<SegmentationMaskHeader, D>;
 
 impl SegmentationMaskHeader {
-    /// The header of a mask without padding, stamped with the current time.
+    /// Returns the header of a mask without padding, stamped with the current time.
     #[must_use]
     pub fn new(width: u32, height: u32, class_count: u32) -> Self {
         let timestamp_ns = timestamp_now_ns();
@@ -53,7 +53,7 @@ impl SegmentationMaskHeader {
 }
 
 impl<D: AsRef<[u8]>> Framed<SegmentationMaskHeader, D> {
-    /// The class of a pixel; `None` outside the mask.
+    /// Returns the class of a pixel; `None` outside the mask.
     pub fn class(&self, x: u32, y: u32) -> Option<u8> {
         self.pixel(x, y).map(|pixel| pixel[0])
     }

@@ -5,28 +5,28 @@ use crate::message::{
     DType, Element, Primitive, Tail, Text, ViewError, Zeroable, timestamp_now_ns,
 };
 
-/// The most dimensions of a [`Tensor`].
+/// The largest number of dimensions of a [`Tensor`].
 pub const TENSOR_DIMENSIONS_MAX: usize = 8;
 
 crate::message! {
-    /// The header of a [`Tensor`], with what `DLTensor` of DLPack says: numbers in up to eight
+    /// The header of a [`Tensor`], with the content of DLPack's `DLTensor`: numbers in up to eight
     /// dimensions.
     pub struct TensorHeader {
-        /// When the data were measured or computed, CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement or computation, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// Type of one element, the code of a [`DType`]: no unit.
         pub dtype: u8,
-        /// How many of `shape` and `strides` there are, from the first: count.
+        /// Number of used elements of `shape` and `strides`, from the first: count.
         pub dimensions: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved0: [u8; 6],
-        /// Elements along each dimension, the outermost first: count.
+        /// Number of elements along each dimension, outermost first: count.
         pub shape: [u64; TENSOR_DIMENSIONS_MAX],
-        /// From one element to the next along each dimension, as in DLPack: elements.
+        /// Stride along each dimension, as in DLPack: elements.
         pub strides: [u64; TENSOR_DIMENSIONS_MAX],
-        /// What it is, as `images` or `logits`: text.
+        /// Name, such as `images` or `logits`: text.
         pub name: Text<32>,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved1: [u8; 16],
     }
 }
@@ -37,7 +37,7 @@ layout! {
     }
 }
 
-/// Numbers of one type in up to eight dimensions, with strides, as `DLTensor` has them.
+/// Numbers of one type in up to eight dimensions, with strides, like DLPack's `DLTensor`.
 ///
 /// ```
 /// use horus_core::message::{DType, Tensor, TensorHeader};
@@ -50,18 +50,20 @@ layout! {
 /// ```
 pub type Tensor<D = super::Buffer> = Framed<TensorHeader, D>;
 
-/// Why there is no such tensor, or no such view of it.
+/// The reason why a tensor, or a view of it, cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// Too many dimensions.
-    #[error("{found} dimensions, at most {TENSOR_DIMENSIONS_MAX} are allowed")]
+    /// The shape has too many dimensions.
+    #[error("the tensor has {found} dimensions, at most {TENSOR_DIMENSIONS_MAX} are allowed")]
     Dimensions {
-        /// How many.
+        /// Number of dimensions.
         found: usize,
     },
-    /// More elements than 64 bits can count, or another number of them.
-    #[error("the shape {shape:?} does not have as many elements as there are, or too many")]
+    /// The shape has more elements than 64 bits can count, or another number than the data.
+    #[error(
+        "the shape {shape:?} has another number of elements than the data, or too many to count"
+    )]
     Elements {
         /// The shape.
         shape: Vec<usize>,
@@ -69,22 +71,22 @@ pub enum TensorError {
     /// The elements are of another type.
     #[error("the elements are {found}, not {wanted}")]
     Type {
-        /// What they are.
+        /// Type of the elements.
         found: String,
-        /// What was asked for.
+        /// Requested type.
         wanted: DType,
     },
-    /// The elements do not lie side by side in row-major order.
+    /// The elements are not contiguous in row-major order.
     #[error("the tensor is strided: use `at`, or a copy in row-major order")]
     Strided,
-    /// The bytes cannot be seen as that.
+    /// The bytes cannot be viewed as a slice of the requested type.
     #[error(transparent)]
     View(#[from] ViewError),
 }
 
 impl TensorHeader {
-    /// The header of a tensor in row-major order, stamped with the current time. A shape without
-    /// dimensions is that of a single number.
+    /// Returns the header of a tensor in row-major order, stamped with the current time. A shape
+    /// without dimensions means a single number.
     ///
     /// # Errors
     ///
@@ -96,7 +98,7 @@ impl TensorHeader {
         header.reshaped(&counts)
     }
 
-    /// Says what the tensor is.
+    /// Sets the name of the tensor.
     #[must_use]
     pub const fn called(mut self, name: Text<32>) -> Self {
         self.name = name;
@@ -118,31 +120,31 @@ impl TensorHeader {
         Ok(self)
     }
 
-    /// Elements along each dimension, the outermost first.
+    /// Returns the number of elements along each dimension, outermost first.
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape[..self.rank()]
     }
 
-    /// From one element to the next along each dimension, in elements.
+    /// Returns the stride along each dimension, in elements.
     #[must_use]
     pub fn strides(&self) -> &[u64] {
         &self.strides[..self.rank()]
     }
 
-    /// The type of the elements, if this program knows it.
+    /// Returns the type of the elements, if this version knows it.
     #[must_use]
     pub fn element_type(&self) -> Option<DType> {
         DType::from_code(self.dtype)
     }
 
-    /// Number of elements; saturates.
+    /// Returns the number of elements; saturates.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.shape().iter().fold(1, |product: u64, count| product.saturating_mul(*count))
     }
 
-    /// Whether the elements lie side by side in row-major order.
+    /// Returns true if the elements are contiguous in row-major order.
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
         let mut stride = 1_u64;
@@ -153,7 +155,7 @@ impl TensorHeader {
         })
     }
 
-    /// How many dimensions there are, or all if a peer claims more.
+    /// Returns the number of dimensions, at most eight even if a peer claims more.
     const fn rank(&self) -> usize {
         match self.dimensions as usize {
             found if found < TENSOR_DIMENSIONS_MAX => found,
@@ -161,7 +163,8 @@ impl TensorHeader {
         }
     }
 
-    /// Elements from the first to behind the last one, in memory; saturates.
+    /// Returns the number of elements from the first to the end of the last one, in memory;
+    /// saturates.
     fn extent(&self) -> u64 {
         if self.elements() == 0 {
             return 0;
@@ -171,7 +174,7 @@ impl TensorHeader {
         offsets.fold(1, u64::saturating_add)
     }
 
-    /// Where the element at `index` is, in elements from the first.
+    /// Returns the offset of the element at `index`, in elements from the first.
     fn offset(&self, index: &[usize]) -> Option<u64> {
         if index.len() != self.rank() {
             return None;
@@ -194,7 +197,7 @@ impl TensorHeader {
 }
 
 impl Default for TensorHeader {
-    /// An empty tensor of bytes.
+    /// Returns an empty tensor of bytes.
     fn default() -> Self {
         let mut header = Self::zeroed();
         (header.dtype, header.dimensions, header.strides[0]) = (DType::U8.code(), 1, 1);
@@ -247,8 +250,8 @@ impl Header for TensorHeader {
 }
 
 impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
-    /// The element at `index`, an index for each dimension; `None` if there is no such element, or
-    /// the elements are of another type.
+    /// Returns the element at `index`, an index for each dimension; `None` if there is no such
+    /// element, or if the elements have another type.
     pub fn at<T: Element>(&self, index: &[usize]) -> Option<T> {
         self.expect::<T>().ok()?;
         let start = usize::try_from(self.offset(index)?).ok()?.checked_mul(size_of::<T>())?;
@@ -256,7 +259,7 @@ impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
         Some(bytemuck::pod_read_unaligned(bytes))
     }
 
-    /// All elements in row-major order, where they lie.
+    /// Returns all elements in row-major order, without a copy.
     ///
     /// # Errors
     ///
@@ -271,11 +274,11 @@ impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
 }
 
 impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<TensorHeader, D> {
-    /// [`Self::as_slice`], to be written.
+    /// Returns all elements for writing, like [`Self::as_slice`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Self::as_slice`].
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
         self.expect::<T>()?;
         if !self.is_contiguous() {
@@ -284,7 +287,7 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<TensorHeader, D> {
         Ok(self.data_as_mut()?)
     }
 
-    /// Gives the same elements another shape, in row-major order.
+    /// Changes the shape to another with the same number of elements, in row-major order.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What actuators are told to do, and how controllers are set.
+//! Commands to actuators, and settings of controllers.
 
 use bytemuck::Zeroable;
 
@@ -6,22 +6,22 @@ use crate::message::standard::geometry::IDENTITY;
 use crate::message::{FrameId, clamped, timestamp_now_ns};
 
 crate::message! {
-    /// Velocity command of a robot that moves in the plane: `linear.x` and `angular.z` of
-    /// `geometry_msgs/Twist`, in single precision; in the robot's own frame.
+    /// Velocity command of a robot that moves in the plane, in the robot's own frame: `linear.x`
+    /// and `angular.z` of `geometry_msgs/Twist` in single precision.
     #[derive(Default)]
     pub struct CmdVel {
-        /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Forward: metres per second.
+        /// Forward velocity: metres per second.
         pub linear: f32,
-        /// Counter-clockwise: radians per second.
+        /// Counter-clockwise angular velocity: radians per second.
         pub angular: f32,
     }
 }
 layout! { CmdVel = 16 { timestamp_ns: 0, linear: 8, angular: 12 } }
 
 impl CmdVel {
-    /// A command stamped with the current time: `linear` in m/s, `angular` in rad/s.
+    /// Returns a command stamped with the current time: `linear` in m/s, `angular` in rad/s.
     ///
     /// ```
     /// use horus_core::message::CmdVel;
@@ -36,23 +36,24 @@ impl CmdVel {
     }
 }
 
-/// The most joints one [`JointCommand`] or [`JointState`](crate::message::JointState) holds: two
-/// arms of seven joints with their grippers, or a quadruped with an arm of four.
+/// The largest number of joints in a [`JointCommand`] or
+/// [`JointState`](crate::message::JointState): two arms of seven joints with their grippers, or a
+/// quadruped with an arm of four.
 pub const JOINTS_MAX: usize = 16;
 
 crate::message! {
     /// Set-points of up to 16 joints, with the names of `trajectory_msgs/JointTrajectoryPoint`.
     ///
-    /// Element *i* of every array belongs to joint *i*; `mode` says which of them count. The units
-    /// are those of a revolute joint; for a prismatic one read metres for radians, newtons for
-    /// newton-metres.
+    /// Element *i* of every array belongs to joint *i*; `mode` selects the arrays that are used.
+    /// The units are those of a revolute joint. For a prismatic joint, radians become metres and
+    /// newton-metres become newtons.
     #[derive(Default)]
     pub struct JointCommand {
-        /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// How many joints are commanded, from the first: count.
+        /// Number of commanded joints, from the first: count.
         pub count: u32,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u32,
         /// One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit.
         pub mode: [u8; JOINTS_MAX],
@@ -60,7 +61,7 @@ crate::message! {
         pub position: [f64; JOINTS_MAX],
         /// Radians per second.
         pub velocity: [f64; JOINTS_MAX],
-        /// Feed-forward: rad/s².
+        /// Feed-forward acceleration: rad/s².
         pub acceleration: [f64; JOINTS_MAX],
         /// Torque, or feed-forward torque: N·m.
         pub effort: [f64; JOINTS_MAX],
@@ -68,19 +69,20 @@ crate::message! {
         pub stiffness: [f64; JOINTS_MAX],
         /// Gain of the velocity error, often called kd: N·m·s/rad.
         pub damping: [f64; JOINTS_MAX],
-        /// The drive limits the total torque to ± this; 0 leaves the limit to the drive: N·m.
+        /// Limit of the absolute value of the total torque; 0 leaves the limit to the drive: N·m.
         pub effort_max: [f64; JOINTS_MAX],
     }
 
-    /// The joint gets no command: its drive keeps what it does without one.
+    /// The joint gets no command; its drive behaves as without one.
     pub const MODE_DISABLED: u8 = 0;
-    /// Follow `position`.
+    /// The drive follows `position`.
     pub const MODE_POSITION: u8 = 1;
-    /// Follow `velocity`.
+    /// The drive follows `velocity`.
     pub const MODE_VELOCITY: u8 = 2;
-    /// Apply `effort`.
+    /// The drive applies `effort`.
     pub const MODE_EFFORT: u8 = 3;
-    /// Apply `effort + stiffness · (position − measured) + damping · (velocity − measured)`.
+    /// The drive applies `effort + stiffness · (position − measured) + damping · (velocity −
+    /// measured)`.
     pub const MODE_IMPEDANCE: u8 = 4;
 }
 layout! {
@@ -91,7 +93,7 @@ layout! {
 }
 
 impl JointCommand {
-    /// How many joints are commanded: `count`, or all if a peer claims more.
+    /// Returns the number of commanded joints: `count`, or all if a peer claims more.
     ///
     /// ```
     /// use horus_core::message::JointCommand;
@@ -112,15 +114,15 @@ crate::message! {
     /// joint, and the duty cycle of drives without a sensor.
     #[derive(Default)]
     pub struct MotorCommand {
-        /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Which motor, as its node on the bus: no unit.
+        /// Number of the motor, such as its node on the bus: no unit.
         pub motor_id: u32,
         /// One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit.
         pub mode: u8,
-        /// 0, or 1 to power the drive: no unit.
+        /// 1 to power the drive, else 0: no unit.
         pub enable: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u16,
         /// Radians.
         pub position: f64,
@@ -130,23 +132,24 @@ crate::message! {
         pub effort: f64,
         /// Share of the supply voltage, −1 to 1: no unit.
         pub duty_cycle: f64,
-        /// The drive turns no faster; 0 leaves the limit to the drive: radians per second.
+        /// Limit of the speed; 0 leaves the limit to the drive: radians per second.
         pub velocity_max: f64,
-        /// The drive accelerates no harder; 0 leaves the limit to the drive: rad/s².
+        /// Limit of the acceleration; 0 leaves the limit to the drive: rad/s².
         pub acceleration_max: f64,
-        /// The drive pushes no harder; 0 leaves the limit to the drive: N·m.
+        /// Limit of the torque; 0 leaves the limit to the drive: N·m.
         pub effort_max: f64,
     }
 
-    /// No command.
+    /// The motor gets no command.
     pub const MODE_DISABLED: u8 = JointCommand::MODE_DISABLED;
-    /// Follow `position`.
+    /// The drive follows `position`.
     pub const MODE_POSITION: u8 = JointCommand::MODE_POSITION;
-    /// Follow `velocity`.
+    /// The drive follows `velocity`.
     pub const MODE_VELOCITY: u8 = JointCommand::MODE_VELOCITY;
-    /// Apply `effort`.
+    /// The drive applies `effort`.
     pub const MODE_EFFORT: u8 = JointCommand::MODE_EFFORT;
-    /// Apply `duty_cycle`, open loop. 4 is the impedance mode of [`JointCommand`], not had here.
+    /// The drive applies `duty_cycle`, open loop. 4 is the impedance mode of [`JointCommand`],
+    /// which does not exist here.
     pub const MODE_DUTY_CYCLE: u8 = 5;
 }
 layout! {
@@ -158,7 +161,8 @@ layout! {
 }
 
 impl MotorCommand {
-    /// Turn at `velocity`, in rad/s; powered, and stamped with the current time.
+    /// Returns a command to turn at `velocity`, in rad/s; powered, and stamped with the current
+    /// time.
     ///
     /// ```
     /// use horus_core::message::MotorCommand;
@@ -171,13 +175,14 @@ impl MotorCommand {
         Self { velocity, ..Self::powered(motor_id, Self::MODE_VELOCITY) }
     }
 
-    /// Go to `position`, in radians; powered, and stamped with the current time.
+    /// Returns a command to go to `position`, in radians; powered, and stamped with the current
+    /// time.
     #[must_use]
     pub fn position(motor_id: u32, position: f64) -> Self {
         Self { position, ..Self::powered(motor_id, Self::MODE_POSITION) }
     }
 
-    /// Push with `effort`, in N·m; powered, and stamped with the current time.
+    /// Returns a command to apply `effort`, in N·m; powered, and stamped with the current time.
     #[must_use]
     pub fn effort(motor_id: u32, effort: f64) -> Self {
         Self { effort, ..Self::powered(motor_id, Self::MODE_EFFORT) }
@@ -193,17 +198,17 @@ crate::message! {
     /// Set-point of a hobby servo. No ROS type.
     #[derive(Default)]
     pub struct ServoCommand {
-        /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Which servo, as its channel: no unit.
+        /// Channel of the servo: no unit.
         pub servo_id: u32,
-        /// 0 to let it go limp, 1 to hold: no unit.
+        /// 1 to hold the position, 0 to release it: no unit.
         pub enable: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 3],
-        /// From the middle: radians.
+        /// Angle from the middle: radians.
         pub position: f32,
-        /// 0 for as fast as it can: radians per second.
+        /// Limit of the speed, 0 for the maximum of the servo: radians per second.
         pub velocity_max: f32,
     }
 }
@@ -214,7 +219,8 @@ layout! {
 }
 
 impl ServoCommand {
-    /// Go to `position`, in radians, as fast as it can; stamped with the current time.
+    /// Returns a command to go to `position`, in radians, as fast as possible; stamped with the
+    /// current time.
     #[must_use]
     pub fn new(servo_id: u32, position: f32) -> Self {
         let timestamp_ns = timestamp_now_ns();
@@ -223,21 +229,21 @@ impl ServoCommand {
 }
 
 crate::message! {
-    /// Wheel speeds of a robot with two driven wheels. No ROS type: what
-    /// `diff_drive_controller` of `ros2_control` sends to its wheels.
+    /// Wheel speeds of a robot with two driven wheels. No ROS type: `diff_drive_controller` of
+    /// `ros2_control` sends them to its wheels.
     #[derive(Default)]
     pub struct DifferentialDriveCommand {
-        /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Left wheel, forward: radians per second.
+        /// Speed of the left wheel, positive is forward: radians per second.
         pub left: f64,
-        /// Right wheel, forward: radians per second.
+        /// Speed of the right wheel, positive is forward: radians per second.
         pub right: f64,
-        /// The wheels accelerate no harder; 0 leaves the limit to the drive: rad/s².
+        /// Limit of the acceleration; 0 leaves the limit to the drive: rad/s².
         pub acceleration_max: f64,
-        /// 0, or 1 to power the drives: no unit.
+        /// 1 to power the drives, else 0: no unit.
         pub enable: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 7],
     }
 }
@@ -248,15 +254,15 @@ layout! {
 }
 
 impl DifferentialDriveCommand {
-    /// Wheel speeds in rad/s; powered, and stamped with the current time.
+    /// Returns wheel speeds in rad/s; powered, and stamped with the current time.
     #[must_use]
     pub fn new(left: f64, right: f64) -> Self {
         let timestamp_ns = timestamp_now_ns();
         Self { timestamp_ns, left, right, enable: 1, ..Self::default() }
     }
 
-    /// What makes a robot move as `command` says, whose wheels have `wheel_radius`, not 0, and are
-    /// `wheel_separation` apart, in metres. Keeps the time of `command`.
+    /// Returns the wheel speeds that move a robot as `command` says. `wheel_radius`, which must not
+    /// be 0, and `wheel_separation` are in metres. It keeps the time of `command`.
     ///
     /// ```
     /// use horus_core::message::{CmdVel, DifferentialDriveCommand};
@@ -285,40 +291,40 @@ crate::message! {
     ///
     /// `output = p·e + i·∫e dt + d·de/dt`; the units are those of the controller it is for.
     pub struct PidConfig {
-        /// When it was set, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the configuration, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Which controller: no unit.
+        /// Number of the controller: no unit.
         pub controller_id: u32,
-        /// What keeps the integral from growing while the output is limited, one of the
-        /// `ANTIWINDUP_` constants: no unit.
+        /// Method that limits the integral while the output is limited, one of the `ANTIWINDUP_`
+        /// constants: no unit.
         pub antiwindup: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 3],
-        /// Proportional gain: of its use.
+        /// Proportional gain: depends on the use.
         pub p: f64,
-        /// Integral gain: of its use.
+        /// Integral gain: depends on the use.
         pub i: f64,
-        /// Derivative gain: of its use.
+        /// Derivative gain: depends on the use.
         pub d: f64,
-        /// Most that the integral part adds to the output, +∞ without a limit: of its use.
+        /// Upper limit of the integral part of the output, +∞ without a limit: depends on the use.
         pub i_max: f64,
-        /// Least that the integral part adds to the output, −∞ without a limit: of its use.
+        /// Lower limit of the integral part of the output, −∞ without a limit: depends on the use.
         pub i_min: f64,
-        /// Most that comes out, +∞ without a limit: of its use.
+        /// Upper limit of the output, +∞ without a limit: depends on the use.
         pub u_max: f64,
-        /// Least that comes out, −∞ without a limit: of its use.
+        /// Lower limit of the output, −∞ without a limit: depends on the use.
         pub u_min: f64,
-        /// How fast back calculation unwinds, 0 for the controller's own choice: seconds.
+        /// Time constant of back calculation, 0 for the controller's default: seconds.
         pub tracking_time_constant: f64,
-        /// Smaller errors are not integrated: of its use.
+        /// Largest error that is not integrated: depends on the use.
         pub error_deadband: f64,
     }
 
-    /// Nothing but the limits of the integral part.
+    /// Only the limits of the integral part apply.
     pub const ANTIWINDUP_NONE: u8 = 0;
-    /// The integral is drawn back by what the limit cut off.
+    /// The integral is reduced by the amount that the limit cut off.
     pub const ANTIWINDUP_BACK_CALCULATION: u8 = 1;
-    /// Nothing is integrated that would lead further beyond the limit.
+    /// Errors that would drive the output further beyond the limit are not integrated.
     pub const ANTIWINDUP_CONDITIONAL_INTEGRATION: u8 = 2;
 }
 layout! {
@@ -330,7 +336,7 @@ layout! {
 }
 
 impl PidConfig {
-    /// Gains without limits, stamped with the current time.
+    /// Returns gains without limits, stamped with the current time.
     #[must_use]
     pub fn new(p: f64, i: f64, d: f64) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), p, i, d, ..Self::default() }
@@ -338,7 +344,7 @@ impl PidConfig {
 }
 
 impl Default for PidConfig {
-    /// No gains, no limits, time 0.
+    /// Returns a configuration without gains and limits, with time 0.
     fn default() -> Self {
         Self {
             i_max: f64::INFINITY,
@@ -351,25 +357,26 @@ impl Default for PidConfig {
 }
 
 crate::message! {
-    /// Where a body is to be and how it is to move there at one time of a trajectory, as
-    /// `trajectory_msgs/MultiDOFJointTrajectoryPoint` of one body; in the frame that the topic is
-    /// about. For joints: [`JointCommand`].
+    /// Pose, velocity and acceleration of a body at one time of a trajectory.
+    ///
+    /// It is like `trajectory_msgs/MultiDOFJointTrajectoryPoint` with one body, in the frame of the
+    /// topic. For joints use [`JointCommand`].
     pub struct TrajectoryPoint {
-        /// When the trajectory begins, by CLOCK_REALTIME: nanoseconds.
+        /// Start of the trajectory, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// x, y, z: metres.
+        /// Position x, y, z: metres.
         pub position: [f64; 3],
         /// Unit quaternion x, y, z, w: no unit.
         pub orientation: [f64; 4],
-        /// Along x, y, z: metres per second.
+        /// Velocity along x, y, z: metres per second.
         pub linear_velocity: [f64; 3],
-        /// About x, y, z: radians per second.
+        /// Angular velocity about x, y, z: radians per second.
         pub angular_velocity: [f64; 3],
-        /// Along x, y, z: m/s².
+        /// Acceleration along x, y, z: m/s².
         pub linear_acceleration: [f64; 3],
-        /// About x, y, z: rad/s².
+        /// Angular acceleration about x, y, z: rad/s².
         pub angular_acceleration: [f64; 3],
-        /// When to be there, from `timestamp_ns`: nanoseconds.
+        /// Time of arrival at this point, from `timestamp_ns`: nanoseconds.
         pub time_from_start_ns: u64,
     }
 }
@@ -381,34 +388,36 @@ layout! {
 }
 
 impl Default for TrajectoryPoint {
-    /// At rest at the origin, not rotated, at time 0.
+    /// Returns a point at rest at the origin, not rotated, at time 0.
     fn default() -> Self {
         Self { orientation: IDENTITY, ..Self::zeroed() }
     }
 }
 
 crate::message! {
-    /// Force to apply along some axes of a frame, while the others keep their position: hybrid
-    /// force and position control after Raibert and Craig (1981). No ROS type; force and torque
-    /// as in `geometry_msgs/WrenchStamped`.
+    /// Force to apply along some axes of a frame, while the others keep their position.
+    ///
+    /// This is hybrid force and position control after Raibert and Craig (1981). No ROS type; force
+    /// and torque are as in `geometry_msgs/WrenchStamped`.
     #[derive(Default)]
     pub struct ForceCommand {
-        /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the task: text.
+        /// Frame of the task: text.
         pub frame_id: FrameId,
-        /// To apply to the surroundings along x, y, z: newtons.
+        /// Force on the environment along x, y, z: newtons.
         pub force: [f64; 3],
-        /// To apply to the surroundings about x, y, z: N·m.
+        /// Torque on the environment about x, y, z: N·m.
         pub torque: [f64; 3],
-        /// Along x, y, z and about x, y, z, 1 to follow the force, 0 to keep the position: no unit.
+        /// For each axis along x, y, z and about x, y, z, 1 to control the force, 0 to keep the
+        /// position: no unit.
         pub force_controlled: [u8; 6],
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 2],
-        /// How fast to go where nothing resists; 0 leaves the limit to the controller: metres per
+        /// Limit of the speed in free space; 0 leaves the limit to the controller: metres per
         /// second.
         pub linear_velocity_max: f64,
-        /// How fast to turn where nothing resists; 0 leaves the limit to the controller: radians
+        /// Limit of the angular speed in free space; 0 leaves the limit to the controller: radians
         /// per second.
         pub angular_velocity_max: f64,
     }
@@ -421,31 +430,31 @@ layout! {
 }
 
 crate::message! {
-    /// How a tool gives way: a spring, a damper and a mass along and about each axis of a frame.
-    /// No ROS type; Hogan's impedance control (1985).
+    /// Compliance of a tool: a spring, a damper and a mass along and about each axis of a frame. No
+    /// ROS type; impedance control after Hogan (1985).
     ///
     /// `force = stiffness · offset + damping · velocity + mass · acceleration`
     #[derive(Default)]
     pub struct ImpedanceParameters {
-        /// When it was set, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the configuration, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the axes, as the tool's: text.
+        /// Frame of the axes, usually that of the tool: text.
         pub frame_id: FrameId,
-        /// Along x, y, z: N/m.
+        /// Stiffness along x, y, z: N/m.
         pub linear_stiffness: [f64; 3],
-        /// About x, y, z: N·m/rad.
+        /// Rotational stiffness about x, y, z: N·m/rad.
         pub angular_stiffness: [f64; 3],
-        /// Along x, y, z: N·s/m.
+        /// Damping along x, y, z: N·s/m.
         pub linear_damping: [f64; 3],
-        /// About x, y, z: N·m·s/rad.
+        /// Rotational damping about x, y, z: N·m·s/rad.
         pub angular_damping: [f64; 3],
-        /// Along x, y, z; 0 leaves the tool's own: kilograms.
+        /// Mass along x, y, z; 0 leaves that of the tool: kilograms.
         pub mass: [f64; 3],
-        /// About x, y, z; 0 leaves the tool's own: kg·m².
+        /// Moment of inertia about x, y, z; 0 leaves that of the tool: kg·m².
         pub inertia: [f64; 3],
-        /// Never push harder; 0 leaves the limit to the controller: newtons.
+        /// Limit of the force; 0 leaves the limit to the controller: newtons.
         pub force_max: f64,
-        /// Never turn harder; 0 leaves the limit to the controller: N·m.
+        /// Limit of the torque; 0 leaves the limit to the controller: N·m.
         pub torque_max: f64,
     }
 }

@@ -1,11 +1,11 @@
-//! Points, vectors and quaternions as arrays, and poses as transforms.
+//! Conversions of points, vectors and quaternions to arrays, and of poses to transforms.
 
 use crate::message::{
     NavGoal, Odometry, Point3, Pose2D, Pose3D, PoseStamped, PoseWithCovariance, Quaternion,
     Transform, TransformStamped, Vector3, Waypoint,
 };
 
-/// `From` between a struct and the array of its parts, in the same order.
+/// Implements `From` between a struct and the array of its parts, in the same order.
 macro_rules! arrays {
     ($($type:ident [$($part:ident),+] $count:literal)+) => {$(
         impl From<[f64; $count]> for $type {
@@ -29,24 +29,25 @@ arrays! {
 }
 
 impl From<Point3> for Vector3 {
-    /// From the origin to the point.
+    /// Returns the vector from the origin to the point.
     fn from(Point3 { x, y, z }: Point3) -> Self {
         Self { x, y, z }
     }
 }
 
 impl From<Vector3> for Point3 {
-    /// Where the vector ends that begins at the origin.
+    /// Returns the end of the vector if it begins at the origin.
     fn from(Vector3 { x, y, z }: Vector3) -> Self {
         Self { x, y, z }
     }
 }
 
-/// `From` what has a position and an orientation: where its body is in its frame.
+/// Implements `From` for messages with a position and an orientation: the pose of the body in its
+/// frame.
 macro_rules! poses {
     ($($type:ident)+) => {$(
         impl From<&$type> for Transform {
-            /// From the body to the frame that the pose is given in.
+            /// Returns the transform from the body to the frame of the pose.
             fn from(pose: &$type) -> Self {
                 Self::new(pose.position, pose.orientation)
             }
@@ -63,7 +64,7 @@ impl From<&TransformStamped> for Transform {
 }
 
 impl From<&Pose2D> for Pose3D {
-    /// At height 0, with the same time.
+    /// Returns the pose at height 0, with the same time.
     fn from(pose: &Pose2D) -> Self {
         let (sin, cos) = (pose.theta / 2.0).sin_cos();
         let position = [pose.x, pose.y, 0.0];

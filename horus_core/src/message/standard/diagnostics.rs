@@ -1,4 +1,4 @@
-//! How the robot and its programs are, after `diagnostic_msgs`.
+//! State of the robot and its programs, after `diagnostic_msgs`.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use bytemuck::Zeroable;
 use crate::message::{Text, clamped, timestamp_now_ns};
 
 crate::message! {
-    /// A sign of life. No ROS type.
+    /// A periodic message that shows that its sender runs. No ROS type.
     #[derive(Default)]
     pub struct Heartbeat {
-        /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+        /// Send time, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Who lives: text.
+        /// Name of the sender: text.
         pub source: Text<32>,
-        /// One more each time: count.
+        /// Sequence number, one more for each message: count.
         pub sequence: u64,
-        /// When the next one is due, from this one: nanoseconds.
+        /// Time until the next heartbeat, from this one: nanoseconds.
         pub period_ns: u64,
     }
 }
 layout! { Heartbeat = 56 { timestamp_ns: 0, source: 8, sequence: 40, period_ns: 48 } }
 
 impl Heartbeat {
-    /// A sign of life of `source`, stamped with the current time.
+    /// Returns a heartbeat of `source`, stamped with the current time.
     #[must_use]
     pub fn new(source: Text<32>, sequence: u64, period_ns: u64) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), source, sequence, period_ns }
@@ -37,45 +37,45 @@ impl fmt::Display for Heartbeat {
 }
 
 crate::message! {
-    /// A sign of life of a node, and how it keeps its time. No ROS type; the states are those of
+    /// A heartbeat of a node with its timing. No ROS type; the states are those of
     /// `lifecycle_msgs/State`.
     #[derive(Default)]
     pub struct NodeHeartbeat {
-        /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+        /// Send time, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Of the node: text.
+        /// Name of the node: text.
         pub name: Text<32>,
-        /// How often it ticked: count.
+        /// Number of ticks: count.
         pub tick_count: u64,
-        /// From one tick to the next, 0 without a fixed one: nanoseconds.
+        /// Period of the ticks, 0 without a fixed one: nanoseconds.
         pub period_ns: u64,
-        /// What the last tick took: nanoseconds.
+        /// Duration of the last tick: nanoseconds.
         pub tick_duration_ns: u64,
-        /// What the longest tick took: nanoseconds.
+        /// Duration of the longest tick: nanoseconds.
         pub tick_duration_max_ns: u64,
-        /// How often a tick ended too late: count.
+        /// Number of ticks that ended after their deadline: count.
         pub missed_deadlines: u64,
-        /// Since its start: nanoseconds.
+        /// Time since its start: nanoseconds.
         pub uptime_ns: u64,
-        /// Of the process, in its own namespace: no unit.
+        /// Process id, in its own PID namespace: no unit.
         pub process_id: u32,
         /// One of the `STATE_` constants: no unit.
         pub state: u8,
-        /// One of the constants of [`DiagnosticStatus`], as `OK`: no unit.
+        /// One of the constants of [`DiagnosticStatus`], such as `OK`: no unit.
         pub level: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u16,
     }
 
-    /// Not known.
+    /// The state is unknown.
     pub const STATE_UNKNOWN: u8 = 0;
-    /// Made, not set up.
+    /// The node exists and is not set up.
     pub const STATE_UNCONFIGURED: u8 = 1;
-    /// Set up, does not tick.
+    /// The node is set up and does not tick.
     pub const STATE_INACTIVE: u8 = 2;
-    /// Ticks.
+    /// The node ticks.
     pub const STATE_ACTIVE: u8 = 3;
-    /// At its end.
+    /// The node has ended.
     pub const STATE_FINALIZED: u8 = 4;
 }
 layout! {
@@ -87,7 +87,7 @@ layout! {
 }
 
 impl fmt::Display for NodeHeartbeat {
-    /// As `planner active, tick 42 in 0.310 ms, 0 missed`.
+    /// Formats it like `planner active, tick 42 in 0.310 ms, 0 missed`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.state {
             Self::STATE_UNCONFIGURED => "unconfigured",
@@ -103,20 +103,20 @@ impl fmt::Display for NodeHeartbeat {
 }
 
 crate::message! {
-    /// One thing that is known of a part, as `diagnostic_msgs/KeyValue`. Without a time: for use
+    /// One value of a part, like `diagnostic_msgs/KeyValue`. It has no timestamp: it is for use
     /// inside [`DiagnosticStatus`].
     #[derive(Default)]
     pub struct DiagnosticValue {
-        /// What it is: text.
+        /// Name of the value: text.
         pub key: Text<32>,
-        /// How it is, with its unit: text.
+        /// The value with its unit: text.
         pub value: Text<64>,
     }
 }
 layout! { DiagnosticValue = 96 { key: 0, value: 32 } }
 
 impl DiagnosticValue {
-    /// As much of both as fits.
+    /// Returns a value with as much of both texts as fits.
     #[must_use]
     pub const fn cut(key: &str, value: &str) -> Self {
         Self { key: Text::cut(key), value: Text::cut(value) }
@@ -129,38 +129,38 @@ impl fmt::Display for DiagnosticValue {
     }
 }
 
-/// The most values in a [`DiagnosticStatus`]: what fits on a screen beside others.
+/// The largest number of values in a [`DiagnosticStatus`]. They fit on a screen beside others.
 pub const DIAGNOSTIC_VALUES_MAX: usize = 16;
 
 crate::message! {
-    /// How a part of the robot is, as `diagnostic_msgs/DiagnosticStatus`.
+    /// State of a part of the robot, like `diagnostic_msgs/DiagnosticStatus`.
     #[derive(Default)]
     pub struct DiagnosticStatus {
-        /// When it was so, by CLOCK_REALTIME: nanoseconds.
+        /// Time of this state, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// `OK`, `WARN`, `ERROR` or `STALE`; any other number means `ERROR`: no unit.
         pub level: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 3],
-        /// How many of `values` there are, from the first: count.
+        /// Number of used elements of `values`, from the first: count.
         pub count: u32,
-        /// Which part, as `base: left motor`: text.
+        /// Name of the part, such as `base: left motor`: text.
         pub name: Text<64>,
-        /// How it is, for a person: text.
+        /// Description of the state for people: text.
         pub message: Text<128>,
-        /// Which one of its kind: text.
+        /// Identifier of the hardware, such as a serial number: text.
         pub hardware_id: Text<32>,
-        /// What else is known of it.
+        /// Further values of the part.
         pub values: [DiagnosticValue; DIAGNOSTIC_VALUES_MAX],
     }
 
-    /// Works.
+    /// The part works.
     pub const OK: u8 = 0;
-    /// Works, but look at it.
+    /// The part works, but needs attention.
     pub const WARN: u8 = 1;
-    /// Does not work.
+    /// The part does not work.
     pub const ERROR: u8 = 2;
-    /// Has said nothing for too long.
+    /// The part has not reported for too long.
     pub const STALE: u8 = 3;
 }
 layout! {
@@ -171,7 +171,8 @@ layout! {
 }
 
 impl DiagnosticStatus {
-    /// A status stamped with the current time: as much of `name` and `message` as fits.
+    /// Returns a status stamped with the current time, with as much of `name` and `message` as
+    /// fits.
     ///
     /// ```
     /// use horus_core::message::{DiagnosticStatus, DiagnosticValue};
@@ -187,13 +188,13 @@ impl DiagnosticStatus {
         Self { timestamp_ns, level, name, message, ..Self::default() }
     }
 
-    /// The values that there are: the first `count`, or all if a peer claims more.
+    /// Returns the used values: the first `count`, or all if a peer claims more.
     #[must_use]
     pub fn values(&self) -> &[DiagnosticValue] {
         &self.values[..clamped(self.count, DIAGNOSTIC_VALUES_MAX)]
     }
 
-    /// Adds a value at the end; `false` if there is no room.
+    /// Adds a value at the end; returns `false` if there is no room.
     #[must_use = "there may be no room"]
     pub fn push(&mut self, value: DiagnosticValue) -> bool {
         let at = clamped(self.count, DIAGNOSTIC_VALUES_MAX);
@@ -221,19 +222,20 @@ impl fmt::Display for DiagnosticStatus {
 }
 
 crate::message! {
-    /// Whether everything has to stand still. No ROS type.
+    /// State of the emergency stop. No ROS type.
     ///
-    /// Anything but 0 in `engaged` means that it has to, so that no damaged message releases it.
+    /// Every value of `engaged` except 0 means that everything has to stand still, so that no
+    /// damaged message releases it.
     pub struct EmergencyStop {
-        /// When it was engaged or released, by CLOCK_REALTIME: nanoseconds.
+        /// Time at which it was engaged or released, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// 0 if released: no unit.
+        /// 0 if released, else the stop is engaged: no unit.
         pub engaged: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 7],
-        /// Who engaged or released it: text.
+        /// Name of the part that engaged or released it: text.
         pub source: Text<32>,
-        /// Why, for a person: text.
+        /// Reason for people: text.
         pub reason: Text<64>,
     }
 }
@@ -244,7 +246,8 @@ layout! {
 }
 
 impl EmergencyStop {
-    /// Stop, now: as much of `source` and `reason` as fits, stamped with the current time.
+    /// Returns an engaged stop, stamped with the current time, with as much of `source` and
+    /// `reason` as fits.
     ///
     /// ```
     /// use horus_core::message::EmergencyStop;
@@ -258,7 +261,8 @@ impl EmergencyStop {
         Self { timestamp_ns: timestamp_now_ns(), ..Self::of(1, source, reason) }
     }
 
-    /// Move again: as much of `source` and `reason` as fits, stamped with the current time.
+    /// Returns a released stop, stamped with the current time, with as much of `source` and
+    /// `reason` as fits.
     #[must_use]
     pub fn release(source: &str, reason: &str) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), ..Self::of(0, source, reason) }
@@ -269,7 +273,7 @@ impl EmergencyStop {
         Self { timestamp_ns: 0, engaged, _reserved: [0; 7], source, reason }
     }
 
-    /// Whether everything has to stand still.
+    /// Returns true if everything has to stand still.
     #[must_use]
     pub const fn is_engaged(&self) -> bool {
         self.engaged != 0
@@ -277,7 +281,8 @@ impl EmergencyStop {
 }
 
 impl Default for EmergencyStop {
-    /// Engaged, with time 0: a message that nobody filled in must not set a robot in motion.
+    /// Returns an engaged stop with time 0: a message without content must not set a robot in
+    /// motion.
     fn default() -> Self {
         Self::of(1, "", "")
     }
@@ -291,12 +296,13 @@ impl fmt::Display for EmergencyStop {
 }
 
 crate::message! {
-    /// What the safety functions allow at the moment. No ROS type; the modes after ISO 10218.
+    /// Motion that the safety functions allow at the moment. No ROS type; the modes are after ISO
+    /// 10218.
     ///
-    /// All zeros allows nothing.
+    /// A message of all zeros allows nothing.
     #[derive(Default)]
     pub struct SafetyStatus {
-        /// When it was so, by CLOCK_REALTIME: nanoseconds.
+        /// Time of this state, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// One of the `MODE_` constants; any other number means `MODE_FAULT`: no unit.
         pub mode: u8,
@@ -306,23 +312,23 @@ crate::message! {
         pub watchdog_ok: u8,
         /// 1 if positions, speeds and forces are within their limits: no unit.
         pub limits_ok: u8,
-        /// 0, or what is wrong, by the numbers of the safety controller: no unit.
+        /// Fault code of the safety controller, 0 if there is none: no unit.
         pub fault_code: u32,
-        /// No part may move faster; +∞ without a limit: metres per second.
+        /// Limit of the speed of every part; +∞ without a limit: metres per second.
         pub speed_max: f64,
-        /// Why, for a person: text.
+        /// Reason for people: text.
         pub message: Text<64>,
     }
 
-    /// Not known: stand still.
+    /// The mode is unknown; the robot must stand still.
     pub const MODE_UNKNOWN: u8 = 0;
-    /// Free to move.
+    /// The robot may move freely.
     pub const MODE_NORMAL: u8 = 1;
-    /// Free to move at reduced speed, as by `speed_max`.
+    /// The robot may move at reduced speed, see `speed_max`.
     pub const MODE_REDUCED: u8 = 2;
-    /// Stopped by a safety function; moves again when the cause is gone.
+    /// A safety function stopped the robot, which may move again when the cause is gone.
     pub const MODE_PROTECTIVE_STOP: u8 = 3;
-    /// Stopped by a person; moves again when a person releases it.
+    /// A person stopped the robot, which may move again when a person releases it.
     pub const MODE_EMERGENCY_STOP: u8 = 4;
     /// A safety function does not work.
     pub const MODE_FAULT: u8 = 5;
@@ -335,7 +341,7 @@ layout! {
 }
 
 impl SafetyStatus {
-    /// Whether the robot may move at all.
+    /// Returns true if the robot may move at all.
     #[must_use]
     pub const fn may_move(&self) -> bool {
         let free = matches!(self.mode, Self::MODE_NORMAL | Self::MODE_REDUCED);
@@ -344,7 +350,7 @@ impl SafetyStatus {
 }
 
 impl fmt::Display for SafetyStatus {
-    /// As `reduced, at most 0.25 m/s: gate open`.
+    /// Formats it like `reduced, at most 0.25 m/s: gate open`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.mode {
             Self::MODE_UNKNOWN => "unknown",
@@ -368,33 +374,33 @@ impl fmt::Display for SafetyStatus {
 }
 
 crate::message! {
-    /// What a computer is busy with. No ROS type.
+    /// Use of a computer's resources. No ROS type.
     pub struct ResourceUsage {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The computer or the process: text.
+        /// Name of the computer or the process: text.
         pub source: Text<32>,
-        /// Processors in use, 0 to their number: no unit.
+        /// Number of processors in use, 0 to their number: no unit.
         pub cpu_load: f32,
-        /// NaN if not measured: degrees Celsius.
+        /// Temperature, NaN if not measured: degrees Celsius.
         pub cpu_temperature: f32,
         /// Memory in use: bytes.
         pub memory_used_bytes: u64,
-        /// Memory that there is: bytes.
+        /// Total memory: bytes.
         pub memory_total_bytes: u64,
-        /// Disk in use: bytes.
+        /// Disk space in use: bytes.
         pub disk_used_bytes: u64,
-        /// Disk that there is: bytes.
+        /// Total disk space: bytes.
         pub disk_total_bytes: u64,
-        /// Since its start: bytes.
+        /// Bytes received since the start: bytes.
         pub network_received_bytes: u64,
-        /// Since its start: bytes.
+        /// Bytes sent since the start: bytes.
         pub network_sent_bytes: u64,
-        /// Since its start: nanoseconds.
+        /// Time since the start: nanoseconds.
         pub uptime_ns: u64,
-        /// Threads that there are: count.
+        /// Number of threads: count.
         pub thread_count: u32,
-        /// Processors that there are: count.
+        /// Number of processors: count.
         pub cpu_count: u32,
     }
 }
@@ -408,14 +414,14 @@ layout! {
 }
 
 impl Default for ResourceUsage {
-    /// Nothing in use, temperature not measured, time 0.
+    /// Returns a message with nothing in use, no temperature, and time 0.
     fn default() -> Self {
         Self { cpu_temperature: f32::NAN, ..Self::zeroed() }
     }
 }
 
 impl fmt::Display for ResourceUsage {
-    /// As `jetson: 2.5 of 8 processors, 3.1 of 16.0 GiB`.
+    /// Formats it like `jetson: 2.5 of 8 processors, 3.1 of 16.0 GiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
         let Self { source, cpu_load, cpu_count, .. } = self;

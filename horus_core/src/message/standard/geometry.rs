@@ -9,18 +9,18 @@ use bytemuck::Zeroable;
 
 use crate::message::{Text, timestamp_now_ns};
 
-/// Length of the names of frames: enough for `left_gripper_camera_optical`, 27 bytes.
+/// Length of frame names in bytes: enough for `left_gripper_camera_optical`, 27 bytes.
 pub const FRAME_ID_BYTES: usize = 32;
 
-/// The name of a frame of coordinates, as `map`, `odom` and `base_link` (REP-105).
+/// The name of a coordinate frame, such as `map`, `odom` or `base_link` (REP-105).
 pub type FrameId = Text<FRAME_ID_BYTES>;
 
-/// The quaternion that does not rotate.
+/// The identity quaternion.
 pub(crate) const IDENTITY: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 
 crate::message! {
-    /// A point in space, as `geometry_msgs/Point`. Without a time: for use inside other messages,
-    /// and for computing.
+    /// A point in space, like `geometry_msgs/Point`. It has no timestamp: it is for use inside
+    /// other messages, and for computing.
     #[derive(Default)]
     pub struct Point3 {
         /// Metres.
@@ -34,7 +34,7 @@ crate::message! {
 layout! { Point3 = 24 { x: 0, y: 8, z: 16 } }
 
 impl Point3 {
-    /// The point with these coordinates, in metres.
+    /// Returns the point with these coordinates, in metres.
     #[must_use]
     pub const fn new(x: f64, y: f64, z: f64) -> Self {
         Self { x, y, z }
@@ -42,22 +42,22 @@ impl Point3 {
 }
 
 crate::message! {
-    /// A direction with a length, as `geometry_msgs/Vector3`. Without a time: for use inside other
-    /// messages, and for computing.
+    /// A direction with a length, like `geometry_msgs/Vector3`. It has no timestamp: it is for use
+    /// inside other messages, and for computing.
     #[derive(Default)]
     pub struct Vector3 {
-        /// Along x: of its use.
+        /// Component along x: depends on the use.
         pub x: f64,
-        /// Along y: of its use.
+        /// Component along y: depends on the use.
         pub y: f64,
-        /// Along z: of its use.
+        /// Component along z: depends on the use.
         pub z: f64,
     }
 }
 layout! { Vector3 = 24 { x: 0, y: 8, z: 16 } }
 
 impl Vector3 {
-    /// The vector with these components.
+    /// Returns the vector with these components.
     #[must_use]
     pub const fn new(x: f64, y: f64, z: f64) -> Self {
         Self { x, y, z }
@@ -65,8 +65,8 @@ impl Vector3 {
 }
 
 crate::message! {
-    /// A rotation in space as a unit quaternion, as `geometry_msgs/Quaternion`. Without a time: for
-    /// use inside other messages, and for computing.
+    /// A rotation in space as a unit quaternion, like `geometry_msgs/Quaternion`. It has no
+    /// timestamp: it is for use inside other messages, and for computing.
     pub struct Quaternion {
         /// sin(half the angle) times the axis along x: no unit.
         pub x: f64,
@@ -81,10 +81,10 @@ crate::message! {
 layout! { Quaternion = 32 { x: 0, y: 8, z: 16, w: 24 } }
 
 impl Quaternion {
-    /// The rotation by nothing.
+    /// The identity rotation.
     pub const IDENTITY: Self = Self::new(0.0, 0.0, 0.0, 1.0);
 
-    /// The quaternion with these components; nothing is normalised.
+    /// Returns the quaternion with these components, without normalising it.
     #[must_use]
     pub const fn new(x: f64, y: f64, z: f64, w: f64) -> Self {
         Self { x, y, z, w }
@@ -92,16 +92,17 @@ impl Quaternion {
 }
 
 impl Default for Quaternion {
-    /// [`IDENTITY`](Self::IDENTITY).
+    /// Returns [`IDENTITY`](Self::IDENTITY).
     fn default() -> Self {
         Self::IDENTITY
     }
 }
 
 crate::message! {
-    /// Where one frame is in another, as `geometry_msgs/Transform`: takes what is given in the
-    /// child's frame to the parent's, by rotating and then translating. Without names and time: for
-    /// computing; [`TransformStamped`] is what is sent.
+    /// Pose of a child frame in its parent frame, like `geometry_msgs/Transform`. It converts
+    /// coordinates of the child's frame to the parent's: it rotates them and then translates them.
+    /// It has no names and no timestamp: it is for computing; [`TransformStamped`] is the message
+    /// to send.
     pub struct Transform {
         /// The child's origin in the parent's frame, x, y, z: metres.
         pub translation: [f64; 3],
@@ -112,10 +113,11 @@ crate::message! {
 layout! { Transform = 56 { translation: 0, rotation: 24 } }
 
 impl Transform {
-    /// The transform that changes nothing.
+    /// The identity transform.
     pub const IDENTITY: Self = Self::new([0.0; 3], IDENTITY);
 
-    /// `translation` in metres, `rotation` a unit quaternion x, y, z, w.
+    /// Returns the transform; `translation` is in metres, `rotation` is a unit quaternion x, y, z,
+    /// w.
     #[must_use]
     pub const fn new(translation: [f64; 3], rotation: [f64; 4]) -> Self {
         Self { translation, rotation }
@@ -123,18 +125,17 @@ impl Transform {
 }
 
 impl Default for Transform {
-    /// [`IDENTITY`](Self::IDENTITY).
+    /// Returns [`IDENTITY`](Self::IDENTITY).
     fn default() -> Self {
         Self::IDENTITY
     }
 }
 
 crate::message! {
-    /// Position and heading in the plane, as `geometry_msgs/Pose2D`; in the frame that the topic is
-    /// about.
+    /// Position and heading in the plane, like `geometry_msgs/Pose2D`; in the frame of the topic.
     #[derive(Default)]
     pub struct Pose2D {
-        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// Metres.
         pub x: f64,
@@ -147,7 +148,7 @@ crate::message! {
 layout! { Pose2D = 32 { timestamp_ns: 0, x: 8, y: 16, theta: 24 } }
 
 impl Pose2D {
-    /// A pose stamped with the current time: `x` and `y` in metres, `theta` in radians.
+    /// Returns a pose stamped with the current time: `x` and `y` in metres, `theta` in radians.
     ///
     /// ```
     /// use horus_core::message::Pose2D;
@@ -162,19 +163,19 @@ impl Pose2D {
 }
 
 impl fmt::Display for Pose2D {
-    /// As `(1.000, 2.000) m, 3.142 rad`.
+    /// Formats it like `(1.000, 2.000) m, 3.142 rad`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({:.3}, {:.3}) m, {:.3} rad", self.x, self.y, self.theta)
     }
 }
 
 crate::message! {
-    /// Position and orientation in space, as `geometry_msgs/Pose` with a time; in the frame that
-    /// the topic is about. One cache line.
+    /// Position and orientation in space, like `geometry_msgs/Pose` with a time; in the frame of
+    /// the topic. Its size is one cache line.
     pub struct Pose3D {
-        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// x, y, z: metres.
+        /// Position x, y, z: metres.
         pub position: [f64; 3],
         /// Unit quaternion x, y, z, w: no unit.
         pub orientation: [f64; 4],
@@ -183,7 +184,8 @@ crate::message! {
 layout! { Pose3D = 64 { timestamp_ns: 0, position: 8, orientation: 32 } }
 
 impl Pose3D {
-    /// A pose stamped with the current time: `position` in metres, `orientation` x, y, z, w.
+    /// Returns a pose stamped with the current time: `position` in metres, `orientation` x, y, z,
+    /// w.
     ///
     /// ```
     /// use horus_core::message::{Pose3D, Quaternion};
@@ -198,7 +200,7 @@ impl Pose3D {
 }
 
 impl Default for Pose3D {
-    /// At the origin, not rotated, with time 0.
+    /// Returns the origin, not rotated, with time 0.
     fn default() -> Self {
         Self { orientation: IDENTITY, ..Self::zeroed() }
     }
@@ -210,7 +212,7 @@ impl fmt::Display for Pose3D {
     }
 }
 
-/// As `(1.000, 2.000, 0.000) m, xyzw (0.000, 0.000, 0.000, 1.000)`.
+/// Formats it like `(1.000, 2.000, 0.000) m, xyzw (0.000, 0.000, 0.000, 1.000)`.
 fn show_pose(
     f: &mut fmt::Formatter<'_>,
     [x, y, z]: [f64; 3],
@@ -220,13 +222,13 @@ fn show_pose(
 }
 
 crate::message! {
-    /// Position and orientation in a named frame, as `geometry_msgs/PoseStamped`.
+    /// Position and orientation in a named frame, like `geometry_msgs/PoseStamped`.
     pub struct PoseStamped {
-        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame it is given in: text.
+        /// Frame of the pose: text.
         pub frame_id: FrameId,
-        /// x, y, z: metres.
+        /// Position x, y, z: metres.
         pub position: [f64; 3],
         /// Unit quaternion x, y, z, w: no unit.
         pub orientation: [f64; 4],
@@ -235,8 +237,8 @@ crate::message! {
 layout! { PoseStamped = 96 { timestamp_ns: 0, frame_id: 8, position: 40, orientation: 64 } }
 
 impl PoseStamped {
-    /// A pose in `frame_id` stamped with the current time: `position` in metres, `orientation`
-    /// x, y, z, w.
+    /// Returns a pose in `frame_id`, stamped with the current time: `position` in metres,
+    /// `orientation` x, y, z, w.
     #[must_use]
     pub fn new(frame_id: FrameId, position: [f64; 3], orientation: [f64; 4]) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), frame_id, position, orientation }
@@ -244,7 +246,7 @@ impl PoseStamped {
 }
 
 impl Default for PoseStamped {
-    /// At the origin of a frame without a name, not rotated, with time 0.
+    /// Returns the origin of a frame without a name, not rotated, with time 0.
     fn default() -> Self {
         Self { orientation: IDENTITY, ..Self::zeroed() }
     }
@@ -258,19 +260,19 @@ impl fmt::Display for PoseStamped {
 }
 
 crate::message! {
-    /// An estimated pose, as `geometry_msgs/PoseWithCovariance` with a time; in the frame that the
-    /// topic is about, usually `map`.
+    /// An estimated pose, like `geometry_msgs/PoseWithCovariance` with a time; in the frame of the
+    /// topic, usually `map`.
     ///
     /// The covariance is row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
     /// unknown.
     pub struct PoseWithCovariance {
-        /// When the pose held, by CLOCK_REALTIME: nanoseconds.
+        /// Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// x, y, z: metres.
+        /// Position x, y, z: metres.
         pub position: [f64; 3],
         /// Unit quaternion x, y, z, w: no unit.
         pub orientation: [f64; 4],
-        /// Of position, of both, of rotation: m², m·rad, rad².
+        /// Covariance of position, of both, of rotation: m², m·rad, rad².
         pub covariance: [f64; 36],
     }
 }
@@ -281,8 +283,8 @@ layout! {
 }
 
 impl PoseWithCovariance {
-    /// An estimate stamped with the current time: `position` in metres, `orientation` x, y, z, w,
-    /// `covariance` row-major 6 × 6 over (x, y, z, rotation about x, y, z).
+    /// Returns an estimate stamped with the current time: `position` in metres, `orientation` x, y,
+    /// z, w, `covariance` row-major 6 × 6 over (x, y, z, rotation about x, y, z).
     #[must_use]
     pub fn new(position: [f64; 3], orientation: [f64; 4], covariance: [f64; 36]) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), position, orientation, covariance }
@@ -290,7 +292,7 @@ impl PoseWithCovariance {
 }
 
 impl Default for PoseWithCovariance {
-    /// At the origin, not rotated, with an unknown covariance and time 0.
+    /// Returns the origin, not rotated, with an unknown covariance and time 0.
     fn default() -> Self {
         Self { orientation: IDENTITY, ..Self::zeroed() }
     }
@@ -303,21 +305,21 @@ impl fmt::Display for PoseWithCovariance {
 }
 
 crate::message! {
-    /// Velocity of a body in space, as `geometry_msgs/TwistStamped`; in the body's own frame.
+    /// Velocity of a body in space, like `geometry_msgs/TwistStamped`; in the body's own frame.
     #[derive(Default)]
     pub struct Twist {
-        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Along x, y, z: metres per second.
+        /// Velocity along x, y, z: metres per second.
         pub linear: [f64; 3],
-        /// About x, y, z: radians per second.
+        /// Angular velocity about x, y, z: radians per second.
         pub angular: [f64; 3],
     }
 }
 layout! { Twist = 56 { timestamp_ns: 0, linear: 8, angular: 32 } }
 
 impl Twist {
-    /// A velocity stamped with the current time: `linear` in m/s, `angular` in rad/s.
+    /// Returns a velocity stamped with the current time: `linear` in m/s, `angular` in rad/s.
     ///
     /// ```
     /// use horus_core::message::Twist;
@@ -332,26 +334,26 @@ impl Twist {
 }
 
 crate::message! {
-    /// An estimated velocity, as `geometry_msgs/TwistWithCovariance` with a time; in the body's own
-    /// frame.
+    /// An estimated velocity, like `geometry_msgs/TwistWithCovariance` with a time; in the body's
+    /// own frame.
     ///
     /// The covariance is row-major 6 × 6 over (velocity along x, y, z, and about x, y, z); all
     /// zeros means unknown.
     pub struct TwistWithCovariance {
-        /// When the velocity held, by CLOCK_REALTIME: nanoseconds.
+        /// Time for which the velocity is valid, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Along x, y, z: metres per second.
+        /// Velocity along x, y, z: metres per second.
         pub linear: [f64; 3],
-        /// About x, y, z: radians per second.
+        /// Angular velocity about x, y, z: radians per second.
         pub angular: [f64; 3],
-        /// Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+        /// Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
         pub covariance: [f64; 36],
     }
 }
 layout! { TwistWithCovariance = 344 { timestamp_ns: 0, linear: 8, angular: 32, covariance: 56 } }
 
 impl TwistWithCovariance {
-    /// An estimate stamped with the current time: `linear` in m/s, `angular` in rad/s,
+    /// Returns an estimate stamped with the current time: `linear` in m/s, `angular` in rad/s,
     /// `covariance` row-major 6 × 6 over (velocity along x, y, z, and about x, y, z).
     #[must_use]
     pub fn new(linear: [f64; 3], angular: [f64; 3], covariance: [f64; 36]) -> Self {
@@ -360,28 +362,29 @@ impl TwistWithCovariance {
 }
 
 impl Default for TwistWithCovariance {
-    /// At rest, with an unknown covariance and time 0.
+    /// Returns a body at rest, with an unknown covariance and time 0.
     fn default() -> Self {
         Self::zeroed()
     }
 }
 
 crate::message! {
-    /// Acceleration of a body in space, as `geometry_msgs/AccelStamped`; in the body's own frame.
+    /// Acceleration of a body in space, like `geometry_msgs/AccelStamped`; in the body's own frame.
     #[derive(Default)]
     pub struct Accel {
-        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Along x, y, z: m/s².
+        /// Acceleration along x, y, z: m/s².
         pub linear: [f64; 3],
-        /// About x, y, z: rad/s².
+        /// Angular acceleration about x, y, z: rad/s².
         pub angular: [f64; 3],
     }
 }
 layout! { Accel = 56 { timestamp_ns: 0, linear: 8, angular: 32 } }
 
 impl Accel {
-    /// An acceleration stamped with the current time: `linear` in m/s², `angular` in rad/s².
+    /// Returns an acceleration stamped with the current time: `linear` in m/s², `angular` in
+    /// rad/s².
     #[must_use]
     pub fn new(linear: [f64; 3], angular: [f64; 3]) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), linear, angular }
@@ -389,14 +392,15 @@ impl Accel {
 }
 
 crate::message! {
-    /// Where the frame `child_frame_id` is in the frame `frame_id`, as
-    /// `geometry_msgs/TransformStamped`: takes what is given in the child's frame to the parent's.
+    /// Pose of the frame `child_frame_id` in the frame `frame_id`, like
+    /// `geometry_msgs/TransformStamped`. It converts coordinates of the child's frame to the
+    /// parent's.
     pub struct TransformStamped {
-        /// When it held, by CLOCK_REALTIME: nanoseconds.
+        /// Time for which the transform is valid, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The parent, as `odom`: text.
+        /// Name of the parent, such as `odom`: text.
         pub frame_id: FrameId,
-        /// The child, as `base_link`: text.
+        /// Name of the child, such as `base_link`: text.
         pub child_frame_id: FrameId,
         /// The child's origin in the parent's frame, x, y, z: metres.
         pub translation: [f64; 3],
@@ -411,7 +415,7 @@ layout! {
 }
 
 impl TransformStamped {
-    /// Where `child_frame_id` is in `frame_id`, stamped with the current time.
+    /// Returns the pose of `child_frame_id` in `frame_id`, stamped with the current time.
     #[must_use]
     pub fn new(frame_id: FrameId, child_frame_id: FrameId, transform: Transform) -> Self {
         let Transform { translation, rotation } = transform;
@@ -419,7 +423,7 @@ impl TransformStamped {
         Self { timestamp_ns, frame_id, child_frame_id, translation, rotation }
     }
 
-    /// Without names and time, for computing.
+    /// Returns the transform without names and time, for computing.
     #[must_use]
     pub const fn transform(&self) -> Transform {
         Transform::new(self.translation, self.rotation)
@@ -427,7 +431,7 @@ impl TransformStamped {
 }
 
 impl Default for TransformStamped {
-    /// The identity between frames without names, with time 0.
+    /// Returns the identity between frames without names, with time 0.
     fn default() -> Self {
         Self { rotation: IDENTITY, ..Self::zeroed() }
     }
@@ -441,22 +445,22 @@ impl fmt::Display for TransformStamped {
 }
 
 crate::message! {
-    /// Force and torque on a body, as `geometry_msgs/Wrench` with a time; in the body's own frame,
-    /// or that of the sensor, and about its origin.
+    /// Force and torque on a body about the origin of its frame, like `geometry_msgs/Wrench` with a
+    /// time. The frame is that of the body or of the sensor.
     #[derive(Default)]
     pub struct Wrench {
-        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Along x, y, z: newtons.
+        /// Force along x, y, z: newtons.
         pub force: [f64; 3],
-        /// About x, y, z: N·m.
+        /// Torque about x, y, z: N·m.
         pub torque: [f64; 3],
     }
 }
 layout! { Wrench = 56 { timestamp_ns: 0, force: 8, torque: 32 } }
 
 impl Wrench {
-    /// A wrench stamped with the current time: `force` in N, `torque` in N·m.
+    /// Returns a wrench stamped with the current time: `force` in N, `torque` in N·m.
     #[must_use]
     pub fn new(force: [f64; 3], torque: [f64; 3]) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), force, torque }
@@ -464,23 +468,24 @@ impl Wrench {
 }
 
 crate::message! {
-    /// Force and torque in a named frame and about its origin, as `geometry_msgs/WrenchStamped`.
+    /// Force and torque in a named frame and about its origin, like `geometry_msgs/WrenchStamped`.
     #[derive(Default)]
     pub struct WrenchStamped {
-        /// When it was measured or commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame it is given in: text.
+        /// Frame of force and torque: text.
         pub frame_id: FrameId,
-        /// Along x, y, z: newtons.
+        /// Force along x, y, z: newtons.
         pub force: [f64; 3],
-        /// About x, y, z: N·m.
+        /// Torque about x, y, z: N·m.
         pub torque: [f64; 3],
     }
 }
 layout! { WrenchStamped = 88 { timestamp_ns: 0, frame_id: 8, force: 40, torque: 64 } }
 
 impl WrenchStamped {
-    /// A wrench in `frame_id` stamped with the current time: `force` in N, `torque` in N·m.
+    /// Returns a wrench in `frame_id`, stamped with the current time: `force` in N, `torque` in
+    /// N·m.
     #[must_use]
     pub fn new(frame_id: FrameId, force: [f64; 3], torque: [f64; 3]) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), frame_id, force, torque }

@@ -1,26 +1,26 @@
-//! What a person does with a joystick or a keyboard.
+//! Input from a joystick or a keyboard.
 
 use crate::message::{Text, clamped, timestamp_now_ns};
 
-/// The most axes in a [`JoystickInput`]: a pair of flight sticks with pedals has 12.
+/// The largest number of axes in a [`JoystickInput`]: a pair of flight sticks with pedals has 12.
 pub const JOYSTICK_AXES_MAX: usize = 16;
 
-/// The most buttons in a [`JoystickInput`].
+/// The largest number of buttons in a [`JoystickInput`].
 pub const JOYSTICK_BUTTONS_MAX: usize = 32;
 
 crate::message! {
-    /// State of a joystick or gamepad, as `sensor_msgs/Joy`.
+    /// State of a joystick or gamepad, like `sensor_msgs/Joy`.
     #[derive(Default)]
     pub struct JoystickInput {
-        /// When it was read, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the reading, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Which one, as `/dev/input/js0`: text.
+        /// Name of the device, such as `/dev/input/js0`: text.
         pub device: Text<32>,
-        /// How many axes it has, from the first: count.
+        /// Number of axes, from the first: count.
         pub axis_count: u32,
-        /// How many buttons it has, from the first: count.
+        /// Number of buttons, from the first: count.
         pub button_count: u32,
-        /// −1 to 1: no unit.
+        /// Positions of the axes, −1 to 1: no unit.
         pub axes: [f32; JOYSTICK_AXES_MAX],
         /// 1 while pressed, else 0: no unit.
         pub buttons: [u8; JOYSTICK_BUTTONS_MAX],
@@ -33,19 +33,19 @@ layout! {
 }
 
 impl JoystickInput {
-    /// The axes that it has: the first `axis_count`, or all if a peer claims more.
+    /// Returns the axes of the device: the first `axis_count`, or all if a peer claims more.
     #[must_use]
     pub fn axes(&self) -> &[f32] {
         &self.axes[..clamped(self.axis_count, JOYSTICK_AXES_MAX)]
     }
 
-    /// The buttons that it has: the first `button_count`, or all if a peer claims more.
+    /// Returns the buttons of the device: the first `button_count`, or all if a peer claims more.
     #[must_use]
     pub fn buttons(&self) -> &[u8] {
         &self.buttons[..clamped(self.button_count, JOYSTICK_BUTTONS_MAX)]
     }
 
-    /// Whether a button is pressed; `false` for one that it does not have.
+    /// Returns true if a button is pressed, and `false` for a button that the device does not have.
     ///
     /// ```
     /// use horus_core::message::JoystickInput;
@@ -61,38 +61,38 @@ impl JoystickInput {
 }
 
 crate::message! {
-    /// A key that was pressed or released. No ROS type; keys have the numbers of the USB HID usage
+    /// A key that was pressed or released. No ROS type. Keys have the numbers of the USB HID usage
     /// tables, page 7, which do not depend on the layout of the keyboard.
     #[derive(Default)]
     pub struct KeyboardInput {
-        /// When it happened, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the event, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Which key, as 4 for the one that types an A in the United States: no unit.
+        /// Number of the key, such as 4 for the A of a US keyboard: no unit.
         pub key: u16,
-        /// The `MODIFIER_` constants of the keys that are held, added: no unit.
+        /// Sum of the `MODIFIER_` constants of the keys that are held: no unit.
         pub modifiers: u16,
         /// One of the `ACTION_` constants: no unit.
         pub action: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 3],
-        /// What it types by the layout in use, if anything: text.
+        /// Text that the key types in the current layout, empty if none: text.
         pub text: Text<8>,
     }
 
-    /// Let go.
+    /// The key was released.
     pub const ACTION_RELEASED: u8 = 0;
-    /// Pressed.
+    /// The key was pressed.
     pub const ACTION_PRESSED: u8 = 1;
-    /// Still held, repeated by the keyboard.
+    /// The key is still held, and the keyboard repeats it.
     pub const ACTION_REPEATED: u8 = 2;
 
-    /// A shift key.
+    /// A shift key is held.
     pub const MODIFIER_SHIFT: u16 = 1;
-    /// A control key.
+    /// A control key is held.
     pub const MODIFIER_CONTROL: u16 = 2;
-    /// An alternate key.
+    /// An alt key is held.
     pub const MODIFIER_ALT: u16 = 4;
-    /// A key with a logo on it.
+    /// A meta key is held: the Windows, Command or Super key.
     pub const MODIFIER_META: u16 = 8;
 }
 layout! {
@@ -102,7 +102,7 @@ layout! {
 }
 
 impl KeyboardInput {
-    /// What happened to a key, stamped with the current time.
+    /// Returns an event of a key, stamped with the current time.
     #[must_use]
     pub fn new(key: u16, action: u8, modifiers: u16) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), key, action, modifiers, ..Self::default() }

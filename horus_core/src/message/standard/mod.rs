@@ -1,4 +1,4 @@
-//! The standard messages, one file a domain, and the list of all that exports, tests and tools use.
+//! The standard messages, one file for each domain, and the list that exports, tests and tools use.
 
 pub(crate) mod control;
 mod convert;
@@ -21,7 +21,7 @@ use super::{
 };
 
 /// Calls the macro of this name with every domain and its messages:
-/// `callback! { geometry "Poses, …" { Point3, Vector3, … } sensor "What …" { … } … }`.
+/// `callback! { geometry "Poses, …" { Point3, Vector3, … } sensor "Sensor …" { … } … }`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! standard_messages {
@@ -32,32 +32,32 @@ macro_rules! standard_messages {
                 PoseWithCovariance, Twist, TwistWithCovariance, Accel, TransformStamped, Wrench,
                 WrenchStamped
             }
-            sensor "What sensors measure" {
+            sensor "Sensor data" {
                 Imu, LaserScan, RangeSensor, JointState, BatteryState, NavSatFix, MagneticField,
                 Temperature, FluidPressure, Illuminance, TactileArray
             }
-            control "What actuators and controllers are told" {
+            control "Commands to actuators and controllers" {
                 CmdVel, JointCommand, MotorCommand, ServoCommand, DifferentialDriveCommand,
                 PidConfig, TrajectoryPoint, ForceCommand, ImpedanceParameters
             }
-            navigation "Where a robot is, and is to go" {
+            navigation "Navigation" {
                 Odometry, NavGoal, GoalResult, Waypoint, NavPath
             }
-            perception "What is recognised, and cameras" {
+            perception "Perception and cameras" {
                 BoundingBox2D, BoundingBox3D, Detection, Detection3D, TrackedObject, Landmark,
                 PlaneDetection, RegionOfInterest, CameraInfo
             }
-            diagnostics "How the robot is" {
+            diagnostics "Diagnostics and safety" {
                 Heartbeat, NodeHeartbeat, DiagnosticValue, DiagnosticStatus, EmergencyStop,
                 SafetyStatus, ResourceUsage
             }
-            scheduling "What schedulers say of their nodes, and are told" {
+            scheduling "Events, metrics and commands of schedulers" {
                 NodeEvent, NodeMetrics, NodeCommand
             }
             time "Other clocks" {
                 Clock, TimeReference
             }
-            input "What a person does" {
+            input "Joystick and keyboard input" {
                 JoystickInput, KeyboardInput
             }
         }
@@ -67,11 +67,11 @@ macro_rules! standard_messages {
 /// The messages of one file of this module.
 #[derive(Debug, Clone, Copy)]
 pub struct Domain {
-    /// Its name, as `geometry`.
+    /// Its name, such as `geometry`.
     pub name: &'static str,
-    /// What is in it.
+    /// Its title in the document.
     pub title: &'static str,
-    /// The messages, those inside others first.
+    /// The messages, where a message inside others comes before them.
     pub messages: &'static [&'static Schema],
 }
 
@@ -92,9 +92,9 @@ macro_rules! tables {
             all
         };
 
-        /// The bytes of the [`Default`] of the standard message called `name`, if it has one
-        /// length, or of a header, as `ImageHeader`: what a constructor in another language
-        /// begins with.
+        /// Returns the bytes of the [`Default`] of the standard message called `name` if it has a
+        /// fixed length, or of a header such as `ImageHeader`. Constructors in other languages
+        /// begin with these bytes.
         #[must_use]
         pub fn standard_default(name: &str) -> Option<Box<[u8]>> {
             match name {
@@ -120,7 +120,7 @@ macro_rules! tables {
 }
 standard_messages!(tables);
 
-/// [`standard_default`] of what is in [`FRAMED`].
+/// Returns [`standard_default`] of the messages in [`FRAMED`].
 fn framed_default(name: &str) -> Option<Box<[u8]>> {
     macro_rules! defaults {
         ($($name:ident)+) => {
@@ -137,10 +137,10 @@ fn framed_default(name: &str) -> Option<Box<[u8]>> {
     }
 }
 
-/// The messages that end in as many data as they need, and what is inside their headers.
+/// The messages of variable length, and the messages inside their headers.
 const FRAMED: Domain = Domain {
     name: "framed",
-    title: "Big data: a header, and what it describes",
+    title: "Messages of variable length: a header and its data",
     messages: &[
         &Image::SCHEMA,
         &DepthImage::SCHEMA,

@@ -1,4 +1,4 @@
-//! Where a robot is, where it is to go and which way, after `nav_msgs` and `nav2_msgs`.
+//! Odometry, navigation goals and paths, after `nav_msgs` and `nav2_msgs`.
 
 use std::fmt;
 
@@ -8,25 +8,25 @@ use crate::message::standard::geometry::IDENTITY;
 use crate::message::{FrameId, Text, clamped, timestamp_now_ns};
 
 crate::message! {
-    /// Estimated pose and velocity of a body, as `nav_msgs/Odometry`.
+    /// Estimated pose and velocity of a body, like `nav_msgs/Odometry`.
     ///
     /// The pose is in the `odom` frame, the velocity in the body's own frame (REP-105).
     /// Covariances are row-major 6 × 6 over (x, y, z, rotation about x, y, z); all zeros means
     /// unknown.
     pub struct Odometry {
-        /// When the pose held, by CLOCK_REALTIME: nanoseconds.
+        /// Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// x, y, z: metres.
+        /// Position x, y, z: metres.
         pub position: [f64; 3],
         /// Unit quaternion x, y, z, w: no unit.
         pub orientation: [f64; 4],
-        /// Of position, of both, of rotation: m², m·rad, rad².
+        /// Covariance of position, of both, of rotation: m², m·rad, rad².
         pub pose_covariance: [f64; 36],
-        /// Along x, y, z of the body: metres per second.
+        /// Velocity along x, y, z of the body: metres per second.
         pub linear: [f64; 3],
-        /// About x, y, z of the body: radians per second.
+        /// Angular velocity about x, y, z of the body: radians per second.
         pub angular: [f64; 3],
-        /// Of linear, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+        /// Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
         pub twist_covariance: [f64; 36],
     }
 }
@@ -38,31 +38,31 @@ layout! {
 }
 
 impl Default for Odometry {
-    /// At the origin, not rotated, at rest, with unknown covariances and time 0.
+    /// Returns the origin, not rotated, at rest, with unknown covariances and time 0.
     fn default() -> Self {
         Self { orientation: IDENTITY, ..Self::zeroed() }
     }
 }
 
 crate::message! {
-    /// Where to drive, as the goal of `nav2_msgs/action/NavigateToPose`, with its tolerances.
+    /// A navigation goal with tolerances, like the goal of `nav2_msgs/action/NavigateToPose`.
     pub struct NavGoal {
-        /// When it was commanded, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Chosen by the commander, and given back in
-        /// [`GoalResult`](crate::message::GoalResult): no unit.
+        /// Number chosen by the sender, and returned in [`GoalResult`](crate::message::GoalResult):
+        /// no unit.
         pub goal_id: u64,
-        /// The frame of the pose, as `map`: text.
+        /// Frame of the pose, such as `map`: text.
         pub frame_id: FrameId,
-        /// x, y, z: metres.
+        /// Position x, y, z: metres.
         pub position: [f64; 3],
         /// Unit quaternion x, y, z, w: no unit.
         pub orientation: [f64; 4],
-        /// Near enough; 0 leaves it to the navigation: metres.
+        /// Largest accepted error of the position; 0 leaves it to the navigation: metres.
         pub position_tolerance: f64,
-        /// Turned well enough; 0 leaves it to the navigation: radians.
+        /// Largest accepted error of the yaw; 0 leaves it to the navigation: radians.
         pub yaw_tolerance: f64,
-        /// To give up after; 0 is never: nanoseconds.
+        /// Time after which the goal is aborted; 0 means never: nanoseconds.
         pub timeout_ns: u64,
     }
 }
@@ -74,8 +74,8 @@ layout! {
 }
 
 impl NavGoal {
-    /// A goal in `frame_id`, stamped with the current time: `position` in metres, `orientation`
-    /// x, y, z, w.
+    /// Returns a goal in `frame_id`, stamped with the current time: `position` in metres,
+    /// `orientation` x, y, z, w.
     #[must_use]
     pub fn new(goal_id: u64, frame_id: FrameId, position: [f64; 3], orientation: [f64; 4]) -> Self {
         let timestamp_ns = timestamp_now_ns();
@@ -84,52 +84,54 @@ impl NavGoal {
 }
 
 impl Default for NavGoal {
-    /// The origin of a frame without a name, not rotated, with time 0.
+    /// Returns the origin of a frame without a name, not rotated, with time 0.
     fn default() -> Self {
         Self { orientation: IDENTITY, ..Self::zeroed() }
     }
 }
 
 crate::message! {
-    /// What became of a [`NavGoal`], while it is followed and afterwards: the status of
-    /// `action_msgs/GoalStatus` with the result and feedback of `nav2_msgs/action/NavigateToPose`.
+    /// State of a [`NavGoal`] while it is executed, and its result.
+    ///
+    /// It has the status of `action_msgs/GoalStatus`, and the result and feedback of
+    /// `nav2_msgs/action/NavigateToPose`.
     #[derive(Default)]
     pub struct GoalResult {
-        /// When it was known, by CLOCK_REALTIME: nanoseconds.
+        /// Time of this state, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// That of the goal: no unit.
+        /// Number of the goal: no unit.
         pub goal_id: u64,
         /// One of the `STATUS_` constants; any other number means `STATUS_UNKNOWN`: no unit.
         pub status: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u8,
-        /// 0, or why it failed, by the numbers of the navigation in use: no unit.
+        /// Error code of the navigation in use, 0 without an error: no unit.
         pub error_code: u16,
-        /// How often the robot had to free itself: count.
+        /// Number of recoveries: count.
         pub number_of_recoveries: u32,
-        /// Since the goal was accepted: nanoseconds.
+        /// Time since the goal was accepted: nanoseconds.
         pub navigation_time_ns: u64,
-        /// Until arrival, 0 if unknown: nanoseconds.
+        /// Time until arrival, 0 if unknown: nanoseconds.
         pub estimated_time_remaining_ns: u64,
-        /// Along the path: metres.
+        /// Distance to go along the path: metres.
         pub distance_remaining: f64,
-        /// Why it failed, for a person: text.
+        /// Description of the error for people: text.
         pub error_msg: Text<64>,
     }
 
-    /// Nothing is known.
+    /// The status is unknown.
     pub const STATUS_UNKNOWN: u8 = 0;
-    /// Accepted, not begun.
+    /// The goal was accepted and is not yet executed.
     pub const STATUS_ACCEPTED: u8 = 1;
-    /// On the way.
+    /// The robot moves to the goal.
     pub const STATUS_EXECUTING: u8 = 2;
-    /// Told to give up, not stopped yet.
+    /// The goal is being cancelled, and the robot has not stopped yet.
     pub const STATUS_CANCELING: u8 = 3;
-    /// Arrived.
+    /// The robot has arrived.
     pub const STATUS_SUCCEEDED: u8 = 4;
-    /// Given up as told.
+    /// The goal was cancelled on request.
     pub const STATUS_CANCELED: u8 = 5;
-    /// Given up by itself.
+    /// The navigation aborted the goal.
     pub const STATUS_ABORTED: u8 = 6;
 }
 layout! {
@@ -141,13 +143,13 @@ layout! {
 }
 
 impl GoalResult {
-    /// A result stamped with the current time.
+    /// Returns a result stamped with the current time.
     #[must_use]
     pub fn new(goal_id: u64, status: u8) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), goal_id, status, ..Self::default() }
     }
 
-    /// Whether nothing more happens to the goal.
+    /// Returns true if the status will not change any more.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         matches!(self.status, Self::STATUS_SUCCEEDED | Self::STATUS_CANCELED | Self::STATUS_ABORTED)
@@ -155,7 +157,7 @@ impl GoalResult {
 }
 
 impl fmt::Display for GoalResult {
-    /// As `goal 7: succeeded` or `goal 7: aborted (103: no path)`.
+    /// Formats it like `goal 7: succeeded` or `goal 7: aborted (103: no path)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = match self.status {
             Self::STATUS_ACCEPTED => "accepted",
@@ -175,21 +177,21 @@ impl fmt::Display for GoalResult {
 }
 
 crate::message! {
-    /// One pose of a path and how fast to pass it; a pose of `nav_msgs/Path` with a speed. Without
-    /// a time and a frame: for use inside [`NavPath`]. One cache line.
+    /// One pose of a path with the speed at it: a pose of `nav_msgs/Path` with a speed. It has no
+    /// timestamp and no frame: it is for use inside [`NavPath`]. Its size is one cache line.
     pub struct Waypoint {
-        /// x, y, z: metres.
+        /// Position x, y, z: metres.
         pub position: [f64; 3],
         /// Unit quaternion x, y, z, w: no unit.
         pub orientation: [f64; 4],
-        /// How fast to pass; 0 is to stop there: metres per second.
+        /// Speed at this pose; 0 means to stop there: metres per second.
         pub speed: f64,
     }
 }
 layout! { Waypoint = 64 { position: 0, orientation: 24, speed: 56 } }
 
 impl Waypoint {
-    /// A pose to pass at `speed` in m/s: `position` in metres, `orientation` x, y, z, w.
+    /// Returns a pose to pass at `speed` in m/s: `position` in metres, `orientation` x, y, z, w.
     #[must_use]
     pub const fn new(position: [f64; 3], orientation: [f64; 4], speed: f64) -> Self {
         Self { position, orientation, speed }
@@ -197,28 +199,28 @@ impl Waypoint {
 }
 
 impl Default for Waypoint {
-    /// A stop at the origin, not rotated.
+    /// Returns a stop at the origin, not rotated.
     fn default() -> Self {
         Self::new([0.0; 3], IDENTITY, 0.0)
     }
 }
 
-/// The most waypoints in a [`NavPath`]: 12.8 m in the steps of 5 cm that grid planners make, and
-/// 16 KiB, which a loan fills in place.
+/// The largest number of waypoints in a [`NavPath`]. It is 12.8 m in the 5 cm steps of grid
+/// planners, and takes 16 KiB, which a loan fills in place.
 pub const NAV_PATH_WAYPOINTS_MAX: usize = 256;
 
 crate::message! {
-    /// The way to go, as `nav_msgs/Path`.
+    /// A path to follow, like `nav_msgs/Path`.
     pub struct NavPath {
-        /// When it was planned, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the planning, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of all waypoints, as `map`: text.
+        /// Frame of all waypoints, such as `map`: text.
         pub frame_id: FrameId,
-        /// How many of `waypoints` there are, from the first: count.
+        /// Number of used elements of `waypoints`, from the first: count.
         pub count: u32,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u32,
-        /// In the order in which they are passed.
+        /// Waypoints in the order in which they are passed.
         pub waypoints: [Waypoint; NAV_PATH_WAYPOINTS_MAX],
     }
 }
@@ -229,13 +231,13 @@ layout! {
 }
 
 impl NavPath {
-    /// The waypoints that there are: the first `count`, or all if a peer claims more.
+    /// Returns the used waypoints: the first `count`, or all if a peer claims more.
     #[must_use]
     pub fn waypoints(&self) -> &[Waypoint] {
         &self.waypoints[..clamped(self.count, NAV_PATH_WAYPOINTS_MAX)]
     }
 
-    /// Adds a waypoint at the end; `false` if there is no room.
+    /// Adds a waypoint at the end; returns `false` if there is no room.
     ///
     /// ```
     /// use horus_core::message::{NavPath, Waypoint};
@@ -255,7 +257,7 @@ impl NavPath {
 }
 
 impl Default for NavPath {
-    /// No waypoints, in a frame without a name, with time 0.
+    /// Returns a path without waypoints, in a frame without a name, with time 0.
     fn default() -> Self {
         let waypoints = [Waypoint::default(); NAV_PATH_WAYPOINTS_MAX];
         Self { waypoints, ..Self::zeroed() }

@@ -1,4 +1,4 @@
-//! What is recognised in the data of sensors, and what is known of cameras, after `vision_msgs` and
+//! Detections, tracks and landmarks, and the calibration of cameras, after `vision_msgs` and
 //! `sensor_msgs`.
 
 use std::fmt;
@@ -9,24 +9,24 @@ use crate::message::standard::geometry::IDENTITY;
 use crate::message::{FrameId, Text, clamped};
 
 crate::message! {
-    /// A rectangle in an image, as `vision_msgs/BoundingBox2D`. Without a time: for use inside
-    /// other messages.
+    /// A rectangle in an image, like `vision_msgs/BoundingBox2D`. It has no timestamp: it is for
+    /// use inside other messages.
     #[derive(Default)]
     pub struct BoundingBox2D {
-        /// x, y from the top left corner of the image: pixels.
+        /// Centre x, y from the top left corner of the image: pixels.
         pub center: [f64; 2],
         /// Rotation about the centre, from x to y: radians.
         pub theta: f64,
-        /// Along its own x: pixels.
+        /// Size along its own x: pixels.
         pub size_x: f64,
-        /// Along its own y: pixels.
+        /// Size along its own y: pixels.
         pub size_y: f64,
     }
 }
 layout! { BoundingBox2D = 40 { center: 0, theta: 16, size_x: 24, size_y: 32 } }
 
 impl BoundingBox2D {
-    /// An upright rectangle, in pixels.
+    /// Returns an upright rectangle, in pixels.
     #[must_use]
     pub const fn new(center: [f64; 2], size_x: f64, size_y: f64) -> Self {
         Self { center, theta: 0.0, size_x, size_y }
@@ -34,21 +34,21 @@ impl BoundingBox2D {
 }
 
 crate::message! {
-    /// A box in space, as `vision_msgs/BoundingBox3D`. Without a time: for use inside other
-    /// messages.
+    /// A box in space, like `vision_msgs/BoundingBox3D`. It has no timestamp: it is for use inside
+    /// other messages.
     pub struct BoundingBox3D {
-        /// x, y, z of the centre: metres.
+        /// Centre x, y, z: metres.
         pub center: [f64; 3],
         /// Unit quaternion x, y, z, w: no unit.
         pub orientation: [f64; 4],
-        /// Along its own x, y, z: metres.
+        /// Size along its own x, y, z: metres.
         pub size: [f64; 3],
     }
 }
 layout! { BoundingBox3D = 80 { center: 0, orientation: 24, size: 56 } }
 
 impl BoundingBox3D {
-    /// A box along the axes, in metres.
+    /// Returns a box along the axes, in metres.
     #[must_use]
     pub const fn new(center: [f64; 3], size: [f64; 3]) -> Self {
         Self { center, orientation: IDENTITY, size }
@@ -56,28 +56,28 @@ impl BoundingBox3D {
 }
 
 impl Default for BoundingBox3D {
-    /// A point at the origin, not rotated.
+    /// Returns a point at the origin, not rotated.
     fn default() -> Self {
         Self::new([0.0; 3], [0.0; 3])
     }
 }
 
 crate::message! {
-    /// Something that was recognised in an image, as `vision_msgs/Detection2D` with its best
-    /// hypothesis. Those of one image have the same time.
+    /// An object detected in an image, like `vision_msgs/Detection2D` with its best hypothesis. All
+    /// detections in one image have the same time.
     #[derive(Default)]
     pub struct Detection {
-        /// When the image was taken, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the image, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the camera: text.
+        /// Frame of the camera: text.
         pub frame_id: FrameId,
-        /// What it is, as `person`: text.
+        /// Class of the object, such as `person`: text.
         pub class_id: Text<32>,
-        /// How sure that is, 0 to 1: no unit.
+        /// Confidence in the class, 0 to 1: no unit.
         pub score: f64,
-        /// Where in the image it is.
+        /// Place of the object in the image.
         pub bbox: BoundingBox2D,
-        /// The same for the same thing in several images, if it is tracked: text.
+        /// Identifier of the object, the same in several images if it is tracked: text.
         pub id: Text<32>,
     }
 }
@@ -88,8 +88,8 @@ layout! {
 }
 
 impl Detection {
-    /// A detection stamped with the current time; set `timestamp_ns` to that of the image if it is
-    /// known.
+    /// Returns a detection stamped with the current time. Set `timestamp_ns` to the time of the
+    /// image if it is known.
     #[must_use]
     pub fn new(class_id: Text<32>, score: f64, bbox: BoundingBox2D) -> Self {
         Self { class_id, score, bbox, ..Self::now() }
@@ -97,7 +97,7 @@ impl Detection {
 }
 
 impl fmt::Display for Detection {
-    /// As `person 0.93 at (320, 240) px`.
+    /// Formats it like `person 0.93 at (320, 240) px`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y] = self.bbox.center;
         write!(f, "{} {:.2} at ({x:.0}, {y:.0}) px", self.class_id, self.score)
@@ -105,21 +105,21 @@ impl fmt::Display for Detection {
 }
 
 crate::message! {
-    /// Something that was recognised in space, as `vision_msgs/Detection3D` with its best
-    /// hypothesis. Those of one measurement have the same time.
+    /// An object detected in space, like `vision_msgs/Detection3D` with its best hypothesis. All
+    /// detections in one measurement have the same time.
     #[derive(Default)]
     pub struct Detection3D {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the box: text.
+        /// Frame of the box: text.
         pub frame_id: FrameId,
-        /// What it is, as `person`: text.
+        /// Class of the object, such as `person`: text.
         pub class_id: Text<32>,
-        /// How sure that is, 0 to 1: no unit.
+        /// Confidence in the class, 0 to 1: no unit.
         pub score: f64,
-        /// Where it is.
+        /// Place of the object.
         pub bbox: BoundingBox3D,
-        /// The same for the same thing in several measurements, if it is tracked: text.
+        /// Identifier of the object, the same in several measurements if it is tracked: text.
         pub id: Text<32>,
     }
 }
@@ -130,8 +130,8 @@ layout! {
 }
 
 impl Detection3D {
-    /// A detection in `frame_id`, stamped with the current time; set `timestamp_ns` to that of the
-    /// measurement if it is known.
+    /// Returns a detection in `frame_id`, stamped with the current time. Set `timestamp_ns` to the
+    /// time of the measurement if it is known.
     #[must_use]
     pub fn new(frame_id: FrameId, class_id: Text<32>, score: f64, bbox: BoundingBox3D) -> Self {
         Self { frame_id, class_id, score, bbox, ..Self::now() }
@@ -139,7 +139,7 @@ impl Detection3D {
 }
 
 impl fmt::Display for Detection3D {
-    /// As `person 0.93 at (1.00, 2.00, 0.00) m in map`.
+    /// Formats it like `person 0.93 at (1.00, 2.00, 0.00) m in map`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.bbox.center;
         let Self { class_id, score, frame_id, .. } = self;
@@ -148,43 +148,43 @@ impl fmt::Display for Detection3D {
 }
 
 crate::message! {
-    /// Something that is followed from one measurement to the next. No ROS type; the box is that of
+    /// An object that is tracked from one measurement to the next. No ROS type; the box is that of
     /// `vision_msgs/Detection3D`.
     #[derive(Default)]
     pub struct TrackedObject {
-        /// When the pose held, by CLOCK_REALTIME: nanoseconds.
+        /// Time for which the pose is valid, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of box and velocities: text.
+        /// Frame of box and velocities: text.
         pub frame_id: FrameId,
-        /// The same for the same thing, never used again: no unit.
+        /// Number of the track, which is never reused: no unit.
         pub track_id: u64,
-        /// What it is, as `person`: text.
+        /// Class of the object, such as `person`: text.
         pub class_id: Text<32>,
-        /// How sure that is, 0 to 1: no unit.
+        /// Confidence in the class, 0 to 1: no unit.
         pub score: f64,
-        /// Where it is.
+        /// Place of the object.
         pub bbox: BoundingBox3D,
-        /// Along x, y, z: metres per second.
+        /// Velocity along x, y, z: metres per second.
         pub linear_velocity: [f64; 3],
-        /// About x, y, z: radians per second.
+        /// Angular velocity about x, y, z: radians per second.
         pub angular_velocity: [f64; 3],
-        /// For how long it has been followed: nanoseconds.
+        /// Time since the track began: nanoseconds.
         pub age_ns: u64,
-        /// How often it was not seen since it was last seen: count.
+        /// Number of measurements without the object since it was last seen: count.
         pub missed: u32,
         /// One of the `STATE_` constants: no unit.
         pub state: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 3],
     }
 
-    /// Seen too seldom to be sure.
+    /// The object was seen too few times to confirm the track.
     pub const STATE_TENTATIVE: u8 = 0;
-    /// There.
+    /// The track is confirmed.
     pub const STATE_CONFIRMED: u8 = 1;
-    /// Not seen, and assumed to go on as it went.
+    /// The object is not seen at the moment, and its motion is extrapolated.
     pub const STATE_COASTING: u8 = 2;
-    /// Given up: the last message of this track.
+    /// The track has ended; this is its last message.
     pub const STATE_DELETED: u8 = 3;
 }
 layout! {
@@ -196,35 +196,35 @@ layout! {
 }
 
 crate::message! {
-    /// A place that is recognised again, as a corner or a fiducial marker. No ROS type.
+    /// A place that is recognised again, such as a corner or a fiducial marker. No ROS type.
     ///
     /// The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
     pub struct Landmark {
-        /// When it was seen, by CLOCK_REALTIME: nanoseconds.
+        /// Time at which it was seen, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the position: text.
+        /// Frame of the position: text.
         pub frame_id: FrameId,
-        /// Which one it is, as the number of the marker: no unit.
+        /// Number of the landmark, such as that of the marker: no unit.
         pub landmark_id: u32,
         /// One of the `KIND_` constants: no unit.
         pub kind: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 3],
-        /// x, y, z: metres.
+        /// Position x, y, z: metres.
         pub position: [f64; 3],
         /// Unit quaternion x, y, z, w, the identity for a point: no unit.
         pub orientation: [f64; 4],
-        /// Of `position`: m².
+        /// Covariance of `position`: m².
         pub position_covariance: [f64; 9],
-        /// How sure it is that one, 0 to 1: no unit.
+        /// Confidence that it is this landmark, 0 to 1: no unit.
         pub score: f64,
     }
 
-    /// A point, as of a feature detector.
+    /// A point from a feature detector.
     pub const KIND_POINT: u8 = 0;
-    /// A fiducial marker, as of AprilTag or ArUco.
+    /// A fiducial marker such as AprilTag or ArUco.
     pub const KIND_MARKER: u8 = 1;
-    /// A vertical line, as a pole or an edge.
+    /// A vertical line such as a pole or an edge.
     pub const KIND_POLE: u8 = 2;
     /// A reflector.
     pub const KIND_REFLECTOR: u8 = 3;
@@ -237,33 +237,33 @@ layout! {
 }
 
 impl Default for Landmark {
-    /// A point at the origin, with an unknown covariance and time 0.
+    /// Returns a point at the origin, with an unknown covariance and time 0.
     fn default() -> Self {
         Self { orientation: IDENTITY, ..Self::zeroed() }
     }
 }
 
 crate::message! {
-    /// A flat piece of the surroundings, as a floor or a table. No ROS type; `coef` as in
+    /// A flat part of the environment, such as a floor or a table. No ROS type; `coef` is as in
     /// `shape_msgs/Plane`.
     #[derive(Default)]
     pub struct PlaneDetection {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of plane and centre: text.
+        /// Frame of plane and centre: text.
         pub frame_id: FrameId,
-        /// a, b, c, d of `a·x + b·y + c·z + d = 0`, where (a, b, c) is a unit vector and d in
-        /// metres: no unit.
+        /// Coefficients a, b, c, d of `a·x + b·y + c·z + d = 0`, where (a, b, c) is a unit vector
+        /// and d in metres: no unit.
         pub coef: [f64; 4],
-        /// x, y, z of the middle of the piece: metres.
+        /// Centre x, y, z of the part: metres.
         pub center: [f64; 3],
-        /// Longest extent of the piece, and that across: metres.
+        /// Longest extent of the part, and the extent across it: metres.
         pub size: [f64; 2],
-        /// How many points it was fitted to: count.
+        /// Number of points that the plane was fitted to: count.
         pub inlier_count: u32,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u32,
-        /// Root mean square distance of those from the plane: metres.
+        /// Root mean square distance of these points from the plane: metres.
         pub residual: f64,
     }
 }
@@ -275,7 +275,7 @@ layout! {
 }
 
 impl PlaneDetection {
-    /// How far a point is above the plane, in metres; negative below.
+    /// Returns the distance of a point above the plane, in metres; negative below.
     ///
     /// ```
     /// use horus_core::message::PlaneDetection;
@@ -291,21 +291,21 @@ impl PlaneDetection {
 }
 
 crate::message! {
-    /// A part of an image, as `sensor_msgs/RegionOfInterest`. Without a time: for use inside other
-    /// messages. All zeros is the whole image.
+    /// A part of an image, like `sensor_msgs/RegionOfInterest`. It has no timestamp: it is for use
+    /// inside other messages. All zeros means the whole image.
     #[derive(Default)]
     pub struct RegionOfInterest {
-        /// Of its left edge: pixels.
+        /// Left edge: pixels.
         pub x_offset: u32,
-        /// Of its top edge: pixels.
+        /// Top edge: pixels.
         pub y_offset: u32,
         /// Pixels.
         pub height: u32,
         /// Pixels.
         pub width: u32,
-        /// 1 if it is to be cut out of the rectified image: no unit.
+        /// 1 if it is to be cut from the rectified image: no unit.
         pub do_rectify: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 7],
     }
 }
@@ -315,40 +315,42 @@ layout! {
     }
 }
 
-/// The most coefficients of a distortion model: those of OpenCV's with tilted sensors.
+/// The largest number of coefficients of a distortion model: that of OpenCV's model with tilted
+/// sensors.
 pub const DISTORTION_MAX: usize = 14;
 
 crate::message! {
-    /// Calibration of a camera, as `sensor_msgs/CameraInfo`; the meaning of its fields is in
-    /// `image_pipeline`'s documents, and matrices are row-major.
+    /// Calibration of a camera, like `sensor_msgs/CameraInfo`.
+    ///
+    /// The documents of `image_pipeline` explain its fields. Matrices are row-major.
     pub struct CameraInfo {
-        /// When the image was taken, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the image, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The optical frame: z forward, x right, y down: text.
+        /// Optical frame (z forward, x right, y down): text.
         pub frame_id: FrameId,
-        /// Of the image that was calibrated: pixels.
+        /// Height of the image that was calibrated: pixels.
         pub height: u32,
-        /// Of the image that was calibrated: pixels.
+        /// Width of the image that was calibrated: pixels.
         pub width: u32,
-        /// As `plumb_bob` or `rational_polynomial`: text.
+        /// Name of the model, such as `plumb_bob` or `rational_polynomial`: text.
         pub distortion_model: Text<32>,
-        /// How many coefficients the model has, from the first of `d`: count.
+        /// Number of coefficients of the model, from the first of `d`: count.
         pub d_count: u32,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u32,
         /// Coefficients of the distortion model: no unit.
         pub d: [f64; DISTORTION_MAX],
         /// Intrinsic matrix of the raw image, 3 × 3, fx 0 cx 0 fy cy 0 0 1: pixels.
         pub k: [f64; 9],
-        /// Rotation that rectifies, 3 × 3: no unit.
+        /// Rotation that rectifies the image, 3 × 3: no unit.
         pub r: [f64; 9],
         /// Projection of the rectified image, 3 × 4: pixels.
         pub p: [f64; 12],
-        /// Columns of the sensor in one of the image, 0 as 1: count.
+        /// Number of sensor columns in one column of the image; 0 means 1: count.
         pub binning_x: u32,
-        /// Rows of the sensor in one of the image, 0 as 1: count.
+        /// Number of sensor rows in one row of the image; 0 means 1: count.
         pub binning_y: u32,
-        /// The part of the sensor that was read, before binning.
+        /// Part of the sensor that was read, before binning.
         pub roi: RegionOfInterest,
     }
 }
@@ -360,7 +362,7 @@ layout! {
 }
 
 impl CameraInfo {
-    /// The coefficients that the model has: the first `d_count`, or all if a peer claims more.
+    /// Returns the coefficients of the model: the first `d_count`, or all if a peer claims more.
     #[must_use]
     pub fn distortion(&self) -> &[f64] {
         &self.d[..clamped(self.d_count, DISTORTION_MAX)]
@@ -368,7 +370,7 @@ impl CameraInfo {
 }
 
 impl Default for CameraInfo {
-    /// Not calibrated, which ROS marks by zeros too.
+    /// Returns an uncalibrated camera, which ROS marks by zeros too.
     fn default() -> Self {
         Self::zeroed()
     }

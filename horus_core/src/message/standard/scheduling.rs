@@ -1,4 +1,4 @@
-//! What schedulers say of their nodes, and what they are told.
+//! Events, metrics and commands of schedulers and their nodes.
 
 use std::fmt;
 
@@ -7,33 +7,33 @@ use bytemuck::Zeroable;
 use crate::message::{DiagnosticStatus, Text, timestamp_now_ns};
 
 crate::message! {
-    /// Something that happened to a node, or to the scheduler that runs it: a line of a log, and of
-    /// the black box. No ROS type.
+    /// An event of a node, or of the scheduler that runs it: an entry of a log, and of the black
+    /// box. No ROS type.
     #[derive(Default)]
     pub struct NodeEvent {
-        /// When it happened, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the event, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// When it happened, by CLOCK_MONOTONIC: nanoseconds.
+        /// Time of the event, by CLOCK_MONOTONIC: nanoseconds.
         pub monotonic_ns: u64,
-        /// In which tick of the node, from 0 on: count.
+        /// Number of the tick, counted from 0: count.
         pub tick: u64,
-        /// How long or how late, by the kind of event; 0 if that says nothing: nanoseconds.
+        /// Duration or delay, depending on the kind of event; 0 without one: nanoseconds.
         pub value_ns: u64,
-        /// The node, empty for the scheduler itself: text.
+        /// Name of the node, empty for the scheduler itself: text.
         pub node: Text<64>,
-        /// What else is known, as an error or the message of a panic: text.
+        /// Details, such as an error or the message of a panic: text.
         pub text: Text<128>,
-        /// Of the process, in its own namespace: no unit.
+        /// Process id, in its own PID namespace: no unit.
         pub process_id: u32,
-        /// One of the constants of this message, as `STARTED`: no unit.
+        /// One of the constants of this message, such as `STARTED`: no unit.
         pub kind: u8,
-        /// One of the constants of [`DiagnosticStatus`], as `OK`: no unit.
+        /// One of the constants of [`DiagnosticStatus`], such as `OK`: no unit.
         pub level: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u16,
     }
 
-    /// The node began.
+    /// The node started.
     pub const STARTED: u8 = 1;
     /// The node ended.
     pub const FINISHED: u8 = 2;
@@ -41,43 +41,43 @@ crate::message! {
     pub const FAILED: u8 = 3;
     /// A tick panicked: `text`.
     pub const PANICKED: u8 = 4;
-    /// A tick was over too late, by `value_ns`.
+    /// A tick ended too late, by `value_ns`.
     pub const MISSED: u8 = 5;
-    /// A tick does not end, and has lasted `value_ns`.
+    /// A tick does not end, and has run for `value_ns`.
     pub const STUCK: u8 = 6;
-    /// A tick that did not end is over, after `value_ns`.
+    /// A tick that was stuck ended after `value_ns`.
     pub const RECOVERED: u8 = 7;
-    /// The node is in its safe state.
+    /// The node entered its safe state.
     pub const SAFE_STATE_ENTERED: u8 = 8;
-    /// The node is in its safe state no more.
+    /// The node left its safe state.
     pub const SAFE_STATE_LEFT: u8 = 9;
-    /// The node rests until it is resumed.
+    /// The node is paused until it is resumed.
     pub const PAUSED: u8 = 10;
-    /// The node goes on after a pause.
+    /// The node continues after a pause.
     pub const RESUMED: u8 = 11;
-    /// The node ended because it was told to.
+    /// The node ended because of a command.
     pub const STOPPED: u8 = 12;
-    /// The node has another rate: `value_ns` from one tick to the next.
+    /// The node has a new rate: its period is `value_ns`.
     pub const RATE_CHANGED: u8 = 13;
-    /// Another node took its place.
+    /// Another node replaced it.
     pub const SWAPPED: u8 = 14;
-    /// Another node did not take its place, and all is as before: `text`.
+    /// A replacement by another node failed and changed nothing: `text`.
     pub const SWAP_FAILED: u8 = 15;
-    /// Nothing has come on the topic `text` for `value_ns`.
+    /// No message has arrived on the topic `text` for `value_ns`.
     pub const STALE_INPUT: u8 = 16;
-    /// Something has come on the topic `text` again.
+    /// A message has arrived on the topic `text` again.
     pub const FRESH_INPUT: u8 = 17;
-    /// A checkpoint was passed out of turn, too early or not at all: `text`.
+    /// A checkpoint was passed out of order, too early or not at all: `text`.
     pub const CHECKPOINT: u8 = 18;
-    /// Everything has to stand still: `text`.
+    /// The emergency stop was engaged: `text`.
     pub const EMERGENCY_STOP: u8 = 19;
-    /// Everything may move again: `text`.
+    /// The emergency stop was released: `text`.
     pub const EMERGENCY_OVER: u8 = 20;
-    /// Its thread has not got what was asked for, as a core or a priority: `text`.
+    /// The thread did not get what was configured, such as a core or a priority: `text`.
     pub const REFUSED: u8 = 21;
-    /// A [`NodeCommand`] was not carried out: `text`.
+    /// A [`NodeCommand`] was not executed: `text`.
     pub const COMMAND: u8 = 22;
-    /// The scheduler began.
+    /// The scheduler started.
     pub const SCHEDULER_STARTED: u8 = 23;
     /// The scheduler ended: `text`.
     pub const SCHEDULER_STOPPED: u8 = 24;
@@ -94,8 +94,10 @@ layout! {
 }
 
 impl NodeEvent {
-    /// An event of `node` at a time by CLOCK_MONOTONIC, stamped with the current time: as much of
-    /// the name as fits, and the level that is usual for events of this kind. Allocates nothing.
+    /// Returns an event of `node` at a time by CLOCK_MONOTONIC, stamped with the current time.
+    ///
+    /// It has as much of the name as fits, and the usual level of this kind of event. It allocates
+    /// nothing.
     ///
     /// ```
     /// use horus_core::message::NodeEvent;
@@ -109,21 +111,21 @@ impl NodeEvent {
         Self { timestamp_ns, monotonic_ns, node: Text::cut(node), kind, level, ..Self::default() }
     }
 
-    /// Says how long or how late, in nanoseconds.
+    /// Sets the duration or delay, in nanoseconds.
     #[must_use]
     pub const fn lasting(mut self, value_ns: u64) -> Self {
         self.value_ns = value_ns;
         self
     }
 
-    /// Says in which tick.
+    /// Sets the number of the tick.
     #[must_use]
     pub const fn in_tick(mut self, tick: u64) -> Self {
         self.tick = tick;
         self
     }
 
-    /// Says what else is known: as much of it as fits.
+    /// Sets the details, as much of them as fits.
     #[must_use]
     pub const fn saying(mut self, text: &str) -> Self {
         self.text = Text::cut(text);
@@ -146,7 +148,7 @@ impl NodeEvent {
         }
     }
 
-    /// What happened, and what stands before `value_ns`, if that says something.
+    /// Returns the text of the event, and the text before `value_ns` if that has a meaning.
     const fn words(&self) -> Option<(&'static str, Option<&'static str>)> {
         Some(match self.kind {
             Self::STARTED => ("started", None),
@@ -181,7 +183,8 @@ impl NodeEvent {
 }
 
 impl fmt::Display for NodeEvent {
-    /// A line of a log without the time, as `controller: failed in tick 7: no such port`.
+    /// Formats it as a line of a log without the time, like `controller: failed in tick 7: no such
+    /// port`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.node.is_empty() {
             write!(f, "{}: ", self.node)?;
@@ -206,7 +209,7 @@ impl fmt::Display for NodeEvent {
     }
 }
 
-/// A time in nanoseconds, shown with the unit that suits it, in thousandths.
+/// A time in nanoseconds, formatted in the suitable unit with three decimals.
 struct Span(u64);
 
 impl fmt::Display for Span {
@@ -222,74 +225,74 @@ impl fmt::Display for Span {
     }
 }
 
-/// Buckets of the histograms in [`NodeMetrics`].
+/// The number of buckets of the histograms in [`NodeMetrics`].
 pub const NODE_METRICS_BUCKETS: usize = 40;
 
 crate::message! {
-    /// What a node has done since its scheduler began. Without a time: for use inside
+    /// Metrics of a node since its scheduler started. It has no timestamp: it is for use inside
     /// `SchedulerStatus`. No ROS type.
     pub struct NodeMetrics {
-        /// Of the node: text.
+        /// Name of the node: text.
         pub name: Text<64>,
-        /// What it said when it failed last: text.
+        /// Text of the last failure: text.
         pub last_error: Text<128>,
-        /// Ticks that are over: count.
+        /// Number of ticks that have ended: count.
         pub ticks: u64,
-        /// From one tick to the next, 0 without a rate: nanoseconds.
+        /// Period of the ticks, 0 without a rate: nanoseconds.
         pub period_ns: u64,
-        /// What the last tick took: nanoseconds.
+        /// Duration of the last tick: nanoseconds.
         pub last_ns: u64,
-        /// What the longest tick took: nanoseconds.
+        /// Duration of the longest tick: nanoseconds.
         pub max_ns: u64,
-        /// Ticks that were over after their deadline, or took more than their budget: count.
+        /// Number of ticks that ended after their deadline, or exceeded their budget: count.
         pub misses: u64,
-        /// Due times at which it did not run, because it was still busy or late: count.
+        /// Number of skipped ticks, because the node was still busy or late: count.
         pub passed_over: u64,
-        /// Ticks that returned an error or panicked: count.
+        /// Number of ticks that returned an error or panicked: count.
         pub failures: u64,
-        /// Ticks that panicked: count.
+        /// Number of ticks that panicked: count.
         pub panics: u64,
-        /// Ticks by what they took: element i has those below 2^i nanoseconds that are in no
-        /// element before, the last one all others: count.
+        /// Histogram of the durations: element i counts the ticks below 2^i nanoseconds that no
+        /// earlier element counts, the last element all others: count.
         pub durations: [u64; NODE_METRICS_BUCKETS],
-        /// Ticks by how much later than due they began, as in `durations`: count.
+        /// Histogram of the delays of the start of ticks, like `durations`: count.
         pub lateness: [u64; NODE_METRICS_BUCKETS],
-        /// Who runs it, one of the `CLASS_` constants: no unit.
+        /// Execution class, one of the `CLASS_` constants: no unit.
         pub node_class: u8,
         /// One of the `STATE_` constants: no unit.
         pub state: u8,
-        /// One of the constants of [`DiagnosticStatus`], as `OK`: no unit.
+        /// One of the constants of [`DiagnosticStatus`], such as `OK`: no unit.
         pub level: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 5],
     }
 
-    /// Not known.
+    /// The class is unknown.
     pub const CLASS_UNKNOWN: u8 = 0;
-    /// A thread of its own, at absolute times.
+    /// The node has its own thread, which wakes at absolute times.
     pub const CLASS_REAL_TIME: u8 = 1;
-    /// The pool of threads.
+    /// The thread pool runs the node.
     pub const CLASS_COMPUTE: u8 = 2;
-    /// A thread that sleeps until a topic has a message.
+    /// The node has a thread that sleeps until a topic has a message.
     pub const CLASS_EVENT: u8 = 3;
-    /// Tasks that wait for files and networks.
+    /// The node is a task that waits for files and networks.
     pub const CLASS_ASYNC_IO: u8 = 4;
-    /// The thread that runs the scheduler.
+    /// The thread that runs the scheduler runs the node.
     pub const CLASS_BEST_EFFORT: u8 = 5;
 
-    /// Not known.
+    /// The state is unknown.
     pub const STATE_UNKNOWN: u8 = 0;
-    /// Ticks.
+    /// The node ticks.
     pub const STATE_ACTIVE: u8 = 1;
-    /// Told not to tick for now.
+    /// The node is paused by a command.
     pub const STATE_PAUSED: u8 = 2;
-    /// Does not tick for a while after a failure.
+    /// The node backs off after a failure.
     pub const STATE_RESTING: u8 = 3;
-    /// In its safe state.
+    /// The node is in its safe state.
     pub const STATE_SAFE: u8 = 4;
-    /// Ticks no more.
+    /// The node has ended.
     pub const STATE_STOPPED: u8 = 5;
-    /// In a tick that does not end.
+    /// The node is in a tick that does not end.
     pub const STATE_STUCK: u8 = 6;
 }
 layout! {
@@ -301,7 +304,7 @@ layout! {
 }
 
 impl NodeMetrics {
-    /// Those of a node that has done nothing: as much of its name as fits.
+    /// Returns the metrics of a node that has done nothing, with as much of its name as fits.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { name: Text::cut(name), ..Self::default() }
@@ -321,14 +324,15 @@ impl NodeMetrics {
 }
 
 impl Default for NodeMetrics {
-    /// Nothing done, and nothing known.
+    /// Returns empty metrics.
     fn default() -> Self {
         Self::zeroed()
     }
 }
 
 impl fmt::Display for NodeMetrics {
-    /// As `planner active, 42 ticks, the last in 310 µs, the longest in 1.2 ms, 0 missed`.
+    /// Formats it like `planner active, 42 ticks, the last in 310 µs, the longest in 1.2 ms, 0
+    /// missed`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, ticks, misses, .. } = self;
         let (state, last, longest) = (self.state_name(), Span(self.last_ns), Span(self.max_ns));
@@ -338,30 +342,30 @@ impl fmt::Display for NodeMetrics {
 }
 
 crate::message! {
-    /// What a node or a whole scheduler is to do. No ROS type.
+    /// A command to a node or a whole scheduler. No ROS type.
     #[derive(Default)]
     pub struct NodeCommand {
-        /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+        /// Send time, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The node, empty for all of the scheduler: text.
+        /// Name of the node, empty for all nodes of the scheduler: text.
         pub node: Text<64>,
-        /// How often it is to tick, for `SET_RATE`: hertz.
+        /// New rate, for `SET_RATE`: hertz.
         pub rate_hz: f64,
-        /// One of the constants of this message, as `PAUSE`: no unit.
+        /// One of the constants of this message, such as `PAUSE`: no unit.
         pub kind: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 7],
     }
 
-    /// Not to tick until it is resumed.
+    /// Pauses the node until it is resumed.
     pub const PAUSE: u8 = 1;
-    /// To go on after a pause.
+    /// Resumes a paused node.
     pub const RESUME: u8 = 2;
-    /// To end after its present tick.
+    /// Ends the node after its current tick.
     pub const STOP: u8 = 3;
-    /// To tick at another rate.
+    /// Changes the rate of the node.
     pub const SET_RATE: u8 = 4;
-    /// All nodes to end, and the scheduler with them.
+    /// Ends all nodes and the scheduler.
     pub const STOP_SCHEDULER: u8 = 5;
 }
 layout! {
@@ -369,13 +373,14 @@ layout! {
 }
 
 impl NodeCommand {
-    /// A command to `node`, or to all nodes if that is empty, stamped with the current time.
+    /// Returns a command to `node`, or to all nodes if that is empty, stamped with the current
+    /// time.
     #[must_use]
     pub fn new(kind: u8, node: Text<64>) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), node, kind, ..Self::default() }
     }
 
-    /// Says how often it is to tick.
+    /// Sets the rate in hertz.
     #[must_use]
     pub const fn at_hz(mut self, rate_hz: f64) -> Self {
         self.rate_hz = rate_hz;
@@ -384,7 +389,7 @@ impl NodeCommand {
 }
 
 impl fmt::Display for NodeCommand {
-    /// As `pause controller`, or `run all nodes at 50 Hz`.
+    /// Formats it like `pause controller` or `run all nodes at 50 Hz`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let node = if self.node.is_empty() { "all nodes" } else { self.node.as_str() };
         match self.kind {

@@ -1,4 +1,4 @@
-//! What sensors measure, after `sensor_msgs`.
+//! Sensor data, after `sensor_msgs`.
 
 use std::fmt;
 
@@ -8,30 +8,30 @@ use crate::message::standard::control::JOINTS_MAX;
 use crate::message::standard::geometry::IDENTITY;
 use crate::message::{FrameId, Text, clamped, timestamp_now_ns};
 
-/// A 3 × 3 covariance of something that is not provided.
+/// A 3 × 3 covariance of a quantity that is not provided.
 const NOT_PROVIDED: [f64; 9] = [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
 
 crate::message! {
-    /// One sample of an inertial measurement unit, as `sensor_msgs/Imu`.
+    /// One sample of an inertial measurement unit, like `sensor_msgs/Imu`.
     ///
-    /// Rates and accelerations are in the frame of the unit; the orientation is that of this frame
-    /// in one with x east, y north and z up (REP-103).
-    /// Covariances are row-major 3 × 3 over x, y, z. All zeros means unknown; −1 as the first
-    /// element means that the unit does not provide this quantity.
+    /// Angular velocities and accelerations are in the frame of the unit. The orientation is that
+    /// of this frame in a frame with x east, y north and z up (REP-103). Covariances are row-major
+    /// 3 × 3 over x, y, z. All zeros means unknown; −1 as the first element means that the unit
+    /// does not provide this quantity.
     pub struct Imu {
-        /// When it was sampled, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the sample, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// Unit quaternion x, y, z, w: no unit.
         pub orientation: [f64; 4],
-        /// Of rotations about x, y, z: rad².
+        /// Covariance of rotations about x, y, z: rad².
         pub orientation_covariance: [f64; 9],
-        /// About x, y, z: radians per second.
+        /// Angular velocity about x, y, z: radians per second.
         pub angular_velocity: [f64; 3],
-        /// Of `angular_velocity`: rad²/s².
+        /// Covariance of `angular_velocity`: rad²/s².
         pub angular_velocity_covariance: [f64; 9],
-        /// Along x, y, z, with gravity, as accelerometers report it: m/s².
+        /// Acceleration along x, y, z, with gravity, as accelerometers measure it: m/s².
         pub linear_acceleration: [f64; 3],
-        /// Of `linear_acceleration`: m²/s⁴.
+        /// Covariance of `linear_acceleration`: m²/s⁴.
         pub linear_acceleration_covariance: [f64; 9],
     }
 }
@@ -44,8 +44,8 @@ layout! {
 }
 
 impl Imu {
-    /// A sample without an orientation, stamped with the current time: `angular_velocity` in rad/s,
-    /// `linear_acceleration` in m/s².
+    /// Returns a sample without an orientation, stamped with the current time: `angular_velocity`
+    /// in rad/s, `linear_acceleration` in m/s².
     ///
     /// ```
     /// use horus_core::message::Imu;
@@ -62,40 +62,40 @@ impl Imu {
 }
 
 impl Default for Imu {
-    /// At rest with time 0, and an orientation that is marked as not provided.
+    /// Returns a sample at rest with time 0, and an orientation that is marked as not provided.
     fn default() -> Self {
         let orientation_covariance = NOT_PROVIDED;
         Self { orientation: IDENTITY, orientation_covariance, ..Self::zeroed() }
     }
 }
 
-/// The most ranges one [`LaserScan`] holds: one per degree of a full turn.
+/// The largest number of ranges in a [`LaserScan`]: one for each degree of a full turn.
 pub const LASER_RANGES_MAX: usize = 360;
 
 crate::message! {
-    /// One sweep of a planar range finder, as `sensor_msgs/LaserScan` without intensities.
+    /// One sweep of a planar range finder, like `sensor_msgs/LaserScan` without intensities.
     ///
     /// Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
-    /// +∞ means that nothing was seen, −∞ that something is too close, NaN that the measurement
+    /// +∞ means that nothing was seen, −∞ that an object is too close, and NaN that the measurement
     /// failed.
     pub struct LaserScan {
-        /// When the first ray was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the first ray, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Of the first ray: radians.
+        /// Angle of the first ray: radians.
         pub angle_min: f32,
-        /// Of the last ray: radians.
+        /// Angle of the last ray: radians.
         pub angle_max: f32,
-        /// From one ray to the next: radians.
+        /// Angle from one ray to the next: radians.
         pub angle_increment: f32,
-        /// From one ray to the next: seconds.
+        /// Time from one ray to the next: seconds.
         pub time_increment: f32,
-        /// From one sweep to the next: seconds.
+        /// Time from one sweep to the next: seconds.
         pub scan_time: f32,
-        /// Shorter ranges are not valid: metres.
+        /// Shortest valid range: metres.
         pub range_min: f32,
-        /// Longer ranges are not valid: metres.
+        /// Longest valid range: metres.
         pub range_max: f32,
-        /// How many of `ranges` were measured, from the first: count.
+        /// Number of measured elements of `ranges`, from the first: count.
         pub count: u32,
         /// Distances in order of their angles: metres.
         pub ranges: [f32; LASER_RANGES_MAX],
@@ -109,7 +109,7 @@ layout! {
 }
 
 impl LaserScan {
-    /// The ranges that were measured: the first `count`, or all if a peer claims more.
+    /// Returns the measured ranges: the first `count`, or all if a peer claims more.
     ///
     /// ```
     /// use horus_core::message::LaserScan;
@@ -125,41 +125,41 @@ impl LaserScan {
 }
 
 impl Default for LaserScan {
-    /// No ranges, all zeros.
+    /// Returns a scan without ranges, all zeros.
     fn default() -> Self {
         Self::zeroed()
     }
 }
 
 crate::message! {
-    /// The distance to the nearest thing in a cone about the sensor's x axis, as
+    /// The distance to the nearest object in a cone about the sensor's x axis, like
     /// `sensor_msgs/Range`.
     ///
-    /// After REP-117 a range of +∞ means that nothing was seen, −∞ that something is too close, NaN
-    /// that the measurement failed.
+    /// After REP-117 a range of +∞ means that nothing was seen, −∞ that an object is too close, and
+    /// NaN that the measurement failed.
     #[derive(Default)]
     pub struct RangeSensor {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// One of the constants of this type, as `ULTRASOUND`: no unit.
+        /// One of the constants of this type, such as `ULTRASOUND`: no unit.
         pub radiation_type: u8,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: [u8; 3],
-        /// Angle at the tip of the cone: radians.
+        /// Opening angle of the cone: radians.
         pub field_of_view: f32,
-        /// Shorter ranges are not valid: metres.
+        /// Shortest valid range: metres.
         pub min_range: f32,
-        /// Longer ranges are not valid: metres.
+        /// Longest valid range: metres.
         pub max_range: f32,
         /// Distance: metres.
         pub range: f32,
-        /// Of `range`, 0 if unknown: m².
+        /// Variance of `range`, 0 if unknown: m².
         pub variance: f32,
     }
 
-    /// Sound.
+    /// The sensor uses sound.
     pub const ULTRASOUND: u8 = 0;
-    /// Infrared light.
+    /// The sensor uses infrared light.
     pub const INFRARED: u8 = 1;
 }
 layout! {
@@ -170,7 +170,7 @@ layout! {
 }
 
 impl RangeSensor {
-    /// A distance in metres, stamped with the current time.
+    /// Returns a distance in metres, stamped with the current time.
     #[must_use]
     pub fn new(radiation_type: u8, range: f32) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), radiation_type, range, ..Self::default() }
@@ -178,19 +178,19 @@ impl RangeSensor {
 }
 
 crate::message! {
-    /// Measured state of up to 16 joints, as `sensor_msgs/JointState`.
+    /// Measured state of up to 16 joints, like `sensor_msgs/JointState`.
     ///
-    /// Element *i* of every array belongs to joint *i*. The units are those of a revolute joint;
-    /// for a prismatic one read metres for radians, newtons for newton-metres. The names are in
-    /// each message, as in ROS: who reads it then needs no other topic, and no order is agreed on.
+    /// Element *i* of every array belongs to joint *i*. The units are those of a revolute joint.
+    /// For a prismatic joint, radians become metres and newton-metres become newtons. The names are
+    /// in each message, as in ROS: a reader then needs no other topic and no fixed order.
     pub struct JointState {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// How many joints there are, from the first: count.
+        /// Number of joints, from the first: count.
         pub count: u32,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u32,
-        /// Of the joints, as `left_wrist_roll`: text.
+        /// Names of the joints, such as `left_wrist_roll`: text.
         pub name: [Text<32>; JOINTS_MAX],
         /// Radians.
         pub position: [f64; JOINTS_MAX],
@@ -208,14 +208,14 @@ layout! {
 }
 
 impl JointState {
-    /// How many joints there are: `count`, or all if a peer claims more.
+    /// Returns the number of joints: `count`, or all if a peer claims more.
     #[must_use]
     pub fn joints(&self) -> usize {
         clamped(self.count, JOINTS_MAX)
     }
 
-    /// Adds a joint at the end, with its position (rad), velocity (rad/s) and effort (N·m);
-    /// `false` if there is no room.
+    /// Adds a joint at the end, with its position (rad), velocity (rad/s) and effort (N·m). It
+    /// returns `false` if there is no room.
     #[must_use = "there may be no room"]
     pub fn push(&mut self, name: Text<32>, [position, velocity, effort]: [f64; 3]) -> bool {
         let at = self.joints();
@@ -228,7 +228,7 @@ impl JointState {
         true
     }
 
-    /// The index of the joint called `name`.
+    /// Returns the index of the joint called `name`.
     ///
     /// ```
     /// use horus_core::message::{JointState, Text};
@@ -244,34 +244,34 @@ impl JointState {
 }
 
 impl Default for JointState {
-    /// No joints, all zeros.
+    /// Returns a state without joints, all zeros.
     fn default() -> Self {
         Self::zeroed()
     }
 }
 
-/// The most cells in a [`BatteryState`]: 16 of lithium iron phosphate in series make 51 V, the
-/// usual pack of a mobile robot.
+/// The largest number of cells in a [`BatteryState`]. 16 cells of lithium iron phosphate in series
+/// make 51 V, the usual pack of a mobile robot.
 pub const BATTERY_CELLS_MAX: usize = 16;
 
 crate::message! {
-    /// State of a battery, as `sensor_msgs/BatteryState`. NaN is what is not measured.
+    /// State of a battery, like `sensor_msgs/BatteryState`. NaN marks a value that is not measured.
     pub struct BatteryState {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// Volts.
         pub voltage: f32,
         /// Degrees Celsius.
         pub temperature: f32,
-        /// Negative when discharging: amperes.
+        /// Current, negative when discharging: amperes.
         pub current: f32,
-        /// Left now: ampere-hours.
+        /// Remaining charge: ampere-hours.
         pub charge: f32,
-        /// When full, as it is by now: ampere-hours.
+        /// Present capacity when full: ampere-hours.
         pub capacity: f32,
-        /// When full, as it was new: ampere-hours.
+        /// Capacity when new: ampere-hours.
         pub design_capacity: f32,
-        /// Charge, 0 to 1: no unit.
+        /// Charge relative to the capacity, 0 to 1: no unit.
         pub percentage: f32,
         /// One of the `POWER_SUPPLY_STATUS_` constants: no unit.
         pub power_supply_status: u8,
@@ -279,53 +279,53 @@ crate::message! {
         pub power_supply_health: u8,
         /// One of the `POWER_SUPPLY_TECHNOLOGY_` constants: no unit.
         pub power_supply_technology: u8,
-        /// 0, or 1 if there is a battery: no unit.
+        /// 1 if there is a battery, else 0: no unit.
         pub present: u8,
-        /// How many cells are measured, from the first: count.
+        /// Number of measured cells, from the first: count.
         pub cell_count: u32,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u32,
         /// Volts.
         pub cell_voltage: [f32; BATTERY_CELLS_MAX],
         /// Degrees Celsius.
         pub cell_temperature: [f32; BATTERY_CELLS_MAX],
-        /// Where it is, as the name of its slot: text.
+        /// Place of the battery, such as the name of its slot: text.
         pub location: Text<32>,
-        /// As printed on it: text.
+        /// Serial number on the label: text.
         pub serial_number: Text<32>,
     }
 
-    /// Not known whether it is charged or drained.
+    /// The status is unknown.
     pub const POWER_SUPPLY_STATUS_UNKNOWN: u8 = 0;
-    /// Being charged.
+    /// The battery is being charged.
     pub const POWER_SUPPLY_STATUS_CHARGING: u8 = 1;
-    /// Being drained.
+    /// The battery is being discharged.
     pub const POWER_SUPPLY_STATUS_DISCHARGING: u8 = 2;
-    /// Connected, and not charged.
+    /// The battery is connected and not being charged.
     pub const POWER_SUPPLY_STATUS_NOT_CHARGING: u8 = 3;
-    /// Fully charged.
+    /// The battery is fully charged.
     pub const POWER_SUPPLY_STATUS_FULL: u8 = 4;
 
-    /// Not known how well it is.
+    /// The health is unknown.
     pub const POWER_SUPPLY_HEALTH_UNKNOWN: u8 = 0;
-    /// Nothing is wrong.
+    /// The battery is healthy.
     pub const POWER_SUPPLY_HEALTH_GOOD: u8 = 1;
-    /// Too hot.
+    /// The battery is too hot.
     pub const POWER_SUPPLY_HEALTH_OVERHEAT: u8 = 2;
-    /// Does not work any more.
+    /// The battery does not work any more.
     pub const POWER_SUPPLY_HEALTH_DEAD: u8 = 3;
-    /// Voltage too high.
+    /// The voltage is too high.
     pub const POWER_SUPPLY_HEALTH_OVERVOLTAGE: u8 = 4;
-    /// Failed in a way that has no number here.
+    /// The battery failed in a way that has no number here.
     pub const POWER_SUPPLY_HEALTH_UNSPEC_FAILURE: u8 = 5;
-    /// Too cold.
+    /// The battery is too cold.
     pub const POWER_SUPPLY_HEALTH_COLD: u8 = 6;
-    /// Its watchdog ran out.
+    /// The watchdog of the battery expired.
     pub const POWER_SUPPLY_HEALTH_WATCHDOG_TIMER_EXPIRE: u8 = 7;
-    /// Its safety timer ran out.
+    /// The safety timer of the battery expired.
     pub const POWER_SUPPLY_HEALTH_SAFETY_TIMER_EXPIRE: u8 = 8;
 
-    /// Of a kind that has no number here.
+    /// The technology has no number here.
     pub const POWER_SUPPLY_TECHNOLOGY_UNKNOWN: u8 = 0;
     /// Nickel metal hydride.
     pub const POWER_SUPPLY_TECHNOLOGY_NIMH: u8 = 1;
@@ -352,13 +352,13 @@ layout! {
 }
 
 impl BatteryState {
-    /// The cells that are measured, in volts: the first `cell_count`, or all if a peer claims more.
+    /// Returns the measured cells, in volts: the first `cell_count`, or all if a peer claims more.
     #[must_use]
     pub fn cell_voltages(&self) -> &[f32] {
         &self.cell_voltage[..clamped(self.cell_count, BATTERY_CELLS_MAX)]
     }
 
-    /// The cells that are measured, in degrees Celsius: the first `cell_count`, or all if a peer
+    /// Returns the measured cells, in degrees Celsius: the first `cell_count`, or all if a peer
     /// claims more.
     #[must_use]
     pub fn cell_temperatures(&self) -> &[f32] {
@@ -367,7 +367,7 @@ impl BatteryState {
 }
 
 impl Default for BatteryState {
-    /// No battery, nothing measured, time 0.
+    /// Returns a state without a battery, with nothing measured and time 0.
     fn default() -> Self {
         Self {
             voltage: f32::NAN,
@@ -383,7 +383,7 @@ impl Default for BatteryState {
 }
 
 impl fmt::Display for BatteryState {
-    /// As `72 %, 25.1 V, -3.4 A, discharging`, of what is measured.
+    /// Formats the measured values like `72 %, 25.1 V, -3.4 A, discharging`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.present == 0 {
             return f.write_str("no battery");
@@ -408,43 +408,43 @@ impl fmt::Display for BatteryState {
 }
 
 crate::message! {
-    /// A fix of a satellite navigation receiver by WGS 84, as `sensor_msgs/NavSatFix`.
+    /// A position from a satellite navigation receiver in WGS 84, like `sensor_msgs/NavSatFix`.
     ///
-    /// The covariance is row-major 3 × 3 over east, north, up. `position_covariance_type`, in ROS
-    /// the last field, stands where there would be padding.
+    /// The covariance is row-major 3 × 3 over east, north, up. `position_covariance_type` is the
+    /// last field in ROS; here it fills what would be padding.
     pub struct NavSatFix {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// One of the `STATUS_` constants: no unit.
         pub status: i8,
         /// One of the `COVARIANCE_` constants: no unit.
         pub position_covariance_type: u8,
-        /// The `SERVICE_` constants of what is received, added: no unit.
+        /// Sum of the `SERVICE_` constants of the received systems: no unit.
         pub service: u16,
-        /// 0: no unit.
+        /// Reserved, 0: no unit.
         pub _reserved: u32,
-        /// North is positive: degrees.
+        /// Latitude, north is positive: degrees.
         pub latitude: f64,
-        /// East is positive: degrees.
+        /// Longitude, east is positive: degrees.
         pub longitude: f64,
-        /// Above the ellipsoid, NaN if unknown: metres.
+        /// Height above the ellipsoid, NaN if unknown: metres.
         pub altitude: f64,
-        /// Of the position to the east, north and up: m².
+        /// Covariance of the position to the east, north and up: m².
         pub position_covariance: [f64; 9],
     }
 
-    /// Not set.
+    /// The status is not set.
     pub const STATUS_UNKNOWN: i8 = -2;
-    /// No position.
+    /// There is no position.
     pub const STATUS_NO_FIX: i8 = -1;
-    /// A position without augmentation.
+    /// The position has no augmentation.
     pub const STATUS_FIX: i8 = 0;
-    /// With augmentation by satellites.
+    /// The position has augmentation by satellites.
     pub const STATUS_SBAS_FIX: i8 = 1;
-    /// With augmentation from the ground.
+    /// The position has augmentation from the ground.
     pub const STATUS_GBAS_FIX: i8 = 2;
 
-    /// Not known what is received.
+    /// The received systems are unknown.
     pub const SERVICE_UNKNOWN: u16 = 0;
     /// GPS is received.
     pub const SERVICE_GPS: u16 = 1;
@@ -455,13 +455,13 @@ crate::message! {
     /// Galileo is received.
     pub const SERVICE_GALILEO: u16 = 8;
 
-    /// The covariance says nothing.
+    /// The covariance is unknown.
     pub const COVARIANCE_TYPE_UNKNOWN: u8 = 0;
     /// The covariance was estimated from the dilution of precision.
     pub const COVARIANCE_TYPE_APPROXIMATED: u8 = 1;
-    /// The diagonal is known.
+    /// The diagonal of the covariance is known.
     pub const COVARIANCE_TYPE_DIAGONAL_KNOWN: u8 = 2;
-    /// All of it is known.
+    /// The whole covariance is known.
     pub const COVARIANCE_TYPE_KNOWN: u8 = 3;
 }
 layout! {
@@ -472,14 +472,14 @@ layout! {
 }
 
 impl NavSatFix {
-    /// An unaugmented fix stamped with the current time: `latitude` and `longitude` in degrees,
-    /// `altitude` above the ellipsoid in metres.
+    /// Returns an unaugmented position stamped with the current time: `latitude` and `longitude` in
+    /// degrees, `altitude` above the ellipsoid in metres.
     #[must_use]
     pub fn new(latitude: f64, longitude: f64, altitude: f64) -> Self {
         Self { status: Self::STATUS_FIX, latitude, longitude, altitude, ..Self::now() }
     }
 
-    /// Whether there is a position.
+    /// Returns true if there is a position.
     #[must_use]
     pub const fn has_fix(&self) -> bool {
         self.status >= Self::STATUS_FIX
@@ -487,14 +487,14 @@ impl NavSatFix {
 }
 
 impl Default for NavSatFix {
-    /// Status unknown, as in ROS; time 0.
+    /// Returns a message with an unknown status, as in ROS, and time 0.
     fn default() -> Self {
         Self { status: Self::STATUS_UNKNOWN, ..Self::zeroed() }
     }
 }
 
 impl fmt::Display for NavSatFix {
-    /// As `47.3769000°, 8.5417000°, 408.0 m`.
+    /// Formats it like `47.3769000°, 8.5417000°, 408.0 m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.has_fix() {
             return f.write_str("no fix");
@@ -504,16 +504,16 @@ impl fmt::Display for NavSatFix {
 }
 
 crate::message! {
-    /// The magnetic field at a sensor and in its frame, as `sensor_msgs/MagneticField`.
+    /// The magnetic field at a sensor and in its frame, like `sensor_msgs/MagneticField`.
     ///
     /// The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
     #[derive(Default)]
     pub struct MagneticField {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Along x, y, z, NaN for an axis that is not measured: tesla.
+        /// Field along x, y, z, NaN for an axis that is not measured: tesla.
         pub magnetic_field: [f64; 3],
-        /// Of `magnetic_field`: T².
+        /// Covariance of `magnetic_field`: T².
         pub magnetic_field_covariance: [f64; 9],
     }
 }
@@ -524,7 +524,7 @@ layout! {
 }
 
 impl MagneticField {
-    /// A field in tesla, stamped with the current time.
+    /// Returns a field in tesla, stamped with the current time.
     #[must_use]
     pub fn new(magnetic_field: [f64; 3]) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), magnetic_field, ..Self::default() }
@@ -532,21 +532,21 @@ impl MagneticField {
 }
 
 crate::message! {
-    /// A temperature, as `sensor_msgs/Temperature`.
+    /// A temperature, like `sensor_msgs/Temperature`.
     #[derive(Default)]
     pub struct Temperature {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// Degrees Celsius.
         pub temperature: f64,
-        /// Of `temperature`, 0 if unknown: °C².
+        /// Variance of `temperature`, 0 if unknown: °C².
         pub variance: f64,
     }
 }
 layout! { Temperature = 24 { timestamp_ns: 0, temperature: 8, variance: 16 } }
 
 impl Temperature {
-    /// A temperature in degrees Celsius, stamped with the current time.
+    /// Returns a temperature in degrees Celsius, stamped with the current time.
     #[must_use]
     pub fn new(temperature: f64) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), temperature, variance: 0.0 }
@@ -554,21 +554,22 @@ impl Temperature {
 }
 
 crate::message! {
-    /// The pressure of air or water, not of a tank or a tyre, as `sensor_msgs/FluidPressure`.
+    /// The pressure of air or water, like `sensor_msgs/FluidPressure`. It is not for tanks or
+    /// tyres.
     #[derive(Default)]
     pub struct FluidPressure {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Absolute: pascals.
+        /// Absolute pressure: pascals.
         pub fluid_pressure: f64,
-        /// Of `fluid_pressure`, 0 if unknown: Pa².
+        /// Variance of `fluid_pressure`, 0 if unknown: Pa².
         pub variance: f64,
     }
 }
 layout! { FluidPressure = 24 { timestamp_ns: 0, fluid_pressure: 8, variance: 16 } }
 
 impl FluidPressure {
-    /// An absolute pressure in pascals, stamped with the current time.
+    /// Returns an absolute pressure in pascals, stamped with the current time.
     #[must_use]
     pub fn new(fluid_pressure: f64) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), fluid_pressure, variance: 0.0 }
@@ -576,47 +577,47 @@ impl FluidPressure {
 }
 
 crate::message! {
-    /// How bright it is, as `sensor_msgs/Illuminance`.
+    /// An illuminance, like `sensor_msgs/Illuminance`.
     #[derive(Default)]
     pub struct Illuminance {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// Lux.
         pub illuminance: f64,
-        /// Of `illuminance`, 0 if unknown: lx².
+        /// Variance of `illuminance`, 0 if unknown: lx².
         pub variance: f64,
     }
 }
 layout! { Illuminance = 24 { timestamp_ns: 0, illuminance: 8, variance: 16 } }
 
 impl Illuminance {
-    /// An illuminance in lux, stamped with the current time.
+    /// Returns an illuminance in lux, stamped with the current time.
     #[must_use]
     pub fn new(illuminance: f64) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), illuminance, variance: 0.0 }
     }
 }
 
-/// The most taxels in a [`TactileArray`]: 16 × 16, a fingertip at 1 mm or a palm at 5 mm.
+/// The largest number of taxels in a [`TactileArray`]: 16 × 16, a fingertip at 1 mm or a palm at 5
+/// mm.
 pub const TAXELS_MAX: usize = 256;
 
 crate::message! {
-    /// Pressure on the taxels of a tactile sensor, row by row, and the force that they add up to.
-    /// No ROS type.
+    /// Pressure on the taxels of a tactile sensor, row by row, and the total force. No ROS type.
     pub struct TactileArray {
-        /// When it was measured, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// The frame of the pad: x along its rows, z out of it: text.
+        /// Frame of the pad, x along its rows, z out of it: text.
         pub frame_id: FrameId,
-        /// How many rows there are, along y: count.
+        /// Number of rows, along y: count.
         pub rows: u32,
-        /// How many taxels a row has, along x: count.
+        /// Number of taxels in a row, along x: count.
         pub columns: u32,
-        /// From one taxel to the next: metres.
+        /// Distance from one taxel to the next: metres.
         pub spacing: f32,
-        /// On the whole pad along x, y, z, NaN if not measured: newtons.
+        /// Force on the whole pad along x, y, z, NaN if not measured: newtons.
         pub force: [f32; 3],
-        /// Row-major, `rows` times `columns` of them: pascals.
+        /// Pressures of `rows` × `columns` taxels, row-major: pascals.
         pub pressure: [f32; TAXELS_MAX],
     }
 }
@@ -627,7 +628,7 @@ layout! {
 }
 
 impl TactileArray {
-    /// The pressures that there are, row-major: of `rows` × `columns` taxels, or all if a peer
+    /// Returns the used pressures, row-major: those of `rows` × `columns` taxels, or all if a peer
     /// claims more.
     #[must_use]
     pub fn taxels(&self) -> &[f32] {
@@ -636,7 +637,7 @@ impl TactileArray {
 }
 
 impl Default for TactileArray {
-    /// No taxels, force not measured, time 0.
+    /// Returns a message without taxels, with no force and time 0.
     fn default() -> Self {
         Self { force: [f32::NAN; 3], ..Self::zeroed() }
     }

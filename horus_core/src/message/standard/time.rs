@@ -1,4 +1,4 @@
-//! Clocks that are not this machine's.
+//! Clocks other than that of this machine.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use bytemuck::Zeroable;
 use crate::message::{Text, timestamp_now_ns};
 
 crate::message! {
-    /// The time by which a simulation or a recording runs, as `rosgraph_msgs/Clock`.
+    /// The time of a simulation or a replayed recording, like `rosgraph_msgs/Clock`.
     pub struct Clock {
-        /// When it was sent, by CLOCK_REALTIME: nanoseconds.
+        /// Send time, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// What the clock shows: nanoseconds.
+        /// Time of the clock: nanoseconds.
         pub clock_ns: u64,
-        /// How fast it is meant to run, 1 as real time, 0 while it stands: no unit.
+        /// Nominal rate of the clock, 1 for real time, 0 if it is stopped: no unit.
         pub rate: f64,
     }
 }
 layout! { Clock = 24 { timestamp_ns: 0, clock_ns: 8, rate: 16 } }
 
 impl Clock {
-    /// A clock that shows `clock_ns` and runs as real time, stamped with the current time.
+    /// Returns a clock that shows `clock_ns` and runs in real time, stamped with the current time.
     #[must_use]
     pub fn new(clock_ns: u64) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), clock_ns, rate: 1.0 }
@@ -28,14 +28,14 @@ impl Clock {
 }
 
 impl Default for Clock {
-    /// 0, and stands.
+    /// Returns a stopped clock at 0.
     fn default() -> Self {
         Self::zeroed()
     }
 }
 
 impl fmt::Display for Clock {
-    /// As `12.500000000 s, × 1`.
+    /// Formats it like `12.500000000 s, × 1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, ns) = (self.clock_ns / 1_000_000_000, self.clock_ns % 1_000_000_000);
         write!(f, "{seconds}.{ns:09} s, × {}", self.rate)
@@ -43,27 +43,27 @@ impl fmt::Display for Clock {
 }
 
 crate::message! {
-    /// What another clock showed at a time of this one, as `sensor_msgs/TimeReference`.
+    /// The time of another clock at a time of this one, like `sensor_msgs/TimeReference`.
     #[derive(Default)]
     pub struct TimeReference {
-        /// When it was read, by CLOCK_REALTIME: nanoseconds.
+        /// Time of the reading, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// What the other clock showed: nanoseconds.
+        /// Time of the other clock: nanoseconds.
         pub time_ref_ns: u64,
-        /// Which clock, as `gps`: text.
+        /// Name of the other clock, such as `gps`: text.
         pub source: Text<32>,
     }
 }
 layout! { TimeReference = 48 { timestamp_ns: 0, time_ref_ns: 8, source: 16 } }
 
 impl TimeReference {
-    /// What `source` shows now, stamped with the current time.
+    /// Returns the current time of `source`, stamped with the current time.
     #[must_use]
     pub fn new(source: Text<32>, time_ref_ns: u64) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), time_ref_ns, source }
     }
 
-    /// How far the other clock is ahead, in nanoseconds; the nearest `i64` if that is too far.
+    /// Returns the offset of the other clock, in nanoseconds; the nearest `i64` if it is too large.
     ///
     /// ```
     /// use horus_core::message::TimeReference;

@@ -1,10 +1,10 @@
-//! Computing with rotations and transforms, by `glam`; only with the feature of that name.
+//! Computes with rotations and transforms by `glam`; available with the feature of that name.
 //!
-//! Quaternions are taken by their direction: one that rounding or integration made a little longer
-//! or shorter is normalised first. One of length 0 has no direction. It is what a message holds
-//! that nobody filled in, so it is an error rather than the identity.
+//! Only the direction of a quaternion counts: it is normalised first, so that rounding or
+//! integration may have changed its length. A quaternion of length 0 has no direction. It occurs in
+//! messages that were not filled in, so it is an error and not the identity.
 //!
-//! All of these are a few dozen floating point operations, allocate nothing, and never panic.
+//! Every function takes a few dozen floating point operations, allocates nothing, and never panics.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
@@ -14,29 +14,29 @@ use crate::message::{
     FrameId, Point3, Pose2D, Pose3D, Quaternion, Transform, TransformStamped, Vector3,
 };
 
-/// Roll and yaw turn about the same axis if pitch is nearer to ±90° than this, in radians.
+/// The distance of pitch from ±90°, in radians, below which roll and yaw turn about the same axis.
 const GIMBAL_LOCK: f64 = 1e-10;
 
-/// A quaternion without a direction: all zeros, infinite, or not a number.
+/// The quaternion has no direction: it is all zeros, infinite, or not a number.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error(
-    "quaternion {found:?} is not a rotation, its length has to be finite and not 0; write \
-     [0.0, 0.0, 0.0, 1.0] for none"
+    "quaternion {found:?} is not a rotation, its length must be finite and not 0; write \
+     [0.0, 0.0, 0.0, 1.0] for no rotation"
 )]
 #[non_exhaustive]
 pub struct NotARotation {
-    /// x, y, z, w.
+    /// The quaternion x, y, z, w.
     pub found: [f64; 4],
 }
 
-/// Why two transforms are not one after the other.
+/// The reason why two transforms cannot be composed.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransformError {
-    /// One of the rotations is none.
+    /// One of the rotations is invalid.
     #[error(transparent)]
     NotARotation(#[from] NotARotation),
-    /// The inner one is not given in the frame that the outer one is of.
+    /// The parent of the inner transform is not the child of the outer one.
     #[error("the transform of '{outer_child}' cannot be followed by one in '{inner_parent}'")]
     Frames {
         /// The child of the outer transform.
@@ -49,13 +49,13 @@ pub enum TransformError {
 fn rotation(found: [f64; 4]) -> Result<DQuat, NotARotation> {
     let longest = found.iter().fold(0.0_f64, |longest, part| longest.max(part.abs()));
     let is_finite = found.iter().all(|part| part.is_finite());
-    // WHY: dividing first keeps the squares from overflowing and from vanishing.
+    // WHY: dividing first keeps the squares from overflow and underflow.
     let scaled = DQuat::from_array(found.map(|part| part / longest));
     if longest > 0.0 && is_finite { Ok(scaled.normalize()) } else { Err(NotARotation { found }) }
 }
 
 impl Quaternion {
-    /// A turn about z, counter-clockwise: `yaw` in radians.
+    /// Returns a rotation about z, counter-clockwise: `yaw` in radians.
     ///
     /// ```
     /// use horus_core::message::Quaternion;
@@ -70,26 +70,26 @@ impl Quaternion {
         DQuat::from_rotation_z(yaw).into()
     }
 
-    /// Turns about the fixed axes x, then y, then z, in radians: `setRPY` of tf2, and what URDF
-    /// calls `rpy`. The same as about its own z, then y, then x.
+    /// Returns the rotation about the fixed axes x, then y, then z, in radians: `setRPY` of tf2,
+    /// and `rpy` of URDF. It equals the rotation about the body's own z, then y, then x.
     #[must_use]
     pub fn from_rpy(roll: f64, pitch: f64, yaw: f64) -> Self {
         let about = DQuat::from_rotation_z(yaw) * DQuat::from_rotation_y(pitch);
         (about * DQuat::from_rotation_x(roll)).into()
     }
 
-    /// Roll, pitch and yaw in radians, for [`from_rpy`](Self::from_rpy): roll and yaw from −π to
-    /// π, pitch from −π/2 to π/2.
+    /// Returns roll, pitch and yaw in radians, for [`from_rpy`](Self::from_rpy): roll and yaw from
+    /// −π to π, pitch from −π/2 to π/2.
     ///
-    /// Where pitch is ±π/2, roll and yaw turn about the same axis; then yaw is 0, as in tf2.
+    /// At a pitch of ±π/2, roll and yaw turn about the same axis; then yaw is 0, as in tf2.
     ///
     /// # Errors
     ///
     /// The length is 0 or not finite.
     pub fn rpy(self) -> Result<[f64; 3], NotARotation> {
         let DQuat { x, y, z, w } = rotation(self.into())?;
-        // WHY: products of half angles give sum and difference of roll and yaw, each exactly, also
-        // close to the lock, where the elements of the matrix that hold roll and yaw vanish.
+        // WHY: products of half angles give the sum and difference of roll and yaw exactly, also
+        // close to the gimbal lock. There the matrix elements that contain roll and yaw vanish.
         let (up, down) = ((x - z).hypot(w + y), (x + z).hypot(w - y));
         let (difference, sum) = ((x - z).atan2(w + y), (x + z).atan2(w - y));
         let pitch = 2.0 * up.atan2(down) - FRAC_PI_2;
@@ -102,7 +102,8 @@ impl Quaternion {
         })
     }
 
-    /// The heading of the body's x axis in radians, −π to π; 0 if that points straight up or down.
+    /// Returns the heading of the body's x axis in radians, −π to π; 0 if it points straight up or
+    /// down.
     ///
     /// # Errors
     ///
@@ -111,7 +112,7 @@ impl Quaternion {
         self.rpy().map(|[_, _, yaw]| yaw)
     }
 
-    /// The same rotation with length 1.
+    /// Returns the same rotation with length 1.
     ///
     /// # Errors
     ///
@@ -120,7 +121,7 @@ impl Quaternion {
         rotation(self.into()).map(Into::into)
     }
 
-    /// `vector`, turned.
+    /// Returns the rotated vector.
     ///
     /// # Errors
     ///
@@ -130,7 +131,7 @@ impl Quaternion {
     }
 }
 
-/// An angle between −2π and 2π as one between −π and π.
+/// Wraps an angle between −2π and 2π to one between −π and π.
 fn wrapped(angle: f64) -> f64 {
     if angle > PI {
         angle - TAU
@@ -142,8 +143,10 @@ fn wrapped(angle: f64) -> f64 {
 }
 
 impl Transform {
-    /// First `inner`, then this one: where a grandchild is, of a child in its parent and a
-    /// grandchild in the child.
+    /// Returns the composition: first `inner`, then this one.
+    ///
+    /// If this is the pose of a child in its parent, and `inner` that of a grandchild in the child,
+    /// the result is the pose of the grandchild in the parent.
     ///
     /// ```
     /// use horus_core::message::{Quaternion, Transform};
@@ -161,12 +164,12 @@ impl Transform {
     pub fn compose(&self, inner: &Self) -> Result<Self, NotARotation> {
         let (outer_turn, inner_turn) = (rotation(self.rotation)?, rotation(inner.rotation)?);
         let moved = outer_turn * DVec3::from(inner.translation) + DVec3::from(self.translation);
-        // WHY: or long chains drift away from unit length.
+        // WHY: without normalisation, long chains would drift away from unit length.
         let turned = (outer_turn * inner_turn).normalize();
         Ok(Self::new(moved.into(), turned.into()))
     }
 
-    /// What takes back what this does: where the parent is in its child.
+    /// Returns the inverse transform: the pose of the parent in its child.
     ///
     /// # Errors
     ///
@@ -177,7 +180,7 @@ impl Transform {
         Ok(Self::new(origin.into(), back.into()))
     }
 
-    /// A point of the child's frame, in the parent's; in metres.
+    /// Converts a point of the child's frame to the parent's; in metres.
     ///
     /// ```
     /// use horus_core::message::{Quaternion, Transform};
@@ -198,11 +201,12 @@ impl Transform {
 }
 
 impl TransformStamped {
-    /// First `inner`, then this one, as [`Transform::compose`]; as old as the older of both.
+    /// Returns the composition: first `inner`, then this one, like [`Transform::compose`]. Its time
+    /// is the older of both.
     ///
     /// # Errors
     ///
-    /// `inner` is not given in the frame that this one is of, or a quaternion is not a rotation.
+    /// The parent of `inner` is not the child of this transform, or a quaternion is not a rotation.
     pub fn compose(&self, inner: &Self) -> Result<Self, TransformError> {
         let (outer_child, inner_parent) = (self.child_frame_id, inner.frame_id);
         if outer_child.as_str() != inner_parent.as_str() {
@@ -218,7 +222,7 @@ impl TransformStamped {
         })
     }
 
-    /// Where the parent is in its child, at the same time.
+    /// Returns the inverse transform, at the same time: the pose of the parent in its child.
     ///
     /// # Errors
     ///
@@ -238,7 +242,7 @@ impl TransformStamped {
 impl TryFrom<&Pose3D> for Pose2D {
     type Error = NotARotation;
 
-    /// Seen from above: without height, roll and pitch, with the same time.
+    /// Returns the pose in the plane: without height, roll and pitch, with the same time.
     fn try_from(pose: &Pose3D) -> Result<Self, NotARotation> {
         let [x, y, _] = pose.position;
         let theta = Quaternion::from(pose.orientation).yaw()?;
@@ -265,7 +269,7 @@ macro_rules! vectors {
 vectors! { Point3 Vector3 }
 
 impl From<Quaternion> for DQuat {
-    /// The same numbers; nothing is normalised.
+    /// Copies the numbers without normalising them.
     fn from(Quaternion { x, y, z, w }: Quaternion) -> Self {
         Self::from_xyzw(x, y, z, w)
     }
