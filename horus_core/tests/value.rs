@@ -1,4 +1,4 @@
-//! Values: what they hold, how they compare, and how they look.
+//! Values: content, comparison and formatting.
 
 use horus_testing as _;
 
@@ -43,7 +43,7 @@ fn integers_floats_text_and_bytes_are_different_things() {
 }
 
 #[test]
-fn numbers_are_read_as_what_they_fit_in() {
+fn numbers_are_read_as_any_type_that_fits() {
     let big = Value::from(u64::MAX);
     assert_eq!((big.as_u64(), big.as_i64()), (Some(u64::MAX), None));
     assert_eq!(big.as_f64(), Some(18_446_744_073_709_551_616.0));
@@ -99,7 +99,7 @@ fn the_last_of_equal_keys_counts_as_in_python() {
 }
 
 #[test]
-fn conversions_keep_what_they_are_given() {
+fn conversions_keep_the_value() {
     assert_eq!(Value::from(None::<i32>), Value::Nil);
     assert_eq!(Value::from(Some("a")), Value::from("a"));
     assert_eq!(Value::from(BTreeMap::from([(1, "a")])), Value::from([(1, "a")]));
@@ -142,7 +142,7 @@ fn values_are_shown_like_json_and_exactly() {
 }
 
 #[test]
-fn a_typed_array_has_as_many_bytes_as_its_shape_asks_for() {
+fn a_typed_array_has_as_many_bytes_as_its_shape_requires() {
     let new = |shape: &[u32], bytes| TypedArray::new(DType::U16, shape.to_vec(), vec![0; bytes]);
     assert_eq!(new(&[], 2).unwrap().len(), 1);
     assert_eq!(new(&[2, 3], 12).unwrap().len(), 6);
@@ -154,7 +154,7 @@ fn a_typed_array_has_as_many_bytes_as_its_shape_asks_for() {
 }
 
 #[test]
-fn elements_are_what_was_put_in() {
+fn elements_are_stored_unchanged() {
     let array = TypedArray::from_slice(&[i64::MIN, -1, i64::MAX]);
     assert_eq!(array.to_vec::<i64>(), Some(vec![i64::MIN, -1, i64::MAX]));
     assert_eq!(array.to_vec::<u64>(), None);
@@ -165,12 +165,12 @@ fn elements_are_what_was_put_in() {
     assert_eq!(truths.iter().collect::<Value>(), [false, true, true].into_iter().collect());
 }
 
-/// Every half-precision number, against its definition.
+/// Compares every half-precision number with its definition.
 #[test]
 fn half_precision_is_converted_exactly() {
-    // WHY not `powi`: its result may differ in the last bit from one computer to another.
+    // WHY not `powi`: its result may differ in the last bit between computers.
     let power_of_two = |exponent: i32| f64::from_bits(((1023 + exponent) as u64) << 52);
-    // WHY fewer: miri runs a thousandth as fast. 251 is a prime.
+    // WHY: miri is a thousand times slower, so it takes every 251st number. 251 is a prime.
     for bits in (0..=u16::MAX).step_by(if cfg!(miri) { 251 } else { 1 }) {
         let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
         let (exponent, mantissa) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));

@@ -1,4 +1,4 @@
-//! Bytes and texts of any origin: each is a value or an error, in bounded memory and depth.
+//! Decodes bytes and texts of any origin: each is a value or an error, in bounded memory and depth.
 
 use horus_testing as _;
 
@@ -16,7 +16,8 @@ use horus_core::message::{DESCRIBED_BYTES_PER_BYTE, Layout, SCHEMA_TEXT_BYTES_MA
 use horus_core::value::{DECODED_BYTES_PER_BYTE, DecodeError, Value};
 use noise::{Case, Rng, rounds, seeds};
 
-/// Room for 64 arrays in arrays and nothing like the input. Twice as much in a debug build.
+/// Stack for 64 nested arrays, but not for nesting as deep as the input. It is four times as large
+/// in a debug build.
 const STACK_BYTES: usize = if cfg!(debug_assertions) { 512 } else { 128 } * 1024;
 
 /// Runs `case` for every seed, on a small stack, and returns the sum of what it returns.
@@ -45,12 +46,12 @@ fn fuzz(name: &str, case: impl Fn(&mut Rng, &mut Seen) + Send + Sync) -> Seen {
     seen
 }
 
-/// What became of the inputs.
+/// Counts the outcomes of the inputs.
 #[derive(Debug, Default)]
 struct Seen {
     accepted: u64,
     refused: u64,
-    /// The most heap for each byte of input.
+    /// The largest number of heap bytes for each byte of input.
     worst: f64,
 }
 
@@ -67,7 +68,7 @@ impl Seen {
     }
 }
 
-/// Shows whatever it is, and keeps none of it.
+/// Formats anything and discards the text.
 struct Sink;
 
 impl Write for Sink {
@@ -76,7 +77,7 @@ impl Write for Sink {
     }
 }
 
-/// Bytes that are or once were MessagePack, or look like it.
+/// Returns bytes that are MessagePack, damaged MessagePack, or similar to it.
 fn msgpack(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = match rng.below(4) {
         0 => values::bytes(rng, 60),
@@ -89,7 +90,7 @@ fn msgpack(rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// Heads of values with little behind them, many of them arrays in arrays.
+/// Returns headers of values with little content, many of them nested arrays.
 fn soup(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = Vec::new();
     let nesting = rng.below(3);
@@ -145,7 +146,7 @@ fn any_bytes_are_a_value_or_an_error() {
     assert!(seen.accepted > 1000 && seen.refused > 1000, "{seen:?}");
 }
 
-/// The place that an error names.
+/// Returns the offset that an error names.
 fn at(error: &DecodeError) -> usize {
     match *error {
         DecodeError::Truncated { at, .. }
@@ -199,14 +200,15 @@ fn any_bytes_are_a_type_of_serde_or_an_error() {
     fn decode<T: Serialize + DeserializeOwned>(bytes: &[u8], seen: &mut Seen) {
         let (decoded, heap) = peak(|| decode_serde::<T>(bytes));
         seen.outcome(&decoded);
-        // WHY: a vector that grows has up to twice its elements, and for a moment a copy of them.
+        // WHY: a growing vector has up to twice the capacity, and for a moment a copy of its
+        // elements.
         assert!(heap <= 256 * bytes.len() + 4096, "{heap} for {bytes:x?}");
         if bytes.len() >= 64 {
             seen.heap(heap, bytes.len());
         }
         match decoded {
             Ok(value) => {
-                // WHY: names of fields that came as arrays are added.
+                // WHY: the names of fields that were decoded from arrays are added.
                 encode_serde(&value, &mut vec![0; 100 * bytes.len()]).unwrap();
             }
             Err(error) => assert!(at(&error) <= bytes.len(), "{error}"),
@@ -230,7 +232,7 @@ fn any_bytes_are_a_type_of_serde_or_an_error() {
     assert!(seen.accepted > 1000 && seen.refused > 1000, "{seen:?}");
 }
 
-/// Words that texts are made of, some of them hostile.
+/// Words from which texts are made, some of them hostile.
 const WORDS: [&str; 26] = [
     "horus schema 1\n",
     "message M\n",
@@ -289,7 +291,7 @@ fn schema_text(rng: &mut Rng) -> String {
     text
 }
 
-/// A path that is or nearly is one of a field.
+/// Returns a path that is, or almost is, that of a field.
 fn path(rng: &mut Rng, schema: &horus_core::message::ParsedSchema) -> String {
     if schema.fields.is_empty() {
         return "data[1]".to_owned();
@@ -310,7 +312,7 @@ fn path(rng: &mut Rng, schema: &horus_core::message::ParsedSchema) -> String {
     }
 }
 
-/// Reads and edits a message; returns the most heap that showing it took.
+/// Reads and edits a message, and returns the largest heap that showing it took.
 fn edit(rng: &mut Rng, text: &str, layout: &Layout, bytes: &mut [u8]) -> usize {
     let schema = Schema::parse(text).unwrap();
     let (whole, heap) = peak(|| layout.decode(bytes));

@@ -20,8 +20,8 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-/// Values and the bytes that Python's `msgpack.packb` makes of the same (`ExtType` for the typed
-/// arrays), which programs in other languages and recorded files hold.
+/// Returns values and the bytes that Python's `msgpack.packb` makes of them, with `ExtType` for the
+/// typed arrays. Programs in other languages and recorded files contain these bytes.
 fn golden() -> Vec<(Value, &'static str)> {
     let matrix = TypedArray::from_slice(&[1_u16, 2, 3, 4]).with_shape(&[2, 2]).unwrap();
     let state = Value::from([
@@ -128,21 +128,21 @@ fn lengths_change_their_encoding_where_the_format_says() {
 }
 
 #[test]
-fn what_is_encoded_is_decoded_bit_for_bit() {
+fn values_are_decoded_bit_for_bit() {
     for seed in seeds(3000) {
         let _case = Case(seed);
         let rng = &mut Rng(seed);
         let value = values::value(rng, 5);
         let bytes = value.to_msgpack().unwrap();
         let decoded = Value::decode(&bytes).unwrap();
-        // WHY: bytes, not values, since a NaN does not equal itself.
+        // WHY: compares bytes, since a NaN does not equal itself.
         assert_eq!(decoded.to_msgpack().unwrap(), bytes);
         assert_eq!(decoded.to_string(), value.to_string());
     }
 }
 
 #[test]
-fn encoding_into_too_little_room_says_how_much_is_needed() {
+fn encoding_into_a_small_buffer_reports_the_needed_size() {
     for seed in seeds(300) {
         let _case = Case(seed);
         let rng = &mut Rng(seed);
@@ -167,7 +167,7 @@ fn encoding_into_a_slot_allocates_nothing() {
 }
 
 #[test]
-fn every_part_of_an_encoding_is_an_error_and_so_is_a_byte_more() {
+fn truncated_and_extended_encodings_are_errors() {
     for seed in seeds(300) {
         let _case = Case(seed);
         let mut bytes = values::value(&mut Rng(seed), 3).to_msgpack().unwrap();
@@ -182,7 +182,7 @@ fn every_part_of_an_encoding_is_an_error_and_so_is_a_byte_more() {
 }
 
 #[test]
-fn errors_name_the_place() {
+fn errors_name_the_offset() {
     let typed = |at, problem| DecodeError::TypedArray { at, problem };
     let rows = [
         ("", DecodeError::Truncated { at: 0, wanted: 1, left: 0 }),
@@ -196,7 +196,7 @@ fn errors_name_the_place() {
         ("d5 48 01 21", typed(0, TypedArrayError::Dimensions { found: 33 })),
         ("d5 48 01 01", typed(0, TypedArrayError::Header { found: 2 })),
         ("d4 48 01", typed(0, TypedArrayError::Header { found: 1 })),
-        // 2^32 times 2^32 elements of 8 bytes: more than any memory has.
+        // The array has 2^32 times 2^32 elements of 8 bytes, more than any memory has.
         ("c7 0e 48 07 03 00000080 00000080 00000080", typed(0, TypedArrayError::Size { found: 0 })),
     ];
     for (bytes, error) in rows {
@@ -204,7 +204,7 @@ fn errors_name_the_place() {
     }
     assert_eq!(
         DecodeError::Truncated { at: 1, wanted: 2, left: 1 }.to_string(),
-        "at byte 1: at least 2 more bytes are due, 1 are left"
+        "at byte 1: at least 2 more bytes are needed, 1 are left"
     );
 }
 
@@ -213,7 +213,7 @@ fn nested(depth: usize) -> Value {
 }
 
 #[test]
-fn nesting_is_bounded_for_both_ends() {
+fn nesting_is_bounded_for_writer_and_reader() {
     let deepest = nested(DEPTH_MAX);
     assert_eq!(Value::decode(&deepest.to_msgpack().unwrap()), Ok(deepest));
     assert_eq!(nested(DEPTH_MAX + 1).to_msgpack(), Err(EncodeError::TooDeep));
@@ -223,7 +223,7 @@ fn nesting_is_bounded_for_both_ends() {
     assert!(Value::decode(&bytes).is_err());
 }
 
-/// The worst that bytes can ask for: claims in claims, and values that take a single byte.
+/// Tests the worst cases: nested announcements, and values that take a single byte.
 #[test]
 fn memory_is_bounded_by_the_length_of_the_input() {
     let claims = [0xdd, 0x00, 0x00, 0x40, 0x00].repeat(6000);
@@ -234,7 +234,7 @@ fn memory_is_bounded_by_the_length_of_the_input() {
     let scalar = [0xd5 + 1, 0x48, DType::U16.code(), 0, 1, 2];
     let scalars = [&[0xdc, 0x40, 0x00][..], &scalar.repeat(0x4000)].concat();
     let mut worst: f64 = 0.0;
-    // A typed array that takes the bytes of those that are announced behind it.
+    // The typed array takes the bytes of the values that are announced after it.
     let greedy = hex("82 83 c7 06 48 06 00 6c 3b 7e 11");
     for bytes in [claims, pairs, nils, ones, empty, scalars, greedy] {
         let (decoded, heap) = peak(|| Value::decode(&bytes));
@@ -264,9 +264,9 @@ fn the_extension_of_typed_arrays_is_no_other_extension() {
     assert_eq!(value.to_msgpack(), Err(EncodeError::ReservedExt));
 }
 
-/// What bindings do that have values of their own: piece by piece, the same bytes.
+/// Writes values piece by piece, like bindings with their own values, and compares the bytes.
 #[test]
-fn pieces_are_what_values_are_made_of() {
+fn writing_piece_by_piece_gives_the_same_bytes() {
     let array = TypedArray::from_slice(&[1.5_f32, 2.5]);
     let ext = Value::Ext(5, vec![1, 2]);
     let value = Value::Array(vec![
@@ -317,7 +317,7 @@ fn pieces_are_what_values_are_made_of() {
 }
 
 #[test]
-fn tokens_are_what_values_are_read_of() {
+fn reading_token_by_token_gives_the_same_values() {
     let value = Value::from([("k", Value::Array(vec![0.5.into(), Value::Bytes(vec![9])]))]);
     let bytes = value.to_msgpack().unwrap();
     let mut reader = MsgpackReader::new(&bytes);
@@ -339,9 +339,9 @@ fn tokens_are_what_values_are_read_of() {
     assert_eq!(reader.finish(), Err(DecodeError::Trailing { at: 1, left: 1 }));
 }
 
-/// What is asked for by its kind is the token that would have come, or nothing was read.
+/// Checks that `short_text` and `float` return the same token as `token`, or read nothing.
 #[test]
-fn what_is_asked_for_by_its_kind_is_the_next_token() {
+fn reading_by_kind_agrees_with_the_next_token() {
     let mut accepted = [0, 0];
     for seed in seeds(rounds(20_000, 400_000)) {
         let _case = Case(seed);
@@ -371,14 +371,14 @@ fn what_is_asked_for_by_its_kind_is_the_next_token() {
             if token.is_err() {
                 break;
             }
-            // How many values are due, too.
+            // WHY: the debug text also has the number of values that are due.
             assert_eq!(format!("{reader:?}"), format!("{other:?}"));
         }
     }
     assert!(accepted.iter().all(|count| *count > 1_000), "{accepted:?}");
 }
 
-/// Bytes that are rich in what is asked for by its kind, whole and cut off.
+/// Returns bytes with many short texts and floats, complete and truncated.
 fn by_kind(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..=rng.below(6) {

@@ -1,4 +1,4 @@
-//! Types of `serde` as MessagePack, and values as such a type.
+//! Types of `serde` as MessagePack, and `Value` as such a type.
 
 #![cfg(feature = "serde")]
 
@@ -69,7 +69,7 @@ fn a_struct_is_a_map_of_its_fields() {
         .concat(),
     );
     assert_eq!(decode_serde::<Plan>(&bytes), Ok(plan()));
-    // WHY: the value has widened `tolerance`, which is a single.
+    // WHY: `value` has widened `tolerance`, which is a single.
     assert_eq!(decode_serde::<Plan>(&value.to_msgpack().unwrap()), Ok(plan()));
 }
 
@@ -129,7 +129,7 @@ fn a_value_reads_what_serde_writes_and_the_other_way_round() {
 }
 
 #[test]
-fn encoding_into_too_little_room_says_how_much_is_needed() {
+fn encoding_into_a_small_buffer_reports_the_needed_size() {
     let needed = encoded(&plan()).len();
     for room in 0..needed {
         let error = encode_serde(&plan(), &mut vec![0; room]);
@@ -139,7 +139,7 @@ fn encoding_into_too_little_room_says_how_much_is_needed() {
 }
 
 #[test]
-fn every_part_of_an_encoding_is_an_error_and_so_is_a_byte_more() {
+fn truncated_and_extended_encodings_are_errors() {
     let mut bytes = encoded(&plan());
     for end in 0..bytes.len() {
         let error = decode_serde::<Plan>(&bytes[..end]).unwrap_err();
@@ -151,12 +151,12 @@ fn every_part_of_an_encoding_is_an_error_and_so_is_a_byte_more() {
 }
 
 #[test]
-fn another_type_is_an_error_that_names_the_place() {
+fn another_type_is_an_error_that_names_the_offset() {
     let bytes = Value::from([Value::from(1), "a".into(), 3.into()]).to_msgpack().unwrap();
     let error = decode_serde::<Vec<u32>>(&bytes).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "before byte 3: not a value of the type asked for: wrong msgpack marker FixStr(1)"
+        "before byte 3: not a value of the requested type: wrong msgpack marker FixStr(1)"
     );
     let error = decode_serde::<Vec<u8>>(&Value::from([300]).to_msgpack().unwrap()).unwrap_err();
     assert!(matches!(error, DecodeError::Type { at: 4, .. }), "{error}");
@@ -172,7 +172,7 @@ enum Chain {
 }
 
 #[test]
-fn nesting_is_bounded_for_both_ends() {
+fn nesting_is_bounded_for_writer_and_reader() {
     let nest = |depth| (1..depth).fold(Nest(Vec::new()), |inner, _| Nest(vec![inner]));
     let deepest = encoded(&nest(DEPTH_MAX));
     assert_eq!(decode_serde::<Nest>(&deepest), Ok(nest(DEPTH_MAX)));
@@ -181,7 +181,7 @@ fn nesting_is_bounded_for_both_ends() {
     let deeper = [&[0x91][..], &deepest].concat();
     assert_eq!(decode_serde::<Nest>(&deeper), Err(DecodeError::TooDeep { at: DEPTH_MAX }));
 
-    // `rmp_serde` itself counts no variants of enums.
+    // WHY: `rmp_serde` itself does not count the nesting of enum variants.
     let links =
         [&[0x81, 0xa4, b'L', b'i', b'n', b'k'].repeat(500_000)[..], &[0xa3], b"End"].concat();
     let error = decode_serde::<Chain>(&links).unwrap_err();
@@ -189,7 +189,7 @@ fn nesting_is_bounded_for_both_ends() {
 }
 
 #[test]
-fn a_length_is_believed_only_if_the_bytes_are_there() {
+fn a_length_beyond_the_input_is_refused() {
     let claims = [0xdd, 0x7f, 0xff, 0xff, 0xff, 0x01];
     let (error, heap) = peak(|| decode_serde::<Vec<Vec<u64>>>(&claims));
     assert!(matches!(error, Err(DecodeError::Truncated { .. })) && heap == 0, "{heap}");
@@ -258,7 +258,7 @@ struct Arm {
     none: Vec<Vec<i32>>,
 }
 
-/// What numpy arrays in a dict of Python are.
+/// Returns a value like a Python dict with numpy arrays.
 fn arrays() -> Value {
     let limits = TypedArray::from_slice(&[-1.0_f64, 1.0, -2.0, 2.0]).with_shape(&[2, 2]).unwrap();
     let gain = TypedArray::from_slice(&[0.5_f32]).with_shape(&[]).unwrap();
@@ -285,7 +285,7 @@ fn a_typed_array_is_read_as_a_sequence_of_numbers() {
     };
     let bytes = arrays().to_msgpack().unwrap();
     assert_eq!(decode_serde::<Arm>(&bytes), Ok(arm));
-    // What knows typed arrays still gets them.
+    // WHY: a type that supports typed arrays still receives them.
     assert_eq!(decode_serde::<Value>(&bytes), Ok(arrays()));
     assert_eq!(decode_serde::<BTreeMap<String, Value>>(&bytes).unwrap().len(), 6);
 }
@@ -304,7 +304,7 @@ fn an_array_that_does_not_fit_the_type_is_an_error() {
     let of_type = |error: &DecodeError| matches!(error, DecodeError::Type { .. });
     assert!(of_type(&refused(TypedArray::from_slice(&[256]))));
     assert!(of_type(&refused(TypedArray::from_slice(&[1, 2]).with_shape(&[1, 2]).unwrap())));
-    // No elements, and as many arrays as fit into no memory.
+    // The arrays have no elements, and more nested arrays than fit into memory.
     for shape in [&[u32::MAX, 0][..], &[u32::MAX, u32::MAX, 0], &[1 << 20, 1 << 20, 0, 5]] {
         let empty = TypedArray::from_slice::<u8>(&[]).with_shape(shape).unwrap();
         let (error, peak) = peak(|| refused(empty.clone()));

@@ -1,4 +1,4 @@
-//! Values from the usual Rust types.
+//! Conversions from the usual Rust types to values.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ impl From<u64> for Value {
 
 impl From<usize> for Value {
     fn from(number: usize) -> Self {
-        // WHY: no target has more than 64 bits.
+        // WHY: no target has pointers of more than 64 bits.
         Self::from(number as u64)
     }
 }
@@ -74,14 +74,14 @@ impl From<Cow<'_, str>> for Value {
 }
 
 impl From<&[u8]> for Value {
-    /// Bytes, not an array of numbers.
+    /// Makes bytes, not an array of numbers.
     fn from(bytes: &[u8]) -> Self {
         Self::Bytes(bytes.to_vec())
     }
 }
 
 impl From<Vec<u8>> for Value {
-    /// Bytes, not an array of numbers.
+    /// Makes bytes, not an array of numbers.
     fn from(bytes: Vec<u8>) -> Self {
         Self::Bytes(bytes)
     }
@@ -100,21 +100,21 @@ impl From<Vec<Value>> for Value {
 }
 
 impl<const N: usize> From<&[u8; N]> for Value {
-    /// Bytes, as `b"ab"`.
+    /// Makes bytes, as from `b"ab"`.
     fn from(bytes: &[u8; N]) -> Self {
         Self::Bytes(bytes.to_vec())
     }
 }
 
 impl<T: Into<Value>, const N: usize> From<[T; N]> for Value {
-    /// An array.
+    /// Makes an array.
     fn from(values: [T; N]) -> Self {
         values.into_iter().collect()
     }
 }
 
 impl<K: Into<Value>, V: Into<Value>, const N: usize> From<[(K, V); N]> for Value {
-    /// A map with these pairs in this order.
+    /// Makes a map with these pairs in this order.
     fn from(pairs: [(K, V); N]) -> Self {
         pairs.into_iter().collect()
     }
@@ -133,14 +133,14 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 impl<T: Into<Value>> FromIterator<T> for Value {
-    /// An array.
+    /// Makes an array.
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         Self::Array(values.into_iter().map(Into::into).collect())
     }
 }
 
 impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Value {
-    /// A map, in the order of the pairs.
+    /// Makes a map, in the order of the pairs.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         Self::Map(pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
     }

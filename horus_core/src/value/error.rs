@@ -1,101 +1,101 @@
-//! Why a value could not be encoded or decoded.
+//! Errors of encoding and decoding values.
 
 use super::{DEPTH_MAX, TYPED_ARRAY_EXT, TypedArrayError};
 
-/// Why a value was not encoded. What was written before is to be thrown away.
+/// The reason why a value was not encoded. Discard the bytes written before.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The place is too small; with `needed` bytes it would do.
+    /// The buffer is too small; `needed` bytes are enough.
     #[error("the encoded value takes {needed} bytes, there is room for {room}")]
     TooSmall {
         /// Bytes that the encoded value takes.
         needed: usize,
-        /// Bytes that there are.
+        /// Bytes of the buffer.
         room: usize,
     },
-    /// Arrays and maps are nested too deep, so that no receiver would accept it.
+    /// Arrays and maps are nested too deeply, so that no receiver would accept the value.
     #[error("more than {DEPTH_MAX} arrays and maps are nested")]
     TooDeep,
-    /// More elements, pairs or bytes than 32 bits can count.
+    /// There are more elements, pairs or bytes than 32 bits can count.
     #[error("{count} {of} in one value, MessagePack counts at most 4294967295")]
     TooLong {
-        /// How many there are.
+        /// Number of elements, pairs or bytes.
         count: usize,
-        /// Of what.
+        /// The counted things: elements, pairs or bytes.
         of: &'static str,
     },
-    /// An [`Ext`](super::Value::Ext) with the number of typed arrays.
+    /// An [`Ext`](super::Value::Ext) has the number of typed arrays.
     #[error("extension {TYPED_ARRAY_EXT} is for typed arrays: use `Value::Typed`")]
     ReservedExt,
-    /// A typed array of a shape that there is not.
+    /// The shape of a typed array is not possible.
     #[error("a typed array with {problem}")]
     TypedArray {
-        /// What is wrong with it.
+        /// The reason why the array is invalid.
         problem: TypedArrayError,
     },
-    /// The type refused to be serialized, or described itself wrongly.
-    #[error("it cannot be serialized: {message}")]
+    /// The type refused to be serialized, or announced a wrong number of elements.
+    #[error("the value cannot be serialized: {message}")]
     Type {
-        /// What `serde` says.
+        /// The message of `serde`.
         message: String,
     },
 }
 
-/// Why bytes are not the MessagePack of one value. The same bytes always fail again.
+/// The reason why bytes are not the MessagePack of one value. The same bytes always fail again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The bytes end too early, or something claims to be longer than they are.
-    #[error("at byte {at}: at least {wanted} more bytes are due, {left} are left")]
+    /// The bytes end too early, or a length in them exceeds the rest of the input.
+    #[error("at byte {at}: at least {wanted} more bytes are needed, {left} are left")]
     Truncated {
-        /// Where the value begins that is incomplete.
+        /// Offset of the incomplete value in bytes.
         at: usize,
-        /// The fewest bytes that would have to follow.
+        /// The smallest number of bytes that would have to follow.
         wanted: usize,
-        /// How many do.
+        /// Number of bytes that follow.
         left: usize,
     },
-    /// Something follows the value.
+    /// Bytes follow the value.
     #[error("the value ends at byte {at}, and {left} bytes follow")]
     Trailing {
-        /// Where the value ends.
+        /// Offset of the end of the value in bytes.
         at: usize,
-        /// Bytes that follow.
+        /// Number of bytes that follow.
         left: usize,
     },
-    /// Arrays and maps are nested too deep.
+    /// Arrays and maps are nested too deeply.
     #[error("at byte {at}: more than {DEPTH_MAX} arrays and maps are nested")]
     TooDeep {
-        /// Where the innermost begins.
+        /// Offset of the innermost one in bytes.
         at: usize,
     },
-    /// The byte `0xc1`, which MessagePack does not use.
-    #[error("at byte {at}: 0xc1, which begins no value of MessagePack")]
+    /// The input has the byte `0xc1`, which MessagePack does not use.
+    #[error("at byte {at}: 0xc1, which is not used by MessagePack")]
     Reserved {
-        /// Where it is.
+        /// Offset of this byte.
         at: usize,
     },
     /// A string is not UTF-8.
     #[error("at byte {at}: a string that is not UTF-8")]
     Utf8 {
-        /// Where the first wrong byte is.
+        /// Offset of the first invalid byte.
         at: usize,
     },
-    /// The extension of typed arrays with another content.
+    /// The payload of a typed array is invalid.
     #[error("at byte {at}: a typed array with {problem}")]
     TypedArray {
-        /// Where the value begins.
+        /// Offset of the value in bytes.
         at: usize,
-        /// What is wrong with it.
+        /// The reason why the array is invalid.
         problem: TypedArrayError,
     },
-    /// A value, but not of the type that was asked for.
-    #[error("before byte {at}: not a value of the type asked for: {message}")]
+    /// The value does not have the requested type.
+    #[error("before byte {at}: not a value of the requested type: {message}")]
     Type {
-        /// How far it was read.
+        /// Number of bytes read before the error.
         at: usize,
-        /// What `serde` says.
+        /// The message of `serde`.
         message: String,
     },
 }

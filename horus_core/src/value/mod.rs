@@ -1,8 +1,8 @@
-//! Dynamic values: data whose type is known when the program runs, and their MessagePack.
+//! Dynamic values, whose type is known at run time, and their MessagePack encoding.
 //!
-//! A [`Value`] is what JSON has, and also integers of 64 bits, bytes, maps with any keys, and
-//! typed arrays, which are numpy's. [`encode`](Value::encode) writes it as MessagePack into any
-//! memory, [`decode`](Value::decode) reads it back from bytes of any origin.
+//! A [`Value`] is a JSON value, extended by 64-bit integers, bytes, maps with any keys, and typed
+//! arrays like those of numpy. [`encode`](Value::encode) writes it as MessagePack into any memory,
+//! and [`decode`](Value::decode) reads it back from bytes of any origin.
 //!
 //! ```
 //! use horus_core::value::{TypedArray, Value};
@@ -52,49 +52,50 @@ pub use serde_codec::{decode_serde, encode_serde};
 pub use typed::{TYPED_DIMENSIONS_MAX, TypedArray, TypedArrayError, TypedView};
 pub use writer::MsgpackWriter;
 
-/// One dynamic value.
+/// A dynamic value.
 ///
-/// Two integers are equal if the numbers are, in whichever variant they are; floats are compared as
-/// IEEE 754 does, and an integer never equals a float. Maps are equal if the same pairs stand in
-/// the same order.
+/// Two integers are equal if their numbers are equal, in either variant. Floats are compared as in
+/// IEEE 754, and an integer never equals a float. Maps are equal if they have the same pairs in the
+/// same order.
 #[derive(Debug, Clone, Default)]
 pub enum Value {
-    /// Nothing: `None` in Python, `null` in JSON.
+    /// No value: `None` in Python, `null` in JSON.
     #[default]
     Nil,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer that fits in 64 bits with a sign.
     Int(i64),
-    /// An integer above [`i64::MAX`]. Smaller ones are decoded and converted as [`Int`](Self::Int).
+    /// An integer above [`i64::MAX`]. Decoding and conversion make smaller ones an
+    /// [`Int`](Self::Int).
     UInt(u64),
-    /// A number in double precision. Singles are widened when they are decoded.
+    /// A number in double precision. Decoding widens singles.
     Float(f64),
     /// Text.
     String(String),
     /// Any bytes.
     Bytes(Vec<u8>),
-    /// Values in a row.
+    /// A list of values.
     Array(Vec<Value>),
-    /// Pairs of key and value in their order. Of several equal keys the last one counts.
+    /// Pairs of key and value in their order. If keys are equal, the last one is used.
     Map(Vec<(Value, Value)>),
     /// Numbers of one type, with a shape.
     // WHY: boxed, so that a value has 32 bytes and not 64.
     Typed(Box<TypedArray>),
-    /// An extension of MessagePack that this library has no meaning for, kept as it came.
+    /// An extension of MessagePack that this library does not interpret, stored unchanged.
     Ext(i8, Vec<u8>),
 }
 
 const _: () = assert!(size_of::<Value>() == 32);
 
 impl Value {
-    /// Whether it is nothing.
+    /// Returns true if the value is nil.
     #[must_use]
     pub fn is_nil(&self) -> bool {
         matches!(self, Self::Nil)
     }
 
-    /// The truth value.
+    /// Returns the boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -103,7 +104,7 @@ impl Value {
         }
     }
 
-    /// The integer, if it fits.
+    /// Returns the integer, if it fits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
@@ -113,7 +114,7 @@ impl Value {
         }
     }
 
-    /// The integer, if it is not negative.
+    /// Returns the integer, if it is not negative.
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         match self {
@@ -123,7 +124,7 @@ impl Value {
         }
     }
 
-    /// The number: a float, or an integer rounded to the nearest float.
+    /// Returns the number: a float, or an integer rounded to the nearest float.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
@@ -134,7 +135,7 @@ impl Value {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -143,7 +144,7 @@ impl Value {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
@@ -152,7 +153,7 @@ impl Value {
         }
     }
 
-    /// The values in a row.
+    /// Returns the elements of an array.
     #[must_use]
     pub fn as_array(&self) -> Option<&[Value]> {
         match self {
@@ -161,7 +162,7 @@ impl Value {
         }
     }
 
-    /// The pairs of key and value.
+    /// Returns the pairs of key and value.
     #[must_use]
     pub fn as_map(&self) -> Option<&[(Value, Value)]> {
         match self {
@@ -170,7 +171,7 @@ impl Value {
         }
     }
 
-    /// The numbers of one type.
+    /// Returns the typed array.
     #[must_use]
     pub fn as_typed(&self) -> Option<&TypedArray> {
         match self {
@@ -179,14 +180,14 @@ impl Value {
         }
     }
 
-    /// What a map holds under this text. Looks at every key.
+    /// Returns the value of this key of a map. It compares every key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         let mut pairs = self.as_map()?.iter().rev();
         pairs.find(|(found, _)| found.as_str() == Some(key)).map(|(_, value)| value)
     }
 
-    /// Like [`get`](Self::get), to change it.
+    /// Returns the value of this key for writing, like [`get`](Self::get).
     #[must_use]
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
         let Self::Map(pairs) = self else { return None };
@@ -194,7 +195,7 @@ impl Value {
         pairs.find(|(found, _)| found.as_str() == Some(key)).map(|(_, value)| value)
     }
 
-    /// What is found along a path such as `legs[2].feet[1].x`: keys of maps, joined by dots, and
+    /// Returns the value at a path such as `legs[2].feet[1].x`: keys of maps, joined by dots, and
     /// indices into arrays. The empty path is the value itself.
     ///
     /// Elements of a typed array are not values; see [`TypedArray::get`].
@@ -206,7 +207,7 @@ impl Value {
         })
     }
 
-    /// What kind of value it is, for messages to people: `integer`, `map`, …
+    /// Returns the kind of the value for error messages: `integer`, `map`, …
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {

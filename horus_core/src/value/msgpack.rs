@@ -1,10 +1,10 @@
-//! MessagePack: values to bytes in any memory, and bytes of any origin to values.
+//! Encodes values as MessagePack into any memory, and decodes bytes of any origin.
 
 use super::{
     DecodeError, EncodeError, MsgpackReader, MsgpackWriter, Token, TypedArray, TypedView, Value,
 };
 
-/// The extension of MessagePack that holds a typed array, with this payload and no byte more:
+/// The extension of MessagePack for typed arrays. Its payload is exactly:
 ///
 /// ```text
 /// 0      type of the elements: `DType::code`
@@ -16,60 +16,60 @@ use super::{
 /// In Python: `numpy.frombuffer(payload[2 + 4 * n:], dtype).reshape(shape)`.
 pub const TYPED_ARRAY_EXT: i8 = 72;
 
-/// The most arrays and maps around a value, itself included.
+/// The largest nesting depth of arrays and maps, counting the value itself.
 pub const DEPTH_MAX: usize = 64;
 
-/// The most bytes of heap that [`Value::decode`] takes for each byte of its input.
+/// The largest number of heap bytes that [`Value::decode`] takes for each byte of its input.
 pub const DECODED_BYTES_PER_BYTE: usize = size_of::<Value>();
 
 impl Value {
-    /// Writes the MessagePack at the start of `out` and returns how many bytes it takes. One pass,
-    /// no allocation.
+    /// Writes the MessagePack at the start of `out` and returns its length, in one pass without
+    /// allocation.
     ///
-    /// Every value takes its smallest encoding, except that floats take nine bytes, as Python's
-    /// do; typed arrays are the extension [`TYPED_ARRAY_EXT`].
+    /// Every value takes its shortest encoding, except that floats take nine bytes, as in Python;
+    /// typed arrays are the extension [`TYPED_ARRAY_EXT`].
     ///
     /// # Errors
     ///
     /// [`TooSmall`](EncodeError::TooSmall) with the bytes that are needed. After an error `out`
-    /// holds a part.
+    /// contains a partial encoding.
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, EncodeError> {
         let mut out = MsgpackWriter::new(out);
         write_value(&mut out, self, 0)?;
         out.finish()
     }
 
-    /// How many bytes the MessagePack takes. One pass, which looks at no byte of a string or array
-    /// of numbers.
+    /// Returns the length of the MessagePack in bytes. It takes one pass and does not read the
+    /// bytes of strings and arrays of numbers.
     ///
     /// # Errors
     ///
-    /// If it cannot be encoded at all.
+    /// If the value cannot be encoded at all.
     pub fn encoded_bytes(&self) -> Result<usize, EncodeError> {
         let mut out = MsgpackWriter::new(&mut []);
         write_value(&mut out, self, 0)?;
         Ok(out.bytes())
     }
 
-    /// The MessagePack, in two passes and one allocation.
+    /// Returns the MessagePack, in two passes and one allocation.
     ///
     /// # Errors
     ///
-    /// If it cannot be encoded at all.
+    /// If the value cannot be encoded at all.
     pub fn to_msgpack(&self) -> Result<Vec<u8>, EncodeError> {
         let mut bytes = vec![0; self.encoded_bytes()?];
         self.encode(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Reads bytes of any origin, which have to be the MessagePack of exactly one value.
+    /// Decodes bytes of any origin, which must be the MessagePack of exactly one value.
     ///
-    /// Never allocates more than [`DECODED_BYTES_PER_BYTE`] for each byte, nor before the input has
-    /// proven to be long enough; never recurses deeper than [`DEPTH_MAX`].
+    /// It never allocates more than [`DECODED_BYTES_PER_BYTE`] for each byte, and only after
+    /// checking that the input is long enough. It never recurses deeper than [`DEPTH_MAX`].
     ///
     /// # Errors
     ///
-    /// Where and why the bytes are not the MessagePack of a value.
+    /// The offset and the reason, if the bytes are not the MessagePack of a value.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = MsgpackReader::new(bytes);
         let value = read_value(&mut reader, 0)?;
@@ -160,12 +160,12 @@ fn read_value(reader: &mut MsgpackReader<'_>, depth: usize) -> Result<Value, Dec
     })
 }
 
-/// Whether `bytes` are the MessagePack of exactly one value, nested no deeper than [`DEPTH_MAX`].
-/// Looks at no byte of strings and extensions, allocates nothing.
+/// Checks that `bytes` are the MessagePack of exactly one value, nested no deeper than
+/// [`DEPTH_MAX`]. It does not read the bytes of strings and extensions, and allocates nothing.
 #[cfg(feature = "serde")]
 pub(super) fn check(bytes: &[u8]) -> Result<(), DecodeError> {
     let mut reader = MsgpackReader::new(bytes);
-    // Values that are due in the arrays and maps around the next one.
+    // The number of values that are still due in each array and map around the next value.
     let mut due = [0; DEPTH_MAX];
     let mut depth = 0;
     loop {

@@ -1,4 +1,4 @@
-//! Paths such as `legs[2].feet[1].x`: names joined by dots, and indices.
+//! Parses paths such as `legs[2].feet[1].x`: names joined by dots, and indices.
 
 /// One step of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,12 +9,13 @@ pub(crate) enum Step<'a> {
     Index(usize),
 }
 
-/// The steps of `path`; the first wrong one is `None`, and the last. The empty path has no steps.
+/// Returns the steps of `path`. The first invalid step is `None`, and the last. The empty path has
+/// no steps.
 pub(crate) fn steps(path: &str) -> Steps<'_> {
     Steps { rest: path, begins: true, ended: path.is_empty() }
 }
 
-/// See [`steps`].
+/// An iterator over the steps of a path, see [`steps`].
 #[derive(Debug, Clone)]
 pub(crate) struct Steps<'a> {
     rest: &'a str,
@@ -28,7 +29,7 @@ impl<'a> Steps<'a> {
         if let Some(inside) = self.rest.strip_prefix('[') {
             let (digits, rest) = inside.split_once(']')?;
             self.rest = rest;
-            // WHY: `parse` alone would also take `+1`.
+            // WHY: `parse` alone would also accept `+1`.
             let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
             return all_digits.then(|| digits.parse().ok()).flatten().map(Step::Index);
         }

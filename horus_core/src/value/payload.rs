@@ -1,4 +1,4 @@
-//! Values, and any type of `serde`, as what a topic carries.
+//! Values, and any type of `serde`, as the payload of a topic.
 
 use horus_shm::TypeInfo;
 
@@ -7,15 +7,16 @@ use crate::message::{Buffer, fnv1a_128};
 use crate::topic::error::WriteError;
 use crate::topic::{Encoded, encoded_payload};
 
-/// What a topic of MessagePack stores as its schema: bytes up to the end of the message, which say
-/// themselves what they are.
+/// The schema that a topic of MessagePack stores: bytes up to the end of the message, which
+/// describe themselves.
 pub const MSGPACK_SCHEMA: &str =
     "horus schema 1\nmessage MessagePack\nsize 0\nalign 8\ntail msgpack u8\n";
 
-/// Bytes of the longest value of a topic whose creator says nothing else.
+/// The size of the longest value on a topic whose creator sets no other limit, in bytes.
 const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
-/// The type of all topics that carry MessagePack: whoever opens one decides what to read it as.
+/// Returns the type of all topics that carry MessagePack. Each endpoint chooses the type that it
+/// decodes.
 fn msgpack_type() -> TypeInfo {
     TypeInfo {
         name: "MessagePack".into(),
@@ -52,11 +53,11 @@ impl From<super::EncodeError> for WriteError {
     }
 }
 
-/// Any type of `serde` as what a topic carries: `Topic::<Serde<Config>>::new("config")`.
+/// A payload of any type of `serde`: `Topic::<Serde<Config>>::new("config")`.
 ///
-/// It travels as MessagePack, a struct as a map with the names of its fields, so a topic of
-/// [`Value`]s is the same topic, as is one of dictionaries in Python. What arrives and is no `T` is
-/// left out and counted, see [`Stats::malformed`](crate::topic::Stats::malformed).
+/// It is sent as MessagePack, a struct as a map with the names of its fields. It is therefore
+/// compatible with a topic of [`Value`]s, and with dictionaries in Python. A received message that
+/// is not a `T` is skipped and counted, see [`Stats::malformed`](crate::topic::Stats::malformed).
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {

@@ -1,44 +1,44 @@
-//! MessagePack, read value by value from bytes of any origin.
+//! Reads MessagePack value by value from bytes of any origin.
 
 use rmp::Marker;
 
 use super::DecodeError;
 use crate::message::f32_to_f64;
 
-/// Bytes of the longest text that [`MsgpackReader::short_text`] reads: its length stands in the
-/// byte before it.
+/// Length of the longest text that [`MsgpackReader::short_text`] reads, in bytes. The length of
+/// such texts is stored in the byte before them.
 pub const SHORT_TEXT_BYTES_MAX: usize = 31;
 
-/// A value, without those inside it: those of an array or map follow.
+/// A value without the values inside it: those of an array or map follow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Token<'a> {
-    /// Nothing.
+    /// The value nil.
     Nil,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer that fits in 64 bits with a sign.
     Int(i64),
-    /// An integer in the encoding of those that may not.
+    /// An integer in the encoding of those that may exceed 63 bits.
     UInt(u64),
     /// A number in double precision.
     Float(f64),
-    /// Text, if it is UTF-8.
+    /// Bytes of a text, which may not be UTF-8.
     String(&'a [u8]),
     /// Any bytes.
     Bytes(&'a [u8]),
-    /// How many values follow.
+    /// Number of values that follow.
     Array(usize),
-    /// How many pairs of key and value follow.
+    /// Number of pairs of key and value that follow.
     Map(usize),
     /// The number of an extension, and its bytes.
     Ext(i8, &'a [u8]),
 }
 
-/// Reads the MessagePack of one value from bytes of any origin, piece by piece and without
-/// allocating: for those who make values of their own of them, as bindings to other languages.
+/// Reads the MessagePack of one value piece by piece, without allocating.
 ///
-/// No array or map claims more elements than there are bytes left for them, so what is allocated
-/// for them is bounded. How deep they are nested is for the caller to limit: to
+/// It is for bindings to other languages, which build values of their own. The bytes may come from
+/// any process. An array or map never announces more elements than there are bytes left for them,
+/// so allocations for them are bounded. The caller must limit the nesting depth to
 /// [`DEPTH_MAX`](super::DEPTH_MAX).
 ///
 /// ```
@@ -55,28 +55,30 @@ pub enum Token<'a> {
 pub struct MsgpackReader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Values that are still due: those of all arrays and maps that have begun, and the outermost.
+    /// The number of values still due: those of all arrays and maps that have begun, and the
+    /// outermost.
     ///
-    /// Each takes a byte at least. While no value takes bytes that are due to others, no more
-    /// are announced than the input has bytes, and what is allocated for them is bounded by it.
+    /// Each of them takes at least one byte. A value is refused if it takes bytes that are due to
+    /// others. So the announced values never exceed the bytes of the input, and allocations for
+    /// them are bounded.
     due: usize,
 }
 
 impl<'a> MsgpackReader<'a> {
-    /// Reads all of `bytes`.
+    /// Makes a reader of all of `bytes`.
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0, due: 1 }
     }
 
-    /// How far it was read, in bytes.
+    /// Returns the number of bytes read.
     #[must_use]
     pub const fn position(&self) -> usize {
         self.at
     }
 
-    /// What is still to be read.
+    /// Returns the bytes that are not read yet.
     #[inline]
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
@@ -88,11 +90,11 @@ impl<'a> MsgpackReader<'a> {
         self.bytes.len() - self.at
     }
 
-    /// To be asked behind the value.
+    /// Checks that nothing follows the value.
     ///
     /// # Errors
     ///
-    /// [`DecodeError::Trailing`] if something follows.
+    /// [`DecodeError::Trailing`] if bytes follow.
     #[inline]
     pub const fn finish(&self) -> Result<(), DecodeError> {
         match self.left() {
@@ -119,13 +121,13 @@ impl<'a> MsgpackReader<'a> {
         Ok(number)
     }
 
-    /// A big-endian length of `N` bytes.
+    /// Reads a big-endian length of `N` bytes.
     #[inline]
     fn length<const N: usize>(&mut self) -> Result<usize, DecodeError> {
         Ok(self.number::<N>()?.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
     }
 
-    /// Notes that `count` more values are due.
+    /// Registers `count` more values as due.
     #[inline]
     fn announce(&mut self, count: usize) -> Result<usize, DecodeError> {
         let due = self.due.saturating_add(count);
@@ -158,7 +160,7 @@ impl<'a> MsgpackReader<'a> {
         Ok(Token::Ext(number.cast_signed(), self.take(count)?))
     }
 
-    /// The next value, of an array or map only its length.
+    /// Reads the next value; for an array or map, only its length.
     ///
     /// # Errors
     ///
@@ -189,8 +191,10 @@ impl<'a> MsgpackReader<'a> {
         })
     }
 
-    /// The next value if it is a number in double precision. Otherwise nothing is read: ask
-    /// [`token`](Self::token), which costs some nanoseconds more.
+    /// Reads the next value if it is a number in double precision.
+    ///
+    /// Otherwise it reads nothing. Then call [`token`](Self::token), which takes some nanoseconds
+    /// more.
     ///
     /// ```
     /// use horus_core::value::{MsgpackReader, Token};
@@ -214,8 +218,8 @@ impl<'a> MsgpackReader<'a> {
         Some(number)
     }
 
-    /// The next value if it is a text of up to [`SHORT_TEXT_BYTES_MAX`] bytes, as short ones are
-    /// written. Otherwise nothing is read, as by [`float`](Self::float).
+    /// Reads the next value if it is a text of up to [`SHORT_TEXT_BYTES_MAX`] bytes in the short
+    /// encoding. Otherwise it reads nothing, like [`float`](Self::float).
     #[inline]
     pub fn short_text(&mut self) -> Option<&'a [u8]> {
         let (first, rest) = self.rest().split_first()?;
@@ -227,7 +231,8 @@ impl<'a> MsgpackReader<'a> {
         Some(text)
     }
 
-    /// Goes on behind a value of so many bytes after the first; `None` if these belong to others.
+    /// Advances behind a value of `count` bytes after the first byte; `None` if these are due to
+    /// others.
     #[inline]
     fn took(&mut self, count: usize) -> Option<()> {
         let due = self.due.saturating_sub(1);
@@ -238,7 +243,7 @@ impl<'a> MsgpackReader<'a> {
         Some(())
     }
 
-    /// A value that begins with a length.
+    /// Reads a value that begins with a length.
     fn sized(&mut self, marker: Marker) -> Result<Token<'a>, DecodeError> {
         let count = match marker {
             Marker::FixStr(count) | Marker::FixArray(count) | Marker::FixMap(count) => count.into(),

@@ -1,4 +1,4 @@
-//! Any type of `serde` as MessagePack.
+//! Encodes and decodes any type of `serde` as MessagePack.
 
 use std::io::Cursor;
 
@@ -9,19 +9,19 @@ use super::msgpack::check;
 use super::unfold::unfold;
 use super::{DEPTH_MAX, DecodeError, EncodeError, MsgpackWriter};
 
-/// Writes the MessagePack of `value` at the start of `out` and returns how many bytes it takes.
+/// Writes the MessagePack of `value` at the start of `out` and returns its length in bytes.
 ///
-/// Structs become maps with the names of their fields, as a Python program reads them, and formats
-/// meant for people are not asked for. The bytes of a [`Value`](super::Value) are those that
-/// [`Value::encode`](super::Value::encode) writes. Cost: that of serializing, and a pass over the
-/// heads of the values in `out`, which proves that a receiver will accept it.
+/// Structs become maps with the names of their fields, as Python programs expect. Types are asked
+/// for their binary form, not for the human-readable one. The bytes of a [`Value`](super::Value)
+/// are those of [`Value::encode`](super::Value::encode). The cost is that of serializing, and a
+/// pass over the headers of the values in `out`, which proves that a receiver will accept them.
 ///
 /// # Errors
 ///
 /// [`TooSmall`](EncodeError::TooSmall) with the bytes that are needed;
-/// [`TooDeep`](EncodeError::TooDeep) if no receiver would accept it; [`Type`](EncodeError::Type) if
-/// `T` refuses to be serialized or announces another number of elements than it has. After an error
-/// `out` holds a part.
+/// [`TooDeep`](EncodeError::TooDeep) if no receiver would accept the value;
+/// [`Type`](EncodeError::Type) if `T` refuses to be serialized or announces another number of
+/// elements than it has. After an error `out` contains a partial encoding.
 pub fn encode_serde<T: Serialize + ?Sized>(
     value: &T,
     out: &mut [u8],
@@ -39,18 +39,19 @@ pub fn encode_serde<T: Serialize + ?Sized>(
     }
 }
 
-/// Reads bytes of any origin, which have to be the MessagePack of exactly one `T`.
+/// Decodes bytes of any origin, which must be the MessagePack of exactly one `T`.
 ///
-/// Structs are read from maps in any order, and also from arrays of their fields. Typed arrays, as
-/// those of numpy, are read by what knows them, as [`Value`](super::Value), and by sequences of
-/// numbers, as `Vec<f64>`, nested as the shape says; this second way costs two more passes.
+/// Structs are read from maps in any order, and also from arrays of their fields. A typed array,
+/// such as one of numpy, is read by types that support it, such as [`Value`](super::Value). It is
+/// also read by sequences of numbers, such as `Vec<f64>`, nested according to its shape; this takes
+/// two more passes.
 ///
-/// Before `T` sees anything, a pass over the heads of the values proves that the bytes are whole,
-/// nested no deeper than [`DEPTH_MAX`], and as long as every array and map in them claims.
+/// Before `T` reads anything, a pass over the headers of the values checks that the bytes are
+/// complete, nested no deeper than [`DEPTH_MAX`], and as long as every array and map claims.
 ///
 /// # Errors
 ///
-/// Where and why the bytes are not the MessagePack of a `T`.
+/// The offset and the reason, if the bytes are not the MessagePack of a `T`.
 pub fn decode_serde<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     check(bytes)?;
     read(bytes).or_else(|error| {
@@ -71,11 +72,13 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, rmp_serde::decode::Error
     T::deserialize(&mut deserializer)
 }
 
-/// `rmp_serde` stops when its counter reaches 0, and counts extensions too.
+/// WHY + 2: `rmp_serde` stops when its counter reaches 0, and also counts extensions.
 const DEPTHS: usize = DEPTH_MAX + 2;
 
-/// How far a `T` can be read. The deserializer of slices does not tell, and that of readers copies:
-/// so it reads a second time, and only what is wrong.
+/// Returns the offset up to which a `T` can be read.
+///
+/// WHY: the deserializer of slices does not report it, and that of readers copies. So a second pass
+/// reads only the bytes that caused an error.
 fn place_of_error<T: DeserializeOwned>(bytes: &[u8]) -> usize {
     let mut deserializer = Deserializer::new(Cursor::new(bytes));
     deserializer.set_max_depth(DEPTHS);

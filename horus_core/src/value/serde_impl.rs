@@ -1,4 +1,5 @@
-//! `Value` as a type of `serde`: for MessagePack with the same bytes, and for JSON and other tools.
+//! Implements `serde` for `Value`: for MessagePack with the same bytes, and for JSON and other
+//! formats.
 
 use std::fmt;
 
@@ -8,12 +9,13 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 use super::{TYPED_ARRAY_EXT, TypedArray, TypedView, Value};
 use crate::message::{DType, Element, bf16_to_f32, f16_to_f32};
 
-/// The most elements that are made room for because a deserializer announces them.
+/// The largest number of elements that are preallocated because a deserializer announces them.
 const ANNOUNCED_MAX: usize = 64;
 
 impl Serialize for Value {
-    /// Extensions are what `rmp_serde` takes for them. In formats for people, a typed array is
-    /// arrays in arrays of numbers, as numpy's `tolist` gives them; its type is lost there.
+    /// Serializes extensions in the form that `rmp_serde` expects. In human-readable formats a
+    /// typed array becomes nested arrays of numbers, like numpy's `tolist`; its element type is
+    /// lost there.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Nil => to.serialize_unit(),
@@ -47,7 +49,7 @@ impl Serialize for Bytes<'_> {
     }
 }
 
-/// A part of a typed array: all that lies behind the first few indices.
+/// A part of a typed array: the elements that share the first few indices.
 struct Rows<'a> {
     dtype: DType,
     shape: &'a [u32],
@@ -56,14 +58,14 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn of(array: &'a TypedArray) -> Self {
-        // WHY: a shape such as 4294967295 × 0 would be four billion empty arrays.
+        // WHY: a shape such as 4294967295 × 0 would become four billion empty arrays.
         let shape = if array.is_empty() { &[0] } else { array.shape() };
         Self { dtype: array.dtype(), shape, bytes: array.bytes() }
     }
 
     fn element<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.dtype {
-            // WHY: singles as singles, so that 0.1 is shown as that.
+            // WHY: a single is written as a single, so that 0.1 is shown as 0.1.
             DType::F32 => to.serialize_f32(f32::from_bytes_le(self.bytes)),
             DType::F16 => to.serialize_f32(f16_to_f32(u16::from_bytes_le(self.bytes))),
             DType::BF16 => to.serialize_f32(bf16_to_f32(u16::from_bytes_le(self.bytes))),
@@ -87,7 +89,7 @@ impl Serialize for Rows<'_> {
 }
 
 impl<'de> Deserialize<'de> for Value {
-    /// From any format that describes itself.
+    /// Reads a value from any self-describing format.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(ValueVisitor)
     }
@@ -169,7 +171,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
-/// An extension, which `rmp_serde` shows as a sequence of its number and its bytes.
+/// Reads an extension, which `rmp_serde` presents as a sequence of its number and its bytes.
 struct ExtVisitor;
 
 impl<'de> Visitor<'de> for ExtVisitor {

@@ -1,19 +1,21 @@
-//! Values as text that a person reads.
+//! Formats values as text for people.
 
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::{TypedArray, Value};
 use crate::message::{DType, bf16_to_f32, f16_to_f32};
 
-/// Spaces that one level is indented by.
+/// The number of spaces of one indentation level.
 const INDENT: usize = 2;
 
 impl Display for Value {
-    /// Like JSON, on one line and exact; with `{:#}`, a line for each element and pair.
+    /// Formats the value like JSON, exactly and on one line; `{:#}` puts each element and pair on
+    /// its own line.
     ///
-    /// What JSON does not have is written as `NaN` and `Infinity`, bytes as `b"\x00ok"`, typed
-    /// arrays as `f32[1.5, 2.0]` or, with a shape, `u8(2, 2)[1, 2, 3, 4]`, and extensions as
-    /// `ext(5, b"\x00")`. Cost: in proportion to the value; the recursion is as deep as it is.
+    /// Values that JSON does not have are written as `NaN` and `Infinity`, bytes as `b"\x00ok"`,
+    /// typed arrays as `f32[1.5, 2.0]` or, with a shape, `u8(2, 2)[1, 2, 3, 4]`, and extensions as
+    /// `ext(5, b"\x00")`. The cost is proportional to the size of the value, and the recursion is
+    /// as deep as its nesting.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write_value(f, self, 0)
     }
@@ -72,7 +74,7 @@ fn write_list<T>(
     f.write_char(close)
 }
 
-/// The shortest decimal that is this double again.
+/// Writes the shortest decimal that parses to the same double.
 fn write_float(f: &mut Formatter<'_>, number: f64) -> fmt::Result {
     match number {
         f64::INFINITY => f.write_str("Infinity"),
@@ -81,7 +83,7 @@ fn write_float(f: &mut Formatter<'_>, number: f64) -> fmt::Result {
     }
 }
 
-/// The shortest decimal that is this single again.
+/// Writes the shortest decimal that parses to the same single.
 fn write_single(f: &mut Formatter<'_>, number: f32) -> fmt::Result {
     match number {
         number if number.is_infinite() => write_float(f, f64::from(number)),

@@ -3,12 +3,13 @@
 use super::Value;
 use crate::message::{DType, Element, bf16_to_f32, f16_to_f32};
 
-/// The most dimensions of a typed array, as in numpy.
+/// The largest number of dimensions of a typed array, as in numpy.
 pub const TYPED_DIMENSIONS_MAX: usize = 32;
 
-/// Numbers of one type in a row-major array of any shape, as a numpy array is.
+/// Numbers of one type in a row-major array of any shape, like a numpy array.
 ///
-/// Two are equal if type, shape and bytes are; so a NaN in one equals the same NaN in the other.
+/// Two arrays are equal if type, shape and bytes are equal, so a NaN equals a NaN with the same
+/// bits.
 ///
 /// ```
 /// use horus_core::message::DType;
@@ -26,54 +27,54 @@ pub struct TypedArray {
     bytes: Vec<u8>,
 }
 
-/// Why bytes are not a typed array.
+/// The reason why bytes are not a typed array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypedArrayError {
-    /// A type of elements that this version does not know.
+    /// This version does not know the type of the elements.
     #[error("elements of the unknown type {code}")]
     DType {
-        /// Its code.
+        /// Code of the type.
         code: u8,
     },
-    /// Too many dimensions.
+    /// The shape has too many dimensions.
     #[error("{found} dimensions, at most {TYPED_DIMENSIONS_MAX} are allowed")]
     Dimensions {
-        /// How many.
+        /// Number of dimensions.
         found: usize,
     },
-    /// Fewer bytes than the type, the count of dimensions and the shape take.
+    /// There are fewer bytes than type, number of dimensions and shape take.
     #[error("{found} bytes, too few for its type and shape")]
     Header {
-        /// Bytes that there are.
+        /// Number of bytes.
         found: usize,
     },
-    /// The shape asks for more than memory has.
-    #[error("a shape that asks for more than memory has")]
+    /// The shape takes more bytes than a program can address.
+    #[error("a shape too large for any memory")]
     Endless,
-    /// The shape asks for another number of bytes, or for more than memory has.
-    #[error("{found} bytes of elements, which is not what its shape asks for")]
+    /// The shape takes another number of bytes than there are, or more than a program can address.
+    #[error("{found} bytes of elements, which do not match its shape")]
     Size {
-        /// Bytes of elements that there are.
+        /// Number of bytes of elements.
         found: usize,
     },
 }
 
 impl TypedArray {
-    /// An array of `shape`, row-major, from the little-endian bytes of its elements.
+    /// Makes an array of `shape` from the little-endian bytes of its elements in row-major order.
     ///
-    /// A shape without dimensions is that of a single number. No copy.
+    /// A shape without dimensions is that of a single number. The bytes are not copied.
     ///
     /// # Errors
     ///
-    /// If the shape has more than [`TYPED_DIMENSIONS_MAX`] dimensions, or the bytes are not as many
-    /// as it asks for.
+    /// If the shape has more than [`TYPED_DIMENSIONS_MAX`] dimensions, or takes another number of
+    /// bytes.
     pub fn new(dtype: DType, shape: Vec<u32>, bytes: Vec<u8>) -> Result<Self, TypedArrayError> {
         check(dtype, &shape, bytes.len())?;
         Ok(Self { dtype, shape, bytes })
     }
 
-    /// An array of one dimension with a copy of these numbers.
+    /// Makes an array of one dimension with a copy of these numbers.
     ///
     /// # Panics
     ///
@@ -91,53 +92,53 @@ impl TypedArray {
         Self { dtype: T::DTYPE, shape: vec![count], bytes }
     }
 
-    /// The same elements in another shape.
+    /// Changes the shape to another with the same number of elements.
     ///
     /// # Errors
     ///
-    /// If that shape has more than [`TYPED_DIMENSIONS_MAX`] dimensions, or another number of
+    /// If the new shape has more than [`TYPED_DIMENSIONS_MAX`] dimensions, or another number of
     /// elements.
     pub fn with_shape(self, shape: &[u32]) -> Result<Self, TypedArrayError> {
         Self::new(self.dtype, shape.to_vec(), self.bytes)
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Elements along each dimension, outermost first.
+    /// Returns the number of elements along each dimension, outermost first.
     #[must_use]
     pub fn shape(&self) -> &[u32] {
         &self.shape
     }
 
-    /// The elements, row-major and little-endian.
+    /// Returns the bytes of the elements, row-major and little-endian.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The bytes of the elements, without a copy.
+    /// Returns the bytes of the elements without a copy.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len() / self.dtype.size()
     }
 
-    /// Whether there are no elements.
+    /// Returns true if there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The element at `index` in row-major order: an integer, float or boolean.
+    /// Returns the element at `index` in row-major order: an integer, float or boolean.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Value> {
         let size = self.dtype.size();
@@ -145,12 +146,12 @@ impl TypedArray {
         Some(element(self.dtype, self.bytes.get(start..start.checked_add(size)?)?))
     }
 
-    /// The elements in row-major order, as [`get`](Self::get) gives them.
+    /// Returns the elements in row-major order, like [`get`](Self::get).
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Value> + '_ {
         self.bytes.chunks_exact(self.dtype.size()).map(|bytes| element(self.dtype, bytes))
     }
 
-    /// A copy of the elements, or `None` if they are of another type.
+    /// Returns a copy of the elements, or `None` if they have another type.
     #[must_use]
     pub fn to_vec<T: Element>(&self) -> Option<Vec<T>> {
         let elements =
@@ -158,7 +159,7 @@ impl TypedArray {
         (T::DTYPE == self.dtype).then(elements)
     }
 
-    /// The extension's payload.
+    /// Returns the payload of the extension.
     #[cfg(feature = "serde")]
     pub(super) fn payload(&self) -> Vec<u8> {
         let mut header = [0; 2 + 4 * TYPED_DIMENSIONS_MAX];
@@ -172,7 +173,7 @@ impl From<TypedView<'_>> for TypedArray {
     }
 }
 
-/// A typed array in the bytes of a message.
+/// A typed array that borrows the bytes of a message.
 #[derive(Debug, Clone, Copy)]
 pub struct TypedView<'a> {
     dtype: DType,
@@ -182,12 +183,12 @@ pub struct TypedView<'a> {
 }
 
 impl<'a> TypedView<'a> {
-    /// Reads the payload of the extension [`TYPED_ARRAY_EXT`](super::TYPED_ARRAY_EXT), of any
-    /// origin. No allocation.
+    /// Parses the payload of the extension [`TYPED_ARRAY_EXT`](super::TYPED_ARRAY_EXT), of any
+    /// origin. It does not allocate.
     ///
     /// # Errors
     ///
-    /// Why it is not that of a typed array.
+    /// The reason why it is not the payload of a typed array.
     pub fn new(payload: &'a [u8]) -> Result<Self, TypedArrayError> {
         let header = || TypedArrayError::Header { found: payload.len() };
         let (head, rest) = payload.split_first_chunk::<2>().ok_or_else(header)?;
@@ -206,34 +207,35 @@ impl<'a> TypedView<'a> {
         Ok(Self { dtype, shape, dimensions, bytes })
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub const fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Elements along each dimension, outermost first.
+    /// Returns the number of elements along each dimension, outermost first.
     #[must_use]
     pub fn shape(&self) -> &[u32] {
         &self.shape[..self.dimensions]
     }
 
-    /// The elements, row-major and little-endian: as many bytes as type and shape ask for.
+    /// Returns the bytes of the elements, row-major and little-endian. Their length matches type
+    /// and shape.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 }
 
-/// The extension's payload without the elements: type, number of dimensions, and each of them. The
-/// shape is one that [`data_bytes`] let through.
+/// Writes the payload without the elements: type, number of dimensions, and shape. The shape must
+/// have passed [`data_bytes`].
 pub(super) fn write_header<'a>(
     header: &'a mut [u8; 2 + 4 * TYPED_DIMENSIONS_MAX],
     dtype: DType,
     shape: &[u32],
 ) -> &'a [u8] {
     header[0] = dtype.code();
-    // WHY: at most 32 dimensions.
+    // WHY: the cast is lossless, since there are at most 32 dimensions.
     header[1] = shape.len() as u8;
     for (place, count) in header[2..].chunks_exact_mut(4).zip(shape) {
         place.copy_from_slice(&count.to_le_bytes());
@@ -241,12 +243,12 @@ pub(super) fn write_header<'a>(
     &header[..2 + 4 * shape.len()]
 }
 
-/// Bytes of the elements of an array of this shape.
+/// Returns the bytes of the elements of an array of this shape.
 pub(super) fn data_bytes(dtype: DType, shape: &[u32]) -> Result<usize, TypedArrayError> {
     if shape.len() > TYPED_DIMENSIONS_MAX {
         return Err(TypedArrayError::Dimensions { found: shape.len() });
     }
-    // WHY: a 0 in the shape makes the whole empty, whatever stands beside it and would overflow.
+    // WHY: a 0 in the shape makes the array empty, even if the product of the others overflows.
     if shape.contains(&0) {
         return Ok(0);
     }
@@ -264,7 +266,8 @@ fn check(dtype: DType, shape: &[u32], bytes: usize) -> Result<(), TypedArrayErro
     }
 }
 
-/// The element whose bytes these are; a half-precision number as the same number in double.
+/// Returns the element with these bytes. A half-precision number becomes the same number in double
+/// precision.
 pub(super) fn element(dtype: DType, bytes: &[u8]) -> Value {
     match dtype {
         DType::U8 => u8::from_bytes_le(bytes).into(),

@@ -1,13 +1,14 @@
-//! Typed arrays as plain ones, for types of `serde` that know no others.
+//! Converts typed arrays to plain arrays, for types of `serde` that support only those.
 
 use super::typed::{TypedView, element};
 use super::{EncodeError, MsgpackReader, MsgpackWriter, TYPED_ARRAY_EXT, Token, Value};
 use crate::message::DType;
 
-/// The same MessagePack, in which every typed array is an array of numbers, or arrays of such as
-/// its shape says; a shape without dimensions is a number. `None` if there is no typed array in it.
+/// Returns the same MessagePack with plain arrays of numbers instead of typed arrays, nested
+/// according to their shape.
 ///
-/// Allocates at most some 70 bytes for each byte of the input.
+/// A shape without dimensions becomes a number. The result is `None` if there is no typed array. It
+/// allocates at most some 70 bytes for each byte of the input.
 pub(super) fn unfold(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut counting = MsgpackWriter::new(&mut []);
     let has_typed = write_all(&mut counting, bytes)?;
@@ -22,7 +23,7 @@ pub(super) fn unfold(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// Writes it, and returns whether there was a typed array; `None` if it is none that can be
+/// Writes the converted bytes, and returns whether there was a typed array; `None` if one cannot be
 /// written.
 fn write_all(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
     let mut reader = MsgpackReader::new(bytes);
@@ -48,7 +49,7 @@ fn write_all(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
             Token::Ext(TYPED_ARRAY_EXT, payload) => {
                 has_typed = true;
                 let view = TypedView::new(payload).ok()?;
-                // WHY: a shape as [4294967295, 0] has no elements, and four billion arrays.
+                // WHY: a shape such as [4294967295, 0] has no elements, but four billion arrays.
                 if arrays(view.shape()) > 4 * payload.len() + 64 {
                     return None;
                 }
@@ -60,7 +61,7 @@ fn write_all(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
     Some(has_typed)
 }
 
-/// How many arrays of plain MessagePack an array of this shape is, at most.
+/// Returns the largest number of plain MessagePack arrays that an array of this shape becomes.
 fn arrays(shape: &[u32]) -> usize {
     let (mut all, mut of_this_dimension) = (0_usize, 1_usize);
     for count in shape {

@@ -1,4 +1,4 @@
-//! MessagePack, written value by value into any memory.
+//! Writes MessagePack value by value into any memory.
 
 use std::io;
 
@@ -10,12 +10,12 @@ use super::{
 };
 use crate::message::DType;
 
-/// Writes the MessagePack of one value, piece by piece, in one pass and without allocating: for
-/// those who have values of their own, as bindings to other languages.
+/// Writes the MessagePack of one value piece by piece, in one pass and without allocating.
 ///
-/// Every piece takes its smallest encoding, except that floats take nine bytes. Where the memory
-/// ends, it goes on counting: [`finish`](Self::finish) tells. The caller says how many elements an
-/// array or map has, writes so many, and nests them no deeper than
+/// It is for bindings to other languages, which have values of their own. Every piece takes its
+/// shortest encoding, except that floats take nine bytes. When the memory is full, it continues
+/// counting: [`finish`](Self::finish) reports that. The caller announces the number of elements of
+/// an array or map, writes exactly that many, and nests them no deeper than
 /// [`DEPTH_MAX`](super::DEPTH_MAX).
 ///
 /// ```
@@ -37,20 +37,20 @@ pub struct MsgpackWriter<'a> {
 }
 
 impl<'a> MsgpackWriter<'a> {
-    /// Writes to the beginning of `out`.
+    /// Makes a writer that begins at the start of `out`.
     #[inline]
     #[must_use]
     pub const fn new(out: &'a mut [u8]) -> Self {
         Self { out, at: 0 }
     }
 
-    /// Bytes that have been written, or would have been.
+    /// Returns the number of bytes written so far, including those that did not fit.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.at
     }
 
-    /// The bytes written, if there was room for them all.
+    /// Returns the number of bytes written, if all of them fit.
     ///
     /// # Errors
     ///
@@ -72,31 +72,31 @@ impl<'a> MsgpackWriter<'a> {
         self.at = end;
     }
 
-    /// Nothing.
+    /// Writes nil.
     #[inline]
     pub fn nil(&mut self) {
         counted(encode::write_nil(self));
     }
 
-    /// A truth value.
+    /// Writes a boolean.
     #[inline]
     pub fn bool(&mut self, truth: bool) {
         counted(encode::write_bool(self, truth));
     }
 
-    /// An integer.
+    /// Writes an integer.
     #[inline]
     pub fn int(&mut self, number: i64) {
         counted(encode::write_sint(self, number));
     }
 
-    /// An integer that is not negative.
+    /// Writes an integer that is not negative.
     #[inline]
     pub fn uint(&mut self, number: u64) {
         counted(encode::write_uint(self, number));
     }
 
-    /// A number in double precision.
+    /// Writes a number in double precision.
     #[inline]
     pub fn float(&mut self, number: f64) {
         let mut piece = [Marker::F64.to_u8(); 1 + size_of::<f64>()];
@@ -104,11 +104,11 @@ impl<'a> MsgpackWriter<'a> {
         self.put(&piece);
     }
 
-    /// Text.
+    /// Writes a text.
     ///
     /// # Errors
     ///
-    /// [`EncodeError::TooLong`], as all that have a length.
+    /// [`EncodeError::TooLong`], as for every value with a length.
     #[inline]
     pub fn string(&mut self, text: &str) -> Result<(), EncodeError> {
         if text.len() <= SHORT_TEXT_BYTES_MAX {
@@ -120,7 +120,7 @@ impl<'a> MsgpackWriter<'a> {
         Ok(())
     }
 
-    /// Any bytes.
+    /// Writes bytes.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl<'a> MsgpackWriter<'a> {
         Ok(())
     }
 
-    /// The start of so many values in a row, which follow.
+    /// Writes the header of an array; its elements must follow.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl<'a> MsgpackWriter<'a> {
         Ok(())
     }
 
-    /// The start of so many pairs, which follow: each a key, then its value.
+    /// Writes the header of a map; its pairs must follow, each as a key and then its value.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl<'a> MsgpackWriter<'a> {
         Ok(())
     }
 
-    /// An extension, not one with the number of typed arrays.
+    /// Writes an extension, except one with the number of typed arrays.
     ///
     /// # Errors
     ///
@@ -168,8 +168,8 @@ impl<'a> MsgpackWriter<'a> {
         Ok(())
     }
 
-    /// A typed array of this shape: returns where its elements have to be written, row-major and
-    /// little-endian, or `None` where there is no room for them.
+    /// Writes the header of a typed array and returns the place for its elements, row-major and
+    /// little-endian. It returns `None` if they do not fit.
     ///
     /// # Errors
     ///
@@ -215,7 +215,7 @@ impl From<TypedArrayError> for EncodeError {
     }
 }
 
-/// What came of a write, which cannot fail: where there is no room it counts instead.
+/// Ignores the result of a write that cannot fail: a full buffer is counted instead.
 #[inline]
 fn counted<T, E>(written: Result<T, E>) {
     debug_assert!(written.is_ok(), "counting fails never");

@@ -1,4 +1,4 @@
-//! Random values, with a liking for the edges.
+//! Generates random values, with many edge cases.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -7,12 +7,13 @@ use horus_core::value::{TYPED_ARRAY_EXT, TypedArray, Value};
 
 use crate::noise::Rng;
 
-/// 64 random bits.
+/// Returns 64 random bits.
 pub fn word(rng: &mut Rng) -> u64 {
     (rng.below(1 << 32) as u64) << 32 | rng.below(1 << 32) as u64
 }
 
-/// Bits of which any number of the upper ones are 0, and of those often all or none of the others.
+/// Returns a number with a random number of zero upper bits; the lower bits are often all 0 or all
+/// 1.
 pub fn edge(rng: &mut Rng) -> u64 {
     let width = rng.below(65) as u32;
     let mask = u64::MAX.checked_shr(64 - width).unwrap_or(0);
@@ -23,17 +24,17 @@ pub fn edge(rng: &mut Rng) -> u64 {
     }
 }
 
-/// Random bytes, fewer than `bound`.
+/// Returns random bytes, fewer than `bound`.
 pub fn bytes(rng: &mut Rng, bound: usize) -> Vec<u8> {
     (0..rng.below(bound)).map(|_| rng.below(256) as u8).collect()
 }
 
-/// Random text with letters of one to four bytes.
+/// Returns random text with characters of one to four bytes.
 pub fn text(rng: &mut Rng, bound: usize) -> String {
     (0..rng.below(bound)).map(|_| ['a', '"', '\n', 'ß', '€', '𝄞', '\0'][rng.below(7)]).collect()
 }
 
-/// A number of elements with a liking for those where MessagePack changes its encoding.
+/// Returns a number of elements, often one at which MessagePack changes its encoding.
 fn length(rng: &mut Rng) -> usize {
     match rng.below(40) {
         0 => [15, 16, 31, 32, 33, 255, 256][rng.below(7)],
@@ -41,7 +42,7 @@ fn length(rng: &mut Rng) -> usize {
     }
 }
 
-/// Any typed array.
+/// Returns a random typed array.
 pub fn typed(rng: &mut Rng) -> TypedArray {
     let dtype = DType::ALL[rng.below(DType::ALL.len())];
     let shape: Vec<u32> = (0..rng.below(4)).map(|_| rng.below(4) as u32).collect();
@@ -51,7 +52,7 @@ pub fn typed(rng: &mut Rng) -> TypedArray {
     TypedArray::new(dtype, shape, bytes).expect("as many bytes as the shape asks for")
 }
 
-/// Any value, nested at most `depth` deep.
+/// Returns a random value, nested at most `depth` deep.
 pub fn value(rng: &mut Rng, depth: usize) -> Value {
     match rng.below(if depth == 0 { 9 } else { 11 }) {
         0 => Value::Nil,
