@@ -1,4 +1,4 @@
-//! The reader and writer of CDR: alignment, byte orders, strings, and what is refused.
+//! The reader and writer of CDR: alignment, byte orders, strings, and refused input.
 
 use horus_testing as _;
 
@@ -86,7 +86,7 @@ fn a_string_with_a_nul_is_not_written() {
 }
 
 #[test]
-fn too_little_room_says_how_much_is_needed() {
+fn a_small_buffer_reports_the_needed_size() {
     for room in 0..16 {
         let mut bytes = vec![0xee; room];
         let mut out = CdrWriter::new(&mut bytes);
@@ -114,7 +114,7 @@ fn other_encapsulations_are_refused() {
 }
 
 #[test]
-fn errors_name_the_place() {
+fn errors_name_the_offset() {
     let truncated = |at, wanted, left| CdrError::Truncated { at, wanted, left };
     let strings = [
         ("00010000 0300", truncated(4, 4, 2)),
@@ -135,7 +135,7 @@ fn errors_name_the_place() {
 }
 
 #[test]
-fn only_what_fills_up_to_four_may_follow() {
+fn only_padding_to_four_bytes_may_follow() {
     for (bytes, following) in [(1, 3), (2, 2), (3, 1), (4, 0)] {
         for left in 0..9 {
             let all = [&[0, 1, 0, 0][..], &vec![7; bytes + left]].concat();

@@ -24,7 +24,7 @@ use horus_core::ros::{FromCdr, RosFrames, RosHeader, RosMessage, Unstamped};
 use noise::{Case, Rng, rounds, seeds};
 use ros_messages::{Visit, golden, visit};
 
-/// Random frames.
+/// Makes random frames.
 trait Noise {
     fn noise(rng: &mut Rng) -> Self;
 }
@@ -49,7 +49,7 @@ fn text(rng: &mut Rng, bound: usize) -> String {
     (0..rng.below(bound)).map(|_| ['a', '/', 'ß', '€', '𝄞'][rng.below(5)]).collect()
 }
 
-/// A random message that ROS can say, but for what depends on several fields.
+/// Returns a random message that ROS can represent, except for conditions on several fields.
 fn random<M: Message>(rng: &mut Rng) -> M {
     let mut message = M::zeroed();
     fill(bytemuck::bytes_of_mut(&mut message), &M::SCHEMA, rng);
@@ -83,7 +83,7 @@ fn fill_element(element: &mut [u8], field: &Field, rng: &mut Rng) {
     element.copy_from_slice(&number.to_le_bytes()[..element.len()]);
 }
 
-/// Checks that a random message comes back, after `fix` made it one that ROS can say.
+/// Checks that a random message comes back, after `fix` made it representable in ROS.
 fn comes_back<M: Message + FromCdr<Frames: Noise + Debug + PartialEq>>(
     rng: &mut Rng,
     fix: impl Fn(&mut M, &mut Rng),
@@ -97,7 +97,7 @@ fn comes_back<M: Message + FromCdr<Frames: Noise + Debug + PartialEq>>(
     assert_eq!(read_frames, frames);
 }
 
-/// The same of a message with data, of which `fix` says how many there are.
+/// Checks the same for a message with data, whose size `fix` chooses.
 fn framed_comes_back<H: Header>(rng: &mut Rng, fix: impl Fn(&mut H, &mut Rng))
 where
     Framed<H>: FromCdr<Frames = ()>,
@@ -111,14 +111,14 @@ where
     assert_eq!(read.data(), data);
 }
 
-/// Any count that the array has, with zeros behind it.
+/// Returns a random count for the array, and clears the elements behind it.
 fn counted<T: bytemuck::Pod, const N: usize>(rng: &mut Rng, elements: &mut [T; N]) -> u32 {
     let count = rng.below(N + 1);
     elements[count..].fill(T::zeroed());
     count as u32
 }
 
-/// One NaN for all, since an array of them is none in ROS.
+/// Gives every NaN the same bits, because an array of only NaN is written as an empty array.
 fn one_nan(numbers: &mut [f64]) {
     numbers.iter_mut().filter(|number| number.is_nan()).for_each(|number| *number = f64::NAN);
 }
@@ -140,7 +140,7 @@ fn geometry_comes_back(rng: &mut Rng) {
     comes_back::<WrenchStamped>(rng, |_, _| {});
     comes_back::<Odometry>(rng, |_, _| {});
     comes_back::<CmdVel>(rng, |command, _| {
-        // WHY: a NaN that signals is quiet once it was a double.
+        // WHY: converting to a double makes a signalling NaN quiet.
         let CmdVel { linear, angular, .. } = *command;
         let [linear, angular] = [linear, angular].map(|x| if x.is_nan() { 1.5 } else { x });
         *command = CmdVel { timestamp_ns: 0, linear, angular };
@@ -237,11 +237,12 @@ fn random_messages_come_back() {
 }
 
 thread_local! {
-    /// The most heap beyond the length of the input that reading took on this thread.
+    /// The largest heap beyond the length of the input that reading took on this thread.
     static HEAP_MAX: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Reads bytes, and checks that what was read can be written and read again. Whether it was read.
+/// Reads bytes, checks that the message can be written and read again, and returns true if it was
+/// read.
 fn probe<M: FromCdr>(bytes: &[u8]) -> bool {
     let (read, heap) = peak(|| M::from_cdr_with(bytes));
     HEAP_MAX.set(HEAP_MAX.get().max(heap.saturating_sub(bytes.len())));
@@ -253,10 +254,10 @@ fn probe<M: FromCdr>(bytes: &[u8]) -> bool {
     true
 }
 
-/// The most heap that an error takes, for what it found.
+/// The largest heap of an error, in bytes.
 const ERROR_BYTES: usize = 256;
 
-/// One message in two byte orders, and its reader.
+/// A message in both byte orders, and its reader.
 struct Target {
     golden: [Vec<u8>; 2],
     probe: fn(&[u8]) -> bool,
@@ -281,7 +282,7 @@ fn targets() -> Vec<Target> {
     targets.0
 }
 
-/// A part of one golden message, changed in a few places, or bytes of no meaning at all.
+/// Returns a part of one golden message, changed in a few places, or random bytes.
 fn mutated(targets: &[Target], own: usize, rng: &mut Rng) -> Vec<u8> {
     let mut bytes = targets[own].golden[rng.below(2)].clone();
     if rng.below(8) == 0 {
@@ -333,7 +334,7 @@ fn any_bytes_are_an_error_or_a_message() {
 }
 
 #[test]
-fn every_part_of_a_message_is_an_error() {
+fn every_truncated_message_is_an_error() {
     for target in targets() {
         for bytes in &target.golden {
             assert!((target.probe)(bytes));
@@ -364,9 +365,9 @@ fn writing_into_a_slot_allocates_nothing() {
     visit(&mut WriteInPlace);
 }
 
-/// Counts and lengths that no memory has.
+/// Tests counts and lengths that exceed any memory.
 #[test]
-fn claims_cost_nothing() {
+fn false_lengths_allocate_nothing() {
     for target in targets() {
         for bytes in &target.golden {
             for at in (4..bytes.len() - 4).step_by(4) {

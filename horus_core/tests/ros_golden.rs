@@ -1,4 +1,5 @@
-//! Messages as ROS 2 has them: the bytes that another implementation makes, both ways.
+//! Compares messages with the bytes that another implementation of ROS 2's CDR makes, in both
+//! directions.
 
 use horus_testing as _;
 
@@ -16,10 +17,10 @@ use horus_core::ros::{
 };
 use ros_messages::{Visit, golden, visit};
 
-/// What is borrowed from a topic is written from there.
+/// Proves at compile time that a borrowed message is written without a copy.
 const _: fn(&FramedSample<ImageHeader>) -> Result<Vec<u8>, CdrWriteError> = FramedSample::to_cdr;
 
-/// The type that the first line of a golden file names.
+/// Returns the type that the first line of a golden file names.
 fn golden_type(file: &str) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/cdr");
     let text = std::fs::read_to_string(format!("{folder}/{file}.hex")).expect(file);
@@ -61,7 +62,7 @@ fn messages_have_the_golden_bytes() {
     }
 }
 
-/// The table says of every type what differs.
+/// Checks that the table has the differences of every type.
 #[test]
 fn the_table_names_the_types_that_are_tested() {
     let mut compare = Compare::default();
@@ -77,7 +78,7 @@ fn the_table_names_the_types_that_are_tested() {
     assert_eq!(named, tested);
 }
 
-/// The message in a golden file with something special, which reads the same in both byte orders.
+/// Returns the message in a golden file with a special case, which is the same in both byte orders.
 fn special<M: FromCdr + Debug>(file: &str) -> M {
     let read = golden(file).map(|bytes| M::from_cdr(&bytes).expect(file));
     assert_eq!(format!("{:?}", read[0]), format!("{:?}", read[1]), "{file}");
@@ -86,7 +87,7 @@ fn special<M: FromCdr + Debug>(file: &str) -> M {
 }
 
 #[test]
-fn what_ros_has_and_ours_has_not_is_dropped() {
+fn fields_that_only_ros_has_are_dropped() {
     let scan: LaserScan = special("LaserScan.intensities");
     assert_eq!(scan, ros_messages::laser_scan());
     let header = RosHeader::new("front_laser");
@@ -118,9 +119,9 @@ fn an_empty_array_is_nan_for_each_and_the_reverse() {
     let again = JointState::from_cdr(&state.to_cdr().unwrap()).unwrap();
     assert_eq!(bytemuck::bytes_of(&again), bytemuck::bytes_of(&state));
 
-    let nobody = JointState { timestamp_ns: full.timestamp_ns, ..JointState::default() };
-    assert_eq!(special::<JointState>("JointState.empty"), nobody);
-    assert_eq!(nobody.to_cdr().unwrap(), golden("JointState.empty")[0]);
+    let unmeasured = JointState { timestamp_ns: full.timestamp_ns, ..JointState::default() };
+    assert_eq!(special::<JointState>("JointState.empty"), unmeasured);
+    assert_eq!(unmeasured.to_cdr().unwrap(), golden("JointState.empty")[0]);
 }
 
 #[test]
@@ -158,15 +159,15 @@ fn poses_without_a_frame_are_in_that_of_their_path() {
     let header = foreign.to_cdr().unwrap();
     bytes[..20].copy_from_slice(&header[..20]);
     let error = NavPath::from_cdr(&bytes).unwrap_err();
-    let text = r#"`poses.header.frame_id` is "map", for which our message has no place"#;
+    let text = r#"`poses.header.frame_id` is "map", which the horus message cannot represent"#;
     assert!(error.to_string().ends_with(text), "{error}");
 }
 
 #[test]
-fn what_does_not_fit_is_an_error_that_names_the_field() {
+fn values_that_do_not_fit_are_errors_that_name_the_field() {
     let mut out = vec![0; 4000];
     let mut scan = golden("LaserScan")[0].clone();
-    // Behind stamp (8), frame (4 + 12) and seven numbers (28).
+    // The value is behind stamp (8), frame (4 + 12) and seven numbers (28).
     let at = 4 + 8 + 16 + 28;
     scan.truncate(at);
     scan.extend(361_u32.to_le_bytes());
@@ -212,7 +213,7 @@ fn times_end_in_2038_and_begin_in_1970() {
 }
 
 #[test]
-fn a_command_has_no_place_for_other_axes() {
+fn a_command_with_other_axes_is_an_error() {
     let error = CmdVel::from_cdr(&golden("Twist")[0]).unwrap_err();
     let found = "1.25".to_owned();
     assert_eq!(error, CdrError::NoPlace { at: 20, field: "linear.y", found });
@@ -231,14 +232,14 @@ fn arrays_of_different_lengths_are_an_error() {
         out.count(count).unwrap();
         (0..count).for_each(|_| out.f64(1.0));
     }
-    // Behind stamp (8), frame (4 + 1 + 3), no name (4) and a position (4 + 8).
+    // The value is behind stamp (8), frame (4 + 1 + 3), no name (4) and a position (4 + 8).
     let at = 4 + 16 + 4 + 12;
     let error = JointState::from_cdr(&bytes).unwrap_err();
     assert_eq!(error, CdrError::Uneven { at, field: "velocity", found: 2, wanted: 1 });
 }
 
 #[test]
-fn types_of_points_that_ros_has_not_are_an_error() {
+fn point_types_that_ros_does_not_have_are_an_error() {
     let field = PointField { dtype: DType::F16.code(), count: 1, ..PointField::default() };
     let wanted = CdrWriteError::NoPlace { field: "datatype", found: "f16".to_owned() };
     assert_eq!(field.to_cdr(), Err(wanted));
@@ -268,7 +269,7 @@ fn an_image_has_the_data_that_its_header_promises() {
     let at = bytes.len() - 16 - 4;
     bytes[at..at + 4].copy_from_slice(&16_u32.to_le_bytes());
     let error = Image::from_cdr(&bytes).unwrap_err();
-    let text = "the header of the Image promises 20 bytes of data, and there are 16";
+    let text = "the header of the Image announces 20 bytes of data, but there are 16";
     assert_eq!(error.to_string(), text);
     let mut image = image;
     image.header_mut().height = 1;

@@ -1,4 +1,4 @@
-//! Plain CDR: numbers, strings and sequences to bytes in any memory, and bytes of any origin back.
+//! Reads and writes plain CDR: numbers, strings and sequences.
 //!
 //! This is version 1 of the encoding (XCDR1) of final types, as in *Extensible and Dynamic Topic
 //! Types for DDS* (OMG DDS-XTypes 1.3, section 7.4), in the encapsulation of *The Real-time
@@ -10,19 +10,19 @@
 //! 4  the fields      each number at a multiple of its size, counted from byte 4
 //! ```
 //!
-//! A string is its length with the NUL behind it, a `u32`, and its bytes with that NUL. A sequence
-//! is its number of elements, a `u32`, and the elements; a fixed array and a struct are what is in
-//! them. What is skipped for alignment is 0 when written and ignored when read.
+//! A string is its length including the NUL, a `u32`, and its bytes with the NUL. A sequence is its
+//! number of elements, a `u32`, and the elements. A fixed array and a struct are only their
+//! elements and fields. Padding for alignment is 0 when written and ignored when read.
 
 use super::{CdrError, CdrWriteError};
 
-/// Bytes of the encapsulation, from behind which alignment counts.
+/// Bytes of the encapsulation. Alignment counts from its end.
 pub const ENCAPSULATION_BYTES: usize = 4;
 
 const BIG_ENDIAN: [u8; 2] = [0, 0];
 const LITTLE_ENDIAN: [u8; 2] = [0, 1];
 
-/// Bytes from `at` to the next place for a number of this size, which is a power of two.
+/// Returns the bytes from `at` to the next multiple of `size`, which is a power of two.
 const fn padding(at: usize, size: usize) -> usize {
     at.wrapping_sub(ENCAPSULATION_BYTES).wrapping_neg() & (size - 1)
 }
@@ -37,10 +37,10 @@ macro_rules! write_numbers {
     )+};
 }
 
-/// Writes little-endian CDR into memory of the caller. Allocates nothing.
+/// Writes little-endian CDR into memory of the caller. It allocates nothing.
 ///
-/// What does not fit is not written but counted: [`finish`](Self::finish) says how much room is
-/// needed.
+/// Bytes that do not fit are not written but counted: [`finish`](Self::finish) reports the room
+/// that is needed.
 ///
 /// ```
 /// use horus_core::ros::{CdrReader, CdrWriter};
@@ -65,7 +65,7 @@ pub struct CdrWriter<'a> {
 }
 
 impl<'a> CdrWriter<'a> {
-    /// Begins at the start of `out`, with the encapsulation.
+    /// Makes a writer at the start of `out` and writes the encapsulation.
     pub fn new(out: &'a mut [u8]) -> Self {
         let mut writer = Self { out, at: 0 };
         writer.put(&LITTLE_ENDIAN);
@@ -87,7 +87,7 @@ impl<'a> CdrWriter<'a> {
     ///
     /// # Errors
     ///
-    /// There is a NUL in it, or it has 2³² − 1 bytes or more.
+    /// The string contains a NUL, or has 2³² − 1 bytes or more.
     pub fn string(&mut self, text: &str) -> Result<(), CdrWriteError> {
         self.string_of("string", text)
     }
@@ -106,11 +106,11 @@ impl<'a> CdrWriter<'a> {
         Ok(())
     }
 
-    /// Writes how many elements the sequence has that is written next.
+    /// Writes the number of elements of a sequence.
     ///
     /// # Errors
     ///
-    /// 2³² or more.
+    /// The number is 2³² or more.
     pub fn count(&mut self, elements: usize) -> Result<(), CdrWriteError> {
         self.length("sequence", elements, "elements")
     }
@@ -127,18 +127,18 @@ impl<'a> CdrWriter<'a> {
         Ok(())
     }
 
-    /// Writes bytes as they are: the elements of a sequence or array of bytes.
+    /// Writes bytes unchanged: the elements of a sequence or array of bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.put(bytes);
     }
 
-    /// How many bytes were written, or would have been.
+    /// Returns the number of bytes written, including those that did not fit.
     #[must_use]
     pub const fn at(&self) -> usize {
         self.at
     }
 
-    /// How many bytes were written, with the encapsulation.
+    /// Returns the number of bytes written, with the encapsulation.
     ///
     /// # Errors
     ///
@@ -180,7 +180,7 @@ macro_rules! read_numbers {
     )+};
 }
 
-/// Reads CDR of either byte order, of any origin. Allocates nothing.
+/// Reads CDR of either byte order, of any origin. It allocates nothing.
 #[derive(Debug, Clone)]
 pub struct CdrReader<'a> {
     bytes: &'a [u8],
@@ -189,7 +189,7 @@ pub struct CdrReader<'a> {
 }
 
 impl<'a> CdrReader<'a> {
-    /// Begins behind the encapsulation.
+    /// Makes a reader behind the encapsulation.
     ///
     /// # Errors
     ///
@@ -223,10 +223,10 @@ impl<'a> CdrReader<'a> {
         }
     }
 
-    /// Reads a string, which stays where it is.
+    /// Reads a string without copying it.
     ///
-    /// A length of 0, which no string has by the standard, is read as the empty one, as eProsima's
-    /// Fast CDR does.
+    /// The standard does not allow a length of 0. It is read as the empty string, as by eProsima's
+    /// Fast CDR.
     ///
     /// # Errors
     ///
@@ -247,19 +247,20 @@ impl<'a> CdrReader<'a> {
         std::str::from_utf8(text).map_err(utf8)
     }
 
-    /// Reads how many elements follow, each of which takes at least `element_bytes`. Memory for
-    /// that many is in proportion to the bytes that there are.
+    /// Reads the number of elements that follow, each of at least `element_bytes` bytes. Memory for
+    /// that many is proportional to the remaining input.
     ///
     /// # Errors
     ///
-    /// [`Truncated`](CdrError::Truncated), also if fewer bytes are left than they take.
+    /// [`Truncated`](CdrError::Truncated), also if the remaining bytes are too few for the
+    /// elements.
     pub fn count(&mut self, element_bytes: usize) -> Result<usize, CdrError> {
         let count = self.u32()? as usize;
         self.due(count.saturating_mul(element_bytes))?;
         Ok(count)
     }
 
-    /// Reads bytes as they are, which stay where they are.
+    /// Reads bytes without copying them.
     ///
     /// # Errors
     ///
@@ -271,21 +272,21 @@ impl<'a> CdrReader<'a> {
         Ok(bytes)
     }
 
-    /// How many bytes were read, with the encapsulation.
+    /// Returns the number of bytes read, with the encapsulation.
     #[must_use]
     pub const fn at(&self) -> usize {
         self.at
     }
 
-    /// Where the next number of four bytes is, as the length of a string or sequence.
+    /// Returns the offset of the next four-byte number, such as the length of a string or sequence.
     pub(super) const fn at_length(&self) -> usize {
         self.at + padding(self.at, 4)
     }
 
     /// Ends the message.
     ///
-    /// Up to three bytes may follow, of any value, if they fill the fields up to a multiple of
-    /// four: some middlewares write them, others do not.
+    /// Up to three bytes of any value may follow, if they pad the fields to a multiple of four.
+    /// Some middlewares write them and others do not.
     ///
     /// # Errors
     ///

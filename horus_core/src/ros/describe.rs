@@ -1,12 +1,12 @@
-//! `ros_message!`: one description of a message, from which writing and reading are made.
+//! `ros_message!` generates writing and reading from one description of a message.
 
-/// Describes how a message is one of ROS, line by line as its `.msg` file, with what is nested
-/// written out.
+/// Describes the mapping of a message to a ROS type, line by line like its `.msg` file, with nested
+/// types written out.
 ///
 /// ```text
 /// Ours = "package/msg/Name", Frames {
-///     Header header;                    `timestamp_ns` and `frame_id` of ours
-///     Header header in frames;          `timestamp_ns` of ours, and `frame_id` of `Frames`
+///     Header header;                    `timestamp_ns` and `frame_id` of the message
+///     Header header in frames;          `timestamp_ns` of the message, `frame_id` of `Frames`
 ///     string name in frames;            a field of `Frames`
 ///     float64 name;                     a field of the same name and the type that belongs to it
 ///     float64 ros.name = name;          a field of another name
@@ -15,9 +15,9 @@
 ///     each count { float32[] name; … }  sequences of one length, or empty
 ///     uint8[] data;                     the data of a message that has a header
 ///     uint8[] data = length;            …, and the field of the header that is their length
-///     ignored float32[] name;           a sequence that ours has not
-///     zero float64 name;                a number that ours has not
-///     absent name = value;              a field that ROS has not
+///     ignored float32[] name;           a sequence that only ROS has
+///     zero float64 name;                a number that only ROS has
+///     absent name = value;              a field that ROS does not have
 /// }
 /// ```
 macro_rules! ros_message {

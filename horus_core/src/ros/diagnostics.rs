@@ -1,4 +1,4 @@
-//! `diagnostic_msgs`, line by line.
+//! Describes messages of `diagnostic_msgs`.
 
 use super::wire::{self, Wire};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosMessage};

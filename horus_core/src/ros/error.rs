@@ -1,68 +1,69 @@
-//! Why a message has no CDR, and why bytes are not the CDR of a message.
+//! Errors of writing and reading messages as CDR.
 
 use crate::message::HeaderError;
 
-/// Why a message was not written as CDR. The same message always fails again, but for `TooSmall`.
+/// The reason why a message was not written as CDR. The same message always fails again, except for
+/// `TooSmall`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CdrWriteError {
-    /// The place is too small; with `needed` bytes it would do.
+    /// The buffer is too small; `needed` bytes are enough.
     #[error("the CDR takes {needed} bytes, there is room for {room}")]
     TooSmall {
         /// Bytes that the CDR takes.
         needed: usize,
-        /// Bytes that there are.
+        /// Bytes of the buffer.
         room: usize,
     },
     /// The message claims more elements than it has, or a text or sequence is longer than CDR can
     /// count.
-    #[error("`{field}` has {found} {of}, at most {limit} can be")]
+    #[error("`{field}` has {found} {of}, at most {limit} are possible")]
     TooLong {
-        /// ROS's name of the field.
+        /// Name of the field in ROS.
         field: &'static str,
-        /// How many there are said to be.
+        /// Number of claimed elements or bytes.
         found: usize,
-        /// How many can be.
+        /// Largest possible number.
         limit: usize,
-        /// Of what: `elements` or `bytes`.
+        /// The counted things: `elements` or `bytes`.
         of: &'static str,
     },
-    /// A text that is not UTF-8, or has a NUL in it, where ROS's strings end.
-    #[error("`{field}` is no text: it is not UTF-8, or has a NUL in it")]
+    /// A text is not UTF-8, or contains a NUL, which ends strings in ROS.
+    #[error("`{field}` is not UTF-8, or contains a NUL")]
     Text {
-        /// ROS's name of the field.
+        /// Name of the field in ROS.
         field: &'static str,
     },
-    /// A time that ROS cannot say: its seconds have 31 bits and end in January 2038.
+    /// The time is not representable in ROS, whose seconds have 31 bits and end in January 2038.
     #[error(
         "`{field}` is {found_ns} ns after the epoch, ROS's times end at 2147483647.999999999 s"
     )]
     Time {
-        /// ROS's name of the field.
+        /// Name of the field in ROS.
         field: &'static str,
         /// Nanoseconds since the epoch.
         found_ns: u64,
     },
-    /// A value for which the ROS type has no place.
-    #[error("`{field}` is {found}, for which the ROS type has no place")]
+    /// The ROS type cannot represent the value.
+    #[error("`{field}` is {found}, which the ROS type cannot represent")]
     NoPlace {
-        /// ROS's name of the field.
+        /// Name of the field in ROS.
         field: &'static str,
         /// The value.
         found: String,
     },
-    /// The fixed part of a message contradicts itself or its data.
+    /// The header of a message contradicts itself or its data.
     #[error(transparent)]
     Header(#[from] HeaderError),
 }
 
-/// Why bytes are not the CDR of a message of ours. The same bytes always fail again.
+/// The reason why bytes are not the CDR of a message. The same bytes always fail again.
 ///
 /// `at` counts from the first byte of the encapsulation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CdrError {
-    /// The first two bytes name another encoding than plain CDR: `00 02` and `00 03` are parameter
+    /// The first two bytes name another encoding than plain CDR. `00 02` and `00 03` are parameter
     /// lists, `00 06` to `00 0b` and `00 10` to `00 15` are XCDR version 2.
     #[error(
         "encapsulation {:02x} {:02x}: only plain CDR is read, which begins with 00 00 or 00 01",
@@ -70,104 +71,104 @@ pub enum CdrError {
         .found[1]
     )]
     Encapsulation {
-        /// What they are.
+        /// The two bytes.
         found: [u8; 2],
     },
-    /// The bytes end too early, or something claims to be longer than they are.
-    #[error("at byte {at}: at least {wanted} more bytes are due, {left} are left")]
+    /// The bytes end too early, or a length in them exceeds the rest of the input.
+    #[error("at byte {at}: at least {wanted} more bytes are needed, {left} are left")]
     Truncated {
-        /// Where what is incomplete begins.
+        /// Offset of the incomplete value.
         at: usize,
-        /// The fewest bytes that would have to follow.
+        /// The smallest number of bytes that would have to follow.
         wanted: usize,
-        /// How many do.
+        /// Number of bytes that follow.
         left: usize,
     },
-    /// More follows the message than the bytes that fill it up to a multiple of four.
+    /// More bytes follow the message than the padding to a multiple of four.
     #[error("the message ends at byte {at}, and {left} bytes follow")]
     Trailing {
-        /// Where the message ends.
+        /// Offset of the end of the message.
         at: usize,
-        /// Bytes that follow.
+        /// Number of bytes that follow.
         left: usize,
     },
-    /// A flag that is neither 0 nor 1.
-    #[error("at byte {at}: a bool of {found}, where 0 or 1 is due")]
+    /// A flag is neither 0 nor 1.
+    #[error("at byte {at}: a bool is {found}, expected 0 or 1")]
     Bool {
-        /// Where it is.
+        /// Offset of the flag.
         at: usize,
-        /// What it is.
+        /// The value found.
         found: u8,
     },
-    /// A string whose last byte is not NUL.
-    #[error("at byte {at}: the last byte of a string, which is not NUL")]
+    /// The last byte of a string is not NUL.
+    #[error("at byte {at}: the last byte of a string is not NUL")]
     Unterminated {
-        /// Where that byte is.
+        /// Offset of this byte.
         at: usize,
     },
-    /// A string with a NUL before its end.
+    /// A string contains a NUL before its end.
     #[error("at byte {at}: a NUL inside a string")]
     Nul {
-        /// Where that byte is.
+        /// Offset of the NUL.
         at: usize,
     },
-    /// A string that is not UTF-8.
+    /// A string is not UTF-8.
     #[error("at byte {at}: a string that is not UTF-8")]
     Utf8 {
-        /// Where the first wrong byte is.
+        /// Offset of the first invalid byte.
         at: usize,
     },
-    /// A text or sequence that is longer than its place in our message.
+    /// A text or sequence is longer than its field in the horus message.
     #[error("at byte {at}: `{field}` has {found} {of}, and {limit} fit")]
     TooLong {
-        /// Where it begins.
+        /// Offset of the text or sequence.
         at: usize,
-        /// ROS's name of the field.
+        /// Name of the field in ROS.
         field: &'static str,
-        /// How many there are.
+        /// Number of elements or bytes.
         found: usize,
-        /// How many fit.
+        /// Largest number that fits.
         limit: usize,
-        /// Of what: `elements` or `bytes`.
+        /// The counted things: `elements` or `bytes`.
         of: &'static str,
     },
-    /// Sequences of one message that belong together have different lengths.
+    /// Sequences that belong together have different lengths.
     #[error("at byte {at}: `{field}` has {found} elements, where those before it have {wanted}")]
     Uneven {
-        /// Where the sequence begins.
+        /// Offset of the sequence.
         at: usize,
-        /// ROS's name of the field.
+        /// Name of the field in ROS.
         field: &'static str,
-        /// How many elements it has.
+        /// Number of its elements.
         found: usize,
-        /// How many those before it have.
+        /// Number of elements of the sequences before it.
         wanted: usize,
     },
-    /// A time before the epoch, or with a second or more of nanoseconds.
+    /// A time is before the epoch, or its nanoseconds make a second or more.
     #[error(
-        "at byte {at}: `{field}` is {sec} s and {nanosec} ns, which is no time since the epoch"
+        "at byte {at}: `{field}` is {sec} s and {nanosec} ns, which is not a time since the epoch"
     )]
     Time {
-        /// Where it begins.
+        /// Offset of the time.
         at: usize,
-        /// ROS's name of the field.
+        /// Name of the field in ROS.
         field: &'static str,
         /// Its seconds.
         sec: i32,
         /// Its nanoseconds.
         nanosec: u32,
     },
-    /// A value for which our message has no place.
-    #[error("before byte {at}: `{field}` is {found}, for which our message has no place")]
+    /// The horus message cannot represent the value.
+    #[error("before byte {at}: `{field}` is {found}, which the horus message cannot represent")]
     NoPlace {
-        /// How far it was read.
+        /// Number of bytes read before the error.
         at: usize,
-        /// ROS's name of the field.
+        /// Name of the field in ROS.
         field: &'static str,
         /// The value.
         found: String,
     },
-    /// The fixed part of a message contradicts itself or its data.
+    /// The header of a message contradicts itself or its data.
     #[error(transparent)]
     Header(#[from] HeaderError),
 }

@@ -1,4 +1,4 @@
-//! `geometry_msgs`, line by line.
+//! Describes messages of `geometry_msgs`.
 
 use super::wire::{self, Wire};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosHeader, RosMessage};
@@ -7,7 +7,7 @@ use crate::message::{
     TransformStamped, Twist, TwistWithCovariance, Vector3, Wrench, WrenchStamped,
 };
 
-/// A message whose ROS type is the one without a header: its time is not written, and read as 0.
+/// A message whose ROS type has no header: its time is not written, and is read as 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Unstamped<M> {
     /// The message.

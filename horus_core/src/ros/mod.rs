@@ -1,7 +1,7 @@
-//! The common messages as ROS 2 has them: CDR, for recordings and bridges.
+//! Converts common messages to and from the CDR of ROS 2, for recordings and bridges.
 //!
 //! [`RosMessage::to_cdr`] makes the bytes that ROS 2's middlewares exchange, and that an MCAP file
-//! with the encoding `cdr` holds; [`FromCdr::from_cdr`] reads them, of any origin.
+//! with the encoding `cdr` contains. [`FromCdr::from_cdr`] reads them, from any origin.
 //!
 //! ```
 //! use horus_core::message::Imu;
@@ -16,18 +16,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is the same, and what is not
+//! # Differences
 //!
-//! Names and units are those of ROS, so a field is written as it is. `timestamp_ns` is
-//! `header.stamp`, which ends in January 2038. What is longer than its place in our message
-//! (a frame's name of 33 bytes, a scan of 361 ranges) is an error: nothing is cut. Flags are `u8`
-//! here: any number but 0 is written as 1.
+//! Names and units are those of ROS, so a field is written unchanged. `timestamp_ns` is
+//! `header.stamp`, which ends in January 2038. A value that is too long for the horus message (a
+//! frame's name of 33 bytes, a scan of 361 ranges) is an error: nothing is truncated. Flags are
+//! `u8` here: any number except 0 is written as 1.
 //!
-//! Where our message has no `frame_id`, the frames are given and taken apart from it
-//! ([`RosMessage::Frames`]); [`to_cdr`](RosMessage::to_cdr) leaves them empty, and
+//! If the horus message has no `frame_id`, the frames are passed separately
+//! ([`RosMessage::Frames`]). [`to_cdr`](RosMessage::to_cdr) leaves them empty, and
 //! [`from_cdr`](FromCdr::from_cdr) drops them.
 //!
-//! | ours | ROS | what differs |
+//! | horus | ROS | difference |
 //! |---|---|---|
 //! | `Point3` | `geometry_msgs/Point` | |
 //! | `Vector3` | `geometry_msgs/Vector3` | |
@@ -70,24 +70,24 @@
 //! | `DiagnosticValue` | `diagnostic_msgs/KeyValue` | |
 //! | `DiagnosticStatus` | `diagnostic_msgs/DiagnosticStatus` | no time |
 //!
-//! * *frame*, *frames*: `frame_id` is apart ([`RosHeader`]); so is `child_frame_id`
+//! * *frame*, *frames*: `frame_id` is passed separately ([`RosHeader`]), and so is `child_frame_id`
 //!   ([`RosFrames`]).
-//! * *no time*: the ROS type has no header. `timestamp_ns` is not written, and read as 0.
+//! * *no time*: the ROS type has no header. `timestamp_ns` is not written, and is read as 0.
 //! * *planar*: `linear.y`, `linear.z`, `angular.x` and `angular.y` are written as 0, and any other
 //!   number in them is an error. ROS's doubles are rounded to singles.
-//! * *intensities*: written empty, read and dropped.
-//! * *variance*: since ROS 2 Iron; older programs have another `Range`, which ends before it.
-//! * *empty arrays*: in ROS, one that nobody measures may be empty. Each of its elements is NaN
-//!   here (a name is empty), and all NaN is written as an empty array, but for the first array,
-//!   which tells how many there are. Arrays of other different lengths are an error.
+//! * *intensities*: written as an empty array, and ignored when read.
+//! * *variance*: exists since ROS 2 Iron; in older programs `Range` ends before it.
+//! * *empty arrays*: in ROS an array may be empty if it is not measured. Here each of its elements
+//!   is NaN, or an empty name. An array of only NaN is written as an empty array. The exception is
+//!   the first array, whose length is the number of elements. Other different lengths are an error.
 //! * *datatypes*: a point field of another type than `i8` to `u32`, `f32` and `f64` is an error.
-//! * *waypoints*: `speed` is not written, and read as NaN. Every pose has the header of the path;
-//!   one that is read may have another stamp, which is dropped, and no other frame than the path's
-//!   or none.
+//! * *waypoints*: `speed` is not written, and is read as NaN. Every pose is written with the header
+//!   of the path. A pose that is read may have another stamp, which is dropped; its frame must be
+//!   that of the path or empty.
 //! * *rate*: not written, and read as 1.
 //!
-//! Elements behind the count of an array are not written, and read as the message's default has
-//! them; so are reserved fields.
+//! Elements behind the count of an array are not written, and are read as in the message's default.
+//! The same holds for reserved fields.
 
 mod cdr;
 #[macro_use]
@@ -103,12 +103,12 @@ pub use cdr::{CdrReader, CdrWriter, ENCAPSULATION_BYTES};
 pub use error::{CdrError, CdrWriteError};
 pub use geometry::Unstamped;
 
-/// A message that ROS 2 has too, and that can be written as its middlewares do.
+/// A message that has a ROS 2 type and can be written in its CDR encoding.
 ///
-/// Writing does not block, and takes the time of copying the message. An image, a cloud or a map is
-/// written from where it is, also if it is borrowed from its topic.
+/// Writing does not block, and takes the time of copying the message. The data of an image, a cloud
+/// or a map are written directly from their place, also if the message is borrowed from its topic.
 ///
-/// What ROS makes of several messages is made of their fields:
+/// A ROS type that contains several messages is built from their fields:
 ///
 /// ```
 /// use horus_core::message::TransformStamped;
@@ -129,7 +129,7 @@ pub use geometry::Unstamped;
 ///
 /// impl FromCdr for Tf {
 ///     fn read_cdr(from: &mut CdrReader<'_>) -> Result<(Self, ()), CdrError> {
-///         // Time, lengths of two names and seven doubles of one take 72 bytes at least.
+///         // Stamp, two string lengths and seven doubles take at least 72 bytes.
 ///         let count = from.count(72)?;
 ///         let read = |_| TransformStamped::read_cdr(from).map(|(transform, ())| transform);
 ///         Ok((Self((0..count).map(read).collect::<Result<_, _>>()?), ()))
@@ -146,37 +146,39 @@ pub use geometry::Unstamped;
     note = "write it with `CdrWriter`, or implement `RosMessage` for it"
 )]
 pub trait RosMessage {
-    /// The name of the ROS type, as `sensor_msgs/msg/Imu`.
+    /// The name of the ROS type, such as `sensor_msgs/msg/Imu`.
     const TYPE: &'static str;
 
-    /// The names of frames that the ROS type has and ours has not: [`RosHeader`], [`RosFrames`], or
-    /// `()` if it has none or ours has them too.
+    /// The frame names that only the ROS type has: [`RosHeader`], [`RosFrames`], or `()` if there
+    /// are none.
     type Frames: Default;
 
     /// Writes the fields.
     ///
     /// # Errors
     ///
-    /// Which field has a value that ROS cannot say.
+    /// The field whose value ROS cannot represent.
     fn write_cdr(
         &self,
         frames: &Self::Frames,
         out: &mut CdrWriter<'_>,
     ) -> Result<(), CdrWriteError>;
 
-    /// Writes the message at the start of `out` and returns how many bytes it takes. No allocation.
+    /// Writes the message at the start of `out` and returns its length in bytes. It does not
+    /// allocate.
     ///
     /// # Errors
     ///
     /// As [`write_cdr`](Self::write_cdr), and [`TooSmall`](CdrWriteError::TooSmall) with the bytes
-    /// that are needed. After an error `out` holds a part.
+    /// that are needed. After an error `out` contains a partial encoding.
     fn encode_cdr(&self, frames: &Self::Frames, out: &mut [u8]) -> Result<usize, CdrWriteError> {
         let mut out = CdrWriter::new(out);
         self.write_cdr(frames, &mut out)?;
         out.finish()
     }
 
-    /// How many bytes the message takes. Looks at no byte of an image or a cloud.
+    /// Returns the length of the message in bytes. It does not read the bytes of an image or a
+    /// cloud.
     ///
     /// # Errors
     ///
@@ -187,7 +189,7 @@ pub trait RosMessage {
         Ok(out.at())
     }
 
-    /// The message with these frames, in one allocation.
+    /// Returns the message with these frames, in one allocation.
     ///
     /// # Errors
     ///
@@ -198,7 +200,7 @@ pub trait RosMessage {
         Ok(bytes)
     }
 
-    /// The message, in one allocation; with empty names of frames if ours has none.
+    /// Returns the message in one allocation; frames that the horus message lacks are empty.
     ///
     /// # Errors
     ///
@@ -208,23 +210,23 @@ pub trait RosMessage {
     }
 }
 
-/// A message that can be read from what ROS 2's middlewares write.
+/// A message that can be read from the CDR that ROS 2's middlewares write.
 ///
-/// The bytes may come from anybody. Reading allocates nothing but names of frames and the data of
-/// images, clouds and maps, and of those no more than the bytes that there are.
+/// The bytes may come from any process. Reading allocates only frame names and the data of images,
+/// clouds and maps, and no more than the bytes of the input.
 pub trait FromCdr: RosMessage + Sized {
     /// Reads the fields.
     ///
     /// # Errors
     ///
-    /// Where and why the bytes are no such message.
+    /// The offset and the reason, if the bytes are not such a message.
     fn read_cdr(from: &mut CdrReader<'_>) -> Result<(Self, Self::Frames), CdrError>;
 
-    /// Reads bytes that have to be one message, and the frames that ours has no place for.
+    /// Reads bytes that must be one message, and the frames that the horus message lacks.
     ///
     /// # Errors
     ///
-    /// Where and why the bytes are no such message.
+    /// The offset and the reason, if the bytes are not such a message.
     fn from_cdr_with(bytes: &[u8]) -> Result<(Self, Self::Frames), CdrError> {
         let mut from = CdrReader::new(bytes)?;
         let message = Self::read_cdr(&mut from)?;
@@ -232,25 +234,25 @@ pub trait FromCdr: RosMessage + Sized {
         Ok(message)
     }
 
-    /// Reads bytes that have to be one message, and drops the frames that ours has no place for.
+    /// Reads bytes that must be one message, and drops the frames that the horus message lacks.
     ///
     /// # Errors
     ///
-    /// Where and why the bytes are no such message.
+    /// The offset and the reason, if the bytes are not such a message.
     fn from_cdr(bytes: &[u8]) -> Result<Self, CdrError> {
         Self::from_cdr_with(bytes).map(|(message, _)| message)
     }
 }
 
-/// What a `std_msgs/Header` has beside its stamp.
+/// The fields of a `std_msgs/Header` except its stamp.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RosHeader {
-    /// The frame of the data, as `laser_link`.
+    /// The frame of the data, such as `laser_link`.
     pub frame_id: String,
 }
 
 impl RosHeader {
-    /// A header with data in this frame.
+    /// Returns a header with data in this frame.
     #[must_use]
     pub fn new(frame_id: &str) -> Self {
         Self { frame_id: frame_id.to_owned() }
@@ -260,14 +262,14 @@ impl RosHeader {
 /// The two frames of a `nav_msgs/Odometry`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RosFrames {
-    /// The frame of the pose, as `odom`.
+    /// The frame of the pose, such as `odom`.
     pub frame_id: String,
-    /// The frame whose pose it is, and of the velocity, as `base_link`.
+    /// The frame whose pose it is, and that of the velocity, such as `base_link`.
     pub child_frame_id: String,
 }
 
 impl RosFrames {
-    /// The pose of `child_frame_id` in `frame_id`.
+    /// Returns the frames of the pose of `child_frame_id` in `frame_id`.
     #[must_use]
     pub fn new(frame_id: &str, child_frame_id: &str) -> Self {
         Self { frame_id: frame_id.to_owned(), child_frame_id: child_frame_id.to_owned() }

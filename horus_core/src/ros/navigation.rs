@@ -1,4 +1,4 @@
-//! `nav_msgs` and `rosgraph_msgs`, line by line.
+//! Describes messages of `nav_msgs` and `rosgraph_msgs`.
 
 use super::wire::{self, Wire};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosFrames, RosMessage};
@@ -46,7 +46,7 @@ ros_message! {
     }
 }
 
-// By hand, since every pose has a header and a waypoint has none.
+// WHY: by hand, since every pose has a header and a waypoint has none.
 impl RosMessage for NavPath {
     const TYPE: &'static str = "nav_msgs/msg/Path";
     type Frames = ();

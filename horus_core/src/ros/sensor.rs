@@ -1,4 +1,4 @@
-//! `sensor_msgs`, line by line.
+//! Describes messages of `sensor_msgs`.
 
 use super::wire::{self, Wire};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosHeader, RosMessage};

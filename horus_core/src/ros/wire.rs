@@ -1,4 +1,4 @@
-//! ROS's types of fields, by the names that `.msg` files have for them, and what they are here.
+//! The field types of `.msg` files, with ROS's names, and their mapping to Rust types.
 
 #![allow(non_camel_case_types, reason = "named as in .msg files")]
 
@@ -10,9 +10,9 @@ use crate::message::{DType, Text};
 type Written = Result<(), CdrWriteError>;
 type Read = Result<(), CdrError>;
 
-/// A type of ROS whose values are of the type `T` here.
+/// A ROS field type whose values have the type `T` here.
 pub(super) trait Wire<T: ?Sized> {
-    /// The fewest bytes of one on the wire.
+    /// The smallest size of a value on the wire, in bytes.
     const BYTES_MIN: usize;
 
     /// Writes the value of a field.
@@ -45,10 +45,10 @@ numbers! {
     uint8 u8, int8 i8, uint16 u16, uint32 u32, float32 f32, float64 f64
 }
 
-/// ROS's old name of a `uint8`.
+/// The old ROS name of `uint8`.
 pub(super) type byte = uint8;
 
-/// A flag: any number but 0 is written as 1.
+/// A flag; any number except 0 is written as 1.
 pub(super) enum bool {}
 
 impl Wire<u8> for bool {
@@ -65,7 +65,7 @@ impl Wire<u8> for bool {
     }
 }
 
-/// A single of ours that is a double in ROS.
+/// A single in the horus message that is a double in ROS.
 pub(super) enum float64_of_f32 {}
 
 impl Wire<f32> for float64_of_f32 {
@@ -112,7 +112,7 @@ impl Wire<u64> for time {
     }
 }
 
-/// A string: of any length where ours is one, of at most `N` bytes where ours is a [`Text`].
+/// A string: of any length for a `String`, of at most `N` bytes for a [`Text`].
 pub(super) enum string {}
 
 impl<const N: usize> Wire<Text<N>> for string {
@@ -148,7 +148,7 @@ impl Wire<String> for string {
     }
 }
 
-/// A fixed array, or a struct of so many numbers of one type.
+/// A fixed array, or a struct of as many numbers of one type.
 pub(super) struct Array<W>(std::marker::PhantomData<W>);
 
 impl<T, W: Wire<T>, const N: usize> Wire<[T; N]> for Array<W> {
@@ -167,11 +167,11 @@ pub(super) type Point = Array<float64>;
 pub(super) type Vector3 = Array<float64>;
 pub(super) type Quaternion = Array<float64>;
 
-/// A struct that has a description of its own.
+/// A struct with its own description.
 pub(super) enum Nested {}
 
 impl<M: FromCdr<Frames = ()>> Wire<M> for Nested {
-    // WHY: it has one field at least; more would only refuse earlier what is truncated.
+    // WHY: it has at least one field. A larger minimum would only refuse truncated input earlier.
     const BYTES_MIN: usize = 1;
 
     fn write(value: &M, _: &'static str, out: &mut CdrWriter<'_>) -> Written {
@@ -227,7 +227,7 @@ impl<W> Sequence<W> {
     }
 }
 
-/// A sequence that ROS has and ours has not: written empty, read and dropped.
+/// A sequence that only the ROS type has: written empty, and ignored when read.
 pub(super) struct Ignored<W>(std::marker::PhantomData<W>);
 
 impl<W> Ignored<W> {
@@ -245,10 +245,10 @@ impl<W> Ignored<W> {
     }
 }
 
-/// What an element is that nobody gave.
+/// Defines the value of an element that is not measured.
 pub(super) trait Absent: Copy {
     const ABSENT: Self;
-    /// What is behind the last element.
+    /// The value of elements behind the last one.
     const NONE: Self;
 
     fn is_absent(&self) -> std::primitive::bool;
@@ -281,11 +281,11 @@ impl<const N: usize> Absent for Text<N> {
     }
 }
 
-/// One of several sequences with one count, each of which may be empty instead.
+/// One of several sequences with a common count, each of which may be empty.
 pub(super) struct Parallel<W>(std::marker::PhantomData<W>);
 
 impl<W> Parallel<W> {
-    /// Writes the first `count` elements, or none if nobody gave any.
+    /// Writes the first `count` elements, or an empty sequence if all of them are absent.
     pub(super) fn write<T: Absent, const N: usize>(
         values: &[T; N],
         count: &u32,
@@ -300,7 +300,7 @@ impl<W> Parallel<W> {
         Sequence::<W>::write(values, &count, field, out)
     }
 
-    /// Reads `count` elements, or any number if that is 0, or none.
+    /// Reads `count` elements, or any number if `count` is 0, or an empty sequence.
     pub(super) fn read<T: Absent, const N: usize>(
         values: &mut [T; N],
         count: &mut u32,
@@ -325,7 +325,7 @@ impl<W> Parallel<W> {
     }
 }
 
-/// The first of those sequences, which is never empty instead: it tells their count.
+/// The first of those sequences, which must not be omitted, since its length is the count.
 pub(super) struct First<W>(std::marker::PhantomData<W>);
 
 impl<W> First<W> {
@@ -354,7 +354,7 @@ impl<W> First<W> {
     }
 }
 
-/// What follows when all sequences of a [`Parallel`] group are read: their count is known.
+/// Resets the elements behind the count after all sequences of a [`Parallel`] group are read.
 pub(super) struct Trimmed;
 
 impl Trimmed {
@@ -384,7 +384,7 @@ impl Tail {
     }
 }
 
-/// A number of ours that ROS has not, and that follows from something else when read.
+/// A number that only the horus message has; it is computed when read.
 pub(super) struct Implied;
 
 impl Implied {
@@ -395,7 +395,7 @@ impl Implied {
     }
 }
 
-/// A double that ROS has and ours has not: written as 0, and any other is refused.
+/// A double that only the ROS type has: written as 0, and any other value is an error.
 pub(super) struct Zero;
 
 impl Zero {
@@ -412,7 +412,7 @@ impl Zero {
     }
 }
 
-/// The types of numbers in a point cloud, at the index that `sensor_msgs/PointField` gives them.
+/// The number types of a point cloud, at the index that `sensor_msgs/PointField` gives them.
 const DATATYPES: [Option<DType>; 9] = [
     None,
     Some(DType::I8),
@@ -425,7 +425,7 @@ const DATATYPES: [Option<DType>; 9] = [
     Some(DType::F64),
 ];
 
-/// The code of a [`DType`], as `sensor_msgs/PointField` numbers them.
+/// The code of a [`DType`], numbered as in `sensor_msgs/PointField`.
 pub(super) enum datatype {}
 
 impl Wire<u8> for datatype {

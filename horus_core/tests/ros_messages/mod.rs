@@ -1,4 +1,4 @@
-//! The messages whose golden bytes are in `golden/cdr/`, as `generate.py` there has them.
+//! The messages whose golden bytes are in `golden/cdr/`, made by `generate.py` there.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -15,14 +15,14 @@ use horus_core::message::{
 };
 use horus_core::ros::{FromCdr, RosFrames, RosHeader, Unstamped};
 
-/// What is done with every message.
+/// A test that is run with every message.
 pub trait Visit {
     fn message<M>(&mut self, file: &'static str, message: M, frames: M::Frames)
     where
         M: FromCdr<Frames: PartialEq + Debug> + PartialEq + Debug + 'static;
 }
 
-/// Golden bytes of one message: little-endian and big-endian.
+/// Returns the golden bytes of one message: little-endian and big-endian.
 pub fn golden(file: &str) -> [Vec<u8>; 2] {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/cdr");
     let text = std::fs::read_to_string(format!("{folder}/{file}.hex")).expect(file);
@@ -32,7 +32,7 @@ pub fn golden(file: &str) -> [Vec<u8>; 2] {
     })
 }
 
-/// The bytes that these digits are.
+/// Returns the bytes of hexadecimal digits.
 pub fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
@@ -41,12 +41,12 @@ pub fn hex(text: &str) -> Vec<u8> {
 
 const STAMP: u64 = 1_700_000_001_123_456_789;
 
-/// Numbers from `start` in steps of a quarter.
+/// Returns numbers from `start` in steps of a quarter.
 fn ramp<const N: usize>(start: f64) -> [f64; N] {
     std::array::from_fn(|index| start + 0.25 * index as f64)
 }
 
-/// These elements, and nothing behind them.
+/// Returns an array with these elements, and defaults behind them.
 fn filled<T: Default, const N: usize>(elements: impl IntoIterator<Item = T>) -> [T; N] {
     let mut elements = elements.into_iter();
     std::array::from_fn(|_| elements.next().unwrap_or_default())
@@ -337,7 +337,7 @@ pub fn diagnostic_status() -> DiagnosticStatus {
     }
 }
 
-/// Not among the others, since a speed that nobody gave is NaN, which does not equal itself.
+/// Returns the path apart from the others: a missing speed is NaN, which does not equal itself.
 pub fn nav_path() -> NavPath {
     let mut path =
         NavPath { timestamp_ns: STAMP, frame_id: Text::literal("map"), ..NavPath::default() };
