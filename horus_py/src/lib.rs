@@ -3,41 +3,14 @@
 //! No logic is here: what Python says is converted, one function of `horus_core` called, and what
 //! it answers converted back.
 
-mod codec;
-mod counted;
-mod declare;
-mod dlpack;
-mod dtype;
-mod end;
 mod error;
-mod ext;
-mod fast;
-mod field;
-mod framed;
-mod handle;
-mod hang;
-mod inbox;
-mod introspect;
-mod kind;
 mod message;
+mod msgpack;
 mod namespace;
-mod node;
 mod numpy;
-mod outbox;
-mod pack;
-mod qos;
-mod remote;
-mod report;
 mod scheduler;
-mod settings;
-mod stats;
-mod task;
 mod topic;
-mod turns;
-mod unpack;
-mod wait_set;
-mod waits;
-mod wakeups;
+mod wait;
 
 use pyo3::prelude::*;
 
@@ -48,25 +21,25 @@ fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__build_profile__", profile)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
-    message::register(module)?;
+    message::instance::register(module)?;
     module.add_class::<namespace::PyNamespace>()?;
-    module.add_class::<topic::PyPublisher>()?;
-    module.add_class::<topic::PySubscriber>()?;
-    module.add_class::<topic::PyTopic>()?;
-    module.add_class::<stats::PyStats>()?;
-    module.add_class::<ext::PyExt>()?;
-    module.add_class::<wait_set::PyWaitSet>()?;
-    module.add_class::<wait_set::PyReady>()?;
-    module.add_class::<wakeups::Wakeups>()?;
-    module.add_function(wrap_pyfunction!(codec::_pack, module)?)?;
-    module.add_function(wrap_pyfunction!(codec::_unpack, module)?)?;
-    module.add_function(wrap_pyfunction!(codec::_layouts_made, module)?)?;
-    module.add_function(wrap_pyfunction!(declare::_declare, module)?)?;
-    module.add_function(wrap_pyfunction!(waits::exiting, module)?)?;
-    module.add_function(wrap_pyfunction!(wakeups::above, module)?)?;
-    introspect::register(module)?;
-    scheduler::register(module)?;
-    fast::register(module.py())?;
+    module.add_class::<topic::handles::PyPublisher>()?;
+    module.add_class::<topic::handles::PySubscriber>()?;
+    module.add_class::<topic::handles::PyTopic>()?;
+    module.add_class::<topic::stats::PyStats>()?;
+    module.add_class::<msgpack::ext::PyExt>()?;
+    module.add_class::<topic::wait_set::PyWaitSet>()?;
+    module.add_class::<topic::wait_set::PyReady>()?;
+    module.add_class::<wait::wakeups::Wakeups>()?;
+    module.add_function(wrap_pyfunction!(topic::codec::_pack, module)?)?;
+    module.add_function(wrap_pyfunction!(topic::codec::_unpack, module)?)?;
+    module.add_function(wrap_pyfunction!(topic::codec::_layouts_made, module)?)?;
+    module.add_function(wrap_pyfunction!(message::declaration::_declare, module)?)?;
+    module.add_function(wrap_pyfunction!(wait::gil::exiting, module)?)?;
+    module.add_function(wrap_pyfunction!(wait::wakeups::above, module)?)?;
+    topic::introspect::register(module)?;
+    scheduler::py_scheduler::register(module)?;
+    topic::send_recv::register(module.py())?;
     // WHY: it would name all of this, and what users are to import is named by `horus`.
     module.delattr("__all__")
 }

@@ -1,0 +1,114 @@
+//! Messages that a program declares in Python, as `message!` does in Rust.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use horus_core::message::{Field, FieldKind, Primitive, Schema};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::message::instance;
+use crate::message::kind::{self, Kind};
+
+/// Makes the class of a message, which is named by its module, its name and its text.
+///
+/// A field is its name, its type (`"f64"`, `"text:16"`, or a class of messages) and how many of
+/// them it has.
+#[pyfunction]
+pub(crate) fn _declare<'py>(
+    py: Python<'py>,
+    names: (String, String, String),
+    fields: Vec<(String, Bound<'py, PyAny>, usize)>,
+    defaults: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (module, name, doc) = names;
+    let mut table = Vec::new();
+    let mut default = Vec::new();
+    let mut align = 1;
+    for (field, element, count) in &fields {
+        let (kind, element_default) = element_kind(&name, field, element)?;
+        let wanted = alignment(kind);
+        if !default.len().is_multiple_of(wanted) {
+            let at = default.len();
+            let text = format!(
+                "{name}.{field} would begin at byte {at}, which is no multiple of {wanted}: put \
+                 larger fields first, or fields named _reserved of u8 before it"
+            );
+            return Err(PyTypeError::new_err(text));
+        }
+        if *count == 0 {
+            return Err(PyTypeError::new_err(format!("{name}.{field} is an array of nothing")));
+        }
+        align = align.max(wanted);
+        let (offset, count) = (default.len(), *count);
+        table.push(Field { name: leak(field), kind, offset, count, doc: "" });
+        let bytes = kind.size().checked_mul(count).and_then(|bytes| bytes.checked_add(offset));
+        if bytes.is_none_or(|bytes| bytes > BYTES_MAX) {
+            let text = format!("{name}.{field} makes the message longer than {BYTES_MAX} bytes");
+            return Err(PyTypeError::new_err(text));
+        }
+        (0..count).for_each(|_| default.extend(&element_default));
+    }
+    if !default.len().is_multiple_of(align) {
+        let text = format!(
+            "{name} has {} bytes, which is no multiple of {align}: add fields named _reserved of \
+             u8 at the end",
+            default.len()
+        );
+        return Err(PyTypeError::new_err(text));
+    }
+    if table.is_empty() {
+        return Err(PyTypeError::new_err(format!("{name} has no fields")));
+    }
+    let (name, bytes, table) = (leak(&name), default.len(), Vec::leak(table));
+    let schema = catch_unwind(AssertUnwindSafe(|| Schema::checked(name, bytes, align, table)));
+    let schema = schema.map_err(|_| {
+        PyTypeError::new_err(format!("{name} has a name that is not ASCII, or too many fields"))
+    })?;
+    let kind = Box::leak(Box::new(Kind::new(Box::leak(Box::new(schema)), default.into())?));
+    let mut default = kind.default.to_vec();
+    for (field, value) in defaults {
+        instance::set_default(kind, &mut default, field.cast::<PyString>()?, &value)?;
+    }
+    // WHY here: nobody has seen the kind, so its default can still change.
+    kind.default = default.into();
+    instance::make_class(py, kind, &module, &doc)
+}
+
+/// The longest message that can be declared.
+const BYTES_MAX: usize = 64 << 20;
+
+fn leak(text: &str) -> &'static str {
+    // WHY: the table of a class lives as long as the class, which is forever.
+    Box::leak(text.to_owned().into_boxed_str())
+}
+
+fn element_kind(
+    message: &str,
+    field: &str,
+    element: &Bound<'_, PyAny>,
+) -> PyResult<(FieldKind, Vec<u8>)> {
+    if let Some(inner) = kind::of_argument(element).filter(|kind| kind.framed.is_none()) {
+        return Ok((FieldKind::Message(inner.schema), inner.default.to_vec()));
+    }
+    let wanted = || PyTypeError::new_err(format!("{message}.{field}: {element} cannot be a field"));
+    let name: String = element.extract().map_err(|_| wanted())?;
+    if let Some(bytes) = name.strip_prefix("text:") {
+        let bytes: usize = bytes.parse().map_err(|_| wanted())?;
+        if bytes == 0 {
+            return Err(PyValueError::new_err(format!("{message}.{field}: a text of 0 bytes")));
+        }
+        return Ok((FieldKind::Text(bytes), vec![0; bytes]));
+    }
+    let numbers = Primitive::ALL.iter().filter(|number| **number != Primitive::Char);
+    let number = numbers.copied().find(|number| number.name() == name).ok_or_else(wanted)?;
+    Ok((FieldKind::Primitive(number), vec![0; number.size()]))
+}
+
+const fn alignment(kind: FieldKind) -> usize {
+    match kind {
+        FieldKind::Primitive(number) => number.size(),
+        FieldKind::Text(_) => 1,
+        FieldKind::Message(schema) => schema.align,
+    }
+}

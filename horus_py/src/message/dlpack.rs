@@ -1,0 +1,261 @@
+//! DLPack: arrays handed to other libraries without a copy, as `dlpack.h` 1.0 has it, and as it was
+//! before.
+
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use horus_core::message::TENSOR_DIMENSIONS_MAX;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple, PyType};
+
+use crate::message::framed;
+use crate::message::instance::guard;
+use crate::topic::send_recv;
+
+const VERSIONED: &CStr = c"dltensor_versioned";
+const UNVERSIONED: &CStr = c"dltensor";
+
+const READ_ONLY: u64 = 1;
+const IS_COPIED: u64 = 2;
+const CPU: (i32, i32) = (1, 0);
+
+#[repr(C)]
+struct Tensor {
+    data: *mut c_void,
+    device: (i32, i32),
+    dimensions: i32,
+    code: u8,
+    bits: u8,
+    lanes: u16,
+    shape: *mut i64,
+    strides: *mut i64,
+    byte_offset: u64,
+}
+
+/// `DLManagedTensor`, and what it points to.
+#[repr(C)]
+struct Unversioned {
+    tensor: Tensor,
+    owner: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Self)>,
+    dimensions: Dimensions,
+}
+
+/// `DLManagedTensorVersioned`, and what it points to.
+#[repr(C)]
+struct Versioned {
+    major: u32,
+    minor: u32,
+    owner: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Self)>,
+    flags: u64,
+    tensor: Tensor,
+    dimensions: Dimensions,
+}
+
+#[repr(C)]
+struct Dimensions {
+    shape: [i64; TENSOR_DIMENSIONS_MAX],
+    strides: [i64; TENSOR_DIMENSIONS_MAX],
+}
+
+const _: () = {
+    assert!(size_of::<Tensor>() == 48);
+    assert!(std::mem::offset_of!(Unversioned, owner) == 48);
+    assert!(std::mem::offset_of!(Versioned, flags) == 24);
+    assert!(std::mem::offset_of!(Versioned, tensor) == 32);
+};
+
+/// What a caller of `__dlpack__` asks for.
+#[derive(Default)]
+struct Wanted {
+    is_versioned: bool,
+    copy: Option<bool>,
+}
+
+impl Wanted {
+    /// Reads the keywords, whose values are at `first`.
+    fn read(
+        py: Python<'_>,
+        first: *const *mut ffi::PyObject,
+        names: *mut ffi::PyObject,
+    ) -> PyResult<Self> {
+        let mut wanted = Self::default();
+        // SAFETY: Python gives a tuple of names, or null.
+        let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
+        let Some(names) = names else { return Ok(wanted) };
+        for (index, name) in names.cast::<PyTuple>()?.iter_borrowed().enumerate() {
+            // SAFETY: there are as many values as names.
+            let value = unsafe { first.add(index) };
+            // SAFETY: as above.
+            let value = unsafe { value.read() };
+            // SAFETY: Python keeps it for the time of the call.
+            let value = unsafe { Bound::from_borrowed_ptr(py, value) };
+            let name = name.cast::<PyString>()?;
+            let name = name.to_str()?;
+            if !matches!(name, "max_version" | "copy" | "dl_device" | "stream") {
+                let text = format!("__dlpack__() has no argument '{name}'");
+                return Err(PyTypeError::new_err(text));
+            }
+            if value.is_none() {
+                continue;
+            }
+            match name {
+                "max_version" => {
+                    let major = value.cast::<PyTuple>()?.get_borrowed_item(0)?;
+                    wanted.is_versioned = major.extract::<u32>()? >= 1;
+                }
+                "copy" => wanted.copy = Some(value.is_truthy()?),
+                "dl_device" if value.extract::<(i32, i32)>()? == CPU => {}
+                _ => {
+                    let text = "the data are in the memory of the CPU, which has no streams";
+                    return Err(PyBufferError::new_err(text));
+                }
+            }
+        }
+        Ok(wanted)
+    }
+}
+
+unsafe extern "C" fn dlpack(
+    this: *mut ffi::PyObject,
+    first: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(ptr::null_mut(), |py| {
+        if count != 0 {
+            return Err(PyTypeError::new_err("__dlpack__() takes keywords only"));
+        }
+        let wanted = Wanted::read(py, first, names)?;
+        // SAFETY: Python's descriptor checked that it is of the class.
+        let this = unsafe { Bound::from_borrowed_ptr(py, this) };
+        match wanted.copy {
+            Some(true) => export(&framed::copied(&this)?, &wanted, IS_COPIED),
+            _ => export(&this, &wanted, 0),
+        }
+    })
+}
+
+/// A capsule with the array of a message.
+fn export(object: &Bound<'_, PyAny>, wanted: &Wanted, flags: u64) -> PyResult<*mut ffi::PyObject> {
+    // WHY not the message: one on loan is not published while this lives, which can write it.
+    let owner = if framed::is_on_loan(object) { framed::hold(object)? } else { object.clone() };
+    let layout = framed::layout(object)?;
+    let (data, is_writeable) = framed::place(object);
+    let mut dimensions =
+        Dimensions { shape: [0; TENSOR_DIMENSIONS_MAX], strides: [0; TENSOR_DIMENSIONS_MAX] };
+    let size = layout.dtype().size() as u64;
+    for (index, (count, stride)) in layout.shape().iter().zip(layout.strides()).enumerate() {
+        if !stride.is_multiple_of(size) {
+            let text = "elements that are no whole number of elements apart: use to_numpy()";
+            return Err(PyBufferError::new_err(text));
+        }
+        dimensions.shape[index] = *count as i64;
+        dimensions.strides[index] = (stride / size) as i64;
+    }
+    if !is_writeable && !wanted.is_versioned {
+        return Err(PyBufferError::new_err(
+            "what was received is read-only, which the caller cannot be told by the DLPack that it \
+             asks for: give it a copy(), or to_numpy()",
+        ));
+    }
+    let (code, bits) = layout.dtype().dlpack();
+    let tensor = Tensor {
+        data: data.cast(),
+        device: CPU,
+        dimensions: layout.shape().len() as i32,
+        code,
+        bits,
+        lanes: 1,
+        shape: ptr::null_mut(),
+        strides: ptr::null_mut(),
+        byte_offset: 0,
+    };
+    let owner = owner.into_ptr().cast();
+    if wanted.is_versioned {
+        let flags = if is_writeable { flags } else { flags | READ_ONLY };
+        let (major, minor, deleter) = (1, 0, Some(Versioned::delete as _));
+        let export = Versioned { major, minor, owner, deleter, flags, tensor, dimensions };
+        let export = Box::into_raw(Box::new(export));
+        // SAFETY: just made, and nobody else knows it.
+        let made = unsafe { &mut *export };
+        made.tensor.shape = made.dimensions.shape.as_mut_ptr();
+        made.tensor.strides = made.dimensions.strides.as_mut_ptr();
+        return capsule(object.py(), export.cast(), VERSIONED, Versioned::drop_capsule);
+    }
+    let deleter = Some(Unversioned::delete as _);
+    let export = Box::into_raw(Box::new(Unversioned { tensor, owner, deleter, dimensions }));
+    // SAFETY: just made, and nobody else knows it.
+    let made = unsafe { &mut *export };
+    made.tensor.shape = made.dimensions.shape.as_mut_ptr();
+    made.tensor.strides = made.dimensions.strides.as_mut_ptr();
+    capsule(object.py(), export.cast(), UNVERSIONED, Unversioned::drop_capsule)
+}
+
+fn capsule(
+    py: Python<'_>,
+    export: *mut c_void,
+    name: &'static CStr,
+    destructor: unsafe extern "C" fn(*mut ffi::PyObject),
+) -> PyResult<*mut ffi::PyObject> {
+    // SAFETY: the name lives forever, the export until somebody deletes it.
+    let capsule = unsafe { ffi::PyCapsule_New(export, name.as_ptr(), Some(destructor)) };
+    if capsule.is_null() { Err(PyErr::fetch(py)) } else { Ok(capsule) }
+}
+
+/// Gives back the object that an export kept alive.
+///
+/// # Safety
+///
+/// The reference is the export's, which is not used any more.
+unsafe fn give_back(owner: *mut c_void) {
+    // WHY `try_attach`: consumers delete from any thread, and also when the interpreter is gone,
+    // where the memory goes with the process.
+    Python::try_attach(|_| {
+        // SAFETY: the caller's contract.
+        unsafe { ffi::Py_DECREF(owner.cast()) };
+    });
+}
+
+macro_rules! exported {
+    ($export:ident $name:ident) => {
+        impl $export {
+            /// What a consumer calls when it needs the data no longer.
+            unsafe extern "C" fn delete(this: *mut Self) {
+                if this.is_null() {
+                    return;
+                }
+                // SAFETY: made by `Box::into_raw`, and deleted once.
+                let this = unsafe { Box::from_raw(this) };
+                // SAFETY: the reference that the export had.
+                unsafe { give_back(this.owner) };
+            }
+
+            /// The end of a capsule: nobody took the export out if it still has its name.
+            unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
+                // SAFETY: Python gives a capsule.
+                if unsafe { ffi::PyCapsule_IsValid(capsule, $name.as_ptr()) } != 0 {
+                    // SAFETY: as above, and it has this name.
+                    let export = unsafe { ffi::PyCapsule_GetPointer(capsule, $name.as_ptr()) };
+                    // SAFETY: nobody took it, so nobody deletes it.
+                    unsafe { Self::delete(export.cast()) };
+                }
+            }
+        }
+    };
+}
+exported! { Versioned VERSIONED }
+exported! { Unversioned UNVERSIONED }
+
+/// Adds the method to the base of the classes.
+pub(crate) fn register(class: &Bound<'_, PyType>) -> PyResult<()> {
+    const DLPACK: &CStr =
+        c"__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)
+--
+
+The array for another library, without a copy: `numpy.from_dlpack(message)`.";
+    send_recv::add(class, c"__dlpack__", dlpack, DLPACK)
+}

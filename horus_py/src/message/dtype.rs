@@ -1,0 +1,75 @@
+//! Messages as numpy sees them: a structured type, and views without copies.
+
+use horus_core::message::FieldKind;
+use pyo3::exceptions::PyImportError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::message::field::numpy_code;
+use crate::message::kind::{self, Kind};
+use crate::numpy::numpy;
+
+/// The attribute `dtype` of the classes: made when it is first asked for, so that numpy is only
+/// imported by those who use it.
+#[pyclass(frozen, name = "_DType", module = "horus._horus")]
+#[derive(Debug)]
+pub(crate) struct DType;
+
+#[pymethods]
+impl DType {
+    fn __get__<'py>(
+        &self,
+        object: &Bound<'py, PyAny>,
+        class: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let class = class.map_or_else(|| object.get_type().into_any(), Bound::clone);
+        match kind::of_argument(&class) {
+            Some(kind) => dtype(class.py(), kind),
+            None => Err(pyo3::exceptions::PyAttributeError::new_err("dtype")),
+        }
+    }
+}
+
+/// The numpy type of a kind of messages.
+pub(crate) fn dtype<'py>(py: Python<'py>, kind: &Kind) -> PyResult<Bound<'py, PyAny>> {
+    let made = kind.dtype.get_or_try_init(py, || make(py, kind).map(Bound::unbind))?;
+    Ok(made.bind(py).clone())
+}
+
+fn make<'py>(py: Python<'py>, kind: &Kind) -> PyResult<Bound<'py, PyAny>> {
+    let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
+    let numpy = numpy(py).ok_or_else(missing)?.module.bind(py);
+    let format = |field: &kind::Field| {
+        let element = match (field.kind, field.inner) {
+            (FieldKind::Primitive(primitive), _) => {
+                PyString::new(py, &format!("<{}", numpy_code(primitive))).into_any()
+            }
+            (FieldKind::Text(bytes), _) => PyString::new(py, &format!("S{bytes}")).into_any(),
+            (FieldKind::Message(_), Some(inner)) => dtype(py, inner)?,
+            (FieldKind::Message(schema), None) => {
+                let text = format!("the class of {} is not made yet", schema.name);
+                return Err(pyo3::exceptions::PyRuntimeError::new_err(text));
+            }
+        };
+        match field.count {
+            1 => Ok(element),
+            count => numpy.call_method1("dtype", ((element, (count,)),)),
+        }
+    };
+    let fields = &kind.fields;
+    let formats: Vec<_> = fields.iter().map(format).collect::<PyResult<_>>()?;
+    let layout = PyDict::new(py);
+    layout.set_item("names", fields.iter().map(|field| field.name).collect::<Vec<_>>())?;
+    layout.set_item("formats", formats)?;
+    layout.set_item("offsets", fields.iter().map(|field| field.offset).collect::<Vec<_>>())?;
+    layout.set_item("itemsize", kind.bytes)?;
+    numpy.call_method1("dtype", (layout,))
+}
+
+/// A message as a structured array of no dimensions, in place.
+pub(crate) fn view<'py>(message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = message.py();
+    let dtype = dtype(py, crate::message::instance::kind_of(message))?;
+    let numpy = numpy(py).ok_or_else(|| PyImportError::new_err("this needs numpy"))?;
+    numpy.module.bind(py).call_method1("ndarray", ((), dtype, message))
+}

@@ -1,0 +1,396 @@
+//! Fields of messages: from their bytes to Python, back, and as the text of a `repr`.
+
+use std::fmt::Write as _;
+
+use horus_core::message::{DType, FieldKind, Primitive};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyString, PyTuple};
+
+use crate::error;
+use crate::message::counts;
+use crate::message::framed;
+use crate::message::instance;
+use crate::message::kind::{Field, Kind};
+use crate::msgpack::pack::View;
+use crate::numpy::{Place, numpy};
+
+/// Calls a macro with each number: its variant, type and letter for numpy and `struct`.
+macro_rules! numbers {
+    ($callback:ident $($rest:tt)*) => {
+        $callback! { $($rest)*
+            U8 u8 "u1" "B", U16 u16 "u2" "H", U32 u32 "u4" "I", U64 u64 "u8" "Q",
+            I8 i8 "i1" "b", I16 i16 "i2" "h", I32 i32 "i4" "i", I64 i64 "i8" "q",
+            F32 f32 "f4" "f", F64 f64 "f8" "d"
+        }
+    };
+}
+
+/// What a field of `message` is.
+pub(crate) fn get<'py>(object: &Bound<'py, PyAny>, field: &Field) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    match (field.kind, field.count) {
+        (FieldKind::Primitive(primitive), 1) => {
+            number(py, primitive, &instance::bytes(object)[field.offset..])
+        }
+        (FieldKind::Primitive(primitive), _) => array(object, field, primitive),
+        (_, 1) => element(object, field, 0),
+        (_, count) => {
+            let elements = (0..count).map(|index| element(object, field, index));
+            let elements: Vec<_> = elements.collect::<PyResult<_>>()?;
+            Ok(PyTuple::new(py, elements)?.into_any())
+        }
+    }
+}
+
+/// A text or message of a field.
+fn element<'py>(
+    object: &Bound<'py, PyAny>,
+    field: &Field,
+    index: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let offset = field.offset + index * field.kind.size();
+    match (field.kind, field.inner) {
+        (_, Some(inner)) => instance::part(object, inner, offset),
+        (kind, None) => {
+            let bytes = &instance::bytes(object)[offset..offset + kind.size()];
+            Ok(PyString::new(object.py(), text(bytes)).into_any())
+        }
+    }
+}
+
+/// What is before the first byte that is NUL or not UTF-8.
+fn text(bytes: &[u8]) -> &str {
+    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+    }
+}
+
+macro_rules! number {
+    ($($variant:ident $type:ident $code:literal $letter:literal),+) => {
+        #[inline]
+        fn number<'py>(
+            py: Python<'py>,
+            primitive: Primitive,
+            bytes: &[u8],
+        ) -> PyResult<Bound<'py, PyAny>> {
+            match primitive {
+                $(Primitive::$variant => {
+                    let bytes = *bytes.first_chunk().expect("a field lies in its message");
+                    $type::from_ne_bytes(bytes).into_bound_py_any(py)
+                })+
+                Primitive::Char => bytes[0].into_bound_py_any(py),
+            }
+        }
+
+        /// Writes the number that `value` is.
+        fn write_number(
+            primitive: Primitive,
+            value: &Bound<'_, PyAny>,
+            out: &mut [u8],
+        ) -> PyResult<()> {
+            match primitive {
+                $(Primitive::$variant => {
+                    out.copy_from_slice(&value.extract::<$type>()?.to_ne_bytes());
+                })+
+                Primitive::Char => out[0] = value.extract()?,
+            }
+            Ok(())
+        }
+
+        /// What numpy calls the type.
+        pub(crate) const fn numpy_code(primitive: Primitive) -> &'static str {
+            match primitive {
+                $(Primitive::$variant => $code,)+
+                Primitive::Char => "S1",
+            }
+        }
+
+        /// What `struct` and `memoryview` call the type.
+        const fn struct_letter(primitive: Primitive) -> &'static str {
+            match primitive {
+                $(Primitive::$variant => $letter,)+
+                Primitive::Char => "B",
+            }
+        }
+
+        fn write_numbers(out: &mut String, primitive: Primitive, bytes: &[u8]) {
+            match primitive {
+                $(Primitive::$variant => {
+                    let numbers = bytes.as_chunks().0.iter();
+                    let texts = numbers.map(|bytes| literal($type::from_ne_bytes(*bytes)));
+                    write_list(out, texts.collect());
+                })+
+                Primitive::Char => {}
+            }
+        }
+    };
+}
+numbers!(number);
+
+/// Numbers in place: a numpy array, or a memoryview where there is no numpy.
+fn array<'py>(
+    object: &Bound<'py, PyAny>,
+    field: &Field,
+    primitive: Primitive,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let (Some(numpy), Some(dtype)) = (numpy(py), field.dtype) else {
+        let (start, end) = (field.offset, field.offset + field.bytes());
+        let range = PySlice::new(py, isize::try_from(start)?, isize::try_from(end)?, 1);
+        let view = PyMemoryView::from(object)?.get_item(range)?;
+        return view.call_method1("cast", (struct_letter(primitive),));
+    };
+    // SAFETY: the field lies in the message.
+    let data = unsafe { instance::data(object).add(field.offset) };
+    let (shape, strides) = ([field.count as isize], [dtype.size() as isize]);
+    let is_writeable = instance::kind_of(object).framed.is_none() || framed::is_writeable(object);
+    let place = Place { data, shape: &shape, strides: &strides, is_writeable };
+    // SAFETY: as above; the message owns the bytes, or keeps alive what does.
+    unsafe { numpy.view(dtype, place, object) }
+}
+
+/// What `struct` and `memoryview` call the type.
+pub(crate) const fn struct_letter_of(dtype: DType) -> &'static str {
+    match dtype {
+        DType::I8 => "b",
+        DType::U16 | DType::BF16 => "H",
+        DType::I16 => "h",
+        DType::U32 => "I",
+        DType::I32 => "i",
+        DType::U64 => "Q",
+        DType::I64 => "q",
+        DType::F16 => "e",
+        DType::F32 => "f",
+        DType::F64 => "d",
+        DType::Bool => "?",
+        _ => "B",
+    }
+}
+
+/// Makes a field of a message that somebody has what `value` is, all of it or nothing, and its
+/// count with it.
+pub(crate) fn change(
+    object: &Bound<'_, PyAny>,
+    field: &Field,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    if field.counts.is_empty() {
+        return set(object, field, value, |_| Ok(())).map(drop);
+    }
+    let found = set(object, field, value, |found| counts::before_change(object, field, found))?;
+    counts::after_change(object, field, found)
+}
+
+/// Makes a field of `message` what `value` is, if `check` agrees to so many elements: all of it or
+/// nothing. Returns how many they are.
+pub(crate) fn set(
+    object: &Bound<'_, PyAny>,
+    field: &Field,
+    value: &Bound<'_, PyAny>,
+    check: impl FnOnce(usize) -> PyResult<()>,
+) -> PyResult<usize> {
+    // WHY on the stack: most fields are short, and this is how messages are filled in.
+    let mut small = [0; 64];
+    let mut large = Vec::new();
+    let bytes = field.bytes();
+    let new = if bytes <= small.len() {
+        &mut small[..bytes]
+    } else {
+        large.resize(bytes, 0);
+        &mut large
+    };
+    let found = set_bytes(field, value, new)?;
+    check(found)?;
+    // SAFETY: the field lies in the message.
+    let to = unsafe { instance::data(object).add(field.offset) };
+    // SAFETY: as above; what is written was made elsewhere.
+    unsafe { std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes) };
+    Ok(found)
+}
+
+/// Makes bytes the field that `value` is. Returns how many elements it has.
+pub(crate) fn set_bytes(
+    field: &Field,
+    value: &Bound<'_, PyAny>,
+    out: &mut [u8],
+) -> PyResult<usize> {
+    let place = || format!("{}.{}", field.message, field.name);
+    read(field, value, out).map_err(|error| error::within(value.py(), &place(), &error))
+}
+
+/// Writes the bytes of the whole field. Returns how many elements it has.
+fn read(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
+    if field.count == 1 {
+        return read_element(field, value, out).map(|()| 1);
+    }
+    if let Some(dtype) = field.dtype
+        && !value.is_exact_instance_of::<PyList>()
+        && !value.is_exact_instance_of::<PyTuple>()
+        && let Ok(view) = View::of(value)
+        && let [count] = *view.shape()
+        && view.dtype(value).is_ok_and(|found| found == dtype)
+    {
+        let count = count.unsigned_abs();
+        let part = out.get_mut(..count * dtype.size());
+        view.copy_to(value.py(), part.ok_or_else(|| too_many(field, count))?)?;
+        return enough(field, count);
+    }
+    if value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>() {
+        let text = format!("{} where a sequence is wanted", value.get_type());
+        return Err(PyTypeError::new_err(text));
+    }
+    let mut elements = out.chunks_exact_mut(field.kind.size());
+    let mut found = 0;
+    for value in value.try_iter()? {
+        let element = elements.next().ok_or_else(|| too_many(field, found + 1))?;
+        read_element(field, &value?, element)?;
+        found += 1;
+    }
+    enough(field, found)?;
+    if let Some(inner) = field.inner {
+        elements.for_each(|element| element.copy_from_slice(&inner.default));
+    }
+    Ok(found)
+}
+
+/// Refuses fewer elements than fit, unless a field says how many count.
+fn enough(field: &Field, found: usize) -> PyResult<usize> {
+    if found == field.count || !field.counts.is_empty() {
+        return Ok(found);
+    }
+    let text = format!("{found} elements where {} are wanted", field.count);
+    Err(PyValueError::new_err(text))
+}
+
+fn too_many(field: &Field, found: usize) -> PyErr {
+    PyValueError::new_err(format!("{found} elements or more, and {} fit", field.count))
+}
+
+fn read_element(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()> {
+    match (field.kind, field.inner) {
+        (FieldKind::Primitive(primitive), _) => write_number(primitive, value, out),
+        (FieldKind::Text(max), _) => {
+            let bytes = match value.cast::<PyString>() {
+                Ok(text) => text.to_str()?.as_bytes(),
+                Err(_) => value.cast::<PyBytes>()?.as_bytes(),
+            };
+            if bytes.len() > max {
+                let found = bytes.len();
+                let text = format!("a text of {found} bytes where {max} fit: shorten it");
+                return Err(PyValueError::new_err(text));
+            }
+            out[..bytes.len()].copy_from_slice(bytes);
+            out[bytes.len()..].fill(0);
+            Ok(())
+        }
+        (FieldKind::Message(schema), inner) => {
+            let same = instance::is_message(value)
+                && inner.is_some_and(|inner| std::ptr::eq(inner, instance::kind_of(value)));
+            if !same {
+                let text = format!("{} where a {} is wanted", value.get_type(), schema.name);
+                return Err(PyTypeError::new_err(text));
+            }
+            out.copy_from_slice(instance::bytes(value));
+            Ok(())
+        }
+    }
+}
+
+/// Writes an expression that makes the message again.
+pub(crate) fn write_message(
+    out: &mut String,
+    module: &str,
+    object: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    write_bytes(out, module, instance::kind_of(object), instance::bytes(object));
+    Ok(())
+}
+
+fn write_bytes(out: &mut String, module: &str, kind: &Kind, bytes: &[u8]) {
+    push(out, format_args!("{module}.{}(", kind.schema.name));
+    let mut separator = "";
+    for field in &kind.fields {
+        let bytes = &bytes[field.offset..field.offset + field.bytes()];
+        if field.is_reserved() && bytes.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        push(out, format_args!("{separator}{}=", field.name));
+        separator = ", ";
+        if let (FieldKind::Primitive(primitive), 2..) = (field.kind, field.count) {
+            write_numbers(out, primitive, bytes);
+            continue;
+        }
+        let elements = bytes.chunks_exact(field.kind.size());
+        let texts: Vec<_> = elements.map(|bytes| element_text(module, field, bytes)).collect();
+        match field.count {
+            1 => out.push_str(&texts[0]),
+            _ => write_list(out, texts),
+        }
+    }
+    out.push(')');
+}
+
+fn element_text(module: &str, field: &Field, bytes: &[u8]) -> String {
+    let mut out = String::new();
+    match (field.kind, field.inner) {
+        (FieldKind::Primitive(primitive), _) => {
+            write_numbers(&mut out, primitive, bytes);
+            out = out.trim_matches(['[', ']']).to_owned();
+        }
+        (_, Some(inner)) => write_bytes(&mut out, module, inner, bytes),
+        _ => {
+            let shown = text(bytes);
+            let exact = bytes[shown.len()..].iter().all(|byte| *byte == 0);
+            out = if exact { quoted(shown) } else { quoted_bytes(bytes) };
+        }
+    }
+    out
+}
+
+/// A list, short where all elements are equal.
+fn write_list(out: &mut String, texts: Vec<String>) {
+    match &*texts {
+        [first, rest @ ..] if rest.len() >= 4 && rest.iter().all(|text| text == first) => {
+            push(out, format_args!("[{first}] * {}", texts.len()));
+        }
+        _ => push(out, format_args!("[{}]", texts.join(", "))),
+    }
+}
+
+/// A number as Python reads it.
+fn literal(number: impl std::fmt::Debug) -> String {
+    let text = format!("{number:?}");
+    match text.as_str() {
+        "NaN" | "inf" | "-inf" => format!("float('{}')", text.to_lowercase()),
+        _ => text,
+    }
+}
+
+/// A text as Python reads it.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("'");
+    for character in text.chars() {
+        match character {
+            '\\' | '\'' => push(&mut out, format_args!("\\{character}")),
+            ' '..='~' => out.push(character),
+            _ if character.is_alphanumeric() => out.push(character),
+            _ => push(&mut out, format_args!("\\U{:08x}", u32::from(character))),
+        }
+    }
+    out + "'"
+}
+
+fn quoted_bytes(bytes: &[u8]) -> String {
+    let mut out = String::from("b'");
+    bytes.iter().for_each(|byte| push(&mut out, format_args!("\\x{byte:02x}")));
+    out + "'"
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = out.write_fmt(text);
+}

@@ -1,0 +1,153 @@
+//! New messages that end in data: a draft, whose header is made to fit them, then the message.
+
+use std::ptr;
+
+use horus_core::message::DType;
+use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use super::{data_of, framed_of, own, promised};
+use crate::message::instance::{self, guard_known};
+use crate::message::kind::{self, Kind};
+use crate::msgpack::pack::{View, dtype_of};
+use crate::numpy::numpy;
+
+/// `tp_new`: a message made of an array, or of fields only.
+pub(crate) unsafe extern "C" fn new(
+    class: *mut ffi::PyTypeObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard_known(ptr::null_mut(), |py| {
+        let kind = kind::of_class(class).ok_or_else(|| PyTypeError::new_err("not a message"))?;
+        // SAFETY: Python gives a tuple.
+        let args = unsafe { Bound::from_borrowed_ptr(py, args) };
+        // SAFETY: Python gives a dictionary or null.
+        let kwargs = unsafe { Bound::from_borrowed_ptr_or_opt(py, kwargs) };
+        let kwargs = kwargs.as_ref().map(|kwargs| kwargs.cast::<PyDict>()).transpose()?;
+        let args = args.cast::<PyTuple>()?;
+        let data = match args.len() {
+            0 => None,
+            1 => Some(args.get_item(0)?),
+            _ => {
+                let text = format!("{}() takes one array and fields by name", kind.schema.name);
+                return Err(PyTypeError::new_err(text));
+            }
+        };
+        Ok(construct(py, kind, data.as_ref(), kwargs)?.into_ptr())
+    })
+}
+
+pub(super) fn construct<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    data: Option<&Bound<'py, PyAny>>,
+    fields: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let draft = draft(py, kind, fields)?;
+    let Some(data) = data.filter(|data| !data.is_none()) else {
+        return own(py, kind, instance::bytes(&draft), finish(&draft)?);
+    };
+    let view = View::of(data)?;
+    describe(&draft, data, &view)?;
+    let object = own(py, kind, instance::bytes(&draft), finish(&draft)?)?;
+    let place = data_of(&object);
+    // SAFETY: memory of its own, of so many bytes, which nobody else knows.
+    let place = unsafe { std::slice::from_raw_parts_mut(place.address, place.bytes) };
+    view.copy_to(py, place)?;
+    Ok(object)
+}
+
+/// A message without data, with these fields.
+pub(super) fn draft<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    fields: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let draft = own(py, kind, &kind.default, 0)?;
+    if let Some(fields) = fields {
+        instance::set_all(&draft, kind, fields)?;
+    }
+    Ok(draft)
+}
+
+/// The header of a draft, to be changed.
+#[expect(clippy::mut_from_ref, reason = "Python's objects are shared, but nobody knows the draft")]
+pub(super) fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
+    // SAFETY: nobody else knows the draft.
+    unsafe { instance::bytes_mut(draft) }
+}
+
+/// Completes the header of a draft; returns how many bytes of data it promises.
+pub(super) fn finish(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
+    framed_of(draft).complete(header_mut(draft));
+    promised(draft)
+}
+
+/// Makes the header of a draft that of an array of this shape, and of what numpy takes for a type:
+/// bytes if nothing is said.
+pub(super) fn describe_as(
+    draft: &Bound<'_, PyAny>,
+    shape: &[u64],
+    dtype: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let py = draft.py();
+    let Some(dtype) = dtype.filter(|dtype| !dtype.is_none()) else {
+        return reshape(draft, DType::U8, shape);
+    };
+    let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
+    let dtype = numpy(py).ok_or_else(missing)?.module.bind(py).call_method1("dtype", (dtype,))?;
+    if describe_structure(draft, &dtype, shape)? {
+        return Ok(());
+    }
+    let (letter, size) = (dtype.getattr("char")?, dtype.getattr("itemsize")?.extract()?);
+    let letter = letter.cast::<PyString>()?;
+    let known = dtype_of(letter.to_str()?.as_bytes(), size);
+    let known = if dtype.getattr("isnative")?.is_truthy()? { known } else { None };
+    let wanted = || {
+        let text = format!("{dtype} where integers, floats or booleans of the machine are wanted");
+        PyTypeError::new_err(text)
+    };
+    reshape(draft, known.ok_or_else(wanted)?, shape)
+}
+
+/// Makes the header of a cloud that of points which are structures; false if they are none.
+fn describe_structure(
+    draft: &Bound<'_, PyAny>,
+    dtype: &Bound<'_, PyAny>,
+    shape: &[u64],
+) -> PyResult<bool> {
+    let is_cloud = instance::kind_of(draft).schema.name == "PointCloud";
+    if !is_cloud || dtype.getattr("names")?.is_none() {
+        return Ok(false);
+    }
+    let helper = draft.py().import("horus._framed")?;
+    helper.call_method1("describe", (draft, dtype, PyTuple::new(draft.py(), shape)?))?;
+    Ok(true)
+}
+
+fn reshape(draft: &Bound<'_, PyAny>, dtype: DType, shape: &[u64]) -> PyResult<()> {
+    framed_of(draft).reshape(header_mut(draft), dtype, shape).map_err(PyValueError::new_err)
+}
+
+/// Makes the header of a draft that of an array.
+fn describe(draft: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, view: &View) -> PyResult<()> {
+    let shape: Vec<_> = view.shape().iter().map(|count| *count as u64).collect();
+    if let Ok(dtype) = array.getattr("dtype")
+        && describe_structure(draft, &dtype, &shape)?
+    {
+        return Ok(());
+    }
+    let dtype = view.dtype(array)?;
+    // Bytes of which the fields say all that there is to say.
+    if dtype.size() == 1 && shape.len() == 1 {
+        framed_of(draft).complete(header_mut(draft));
+        let promised = framed_of(draft).data_bytes(instance::bytes(draft));
+        if promised.is_ok_and(|promised| promised > 0 && promised as u64 == shape[0]) {
+            return Ok(());
+        }
+    }
+    reshape(draft, dtype, &shape)
+}

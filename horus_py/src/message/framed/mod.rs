@@ -1,0 +1,408 @@
+//! Messages that end in data, as Python objects: a header, and data in memory of its own, in a slot
+//! that a pin holds, or in one that is on loan.
+
+mod draft;
+mod loan;
+mod view;
+
+use std::ptr;
+
+use horus_core::message::{ArrayLayout, Buffer, FramedKind, timestamp_now_ns};
+use horus_core::topic::RawSample;
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyType};
+use pyo3::{IntoPyObjectExt, ffi};
+
+pub(crate) use draft::new;
+pub(crate) use loan::{end_loan, exported, hold, lend};
+
+use crate::message::field;
+use crate::message::instance;
+use crate::message::kind::{self, Kind};
+use crate::topic::send_recv;
+use draft::{construct, header_mut};
+use loan::{Loan, give_back};
+use view::to_numpy;
+pub(crate) use view::view;
+
+/// What such a message has besides its header.
+pub(crate) struct Data {
+    address: *mut u8,
+    bytes: usize,
+    memory: Memory,
+    /// How the data are an array, once somebody asked and if they never change.
+    layout: Option<ArrayLayout>,
+}
+
+/// Room in the object for that.
+pub(crate) const ROOM: usize = size_of::<Data>();
+const _: () = assert!(ROOM.is_multiple_of(8) && align_of::<Data>() == 8);
+
+/// Whose memory the data lie in.
+enum Memory {
+    Own(#[expect(dead_code, reason = "kept alive")] Buffer),
+    /// Nobody writes it while this lives.
+    Sample(#[expect(dead_code, reason = "holds the pin")] RawSample),
+    Loan(Loan),
+}
+
+/// What a message has besides its header. It has to be one that ends in data.
+#[inline]
+fn data_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a Data {
+    // SAFETY: written when the object was made, and only changed by `data_mut`.
+    unsafe { &*instance::room_of(object.as_ptr()).cast::<Data>() }
+}
+
+/// The same, to be changed.
+///
+/// # Safety
+///
+/// No other reference to it is used while this one is.
+#[inline]
+#[expect(clippy::mut_from_ref, reason = "Python's objects are shared; the contract says the rest")]
+unsafe fn data_mut<'a>(object: &'a Bound<'_, PyAny>) -> &'a mut Data {
+    // SAFETY: as in `data_of`, and by the contract nobody else looks.
+    unsafe { &mut *instance::room_of(object.as_ptr()).cast::<Data>() }
+}
+
+#[inline]
+fn framed_of(object: &Bound<'_, PyAny>) -> &'static FramedKind {
+    instance::kind_of(object).framed.expect("a message that ends in data")
+}
+
+/// The header's bytes and the data, for as long as Python cannot run.
+pub(crate) fn parts<'a>(object: &'a Bound<'_, PyAny>) -> (&'a [u8], &'a [u8]) {
+    let data = data_of(object);
+    // SAFETY: so many bytes lie there as long as the object lives; only who holds the GIL writes
+    // those of a loan and of memory of its own.
+    let bytes = unsafe { std::slice::from_raw_parts(data.address, data.bytes) };
+    (instance::bytes(object), bytes)
+}
+
+/// A new message with this header; its data are the `bytes` bytes at `address`, in `memory`.
+fn make<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    header: &[u8],
+    (address, bytes): (*mut u8, usize),
+    memory: Memory,
+) -> PyResult<Bound<'py, PyAny>> {
+    assert_eq!(header.len(), kind.bytes, "a header of {}", kind.schema.name);
+    let object = instance::with_room(py, kind, ROOM)?;
+    // SAFETY: the object is new, and has room for so many bytes.
+    unsafe { ptr::copy_nonoverlapping(header.as_ptr(), instance::data(&object), kind.bytes) };
+    let room = instance::room_of(object.as_ptr()).cast::<Data>();
+    // SAFETY: as above; nobody else knows the object.
+    unsafe { room.write(Data { address, bytes, memory, layout: None }) };
+    Ok(object)
+}
+
+/// A message in memory of its own, whose data are zeros.
+fn own<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    header: &[u8],
+    bytes: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut buffer = Buffer::zeroed(bytes);
+    let address = buffer.as_mut().as_mut_ptr();
+    make(py, kind, header, (address, bytes), Memory::Own(buffer))
+}
+
+/// The message in a slot, without a copy of its data; `None` if there is none in it.
+#[inline]
+pub(crate) fn borrowed<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    sample: RawSample,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some((header, data)) = sample.bytes().split_at_checked(kind.bytes) else {
+        return Ok(None);
+    };
+    // WHY a copy of the header: it is checked once, and must not change after that.
+    let mut copy = [0; HEADER_BYTES_MAX];
+    let copy = &mut copy[..header.len()];
+    copy.copy_from_slice(header);
+    let Some(bytes) = promised_of(kind, copy, data.len()) else { return Ok(None) };
+    let address = data.as_ptr().cast_mut();
+    make(py, kind, copy, (address, bytes), Memory::Sample(sample)).map(Some)
+}
+
+/// Bytes of the longest header.
+const HEADER_BYTES_MAX: usize = 1024;
+
+/// The message in a copy of a slot, of which it takes the memory.
+pub(crate) fn received<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    mut buffer: Buffer,
+    bytes: usize,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let message = &buffer.as_ref()[..bytes];
+    let Some((header, data)) = split(kind, message) else { return Ok(None) };
+    let header = header.to_vec();
+    let address = buffer.as_mut()[kind.bytes..].as_mut_ptr();
+    make(py, kind, &header, (address, data), Memory::Own(buffer)).map(Some)
+}
+
+/// The header of a message of any origin, and how many bytes of data follow it.
+fn split<'a>(kind: &Kind, message: &'a [u8]) -> Option<(&'a [u8], usize)> {
+    let (header, data) = message.split_at_checked(kind.bytes)?;
+    Some((header, promised_of(kind, header, data.len())?))
+}
+
+/// How many bytes of data a header promises, if it makes sense and there are as many.
+fn promised_of(kind: &Kind, header: &[u8], found: usize) -> Option<usize> {
+    let bytes = kind.framed?.data_bytes(header).ok()?;
+    (bytes <= found).then_some(bytes)
+}
+
+/// A copy in memory of its own, which can be written.
+pub(crate) fn copied<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let (header, data) = parts(object);
+    let copy = own(object.py(), instance::kind_of(object), header, data.len())?;
+    fill(&copy, data);
+    Ok(copy)
+}
+
+/// Makes the data of a new message these.
+fn fill(object: &Bound<'_, PyAny>, data: &[u8]) {
+    let to = data_of(object).address;
+    assert_eq!(data.len(), data_of(object).bytes, "as many as it was made for");
+    // SAFETY: memory of its own, of so many bytes.
+    unsafe { ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) };
+}
+
+/// Before a field changes: refuses that where nothing may.
+pub(crate) fn before_change(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    if is_writeable(object) {
+        return Ok(());
+    }
+    Err(PyAttributeError::new_err("what was received or published is read-only: change a copy()"))
+}
+
+pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {
+    match &data_of(object).memory {
+        Memory::Own(_) => true,
+        Memory::Sample(_) => false,
+        Memory::Loan(loan) => loan.publisher.is_some(),
+    }
+}
+
+/// Whether the message lies in a slot that a publisher has lent, and neither has back nor has sent.
+pub(crate) fn is_on_loan(object: &Bound<'_, PyAny>) -> bool {
+    matches!(&data_of(object).memory, Memory::Loan(loan) if loan.publisher.is_some())
+}
+
+/// Whether header and data belong together.
+pub(crate) fn check(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    match promised(object)? {
+        wanted if wanted == data_of(object).bytes => Ok(()),
+        wanted => Err(unlike(object, wanted)),
+    }
+}
+
+/// Bytes of data that the header promises.
+fn promised(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let bytes = framed_of(object).data_bytes(instance::bytes(object));
+    bytes.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+#[cold]
+fn unlike(object: &Bound<'_, PyAny>, wanted: usize) -> PyErr {
+    let (name, found) = (instance::kind_of(object).schema.name, data_of(object).bytes);
+    let text = format!("the header of the {name} promises {wanted} bytes, it has {found}");
+    PyValueError::new_err(text)
+}
+
+/// How the data are an array.
+#[inline]
+pub(crate) fn layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
+    // SAFETY: nobody else looks before this returns.
+    let data = unsafe { data_mut(object) };
+    if let Some(layout) = data.layout {
+        return Ok(layout);
+    }
+    let layout = framed_of(object).array(instance::bytes(object), data.bytes);
+    let none = || {
+        let name = instance::kind_of(object).schema.name;
+        let text = format!("the data of the {name} are no array, or fewer than its header says");
+        PyValueError::new_err(text)
+    };
+    // WHY only then: the header of one that can be written changes, and not only by its attributes.
+    if matches!(data.memory, Memory::Sample(_)) {
+        data.layout = layout;
+    }
+    layout.ok_or_else(none)
+}
+
+/// Where the data are, and whether they may be written.
+pub(crate) fn place(object: &Bound<'_, PyAny>) -> (*mut u8, bool) {
+    (data_of(object).address, is_writeable(object))
+}
+
+/// `tp_dealloc`.
+pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
+    // SAFETY: written when the object was made, and nobody else has the object.
+    let data = unsafe { &mut *instance::room_of(object).cast::<Data>() };
+    if let Memory::Loan(loan) = &mut data.memory {
+        give_back(loan);
+    }
+    // SAFETY: written when the object was made; the object is not used after this.
+    unsafe { ptr::drop_in_place(instance::room_of(object).cast::<Data>()) };
+    // SAFETY: what every message has is left.
+    unsafe { instance::dealloc(object) };
+}
+
+/// The base of the messages that end in data, as images: a header, whose fields are attributes,
+/// and an array.
+#[pyclass(frozen, subclass, module = "horus")]
+#[derive(Debug)]
+pub(crate) struct Framed;
+
+#[pymethods]
+impl Framed {
+    /// A message stamped with the current time.
+    #[classmethod]
+    #[pyo3(signature = (data = None, /, **fields))]
+    fn now<'py>(
+        class: &Bound<'py, PyType>,
+        data: Option<&Bound<'py, PyAny>>,
+        fields: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
+        let kind = kind::of_argument(class).ok_or_else(wanted)?;
+        let object = construct(class.py(), kind, data, fields)?;
+        if let Some(stamp) = kind.stamp {
+            header_mut(&object)[stamp..stamp + 8]
+                .copy_from_slice(&timestamp_now_ns().to_ne_bytes());
+        }
+        Ok(object)
+    }
+
+    /// The message with this header and these data, as `bytes()` gives them.
+    #[classmethod]
+    fn from_bytes<'py>(class: &Bound<'py, PyType>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
+        let kind = kind::of_argument(class).ok_or_else(wanted)?;
+        let parts = split(kind, bytes).filter(|parts| parts.0.len() + parts.1 == bytes.len());
+        let Some((header, data)) = parts else {
+            let (found, name) = (bytes.len(), kind.schema.name);
+            return Err(PyValueError::new_err(format!("{found} bytes that are no {name}")));
+        };
+        let object = own(class.py(), kind, header, data)?;
+        fill(&object, &bytes[header.len()..]);
+        Ok(object)
+    }
+
+    /// Bytes of the data.
+    #[getter]
+    fn nbytes(slf: &Bound<'_, Self>) -> usize {
+        data_of(slf).bytes
+    }
+
+    /// Whether the data may be written: not if they were received, nor after `publish()`.
+    #[getter]
+    fn writeable(slf: &Bound<'_, Self>) -> bool {
+        is_writeable(slf)
+    }
+
+    /// A message of its own with the same content, which can be written.
+    fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        copied(slf)
+    }
+
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        copied(slf)
+    }
+
+    fn __deepcopy__<'py>(
+        slf: &Bound<'py, Self>,
+        _memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        copied(slf)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (restore, bytes) = (slf.get_type().getattr("from_bytes")?, Self::__bytes__(slf));
+        (restore, (bytes,)).into_bound_py_any(slf.py())
+    }
+
+    fn __bytes__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyBytes> {
+        let (header, data) = parts(slf);
+        PyBytes::new(slf.py(), &[header, data].concat())
+    }
+
+    /// What numpy asks for: `numpy.asarray(message)`.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let array = view(slf)?;
+        let array = match dtype {
+            Some(dtype) if !array.getattr("dtype")?.eq(dtype)? => {
+                if copy == Some(false) {
+                    let text = "another type takes a copy, and copy is False";
+                    return Err(PyValueError::new_err(text));
+                }
+                return array.call_method1("astype", (dtype,));
+            }
+            _ => array,
+        };
+        if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
+    }
+
+    /// Where the data are, as DLPack says it: `(1, 0)`, in the memory of the CPU.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        (1, 0)
+    }
+
+    /// Publishes a message on loan, as it now is: shorter, if its header says so by now. Does not
+    /// block, copies nothing. Refused by `BufferError` while an array of it, or anything made of
+    /// one, can write it.
+    fn publish(slf: &Bound<'_, Self>) -> PyResult<()> {
+        loan::publish(slf)
+    }
+
+    /// Gives a loan back, as if it had not been asked for. Refused as `publish` is.
+    fn discard(slf: &Bound<'_, Self>) -> PyResult<()> {
+        loan::discard(slf)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let mut text = String::new();
+        field::write_message(&mut text, "horus", slf)?;
+        let bytes = data_of(slf).bytes;
+        text.pop();
+        Ok(format!("<{text}) with {bytes} bytes>"))
+    }
+
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        op: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if !slf.get_type().is(other.get_type()) || !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+            return Ok(py.NotImplemented().into_bound(py));
+        }
+        let same = instance::equal(slf, other) && parts(slf).1 == parts(other).1;
+        (same == matches!(op, CompareOp::Eq)).into_bound_py_any(py)
+    }
+}
+
+/// Adds the base of the classes to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    const TO_NUMPY: &std::ffi::CStr = c"to_numpy($self)
+--
+
+The data as an array, where they lie: nothing is copied. It keeps them alive.";
+    module.add_class::<Framed>()?;
+    let class = module.py().get_type::<Framed>();
+    send_recv::add(&class, c"to_numpy", to_numpy, TO_NUMPY)?;
+    crate::message::dlpack::register(&class)
+}

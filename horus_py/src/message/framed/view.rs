@@ -1,0 +1,119 @@
+//! The data of a message as a numpy array, where they lie.
+
+use std::ptr;
+
+use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::loan::{exported, track};
+use super::{check, data_of, layout, own, place};
+use crate::message::instance::{self, guard};
+use crate::numpy::{DIMENSIONS_MAX, Numpy, Place, numpy};
+
+/// The data as a numpy array, in place.
+#[inline]
+pub(crate) fn view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
+    // WHY first: without numpy, what is exported is no array.
+    let numpy = numpy(py).ok_or_else(missing)?;
+    if let Some(view) = exported(object)? {
+        return Ok(view);
+    }
+    let (array, is_writeable) = match structure(object, numpy)? {
+        Some((dtype, dimensions)) => {
+            let (shape, strides): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
+            // WHY only now: `structure` runs Python, which may publish a message on loan.
+            let (data, is_writeable) = place(object);
+            let place = Place { data, shape: &shape, strides: &strides, is_writeable };
+            // SAFETY: `structure` checked that they lie in the data, which the object keeps, and
+            // that the type is one of numpy's.
+            (unsafe { numpy.view_of(dtype, place, object)? }, is_writeable)
+        }
+        None => {
+            let layout = layout(object)?;
+            let (mut shape, mut strides) = ([0; DIMENSIONS_MAX], [0; DIMENSIONS_MAX]);
+            for (to, from) in shape.iter_mut().zip(layout.shape()) {
+                *to = *from as isize;
+            }
+            for (to, from) in strides.iter_mut().zip(layout.strides()) {
+                *to = *from as isize;
+            }
+            let rank = layout.shape().len();
+            let (data, is_writeable) = place(object);
+            let (shape, strides) = (&shape[..rank], &strides[..rank]);
+            let place = Place { data, shape, strides, is_writeable };
+            // SAFETY: `layout` checked that they lie in the data, which the object keeps.
+            (unsafe { numpy.view(layout.dtype(), place, object)? }, is_writeable)
+        }
+    };
+    track(object, array, is_writeable)
+}
+
+type Dimensions = Vec<(isize, isize)>;
+
+/// The type of elements that are more than numbers, and for each dimension how many and how far
+/// apart. All of them lie in the data.
+fn structure<'py>(
+    object: &Bound<'py, PyAny>,
+    numpy: &Numpy,
+) -> PyResult<Option<(Bound<'py, PyAny>, Dimensions)>> {
+    let (py, kind) = (object.py(), instance::kind_of(object));
+    if !matches!(kind.schema.name, "PointCloud" | "SchedulerStatus") {
+        return Ok(None);
+    }
+    check(object)?;
+    // WHY a copy: what is called is Python, during which others may change the header.
+    let header = own(py, kind, instance::bytes(object), 0)?;
+    let helper = py.import("horus._framed")?;
+    let found: (Bound<'py, PyAny>, Dimensions) =
+        helper.call_method1("structure", (header,))?.extract()?;
+    // WHY a check of the result: a debugger or tracer can change everything that is Python's, the
+    // copy too.
+    let (dtype, dimensions) = &found;
+    let is_plain = dtype.is_instance(&numpy.module.bind(py).getattr("dtype")?)?
+        && !dtype.getattr("hasobject")?.is_truthy()?
+        && dimensions.len() <= DIMENSIONS_MAX;
+    let itemsize = if is_plain { dtype.getattr("itemsize")?.extract()? } else { usize::MAX };
+    let bytes = data_of(object).bytes;
+    match extent(itemsize, dimensions) {
+        Some(extent) if extent <= bytes => Ok(Some(found)),
+        _ => {
+            let text = format!(
+                "the array that the header of the {} describes is not in its {bytes} bytes of \
+                 data: do not change the header meanwhile",
+                kind.schema.name
+            );
+            Err(PyValueError::new_err(text))
+        }
+    }
+}
+
+/// Bytes from the first element to the end of the last one; `None` if there is no such array.
+fn extent(itemsize: usize, dimensions: &[(isize, isize)]) -> Option<usize> {
+    let mut extent = itemsize;
+    let mut is_empty = false;
+    for (count, stride) in dimensions {
+        let (count, stride) = (usize::try_from(*count).ok()?, usize::try_from(*stride).ok()?);
+        is_empty |= count == 0;
+        extent = extent.checked_add(count.saturating_sub(1).checked_mul(stride)?)?;
+    }
+    Some(if is_empty { 0 } else { extent })
+}
+
+pub(super) unsafe extern "C" fn to_numpy(
+    this: *mut ffi::PyObject,
+    _first: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(ptr::null_mut(), |py| {
+        if count != 0 || !names.is_null() {
+            return Err(PyTypeError::new_err("to_numpy() takes no arguments"));
+        }
+        // SAFETY: Python's descriptor checked that it is of the class.
+        let this = unsafe { Bound::from_borrowed_ptr(py, this) };
+        Ok(view(&this)?.into_ptr())
+    })
+}

@@ -1,0 +1,369 @@
+//! Python objects to MessagePack, in one pass, straight into a slot.
+
+use std::ffi::CStr;
+use std::ptr;
+
+use horus_core::message::DType;
+use horus_core::value::{DEPTH_MAX, EncodeError, MsgpackWriter, TYPED_DIMENSIONS_MAX};
+use pyo3::exceptions::{
+    PyNotImplementedError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError,
+};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
+};
+
+use crate::message;
+use crate::msgpack::ext::PyExt;
+use crate::numpy::numpy;
+
+/// Why an object is not in the slot.
+#[derive(Debug)]
+pub(crate) enum Unpacked {
+    /// It takes so many bytes.
+    TooLong(u64),
+    Python(PyErr),
+}
+
+impl From<PyErr> for Box<Unpacked> {
+    #[cold]
+    fn from(error: PyErr) -> Self {
+        Self::new(Unpacked::Python(error))
+    }
+}
+
+impl From<EncodeError> for Box<Unpacked> {
+    #[cold]
+    fn from(error: EncodeError) -> Self {
+        Self::new(match error {
+            EncodeError::TooSmall { needed, .. } => Unpacked::TooLong(needed as u64),
+            EncodeError::TooDeep => {
+                let text = format!(
+                    "more than {DEPTH_MAX} dicts, lists and tuples are nested: something may \
+                     contain itself"
+                );
+                Unpacked::Python(PyValueError::new_err(text))
+            }
+            error => Unpacked::Python(PyValueError::new_err(error.to_string())),
+        })
+    }
+}
+
+/// Writes the object to the beginning of the slot; returns how many bytes it takes.
+///
+/// Runs no Python code for the exact built-in types, of which most objects are made, but for text
+/// that has no UTF-8. What may run some cannot reach the slot: the end that lends it is in use.
+pub(crate) fn pack(object: &Bound<'_, PyAny>, slot: &mut [u8]) -> Result<usize, Unpacked> {
+    let mut out = MsgpackWriter::new(slot);
+    let written = write(&mut out, object, 0).and_then(|()| Ok(out.finish()?));
+    written.map_err(|error| *error)
+}
+
+// WHY boxed: in a register.
+type Written = Result<(), Box<Unpacked>>;
+
+#[inline]
+fn write(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> Written {
+    if let Ok(number) = object.cast_exact::<PyFloat>() {
+        out.float(number.value());
+        Ok(())
+    } else if let Ok(text) = object.cast_exact::<PyString>() {
+        write_text(out, text)
+    } else if let Ok(number) = object.cast_exact::<PyInt>() {
+        write_int(out, number)
+    } else if object.is_none() {
+        out.nil();
+        Ok(())
+    } else if let Ok(truth) = object.cast_exact::<PyBool>() {
+        out.bool(truth.is_true());
+        Ok(())
+    } else if let Ok(dict) = object.cast_exact::<PyDict>() {
+        write_dict(out, dict, deeper(depth)?)
+    } else if let Ok(list) = object.cast_exact::<PyList>() {
+        write_list(out, list, deeper(depth)?)
+    } else if let Ok(tuple) = object.cast_exact::<PyTuple>() {
+        write_tuple(out, tuple, deeper(depth)?)
+    } else if let Ok(bytes) = object.cast_exact::<PyBytes>() {
+        Ok(out.binary(bytes.as_bytes())?)
+    } else {
+        write_other(out, object, depth)
+    }
+}
+
+fn deeper(depth: usize) -> Result<usize, EncodeError> {
+    if depth < DEPTH_MAX { Ok(depth + 1) } else { Err(EncodeError::TooDeep) }
+}
+
+#[inline]
+fn write_text(out: &mut MsgpackWriter<'_>, text: &Bound<'_, PyString>) -> Written {
+    Ok(out.string(text.to_str()?)?)
+}
+
+#[inline]
+fn write_int(out: &mut MsgpackWriter<'_>, number: &Bound<'_, PyInt>) -> Written {
+    let mut overflow = 0;
+    // SAFETY: an integer, and a place for the answer.
+    let small = unsafe { ffi::PyLong_AsLongLongAndOverflow(number.as_ptr(), &raw mut overflow) };
+    match overflow {
+        0 => out.int(small),
+        _ => match number.extract::<u64>() {
+            Ok(large) => out.uint(large),
+            Err(_) => {
+                let text = "an int of more than 64 bits cannot be sent: send it as text or bytes";
+                return Err(PyOverflowError::new_err(text).into());
+            }
+        },
+    }
+    Ok(())
+}
+
+fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usize) -> Written {
+    let py = dict.py();
+    let mut left = dict.len();
+    out.map(left)?;
+    let mut position = 0;
+    loop {
+        let (mut key, mut value) = (ptr::null_mut(), ptr::null_mut());
+        let next = &raw mut position;
+        // SAFETY: a dict, and places for the answers. It looks anew each time, so a dict that
+        // changes is none it reads wrongly.
+        let found = unsafe { ffi::PyDict_Next(dict.as_ptr(), next, &raw mut key, &raw mut value) };
+        if found == 0 {
+            break;
+        }
+        left = left.checked_sub(1).ok_or_else(changed)?;
+        // WHY references of our own: what is written may run Python code that changes the dict,
+        // even a text: what has no UTF-8 is given to a handler that anybody may register.
+        // SAFETY: an object that the dict holds.
+        let key = unsafe { Bound::from_borrowed_ptr(py, key) };
+        // SAFETY: as above; no Python code runs before it is taken or has a reference.
+        let value = unsafe { Borrowed::from_ptr(py, value) };
+        if let Ok(number) = value.cast_exact::<PyFloat>() {
+            let number = number.value();
+            write(out, &key, depth)?;
+            out.float(number);
+        } else {
+            let value = value.to_owned();
+            write(out, &key, depth)?;
+            write(out, &value, depth)?;
+        }
+    }
+    if left == 0 { Ok(()) } else { Err(changed().into()) }
+}
+
+fn write_list(out: &mut MsgpackWriter<'_>, list: &Bound<'_, PyList>, depth: usize) -> Written {
+    let count = list.len();
+    out.array(count)?;
+    for index in 0..count {
+        write(out, &list.get_item(index).map_err(|_| changed())?, depth)?;
+    }
+    Ok(())
+}
+
+fn write_tuple(out: &mut MsgpackWriter<'_>, tuple: &Bound<'_, PyTuple>, depth: usize) -> Written {
+    out.array(tuple.len())?;
+    for value in tuple.iter_borrowed() {
+        write(out, &value, depth)?;
+    }
+    Ok(())
+}
+
+#[cold]
+fn changed() -> PyErr {
+    PyRuntimeError::new_err("a dict or list changed its size while it was sent")
+}
+
+/// Subclasses, and everything that is not built in.
+#[cold]
+fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> Written {
+    if let Ok(text) = object.cast::<PyString>() {
+        write_text(out, text)
+    } else if let Ok(number) = object.cast::<PyFloat>() {
+        out.float(number.value());
+        Ok(())
+    } else if let Ok(number) = object.cast::<PyInt>() {
+        write_int(out, number)
+    } else if let Ok(dict) = object.cast::<PyDict>() {
+        write_dict(out, dict, deeper(depth)?)
+    } else if let Ok(list) = object.cast::<PyList>() {
+        write_list(out, list, deeper(depth)?)
+    } else if let Ok(tuple) = object.cast::<PyTuple>() {
+        write_tuple(out, tuple, deeper(depth)?)
+    } else if let Ok(bytes) = object.cast::<PyBytes>() {
+        Ok(out.binary(bytes.as_bytes())?)
+    } else if let Ok(bytes) = object.cast::<PyByteArray>() {
+        // WHY a copy: the only way to read one that is not unsafe, and they are rare.
+        Ok(out.binary(&bytes.to_vec())?)
+    } else if let Ok(ext) = object.cast::<PyExt>() {
+        let ext = ext.get();
+        Ok(out.ext(ext.number, &ext.bytes)?)
+    } else if message::is_message(object) {
+        let name = object.get_type().name()?;
+        let text = format!("a {name} inside a value: send its fields, or its bytes");
+        Err(PyTypeError::new_err(text).into())
+    } else {
+        write_foreign(out, object, depth)
+    }
+}
+
+/// numpy's numbers and arrays, and whatever else has a buffer.
+fn write_foreign(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> Written {
+    let py = object.py();
+    if let Some(numpy) = numpy(py)
+        && object.is_instance(numpy.generic.bind(py))?
+    {
+        let number = object.call_method0("item")?;
+        if number.is_instance(numpy.generic.bind(py))? {
+            return Err(refused(object).into());
+        }
+        return write(out, &number, depth);
+    }
+    match View::of(object) {
+        Ok(view) => write_view(out, object, &view),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => Err(refused(object).into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cold]
+fn refused(object: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{} cannot be sent: only dict, list, tuple, str, bytes, float, int, bool, None, arrays of \
+         numbers and horus.Ext can",
+        object.get_type()
+    ))
+}
+
+fn write_view(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, view: &View) -> Written {
+    let (dtype, shape) = (view.dtype(object)?, view.shape());
+    if object.is_exact_instance_of::<PyMemoryView>() && dtype == DType::U8 && shape.len() == 1 {
+        return Ok(out.binary(&view.to_vec(object.py())?)?);
+    }
+    if shape.len() > TYPED_DIMENSIONS_MAX {
+        let text = format!("an array of {} dimensions, at most 32 are possible", shape.len());
+        return Err(PyValueError::new_err(text).into());
+    }
+    let mut counts = [0; TYPED_DIMENSIONS_MAX];
+    for (count, found) in counts.iter_mut().zip(shape) {
+        *count = u32::try_from(*found)
+            .map_err(|_| PyOverflowError::new_err("an array of 2^32 or more in a dimension"))?;
+    }
+    if let Some(place) = out.typed(dtype, &counts[..shape.len()])? {
+        view.copy_to(object.py(), place)?;
+    }
+    Ok(())
+}
+
+/// The elements of an object that has a buffer.
+pub(crate) struct View(Box<ffi::Py_buffer>);
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // SAFETY: filled by `PyObject_GetBuffer`, and not moved since.
+        unsafe { ffi::PyBuffer_Release(&raw mut *self.0) };
+    }
+}
+
+impl View {
+    /// # Errors
+    ///
+    /// `TypeError` if it has none; whatever it raises.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        // WHY boxed: the view may point into itself.
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: an object, and a place for the view.
+        let found =
+            unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, ffi::PyBUF_FULL_RO) };
+        if found == 0 { Ok(Self(view)) } else { Err(PyErr::fetch(object.py())) }
+    }
+
+    /// Elements along each dimension.
+    pub(crate) fn shape(&self) -> &[isize] {
+        let dimensions = usize::try_from(self.0.ndim).unwrap_or(0);
+        if dimensions == 0 || self.0.shape.is_null() {
+            return &[];
+        }
+        // SAFETY: as many as it says; they live as long as the view.
+        unsafe { std::slice::from_raw_parts(self.0.shape, dimensions) }
+    }
+
+    /// The type of the elements.
+    ///
+    /// # Errors
+    ///
+    /// Says what the elements are if they are not numbers of the machine.
+    pub(crate) fn dtype(&self, object: &Bound<'_, PyAny>) -> PyResult<DType> {
+        let format = match self.0.format.is_null() {
+            true => c"B",
+            // SAFETY: a text that lives as long as the view.
+            false => unsafe { CStr::from_ptr(self.0.format) },
+        };
+        dtype_of(format.to_bytes(), self.0.itemsize).ok_or_else(|| {
+            let (class, format) = (object.get_type(), format.to_string_lossy());
+            PyTypeError::new_err(format!(
+                "{class} with elements '{format}' of {} bytes: only integers, floats and booleans \
+                 in the byte order of the machine can be sent, convert it by astype",
+                self.0.itemsize
+            ))
+        })
+    }
+
+    /// Copies all elements, row-major, to a place of just that size.
+    pub(crate) fn copy_to(&self, py: Python<'_>, place: &mut [u8]) -> PyResult<()> {
+        let bytes = self.0.len;
+        if place.len() != usize::try_from(bytes).unwrap_or(0) {
+            return Err(PyNotImplementedError::new_err("a buffer whose shape is not its size"));
+        }
+        let view: *const ffi::Py_buffer = &raw const *self.0;
+        // SAFETY: a view.
+        if unsafe { ffi::PyBuffer_IsContiguous(view, b'C' as _) } != 0 && !place.is_empty() {
+            // SAFETY: the view has so many bytes, side by side, and the place is another memory.
+            unsafe { ptr::copy(self.0.buf.cast(), place.as_mut_ptr(), place.len()) };
+            return Ok(());
+        }
+        let to = place.as_mut_ptr().cast();
+        // SAFETY: the place has so many bytes.
+        let copied = unsafe { ffi::PyBuffer_ToContiguous(to, view.cast_mut(), bytes, b'C' as _) };
+        if copied == 0 { Ok(()) } else { Err(PyErr::fetch(py)) }
+    }
+
+    fn to_vec(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(self.0.len).unwrap_or(0)];
+        self.copy_to(py, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// The type that `struct` and numpy describe so.
+pub(crate) fn dtype_of(format: &[u8], size: isize) -> Option<DType> {
+    let (letter, is_swapped) = match format {
+        [letter] => (letter, false),
+        [b'@' | b'=' | b'<', letter] => (letter, false),
+        [b'>' | b'!', letter] => (letter, true),
+        _ => return None,
+    };
+    let kind = match letter {
+        b'b' | b'h' | b'i' | b'l' | b'q' | b'n' => 'i',
+        b'B' | b'H' | b'I' | b'L' | b'Q' | b'N' | b'c' => 'u',
+        b'e' | b'f' | b'd' => 'f',
+        b'?' => '?',
+        _ => return None,
+    };
+    Some(match (kind, size) {
+        (_, 2..) if is_swapped => return None,
+        ('i', 1) => DType::I8,
+        ('i', 2) => DType::I16,
+        ('i', 4) => DType::I32,
+        ('i', 8) => DType::I64,
+        ('u', 1) => DType::U8,
+        ('u', 2) => DType::U16,
+        ('u', 4) => DType::U32,
+        ('u', 8) => DType::U64,
+        ('f', 2) => DType::F16,
+        ('f', 4) => DType::F32,
+        ('f', 8) => DType::F64,
+        ('?', 1) => DType::Bool,
+        _ => return None,
+    })
+}

@@ -1,0 +1,138 @@
+//! Steering a scheduler from any thread of its process.
+
+use std::time::Duration;
+
+use horus_core::scheduler::{Handle, Rate, Swap, SwapState};
+use pyo3::prelude::*;
+
+use crate::scheduler::py_scheduler::{OrderError, PyScheduler};
+use crate::scheduler::report::PyFigures;
+use crate::scheduler::task::Made;
+use crate::wait::gil::Patience;
+
+/// Stops a run and changes its nodes, from any thread. Nothing here waits for a node.
+#[pyclass(frozen, name = "Handle", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyHandle {
+    inner: Handle,
+    scheduler: Py<PyScheduler>,
+}
+
+impl PyHandle {
+    pub(crate) const fn new(inner: Handle, scheduler: Py<PyScheduler>) -> Self {
+        Self { inner, scheduler }
+    }
+
+    fn inner(&self) -> PyResult<&Handle> {
+        self.scheduler.get().expect_own()?;
+        Ok(&self.inner)
+    }
+}
+
+fn refused(error: impl std::fmt::Display) -> PyErr {
+    OrderError::new_err(error.to_string())
+}
+
+#[pymethods]
+impl PyHandle {
+    /// Has every node shut down after its present tick.
+    fn stop(&self) -> PyResult<()> {
+        self.inner()?.stop();
+        Ok(())
+    }
+
+    /// The names of the nodes, in the order in which they were added.
+    fn nodes(&self) -> PyResult<Vec<String>> {
+        Ok(self.inner()?.nodes())
+    }
+
+    /// What the node has done so far.
+    fn figures(&self, node: &str) -> PyResult<PyFigures> {
+        self.inner()?.figures(node).map(PyFigures).map_err(refused)
+    }
+
+    /// Has the node tick no more until `resume`.
+    fn pause(&self, node: &str) -> PyResult<()> {
+        self.inner()?.pause(node).map_err(refused)
+    }
+
+    /// Has a paused node tick again.
+    fn resume(&self, node: &str) -> PyResult<()> {
+        self.inner()?.resume(node).map_err(refused)
+    }
+
+    /// Shuts the node down, for the rest of the run.
+    fn stop_node(&self, node: &str) -> PyResult<()> {
+        self.inner()?.stop_node(node).map_err(refused)
+    }
+
+    /// Has the node tick at another rate, in hertz, from its next due time on.
+    fn set_rate(&self, node: &str, rate: f64) -> PyResult<()> {
+        let rate = Rate::hz(rate).check().map_err(refused)?;
+        self.inner()?.set_rate(node, rate).map_err(refused)
+    }
+
+    /// Puts another `horus.Node` in the node's place, between two ticks. Rate, policies and what
+    /// wakes it stay those of the old one. If its `init` or one of its first ten ticks fails, the
+    /// old node is back.
+    pub(crate) fn swap(&self, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
+        let inner = self.inner()?;
+        let scheduler = self.scheduler.get();
+        let settings = scheduler.settings(replacement)?;
+        let swap = match Made::new(replacement, &settings, scheduler.interruption())? {
+            Made::Task(replacement) => inner.swap(node, replacement),
+            Made::Plain(replacement) => inner.swap(node, replacement),
+        };
+        swap.map(PySwap).map_err(refused)
+    }
+}
+
+/// A swap that was asked for: where to learn how it is going.
+#[pyclass(frozen, name = "Swap", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PySwap(Swap);
+
+#[pymethods]
+impl PySwap {
+    /// How it is going: `'pending'`, `'on_trial'`, `'done'`, `'rolled_back'` or `'abandoned'`.
+    #[getter]
+    fn state(&self) -> &'static str {
+        name(&self.0.state())
+    }
+
+    /// Why the old node is back.
+    #[getter]
+    fn reason(&self) -> Option<String> {
+        match self.0.state() {
+            SwapState::RolledBack(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Waits until it is done, rolled back or abandoned, for `timeout` seconds at most, and says
+    /// how it is going then. Not for use in a tick.
+    #[pyo3(signature = (timeout = None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<&'static str> {
+        let is_final =
+            |state: &SwapState| !matches!(state, SwapState::Pending | SwapState::OnTrial);
+        let patience = timeout.map_or(Ok(Patience::endless()), Patience::of)?;
+        let wait = |slice: Duration| Some(self.0.wait(slice)).filter(is_final);
+        patience.wait(py, wait, || Ok(()))?;
+        Ok(self.state())
+    }
+}
+
+const fn name(state: &SwapState) -> &'static str {
+    match state {
+        SwapState::OnTrial => "on_trial",
+        SwapState::Done => "done",
+        SwapState::RolledBack(_) => "rolled_back",
+        SwapState::Abandoned => "abandoned",
+        _ => "pending",
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyHandle>()?;
+    module.add_class::<PySwap>()
+}

@@ -1,0 +1,376 @@
+//! Nodes whose ticks are Python, and what those are told.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use horus_core::scheduler::{Context, FailurePolicy, Handle, Node, NodeError, NodeResult};
+use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::error::Error;
+use crate::scheduler::python_calls::attached;
+use crate::scheduler::settings;
+
+/// A tick, as its node sees it. Of no use when the tick is over.
+#[pyclass(frozen, name = "Context", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyContext {
+    /// Null outside of ticks. Written and followed only with the interpreter attached.
+    current: AtomicPtr<Context<'static>>,
+    /// The node whose tick it is.
+    #[pyo3(get)]
+    node: Py<PyAny>,
+}
+
+impl PyContext {
+    #[inline]
+    fn with<R>(&self, ask: impl FnOnce(&mut Context<'static>) -> R) -> PyResult<R> {
+        // Relaxed: the GIL orders what its holders do.
+        let current = self.current.load(Ordering::Relaxed);
+        if current.is_null() {
+            return Err(Error::new_err(
+                "the tick is over, and its context with it: do not keep it",
+            ));
+        }
+        // SAFETY: not null only while `PythonNode::call` has exclusive use of the context and
+        // waits for Python; `ask` calls nothing of Python, so nobody else is here.
+        Ok(ask(unsafe { &mut *current }))
+    }
+}
+
+#[pymethods]
+impl PyContext {
+    /// Number of this tick of this node, from 0 on.
+    #[getter]
+    fn tick(&self) -> PyResult<u64> {
+        self.with(|context| context.tick())
+    }
+
+    /// When the tick was due, in nanoseconds of `time.monotonic_ns()`.
+    #[getter]
+    fn scheduled_ns(&self) -> PyResult<u64> {
+        self.with(|context| context.scheduled_ns())
+    }
+
+    /// When the tick began, in nanoseconds of `time.monotonic_ns()`.
+    #[getter]
+    fn started_ns(&self) -> PyResult<u64> {
+        self.with(|context| context.started_ns())
+    }
+
+    /// How much later than due the tick began, in seconds.
+    #[getter]
+    fn lateness(&self) -> PyResult<f64> {
+        self.with(|context| context.lateness().as_secs_f64())
+    }
+
+    /// From one tick to the next, in seconds; 0 without a rate.
+    #[getter]
+    fn period(&self) -> PyResult<f64> {
+        self.with(|context| context.period().as_secs_f64())
+    }
+
+    /// What is left of the budget, in seconds; infinite without one.
+    fn budget_left(&self) -> PyResult<f64> {
+        let left = self.with(|context| context.budget_left())?;
+        Ok(if left == Duration::MAX { f64::INFINITY } else { left.as_secs_f64() })
+    }
+
+    /// Passes a checkpoint, 1 for the first of a tick.
+    fn checkpoint(&self, number: u64) -> PyResult<()> {
+        self.with(|context| context.checkpoint(number))
+    }
+
+    /// A random number from 0 to 1, the same in every simulated run with the same seed.
+    fn random(&self) -> PyResult<f64> {
+        self.with(Context::random_f64)
+    }
+
+    /// Asks the scheduler to stop after this tick.
+    fn stop(&self) -> PyResult<()> {
+        self.with(Context::stop)
+    }
+}
+
+/// The exception that the caller of a run gets: `SystemExit` or `KeyboardInterrupt`, which ended
+/// it from within a node, or the exception by which a node failed.
+#[derive(Debug)]
+pub(crate) struct Interruption {
+    /// `None` once there is nothing to stop. WHY: a node that waits to be swapped in is held by
+    /// what this holds, and holds this.
+    handle: Mutex<Option<Handle>>,
+    error: Mutex<Option<PyErr>>,
+    /// By the name of the node: the exception of which it may not recover, and its text.
+    failures: Mutex<HashMap<String, (String, PyErr)>>,
+}
+
+impl Interruption {
+    pub(crate) fn new(handle: Handle) -> Arc<Self> {
+        let handle = Mutex::new(Some(handle));
+        Arc::new(Self { handle, error: Mutex::default(), failures: Mutex::default() })
+    }
+
+    /// Stops everything because of this; the first one counts.
+    fn raise(&self, error: PyErr) {
+        let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+        // WHY: what is not needed is dropped when the lock is not held; it may run Python.
+        let spare = if first.is_none() { first.replace(error) } else { Some(error) };
+        drop(first);
+        drop(spare);
+        if let Some(handle) = &*self.handle.lock().unwrap_or_else(PoisonError::into_inner) {
+            handle.stop();
+        }
+    }
+
+    /// The run is over: lets go of it.
+    pub(crate) fn release(&self) {
+        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(handle);
+    }
+
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Notes why a node failed, or with `None` that it is over that.
+    ///
+    /// WHY not longer than needed: an exception keeps everything that its tick used.
+    fn note(&self, node: &str, failure: Option<(String, PyErr)>) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match failure {
+            Some(failure) => failures.insert(node.to_owned(), failure),
+            None => failures.remove(node),
+        };
+        drop(failures);
+        // WHY behind the lock: it may run Python.
+        drop(before);
+    }
+
+    /// The exception of this text. Forgets all others.
+    pub(crate) fn failure(&self, text: &str) -> Option<PyErr> {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let failures = std::mem::take(&mut *failures);
+        failures.into_values().find(|failure| failure.0 == text).map(|failure| failure.1)
+    }
+}
+
+/// An exception as the scheduler sees it.
+#[derive(Debug)]
+struct Failure {
+    text: String,
+    /// For the node's `on_error`, if it has one.
+    error: Option<PyErr>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A node whose ticks are Python.
+#[derive(Debug)]
+pub(crate) struct PythonNode {
+    name: String,
+    /// True if a failure may end the run.
+    can_be_fatal: bool,
+    tick: Py<PyAny>,
+    /// The context, as the arguments of a call: made once, so that a tick allocates nothing.
+    arguments: Py<PyTuple>,
+    context: Py<PyContext>,
+    init: Option<Py<PyAny>>,
+    shutdown: Option<Py<PyAny>>,
+    enter_safe_state: Option<Py<PyAny>>,
+    is_safe_state: Option<Py<PyAny>>,
+    on_error: Option<Py<PyAny>>,
+    interruption: Arc<Interruption>,
+}
+
+impl PythonNode {
+    /// Of a `horus.Node` and its settings.
+    pub(crate) fn new(
+        node: &Bound<'_, PyAny>,
+        settings: &Bound<'_, PyDict>,
+        interruption: &Arc<Interruption>,
+    ) -> PyResult<Self> {
+        let py = node.py();
+        let hook = |name: &str| -> PyResult<Option<Py<PyAny>>> {
+            Ok(settings.get_item(name)?.filter(|hook| !hook.is_none()).map(Bound::unbind))
+        };
+        let tick = hook("tick")?.ok_or_else(|| Error::new_err("a node without a tick"))?;
+        let context =
+            PyContext { current: AtomicPtr::new(ptr::null_mut()), node: node.clone().unbind() };
+        let context = Py::new(py, context)?;
+        Ok(Self {
+            name: settings::required(settings, "name")?,
+            can_be_fatal: settings::failure_policy_of(settings)?.is_none_or(|policy| {
+                matches!(policy, FailurePolicy::Fatal | FailurePolicy::Restart { .. })
+            }),
+            tick,
+            arguments: PyTuple::new(py, [&context])?.unbind(),
+            context,
+            init: hook("init")?,
+            shutdown: hook("shutdown")?,
+            enter_safe_state: hook("enter_safe_state")?,
+            is_safe_state: hook("is_safe_state")?,
+            on_error: hook("on_error")?,
+            interruption: Arc::clone(interruption),
+        })
+    }
+
+    /// Calls the tick, and reads what it returns.
+    #[inline]
+    pub(crate) fn call_tick<R>(
+        &self,
+        context: &mut Context<'_>,
+        read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<R>,
+    ) -> Result<Option<R>, NodeError> {
+        self.call(&self.tick, context, read)
+    }
+
+    /// Calls a hook that is told the context, and reads what it returns. `None` if the program is
+    /// to end instead.
+    #[inline]
+    fn call<R>(
+        &self,
+        hook: &Py<PyAny>,
+        context: &mut Context<'_>,
+        read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<R>,
+    ) -> Result<Option<R>, NodeError> {
+        let outcome = attached(|py| {
+            let current = &self.context.get().current;
+            // Relaxed: the GIL orders what its holders do.
+            current.store(ptr::from_mut(context).cast(), Ordering::Relaxed);
+            // WHY not `call1`: before 3.12 the stable C API has this only, and PyO3 would make a
+            // tuple for each call.
+            // SAFETY: a callable and a tuple, both alive, and the interpreter is attached.
+            let result = unsafe {
+                ffi::PyObject_Call(hook.as_ptr(), self.arguments.as_ptr(), ptr::null_mut())
+            };
+            current.store(ptr::null_mut(), Ordering::Relaxed);
+            // SAFETY: the call returned a new reference, or null and an exception.
+            read(unsafe { Bound::from_owned_ptr_or_err(py, result) }?)
+        });
+        match outcome {
+            Some(Ok(value)) => Ok(Some(value)),
+            Some(Err(error)) => self.fail(error, Some(context)).map(|()| None),
+            None => Err(ended()),
+        }
+    }
+
+    /// Calls a hook without arguments.
+    fn call_plain(&self, hook: &Py<PyAny>) -> NodeResult {
+        match attached(|py| hook.call0(py).map(drop)) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => self.fail(error, None),
+            None => Err(ended()),
+        }
+    }
+
+    /// What an exception comes to: the end of the run, if it is meant to end the program.
+    #[cold]
+    fn fail(&self, error: PyErr, context: Option<&mut Context<'_>>) -> NodeResult {
+        let outcome = attached(|py| {
+            let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
+                || error.is_instance_of::<PySystemExit>(py);
+            if is_end {
+                self.interruption.raise(error);
+                return None;
+            }
+            // WHY: before 3.12 the exception itself learns of its traceback only by this.
+            let error = PyErr::from_value(error.into_value(py).into_bound(py).into_any());
+            let text = described(py, &error);
+            if self.can_be_fatal {
+                let failure = (text.clone(), error.clone_ref(py));
+                self.interruption.note(&self.name, Some(failure));
+            }
+            let error = self.on_error.is_some().then_some(error);
+            Some(Failure { text, error })
+        });
+        match outcome {
+            Some(None) => {
+                if let Some(context) = context {
+                    context.stop();
+                }
+                Ok(())
+            }
+            Some(Some(failure)) => Err(failure.into()),
+            None => Err(ended()),
+        }
+    }
+
+    /// Calls a hook that cannot fail; if it does, Python is told, as of failures in destructors.
+    fn call_quietly<R>(&self, call: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
+        attached(|py| match call(py) {
+            Ok(result) => Some(result),
+            Err(error) => {
+                error.write_unraisable(py, Some(self.tick.bind(py)));
+                None
+            }
+        })?
+    }
+}
+
+#[cold]
+pub(crate) fn ended() -> NodeError {
+    "the Python interpreter ends".into()
+}
+
+/// What is said of an exception: its text and place in a line, and the traceback below.
+#[cold]
+fn described(py: Python<'_>, error: &PyErr) -> String {
+    let describe = || -> PyResult<String> {
+        let describe = py.import("horus._node")?.getattr("_describe")?;
+        describe.call1((error.value(py),))?.extract()
+    };
+    describe().unwrap_or_else(|_| error.to_string())
+}
+
+impl Node for PythonNode {
+    fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
+        // After a failure: it begins anew.
+        attached(|_| self.interruption.note(&self.name, None));
+        let Some(hook) = &self.init else { return Ok(()) };
+        self.call(hook, context, |_| Ok(())).map(drop)
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        self.call_tick(context, |_| Ok(())).map(drop)
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.shutdown.as_ref().map_or(Ok(()), |hook| self.call_plain(hook))
+    }
+
+    fn enter_safe_state(&mut self) {
+        if let Some(hook) = &self.enter_safe_state {
+            let _ = self.call_quietly(|py| hook.call0(py).map(drop));
+        }
+    }
+
+    fn is_safe_state(&self) -> bool {
+        let Some(hook) = &self.is_safe_state else { return true };
+        self.call_quietly(|py| hook.bind(py).call0()?.is_truthy()).unwrap_or(false)
+    }
+
+    fn on_error(&mut self, error: &NodeError) {
+        let Some(hook) = &self.on_error else { return };
+        let _ = self.call_quietly(|py| {
+            let failure =
+                error.downcast_ref::<Failure>().and_then(|failure| failure.error.as_ref());
+            let error = failure.map_or_else(
+                || Error::new_err(error.to_string()).into_value(py).into_any(),
+                |failure| failure.value(py).clone().into_any().unbind(),
+            );
+            hook.call1(py, (error,)).map(drop)
+        });
+    }
+}

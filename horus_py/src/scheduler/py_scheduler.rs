@@ -1,0 +1,578 @@
+//! Schedulers: nodes added, run, ended.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use horus_core::message::NodeEvent;
+use horus_core::namespace::Namespace;
+use horus_core::scheduler::{Handle, Rate, Reason, RunError, Running, Scheduler};
+use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use pyo3::{create_exception, ffi};
+
+use crate::error::{BusyError, Error, ForkedError};
+use crate::namespace::PyNamespace;
+use crate::scheduler::handle::{PyHandle, PySwap};
+use crate::scheduler::node::Interruption;
+use crate::scheduler::python_calls::{self, Ticking, attached};
+use crate::scheduler::report::{self, PyReport};
+use crate::scheduler::safe_state;
+use crate::scheduler::settings;
+use crate::scheduler::task::Made;
+use crate::topic::endpoint::{End, Entered};
+use crate::topic::qos::seconds;
+use crate::wait::gil::detached;
+
+create_exception!(horus, SchedulerError, Error, "A scheduler could not be made, started or told.");
+create_exception!(
+    horus,
+    PlanError,
+    SchedulerError,
+    "What was asked for a node contradicts itself; says why."
+);
+create_exception!(horus, OrderError, SchedulerError, "A node or scheduler could not be told.");
+
+/// How long Python is not asked whether there was a signal.
+const SLICE: Duration = Duration::from_millis(40);
+/// How many events may wait for `on_event`; others are left out. They are in the black box.
+const EVENTS_MAX: usize = 1024;
+/// How long the end of a run waits for `on_event` to return.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long the end of the interpreter waits for threads that run schedulers.
+const EXIT_MAX: Duration = Duration::from_secs(2);
+
+/// What has become of a scheduler.
+#[derive(Debug)]
+enum Stage {
+    New(Scheduler),
+    Running(Box<Running>),
+    /// A node failed and `tick_once` has raised that: `finish` returns the report.
+    Failed,
+    Over,
+}
+
+/// Those that run, to be ended before the interpreter is.
+static LIVING: Mutex<Vec<Py<PyScheduler>>> = Mutex::new(Vec::new());
+
+/// Nodes, and what runs them.
+#[pyclass(frozen, name = "Scheduler", module = "horus", weakref)]
+#[derive(Debug)]
+pub(crate) struct PyScheduler {
+    stage: End<Stage>,
+    handle: Handle,
+    interruption: Arc<Interruption>,
+    namespace: Option<Py<PyNamespace>>,
+    name: Mutex<String>,
+    report: Mutex<Option<Py<PyReport>>>,
+    /// Calls `on_event`, until all events are told.
+    teller: Mutex<Option<JoinHandle<()>>>,
+    generation: usize,
+}
+
+#[pymethods]
+impl PyScheduler {
+    #[new]
+    #[pyo3(signature = (
+        name = None, namespace = None, *, main_rate = None, compute_threads = None,
+        stop_on_signals = false, on_event = None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn new(
+        py: Python<'_>,
+        name: Option<String>,
+        namespace: Option<Py<PyNamespace>>,
+        main_rate: Option<f64>,
+        compute_threads: Option<usize>,
+        stop_on_signals: bool,
+        on_event: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let mut scheduler = detached(py, Scheduler::new);
+        let name = name.map_or_else(|| program_name(py), Ok)?;
+        scheduler.name(&name);
+        if let Some(namespace) = &namespace {
+            scheduler.namespace(&namespace.get().inner);
+        }
+        if let Some(hertz) = main_rate {
+            let rate = Rate::hz(hertz).check();
+            scheduler.main_rate(rate.map_err(|error| refused(format!("main_rate: {error}")))?);
+        }
+        if let Some(threads) = compute_threads {
+            scheduler.compute_threads(threads);
+        }
+        if stop_on_signals {
+            scheduler.stop_on_signals();
+        }
+        if let Some(tell) = &on_event
+            && !tell.bind(py).is_callable()
+        {
+            let found = tell.bind(py).repr()?;
+            return Err(PyTypeError::new_err(format!("on_event is {found}, which is no callable")));
+        }
+        let teller = on_event.map(|tell| tell_events(&mut scheduler, tell)).transpose()?;
+        let handle = scheduler.handle();
+        Ok(Self {
+            interruption: Interruption::new(handle.clone()),
+            handle,
+            stage: End::new("the scheduler", Stage::New(scheduler)),
+            namespace,
+            name: Mutex::new(name),
+            report: Mutex::new(None),
+            teller: Mutex::new(teller),
+            generation: python_calls::generation(),
+        })
+    }
+
+    /// What it is called; once it runs, perhaps with a number behind it.
+    #[getter]
+    fn name(&self) -> String {
+        locked(&self.name).clone()
+    }
+
+    /// What the run came to, once it is over.
+    #[getter]
+    fn report(&self, py: Python<'_>) -> Option<Py<PyReport>> {
+        locked(&self.report).as_ref().map(|report| report.clone_ref(py))
+    }
+
+    /// Adds a node, and opens its topics in the scheduler's namespace. Returns the node.
+    fn add<'py>(&self, node: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = node.py();
+        let settings = self.settings(&node)?;
+        let mut entered = self.enter(py)?;
+        let Stage::New(scheduler) = entered.get() else {
+            return Err(SchedulerError::new_err("it has been started: add nodes before that"));
+        };
+        let made = Made::new(&node, &settings, &self.interruption)?;
+        let name: String = settings::required(&settings, "name")?;
+        let builder = settings::apply(scheduler.node(&name), &settings)?;
+        let builder = match settings.get_item("safe_state")? {
+            Some(enter) => safe_state::safe_state(builder, &enter)?,
+            None => builder,
+        };
+        let built = match made {
+            Made::Task(node) => builder.async_io().build(node),
+            Made::Plain(node) => builder.build(node),
+        };
+        built.map_err(|error| PlanError::new_err(error.to_string()))?;
+        Ok(node)
+    }
+
+    /// Stops the run and changes its nodes, from any thread.
+    fn handle(slf: &Bound<'_, Self>) -> PyResult<PyHandle> {
+        slf.get().expect_own()?;
+        Ok(PyHandle::new(slf.get().handle.clone(), slf.clone().unbind()))
+    }
+
+    /// Puts another `horus.Node` in the place of the node of this name, as `Handle.swap`.
+    fn swap(slf: &Bound<'_, Self>, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
+        Self::handle(slf)?.swap(node, replacement)
+    }
+
+    /// Has every node shut down after its present tick; `run` returns then.
+    fn stop(&self) -> PyResult<()> {
+        self.expect_own()?;
+        self.handle.stop();
+        Ok(())
+    }
+
+    /// Initialises the nodes, in order, and starts their threads.
+    fn start(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let this = slf.get();
+        let mut entered = this.enter(slf.py())?;
+        this.begin(slf, entered.get())
+    }
+
+    /// Gives every node that has neither a rate nor a topic one turn, now, on this thread. False
+    /// if everything is to stop: call `finish` then. Raises `NodeFailedError` if a node failed and
+    /// thereby ended the run.
+    fn tick_once(&self, py: Python<'_>) -> PyResult<bool> {
+        let mut entered = self.enter(py)?;
+        match entered.get() {
+            Stage::Running(running) => {
+                if let Ok(goes_on) = running.tick_once() {
+                    return Ok(goes_on);
+                }
+                let outcome = self.end(py, entered.get(), None, true);
+                *entered.get() = Stage::Failed;
+                outcome.map(|_| false)
+            }
+            Stage::New(_) => Err(SchedulerError::new_err("it does not run: call start()")),
+            Stage::Failed | Stage::Over => Err(over()),
+        }
+    }
+
+    /// Runs until a node, a handle, a command or a signal stops it. Raises `NodeFailedError` if a
+    /// node failed, unless `check` is false.
+    #[pyo3(signature = (*, check = true))]
+    fn run(slf: &Bound<'_, Self>, check: bool) -> PyResult<Py<PyReport>> {
+        Self::run_until(slf, None, check)
+    }
+
+    /// Runs for so many seconds at most. Raises what `run` does.
+    #[pyo3(signature = (duration, *, check = true))]
+    fn run_for(slf: &Bound<'_, Self>, duration: f64, check: bool) -> PyResult<Py<PyReport>> {
+        Self::run_until(slf, Instant::now().checked_add(seconds(duration)?), check)
+    }
+
+    /// Stops everything, shuts all nodes down in reverse order, and says what they did. Raises what
+    /// `run` does, unless `tick_once` has.
+    #[pyo3(signature = (*, check = true))]
+    fn finish(&self, py: Python<'_>, check: bool) -> PyResult<Py<PyReport>> {
+        let mut entered = self.enter(py)?;
+        if matches!(entered.get(), Stage::Failed) {
+            *entered.get() = Stage::Over;
+            return self.report(py).ok_or_else(over);
+        }
+        self.end(py, entered.get(), None, check)
+    }
+
+    /// Runs so many simulated seconds as fast as it goes, on this thread alone. Raises what `run`
+    /// does.
+    #[pyo3(signature = (duration, seed = 0, epoch_ns = 0, *, check = true))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn simulate(
+        &self,
+        py: Python<'_>,
+        duration: f64,
+        seed: u64,
+        epoch_ns: u64,
+        check: bool,
+    ) -> PyResult<Py<PyReport>> {
+        let time = seconds(duration)?;
+        let mut entered = self.enter(py)?;
+        let Stage::New(scheduler) = std::mem::replace(entered.get(), Stage::Over) else {
+            return Err(SchedulerError::new_err("it has been started: make a new one"));
+        };
+        let report = detached(py, || scheduler.simulate(time, seed, epoch_ns));
+        self.conclude(py, report, None, check)
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        Self::start(&slf)?;
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        // WHY: an exception that is under way is what the caller is to see.
+        let check = exception.iter().all(|part| part.is_none());
+        let mut entered = self.enter(py)?;
+        match entered.get() {
+            Stage::Running(_) => self.end(py, entered.get(), None, check).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<horus.Scheduler '{}' of {} nodes>", self.name(), self.handle.nodes().len())
+    }
+}
+
+impl PyScheduler {
+    /// What a node is to be, with its topics open.
+    pub(crate) fn settings<'py>(&self, node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let namespace = self.namespace.as_ref().map(|namespace| namespace.clone_ref(node.py()));
+        node.py().import("horus._node")?.call_method1("expect_node", (node,))?;
+        Ok(node.call_method1("_settings", (namespace,))?.cast_into::<PyDict>()?)
+    }
+
+    pub(crate) const fn interruption(&self) -> &Arc<Interruption> {
+        &self.interruption
+    }
+
+    /// # Errors
+    ///
+    /// It was inherited through `fork`: its threads are not here, and its locks may be held.
+    pub(crate) fn expect_own(&self) -> PyResult<()> {
+        if self.generation == python_calls::generation() {
+            return Ok(());
+        }
+        Err(ForkedError::new_err("the scheduler runs in the parent process: make a new one here"))
+    }
+
+    fn enter(&self, py: Python<'_>) -> PyResult<Entered<'_, Stage>> {
+        self.expect_own()?;
+        self.stage.enter(py).map_err(|error| {
+            if !error.is_instance_of::<BusyError>(py) {
+                return error;
+            }
+            BusyError::new_err("the scheduler is running: steer it by stop() and handle()")
+        })
+    }
+
+    /// Starts it, unless it runs.
+    fn begin(&self, slf: &Bound<'_, Self>, stage: &mut Stage) -> PyResult<()> {
+        let scheduler = match std::mem::replace(stage, Stage::Over) {
+            Stage::New(scheduler) => scheduler,
+            Stage::Running(running) => {
+                *stage = Stage::Running(running);
+                return Ok(());
+            }
+            Stage::Failed | Stage::Over => return Err(over()),
+        };
+        let running = detached(slf.py(), || scheduler.start()).map_err(refused)?;
+        running.name().clone_into(&mut locked(&self.name));
+        *stage = Stage::Running(Box::new(running));
+        locked(&LIVING).push(slf.clone().unbind());
+        Ok(())
+    }
+
+    fn run_until(
+        slf: &Bound<'_, Self>,
+        end: Option<Instant>,
+        check: bool,
+    ) -> PyResult<Py<PyReport>> {
+        let (this, py) = (slf.get(), slf.py());
+        let mut entered = this.enter(py)?;
+        this.begin(slf, entered.get())?;
+        let Stage::Running(running) = entered.get() else { return Err(over()) };
+        let _ticking = Ticking::new(py)?;
+        let interrupt = loop {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let slice = left.map_or(SLICE, |left| left.min(SLICE));
+            // A failure is raised by the end.
+            drop(detached(py, || running.run_for(slice)));
+            if let Err(error) = py.check_signals() {
+                this.handle.stop();
+                break Some(error);
+            }
+            if running.is_stopping() || left == Some(slice) {
+                break None;
+            }
+        };
+        this.end(py, entered.get(), interrupt, check)
+    }
+
+    fn end(
+        &self,
+        py: Python<'_>,
+        stage: &mut Stage,
+        interrupt: Option<PyErr>,
+        check: bool,
+    ) -> PyResult<Py<PyReport>> {
+        let Stage::Running(running) = std::mem::replace(stage, Stage::Over) else {
+            return Err(over());
+        };
+        // The exception for a failed node is made from the report.
+        let report = detached(py, || running.finish()).or_else(RunError::into_report);
+        let report = report.map_err(refused)?;
+        let is_this = |other: &Py<Self>| std::ptr::eq(other.get(), self);
+        let mut living = locked(&LIVING);
+        let position = living.iter().position(is_this);
+        // WHY not the last reference: whoever calls this has one.
+        let own = position.map(|position| living.swap_remove(position));
+        drop(living);
+        drop(own);
+        self.conclude(py, report, interrupt, check)
+    }
+
+    /// Notes the report, and raises what ended the run: from within, by a signal or, if `check`
+    /// says so, by the failure of a node.
+    fn conclude(
+        &self,
+        py: Python<'_>,
+        report: horus_core::scheduler::Report,
+        interrupt: Option<PyErr>,
+        check: bool,
+    ) -> PyResult<Py<PyReport>> {
+        let signal = match report.reason {
+            Reason::Signal(signal) => Some(signal),
+            _ => None,
+        };
+        let failed = match &report.reason {
+            Reason::Node { name, error } => Some((name.clone(), error.clone())),
+            _ => None,
+        };
+        let report = Py::new(py, report::of(py, report)?)?;
+        *locked(&self.report) = Some(report.clone_ref(py));
+        if let Some(teller) = locked(&self.teller).take() {
+            detached(py, || join(&teller));
+        }
+        self.interruption.release();
+        let (name, text) = failed.unwrap_or_default();
+        let cause = self.interruption.failure(&text);
+        if let Some(error) = interrupt.or_else(|| self.interruption.take()) {
+            return Err(error);
+        }
+        if check && !name.is_empty() {
+            return Err(node_failed(py, (&name, &text), cause, &report)?);
+        }
+        signal.map_or(Ok(()), |signal| hand_on(py, signal))?;
+        Ok(report)
+    }
+}
+
+impl Drop for PyScheduler {
+    fn drop(&mut self) {
+        let is_own = self.generation == python_calls::generation();
+        if is_own {
+            self.interruption.release();
+        }
+        let _ = Python::try_attach(|py| {
+            let Ok(mut entered) = self.stage.enter(py) else { return };
+            let stage = std::mem::replace(entered.get(), Stage::Over);
+            if is_own {
+                // WHY: it waits for nodes, which need the GIL.
+                detached(py, || drop(stage));
+            } else {
+                std::mem::forget(stage);
+            }
+        });
+    }
+}
+
+/// What the caller is told of a node that failed.
+#[cold]
+fn node_failed(
+    py: Python<'_>,
+    (name, text): (&str, &str),
+    cause: Option<PyErr>,
+    report: &Py<PyReport>,
+) -> PyResult<PyErr> {
+    // The rest of the text is the traceback, which the cause has.
+    let line = if cause.is_some() { text.lines().next().unwrap_or_default() } else { text };
+    let class = py.import("horus._node")?.getattr("NodeFailedError")?;
+    let error = class.call1((format!("node '{name}' failed: {line}"), report))?;
+    let error = PyErr::from_value(error);
+    error.set_cause(py, cause);
+    Ok(error)
+}
+
+/// Does what Python would have done about a signal that was kept from it during the run.
+fn hand_on(py: Python<'_>, signal: i32) -> PyResult<()> {
+    // SAFETY: may be called by any thread; an unknown number is ignored.
+    unsafe { ffi::PyErr_SetInterruptEx(signal) };
+    py.check_signals()?;
+    let module = py.import("signal")?;
+    let handler = module.call_method1("getsignal", (signal,))?;
+    if handler.eq(module.getattr("SIG_DFL")?)? {
+        return Err(PySystemExit::new_err(128 + signal));
+    }
+    if handler.eq(module.getattr("default_int_handler")?)? {
+        // Not on the main thread, which Python tells of signals; it will be told too.
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
+    Ok(())
+}
+
+/// Has `tell` called with every event, by a thread of its own.
+///
+/// WHY not by the supervisor's: that would wait for the GIL, and find no stall of it.
+fn tell_events(scheduler: &mut Scheduler, tell: Py<PyAny>) -> PyResult<JoinHandle<()>> {
+    let (sender, events) = sync_channel::<NodeEvent>(EVENTS_MAX);
+    scheduler.on_event(move |event| {
+        // WHY: what has no room is in the black box.
+        let _ = sender.try_send(*event);
+    });
+    let work = move || tell_all(&events, &tell);
+    Ok(thread::Builder::new().name("horus-events".to_owned()).spawn(work)?)
+}
+
+fn tell_all(events: &Receiver<NodeEvent>, tell: &Py<PyAny>) {
+    for event in events {
+        let told = attached(|py| {
+            let told = report::message(py, &event).and_then(|event| tell.call1(py, (event,)));
+            if let Err(error) = told {
+                error.write_unraisable(py, Some(tell.bind(py)));
+            }
+        });
+        if told.is_none() {
+            return;
+        }
+    }
+}
+
+fn join(thread: &JoinHandle<()>) {
+    let end = Instant::now() + LAST_WORDS;
+    while !thread.is_finished() && Instant::now() < end {
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cold]
+fn over() -> PyErr {
+    SchedulerError::new_err("its run is over: make a new scheduler")
+}
+
+#[cold]
+pub(crate) fn refused(error: impl std::fmt::Display) -> PyErr {
+    SchedulerError::new_err(error.to_string())
+}
+
+/// What the program is called, as `sys.argv` has it.
+fn program_name(py: Python<'_>) -> PyResult<String> {
+    let arguments = py.import("sys")?.getattr("argv")?;
+    let path: std::path::PathBuf = match arguments.get_item(0) {
+        Ok(path) => path.extract()?,
+        Err(_) => std::path::PathBuf::new(),
+    };
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(if name.is_empty() || name == "-c" { "python".to_owned() } else { name })
+}
+
+/// The namespace that a caller means: the environment's, if he names none.
+pub(crate) fn namespace_of(namespace: Option<&Bound<'_, PyNamespace>>) -> PyResult<Arc<Namespace>> {
+    let current = || {
+        Namespace::current()
+            .map_err(|error| crate::error::NamespaceError::new_err(error.to_string()))
+    };
+    namespace.map_or_else(current, |namespace| Ok(Arc::clone(&namespace.get().inner)))
+}
+
+/// Called when the interpreter begins to end: ends all schedulers, as long as Python works.
+#[pyfunction]
+fn _end_schedulers(py: Python<'_>) {
+    let living: Vec<_> = locked(&LIVING).iter().map(|living| living.clone_ref(py)).collect();
+    for scheduler in &living {
+        let scheduler = scheduler.get();
+        scheduler.handle.stop();
+        // Those in which a thread is are ended by that thread.
+        if let Ok(mut entered) = scheduler.enter(py) {
+            let Err(error) = scheduler.end(py, entered.get(), None, true) else { continue };
+            // WHY no others: the interpreter ends already, which is what a signal asks for.
+            if locked(&scheduler.report).as_ref().is_some_and(|report| report.get().is_failure()) {
+                error.write_unraisable(py, None);
+            }
+        }
+    }
+    let end = Instant::now() + EXIT_MAX;
+    while !locked(&LIVING).is_empty() && Instant::now() < end {
+        py.detach(|| thread::sleep(Duration::from_millis(1)));
+    }
+    let are_over = locked(&LIVING).is_empty();
+    python_calls::close(py, are_over);
+}
+
+/// Called in the child after `fork`, where no scheduler runs.
+#[pyfunction]
+fn _forget_schedulers() {
+    std::mem::forget(std::mem::take(&mut *locked(&LIVING)));
+    python_calls::forked();
+}
+
+/// Adds all that schedulers have to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("SchedulerError", py.get_type::<SchedulerError>())?;
+    module.add("PlanError", py.get_type::<PlanError>())?;
+    module.add("OrderError", py.get_type::<OrderError>())?;
+    module.add_class::<PyScheduler>()?;
+    module.add_class::<crate::scheduler::node::PyContext>()?;
+    crate::scheduler::handle::register(module)?;
+    report::register(module)?;
+    crate::scheduler::remote::register(module)?;
+    module.add_function(wrap_pyfunction!(_end_schedulers, module)?)?;
+    module.add_function(wrap_pyfunction!(settings::_check_settings, module)?)?;
+    let forget = wrap_pyfunction!(_forget_schedulers, module)?;
+    let keywords = PyDict::new(py);
+    keywords.set_item("after_in_child", forget)?;
+    py.import("os")?.call_method("register_at_fork", PyTuple::empty(py), Some(&keywords))?;
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! What a run came to, as Python sees it.
+
+use horus_core::message::Message;
+use horus_core::scheduler::{Class, Figures, Health, NodeReport, Reason, Report};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::message::{self, kind};
+
+/// What a run came to.
+#[pyclass(frozen, name = "Report", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyReport {
+    report: Report,
+    nodes: Vec<Py<PyNodeReport>>,
+}
+
+/// What one node did in a run.
+#[pyclass(frozen, name = "NodeReport", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyNodeReport(NodeReport);
+
+/// What a node has done so far. Times are in seconds.
+#[pyclass(frozen, name = "Figures", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyFigures(pub(crate) Figures);
+
+pub(crate) fn of(py: Python<'_>, report: Report) -> PyResult<PyReport> {
+    let nodes = report.nodes.iter().map(|node| Py::new(py, PyNodeReport(node.clone())));
+    let nodes = nodes.collect::<PyResult<_>>()?;
+    Ok(PyReport { report, nodes })
+}
+
+/// A standard message as an object.
+pub(crate) fn message<'py, T: Message>(
+    py: Python<'py>,
+    message: &T,
+) -> PyResult<Bound<'py, PyAny>> {
+    let class = py.import("horus._horus")?.getattr("_STANDARD")?.get_item(T::SCHEMA.name)?;
+    let wanted = || PyRuntimeError::new_err(format!("no class for {}", T::SCHEMA.name));
+    let kind = kind::of_argument(&class).ok_or_else(wanted)?;
+    // SAFETY: a message is plain data without padding, and lives as long as the reference.
+    let bytes =
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(message).cast(), size_of::<T>()) };
+    self::message::copied(py, kind, bytes)
+}
+
+impl PyReport {
+    /// Returns true if a node failed.
+    pub(crate) const fn is_failure(&self) -> bool {
+        self.report.reason.is_failure()
+    }
+}
+
+#[pymethods]
+impl PyReport {
+    /// What the scheduler was called.
+    #[getter]
+    fn scheduler(&self) -> &str {
+        &self.report.scheduler
+    }
+
+    /// Why it ended: `'asked'`, `'over'`, `'signal'` or `'node'`.
+    #[getter]
+    fn reason(&self) -> &'static str {
+        match self.report.reason {
+            Reason::Over => "over",
+            Reason::Signal(_) => "signal",
+            Reason::Node { .. } => "node",
+            _ => "asked",
+        }
+    }
+
+    /// The signal that ended it.
+    #[getter]
+    const fn signal(&self) -> Option<i32> {
+        match self.report.reason {
+            Reason::Signal(signal) => Some(signal),
+            _ => None,
+        }
+    }
+
+    /// The node whose failure ended it.
+    #[getter]
+    fn failed_node(&self) -> Option<&str> {
+        match &self.report.reason {
+            Reason::Node { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// What that node said, with the traceback if it was an exception.
+    #[getter]
+    fn error(&self) -> Option<&str> {
+        match &self.report.reason {
+            Reason::Node { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+
+    /// What the process is to exit with: 0, 1 if a node failed, 128 and the number of a signal.
+    #[getter]
+    fn exit_code(&self) -> u8 {
+        self.report.exit_code()
+    }
+
+    /// The nodes, in the order in which they were started.
+    #[getter]
+    fn nodes(&self, py: Python<'_>) -> Vec<Py<PyNodeReport>> {
+        self.nodes.iter().map(|node| node.clone_ref(py)).collect()
+    }
+
+    /// The node of this name, or `None`.
+    fn node(&self, py: Python<'_>, name: &str) -> Option<Py<PyNodeReport>> {
+        let node = self.nodes.iter().find(|node| node.get().0.name == name);
+        node.map(|node| node.clone_ref(py))
+    }
+
+    fn __repr__(&self) -> String {
+        let Report { scheduler, nodes, .. } = &self.report;
+        format!("<horus.Report of '{scheduler}': {}, {} nodes>", self.reason(), nodes.len())
+    }
+}
+
+#[pymethods]
+impl PyNodeReport {
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Who ran it: `'real_time'`, `'compute'`, `'event'`, `'async_io'`,
+    /// `'best_effort'`, or `'other'`.
+    #[getter]
+    const fn executor(&self) -> &'static str {
+        match self.0.class {
+            Class::RealTime => "real_time",
+            Class::Compute => "compute",
+            Class::Event => "event",
+            Class::AsyncIo => "async_io",
+            Class::BestEffort => "best_effort",
+            _ => "other",
+        }
+    }
+
+    /// What it did.
+    #[getter]
+    const fn figures(&self) -> PyFigures {
+        PyFigures(self.0.figures)
+    }
+
+    /// What it said when it failed last; of an exception, a line and the traceback.
+    #[getter]
+    fn last_error(&self) -> Option<&str> {
+        self.0.last_error.as_deref()
+    }
+
+    /// What its thread was to have and could not, with the reason.
+    #[getter]
+    fn refused(&self) -> Vec<String> {
+        self.0.refused.clone()
+    }
+
+    fn __repr__(&self) -> String {
+        let Figures { ticks, misses, failures, .. } = self.0.figures;
+        format!(
+            "<horus.NodeReport '{}': {ticks} ticks, {misses} misses, {failures} failures>",
+            self.0.name
+        )
+    }
+}
+
+#[pymethods]
+impl PyFigures {
+    /// Ticks that are over.
+    #[getter]
+    const fn ticks(&self) -> u64 {
+        self.0.ticks
+    }
+
+    /// How long the last one took.
+    #[getter]
+    fn last(&self) -> f64 {
+        self.0.last.as_secs_f64()
+    }
+
+    /// How long the longest one took.
+    #[getter]
+    fn max(&self) -> f64 {
+        self.0.max.as_secs_f64()
+    }
+
+    /// Ticks that were over after their deadline, or took more than their budget.
+    #[getter]
+    const fn misses(&self) -> u64 {
+        self.0.misses
+    }
+
+    /// Due times at which the node did not run, because it was still busy or late.
+    #[getter]
+    const fn passed_over(&self) -> u64 {
+        self.0.passed_over
+    }
+
+    /// Ticks that raised an exception.
+    #[getter]
+    const fn failures(&self) -> u64 {
+        self.0.failures
+    }
+
+    /// How it is: `'active'`, `'paused'`, `'resting'`, `'safe'` or `'stopped'`.
+    #[getter]
+    const fn health(&self) -> &'static str {
+        match self.0.health {
+            Health::Paused => "paused",
+            Health::Resting => "resting",
+            Health::Safe => "safe",
+            Health::Stopped => "stopped",
+            _ => "active",
+        }
+    }
+
+    /// A time that `share` of the ticks, from 0 to 1, did not take: at most twice what it is.
+    fn duration(&self, share: f64) -> f64 {
+        self.0.durations.quantile(share).as_secs_f64()
+    }
+
+    /// By how much `share` of the ticks, from 0 to 1, were not late: at most twice what it is.
+    fn lateness(&self, share: f64) -> f64 {
+        self.0.lateness.quantile(share).as_secs_f64()
+    }
+
+    fn __repr__(&self) -> String {
+        let Figures { ticks, misses, failures, .. } = self.0;
+        format!("<horus.Figures ticks={ticks} misses={misses} failures={failures}>")
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyReport>()?;
+    module.add_class::<PyNodeReport>()?;
+    module.add_class::<PyFigures>()
+}

@@ -1,0 +1,189 @@
+//! What a node is to be: from a dictionary to the builder.
+
+use std::time::Duration;
+
+use horus_core::scheduler::{FailurePolicy, Miss, NodeBuilder, Rate};
+use horus_core::topic::BytesSubscriber;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error;
+use crate::scheduler::py_scheduler::{PlanError, refused};
+use crate::topic::handles::{PySubscriber, PyTopic};
+use crate::topic::qos::seconds;
+
+/// A setting that is always there.
+pub(crate) fn required<'py, T>(settings: &Bound<'py, PyDict>, name: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    let value = settings.get_item(name)?;
+    value.ok_or_else(|| PyTypeError::new_err(format!("no '{name}'")))?.extract()
+}
+
+/// Tells the builder all settings that there are.
+pub(crate) fn apply<'a>(
+    mut builder: NodeBuilder<'a>,
+    settings: &Bound<'_, PyDict>,
+) -> PyResult<NodeBuilder<'a>> {
+    for (name, value) in settings {
+        if value.is_none() {
+            continue;
+        }
+        let name: String = name.extract()?;
+        builder = match &*name {
+            "reads" => each(builder, &value, |builder, end| {
+                let read = |builder: &mut NodeBuilder<'_>, end: &mut BytesSubscriber| {
+                    builder.read_by(end.name(), end);
+                    Ok(())
+                };
+                with_end(builder, end, read)
+            })?,
+            "writes" => each(builder, &value, |builder, topic| {
+                Ok(builder.writes_topic(&topic.extract::<String>()?))
+            })?,
+            "on" => each(builder, &value, |builder, end| {
+                let wake = |builder: &mut NodeBuilder<'_>, end: &mut BytesSubscriber| {
+                    builder.wake_by(end.name(), end).map_err(refused)
+                };
+                with_end(builder, end, wake)
+            })?,
+            _ => match setting(&name, &value)? {
+                Some(set) => set(builder),
+                None => builder,
+            },
+        };
+    }
+    Ok(builder)
+}
+
+/// Refuses settings that no node can have, and says which.
+#[pyfunction]
+pub(crate) fn _check_settings(node: &str, settings: &Bound<'_, PyDict>) -> PyResult<()> {
+    for (name, value) in settings {
+        if value.is_none() {
+            continue;
+        }
+        let name: String = name.extract()?;
+        let place = || format!("node '{node}': {name}");
+        setting(&name, &value).map_err(|error| error::within(value.py(), &place(), &error))?;
+    }
+    Ok(())
+}
+
+/// The failure policy, if one was asked for.
+pub(crate) fn failure_policy_of(settings: &Bound<'_, PyDict>) -> PyResult<Option<FailurePolicy>> {
+    let policy = settings.get_item("failure_policy")?.filter(|policy| !policy.is_none());
+    policy.map(|policy| failure_policy(&policy)).transpose()
+}
+
+/// Tells a builder one setting.
+type Set = Box<dyn for<'a> FnOnce(NodeBuilder<'a>) -> NodeBuilder<'a>>;
+
+/// What a setting is for the builder; `None` for what is off, or none of these.
+fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Set>> {
+    macro_rules! set {
+        ($method:ident($argument:expr)) => {{
+            let argument = $argument;
+            Some(Box::new(move |builder| builder.$method(argument)))
+        }};
+    }
+    let time = || -> PyResult<Duration> { seconds(value.extract()?) };
+    let rate = || -> PyResult<Rate> {
+        let rate = Rate::hz(value.extract()?).check();
+        rate.map_err(|error| PlanError::new_err(error.to_string()))
+    };
+    Ok(match name {
+        "order" => set!(order(value.extract()?)),
+        "rate" => set!(rate(rate()?)),
+        "at_most" => set!(at_most(rate()?)),
+        "budget" => set!(budget(time()?)),
+        "deadline" => set!(deadline(time()?)),
+        "watchdog" => set!(watchdog(time()?)),
+        "not_before" => set!(not_before(time()?)),
+        "checkpoints" => set!(checkpoints(value.extract()?)),
+        "priority" => set!(priority(value.extract()?)),
+        "core" => set!(core(value.extract()?)),
+        "stay_awake" if value.is_truthy()? => Some(Box::new(|builder| builder.stay_awake())),
+        "chain" => {
+            let chain: String = value.extract()?;
+            Some(Box::new(move |builder| builder.chain(&chain)))
+        }
+        "compute" if value.is_truthy()? => Some(Box::new(|builder| builder.compute())),
+        "on_miss" => set!(on_miss(miss(&value.extract::<String>()?)?)),
+        "failure_policy" => set!(failure_policy(failure_policy(value)?)),
+        // The name, hooks, and what is off.
+        _ => None,
+    })
+}
+
+fn each<'a, 'py>(
+    mut builder: NodeBuilder<'a>,
+    values: &Bound<'py, PyAny>,
+    set: impl Fn(NodeBuilder<'a>, &Bound<'py, PyAny>) -> PyResult<NodeBuilder<'a>>,
+) -> PyResult<NodeBuilder<'a>> {
+    for value in values.try_iter()? {
+        builder = set(builder, &value?)?;
+    }
+    Ok(builder)
+}
+
+/// Tells the builder of a subscriber or topic.
+fn with_end<'a>(
+    mut builder: NodeBuilder<'a>,
+    end: &Bound<'_, PyAny>,
+    set: impl Fn(&mut NodeBuilder<'a>, &mut BytesSubscriber) -> PyResult<()>,
+) -> PyResult<NodeBuilder<'a>> {
+    let py = end.py();
+    let set = |end: &mut BytesSubscriber| set(&mut builder, end);
+    if let Ok(subscriber) = end.cast::<PySubscriber>() {
+        subscriber.get().inbox.ask(py, set)??;
+    } else if let Ok(topic) = end.cast::<PyTopic>() {
+        topic.get().inbox.ask(py, set)??;
+    } else {
+        let found = end.get_type();
+        let text = format!("{found} where a Subscriber or Topic is wanted");
+        return Err(PyTypeError::new_err(text));
+    }
+    Ok(builder)
+}
+
+fn miss(name: &str) -> PyResult<Miss> {
+    Ok(match name {
+        "warn" => Miss::Warn,
+        "skip" => Miss::Skip,
+        "safe_mode" => Miss::SafeMode,
+        "graduated" => Miss::Graduated,
+        "stop" => Miss::Stop,
+        other => {
+            let text = format!(
+                "'{other}', and must be 'warn', 'skip', 'safe_mode', 'graduated' or 'stop'"
+            );
+            return Err(PyValueError::new_err(text));
+        }
+    })
+}
+
+/// `'fatal'`, `'ignore'`, or what `Restart` and `Skip` are: a name, a number and a time.
+fn failure_policy(value: &Bound<'_, PyAny>) -> PyResult<FailurePolicy> {
+    let parts: PyResult<(String, u32, f64)> = value.extract();
+    if let Ok((name, max, time)) = parts {
+        let time = seconds(time)?;
+        match &*name {
+            "restart" => return Ok(FailurePolicy::Restart { max, backoff: time }),
+            "skip" => return Ok(FailurePolicy::Skip { max, cooldown: time }),
+            _ => {}
+        }
+    }
+    match value.extract::<String>().as_deref() {
+        Ok("fatal") => Ok(FailurePolicy::Fatal),
+        Ok("ignore") => Ok(FailurePolicy::Ignore),
+        _ => {
+            let text = format!(
+                "{value:?}, and must be 'fatal', 'ignore', horus.Restart(…) or horus.Skip(…)"
+            );
+            Err(PyValueError::new_err(text))
+        }
+    }
+}

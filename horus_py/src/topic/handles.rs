@@ -1,0 +1,367 @@
+//! Publishers, subscribers and both in one, as Python sees them.
+//!
+//! `send` and `recv` are not here but in `fast.rs`.
+
+use std::sync::Arc;
+
+use horus_core::topic::{BytesPublisher, BytesSubscriber, PayloadType, TopicBuilder};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyType};
+
+use crate::error;
+use crate::message::framed;
+use crate::topic::codec::Codec;
+use crate::topic::inbox::Inbox;
+use crate::topic::outbox::Outbox;
+use crate::topic::qos::{Keywords, seconds};
+use crate::topic::stats::PyStats;
+use crate::wait::gil::detached;
+use crate::wait::wakeups::Wakeups;
+
+/// A topic that is to be opened.
+struct Opening {
+    codec: Codec,
+    builder: TopicBuilder<PayloadType>,
+    observe: bool,
+    ignore_own: bool,
+}
+
+impl Opening {
+    fn new(
+        name: &str,
+        kind: Option<&Bound<'_, PyAny>>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let codec = Codec::of_argument(kind)?;
+        let keywords = Keywords::read(keywords)?;
+        let mut payload = codec.payload().clone();
+        if let Some(bytes) = keywords.max_message_bytes {
+            payload = payload.with_max_message_bytes(bytes);
+        }
+        let mut builder = payload.builder(name).qos(keywords.qos);
+        if let Some(namespace) = &keywords.namespace {
+            builder = builder.namespace(&namespace.get().inner);
+        }
+        let Keywords { observe, ignore_own, .. } = keywords;
+        Ok(Self { codec, builder, observe, ignore_own })
+    }
+
+    /// Refuses keywords that mean nothing to this kind of end.
+    fn without(self, observe: bool, ignore_own: bool) -> PyResult<Self> {
+        for (is_set, is_known, name) in
+            [(self.observe, observe, "observe"), (self.ignore_own, ignore_own, "ignore_own")]
+        {
+            if is_set && !is_known {
+                return Err(PyValueError::new_err(format!("'{name}' means nothing here")));
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Publishes messages of one type on a topic, for one thread at a time.
+#[pyclass(frozen, name = "Publisher", module = "horus", weakref)]
+#[derive(Debug)]
+pub(crate) struct PyPublisher {
+    pub(crate) outbox: Outbox,
+    kind: Py<PyAny>,
+    name: Arc<str>,
+}
+
+/// Receives messages of one type from a topic, for one thread at a time.
+#[pyclass(frozen, name = "Subscriber", module = "horus", weakref)]
+#[derive(Debug)]
+pub(crate) struct PySubscriber {
+    pub(crate) inbox: Inbox,
+    kind: Py<PyAny>,
+    name: Arc<str>,
+}
+
+/// Both ends of a topic: one thread may send while another receives.
+#[pyclass(frozen, name = "Topic", module = "horus", weakref)]
+#[derive(Debug)]
+pub(crate) struct PyTopic {
+    pub(crate) outbox: Outbox,
+    pub(crate) inbox: Inbox,
+    kind: Py<PyAny>,
+    name: Arc<str>,
+}
+
+/// What all of them have.
+macro_rules! handle {
+    ($handle:ident $name:literal: $first:ident $($second:ident)?) => {
+        #[pymethods]
+        impl $handle {
+            /// The topic's name.
+            #[getter]
+            fn name(&self) -> &str {
+                &self.name
+            }
+
+            /// The class of the messages; `None` if they are dicts and the like.
+            #[getter(r#type)]
+            fn kind(&self, py: Python<'_>) -> Py<PyAny> {
+                self.kind.clone_ref(py)
+            }
+
+            /// Whether it was closed.
+            #[getter]
+            fn closed(&self, py: Python<'_>) -> bool {
+                self.$first.end.is_closed(py)
+            }
+
+            /// Leaves the topic. A thread that waits here gets `ClosedError` within 50 ms.
+            fn close(&self, py: Python<'_>) {
+                self.$first.close(py);
+                $(self.$second.close(py);)?
+            }
+
+            fn __enter__(slf: Py<Self>) -> Py<Self> {
+                slf
+            }
+
+            #[pyo3(signature = (*_exception))]
+            fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) {
+                self.close(py);
+            }
+
+            fn __repr__(&self, py: Python<'_>) -> String {
+                let closed = if self.closed(py) { ", closed" } else { "" };
+                let kind = self.$first.codec.payload().name();
+                format!("<horus.{} '{}' of {kind}{closed}>", $name, self.name)
+            }
+
+            /// For type checkers: `Topic[CmdVel]`.
+            #[classmethod]
+            fn __class_getitem__<'py>(
+                class: &Bound<'py, PyType>,
+                item: &Bound<'py, PyAny>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                class.py().import("types")?.call_method1("GenericAlias", (class, item))
+            }
+
+            /// Live publishers of the topic, in any process.
+            fn publisher_count(&self, py: Python<'_>) -> PyResult<usize> {
+                self.$first.ask(py, |end| end.publisher_count())
+            }
+
+            /// Live subscribers of the topic, in any process.
+            fn subscriber_count(&self, py: Python<'_>) -> PyResult<usize> {
+                self.$first.ask(py, |end| end.subscriber_count())
+            }
+
+            /// The ring that the topic amounts to with its present participants.
+            #[getter]
+            fn backend(&self, py: Python<'_>) -> PyResult<String> {
+                self.$first.ask(py, |end| end.backend().to_string())
+            }
+        }
+    };
+}
+
+handle! { PyPublisher "Publisher": outbox }
+handle! { PySubscriber "Subscriber": inbox }
+handle! { PyTopic "Topic": inbox outbox }
+
+/// What those have that receive.
+macro_rules! receives {
+    ($handle:ident) => {
+        #[pymethods]
+        impl $handle {
+            /// The newest message that was not received yet, or `None`. Older ones are passed
+            /// over and counted as skipped. Never blocks.
+            fn latest<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+                self.inbox.latest(py)
+            }
+
+            /// Messages overwritten before this subscriber came to them.
+            #[getter]
+            fn lost(&self, py: Python<'_>) -> PyResult<u64> {
+                self.inbox.ask(py, |end| end.lost())
+            }
+
+            /// The ledger since this subscriber joined.
+            fn stats(&self, py: Python<'_>) -> PyResult<PyStats> {
+                self.inbox.ask(py, |end| PyStats(end.stats()))
+            }
+
+            /// Number of the last message received, as its publisher counts; 0 before the first.
+            #[getter]
+            fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
+                self.inbox.ask(py, |end| end.sequence())
+            }
+
+            /// How long a wait looks for a message before it sleeps, in seconds.
+            fn set_spin(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+                let spin = self::seconds(seconds)?;
+                self.inbox.ask(py, |end| end.set_spin(spin))
+            }
+
+            fn __iter__(slf: Py<Self>) -> Py<Self> {
+                slf
+            }
+
+            /// Blocks until there is a message; ends when the handle is closed.
+            fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+                self.inbox.next(py)
+            }
+
+            fn __aiter__(slf: Py<Self>) -> Py<Self> {
+                slf
+            }
+
+            /// The next message, as an awaitable of asyncio; ends when the handle is closed.
+            fn __anext__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                slf.py().import("horus._asyncio")?.call_method1("following", (slf,))
+            }
+
+            /// The next message, as an awaitable of asyncio.
+            fn recv_async<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                slf.py().import("horus._asyncio")?.call_method1("received", (slf,))
+            }
+
+            fn _poll<'py>(
+                &self,
+                py: Python<'py>,
+                wakeups: &Bound<'py, Wakeups>,
+                token: u64,
+            ) -> PyResult<Option<Bound<'py, PyAny>>> {
+                self.inbox.poll(py, wakeups.get(), token)
+            }
+
+            fn _polled(&self, py: Python<'_>) {
+                self.inbox.polled(py);
+            }
+        }
+    };
+}
+
+receives! { PySubscriber }
+receives! { PyTopic }
+
+/// What those have that publish, but for `send`.
+macro_rules! publishes {
+    ($handle:ident) => {
+        #[pymethods]
+        impl $handle {
+            /// A message in shared memory, to be filled where its subscribers will read it: for
+            /// an array of this shape and type, or with fields that say as much. Write to its
+            /// `to_numpy()`, then `publish()` it. One at a time; never blocks.
+            #[pyo3(signature = (shape = None, dtype = None, /, **fields))]
+            fn loan<'py>(
+                slf: &Bound<'py, Self>,
+                shape: Option<&Bound<'py, PyAny>>,
+                dtype: Option<&Bound<'py, PyAny>>,
+                fields: Option<&Bound<'py, PyDict>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let outbox = &slf.get().outbox;
+                let Codec::Framed(kind) = outbox.codec else {
+                    let name = outbox.codec.payload().name();
+                    let text = format!("messages of {name} are copied: use send");
+                    return Err(PyTypeError::new_err(text));
+                };
+                framed::lend(slf.as_any(), outbox, kind, (shape, dtype), fields)
+            }
+        }
+    };
+}
+
+publishes! { PyPublisher }
+publishes! { PyTopic }
+
+/// The name of a topic, as a caller gives it.
+fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
+    let text = name.extract::<String>();
+    text.map(Arc::from).map_err(|error| error::within(name.py(), "name", &error))
+}
+
+/// What the attribute `type` says.
+fn kind_of(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> Py<PyAny> {
+    argument.map_or_else(|| py.None(), |argument| argument.clone().unbind())
+}
+
+type Opened<T> = PyResult<(Codec, T)>;
+
+fn open<T: Send>(
+    py: Python<'_>,
+    opening: Opening,
+    open: impl FnOnce(TopicBuilder<PayloadType>) -> Result<T, horus_core::TopicError> + Send,
+) -> Opened<T> {
+    let Opening { codec, builder, .. } = opening;
+    let opened = detached(py, || open(builder));
+    Ok((codec, opened.map_err(|error| error::of_open(&error))?))
+}
+
+#[pymethods]
+impl PyPublisher {
+    #[new]
+    #[pyo3(signature = (name, r#type = None, **qos))]
+    fn new(
+        py: Python<'_>,
+        name: &Bound<'_, PyAny>,
+        r#type: Option<&Bound<'_, PyAny>>,
+        qos: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let name = topic_name(name)?;
+        let opening = Opening::new(&name, r#type, qos)?.without(false, false)?;
+        let (codec, end) = open(py, opening, TopicBuilder::bytes_publisher)?;
+        let called = format!("the publisher of topic '{name}'");
+        let outbox = Outbox::new(end, codec, Arc::clone(&name), called);
+        Ok(Self { outbox, kind: kind_of(py, r#type), name })
+    }
+
+    /// Messages that this publisher's lane has carried since the topic was created.
+    #[getter]
+    fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
+        self.outbox.ask(py, |end| end.sequence())
+    }
+}
+
+#[pymethods]
+impl PySubscriber {
+    #[new]
+    #[pyo3(signature = (name, r#type = None, **qos))]
+    fn new(
+        py: Python<'_>,
+        name: &Bound<'_, PyAny>,
+        r#type: Option<&Bound<'_, PyAny>>,
+        qos: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let name = topic_name(name)?;
+        let opening = Opening::new(&name, r#type, qos)?.without(true, false)?;
+        let (codec, end) = match opening.observe {
+            true => open(py, opening, TopicBuilder::bytes_observer)?,
+            false => open(py, opening, TopicBuilder::bytes_subscriber)?,
+        };
+        let called = format!("the subscriber of topic '{name}'");
+        let inbox = Inbox::new(end, codec, called);
+        Ok(Self { inbox, kind: kind_of(py, r#type), name })
+    }
+}
+
+#[pymethods]
+impl PyTopic {
+    #[new]
+    #[pyo3(signature = (name, r#type = None, **qos))]
+    fn new(
+        py: Python<'_>,
+        name: &Bound<'_, PyAny>,
+        r#type: Option<&Bound<'_, PyAny>>,
+        qos: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let name = topic_name(name)?;
+        let opening = Opening::new(&name, r#type, qos)?.without(false, true)?;
+        let ignore_own = opening.ignore_own;
+        let ends: Opened<(BytesPublisher, BytesSubscriber)> =
+            open(py, opening, TopicBuilder::bytes_ends);
+        let (codec, (publisher, mut subscriber)) = ends?;
+        if ignore_own {
+            subscriber.ignore(&publisher);
+        }
+        let called = format!("the handle of topic '{name}'");
+        let outbox = Outbox::new(publisher, codec, Arc::clone(&name), called.clone());
+        let inbox = Inbox::new(subscriber, codec, called);
+        Ok(Self { outbox, inbox, kind: kind_of(py, r#type), name })
+    }
+}

@@ -1,0 +1,351 @@
+//! The receiving end as Python uses it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+
+use horus_core::BorrowError;
+use horus_core::message::Buffer;
+use horus_core::topic::{BytesSubscriber, PayloadType, RawSample};
+use pyo3::prelude::*;
+
+use crate::error::{self, BusyError};
+use crate::message;
+use crate::message::framed;
+use crate::message::kind::Kind;
+use crate::msgpack::keys::Keys;
+use crate::msgpack::unpack::{Unread, unpack};
+use crate::topic::codec::Codec;
+use crate::topic::endpoint::End;
+use crate::wait::gil::Patience;
+use crate::wait::wakeups::Wakeups;
+
+/// Messages in a row that a receive finds unreadable before it says that there is none.
+const MALFORMED_MAX: u32 = 16;
+
+/// A receiving end, and what it carries.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    pub(crate) end: End<Receiver>,
+    pub(crate) codec: Codec,
+    /// Of the task that waits for a message, if one does.
+    awaiting: Mutex<Option<Waker>>,
+}
+
+/// The end, and what decoding takes.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    end: BytesSubscriber,
+    /// Copies of messages that are decoded, made when they are needed.
+    ///
+    /// WHY copies: a message that changes while it is decoded could be anything, and whoever may
+    /// write the topic may change it.
+    buffers: [Vec<u8>; 2],
+    keys: Keys,
+}
+
+/// Which message is asked for, and how long it is waited for.
+#[derive(Clone, Copy)]
+enum Ask<'a> {
+    Next,
+    Latest,
+    Within(Patience, &'a dyn Fn() -> PyResult<()>),
+}
+
+type Received<'py> = PyResult<Option<Bound<'py, PyAny>>>;
+
+impl Receiver {
+    /// # Errors
+    ///
+    /// It receives nothing, or not everything.
+    fn check(&self) -> PyResult<()> {
+        self.end.check().map_err(error::of_recv)
+    }
+
+    /// A message, or `None` if there is none, or none came in time.
+    #[inline]
+    fn get<'py>(&mut self, py: Python<'py>, codec: Codec, ask: Ask<'_>) -> Received<'py> {
+        match codec {
+            Codec::Message(kind) => self.message(py, kind, ask),
+            Codec::Anything => self.anything(py, codec.payload(), ask),
+            Codec::Framed(kind) => self.framed(py, kind, ask),
+        }
+    }
+
+    #[inline]
+    fn message<'py>(
+        &mut self,
+        py: Python<'py>,
+        kind: &'static Kind,
+        ask: Ask<'_>,
+    ) -> Received<'py> {
+        let object = message::zeroed(py, kind)?;
+        // SAFETY: nobody else knows the object.
+        let buffer = unsafe { message::bytes_mut(&object) };
+        let found = match ask {
+            Ask::Next => self.end.recv(buffer).is_some(),
+            Ask::Within(patience, check) => {
+                wait(py, patience, &mut self.end, buffer, check)?.is_some()
+            }
+            Ask::Latest => {
+                let second = message::zeroed(py, kind)?;
+                // SAFETY: nobody else knows the object.
+                let of_second = unsafe { message::bytes_mut(&second) };
+                match self.end.latest([buffer, of_second], &kind.payload) {
+                    Some((1, _)) => return Ok(Some(second)),
+                    found => found.is_some(),
+                }
+            }
+        };
+        Ok(found.then_some(object))
+    }
+
+    /// A message where it lies in shared memory; a copy of it for an observer, who cannot hold any.
+    fn framed<'py>(&mut self, py: Python<'py>, kind: &'static Kind, ask: Ask<'_>) -> Received<'py> {
+        for _ in 0..MALFORMED_MAX {
+            let borrowed = match self.borrow(py, kind, ask)? {
+                Ok(Some(sample)) => framed::borrowed(py, kind, sample)?,
+                Ok(None) => return Ok(None),
+                Err(BorrowError::Observer { .. }) => match self.copy(py, kind, ask)? {
+                    Some((buffer, bytes)) => framed::received(py, kind, buffer, bytes)?,
+                    None => return Ok(None),
+                },
+                Err(error) => return Err(error::of_borrow(&error)),
+            };
+            match borrowed {
+                Some(object) => return Ok(Some(object)),
+                None => self.end.refuse(),
+            }
+        }
+        Ok(None)
+    }
+
+    fn borrow(
+        &mut self,
+        py: Python<'_>,
+        kind: &Kind,
+        ask: Ask<'_>,
+    ) -> PyResult<Result<Option<RawSample>, BorrowError>> {
+        let end = &mut self.end;
+        let (patience, check) = match ask {
+            Ask::Next => return Ok(end.borrow()),
+            Ask::Latest => return Ok(end.borrow_latest(&kind.payload)),
+            Ask::Within(patience, check) => (patience, check),
+        };
+        let wait = |slice| match end.borrow_timeout(slice) {
+            Ok(None) => end.check().err().map(Err),
+            found => Some(Ok(found)),
+        };
+        let found = patience.wait(py, wait, check)?.transpose();
+        let found = found.map_err(error::of_recv)?;
+        Ok(found.unwrap_or(Ok(None)))
+    }
+
+    fn copy(
+        &mut self,
+        py: Python<'_>,
+        kind: &Kind,
+        ask: Ask<'_>,
+    ) -> PyResult<Option<(Buffer, usize)>> {
+        let mut buffer = Buffer::zeroed(self.end.max_message_bytes());
+        let bytes = match ask {
+            Ask::Next => self.end.recv(buffer.as_mut()),
+            Ask::Within(patience, check) => {
+                wait(py, patience, &mut self.end, buffer.as_mut(), check)?
+            }
+            Ask::Latest => {
+                let mut second = Buffer::zeroed(self.end.max_message_bytes());
+                let both = [buffer.as_mut(), second.as_mut()];
+                let newest = self.end.latest(both, &kind.payload);
+                if let Some((1, _)) = newest {
+                    buffer = second;
+                }
+                newest.map(|(_, bytes)| bytes)
+            }
+        };
+        Ok(bytes.map(|bytes| (buffer, bytes)))
+    }
+
+    fn anything<'py>(
+        &mut self,
+        py: Python<'py>,
+        payload: &PayloadType,
+        ask: Ask<'_>,
+    ) -> Received<'py> {
+        let room = self.end.max_message_bytes();
+        let [first, second] = &mut self.buffers;
+        make_room(first, room);
+        for _ in 0..MALFORMED_MAX {
+            let (which, bytes) = match ask {
+                Ask::Next => match self.end.recv(first) {
+                    Some(bytes) => (&*first, bytes),
+                    None => return Ok(None),
+                },
+                Ask::Within(patience, check) => {
+                    match wait(py, patience, &mut self.end, first, check)? {
+                        Some(bytes) => (&*first, bytes),
+                        None => return Ok(None),
+                    }
+                }
+                Ask::Latest => {
+                    make_room(second, room);
+                    match self.end.latest([first, second], payload) {
+                        Some((0, bytes)) => (&*first, bytes),
+                        Some((_, bytes)) => (&*second, bytes),
+                        None => return Ok(None),
+                    }
+                }
+            };
+            match unpack(py, &which[..bytes], &mut self.keys) {
+                Ok(object) => return Ok(Some(object)),
+                Err(Unread::Python(error)) => return Err(error),
+                Err(Unread::Malformed) => {
+                    self.end.refuse();
+                    message::release();
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Makes a buffer `bytes` long, once. WHY not `resize`: that writes all of it.
+fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
+    if buffer.len() < bytes {
+        *buffer = vec![0; bytes];
+    }
+}
+
+/// Copies the next message into `buffer`, without the GIL while there is none.
+fn wait(
+    py: Python<'_>,
+    patience: Patience,
+    end: &mut BytesSubscriber,
+    buffer: &mut [u8],
+    check: &dyn Fn() -> PyResult<()>,
+) -> PyResult<Option<usize>> {
+    let wait = |slice| match end.recv_timeout(buffer, slice) {
+        Some(bytes) => Some(Ok(bytes)),
+        None => end.check().err().map(Err),
+    };
+    let received = patience.wait(py, wait, check)?;
+    received.transpose().map_err(error::of_recv)
+}
+
+impl Inbox {
+    /// An inbox whose errors call the end `name`.
+    pub(crate) fn new(end: BytesSubscriber, codec: Codec, name: String) -> Self {
+        let buffers = Default::default();
+        let receiver = Receiver { end, buffers, keys: Keys::default() };
+        Self { end: End::new(name, receiver), codec, awaiting: Mutex::new(None) }
+    }
+
+    /// The next message, or `None` if there is none, or none came in time.
+    #[inline]
+    pub(crate) fn recv<'py>(
+        &self,
+        py: Python<'py>,
+        timeout: Option<&Bound<'py, PyAny>>,
+    ) -> Received<'py> {
+        let mut entered = self.end.enter(py)?;
+        let receiver = entered.get();
+        if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
+            return Ok(Some(object));
+        }
+        receiver.check()?;
+        match timeout {
+            None => Ok(None),
+            Some(timeout) => self.within(py, receiver, Patience::of(timeout)?),
+        }
+    }
+
+    /// The next message, however long it takes; `None` once the end was closed.
+    pub(crate) fn next<'py>(&self, py: Python<'py>) -> Received<'py> {
+        if self.end.is_closed(py) {
+            return Ok(None);
+        }
+        let mut entered = self.end.enter(py)?;
+        let receiver = entered.get();
+        if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
+            return Ok(Some(object));
+        }
+        match self.within(py, receiver, Patience::endless()) {
+            Err(_) if self.end.is_closing() => Ok(None),
+            received => received,
+        }
+    }
+
+    fn within<'py>(
+        &self,
+        py: Python<'py>,
+        receiver: &mut Receiver,
+        patience: Patience,
+    ) -> Received<'py> {
+        receiver.get(py, self.codec, Ask::Within(patience, &|| self.end.expect_open()))
+    }
+
+    /// The newest message; older ones are passed over.
+    pub(crate) fn latest<'py>(&self, py: Python<'py>) -> Received<'py> {
+        let mut entered = self.end.enter(py)?;
+        let receiver = entered.get();
+        match receiver.get(py, self.codec, Ask::Latest)? {
+            Some(object) => Ok(Some(object)),
+            None => receiver.check().map(|()| None),
+        }
+    }
+
+    /// The next message, or `None` and a promise to wake the task `token` of a loop.
+    pub(crate) fn poll<'py>(
+        &self,
+        py: Python<'py>,
+        wakeups: &Wakeups,
+        token: u64,
+    ) -> Received<'py> {
+        if self.awaiting().is_some() {
+            return Err(BusyError::new_err("another task waits at this end: open one for each"));
+        }
+        let mut entered = self.end.enter(py)?;
+        let receiver = entered.get();
+        if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
+            receiver.end.cancel_alarm();
+            return Ok(Some(object));
+        }
+        receiver.check()?;
+        let waker = wakeups.waker(token);
+        receiver.end.set_alarm(&Context::from_waker(&waker));
+        *self.awaiting() = Some(waker);
+        Ok(None)
+    }
+
+    /// After [`Self::poll`]: the task was woken, or waits no longer.
+    pub(crate) fn polled(&self, py: Python<'_>) {
+        drop(self.awaiting().take());
+        if let Ok(mut end) = self.end.enter(py) {
+            end.get().end.cancel_alarm();
+        }
+    }
+
+    /// Closes the end; who waits for a message finds out.
+    pub(crate) fn close(&self, py: Python<'_>) {
+        self.end.close(py);
+        let waker = self.awaiting().take();
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    fn awaiting(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.awaiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the end for something.
+    ///
+    /// # Errors
+    ///
+    /// As those of every other call, in a forked child too.
+    pub(crate) fn ask<T>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&mut BytesSubscriber) -> T,
+    ) -> PyResult<T> {
+        self.end.expect_own()?;
+        Ok(ask(&mut self.end.enter(py)?.get().end))
+    }
+}

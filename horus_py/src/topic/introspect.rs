@@ -1,0 +1,285 @@
+//! Topics as a tool sees them: lists, counters, removal.
+
+use horus_core::introspect::{Inspector, LaneFigures, Participant, ReaderFigures, topics};
+use horus_core::namespace::{self, SweepReport};
+use horus_core::topic::Reliability;
+use pyo3::prelude::*;
+
+use crate::error::{self, OpenTopicError};
+use crate::namespace::PyNamespace;
+use crate::scheduler::py_scheduler::namespace_of;
+
+/// A topic and its counters, which are read one after another while the topic runs.
+#[pyclass(frozen, get_all, name = "TopicInfo", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyTopicInfo {
+    /// The name of the topic.
+    name: String,
+    /// The name of its message type.
+    message_type: String,
+    /// The schema text of its messages.
+    schema: String,
+    /// Size of a message, or of the longest one: bytes.
+    message_bytes: u64,
+    /// Slots of each publisher's lane: messages.
+    capacity: u64,
+    /// `"reliable"` or `"best_effort"`.
+    reliability: &'static str,
+    /// The kind of ring that it is with its present participants.
+    backend: String,
+    /// The lanes that were ever used, each with its publisher if that is alive.
+    publishers: Vec<Py<PyPublisherInfo>>,
+    /// The subscribers that are alive.
+    subscribers: Vec<Py<PySubscriberInfo>>,
+}
+
+#[pymethods]
+impl PyTopicInfo {
+    fn __repr__(&self) -> String {
+        let Self { name, message_type, publishers, subscribers, .. } = self;
+        format!(
+            "<horus.TopicInfo '{name}' of {message_type}, {} lanes, {} subscribers>",
+            publishers.len(),
+            subscribers.len()
+        )
+    }
+}
+
+/// A lane of a topic, which one publisher at a time writes.
+#[pyclass(frozen, get_all, name = "PublisherInfo", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyPublisherInfo {
+    /// Index of the lane.
+    lane: u32,
+    /// True if a publisher has the lane and is alive.
+    is_alive: bool,
+    /// Id of its process, if that is known.
+    process_id: Option<u32>,
+    /// Name of its process, if that is known.
+    process_name: Option<String>,
+    /// Messages that the lane has carried, of all its publishers.
+    sent: u64,
+    /// Sends refused because a reliable subscriber was a whole lane behind.
+    refused: u64,
+    /// Positions stepped over because a subscriber held the message there.
+    skips: u64,
+    /// Writes that the death of a publisher interrupted.
+    aborted: u64,
+    /// Takeovers that found the lane damaged.
+    corrupt_resyncs: u64,
+    /// Publishers that the lane has had.
+    claims: u64,
+    /// Wakes of sleeping subscribers, each a system call.
+    wakes: u64,
+}
+
+#[pymethods]
+impl PyPublisherInfo {
+    fn __repr__(&self) -> String {
+        let Self { lane, sent, .. } = self;
+        let process = process(self.process_id, self.process_name.as_deref(), self.is_alive);
+        format!("<horus.PublisherInfo lane {lane}, {process}, sent={sent}>")
+    }
+}
+
+/// A live subscriber of a topic. Its counters may be behind by up to 256 messages.
+#[pyclass(frozen, get_all, name = "SubscriberInfo", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PySubscriberInfo {
+    /// Id of its process, if that is known.
+    process_id: Option<u32>,
+    /// Name of its process, if that is known.
+    process_name: Option<String>,
+    /// Messages delivered to it.
+    received: u64,
+    /// Messages overwritten before it received them.
+    lost: u64,
+    /// Messages that it skipped by `latest()`.
+    skipped: u64,
+    /// Calls that gave up because the publishers were faster.
+    busy: u64,
+    /// Messages that it borrows at the moment.
+    borrowed: u32,
+    /// True if it sleeps until a message comes.
+    is_asleep: bool,
+    /// Half of the sampled messages took less than this to reach it, to a factor of two: seconds.
+    latency_p50: Option<f64>,
+    /// 99 % of the sampled messages took less than this to reach it, to a factor of two: seconds.
+    latency_p99: Option<f64>,
+}
+
+#[pymethods]
+impl PySubscriberInfo {
+    fn __repr__(&self) -> String {
+        let Self { received, lost, .. } = self;
+        let process = process(self.process_id, self.process_name.as_deref(), true);
+        format!("<horus.SubscriberInfo {process}, received={received} lost={lost}>")
+    }
+}
+
+/// The topics that a sweep found, by what it did with them.
+#[pyclass(frozen, get_all, name = "SweepReport", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PySweepReport {
+    /// Topics whose processes are gone: removed.
+    removed: Vec<String>,
+    /// Topics that a process has open: left alone.
+    attended: Vec<String>,
+    /// Topics that persist because their creator said so: left alone.
+    kept: Vec<String>,
+    /// Files that are damaged, or no topics of this library: left alone.
+    foreign: Vec<String>,
+}
+
+#[pymethods]
+impl PySweepReport {
+    fn __repr__(&self) -> String {
+        let Self { removed, attended, kept, foreign } = self;
+        format!(
+            "<horus.SweepReport removed={removed:?} attended={attended:?} kept={kept:?} \
+             foreign={foreign:?}>"
+        )
+    }
+}
+
+fn process(id: Option<u32>, name: Option<&str>, is_alive: bool) -> String {
+    match (id, name) {
+        (Some(id), Some(name)) => format!("process {id} ({name})"),
+        _ if is_alive => "alive".into(),
+        _ => "free".into(),
+    }
+}
+
+fn parts_of(participant: Option<&Participant>) -> (Option<u32>, Option<String>) {
+    let process = participant.and_then(|participant| participant.process.as_ref());
+    (process.map(|process| process.pid), process.map(|process| process.name.clone()))
+}
+
+impl PyPublisherInfo {
+    fn of(found: &LaneFigures) -> Self {
+        let (process_id, process_name) = parts_of(found.publisher.as_ref());
+        let LaneFigures {
+            lane, sent, claims, aborted, corrupt_resyncs, refused, wakes, skips, ..
+        } = *found;
+        let is_alive = found.publisher.is_some();
+        Self {
+            lane,
+            is_alive,
+            process_id,
+            process_name,
+            sent,
+            refused,
+            skips,
+            aborted,
+            corrupt_resyncs,
+            claims,
+            wakes,
+        }
+    }
+}
+
+impl PySubscriberInfo {
+    fn of(found: &ReaderFigures) -> Self {
+        let (process_id, process_name) = parts_of(Some(&found.subscriber));
+        let latency =
+            |share| found.latencies.percentile(share).map(|duration| duration.as_secs_f64());
+        let ReaderFigures { received, lost, skipped, busy, borrowed, asleep, .. } = *found;
+        Self {
+            process_id,
+            process_name,
+            received,
+            lost,
+            skipped,
+            busy,
+            borrowed,
+            is_asleep: asleep,
+            latency_p50: latency(0.5),
+            latency_p99: latency(0.99),
+        }
+    }
+}
+
+/// Returns the names of the topics of a namespace, sorted.
+#[pyfunction]
+#[pyo3(name = "topics", signature = (namespace = None))]
+fn topic_names(
+    py: Python<'_>,
+    namespace: Option<&Bound<'_, PyNamespace>>,
+) -> PyResult<Vec<String>> {
+    let namespace = namespace_of(namespace)?;
+    let found = py.detach(|| topics(&namespace));
+    found.map_err(|error| OpenTopicError::new_err(error.to_string()))
+}
+
+/// Returns a topic and its counters at this moment. It disturbs nobody: all is only read.
+#[pyfunction]
+#[pyo3(signature = (name, namespace = None))]
+fn introspect(
+    py: Python<'_>,
+    name: &str,
+    namespace: Option<&Bound<'_, PyNamespace>>,
+) -> PyResult<PyTopicInfo> {
+    let namespace = namespace_of(namespace)?;
+    let inspector = py.detach(|| Inspector::open_in(&namespace, name));
+    let inspector = inspector.map_err(|error| error::of_open(&error))?;
+    let (lanes, readers) = (inspector.publishers(), inspector.subscribers());
+    let publishers = lanes.iter().map(|found| Py::new(py, PyPublisherInfo::of(found)));
+    let subscribers = readers.iter().map(|found| Py::new(py, PySubscriberInfo::of(found)));
+    Ok(PyTopicInfo {
+        name: name.to_owned(),
+        message_type: inspector.message_type().to_owned(),
+        schema: inspector.schema().to_owned(),
+        message_bytes: inspector.message_bytes(),
+        capacity: inspector.capacity(),
+        reliability: match inspector.reliability() {
+            Reliability::Reliable => "reliable",
+            Reliability::BestEffort => "best_effort",
+        },
+        backend: inspector.backend().to_string(),
+        publishers: publishers.collect::<PyResult<_>>()?,
+        subscribers: subscribers.collect::<PyResult<_>>()?,
+    })
+}
+
+/// Removes a topic that no process has open, also one that persists. Returns `True` if it is gone,
+/// also if it never was there, and `False` if a process has it open.
+#[pyfunction]
+#[pyo3(signature = (name, namespace = None))]
+fn remove_topic(
+    py: Python<'_>,
+    name: &str,
+    namespace: Option<&Bound<'_, PyNamespace>>,
+) -> PyResult<bool> {
+    let namespace = namespace_of(namespace)?;
+    let gone = py.detach(|| namespace::remove_topic(&namespace, name));
+    gone.map_err(|error| error::of_open(&error))
+}
+
+/// Removes the topics of a namespace whose processes have all died. Never removes one in use.
+#[pyfunction]
+#[pyo3(signature = (namespace = None))]
+fn sweep(py: Python<'_>, namespace: Option<&Bound<'_, PyNamespace>>) -> PyResult<PySweepReport> {
+    let namespace = namespace_of(namespace)?;
+    let swept = py.detach(|| namespace::sweep(&namespace));
+    let swept = swept.map_err(|error| OpenTopicError::new_err(error.to_string()))?;
+    let SweepReport { removed, attended, kept, foreign, .. } = swept;
+    let names = |topics: Vec<_>| topics.iter().map(ToString::to_string).collect();
+    Ok(PySweepReport {
+        removed: names(removed),
+        attended: names(attended),
+        kept: names(kept),
+        foreign,
+    })
+}
+
+/// Adds the classes and functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyTopicInfo>()?;
+    module.add_class::<PyPublisherInfo>()?;
+    module.add_class::<PySubscriberInfo>()?;
+    module.add_class::<PySweepReport>()?;
+    module.add_function(wrap_pyfunction!(topic_names, module)?)?;
+    module.add_function(wrap_pyfunction!(introspect, module)?)?;
+    module.add_function(wrap_pyfunction!(remove_topic, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep, module)?)
+}

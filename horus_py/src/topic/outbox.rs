@@ -1,0 +1,227 @@
+//! The publishing end as Python uses it.
+
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use horus_core::topic::BytesPublisher;
+use horus_core::{LoanError, SendError};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::error::{self, BusyError};
+use crate::message;
+use crate::message::framed;
+use crate::message::kind::Kind;
+use crate::msgpack::pack::{Unpacked, pack};
+use crate::topic::codec::Codec;
+use crate::topic::endpoint::{End, Entered};
+use crate::wait::gil::Patience;
+
+/// A publishing end, and what it carries.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    pub(crate) end: End<BytesPublisher>,
+    pub(crate) codec: Codec,
+    pub(crate) topic: Arc<str>,
+    /// The message that is on loan, or null. It has a reference to this end, not the other way
+    /// round, and takes itself out when it ends.
+    loan: AtomicPtr<ffi::PyObject>,
+}
+
+impl Outbox {
+    /// Of the topic, for errors that call the end `name`.
+    pub(crate) fn new(end: BytesPublisher, codec: Codec, topic: Arc<str>, name: String) -> Self {
+        Self { end: End::new(name, end), codec, topic, loan: AtomicPtr::default() }
+    }
+
+    /// Publishes a message, waiting for room if there is a timeout.
+    #[inline]
+    pub(crate) fn send(
+        &self,
+        message: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        match self.codec {
+            Codec::Message(kind) => self.send_message(kind, message, timeout),
+            Codec::Anything => self.send_anything(message, timeout),
+            Codec::Framed(kind) => self.send_framed(kind, message, timeout),
+        }
+    }
+
+    #[inline]
+    fn send_message(
+        &self,
+        kind: &Kind,
+        message: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        if !kind.is_kind_of(message) {
+            return Err(self.other(kind, message));
+        }
+        let mut end = self.end.enter(message.py())?;
+        let Err(error) = end.get().send(message::bytes(message)) else { return Ok(()) };
+        drop(end);
+        match timeout {
+            Some(timeout) if error.is_full() => {
+                self.send_patiently(message, Patience::of(timeout)?)
+            }
+            _ => Err(error::of_send(&error)),
+        }
+    }
+
+    #[cold]
+    fn send_patiently(&self, message: &Bound<'_, PyAny>, patience: Patience) -> PyResult<()> {
+        // WHY a copy: without the GIL, others may write the message.
+        let bytes = message::bytes(message).to_vec();
+        let mut end = self.end.enter(message.py())?;
+        let end = end.get();
+        let send = |slice| match end.send_timeout(&bytes, slice) {
+            Err(SendError::Full { .. }) => None,
+            sent => Some(sent),
+        };
+        let sent = patience.wait(message.py(), send, || self.end.expect_open())?;
+        match sent {
+            Some(sent) => sent.map_err(|error| error::of_send(&error)),
+            None => Err(error::of_full(end)),
+        }
+    }
+
+    /// Encodes an object in the slot where it will be read.
+    fn send_anything(
+        &self,
+        object: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let mut end = self.end.enter(object.py())?;
+        let end = end.get();
+        if let Some(timeout) = timeout {
+            self.wait_for_room(object.py(), end, timeout)?;
+        }
+        let mut loan = end.loan().map_err(|error| error::of_loan(&error))?;
+        match pack(object, loan.bytes_mut()) {
+            Ok(bytes) => loan.publish(bytes).map_err(|error| error::of_send(&error.into())),
+            Err(Unpacked::Python(error)) => Err(error::of_object(object.py(), &self.topic, error)),
+            Err(Unpacked::TooLong(bytes)) => {
+                let max = loan.capacity_bytes() as u64;
+                let topic = loan.label();
+                Err(error::of_send(&SendError::TooLong { topic, message: (), bytes, max }))
+            }
+        }
+    }
+
+    /// Copies header and data into a slot.
+    fn send_framed(
+        &self,
+        kind: &Kind,
+        message: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        if !kind.is_kind_of(message) {
+            return Err(self.other(kind, message));
+        }
+        framed::check(message)?;
+        let mut end = self.enter(message.py())?;
+        let end = end.get();
+        if let Some(timeout) = timeout {
+            self.wait_for_room(message.py(), end, timeout)?;
+        }
+        let mut loan = end.loan().map_err(|error| error::of_loan(&error))?;
+        let (header, data) = framed::parts(message);
+        let (bytes, max) = (header.len() + data.len(), loan.capacity_bytes());
+        let Some(slot) = loan.bytes_mut().get_mut(..bytes) else {
+            let (topic, bytes, max) = (loan.label(), bytes as u64, max as u64);
+            return Err(error::of_send(&SendError::TooLong { topic, message: (), bytes, max }));
+        };
+        slot[..header.len()].copy_from_slice(header);
+        slot[header.len()..].copy_from_slice(data);
+        loan.publish(bytes).map_err(|error| error::of_send(&error.into()))
+    }
+
+    /// Takes the end, unless a slot of it is on loan.
+    pub(crate) fn enter<'a>(&'a self, py: Python<'a>) -> PyResult<Entered<'a, BytesPublisher>> {
+        // Relaxed: under the GIL.
+        if !self.loan.load(Ordering::Relaxed).is_null() {
+            self.end.expect_open()?;
+            let topic = &self.topic;
+            let text =
+                format!("a message of topic '{topic}' is on loan: publish() or discard() it first");
+            return Err(BusyError::new_err(text));
+        }
+        self.end.enter(py)
+    }
+
+    /// Notes the message that is on loan, or null if none is any more.
+    pub(crate) fn set_loan(&self, loan: *mut ffi::PyObject) {
+        // Relaxed: under the GIL.
+        self.loan.store(loan, Ordering::Relaxed);
+    }
+
+    /// The message that was on loan is given back.
+    pub(crate) fn discard_loan(&self, py: Python<'_>) {
+        self.set_loan(ptr::null_mut());
+        if let Ok(mut end) = self.end.enter(py) {
+            end.get().discard_lent();
+        }
+    }
+
+    /// Waits until a slot can be had. An error if there is none in time.
+    #[cold]
+    fn wait_for_room(
+        &self,
+        py: Python<'_>,
+        end: &mut BytesPublisher,
+        timeout: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let room = |slice| match end.loan_timeout(slice) {
+            Err(LoanError::Full { .. }) => None,
+            // What else is wrong says the call that comes after this.
+            _ => Some(()),
+        };
+        let patience = Patience::of(timeout)?;
+        let room = patience.wait(py, room, || self.end.expect_open())?;
+        room.ok_or_else(|| error::of_full(end))
+    }
+
+    /// Closes the end: at once, or if something can write a message on loan, when that is gone.
+    pub(crate) fn close(&self, py: Python<'_>) {
+        let loan = self.loan.load(Ordering::Relaxed);
+        if !loan.is_null() {
+            // SAFETY: it takes itself out before it ends, so it lives.
+            let loan = unsafe { Bound::from_borrowed_ptr(py, loan) };
+            if !matches!(framed::exported(&loan), Ok(None)) {
+                // WHY not now: something can write the slot, and would write what others make of
+                // it. The message on loan closes the end when it goes.
+                self.end.close_later();
+                return;
+            }
+            self.set_loan(ptr::null_mut());
+            drop(framed::end_loan(&loan));
+        }
+        self.end.close(py);
+    }
+
+    /// Asks the end for something.
+    ///
+    /// # Errors
+    ///
+    /// As those of every other call, in a forked child too.
+    pub(crate) fn ask<T>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&mut BytesPublisher) -> T,
+    ) -> PyResult<T> {
+        self.end.expect_own()?;
+        self.end.expect_open()?;
+        Ok(ask(self.end.enter(py)?.get()))
+    }
+
+    #[cold]
+    fn other(&self, kind: &Kind, object: &Bound<'_, PyAny>) -> PyErr {
+        let found = object.get_type();
+        let found = found.name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+        let (topic, name) = (&self.topic, kind.schema.name);
+        PyTypeError::new_err(format!("topic '{topic}' carries {name}, not {found}"))
+    }
+}

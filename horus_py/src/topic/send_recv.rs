@@ -1,0 +1,225 @@
+//! `send` and `recv`, straight from the C API.
+//!
+//! WHY not PyO3's methods: what they do around the call (a guard of the attached thread, names and
+//! defaults of the arguments) costs as much as the call. These take what Python gives.
+
+use std::ffi::CStr;
+use std::ptr;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple, PyType};
+use pyo3::{PyClass, ffi};
+
+use crate::message::instance::guard;
+use crate::topic::handles::{PyPublisher, PySubscriber, PyTopic};
+use crate::topic::inbox::Inbox;
+use crate::topic::outbox::Outbox;
+
+/// A class that sends.
+trait Sends: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
+    fn outbox(&self) -> &Outbox;
+}
+
+/// A class that receives.
+trait Receives: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
+    fn inbox(&self) -> &Inbox;
+}
+
+impl Sends for PyPublisher {
+    #[inline]
+    fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+}
+
+impl Sends for PyTopic {
+    #[inline]
+    fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+}
+
+impl Receives for PySubscriber {
+    #[inline]
+    fn inbox(&self) -> &Inbox {
+        &self.inbox
+    }
+}
+
+impl Receives for PyTopic {
+    #[inline]
+    fn inbox(&self) -> &Inbox {
+        &self.inbox
+    }
+}
+
+/// The arguments of a call, as Python gives them: by position, then those with names.
+struct Arguments<'py> {
+    first: *const *mut ffi::PyObject,
+    positional: usize,
+    names: *mut ffi::PyObject,
+    py: Python<'py>,
+}
+
+impl<'py> Arguments<'py> {
+    /// The argument by position or, if `name` is not empty, by name.
+    #[inline]
+    fn get(&self, index: usize, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if index < self.positional {
+            return Ok(Some(self.at(index)));
+        }
+        if self.names.is_null() {
+            return Ok(None);
+        }
+        self.named(name)
+    }
+
+    fn at(&self, index: usize) -> Bound<'py, PyAny> {
+        // SAFETY: the caller's index is that of an argument.
+        let argument = unsafe { self.first.add(index) };
+        // SAFETY: as above.
+        let argument = unsafe { argument.read() };
+        // SAFETY: Python keeps the arguments for the time of the call.
+        unsafe { Bound::from_borrowed_ptr(self.py, argument) }
+    }
+
+    #[cold]
+    fn named(&self, wanted: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        // SAFETY: Python gives a tuple of names.
+        let names = unsafe { Bound::from_borrowed_ptr(self.py, self.names) };
+        for (index, name) in names.cast::<PyTuple>()?.iter().enumerate() {
+            if name.cast::<PyString>()?.to_str()? == wanted {
+                return Ok(Some(self.at(self.positional + index)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Refuses what nobody asked for: more than `max`, or names not among `known`.
+    #[inline]
+    fn expect(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
+        if self.positional <= max && self.names.is_null() {
+            return Ok(());
+        }
+        self.expect_slowly(call, max, known)
+    }
+
+    #[cold]
+    fn expect_slowly(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
+        if self.positional > max {
+            let found = self.positional;
+            let text = format!("{call}() takes at most {max} arguments, {found} were given");
+            return Err(PyTypeError::new_err(text));
+        }
+        // SAFETY: Python gives a tuple of names, or null.
+        let names = unsafe { Bound::from_borrowed_ptr_or_opt(self.py, self.names) };
+        let Some(names) = names else { return Ok(()) };
+        for name in names.cast::<PyTuple>()?.iter() {
+            let name: String = name.extract()?;
+            match known.iter().position(|known| *known == name) {
+                None => {
+                    let text = format!("{call}() has no argument '{name}'");
+                    return Err(PyTypeError::new_err(text));
+                }
+                // The names are those of the last arguments.
+                Some(at) if max - known.len() + at < self.positional => {
+                    let text = format!("{call}() got '{name}' twice");
+                    return Err(PyTypeError::new_err(text));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) type Call = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    ffi::Py_ssize_t,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+unsafe extern "C" fn send<T: Sends>(
+    this: *mut ffi::PyObject,
+    first: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(ptr::null_mut(), |py| {
+        let arguments = Arguments { first, positional: count.unsigned_abs(), names, py };
+        arguments.expect("send", 2, &["timeout"])?;
+        if arguments.positional == 0 {
+            return Err(PyTypeError::new_err("send() needs a message"));
+        }
+        let message = arguments.at(0);
+        let timeout = arguments.get(1, "timeout")?.filter(|timeout| !timeout.is_none());
+        // SAFETY: Python keeps it for the time of the call.
+        let this = unsafe { Bound::from_borrowed_ptr(py, this) };
+        // SAFETY: Python's descriptor checked that it is of the class.
+        let this = unsafe { this.cast_into_unchecked::<T>() };
+        this.get().outbox().send(&message, timeout.as_ref())?;
+        Ok(py.None().into_ptr())
+    })
+}
+
+unsafe extern "C" fn recv<T: Receives>(
+    this: *mut ffi::PyObject,
+    first: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(ptr::null_mut(), |py| {
+        let arguments = Arguments { first, positional: count.unsigned_abs(), names, py };
+        arguments.expect("recv", 1, &["timeout"])?;
+        let timeout = arguments.get(0, "timeout")?.filter(|timeout| !timeout.is_none());
+        // SAFETY: Python keeps it for the time of the call.
+        let this = unsafe { Bound::from_borrowed_ptr(py, this) };
+        // SAFETY: Python's descriptor checked that it is of the class.
+        let this = unsafe { this.cast_into_unchecked::<T>() };
+        let received = this.get().inbox().recv(py, timeout.as_ref())?;
+        Ok(received.map_or_else(|| py.None().into_ptr(), Bound::into_ptr))
+    })
+}
+
+const SEND: &CStr = c"send($self, message, timeout=None)
+--
+
+Publishes a message. Never blocks, unless `timeout` is given: for so many seconds it waits for room
+on a topic that is full.";
+
+const RECV: &CStr = c"recv($self, timeout=None)
+--
+
+The next message, oldest first, or `None` if there is none: right now, or within `timeout`
+seconds.";
+
+/// Adds the methods to the classes.
+pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
+    add(&py.get_type::<PyPublisher>(), c"send", send::<PyPublisher>, SEND)?;
+    add(&py.get_type::<PyTopic>(), c"send", send::<PyTopic>, SEND)?;
+    add(&py.get_type::<PySubscriber>(), c"recv", recv::<PySubscriber>, RECV)?;
+    add(&py.get_type::<PyTopic>(), c"recv", recv::<PyTopic>, RECV)
+}
+
+pub(crate) fn add(
+    class: &Bound<'_, PyType>,
+    name: &'static CStr,
+    call: Call,
+    doc: &CStr,
+) -> PyResult<()> {
+    let definition = ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: doc.as_ptr(),
+    };
+    // WHY leaked: Python keeps the address for as long as the class lives, which is forever.
+    let definition = Box::leak(Box::new(definition));
+    // SAFETY: the definition and its strings live forever.
+    let method = unsafe { ffi::PyDescr_NewMethod(class.as_type_ptr(), definition) };
+    // SAFETY: a new reference, or null and an exception.
+    let method = unsafe { Bound::from_owned_ptr_or_err(class.py(), method)? };
+    class.setattr(PyString::from_bytes(class.py(), name.to_bytes())?, method)
+}

@@ -1,0 +1,192 @@
+//! Wait sets: one thread waits for many topics, deadlines and timers.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use horus_core::WaitError;
+use horus_core::topic::{Key, Ready, Reason, WaitSet};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::error::{Error, ForkedError};
+use crate::topic::endpoint::End;
+use crate::topic::handles::{PySubscriber, PyTopic};
+use crate::topic::inbox::Inbox;
+use crate::topic::qos::seconds;
+use crate::wait::gil::Patience;
+
+/// The set, and what its keys are called in Python.
+#[derive(Debug, Default)]
+struct Set {
+    set: WaitSet,
+    names: HashMap<Key, (u64, Py<PyAny>)>,
+    last: u64,
+}
+
+impl Set {
+    fn name(&mut self, key: Key, source: Py<PyAny>) -> u64 {
+        self.last += 1;
+        self.names.insert(key, (self.last, source));
+        self.last
+    }
+}
+
+/// Waits for messages on many topics, for topics that stay silent, and for time to pass.
+///
+/// Level-triggered: a topic with unread messages is ready again and again.
+#[pyclass(frozen, name = "WaitSet", module = "horus", weakref)]
+#[derive(Debug)]
+pub(crate) struct PyWaitSet {
+    end: End<Set>,
+}
+
+/// Something that is ready.
+#[pyclass(frozen, name = "Ready", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyReady {
+    /// What `add` returned.
+    #[pyo3(get)]
+    key: u64,
+    /// What was added: a subscriber, a topic, or `None` for a timer.
+    #[pyo3(get)]
+    source: Py<PyAny>,
+    /// `'message'`, `'deadline_missed'`, `'timer'` or `'closed'`.
+    #[pyo3(get)]
+    reason: &'static str,
+    /// How long there was no message, in seconds; for `'deadline_missed'`.
+    #[pyo3(get)]
+    silent: Option<f64>,
+    /// Periods that were not reported; for `'timer'`.
+    #[pyo3(get)]
+    missed: Option<u64>,
+}
+
+#[pymethods]
+impl PyReady {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let source = self.source.bind(py).repr()?;
+        Ok(format!("<horus.Ready key={} reason='{}' source={source}>", self.key, self.reason))
+    }
+}
+
+#[pymethods]
+impl PyWaitSet {
+    #[new]
+    fn new() -> Self {
+        Self { end: End::new("the wait set", Set::default()) }
+    }
+
+    /// Adds a subscriber or topic: ready when it has something to receive, and, if `deadline` is
+    /// given, whenever no message was published for so many seconds. Returns a key.
+    #[pyo3(signature = (subscriber, deadline = None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        subscriber: &Bound<'_, PyAny>,
+        deadline: Option<f64>,
+    ) -> PyResult<u64> {
+        let deadline = deadline.map(positive).transpose()?;
+        let mut entered = self.end.enter(py)?;
+        let Set { set, .. } = entered.get();
+        let key = if let Ok(subscriber) = subscriber.cast::<PySubscriber>() {
+            watch(py, set, &subscriber.get().inbox, deadline)?
+        } else if let Ok(topic) = subscriber.cast::<PyTopic>() {
+            watch(py, set, &topic.get().inbox, deadline)?
+        } else {
+            let found = subscriber.get_type();
+            let text = format!("{found} where a Subscriber or Topic is wanted");
+            return Err(PyTypeError::new_err(text));
+        };
+        Ok(entered.get().name(key, subscriber.clone().unbind()))
+    }
+
+    /// Adds a timer: ready every `period` seconds from now on. Returns a key.
+    fn add_interval(&self, py: Python<'_>, period: f64) -> PyResult<u64> {
+        let period = positive(period)?;
+        let mut entered = self.end.enter(py)?;
+        let key = entered.get().set.add_interval(period).map_err(full)?;
+        Ok(entered.get().name(key, py.None()))
+    }
+
+    /// Takes out what has this key; false if nothing has.
+    fn remove(&self, py: Python<'_>, key: u64) -> PyResult<bool> {
+        let mut entered = self.end.enter(py)?;
+        let set = entered.get();
+        let found = set.names.iter().find(|(_, (name, _))| *name == key).map(|(key, _)| *key);
+        let Some(found) = found else { return Ok(false) };
+        set.names.remove(&found);
+        Ok(set.set.remove(found))
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.end.enter(py)?.get().set.len())
+    }
+
+    /// Waits until something is ready, for up to `timeout` seconds, and returns all that is:
+    /// nothing if the time was over.
+    #[pyo3(signature = (timeout = None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PyReady>> {
+        let patience = timeout.map_or(Ok(Patience::endless()), Patience::of)?;
+        let mut entered = self.end.enter(py)?;
+        let Set { set, names, .. } = entered.get();
+        if timeout.is_none() && set.is_empty() {
+            return Err(Error::new_err(WaitError::Empty.to_string()));
+        }
+        let wait = |slice| match set.wait(slice) {
+            Ok([]) => None,
+            Ok(ready) => Some(Ok(ready.to_vec())),
+            Err(error) => Some(Err(error)),
+        };
+        let ready = patience.wait(py, wait, || self.end.expect_open())?;
+        let ready = ready.transpose().map_err(|error| match error {
+            WaitError::Forked => ForkedError::new_err(error.to_string()),
+            _ => Error::new_err(error.to_string()),
+        })?;
+        let ready = ready.unwrap_or_default();
+        Ok(ready.iter().filter_map(|ready| found(py, names, ready)).collect())
+    }
+}
+
+fn watch(
+    py: Python<'_>,
+    set: &mut WaitSet,
+    inbox: &Inbox,
+    deadline: Option<Duration>,
+) -> PyResult<Key> {
+    let key = inbox.ask(py, |end| match deadline {
+        Some(deadline) => set.add_with_deadline(end, deadline),
+        None => set.add(end),
+    })?;
+    key.map_err(full)
+}
+
+fn full(error: horus_core::WaitSetFull) -> PyErr {
+    Error::new_err(error.to_string())
+}
+
+fn positive(duration: f64) -> PyResult<Duration> {
+    let duration = seconds(duration)?;
+    if duration.is_zero() {
+        return Err(PyValueError::new_err("a duration of 0 seconds: give more"));
+    }
+    Ok(duration)
+}
+
+fn found(
+    py: Python<'_>,
+    names: &mut HashMap<Key, (u64, Py<PyAny>)>,
+    ready: &Ready,
+) -> Option<PyReady> {
+    let (key, source) = names.get(&ready.key)?;
+    let (key, source) = (*key, source.clone_ref(py));
+    let (reason, silent, missed) = match ready.reason {
+        Reason::DeadlineMissed { silent } => ("deadline_missed", Some(silent.as_secs_f64()), None),
+        Reason::Timer { missed } => ("timer", None, Some(missed)),
+        Reason::Closed => {
+            names.remove(&ready.key);
+            ("closed", None, None)
+        }
+        _ => ("message", None, None),
+    };
+    Some(PyReady { key, source, reason, silent, missed })
+}
