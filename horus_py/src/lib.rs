@@ -3,6 +3,8 @@
 //! No logic is here: what Python says is converted, one function of `horus_core` called, and what
 //! it answers converted back.
 
+mod buffer;
+mod call;
 mod error;
 mod message;
 mod msgpack;
@@ -21,25 +23,12 @@ fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__build_profile__", profile)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
-    message::instance::register(module)?;
     module.add_class::<namespace::PyNamespace>()?;
-    module.add_class::<topic::handles::PyPublisher>()?;
-    module.add_class::<topic::handles::PySubscriber>()?;
-    module.add_class::<topic::handles::PyTopic>()?;
-    module.add_class::<topic::stats::PyStats>()?;
-    module.add_class::<msgpack::ext::PyExt>()?;
-    module.add_class::<topic::wait_set::PyWaitSet>()?;
-    module.add_class::<topic::wait_set::PyReady>()?;
-    module.add_class::<wait::wakeups::Wakeups>()?;
-    module.add_function(wrap_pyfunction!(topic::codec::_pack, module)?)?;
-    module.add_function(wrap_pyfunction!(topic::codec::_unpack, module)?)?;
-    module.add_function(wrap_pyfunction!(topic::codec::_layouts_made, module)?)?;
-    module.add_function(wrap_pyfunction!(message::declaration::_declare, module)?)?;
-    module.add_function(wrap_pyfunction!(wait::gil::exiting, module)?)?;
-    module.add_function(wrap_pyfunction!(wait::wakeups::above, module)?)?;
-    topic::introspect::register(module)?;
-    scheduler::py_scheduler::register(module)?;
-    topic::send_recv::register(module.py())?;
+    wait::register(module)?;
+    message::register(module)?;
+    msgpack::register(module)?;
+    topic::register(module)?;
+    scheduler::register(module)?;
     // WHY: it would name all of this, and what users are to import is named by `horus`.
     module.delattr("__all__")
 }

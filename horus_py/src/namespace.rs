@@ -59,3 +59,10 @@ impl PyNamespace {
         format!("horus.Namespace({:?}, {:?})", self.dir.display().to_string(), self.name)
     }
 }
+
+/// Returns the namespace of an argument, or without one that of the environment.
+pub(crate) fn namespace_of(namespace: Option<&Bound<'_, PyNamespace>>) -> PyResult<Arc<Namespace>> {
+    let current =
+        || Namespace::current().map_err(|error| NamespaceError::new_err(error.to_string()));
+    namespace.map_or_else(current, |namespace| Ok(Arc::clone(&namespace.get().inner)))
+}

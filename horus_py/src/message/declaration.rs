@@ -7,7 +7,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::message::instance;
+use crate::message::class::make_class;
+use crate::message::field;
 use crate::message::kind::{self, Kind};
 
 /// Makes the class of a message, which is named by its module, its name and its text.
@@ -68,11 +69,11 @@ pub(crate) fn _declare<'py>(
     let kind = Box::leak(Box::new(Kind::new(Box::leak(Box::new(schema)), default.into())?));
     let mut default = kind.default.to_vec();
     for (field, value) in defaults {
-        instance::set_default(kind, &mut default, field.cast::<PyString>()?, &value)?;
+        field::set_default(kind, &mut default, field.cast::<PyString>()?, &value)?;
     }
     // WHY here: nobody has seen the kind, so its default can still change.
     kind.default = default.into();
-    instance::make_class(py, kind, &module, &doc)
+    make_class(py, kind, &module, &doc)
 }
 
 /// The longest message that can be declared.

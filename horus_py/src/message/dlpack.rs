@@ -10,9 +10,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-use crate::message::framed;
-use crate::message::instance::guard;
-use crate::topic::send_recv;
+use crate::call::{add_method, guard};
+use crate::message::framed::data;
+use crate::message::framed::hold::hold;
 
 const VERSIONED: &CStr = c"dltensor_versioned";
 const UNVERSIONED: &CStr = c"dltensor";
@@ -133,7 +133,7 @@ unsafe extern "C" fn dlpack(
         // SAFETY: Python's descriptor checked that it is of the class.
         let this = unsafe { Bound::from_borrowed_ptr(py, this) };
         match wanted.copy {
-            Some(true) => export(&framed::copied(&this)?, &wanted, IS_COPIED),
+            Some(true) => export(&data::copied(&this)?, &wanted, IS_COPIED),
             _ => export(&this, &wanted, 0),
         }
     })
@@ -142,9 +142,9 @@ unsafe extern "C" fn dlpack(
 /// A capsule with the array of a message.
 fn export(object: &Bound<'_, PyAny>, wanted: &Wanted, flags: u64) -> PyResult<*mut ffi::PyObject> {
     // WHY not the message: one on loan is not published while this lives, which can write it.
-    let owner = if framed::is_on_loan(object) { framed::hold(object)? } else { object.clone() };
-    let layout = framed::layout(object)?;
-    let (data, is_writeable) = framed::place(object);
+    let owner = if data::is_on_loan(object) { hold(object)? } else { object.clone() };
+    let layout = data::layout(object)?;
+    let (address, is_writeable) = data::place(object);
     let mut dimensions =
         Dimensions { shape: [0; TENSOR_DIMENSIONS_MAX], strides: [0; TENSOR_DIMENSIONS_MAX] };
     let size = layout.dtype().size() as u64;
@@ -164,7 +164,7 @@ fn export(object: &Bound<'_, PyAny>, wanted: &Wanted, flags: u64) -> PyResult<*m
     }
     let (code, bits) = layout.dtype().dlpack();
     let tensor = Tensor {
-        data: data.cast(),
+        data: address.cast(),
         device: CPU,
         dimensions: layout.shape().len() as i32,
         code,
@@ -257,5 +257,5 @@ pub(crate) fn register(class: &Bound<'_, PyType>) -> PyResult<()> {
 --
 
 The array for another library, without a copy: `numpy.from_dlpack(message)`.";
-    send_recv::add(class, c"__dlpack__", dlpack, DLPACK)
+    add_method(class, c"__dlpack__", dlpack, DLPACK)
 }

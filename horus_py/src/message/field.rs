@@ -2,18 +2,18 @@
 
 use std::fmt::Write as _;
 
-use horus_core::message::{DType, FieldKind, Primitive};
+use horus_core::message::{FieldKind, Primitive};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyString, PyTuple};
 
+use crate::buffer::View;
 use crate::error;
 use crate::message::counts;
-use crate::message::framed;
+use crate::message::framed::data;
 use crate::message::instance;
 use crate::message::kind::{Field, Kind};
-use crate::msgpack::pack::View;
 use crate::numpy::{Place, numpy};
 
 /// Calls a macro with each number: its variant, type and letter for numpy and `struct`.
@@ -147,28 +147,51 @@ fn array<'py>(
     // SAFETY: the field lies in the message.
     let data = unsafe { instance::data(object).add(field.offset) };
     let (shape, strides) = ([field.count as isize], [dtype.size() as isize]);
-    let is_writeable = instance::kind_of(object).framed.is_none() || framed::is_writeable(object);
+    let is_writeable = instance::kind_of(object).framed.is_none() || data::is_writeable(object);
     let place = Place { data, shape: &shape, strides: &strides, is_writeable };
     // SAFETY: as above; the message owns the bytes, or keeps alive what does.
     unsafe { numpy.view(dtype, place, object) }
 }
 
-/// What `struct` and `memoryview` call the type.
-pub(crate) const fn struct_letter_of(dtype: DType) -> &'static str {
-    match dtype {
-        DType::I8 => "b",
-        DType::U16 | DType::BF16 => "H",
-        DType::I16 => "h",
-        DType::U32 => "I",
-        DType::I32 => "i",
-        DType::U64 => "Q",
-        DType::I64 => "q",
-        DType::F16 => "e",
-        DType::F32 => "f",
-        DType::F64 => "d",
-        DType::Bool => "?",
-        _ => "B",
+/// Sets the fields of a message that nobody has seen yet, and what counts the elements of arrays.
+pub(crate) fn set_all(
+    object: &Bound<'_, PyAny>,
+    kind: &Kind,
+    fields: &Bound<'_, PyDict>,
+) -> PyResult<()> {
+    let mut arrays = Vec::new();
+    for (name, value) in fields {
+        let field = named(kind, name.cast::<PyString>()?)?;
+        let found = set(object, field, &value, |_| Ok(()))?;
+        if !field.counts.is_empty() {
+            arrays.push((field, found));
+        }
     }
+    if arrays.is_empty() {
+        return Ok(());
+    }
+    counts::complete(object, &arrays, |name| fields.contains(name))
+}
+
+/// Changes the default of a kind that nobody has seen yet.
+pub(crate) fn set_default(
+    kind: &Kind,
+    default: &mut [u8],
+    name: &Bound<'_, PyString>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let field = named(kind, name)?;
+    let bytes = field.offset..field.offset + field.bytes();
+    set_bytes(field, value, &mut default[bytes]).map(drop)
+}
+
+fn named<'a>(kind: &'a Kind, name: &Bound<'_, PyString>) -> PyResult<&'a Field> {
+    let name = name.to_str()?;
+    kind.field(name).ok_or_else(|| {
+        let known: Vec<_> = kind.fields.iter().map(|field| field.name).collect();
+        let text = format!("{} has no field '{name}', only {}", kind.schema.name, known.join(", "));
+        PyTypeError::new_err(text)
+    })
 }
 
 /// Makes a field of a message that somebody has what `value` is, all of it or nothing, and its

@@ -8,11 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use horus_core::message::{DType, FieldKind, FramedKind, Primitive, STANDARD, Schema};
 use horus_core::topic::PayloadType;
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::{PyTypeInfo, ffi};
 
-use crate::message::counts::counts_of;
+use crate::message::count_fields::counts_of;
 
 /// A kind of message. Lives as long as the process: its class does too.
 pub(crate) struct Kind {
@@ -232,14 +232,4 @@ pub(crate) fn of_class(class: *mut ffi::PyTypeObject) -> Option<&'static Kind> {
 /// The kind that a caller's `Type` argument means, if it is a class of messages.
 pub(crate) fn of_argument(argument: &Bound<'_, PyAny>) -> Option<&'static Kind> {
     argument.is_instance_of::<pyo3::types::PyType>().then(|| of_class(argument.as_ptr().cast()))?
-}
-
-impl Kind {
-    /// What the class of the kind is derived from.
-    pub(crate) fn base<'py>(&self, py: Python<'py>) -> Bound<'py, pyo3::types::PyType> {
-        match self.framed {
-            Some(_) => crate::message::framed::Framed::type_object(py),
-            None => crate::message::instance::Message::type_object(py),
-        }
-    }
 }

@@ -1,5 +1,11 @@
-//! Messages of fixed fields as Python objects.
+//! Messages as Python objects: their classes, fields and data, and the declaration of new ones.
+//!
+//! Knows neither topics nor MessagePack. Imports no other room, and of the files beside the rooms
+//! `buffer`, `call`, `error` and `numpy`.
 
+pub(crate) mod base;
+pub(crate) mod class;
+pub(crate) mod count_fields;
 pub(crate) mod counts;
 pub(crate) mod declaration;
 pub(crate) mod dlpack;
@@ -8,5 +14,17 @@ pub(crate) mod field;
 pub(crate) mod framed;
 pub(crate) mod instance;
 pub(crate) mod kind;
+pub(crate) mod standard;
 
-pub(crate) use instance::{bytes, bytes_mut, copied, is_message, release, zeroed};
+use pyo3::prelude::*;
+
+pub(crate) use instance::{bytes, bytes_mut, is_message, zeroed};
+
+/// Adds the classes and functions of this room to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    base::register(module)?;
+    framed::base::register(module)?;
+    standard::register(module)?;
+    module.add_function(wrap_pyfunction!(count_fields::_counted, module)?)?;
+    module.add_function(wrap_pyfunction!(declaration::_declare, module)?)
+}

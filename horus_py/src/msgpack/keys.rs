@@ -5,11 +5,10 @@ use std::fmt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::msgpack::key::Key;
 use crate::msgpack::layout::Layout;
-use crate::msgpack::unpack::{Read, Unread, text};
+use crate::msgpack::read::{Read, Unread, text};
 
-/// Bytes of the longest key that is kept.
-const KEY_BYTES_MAX: usize = 32;
 /// Keys that are kept: a power of two.
 const KEYS: usize = 512;
 /// Layouts that are kept: a power of two.
@@ -61,31 +60,6 @@ impl Place {
 const WANTED_MIN: u32 = 2;
 const WANTED_MAX: u32 = 1024;
 
-/// A key and its bytes.
-pub(super) struct Key {
-    bytes: [u8; KEY_BYTES_MAX],
-    length: usize,
-    text: Py<PyAny>,
-}
-
-impl Key {
-    /// `None` if it is too long to be kept.
-    pub(super) fn new(bytes: &[u8], text: &Bound<'_, PyAny>) -> Option<Self> {
-        let mut kept = [0; KEY_BYTES_MAX];
-        kept.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        Some(Self { bytes: kept, length: bytes.len(), text: text.clone().unbind() })
-    }
-
-    pub(super) const fn text(&self) -> &Py<PyAny> {
-        &self.text
-    }
-
-    #[inline]
-    pub(super) fn is(&self, bytes: &[u8]) -> bool {
-        self.bytes[..self.length] == *bytes
-    }
-}
-
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Keys({})", self.places.iter().flatten().count())
@@ -101,7 +75,7 @@ impl Keys {
         }
         let place = &mut self.places[hash(bytes) % KEYS];
         if let Some(key) = place.as_ref().filter(|key| key.is(bytes)) {
-            return Ok(key.text.bind(py).clone());
+            return Ok(key.text().bind(py).clone());
         }
         let text = text(py, bytes)?;
         if let Some(key) = Key::new(bytes, &text) {

@@ -4,7 +4,7 @@ use horus_core::value::SHORT_TEXT_BYTES_MAX;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::msgpack::keys::Key;
+use crate::msgpack::key::Key;
 
 /// The keys of a dict, in their order. A dict is made by it as a copy of one whose values are all
 /// None: that is one piece of memory copied, while a dict that grows key by key is laid out anew

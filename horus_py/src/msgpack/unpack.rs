@@ -1,40 +1,18 @@
 //! MessagePack of any origin to Python objects, in one pass.
 
-use horus_core::value::{DEPTH_MAX, DecodeError, MsgpackReader, TYPED_ARRAY_EXT, Token, TypedView};
+use horus_core::value::{DEPTH_MAX, MsgpackReader, TYPED_ARRAY_EXT, Token, TypedView};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyMemoryView, PyTuple};
 
-use crate::message::field::struct_letter_of;
+use crate::buffer::struct_letter_of;
 use crate::msgpack::ext::PyExt;
 use crate::msgpack::keys::Keys;
 use crate::msgpack::layout::{Layout, first_pairs};
+use crate::msgpack::read::{Read, Unread, text};
 use crate::numpy::{DIMENSIONS_MAX, numpy};
-
-/// Why there is no object.
-#[derive(Debug)]
-pub(crate) enum Unread {
-    /// The bytes are not the MessagePack of anything that Python has.
-    Malformed,
-    /// Something else went wrong, as too little memory.
-    Python(PyErr),
-}
-
-impl From<DecodeError> for Unread {
-    fn from(_error: DecodeError) -> Self {
-        Self::Malformed
-    }
-}
-
-impl From<PyErr> for Unread {
-    fn from(error: PyErr) -> Self {
-        Self::Python(error)
-    }
-}
-
-pub(super) type Read<'py> = Result<Bound<'py, PyAny>, Unread>;
 
 /// Reads bytes, which have to be the MessagePack of exactly one value.
 ///
@@ -205,15 +183,6 @@ impl<'py> Reader<'_, 'py> {
 
 fn deeper(depth: usize) -> Result<usize, Unread> {
     if depth < DEPTH_MAX { Ok(depth + 1) } else { Err(Unread::Malformed) }
-}
-
-#[inline]
-pub(super) fn text<'py>(py: Python<'py>, bytes: &[u8]) -> Read<'py> {
-    match PyString::from_bytes(py, bytes) {
-        Ok(text) => Ok(text.into_any()),
-        Err(error) if error.is_instance_of::<PyUnicodeDecodeError>(py) => Err(Unread::Malformed),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// A numpy array, or a memoryview where there is no numpy.

@@ -5,10 +5,11 @@ use std::time::Duration;
 use horus_core::scheduler::{Handle, Rate, Swap, SwapState};
 use pyo3::prelude::*;
 
-use crate::scheduler::py_scheduler::{OrderError, PyScheduler};
+use crate::scheduler::error::not_told;
+use crate::scheduler::py_scheduler::PyScheduler;
 use crate::scheduler::report::PyFigures;
-use crate::scheduler::task::Made;
-use crate::wait::gil::Patience;
+use crate::scheduler::task::PreparedNode;
+use crate::wait::timeout::Patience;
 
 /// Stops a run and changes its nodes, from any thread. Nothing here waits for a node.
 #[pyclass(frozen, name = "Handle", module = "horus")]
@@ -19,7 +20,7 @@ pub(crate) struct PyHandle {
 }
 
 impl PyHandle {
-    pub(crate) const fn new(inner: Handle, scheduler: Py<PyScheduler>) -> Self {
+    const fn new(inner: Handle, scheduler: Py<PyScheduler>) -> Self {
         Self { inner, scheduler }
     }
 
@@ -27,10 +28,6 @@ impl PyHandle {
         self.scheduler.get().expect_own()?;
         Ok(&self.inner)
     }
-}
-
-fn refused(error: impl std::fmt::Display) -> PyErr {
-    OrderError::new_err(error.to_string())
 }
 
 #[pymethods]
@@ -48,42 +45,42 @@ impl PyHandle {
 
     /// What the node has done so far.
     fn figures(&self, node: &str) -> PyResult<PyFigures> {
-        self.inner()?.figures(node).map(PyFigures).map_err(refused)
+        self.inner()?.figures(node).map(PyFigures).map_err(not_told)
     }
 
     /// Has the node tick no more until `resume`.
     fn pause(&self, node: &str) -> PyResult<()> {
-        self.inner()?.pause(node).map_err(refused)
+        self.inner()?.pause(node).map_err(not_told)
     }
 
     /// Has a paused node tick again.
     fn resume(&self, node: &str) -> PyResult<()> {
-        self.inner()?.resume(node).map_err(refused)
+        self.inner()?.resume(node).map_err(not_told)
     }
 
     /// Shuts the node down, for the rest of the run.
     fn stop_node(&self, node: &str) -> PyResult<()> {
-        self.inner()?.stop_node(node).map_err(refused)
+        self.inner()?.stop_node(node).map_err(not_told)
     }
 
     /// Has the node tick at another rate, in hertz, from its next due time on.
     fn set_rate(&self, node: &str, rate: f64) -> PyResult<()> {
-        let rate = Rate::hz(rate).check().map_err(refused)?;
-        self.inner()?.set_rate(node, rate).map_err(refused)
+        let rate = Rate::hz(rate).check().map_err(not_told)?;
+        self.inner()?.set_rate(node, rate).map_err(not_told)
     }
 
     /// Puts another `horus.Node` in the node's place, between two ticks. Rate, policies and what
     /// wakes it stay those of the old one. If its `init` or one of its first ten ticks fails, the
     /// old node is back.
-    pub(crate) fn swap(&self, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
+    fn swap(&self, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
         let inner = self.inner()?;
         let scheduler = self.scheduler.get();
         let settings = scheduler.settings(replacement)?;
-        let swap = match Made::new(replacement, &settings, scheduler.interruption())? {
-            Made::Task(replacement) => inner.swap(node, replacement),
-            Made::Plain(replacement) => inner.swap(node, replacement),
+        let swap = match PreparedNode::new(replacement, &settings, scheduler.interruption())? {
+            PreparedNode::Task(replacement) => inner.swap(node, replacement),
+            PreparedNode::Plain(replacement) => inner.swap(node, replacement),
         };
-        swap.map(PySwap).map_err(refused)
+        swap.map(PySwap).map_err(not_told)
     }
 }
 
@@ -129,6 +126,20 @@ const fn name(state: &SwapState) -> &'static str {
         SwapState::RolledBack(_) => "rolled_back",
         SwapState::Abandoned => "abandoned",
         _ => "pending",
+    }
+}
+
+#[pymethods]
+impl PyScheduler {
+    /// Stops the run and changes its nodes, from any thread.
+    fn handle(slf: &Bound<'_, Self>) -> PyResult<PyHandle> {
+        slf.get().expect_own()?;
+        Ok(PyHandle::new(slf.get().core_handle().clone(), slf.clone().unbind()))
+    }
+
+    /// Puts another `horus.Node` in the place of the node of this name, as `Handle.swap`.
+    fn swap(slf: &Bound<'_, Self>, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
+        Self::handle(slf)?.swap(node, replacement)
     }
 }
 

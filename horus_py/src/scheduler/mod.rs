@@ -1,6 +1,14 @@
-//! Schedulers as Python objects, and nodes whose ticks are Python.
+//! Schedulers as Python objects, nodes whose ticks are Python, and calls from their threads into
+//! Python.
+//!
+//! Converts what Python says, calls one function of `horus_core`, and converts the answer. The top
+//! room: imports `message`, `topic` and `wait`, and no room imports it.
 
+pub(crate) mod context;
+pub(crate) mod error;
+pub(crate) mod events;
 pub(crate) mod handle;
+pub(crate) mod interruption;
 pub(crate) mod node;
 pub(crate) mod py_scheduler;
 pub(crate) mod python_calls;
@@ -9,3 +17,24 @@ pub(crate) mod report;
 pub(crate) mod safe_state;
 pub(crate) mod settings;
 pub(crate) mod task;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// Adds the classes and functions of this room to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    error::register(module)?;
+    module.add_class::<py_scheduler::PyScheduler>()?;
+    module.add_class::<context::PyContext>()?;
+    handle::register(module)?;
+    report::register(module)?;
+    remote::register(module)?;
+    module.add_function(wrap_pyfunction!(py_scheduler::_end_schedulers, module)?)?;
+    module.add_function(wrap_pyfunction!(settings::_check_settings, module)?)?;
+    let forget = wrap_pyfunction!(py_scheduler::_forget_schedulers, module)?;
+    let keywords = PyDict::new(module.py());
+    keywords.set_item("after_in_child", forget)?;
+    let no_arguments = PyTuple::empty(module.py());
+    module.py().import("os")?.call_method("register_at_fork", no_arguments, Some(&keywords))?;
+    Ok(())
+}

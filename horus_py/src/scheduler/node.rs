@@ -1,164 +1,21 @@
 //! Nodes whose ticks are Python, and what those are told.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use horus_core::scheduler::{Context, FailurePolicy, Handle, Node, NodeError, NodeResult};
+use horus_core::scheduler::{Context, FailurePolicy, Node, NodeError, NodeResult};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::Error;
+use crate::scheduler::context::PyContext;
+use crate::scheduler::interruption::Interruption;
 use crate::scheduler::python_calls::attached;
 use crate::scheduler::settings;
-
-/// A tick, as its node sees it. Of no use when the tick is over.
-#[pyclass(frozen, name = "Context", module = "horus")]
-#[derive(Debug)]
-pub(crate) struct PyContext {
-    /// Null outside of ticks. Written and followed only with the interpreter attached.
-    current: AtomicPtr<Context<'static>>,
-    /// The node whose tick it is.
-    #[pyo3(get)]
-    node: Py<PyAny>,
-}
-
-impl PyContext {
-    #[inline]
-    fn with<R>(&self, ask: impl FnOnce(&mut Context<'static>) -> R) -> PyResult<R> {
-        // Relaxed: the GIL orders what its holders do.
-        let current = self.current.load(Ordering::Relaxed);
-        if current.is_null() {
-            return Err(Error::new_err(
-                "the tick is over, and its context with it: do not keep it",
-            ));
-        }
-        // SAFETY: not null only while `PythonNode::call` has exclusive use of the context and
-        // waits for Python; `ask` calls nothing of Python, so nobody else is here.
-        Ok(ask(unsafe { &mut *current }))
-    }
-}
-
-#[pymethods]
-impl PyContext {
-    /// Number of this tick of this node, from 0 on.
-    #[getter]
-    fn tick(&self) -> PyResult<u64> {
-        self.with(|context| context.tick())
-    }
-
-    /// When the tick was due, in nanoseconds of `time.monotonic_ns()`.
-    #[getter]
-    fn scheduled_ns(&self) -> PyResult<u64> {
-        self.with(|context| context.scheduled_ns())
-    }
-
-    /// When the tick began, in nanoseconds of `time.monotonic_ns()`.
-    #[getter]
-    fn started_ns(&self) -> PyResult<u64> {
-        self.with(|context| context.started_ns())
-    }
-
-    /// How much later than due the tick began, in seconds.
-    #[getter]
-    fn lateness(&self) -> PyResult<f64> {
-        self.with(|context| context.lateness().as_secs_f64())
-    }
-
-    /// From one tick to the next, in seconds; 0 without a rate.
-    #[getter]
-    fn period(&self) -> PyResult<f64> {
-        self.with(|context| context.period().as_secs_f64())
-    }
-
-    /// What is left of the budget, in seconds; infinite without one.
-    fn budget_left(&self) -> PyResult<f64> {
-        let left = self.with(|context| context.budget_left())?;
-        Ok(if left == Duration::MAX { f64::INFINITY } else { left.as_secs_f64() })
-    }
-
-    /// Passes a checkpoint, 1 for the first of a tick.
-    fn checkpoint(&self, number: u64) -> PyResult<()> {
-        self.with(|context| context.checkpoint(number))
-    }
-
-    /// A random number from 0 to 1, the same in every simulated run with the same seed.
-    fn random(&self) -> PyResult<f64> {
-        self.with(Context::random_f64)
-    }
-
-    /// Asks the scheduler to stop after this tick.
-    fn stop(&self) -> PyResult<()> {
-        self.with(Context::stop)
-    }
-}
-
-/// The exception that the caller of a run gets: `SystemExit` or `KeyboardInterrupt`, which ended
-/// it from within a node, or the exception by which a node failed.
-#[derive(Debug)]
-pub(crate) struct Interruption {
-    /// `None` once there is nothing to stop. WHY: a node that waits to be swapped in is held by
-    /// what this holds, and holds this.
-    handle: Mutex<Option<Handle>>,
-    error: Mutex<Option<PyErr>>,
-    /// By the name of the node: the exception of which it may not recover, and its text.
-    failures: Mutex<HashMap<String, (String, PyErr)>>,
-}
-
-impl Interruption {
-    pub(crate) fn new(handle: Handle) -> Arc<Self> {
-        let handle = Mutex::new(Some(handle));
-        Arc::new(Self { handle, error: Mutex::default(), failures: Mutex::default() })
-    }
-
-    /// Stops everything because of this; the first one counts.
-    fn raise(&self, error: PyErr) {
-        let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-        // WHY: what is not needed is dropped when the lock is not held; it may run Python.
-        let spare = if first.is_none() { first.replace(error) } else { Some(error) };
-        drop(first);
-        drop(spare);
-        if let Some(handle) = &*self.handle.lock().unwrap_or_else(PoisonError::into_inner) {
-            handle.stop();
-        }
-    }
-
-    /// The run is over: lets go of it.
-    pub(crate) fn release(&self) {
-        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(handle);
-    }
-
-    pub(crate) fn take(&self) -> Option<PyErr> {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Notes why a node failed, or with `None` that it is over that.
-    ///
-    /// WHY not longer than needed: an exception keeps everything that its tick used.
-    fn note(&self, node: &str, failure: Option<(String, PyErr)>) {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = match failure {
-            Some(failure) => failures.insert(node.to_owned(), failure),
-            None => failures.remove(node),
-        };
-        drop(failures);
-        // WHY behind the lock: it may run Python.
-        drop(before);
-    }
-
-    /// The exception of this text. Forgets all others.
-    pub(crate) fn failure(&self, text: &str) -> Option<PyErr> {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let failures = std::mem::take(&mut *failures);
-        failures.into_values().find(|failure| failure.0 == text).map(|failure| failure.1)
-    }
-}
 
 /// An exception as the scheduler sees it.
 #[derive(Debug)]

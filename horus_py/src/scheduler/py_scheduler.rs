@@ -1,46 +1,31 @@
 //! Schedulers: nodes added, run, ended.
 
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use horus_core::message::NodeEvent;
-use horus_core::namespace::Namespace;
 use horus_core::scheduler::{Handle, Rate, Reason, RunError, Running, Scheduler};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit, PyTypeError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use pyo3::{create_exception, ffi};
 
-use crate::error::{BusyError, Error, ForkedError};
+use crate::error::{BusyError, ForkedError};
 use crate::namespace::PyNamespace;
-use crate::scheduler::handle::{PyHandle, PySwap};
-use crate::scheduler::node::Interruption;
-use crate::scheduler::python_calls::{self, Ticking, attached};
+use crate::scheduler::error::{PlanError, SchedulerError, refused};
+use crate::scheduler::events::{join, tell_events};
+use crate::scheduler::interruption::Interruption;
+use crate::scheduler::python_calls::{self, Ticking};
 use crate::scheduler::report::{self, PyReport};
 use crate::scheduler::safe_state;
 use crate::scheduler::settings;
-use crate::scheduler::task::Made;
+use crate::scheduler::task::PreparedNode;
 use crate::topic::endpoint::{End, Entered};
-use crate::topic::qos::seconds;
+use crate::wait::duration::seconds;
 use crate::wait::gil::detached;
-
-create_exception!(horus, SchedulerError, Error, "A scheduler could not be made, started or told.");
-create_exception!(
-    horus,
-    PlanError,
-    SchedulerError,
-    "What was asked for a node contradicts itself; says why."
-);
-create_exception!(horus, OrderError, SchedulerError, "A node or scheduler could not be told.");
 
 /// How long Python is not asked whether there was a signal.
 const SLICE: Duration = Duration::from_millis(40);
-/// How many events may wait for `on_event`; others are left out. They are in the black box.
-const EVENTS_MAX: usize = 1024;
-/// How long the end of a run waits for `on_event` to return.
-const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long the end of the interpreter waits for threads that run schedulers.
 const EXIT_MAX: Duration = Duration::from_secs(2);
 
@@ -145,30 +130,19 @@ impl PyScheduler {
         let Stage::New(scheduler) = entered.get() else {
             return Err(SchedulerError::new_err("it has been started: add nodes before that"));
         };
-        let made = Made::new(&node, &settings, &self.interruption)?;
+        let prepared = PreparedNode::new(&node, &settings, &self.interruption)?;
         let name: String = settings::required(&settings, "name")?;
         let builder = settings::apply(scheduler.node(&name), &settings)?;
         let builder = match settings.get_item("safe_state")? {
             Some(enter) => safe_state::safe_state(builder, &enter)?,
             None => builder,
         };
-        let built = match made {
-            Made::Task(node) => builder.async_io().build(node),
-            Made::Plain(node) => builder.build(node),
+        let built = match prepared {
+            PreparedNode::Task(node) => builder.async_io().build(node),
+            PreparedNode::Plain(node) => builder.build(node),
         };
         built.map_err(|error| PlanError::new_err(error.to_string()))?;
         Ok(node)
-    }
-
-    /// Stops the run and changes its nodes, from any thread.
-    fn handle(slf: &Bound<'_, Self>) -> PyResult<PyHandle> {
-        slf.get().expect_own()?;
-        Ok(PyHandle::new(slf.get().handle.clone(), slf.clone().unbind()))
-    }
-
-    /// Puts another `horus.Node` in the place of the node of this name, as `Handle.swap`.
-    fn swap(slf: &Bound<'_, Self>, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
-        Self::handle(slf)?.swap(node, replacement)
     }
 
     /// Has every node shut down after its present tick; `run` returns then.
@@ -277,6 +251,10 @@ impl PyScheduler {
         let namespace = self.namespace.as_ref().map(|namespace| namespace.clone_ref(node.py()));
         node.py().import("horus._node")?.call_method1("expect_node", (node,))?;
         Ok(node.call_method1("_settings", (namespace,))?.cast_into::<PyDict>()?)
+    }
+
+    pub(crate) const fn core_handle(&self) -> &Handle {
+        &self.handle
     }
 
     pub(crate) const fn interruption(&self) -> &Arc<Interruption> {
@@ -458,40 +436,6 @@ fn hand_on(py: Python<'_>, signal: i32) -> PyResult<()> {
     Ok(())
 }
 
-/// Has `tell` called with every event, by a thread of its own.
-///
-/// WHY not by the supervisor's: that would wait for the GIL, and find no stall of it.
-fn tell_events(scheduler: &mut Scheduler, tell: Py<PyAny>) -> PyResult<JoinHandle<()>> {
-    let (sender, events) = sync_channel::<NodeEvent>(EVENTS_MAX);
-    scheduler.on_event(move |event| {
-        // WHY: what has no room is in the black box.
-        let _ = sender.try_send(*event);
-    });
-    let work = move || tell_all(&events, &tell);
-    Ok(thread::Builder::new().name("horus-events".to_owned()).spawn(work)?)
-}
-
-fn tell_all(events: &Receiver<NodeEvent>, tell: &Py<PyAny>) {
-    for event in events {
-        let told = attached(|py| {
-            let told = report::message(py, &event).and_then(|event| tell.call1(py, (event,)));
-            if let Err(error) = told {
-                error.write_unraisable(py, Some(tell.bind(py)));
-            }
-        });
-        if told.is_none() {
-            return;
-        }
-    }
-}
-
-fn join(thread: &JoinHandle<()>) {
-    let end = Instant::now() + LAST_WORDS;
-    while !thread.is_finished() && Instant::now() < end {
-        thread::sleep(Duration::from_micros(200));
-    }
-}
-
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -499,11 +443,6 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cold]
 fn over() -> PyErr {
     SchedulerError::new_err("its run is over: make a new scheduler")
-}
-
-#[cold]
-pub(crate) fn refused(error: impl std::fmt::Display) -> PyErr {
-    SchedulerError::new_err(error.to_string())
 }
 
 /// What the program is called, as `sys.argv` has it.
@@ -517,18 +456,9 @@ fn program_name(py: Python<'_>) -> PyResult<String> {
     Ok(if name.is_empty() || name == "-c" { "python".to_owned() } else { name })
 }
 
-/// The namespace that a caller means: the environment's, if he names none.
-pub(crate) fn namespace_of(namespace: Option<&Bound<'_, PyNamespace>>) -> PyResult<Arc<Namespace>> {
-    let current = || {
-        Namespace::current()
-            .map_err(|error| crate::error::NamespaceError::new_err(error.to_string()))
-    };
-    namespace.map_or_else(current, |namespace| Ok(Arc::clone(&namespace.get().inner)))
-}
-
 /// Called when the interpreter begins to end: ends all schedulers, as long as Python works.
 #[pyfunction]
-fn _end_schedulers(py: Python<'_>) {
+pub(super) fn _end_schedulers(py: Python<'_>) {
     let living: Vec<_> = locked(&LIVING).iter().map(|living| living.clone_ref(py)).collect();
     for scheduler in &living {
         let scheduler = scheduler.get();
@@ -552,27 +482,7 @@ fn _end_schedulers(py: Python<'_>) {
 
 /// Called in the child after `fork`, where no scheduler runs.
 #[pyfunction]
-fn _forget_schedulers() {
+pub(super) fn _forget_schedulers() {
     std::mem::forget(std::mem::take(&mut *locked(&LIVING)));
     python_calls::forked();
-}
-
-/// Adds all that schedulers have to the module.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    module.add("SchedulerError", py.get_type::<SchedulerError>())?;
-    module.add("PlanError", py.get_type::<PlanError>())?;
-    module.add("OrderError", py.get_type::<OrderError>())?;
-    module.add_class::<PyScheduler>()?;
-    module.add_class::<crate::scheduler::node::PyContext>()?;
-    crate::scheduler::handle::register(module)?;
-    report::register(module)?;
-    crate::scheduler::remote::register(module)?;
-    module.add_function(wrap_pyfunction!(_end_schedulers, module)?)?;
-    module.add_function(wrap_pyfunction!(settings::_check_settings, module)?)?;
-    let forget = wrap_pyfunction!(_forget_schedulers, module)?;
-    let keywords = PyDict::new(py);
-    keywords.set_item("after_in_child", forget)?;
-    py.import("os")?.call_method("register_at_fork", PyTuple::empty(py), Some(&keywords))?;
-    Ok(())
 }

@@ -5,9 +5,9 @@ use horus_core::scheduler::{self, Rate, RemoteScheduler, SchedulerInfo};
 use pyo3::prelude::*;
 
 use crate::error;
-use crate::namespace::PyNamespace;
-use crate::scheduler::py_scheduler::{OrderError, namespace_of, refused};
-use crate::scheduler::report::message;
+use crate::message::standard::object_of;
+use crate::namespace::{PyNamespace, namespace_of};
+use crate::scheduler::error::{not_told, refused};
 use crate::topic::endpoint::End;
 
 /// A scheduler, as another process sees it.
@@ -37,7 +37,7 @@ impl PySchedulerInfo {
 }
 
 fn info(py: Python<'_>, info: SchedulerInfo) -> PyResult<PySchedulerInfo> {
-    let node = |metrics: &NodeMetrics| message(py, metrics).map(Bound::unbind);
+    let node = |metrics: &NodeMetrics| object_of(py, metrics).map(Bound::unbind);
     let nodes = info.nodes.iter().map(node).collect::<PyResult<_>>()?;
     let SchedulerInfo { name, process_id, is_alive, .. } = info;
     Ok(PySchedulerInfo { name, process_id, is_alive, nodes })
@@ -66,7 +66,7 @@ fn black_box<'py>(
     let namespace = namespace_of(namespace)?;
     let events = py.detach(|| scheduler::black_box(&namespace, name));
     let events = events.map_err(|error| error::of_open(&error))?;
-    events.iter().map(|event: &NodeEvent| message(py, event)).collect()
+    events.iter().map(|event: &NodeEvent| object_of(py, event)).collect()
 }
 
 /// Removes what a scheduler left that is no more. True if it is gone.
@@ -88,10 +88,6 @@ fn forget(
 #[derive(Debug)]
 pub(crate) struct PyRemoteScheduler {
     end: End<RemoteScheduler>,
-}
-
-fn not_told(error: impl std::fmt::Display) -> PyErr {
-    OrderError::new_err(error.to_string())
 }
 
 #[pymethods]

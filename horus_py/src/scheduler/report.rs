@@ -1,11 +1,7 @@
 //! What a run came to, as Python sees it.
 
-use horus_core::message::Message;
 use horus_core::scheduler::{Class, Figures, Health, NodeReport, Reason, Report};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-
-use crate::message::{self, kind};
 
 /// What a run came to.
 #[pyclass(frozen, name = "Report", module = "horus")]
@@ -29,20 +25,6 @@ pub(crate) fn of(py: Python<'_>, report: Report) -> PyResult<PyReport> {
     let nodes = report.nodes.iter().map(|node| Py::new(py, PyNodeReport(node.clone())));
     let nodes = nodes.collect::<PyResult<_>>()?;
     Ok(PyReport { report, nodes })
-}
-
-/// A standard message as an object.
-pub(crate) fn message<'py, T: Message>(
-    py: Python<'py>,
-    message: &T,
-) -> PyResult<Bound<'py, PyAny>> {
-    let class = py.import("horus._horus")?.getattr("_STANDARD")?.get_item(T::SCHEMA.name)?;
-    let wanted = || PyRuntimeError::new_err(format!("no class for {}", T::SCHEMA.name));
-    let kind = kind::of_argument(&class).ok_or_else(wanted)?;
-    // SAFETY: a message is plain data without padding, and lives as long as the reference.
-    let bytes =
-        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(message).cast(), size_of::<T>()) };
-    self::message::copied(py, kind, bytes)
 }
 
 impl PyReport {

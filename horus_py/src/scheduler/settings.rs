@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error;
-use crate::scheduler::py_scheduler::{PlanError, refused};
+use crate::scheduler::error::{PlanError, refused};
 use crate::topic::handles::{PySubscriber, PyTopic};
-use crate::topic::qos::seconds;
+use crate::wait::duration::seconds;
 
 /// A setting that is always there.
 pub(crate) fn required<'py, T>(settings: &Bound<'py, PyDict>, name: &str) -> PyResult<T>

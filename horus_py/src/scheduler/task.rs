@@ -12,7 +12,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::timeout;
 
-use crate::scheduler::node::{Interruption, PythonNode, ended};
+use crate::scheduler::interruption::Interruption;
+use crate::scheduler::node::{PythonNode, ended};
 use crate::scheduler::python_calls::attached;
 
 /// A node whose ticks are coroutines.
@@ -23,14 +24,14 @@ struct PythonTask {
     ticks: Py<PyAny>,
 }
 
-/// A `horus.Node` as the scheduler takes it.
+/// A `horus.Node` in the form that the scheduler takes.
 #[derive(Debug)]
-pub(crate) enum Made {
+pub(crate) enum PreparedNode {
     Plain(PythonNode),
     Task(TaskNode),
 }
 
-impl Made {
+impl PreparedNode {
     /// Of a `horus.Node` and its settings.
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,

@@ -1,21 +1,21 @@
 //! Publishers, subscribers and both in one, as Python sees them.
 //!
-//! `send` and `recv` are not here but in `fast.rs`.
+//! `send` and `recv` are not here but in `send_recv.rs`, loans in `loan.rs`.
 
 use std::sync::Arc;
 
 use horus_core::topic::{BytesPublisher, BytesSubscriber, PayloadType, TopicBuilder};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use crate::error;
-use crate::message::framed;
 use crate::topic::codec::Codec;
 use crate::topic::inbox::Inbox;
 use crate::topic::outbox::Outbox;
-use crate::topic::qos::{Keywords, seconds};
+use crate::topic::qos::Keywords;
 use crate::topic::stats::PyStats;
+use crate::wait::duration::seconds;
 use crate::wait::gil::detached;
 use crate::wait::wakeups::Wakeups;
 
@@ -239,36 +239,6 @@ macro_rules! receives {
 
 receives! { PySubscriber }
 receives! { PyTopic }
-
-/// What those have that publish, but for `send`.
-macro_rules! publishes {
-    ($handle:ident) => {
-        #[pymethods]
-        impl $handle {
-            /// A message in shared memory, to be filled where its subscribers will read it: for
-            /// an array of this shape and type, or with fields that say as much. Write to its
-            /// `to_numpy()`, then `publish()` it. One at a time; never blocks.
-            #[pyo3(signature = (shape = None, dtype = None, /, **fields))]
-            fn loan<'py>(
-                slf: &Bound<'py, Self>,
-                shape: Option<&Bound<'py, PyAny>>,
-                dtype: Option<&Bound<'py, PyAny>>,
-                fields: Option<&Bound<'py, PyDict>>,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                let outbox = &slf.get().outbox;
-                let Codec::Framed(kind) = outbox.codec else {
-                    let name = outbox.codec.payload().name();
-                    let text = format!("messages of {name} are copied: use send");
-                    return Err(PyTypeError::new_err(text));
-                };
-                framed::lend(slf.as_any(), outbox, kind, (shape, dtype), fields)
-            }
-        }
-    };
-}
-
-publishes! { PyPublisher }
-publishes! { PyTopic }
 
 /// The name of a topic, as a caller gives it.
 fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {

@@ -8,15 +8,17 @@ use horus_core::message::Buffer;
 use horus_core::topic::{BytesSubscriber, PayloadType, RawSample};
 use pyo3::prelude::*;
 
+use crate::call;
 use crate::error::{self, BusyError};
 use crate::message;
 use crate::message::framed;
 use crate::message::kind::Kind;
 use crate::msgpack::keys::Keys;
-use crate::msgpack::unpack::{Unread, unpack};
+use crate::msgpack::read::Unread;
+use crate::msgpack::unpack::unpack;
 use crate::topic::codec::Codec;
 use crate::topic::endpoint::End;
-use crate::wait::gil::Patience;
+use crate::wait::timeout::Patience;
 use crate::wait::wakeups::Wakeups;
 
 /// Messages in a row that a receive finds unreadable before it says that there is none.
@@ -200,7 +202,7 @@ impl Receiver {
                 Err(Unread::Python(error)) => return Err(error),
                 Err(Unread::Malformed) => {
                     self.end.refuse();
-                    message::release();
+                    call::release();
                 }
             }
         }

@@ -6,8 +6,7 @@ use horus_core::topic::Reliability;
 use pyo3::prelude::*;
 
 use crate::error::{self, OpenTopicError};
-use crate::namespace::PyNamespace;
-use crate::scheduler::py_scheduler::namespace_of;
+use crate::namespace::{PyNamespace, namespace_of};
 
 /// A topic and its counters, which are read one after another while the topic runs.
 #[pyclass(frozen, get_all, name = "TopicInfo", module = "horus")]

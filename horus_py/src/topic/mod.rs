@@ -1,12 +1,31 @@
-//! Topics as Python objects: publishers, subscribers, both in one, wait sets.
+//! Topics as Python objects: publishers, subscribers, both in one, wait sets, and topics as a tool
+//! sees them.
+//!
+//! Converts what Python says, calls one function of `horus_core`, and converts the answer. Imports
+//! `message`, `msgpack` and `wait`.
 
 pub(crate) mod codec;
 pub(crate) mod endpoint;
 pub(crate) mod handles;
 pub(crate) mod inbox;
 pub(crate) mod introspect;
+pub(crate) mod loan;
 pub(crate) mod outbox;
 pub(crate) mod qos;
 pub(crate) mod send_recv;
 pub(crate) mod stats;
 pub(crate) mod wait_set;
+
+use pyo3::prelude::*;
+
+/// Adds the classes and functions of this room to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<handles::PyPublisher>()?;
+    module.add_class::<handles::PySubscriber>()?;
+    module.add_class::<handles::PyTopic>()?;
+    module.add_class::<stats::PyStats>()?;
+    module.add_class::<wait_set::PyWaitSet>()?;
+    module.add_class::<wait_set::PyReady>()?;
+    introspect::register(module)?;
+    send_recv::register(module.py())
+}

@@ -17,7 +17,7 @@ use crate::message::kind::Kind;
 use crate::msgpack::pack::{Unpacked, pack};
 use crate::topic::codec::Codec;
 use crate::topic::endpoint::{End, Entered};
-use crate::wait::gil::Patience;
+use crate::wait::timeout::Patience;
 
 /// A publishing end, and what it carries.
 #[derive(Debug)]

@@ -1,7 +1,5 @@
 //! Keywords of a topic's ends, as quality of service.
 
-use std::time::Duration;
-
 use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -9,6 +7,7 @@ use pyo3::types::PyDict;
 
 use crate::error;
 use crate::namespace::PyNamespace;
+use crate::wait::duration::seconds;
 
 /// What can be said about a topic besides its name and type.
 #[derive(Default)]
@@ -107,14 +106,4 @@ fn preset(name: &str) -> PyResult<Qos> {
 
 fn unknown(keyword: &str, found: &str, wanted: &str) -> PyErr {
     PyValueError::new_err(format!("{keyword} is '{found}', and must be {wanted}"))
-}
-
-/// A duration in seconds, which may be infinite.
-pub(crate) fn seconds(seconds: f64) -> PyResult<Duration> {
-    if seconds.is_nan() || seconds < 0.0 {
-        return Err(PyValueError::new_err(format!(
-            "a duration of {seconds} seconds: give 0 or more"
-        )));
-    }
-    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }

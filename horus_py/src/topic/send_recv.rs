@@ -8,10 +8,10 @@ use std::ptr;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple, PyType};
+use pyo3::types::{PyString, PyTuple};
 use pyo3::{PyClass, ffi};
 
-use crate::message::instance::guard;
+use crate::call::{add_method, guard};
 use crate::topic::handles::{PyPublisher, PySubscriber, PyTopic};
 use crate::topic::inbox::Inbox;
 use crate::topic::outbox::Outbox;
@@ -134,13 +134,6 @@ impl<'py> Arguments<'py> {
     }
 }
 
-pub(crate) type Call = unsafe extern "C" fn(
-    *mut ffi::PyObject,
-    *const *mut ffi::PyObject,
-    ffi::Py_ssize_t,
-    *mut ffi::PyObject,
-) -> *mut ffi::PyObject;
-
 unsafe extern "C" fn send<T: Sends>(
     this: *mut ffi::PyObject,
     first: *const *mut ffi::PyObject,
@@ -197,29 +190,8 @@ seconds.";
 
 /// Adds the methods to the classes.
 pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
-    add(&py.get_type::<PyPublisher>(), c"send", send::<PyPublisher>, SEND)?;
-    add(&py.get_type::<PyTopic>(), c"send", send::<PyTopic>, SEND)?;
-    add(&py.get_type::<PySubscriber>(), c"recv", recv::<PySubscriber>, RECV)?;
-    add(&py.get_type::<PyTopic>(), c"recv", recv::<PyTopic>, RECV)
-}
-
-pub(crate) fn add(
-    class: &Bound<'_, PyType>,
-    name: &'static CStr,
-    call: Call,
-    doc: &CStr,
-) -> PyResult<()> {
-    let definition = ffi::PyMethodDef {
-        ml_name: name.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: doc.as_ptr(),
-    };
-    // WHY leaked: Python keeps the address for as long as the class lives, which is forever.
-    let definition = Box::leak(Box::new(definition));
-    // SAFETY: the definition and its strings live forever.
-    let method = unsafe { ffi::PyDescr_NewMethod(class.as_type_ptr(), definition) };
-    // SAFETY: a new reference, or null and an exception.
-    let method = unsafe { Bound::from_owned_ptr_or_err(class.py(), method)? };
-    class.setattr(PyString::from_bytes(class.py(), name.to_bytes())?, method)
+    add_method(&py.get_type::<PyPublisher>(), c"send", send::<PyPublisher>, SEND)?;
+    add_method(&py.get_type::<PyTopic>(), c"send", send::<PyTopic>, SEND)?;
+    add_method(&py.get_type::<PySubscriber>(), c"recv", recv::<PySubscriber>, RECV)?;
+    add_method(&py.get_type::<PyTopic>(), c"recv", recv::<PyTopic>, RECV)
 }

@@ -12,8 +12,8 @@ use crate::error::{Error, ForkedError};
 use crate::topic::endpoint::End;
 use crate::topic::handles::{PySubscriber, PyTopic};
 use crate::topic::inbox::Inbox;
-use crate::topic::qos::seconds;
-use crate::wait::gil::Patience;
+use crate::wait::duration::seconds;
+use crate::wait::timeout::Patience;
 
 /// The set, and what its keys are called in Python.
 #[derive(Debug, Default)]

@@ -8,10 +8,12 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use super::{data_of, framed_of, own, promised};
-use crate::message::instance::{self, guard_known};
+use crate::buffer::{View, dtype_of};
+use crate::call::guard_known;
+use crate::message::field;
+use crate::message::framed::data::{data_of, framed_of, own, promised};
+use crate::message::instance;
 use crate::message::kind::{self, Kind};
-use crate::msgpack::pack::{View, dtype_of};
 use crate::numpy::numpy;
 
 /// `tp_new`: a message made of an array, or of fields only.
@@ -61,14 +63,14 @@ pub(super) fn construct<'py>(
 }
 
 /// A message without data, with these fields.
-pub(super) fn draft<'py>(
+pub(crate) fn draft<'py>(
     py: Python<'py>,
     kind: &'static Kind,
     fields: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let draft = own(py, kind, &kind.default, 0)?;
     if let Some(fields) = fields {
-        instance::set_all(&draft, kind, fields)?;
+        field::set_all(&draft, kind, fields)?;
     }
     Ok(draft)
 }
@@ -81,14 +83,14 @@ pub(super) fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
 }
 
 /// Completes the header of a draft; returns how many bytes of data it promises.
-pub(super) fn finish(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub(crate) fn finish(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
     framed_of(draft).complete(header_mut(draft));
     promised(draft)
 }
 
 /// Makes the header of a draft that of an array of this shape, and of what numpy takes for a type:
 /// bytes if nothing is said.
-pub(super) fn describe_as(
+pub(crate) fn describe_as(
     draft: &Bound<'_, PyAny>,
     shape: &[u64],
     dtype: Option<&Bound<'_, PyAny>>,

@@ -6,9 +6,10 @@ use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::loan::{exported, track};
-use super::{check, data_of, layout, own, place};
-use crate::message::instance::{self, guard};
+use crate::call::guard;
+use crate::message::framed::data::{check, data_of, layout, own, place};
+use crate::message::framed::loan::{exported, track};
+use crate::message::instance;
 use crate::numpy::{DIMENSIONS_MAX, Numpy, Place, numpy};
 
 /// The data as a numpy array, in place.

@@ -1,0 +1,140 @@
+//! Buffers of Python objects: their elements, and the formats by which Python names types.
+
+use std::ffi::CStr;
+use std::ptr;
+
+use horus_core::message::DType;
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// The elements of an object that has a buffer.
+pub(crate) struct View(Box<ffi::Py_buffer>);
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // SAFETY: filled by `PyObject_GetBuffer`, and not moved since.
+        unsafe { ffi::PyBuffer_Release(&raw mut *self.0) };
+    }
+}
+
+impl View {
+    /// # Errors
+    ///
+    /// `TypeError` if it has none; whatever it raises.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        // WHY boxed: the view may point into itself.
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: an object, and a place for the view.
+        let found =
+            unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, ffi::PyBUF_FULL_RO) };
+        if found == 0 { Ok(Self(view)) } else { Err(PyErr::fetch(object.py())) }
+    }
+
+    /// Elements along each dimension.
+    pub(crate) fn shape(&self) -> &[isize] {
+        let dimensions = usize::try_from(self.0.ndim).unwrap_or(0);
+        if dimensions == 0 || self.0.shape.is_null() {
+            return &[];
+        }
+        // SAFETY: as many as it says; they live as long as the view.
+        unsafe { std::slice::from_raw_parts(self.0.shape, dimensions) }
+    }
+
+    /// The type of the elements.
+    ///
+    /// # Errors
+    ///
+    /// Says what the elements are if they are not numbers of the machine.
+    pub(crate) fn dtype(&self, object: &Bound<'_, PyAny>) -> PyResult<DType> {
+        let format = match self.0.format.is_null() {
+            true => c"B",
+            // SAFETY: a text that lives as long as the view.
+            false => unsafe { CStr::from_ptr(self.0.format) },
+        };
+        dtype_of(format.to_bytes(), self.0.itemsize).ok_or_else(|| {
+            let (class, format) = (object.get_type(), format.to_string_lossy());
+            PyTypeError::new_err(format!(
+                "{class} with elements '{format}' of {} bytes: only integers, floats and booleans \
+                 in the byte order of the machine can be sent, convert it by astype",
+                self.0.itemsize
+            ))
+        })
+    }
+
+    /// Copies all elements, row-major, to a place of just that size.
+    pub(crate) fn copy_to(&self, py: Python<'_>, place: &mut [u8]) -> PyResult<()> {
+        let bytes = self.0.len;
+        if place.len() != usize::try_from(bytes).unwrap_or(0) {
+            return Err(PyNotImplementedError::new_err("a buffer whose shape is not its size"));
+        }
+        let view: *const ffi::Py_buffer = &raw const *self.0;
+        // SAFETY: a view.
+        if unsafe { ffi::PyBuffer_IsContiguous(view, b'C' as _) } != 0 && !place.is_empty() {
+            // SAFETY: the view has so many bytes, side by side, and the place is another memory.
+            unsafe { ptr::copy(self.0.buf.cast(), place.as_mut_ptr(), place.len()) };
+            return Ok(());
+        }
+        let to = place.as_mut_ptr().cast();
+        // SAFETY: the place has so many bytes.
+        let copied = unsafe { ffi::PyBuffer_ToContiguous(to, view.cast_mut(), bytes, b'C' as _) };
+        if copied == 0 { Ok(()) } else { Err(PyErr::fetch(py)) }
+    }
+
+    pub(crate) fn to_vec(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(self.0.len).unwrap_or(0)];
+        self.copy_to(py, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Returns the type that `struct` and numpy describe by this format.
+pub(crate) fn dtype_of(format: &[u8], size: isize) -> Option<DType> {
+    let (letter, is_swapped) = match format {
+        [letter] => (letter, false),
+        [b'@' | b'=' | b'<', letter] => (letter, false),
+        [b'>' | b'!', letter] => (letter, true),
+        _ => return None,
+    };
+    let kind = match letter {
+        b'b' | b'h' | b'i' | b'l' | b'q' | b'n' => 'i',
+        b'B' | b'H' | b'I' | b'L' | b'Q' | b'N' | b'c' => 'u',
+        b'e' | b'f' | b'd' => 'f',
+        b'?' => '?',
+        _ => return None,
+    };
+    Some(match (kind, size) {
+        (_, 2..) if is_swapped => return None,
+        ('i', 1) => DType::I8,
+        ('i', 2) => DType::I16,
+        ('i', 4) => DType::I32,
+        ('i', 8) => DType::I64,
+        ('u', 1) => DType::U8,
+        ('u', 2) => DType::U16,
+        ('u', 4) => DType::U32,
+        ('u', 8) => DType::U64,
+        ('f', 2) => DType::F16,
+        ('f', 4) => DType::F32,
+        ('f', 8) => DType::F64,
+        ('?', 1) => DType::Bool,
+        _ => return None,
+    })
+}
+
+/// Returns the letter of a type in `struct` and `memoryview`.
+pub(crate) const fn struct_letter_of(dtype: DType) -> &'static str {
+    match dtype {
+        DType::I8 => "b",
+        DType::U16 | DType::BF16 => "H",
+        DType::I16 => "h",
+        DType::U32 => "I",
+        DType::I32 => "i",
+        DType::U64 => "Q",
+        DType::I64 => "q",
+        DType::F16 => "e",
+        DType::F32 => "f",
+        DType::F64 => "d",
+        DType::Bool => "?",
+        _ => "B",
+    }
+}

@@ -1,0 +1,151 @@
+//! The base of the classes of messages without data: the methods that all of them have.
+
+use horus_core::message::timestamp_now_ns;
+use pyo3::IntoPyObjectExt;
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyType};
+
+use crate::message::dtype::{self, DType};
+use crate::message::field;
+use crate::message::instance::{self, Message};
+use crate::message::kind::{self, Kind};
+
+#[pymethods]
+impl Message {
+    /// The message with these bytes.
+    #[classmethod]
+    fn from_bytes<'py>(
+        class: &Bound<'py, PyType>,
+        bytes: pyo3::buffer::PyBuffer<u8>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = bytes.to_vec(class.py())?;
+        of_bytes(class, known(class)?, &bytes)
+    }
+
+    /// A message stamped with the current time.
+    #[classmethod]
+    #[pyo3(signature = (**fields))]
+    fn now<'py>(
+        class: &Bound<'py, PyType>,
+        fields: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let kind = known(class)?;
+        let Some(stamp) = kind.stamp else {
+            let text = format!("{} has no field 'timestamp_ns'", kind.schema.name);
+            return Err(PyTypeError::new_err(text));
+        };
+        let message = class.call((), fields)?;
+        let now = timestamp_now_ns().to_ne_bytes();
+        // SAFETY: nobody else knows the message yet.
+        let bytes = unsafe { instance::bytes_mut(&message) };
+        bytes[stamp..stamp + 8].copy_from_slice(&now);
+        Ok(message)
+    }
+
+    /// A message of its own with the same content.
+    fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        instance::copied(slf.py(), instance::kind_of(slf), instance::bytes(slf))
+    }
+
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::copy(slf)
+    }
+
+    fn __deepcopy__<'py>(
+        slf: &Bound<'py, Self>,
+        _memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::copy(slf)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let restore = py.import("horus._horus")?.getattr("_restore")?;
+        let bytes = PyBytes::new(py, instance::bytes(slf));
+        (restore, (slf.get_type(), instance::kind_of(slf).payload.hash(), bytes))
+            .into_bound_py_any(py)
+    }
+
+    /// The message as a structured numpy array of no dimensions, in place: nothing is copied.
+    fn to_numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        dtype::view(slf)
+    }
+
+    fn __bytes__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyBytes> {
+        PyBytes::new(slf.py(), instance::bytes(slf))
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let class = slf.get_type();
+        let mut text = String::new();
+        field::write_message(&mut text, &class.module()?.to_string_lossy(), slf)?;
+        Ok(text)
+    }
+
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        op: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let same_class = slf.get_type().is(other.get_type());
+        match op {
+            CompareOp::Eq if same_class => instance::equal(slf, other).into_bound_py_any(py),
+            CompareOp::Ne if same_class => (!instance::equal(slf, other)).into_bound_py_any(py),
+            _ => Ok(py.NotImplemented().into_bound(py)),
+        }
+    }
+}
+
+/// Adds the base to the module, and the functions that go with it.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Message>()?;
+    for name in ["dtype", "__horus_dtype__"] {
+        module.py().get_type::<Message>().setattr(name, DType)?;
+    }
+    module.add_function(wrap_pyfunction!(_restore, module)?)?;
+    module.add_function(wrap_pyfunction!(py_timestamp_now_ns, module)?)
+}
+
+/// What `pickle` calls: a message of `class`, if that still has this hash.
+#[pyfunction]
+#[pyo3(signature = (class, hash, bytes, /))]
+fn _restore<'py>(
+    class: &Bound<'py, PyAny>,
+    hash: u128,
+    bytes: &[u8],
+) -> PyResult<Bound<'py, PyAny>> {
+    let kind = known(class)?;
+    if kind.payload.hash() != hash {
+        let text = format!("the pickled {} has other fields than this one", kind.schema.name);
+        return Err(PyValueError::new_err(text));
+    }
+    of_bytes(class, kind, bytes)
+}
+
+/// Nanoseconds since 1970 by CLOCK_REALTIME: what `timestamp_ns` of a message is.
+#[pyfunction]
+#[pyo3(name = "timestamp_now_ns")]
+fn py_timestamp_now_ns() -> u64 {
+    timestamp_now_ns()
+}
+
+fn known(class: &Bound<'_, PyAny>) -> PyResult<&'static Kind> {
+    let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
+    kind::of_argument(class).ok_or_else(wanted)
+}
+
+fn of_bytes<'py>(
+    class: &Bound<'py, PyAny>,
+    kind: &'static Kind,
+    bytes: &[u8],
+) -> PyResult<Bound<'py, PyAny>> {
+    if bytes.len() != kind.bytes {
+        let (name, found, wanted) = (kind.schema.name, bytes.len(), kind.bytes);
+        let text = format!("{found} bytes, and a {name} has {wanted}");
+        return Err(PyValueError::new_err(text));
+    }
+    instance::copied(class.py(), kind, bytes)
+}

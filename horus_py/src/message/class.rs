@@ -1,0 +1,165 @@
+//! The Python classes of messages, made by the C API from the tables of fields.
+//!
+//! WHY not PyO3's classes: their layout is that of a Rust type, and here one Rust type serves every
+//! message, whatever its size. Only the common bases of the classes, with all that need not be
+//! fast, are PyO3's.
+
+use std::ffi::{CString, c_char, c_int, c_void};
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::{PyTypeInfo, ffi};
+
+use crate::call::{guard, guard_known};
+use crate::message::field;
+use crate::message::framed;
+use crate::message::instance::{self, get_buffer};
+use crate::message::kind::{self, Field, Kind};
+
+/// Makes the class of a kind and makes it known.
+pub(crate) fn make_class<'py>(
+    py: Python<'py>,
+    kind: &'static Kind,
+    module: &str,
+    doc: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let text =
+        |text: &str| CString::new(text).map_err(|_| PyValueError::new_err("a NUL in a name"));
+    let mut getset = Vec::new();
+    for field in &kind.fields {
+        let doc = kind.schema.fields.iter().find(|other| other.name == field.name);
+        // WHY leaked: Python keeps the addresses for as long as the class lives, which is forever.
+        getset.push(ffi::PyGetSetDef {
+            name: text(field.name)?.into_raw(),
+            get: Some(get),
+            set: Some(set),
+            doc: text(doc.map_or("", |field| field.doc.trim()))?.into_raw(),
+            closure: std::ptr::from_ref(field).cast_mut().cast(),
+        });
+    }
+    // SAFETY: a row of zeros is how Python knows the end.
+    getset.push(unsafe { std::mem::zeroed() });
+    let name = text(&format!("{module}.{}", kind.schema.name))?.into_raw();
+    let slot = |slot: c_int, pfunc: *mut c_void| ffi::PyType_Slot { slot, pfunc };
+    let room = if kind.framed.is_some() { framed::data::ROOM } else { 0 };
+    let (makes, ends) = match kind.framed {
+        Some(_) => (framed::draft::new as *mut c_void, framed::data::dealloc as *mut c_void),
+        None => (new as *mut c_void, instance::dealloc as *mut c_void),
+    };
+    let mut slots = [
+        slot(ffi::Py_tp_new, makes),
+        slot(ffi::Py_tp_dealloc, ends),
+        slot(ffi::Py_tp_traverse, traverse as *mut c_void),
+        slot(ffi::Py_tp_getset, Vec::leak(getset).as_mut_ptr().cast()),
+        slot(ffi::Py_tp_doc, text(doc.trim())?.into_raw().cast::<c_char>().cast()),
+        // WHY not the data of messages that end in some: theirs have shapes, which numpy asks for.
+        match kind.framed {
+            Some(_) => slot(0, std::ptr::null_mut()),
+            None => slot(ffi::Py_bf_getbuffer, get_buffer as *mut c_void),
+        },
+        slot(0, std::ptr::null_mut()),
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name,
+        basicsize: c_int::try_from(instance::HEAD_BYTES + room + kind.bytes)?,
+        itemsize: 0,
+        flags: u32::try_from(ffi::Py_TPFLAGS_DEFAULT)?,
+        slots: slots.as_mut_ptr(),
+    };
+    let bases = PyTuple::new(py, [base_of(py, kind)])?;
+    // SAFETY: the tables end in zeros, their strings and functions live forever.
+    let class = unsafe { ffi::PyType_FromSpecWithBases(&raw mut spec, bases.as_ptr()) };
+    // SAFETY: a new reference, or null and an exception.
+    let class = unsafe { Bound::from_owned_ptr_or_err(py, class)? };
+    // SAFETY: it is a class.
+    let flags = unsafe { ffi::PyType_GetFlags(class.as_ptr().cast()) };
+    if flags & ffi::Py_TPFLAGS_HAVE_GC != 0 {
+        return Err(PyRuntimeError::new_err("messages cannot be made without garbage collection"));
+    }
+    for constant in kind.schema.constants {
+        class.setattr(constant.name, constant.value)?;
+    }
+    class.setattr("__horus_schema__", kind.payload.schema())?;
+    class.setattr("__horus_hash__", kind.payload.hash())?;
+    kind::add(kind, &class);
+    Ok(class)
+}
+
+/// Returns the base of the class of a kind.
+fn base_of<'py>(py: Python<'py>, kind: &Kind) -> Bound<'py, PyType> {
+    match kind.framed {
+        Some(_) => framed::base::Framed::type_object(py),
+        None => instance::Message::type_object(py),
+    }
+}
+
+/// `tp_new`: a message with its defaults, and what the keywords say.
+unsafe extern "C" fn new(
+    class: *mut ffi::PyTypeObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard_known(std::ptr::null_mut(), |py| {
+        let kind = kind::of_class(class).ok_or_else(|| PyTypeError::new_err("not a message"))?;
+        // SAFETY: Python gives a tuple.
+        if unsafe { ffi::PyTuple_Size(args) } != 0 {
+            let name = kind.schema.name;
+            let text = format!("{name}() takes keywords only: {name}({}=…)", kind.fields[0].name);
+            return Err(PyTypeError::new_err(text));
+        }
+        let object = instance::copied(py, kind, &kind.default)?;
+        // SAFETY: Python gives a dictionary or null.
+        let kwargs = unsafe { Bound::from_borrowed_ptr_or_opt(py, kwargs) };
+        if let Some(kwargs) = kwargs {
+            field::set_all(&object, kind, kwargs.cast::<PyDict>()?)?;
+        }
+        Ok(object.into_ptr())
+    })
+}
+
+/// `tp_traverse`: a message refers to nothing that could refer to it.
+///
+/// WHY at all: a class without it takes after its base, which is collected by the garbage
+/// collector; messages have no head for that.
+unsafe extern "C" fn traverse(
+    _object: *mut ffi::PyObject,
+    _visit: ffi::visitproc,
+    _argument: *mut c_void,
+) -> c_int {
+    0
+}
+
+unsafe extern "C" fn get(object: *mut ffi::PyObject, field: *mut c_void) -> *mut ffi::PyObject {
+    guard(std::ptr::null_mut(), |py| {
+        // SAFETY: the closure of this class's table, which is a field that lives forever.
+        let field = unsafe { &*field.cast::<Field>() };
+        // SAFETY: Python gives a message of the class.
+        let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+        Ok(field::get(&object, field)?.into_ptr())
+    })
+}
+
+unsafe extern "C" fn set(
+    object: *mut ffi::PyObject,
+    value: *mut ffi::PyObject,
+    field: *mut c_void,
+) -> c_int {
+    guard_known(-1, |py| {
+        // SAFETY: the closure of this class's table, which is a field that lives forever.
+        let field = unsafe { &*field.cast::<Field>() };
+        // SAFETY: Python gives a message of the class.
+        let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+        // SAFETY: Python gives an object, or null for `del`.
+        let value = unsafe { Bound::from_borrowed_ptr_or_opt(py, value) };
+        if instance::kind_of(&object).framed.is_some() {
+            framed::data::before_change(&object)?;
+        }
+        let Some(value) = value else {
+            let text = format!("a {} always has '{}'", field.message, field.name);
+            return Err(PyTypeError::new_err(text));
+        };
+        field::change(&object, field, &value)?;
+        Ok(0)
+    })
+}

@@ -1,0 +1,158 @@
+//! The base of the classes of messages that end in data: the methods that all of them have.
+
+use std::ffi::CStr;
+
+use horus_core::message::timestamp_now_ns;
+use pyo3::IntoPyObjectExt;
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyType};
+
+use crate::call::add_method;
+use crate::message::dlpack;
+use crate::message::field;
+use crate::message::framed::data;
+use crate::message::framed::draft::{construct, header_mut};
+use crate::message::framed::view::{to_numpy, view};
+use crate::message::instance;
+use crate::message::kind;
+
+/// The base of the messages that end in data, as images: a header, whose fields are attributes,
+/// and an array.
+#[pyclass(frozen, subclass, module = "horus")]
+#[derive(Debug)]
+pub(crate) struct Framed;
+
+#[pymethods]
+impl Framed {
+    /// A message stamped with the current time.
+    #[classmethod]
+    #[pyo3(signature = (data = None, /, **fields))]
+    fn now<'py>(
+        class: &Bound<'py, PyType>,
+        data: Option<&Bound<'py, PyAny>>,
+        fields: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
+        let kind = kind::of_argument(class).ok_or_else(wanted)?;
+        let object = construct(class.py(), kind, data, fields)?;
+        if let Some(stamp) = kind.stamp {
+            header_mut(&object)[stamp..stamp + 8]
+                .copy_from_slice(&timestamp_now_ns().to_ne_bytes());
+        }
+        Ok(object)
+    }
+
+    /// The message with this header and these data, as `bytes()` gives them.
+    #[classmethod]
+    fn from_bytes<'py>(class: &Bound<'py, PyType>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
+        let kind = kind::of_argument(class).ok_or_else(wanted)?;
+        let parts = data::split(kind, bytes).filter(|parts| parts.0.len() + parts.1 == bytes.len());
+        let Some((header, data)) = parts else {
+            let (found, name) = (bytes.len(), kind.schema.name);
+            return Err(PyValueError::new_err(format!("{found} bytes that are no {name}")));
+        };
+        let object = data::own(class.py(), kind, header, data)?;
+        data::fill(&object, &bytes[header.len()..]);
+        Ok(object)
+    }
+
+    /// Bytes of the data.
+    #[getter]
+    fn nbytes(slf: &Bound<'_, Self>) -> usize {
+        data::parts(slf).1.len()
+    }
+
+    /// Whether the data may be written: not if they were received, nor after `publish()`.
+    #[getter]
+    fn writeable(slf: &Bound<'_, Self>) -> bool {
+        data::is_writeable(slf)
+    }
+
+    /// A message of its own with the same content, which can be written.
+    fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        data::copied(slf)
+    }
+
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        data::copied(slf)
+    }
+
+    fn __deepcopy__<'py>(
+        slf: &Bound<'py, Self>,
+        _memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        data::copied(slf)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (restore, bytes) = (slf.get_type().getattr("from_bytes")?, Self::__bytes__(slf));
+        (restore, (bytes,)).into_bound_py_any(slf.py())
+    }
+
+    fn __bytes__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyBytes> {
+        let (header, data) = data::parts(slf);
+        PyBytes::new(slf.py(), &[header, data].concat())
+    }
+
+    /// What numpy asks for: `numpy.asarray(message)`.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let array = view(slf)?;
+        let array = match dtype {
+            Some(dtype) if !array.getattr("dtype")?.eq(dtype)? => {
+                if copy == Some(false) {
+                    let text = "another type takes a copy, and copy is False";
+                    return Err(PyValueError::new_err(text));
+                }
+                return array.call_method1("astype", (dtype,));
+            }
+            _ => array,
+        };
+        if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
+    }
+
+    /// Where the data are, as DLPack says it: `(1, 0)`, in the memory of the CPU.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        (1, 0)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let mut text = String::new();
+        field::write_message(&mut text, "horus", slf)?;
+        let bytes = data::parts(slf).1.len();
+        text.pop();
+        Ok(format!("<{text}) with {bytes} bytes>"))
+    }
+
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        op: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if !slf.get_type().is(other.get_type()) || !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+            return Ok(py.NotImplemented().into_bound(py));
+        }
+        let same = instance::equal(slf, other) && data::parts(slf).1 == data::parts(other).1;
+        (same == matches!(op, CompareOp::Eq)).into_bound_py_any(py)
+    }
+}
+
+/// Adds the base of the classes to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    const TO_NUMPY: &CStr = c"to_numpy($self)
+--
+
+The data as an array, where they lie: nothing is copied. It keeps them alive.";
+    module.add_class::<Framed>()?;
+    let class = module.py().get_type::<Framed>();
+    add_method(&class, c"to_numpy", to_numpy, TO_NUMPY)?;
+    dlpack::register(&class)
+}

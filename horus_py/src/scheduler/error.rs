@@ -1,0 +1,35 @@
+//! The exceptions of schedulers.
+
+use pyo3::create_exception;
+use pyo3::prelude::*;
+
+use crate::error::Error;
+
+create_exception!(horus, SchedulerError, Error, "A scheduler could not be made, started or told.");
+create_exception!(
+    horus,
+    PlanError,
+    SchedulerError,
+    "What was asked for a node contradicts itself; says why."
+);
+create_exception!(horus, OrderError, SchedulerError, "A node or scheduler could not be told.");
+
+/// Adds the exceptions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("SchedulerError", py.get_type::<SchedulerError>())?;
+    module.add("PlanError", py.get_type::<PlanError>())?;
+    module.add("OrderError", py.get_type::<OrderError>())
+}
+
+/// Makes the exception of a scheduler that could not be made, started or shown.
+#[cold]
+pub(crate) fn refused(error: impl std::fmt::Display) -> PyErr {
+    SchedulerError::new_err(error.to_string())
+}
+
+/// Makes the exception of a command that was not given.
+#[cold]
+pub(crate) fn not_told(error: impl std::fmt::Display) -> PyErr {
+    OrderError::new_err(error.to_string())
+}

@@ -1,0 +1,174 @@
+//! Messages in a slot on loan: lent, written in place, published or given back.
+
+use std::ptr;
+
+use horus_core::LoanError;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{self, SendFailedError};
+use crate::message;
+use crate::message::framed::base::Framed;
+use crate::message::framed::data::{make, parts, promised, unlike};
+use crate::message::framed::draft::{describe_as, draft, finish};
+use crate::message::framed::loan::{end_loan, exported, loan_of};
+use crate::message::framed::memory::{Loan, Memory};
+use crate::message::kind::Kind;
+use crate::topic::codec::Codec;
+use crate::topic::handles::{PyPublisher, PyTopic};
+use crate::topic::outbox::Outbox;
+
+/// Makes a message in a slot of the publisher: for an array of this shape and type, or with fields only.
+fn lend<'py>(
+    publisher: &Bound<'py, PyAny>,
+    outbox: &Outbox,
+    kind: &'static Kind,
+    (shape, dtype): (Option<&Bound<'py, PyAny>>, Option<&Bound<'py, PyAny>>),
+    fields: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = publisher.py();
+    let draft = draft(py, kind, fields)?;
+    match (shape, dtype) {
+        (None, None) => {}
+        (shape, dtype) => {
+            let shape = match shape.map(|shape| (shape, shape.extract::<u64>())) {
+                None => Vec::new(),
+                Some((_, Ok(count))) => vec![count],
+                Some((shape, Err(_))) => shape
+                    .extract::<Vec<u64>>()
+                    .map_err(|error| error::within(py, "shape", &error))?,
+            };
+            describe_as(&draft, &shape, dtype)?;
+        }
+    }
+    let bytes = finish(&draft)?;
+    let mut end = outbox.enter(py)?;
+    let lent = end.get().lend().map_err(|error| error::of_loan(&error))?;
+    let (all_bytes, max) = (kind.bytes.saturating_add(bytes), lent.slot().len());
+    if all_bytes > max {
+        let end = end.get();
+        end.discard_lent();
+        let (topic, bytes, max) = (end.label(), all_bytes as u64, max as u64);
+        return Err(error::of_loan(&LoanError::TooLong { topic, bytes, max }));
+    }
+    let address = lent.slot().cast::<u8>().as_ptr().wrapping_add(kind.bytes);
+    let owner = Some(publisher.clone().unbind());
+    let loan = Loan { publisher: owner, lent, view: None, return_slot };
+    let object = make(py, kind, message::bytes(&draft), (address, bytes), Memory::Loan(loan))?;
+    outbox.set_loan(object.as_ptr());
+    Ok(object)
+}
+
+/// Returns the outbox of a handle that lends slots.
+fn outbox_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Outbox> {
+    match publisher.cast::<PyPublisher>() {
+        Ok(publisher) => Ok(&publisher.get().outbox),
+        Err(_) => Ok(&publisher.cast::<PyTopic>()?.get().outbox),
+    }
+}
+
+/// Publishes a message on loan, as it now is, and ends the loan.
+fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = object.py();
+    let bytes = promised(object)?;
+    if bytes > parts(object).1.len() {
+        return Err(unlike(object, bytes));
+    }
+    let Some((publisher, slot)) = loan_of(object) else {
+        return Err(SendFailedError::new_err("it is not on loan: use publisher.send"));
+    };
+    let outbox = outbox_of(&publisher)?;
+    outbox.end.expect_open()?;
+    let mut end = outbox.end.enter(py)?;
+    // WHY last: after this nothing runs Python until the message is published.
+    refuse_exported(object, &publisher, "publish()")?;
+    let header = message::bytes(object);
+    // SAFETY: the slot is longer than the header, and on loan: nobody else uses it.
+    unsafe {
+        ptr::copy_nonoverlapping(header.as_ptr(), slot.cast::<u8>().as_ptr(), header.len());
+    }
+    let published = end.get().publish_lent(header.len() + bytes);
+    drop(end);
+    outbox.set_loan(ptr::null_mut());
+    drop(end_loan(object));
+    published.map_err(|error| error::of_loan(&error))
+}
+
+/// Gives a loan back; what is none is left as it is.
+fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Some((publisher, _)) = loan_of(object) else { return Ok(()) };
+    refuse_exported(object, &publisher, "discard()")?;
+    if let Some(publisher) = end_loan(object) {
+        outbox_of(&publisher)?.discard_loan(object.py());
+    }
+    Ok(())
+}
+
+/// Refuses to end a loan that something can still write: its next reader, or the next user of its
+/// slot, would see that.
+fn refuse_exported(
+    object: &Bound<'_, PyAny>,
+    publisher: &Bound<'_, PyAny>,
+    call: &str,
+) -> PyResult<()> {
+    if exported(object)?.is_none() {
+        return Ok(());
+    }
+    let topic = publisher.getattr("name")?;
+    Err(PyBufferError::new_err(format!(
+        "an array, slice or memoryview of the message on loan from '{topic}' is still there: del \
+         all of them before {call}"
+    )))
+}
+
+/// Gives a slot on loan back to its publisher.
+fn return_slot(publisher: &Bound<'_, PyAny>) -> PyResult<()> {
+    outbox_of(publisher)?.discard_loan(publisher.py());
+    Ok(())
+}
+
+/// Adds `loan` to a class that lends.
+macro_rules! lends {
+    ($handle:ident) => {
+        #[pymethods]
+        impl $handle {
+            /// A message in shared memory, to be filled where its subscribers will read it: for
+            /// an array of this shape and type, or with fields that say as much. Write to its
+            /// `to_numpy()`, then `publish()` it. One at a time; never blocks.
+            #[pyo3(signature = (shape = None, dtype = None, /, **fields))]
+            fn loan<'py>(
+                slf: &Bound<'py, Self>,
+                shape: Option<&Bound<'py, PyAny>>,
+                dtype: Option<&Bound<'py, PyAny>>,
+                fields: Option<&Bound<'py, PyDict>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let outbox = &slf.get().outbox;
+                let Codec::Framed(kind) = outbox.codec else {
+                    let name = outbox.codec.payload().name();
+                    let text = format!("messages of {name} are copied: use send");
+                    return Err(PyTypeError::new_err(text));
+                };
+                lend(slf.as_any(), outbox, kind, (shape, dtype), fields)
+            }
+        }
+    };
+}
+
+lends! { PyPublisher }
+lends! { PyTopic }
+
+#[pymethods]
+impl Framed {
+    /// Publishes a message on loan, as it now is: shorter, if its header says so by now. Does not
+    /// block, copies nothing. Refused by `BufferError` while an array of it, or anything made of
+    /// one, can write it.
+    fn publish(slf: &Bound<'_, Self>) -> PyResult<()> {
+        publish(slf)
+    }
+
+    /// Gives a loan back, as if it had not been asked for. Refused as `publish` is.
+    fn discard(slf: &Bound<'_, Self>) -> PyResult<()> {
+        discard(slf)
+    }
+}
