@@ -1,7 +1,8 @@
-//! Python: what `import horus` is made of, under `horus._horus`.
+//! The native part of the Python package `horus`, imported as `horus._horus`.
 //!
-//! No logic is here: what Python says is converted, one function of `horus_core` called, and what
-//! it answers converted back.
+//! It has no logic: it converts the arguments, calls one function of `horus_core`, and converts the
+//! result. Its rooms, each importing only those before it: `wait` and `message`, `msgpack`,
+//! `topic`, `scheduler`. The files beside them import no room.
 
 mod buffer;
 mod call;

@@ -1,4 +1,4 @@
-//! Namespaces: which topics processes share.
+//! Namespaces, the sets of topics that processes share.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! numpy arrays, made through numpy's C API.
+//! Makes numpy arrays by numpy's C API.
 //!
 //! WHY not its Python functions: a view costs three times as much through them. WHY not a crate:
 //! three functions of a table that numpy keeps binary compatible are all that is needed.
@@ -65,7 +65,7 @@ unsafe impl Send for Numpy {}
 // SAFETY: as above.
 unsafe impl Sync for Numpy {}
 
-/// Where the elements of an array are.
+/// The memory in which the elements of an array lie.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) data: *mut u8,

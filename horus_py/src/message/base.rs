@@ -109,7 +109,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(py_timestamp_now_ns, module)?)
 }
 
-/// What `pickle` calls: a message of `class`, if that still has this hash.
+/// Makes a message of `class`, if that still has this hash. `pickle` calls it.
 #[pyfunction]
 #[pyo3(signature = (class, hash, bytes, /))]
 fn _restore<'py>(

@@ -1,4 +1,5 @@
-//! Arrays in standard messages of which only some elements count, and the fields that say how many.
+//! Keeps the number of elements that count in an array of a message, and the array itself, in
+//! agreement.
 
 use horus_core::message::{FieldKind, Primitive};
 use pyo3::exceptions::PyValueError;
@@ -61,7 +62,8 @@ pub(crate) fn after_change(object: &Bound<'_, PyAny>, field: &Field, found: usiz
     }
 }
 
-/// Whether assigning this array changes its count: if no other is counted by that, or none is yet.
+/// Returns true if assigning this array changes its count: if no other is counted by that, or none
+/// is yet.
 fn sets_count(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<bool> {
     let [_] = field.counts else { return Ok(false) };
     let kind = instance::kind_of(object);
@@ -83,7 +85,7 @@ fn agree(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()>
     Err(PyValueError::new_err(text))
 }
 
-/// How many elements count, as the message now says.
+/// Returns the number of elements that count, as the message now says.
 fn product(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<usize> {
     let kind = instance::kind_of(object);
     let mut product = 1_usize;
@@ -109,7 +111,7 @@ fn write(object: &Bound<'_, PyAny>, count: &str, found: usize) -> PyResult<()> {
     Ok(())
 }
 
-/// Where the count is, and how many bytes it has.
+/// Returns the offset of the count, and its size in bytes.
 fn place(kind: &Kind, count: &str) -> PyResult<(usize, usize)> {
     let field = kind.field(count).filter(|field| {
         field.count == 1

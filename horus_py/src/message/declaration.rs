@@ -1,4 +1,4 @@
-//! Messages that a program declares in Python, as `message!` does in Rust.
+//! Declares messages in Python, as `message!` does in Rust.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

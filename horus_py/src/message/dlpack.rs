@@ -1,5 +1,5 @@
-//! DLPack: arrays handed to other libraries without a copy, as `dlpack.h` 1.0 has it, and as it was
-//! before.
+//! Exports arrays to other libraries without a copy by DLPack, in the form of `dlpack.h` 1.0 and in
+//! the one before it.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -68,7 +68,7 @@ const _: () = {
     assert!(std::mem::offset_of!(Versioned, tensor) == 32);
 };
 
-/// What a caller of `__dlpack__` asks for.
+/// The arguments of a call of `__dlpack__`.
 #[derive(Default)]
 struct Wanted {
     is_versioned: bool,
@@ -223,7 +223,7 @@ unsafe fn give_back(owner: *mut c_void) {
 macro_rules! exported {
     ($export:ident $name:ident) => {
         impl $export {
-            /// What a consumer calls when it needs the data no longer.
+            /// Deletes the export. Consumers call it when they need the data no longer.
             unsafe extern "C" fn delete(this: *mut Self) {
                 if this.is_null() {
                     return;

@@ -1,4 +1,4 @@
-//! Messages as numpy sees them: a structured type, and views without copies.
+//! The structured numpy type of a message, and views of messages without copies.
 
 use horus_core::message::FieldKind;
 use pyo3::exceptions::PyImportError;

@@ -1,4 +1,4 @@
-//! Fields of messages: from their bytes to Python, back, and as the text of a `repr`.
+//! Converts fields of messages to Python, from Python, and to the text of a `repr`.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ macro_rules! numbers {
     };
 }
 
-/// What a field of `message` is.
+/// Returns the value of a field.
 pub(crate) fn get<'py>(object: &Bound<'py, PyAny>, field: &Field) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     match (field.kind, field.count) {
@@ -60,7 +60,7 @@ fn element<'py>(
     }
 }
 
-/// What is before the first byte that is NUL or not UTF-8.
+/// Returns the text before the first byte that is NUL or not UTF-8.
 fn text(bytes: &[u8]) -> &str {
     let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     match std::str::from_utf8(bytes) {
@@ -101,7 +101,7 @@ macro_rules! number {
             Ok(())
         }
 
-        /// What numpy calls the type.
+        /// Returns the code of the type in numpy.
         pub(crate) const fn numpy_code(primitive: Primitive) -> &'static str {
             match primitive {
                 $(Primitive::$variant => $code,)+
@@ -109,7 +109,7 @@ macro_rules! number {
             }
         }
 
-        /// What `struct` and `memoryview` call the type.
+        /// Returns the letter of the type in `struct` and `memoryview`.
         const fn struct_letter(primitive: Primitive) -> &'static str {
             match primitive {
                 $(Primitive::$variant => $letter,)+

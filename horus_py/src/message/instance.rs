@@ -14,7 +14,7 @@ pub(crate) struct Object {
     part: Part,
 }
 
-/// What a message has besides what every object has.
+/// The part of a message that other objects do not have.
 #[repr(C)]
 struct Part {
     kind: &'static Kind,
@@ -22,7 +22,7 @@ struct Part {
     owner: *mut ffi::PyObject,
 }
 
-/// Where the bytes of a message that owns them begin: aligned as any message has to be.
+/// The offset of the bytes of a message that owns them: aligned as any message has to be.
 pub(crate) const HEAD_BYTES: usize = size_of::<Object>();
 const _: () = assert!(HEAD_BYTES.is_multiple_of(8));
 
@@ -76,7 +76,7 @@ pub(crate) fn with_room<'py>(
     Ok(object)
 }
 
-/// Where the room of a message is that was made [`with_room`].
+/// Returns the address of the extra bytes of a message that was made [`with_room`].
 #[inline]
 pub(crate) fn room_of(object: *mut ffi::PyObject) -> *mut u8 {
     object.cast::<u8>().wrapping_add(HEAD_BYTES)
@@ -118,7 +118,7 @@ fn block<'py>(py: Python<'py>, kind: &'static Kind, bytes: usize) -> PyResult<Bo
     Ok(unsafe { Bound::from_owned_ptr(py, object) })
 }
 
-/// Where the bytes of a message are. It has to be one.
+/// Returns the address of the bytes of a message. It has to be one.
 #[inline]
 pub(crate) fn data(message: &Bound<'_, PyAny>) -> *mut u8 {
     // SAFETY: every message begins with a head, which never changes.
@@ -151,7 +151,7 @@ pub(crate) unsafe fn bytes_mut<'a>(message: &Bound<'_, PyAny>) -> &'a mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(data, bytes) }
 }
 
-/// Whether an object is a message of any kind.
+/// Returns true if an object is a message of any kind.
 #[inline]
 pub(crate) fn is_message(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<Message>()
@@ -171,7 +171,7 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     unsafe { ffi::Py_DECREF(class.cast()) };
 }
 
-/// Whether two messages of one class say the same.
+/// Returns true if two messages of one class have equal fields.
 pub(crate) fn equal(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
     let (runs, one, other) = (&kind_of(one).runs, bytes(one), bytes(other));
     runs.iter().all(|run| {

@@ -20,16 +20,16 @@ pub(crate) struct Kind {
     pub(crate) payload: PayloadType,
     /// Of every message of this kind; of its header, where data follow.
     pub(crate) bytes: usize,
-    /// What there is to know of the data behind a header.
+    /// The description of the data behind a header; none if there are no data.
     pub(crate) framed: Option<&'static FramedKind>,
-    /// What the constructor begins with.
+    /// The bytes of a new message, before its fields are set.
     pub(crate) default: Box<[u8]>,
     pub(crate) fields: Box<[Field]>,
-    /// How two messages are compared, by offset.
+    /// The runs of bytes that are compared alike, by offset.
     pub(crate) runs: Box<[Run]>,
-    /// Where `timestamp_ns` is, if there is one.
+    /// The offset of `timestamp_ns`, if there is one.
     pub(crate) stamp: Option<usize>,
-    /// What numpy calls it, once it was asked for.
+    /// The numpy type, once it was asked for.
     pub(crate) dtype: PyOnceLock<Py<PyAny>>,
     /// The class; null until there is one, which is then never freed.
     class: AtomicPtr<ffi::PyTypeObject>,
@@ -136,7 +136,7 @@ impl Kind {
         self.class.load(Ordering::Relaxed)
     }
 
-    /// Whether the object is a message of this kind: its classes have no subclasses.
+    /// Returns true if the object is a message of this kind: its classes have no subclasses.
     #[inline]
     pub(crate) fn is_kind_of(&self, object: &Bound<'_, PyAny>) -> bool {
         object.get_type_ptr() == self.class()

@@ -30,7 +30,7 @@ fn _pack<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     }
 }
 
-/// How many layouts of dicts one subscriber makes for these messages: for tests.
+/// Returns the number of layouts of dicts that one subscriber makes for these messages: for tests.
 #[pyfunction]
 #[pyo3(signature = (messages, /))]
 fn _layouts_made(py: Python<'_>, messages: Vec<Vec<u8>>) -> usize {

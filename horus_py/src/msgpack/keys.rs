@@ -1,4 +1,4 @@
-//! Keys of dicts that came before.
+//! Caches keys and layouts of dicts that were read before.
 
 use std::fmt;
 
@@ -31,14 +31,15 @@ pub(crate) struct Keys {
     pub(crate) layouts_made: usize,
 }
 
-/// What is known of the dicts that begin alike and have as many pairs.
+/// The state of the dicts that begin alike and have as many pairs.
 struct Place {
     /// Of the keys of the last one that was made without a layout.
     signature: usize,
-    /// How many in a row had those.
+    /// The number of dicts in a row that had those.
     alike: u32,
-    /// How many have to, to be given a layout. WHY not always 2: where one kind of dict follows the
-    /// other, a layout is made for nothing, and the more often that was so, the longer this waits.
+    /// The number of dicts that have to, to be given a layout. WHY not always 2: where one kind of
+    /// dict follows the other, a layout is made for nothing, and the more often that was so, the
+    /// longer this waits.
     wanted: u32,
     layout: Option<Box<Layout>>,
     /// A dict is being made by the layout, which is taken away meanwhile: those inside it, which
@@ -84,9 +85,9 @@ impl Keys {
         Ok(text)
     }
 
-    /// Where the layout of a dict with so many pairs, of which these are the bytes, is kept if
-    /// there is one: the length of the first key and its first letter choose. `None` if none is
-    /// ever kept for it.
+    /// Returns the place for the layout of a dict with so many pairs, of which these are the bytes:
+    /// the length of the first key and its first letter choose it. `None` if no layout is ever kept
+    /// for such a dict.
     #[inline]
     pub(super) fn place_of_layout(&mut self, pairs: usize, bytes: &[u8]) -> Option<usize> {
         if !(2..=PAIRS_MAX).contains(&pairs) {

@@ -1,4 +1,4 @@
-//! Python objects to MessagePack, in one pass, straight into a slot.
+//! Writes Python objects as MessagePack, in one pass, directly to a slot.
 
 use std::ptr;
 
@@ -16,7 +16,7 @@ use crate::message;
 use crate::msgpack::ext::PyExt;
 use crate::numpy::numpy;
 
-/// Why an object is not in the slot.
+/// The reason why an object is not in the slot.
 #[derive(Debug)]
 pub(crate) enum Unpacked {
     /// It takes so many bytes.

@@ -1,4 +1,4 @@
-//! MessagePack of any origin to Python objects, in one pass.
+//! Reads MessagePack of any origin as Python objects, in one pass.
 
 use horus_core::value::{DEPTH_MAX, MsgpackReader, TYPED_ARRAY_EXT, Token, TypedView};
 use pyo3::IntoPyObjectExt;

@@ -43,19 +43,19 @@ impl PyContext {
         self.with(|context| context.tick())
     }
 
-    /// When the tick was due, in nanoseconds of `time.monotonic_ns()`.
+    /// The time at which the tick was due, in nanoseconds of `time.monotonic_ns()`.
     #[getter]
     fn scheduled_ns(&self) -> PyResult<u64> {
         self.with(|context| context.scheduled_ns())
     }
 
-    /// When the tick began, in nanoseconds of `time.monotonic_ns()`.
+    /// The time at which the tick began, in nanoseconds of `time.monotonic_ns()`.
     #[getter]
     fn started_ns(&self) -> PyResult<u64> {
         self.with(|context| context.started_ns())
     }
 
-    /// How much later than due the tick began, in seconds.
+    /// The time from the due time to the begin of the tick, in seconds.
     #[getter]
     fn lateness(&self) -> PyResult<f64> {
         self.with(|context| context.lateness().as_secs_f64())
@@ -67,7 +67,7 @@ impl PyContext {
         self.with(|context| context.period().as_secs_f64())
     }
 
-    /// What is left of the budget, in seconds; infinite without one.
+    /// The rest of the budget, in seconds; infinite without one.
     fn budget_left(&self) -> PyResult<f64> {
         let left = self.with(|context| context.budget_left())?;
         Ok(if left == Duration::MAX { f64::INFINITY } else { left.as_secs_f64() })

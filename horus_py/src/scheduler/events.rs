@@ -11,10 +11,10 @@ use pyo3::prelude::*;
 use crate::message::standard;
 use crate::scheduler::python_calls::attached;
 
-/// How many events may wait for `on_event`; others are left out. They are in the black box.
+/// The number of events that may wait for `on_event`. Others are only in the black box.
 const EVENTS_MAX: usize = 1024;
 
-/// How long the end of a run waits for `on_event` to return.
+/// The time for which the end of a run waits for `on_event` to return.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Has `tell` called with every event, by a thread of its own.

@@ -1,4 +1,4 @@
-//! Steering a scheduler from any thread of its process.
+//! Handles, which steer a scheduler from any thread of its process.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ impl PyHandle {
         Ok(self.inner()?.nodes())
     }
 
-    /// What the node has done so far.
+    /// Returns the counters and times of the node so far.
     fn figures(&self, node: &str) -> PyResult<PyFigures> {
         self.inner()?.figures(node).map(PyFigures).map_err(not_told)
     }
@@ -91,13 +91,13 @@ pub(crate) struct PySwap(Swap);
 
 #[pymethods]
 impl PySwap {
-    /// How it is going: `'pending'`, `'on_trial'`, `'done'`, `'rolled_back'` or `'abandoned'`.
+    /// Its state: `'pending'`, `'on_trial'`, `'done'`, `'rolled_back'` or `'abandoned'`.
     #[getter]
     fn state(&self) -> &'static str {
         name(&self.0.state())
     }
 
-    /// Why the old node is back.
+    /// The reason why the old node is back.
     #[getter]
     fn reason(&self) -> Option<String> {
         match self.0.state() {

@@ -1,4 +1,4 @@
-//! Nodes whose ticks are Python, and what those are told.
+//! Nodes whose ticks and hooks are Python.
 
 use std::fmt;
 use std::ptr;
@@ -132,7 +132,8 @@ impl PythonNode {
         }
     }
 
-    /// What an exception comes to: the end of the run, if it is meant to end the program.
+    /// Turns an exception into a failure of the node, or ends the run if it is meant to end the
+    /// program.
     #[cold]
     fn fail(&self, error: PyErr, context: Option<&mut Context<'_>>) -> NodeResult {
         let outcome = attached(|py| {
@@ -181,7 +182,7 @@ pub(crate) fn ended() -> NodeError {
     "the Python interpreter ends".into()
 }
 
-/// What is said of an exception: its text and place in a line, and the traceback below.
+/// Describes an exception: its text and place in a line, and the traceback below.
 #[cold]
 fn described(py: Python<'_>, error: &PyErr) -> String {
     let describe = || -> PyResult<String> {

@@ -1,4 +1,4 @@
-//! Schedulers: nodes added, run, ended.
+//! Schedulers: adds nodes, runs them, and ends the run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -24,12 +24,12 @@ use crate::topic::endpoint::{End, Entered};
 use crate::wait::duration::seconds;
 use crate::wait::gil::detached;
 
-/// How long Python is not asked whether there was a signal.
+/// The time between two checks for signals.
 const SLICE: Duration = Duration::from_millis(40);
-/// How long the end of the interpreter waits for threads that run schedulers.
+/// The time for which the end of the interpreter waits for threads that run schedulers.
 const EXIT_MAX: Duration = Duration::from_secs(2);
 
-/// What has become of a scheduler.
+/// The stages in the life of a scheduler.
 #[derive(Debug)]
 enum Stage {
     New(Scheduler),
@@ -110,13 +110,13 @@ impl PyScheduler {
         })
     }
 
-    /// What it is called; once it runs, perhaps with a number behind it.
+    /// The name; once the scheduler runs, perhaps with a number behind it.
     #[getter]
     fn name(&self) -> String {
         locked(&self.name).clone()
     }
 
-    /// What the run came to, once it is over.
+    /// The report of the run, once it is over.
     #[getter]
     fn report(&self, py: Python<'_>) -> Option<Py<PyReport>> {
         locked(&self.report).as_ref().map(|report| report.clone_ref(py))
@@ -246,7 +246,7 @@ impl PyScheduler {
 }
 
 impl PyScheduler {
-    /// What a node is to be, with its topics open.
+    /// Returns the settings of a node, with its topics open.
     pub(crate) fn settings<'py>(&self, node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let namespace = self.namespace.as_ref().map(|namespace| namespace.clone_ref(node.py()));
         node.py().import("horus._node")?.call_method1("expect_node", (node,))?;
@@ -402,7 +402,7 @@ impl Drop for PyScheduler {
     }
 }
 
-/// What the caller is told of a node that failed.
+/// Makes the exception that tells the caller of a node that failed.
 #[cold]
 fn node_failed(
     py: Python<'_>,
@@ -445,7 +445,7 @@ fn over() -> PyErr {
     SchedulerError::new_err("its run is over: make a new scheduler")
 }
 
-/// What the program is called, as `sys.argv` has it.
+/// Returns the name of the program in `sys.argv`.
 fn program_name(py: Python<'_>) -> PyResult<String> {
     let arguments = py.import("sys")?.getattr("argv")?;
     let path: std::path::PathBuf = match arguments.get_item(0) {

@@ -1,4 +1,4 @@
-//! Into Python from the scheduler's threads, and not beyond the end of the interpreter.
+//! Calls Python from the threads of schedulers, but never once the interpreter ends.
 
 use std::cell::Cell;
 use std::ffi::c_ulong;

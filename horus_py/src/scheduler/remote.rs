@@ -1,4 +1,4 @@
-//! Schedulers of other processes: who they are, what they did, and what they are told.
+//! Schedulers of other processes: lists, events, commands.
 
 use horus_core::message::{NodeEvent, NodeMetrics};
 use horus_core::scheduler::{self, Rate, RemoteScheduler, SchedulerInfo};
@@ -20,7 +20,7 @@ pub(crate) struct PySchedulerInfo {
     /// Its process, if that is known.
     #[pyo3(get)]
     process_id: Option<u32>,
-    /// Whether it lives. The kernel says so.
+    /// True if its process lives. The kernel says so.
     #[pyo3(get)]
     is_alive: bool,
     /// Its nodes, as they were when it last said so: `NodeMetrics`.
@@ -111,7 +111,7 @@ impl PyRemoteScheduler {
         Ok(self.end.enter(py)?.get().name().to_owned())
     }
 
-    /// How it is.
+    /// Returns the state of the scheduler.
     fn info(&self, py: Python<'_>) -> PyResult<PySchedulerInfo> {
         let found = self.end.enter(py)?.get().info().map_err(not_told)?;
         info(py, found)

@@ -1,9 +1,9 @@
-//! What a run came to, as Python sees it.
+//! Reports of runs and of nodes.
 
 use horus_core::scheduler::{Class, Figures, Health, NodeReport, Reason, Report};
 use pyo3::prelude::*;
 
-/// What a run came to.
+/// The report of a run.
 #[pyclass(frozen, name = "Report", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyReport {
@@ -11,12 +11,12 @@ pub(crate) struct PyReport {
     nodes: Vec<Py<PyNodeReport>>,
 }
 
-/// What one node did in a run.
+/// The report of a node in a run.
 #[pyclass(frozen, name = "NodeReport", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyNodeReport(NodeReport);
 
-/// What a node has done so far. Times are in seconds.
+/// The counters and times of a node so far. Times are in seconds.
 #[pyclass(frozen, name = "Figures", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyFigures(pub(crate) Figures);
@@ -36,13 +36,13 @@ impl PyReport {
 
 #[pymethods]
 impl PyReport {
-    /// What the scheduler was called.
+    /// The name of the scheduler.
     #[getter]
     fn scheduler(&self) -> &str {
         &self.report.scheduler
     }
 
-    /// Why it ended: `'asked'`, `'over'`, `'signal'` or `'node'`.
+    /// The reason why it ended: `'asked'`, `'over'`, `'signal'` or `'node'`.
     #[getter]
     fn reason(&self) -> &'static str {
         match self.report.reason {
@@ -71,7 +71,7 @@ impl PyReport {
         }
     }
 
-    /// What that node said, with the traceback if it was an exception.
+    /// The error of that node, with the traceback if it was an exception.
     #[getter]
     fn error(&self) -> Option<&str> {
         match &self.report.reason {
@@ -80,7 +80,7 @@ impl PyReport {
         }
     }
 
-    /// What the process is to exit with: 0, 1 if a node failed, 128 and the number of a signal.
+    /// The exit code for the process: 0, 1 if a node failed, 128 and the number of a signal.
     #[getter]
     fn exit_code(&self) -> u8 {
         self.report.exit_code()
@@ -112,7 +112,7 @@ impl PyNodeReport {
         &self.0.name
     }
 
-    /// Who ran it: `'real_time'`, `'compute'`, `'event'`, `'async_io'`,
+    /// The executor that ran it: `'real_time'`, `'compute'`, `'event'`, `'async_io'`,
     /// `'best_effort'`, or `'other'`.
     #[getter]
     const fn executor(&self) -> &'static str {
@@ -126,19 +126,19 @@ impl PyNodeReport {
         }
     }
 
-    /// What it did.
+    /// Its counters and times.
     #[getter]
     const fn figures(&self) -> PyFigures {
         PyFigures(self.0.figures)
     }
 
-    /// What it said when it failed last; of an exception, a line and the traceback.
+    /// Its last error; of an exception, a line and the traceback.
     #[getter]
     fn last_error(&self) -> Option<&str> {
         self.0.last_error.as_deref()
     }
 
-    /// What its thread was to have and could not, with the reason.
+    /// The settings that its thread could not have, with the reason.
     #[getter]
     fn refused(&self) -> Vec<String> {
         self.0.refused.clone()
@@ -161,13 +161,13 @@ impl PyFigures {
         self.0.ticks
     }
 
-    /// How long the last one took.
+    /// The duration of the last one.
     #[getter]
     fn last(&self) -> f64 {
         self.0.last.as_secs_f64()
     }
 
-    /// How long the longest one took.
+    /// The duration of the longest one.
     #[getter]
     fn max(&self) -> f64 {
         self.0.max.as_secs_f64()
@@ -191,7 +191,7 @@ impl PyFigures {
         self.0.failures
     }
 
-    /// How it is: `'active'`, `'paused'`, `'resting'`, `'safe'` or `'stopped'`.
+    /// Its state: `'active'`, `'paused'`, `'resting'`, `'safe'` or `'stopped'`.
     #[getter]
     const fn health(&self) -> &'static str {
         match self.0.health {

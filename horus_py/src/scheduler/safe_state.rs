@@ -1,4 +1,4 @@
-//! The safe state of a node whose tick hangs, entered while it hangs.
+//! Enters the safe state of a node while its tick hangs.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};

@@ -1,4 +1,4 @@
-//! What a node is to be: from a dictionary to the builder.
+//! Settings of nodes, read from a dictionary and given to the builder.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ pub(crate) fn failure_policy_of(settings: &Bound<'_, PyDict>) -> PyResult<Option
 /// Tells a builder one setting.
 type Set = Box<dyn for<'a> FnOnce(NodeBuilder<'a>) -> NodeBuilder<'a>>;
 
-/// What a setting is for the builder; `None` for what is off, or none of these.
+/// Returns the call of the builder for a setting; `None` for what is off, or none of these.
 fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Set>> {
     macro_rules! set {
         ($method:ident($argument:expr)) => {{

@@ -1,4 +1,4 @@
-//! Nodes whose ticks are coroutines of asyncio, as tasks of the scheduler.
+//! Runs nodes whose ticks are coroutines of asyncio as tasks of the scheduler.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
@@ -87,7 +87,7 @@ impl PythonTask {
         }
     }
 
-    /// What tells of events for the loop.
+    /// Returns the descriptor that is readable when there are events for the loop.
     fn watch(&self) -> Result<AsyncFd<OwnedFd>, NodeError> {
         let number = attached(|py| -> PyResult<RawFd> {
             self.ticks.call_method0(py, "fileno")?.extract(py)

@@ -1,4 +1,4 @@
-//! What a topic carries: how Python objects become bytes in a slot, and come out of them.
+//! The codec of a topic: the form that Python objects have in its slots.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::message::kind::{self, Kind};
 
-/// What a topic carries.
+/// The form of the messages of a topic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Codec {
     /// Messages of one class.
@@ -21,7 +21,7 @@ pub(crate) enum Codec {
 }
 
 impl Codec {
-    /// What a caller's `Type` argument asks for.
+    /// Returns the codec for the `type` argument of a caller.
     pub(crate) fn of_argument(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(argument) = argument.filter(|argument| !argument.is_none()) else {
             return Ok(Self::Anything);

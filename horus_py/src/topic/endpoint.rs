@@ -1,4 +1,4 @@
-//! One end of a topic as Python shares it: used by one thread at a time, closed by any.
+//! An endpoint that Python threads share: used by one thread at a time, closed by any.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};

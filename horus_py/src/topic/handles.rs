@@ -1,4 +1,4 @@
-//! Publishers, subscribers and both in one, as Python sees them.
+//! The classes `Publisher`, `Subscriber` and `Topic`.
 //!
 //! `send` and `recv` are not here but in `send_recv.rs`, loans in `loan.rs`.
 
@@ -88,7 +88,7 @@ pub(crate) struct PyTopic {
     name: Arc<str>,
 }
 
-/// What all of them have.
+/// Adds the methods that all of them have.
 macro_rules! handle {
     ($handle:ident $name:literal: $first:ident $($second:ident)?) => {
         #[pymethods]
@@ -105,7 +105,7 @@ macro_rules! handle {
                 self.kind.clone_ref(py)
             }
 
-            /// Whether it was closed.
+            /// True if it was closed.
             #[getter]
             fn closed(&self, py: Python<'_>) -> bool {
                 self.$first.end.is_closed(py)
@@ -164,7 +164,7 @@ handle! { PyPublisher "Publisher": outbox }
 handle! { PySubscriber "Subscriber": inbox }
 handle! { PyTopic "Topic": inbox outbox }
 
-/// What those have that receive.
+/// Adds the methods of those that receive.
 macro_rules! receives {
     ($handle:ident) => {
         #[pymethods]
@@ -192,7 +192,7 @@ macro_rules! receives {
                 self.inbox.ask(py, |end| end.sequence())
             }
 
-            /// How long a wait looks for a message before it sleeps, in seconds.
+            /// Sets the time for which a wait looks for a message before it sleeps, in seconds.
             fn set_spin(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
                 let spin = self::seconds(seconds)?;
                 self.inbox.ask(py, |end| end.set_spin(spin))
@@ -246,7 +246,7 @@ fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
     text.map(Arc::from).map_err(|error| error::within(name.py(), "name", &error))
 }
 
-/// What the attribute `type` says.
+/// Returns the value of the attribute `type`.
 fn kind_of(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> Py<PyAny> {
     argument.map_or_else(|| py.None(), |argument| argument.clone().unbind())
 }

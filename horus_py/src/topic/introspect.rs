@@ -1,4 +1,4 @@
-//! Topics as a tool sees them: lists, counters, removal.
+//! Lists topics, reads their counters and removes them, for tools.
 
 use horus_core::introspect::{Inspector, LaneFigures, Participant, ReaderFigures, topics};
 use horus_core::namespace::{self, SweepReport};

@@ -1,4 +1,4 @@
-//! Messages in a slot on loan: lent, written in place, published or given back.
+//! Lends slots to messages, and publishes them or takes them back.
 
 use std::ptr;
 
@@ -19,7 +19,8 @@ use crate::topic::codec::Codec;
 use crate::topic::handles::{PyPublisher, PyTopic};
 use crate::topic::outbox::Outbox;
 
-/// Makes a message in a slot of the publisher: for an array of this shape and type, or with fields only.
+/// Makes a message in a slot of the publisher: for an array of this shape and type, or with fields
+/// only.
 fn lend<'py>(
     publisher: &Bound<'py, PyAny>,
     outbox: &Outbox,

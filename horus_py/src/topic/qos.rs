@@ -1,4 +1,4 @@
-//! Keywords of a topic's ends, as quality of service.
+//! Converts keywords to the quality of service of a topic.
 
 use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -9,7 +9,7 @@ use crate::error;
 use crate::namespace::PyNamespace;
 use crate::wait::duration::seconds;
 
-/// What can be said about a topic besides its name and type.
+/// The keywords of a topic, besides its name and type.
 #[derive(Default)]
 pub(crate) struct Keywords {
     pub(crate) qos: Qos,

@@ -1,4 +1,4 @@
-//! `send` and `recv`, straight from the C API.
+//! The methods `send` and `recv`, which Python calls by its C API.
 //!
 //! WHY not PyO3's methods: what they do around the call (a guard of the attached thread, names and
 //! defaults of the arguments) costs as much as the call. These take what Python gives.

@@ -1,4 +1,4 @@
-//! Wait sets: one thread waits for many topics, deadlines and timers.
+//! Wait sets, by which one thread waits for many topics, deadlines and timers.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -44,16 +44,16 @@ pub(crate) struct PyWaitSet {
 #[pyclass(frozen, name = "Ready", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyReady {
-    /// What `add` returned.
+    /// The key that `add` returned.
     #[pyo3(get)]
     key: u64,
-    /// What was added: a subscriber, a topic, or `None` for a timer.
+    /// The source that was added: a subscriber, a topic, or `None` for a timer.
     #[pyo3(get)]
     source: Py<PyAny>,
     /// `'message'`, `'deadline_missed'`, `'timer'` or `'closed'`.
     #[pyo3(get)]
     reason: &'static str,
-    /// How long there was no message, in seconds; for `'deadline_missed'`.
+    /// The time without a message, in seconds; for `'deadline_missed'`.
     #[pyo3(get)]
     silent: Option<f64>,
     /// Periods that were not reported; for `'timer'`.

@@ -1,5 +1,4 @@
-//! Waiting without the GIL: in slices between which signals are looked at, and not beyond the end
-//! of the interpreter.
+//! Runs waits without the GIL, and keeps their threads from an interpreter that ends.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-/// How long the end of the interpreter waits for threads that are on their way back to it.
+/// The time for which the end of the interpreter waits for threads on their way back to it.
 const EXIT_MAX: Duration = Duration::from_secs(1);
 const EXIT_PAUSE: Duration = Duration::from_micros(100);
 
@@ -16,7 +15,7 @@ static EXITING: AtomicBool = AtomicBool::new(false);
 static RETURNING: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Whether this is the thread that ends the interpreter.
+    /// True on the thread that ends the interpreter.
     static IS_EXITING: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -8,10 +8,10 @@ use crate::error;
 use crate::wait::duration::seconds;
 use crate::wait::gil::detached;
 
-/// How long Python is not asked whether there was a signal: Ctrl-C takes no longer to be noticed.
+/// The time between two checks for signals: Ctrl-C takes no longer to be noticed.
 const SLICE: Duration = Duration::from_millis(40);
 
-/// How long a call may wait.
+/// The time for which a call may wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     /// `None`: as long as it takes.

@@ -1,4 +1,4 @@
-//! How the library's thread tells an event loop that tasks can go on: a pipe that the loop reads.
+//! Wakes tasks of an event loop from a thread of the library, by a pipe that the loop reads.
 //!
 //! WHY a pipe, and not `call_soon_threadsafe`: that needs the GIL, which may be taken for long, or
 //! gone with the interpreter. Writing a byte never waits.
@@ -40,7 +40,7 @@ impl Wake for Call {
     }
 }
 
-/// What an event loop reads to find out which of its tasks have something.
+/// The end that an event loop reads to learn which of its tasks were woken.
 #[pyclass(frozen, name = "_Wakeups", module = "horus._horus")]
 #[derive(Debug)]
 pub(crate) struct Wakeups {

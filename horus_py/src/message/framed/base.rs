@@ -65,7 +65,7 @@ impl Framed {
         data::parts(slf).1.len()
     }
 
-    /// Whether the data may be written: not if they were received, nor after `publish()`.
+    /// True if the data may be written: not if they were received, nor after `publish()`.
     #[getter]
     fn writeable(slf: &Bound<'_, Self>) -> bool {
         data::is_writeable(slf)
@@ -97,7 +97,7 @@ impl Framed {
         PyBytes::new(slf.py(), &[header, data].concat())
     }
 
-    /// What numpy asks for: `numpy.asarray(message)`.
+    /// The array that `numpy.asarray(message)` returns.
     #[pyo3(signature = (dtype = None, copy = None))]
     fn __array__<'py>(
         slf: &Bound<'py, Self>,
@@ -118,7 +118,7 @@ impl Framed {
         if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
     }
 
-    /// Where the data are, as DLPack says it: `(1, 0)`, in the memory of the CPU.
+    /// The device of the data, in DLPack's words: `(1, 0)`, in the memory of the CPU.
     fn __dlpack_device__(&self) -> (i32, i32) {
         (1, 0)
     }

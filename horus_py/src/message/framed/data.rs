@@ -1,5 +1,4 @@
-//! Messages that end in data, as Python objects: a header, and data in memory of its own, in a slot
-//! that a pin holds, or in one that is on loan.
+//! Messages that end in data, as Python objects: a header, and the place of the data.
 
 use std::ptr;
 
@@ -13,12 +12,12 @@ use crate::message::framed::memory::Memory;
 use crate::message::instance;
 use crate::message::kind::Kind;
 
-/// What such a message has besides its header.
+/// The data of a message: all that it has besides its header.
 pub(crate) struct Data {
     pub(super) address: *mut u8,
     pub(super) bytes: usize,
     pub(super) memory: Memory,
-    /// How the data are an array, once somebody asked and if they never change.
+    /// The layout of the data as an array, once somebody asked and if they never change.
     layout: Option<ArrayLayout>,
 }
 
@@ -26,7 +25,7 @@ pub(crate) struct Data {
 pub(crate) const ROOM: usize = size_of::<Data>();
 const _: () = assert!(ROOM.is_multiple_of(8) && align_of::<Data>() == 8);
 
-/// What a message has besides its header. It has to be one that ends in data.
+/// Returns what a message has besides its header. It has to be one that ends in data.
 #[inline]
 pub(super) fn data_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a Data {
     // SAFETY: written when the object was made, and only changed by `data_mut`.
@@ -131,7 +130,8 @@ pub(super) fn split<'a>(kind: &Kind, message: &'a [u8]) -> Option<(&'a [u8], usi
     Some((header, promised_of(kind, header, data.len())?))
 }
 
-/// How many bytes of data a header promises, if it makes sense and there are as many.
+/// Returns the number of bytes of data that a header promises, if it makes sense and there are as
+/// many.
 fn promised_of(kind: &Kind, header: &[u8], found: usize) -> Option<usize> {
     let bytes = kind.framed?.data_bytes(header).ok()?;
     (bytes <= found).then_some(bytes)
@@ -169,12 +169,13 @@ pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {
     }
 }
 
-/// Whether the message lies in a slot that a publisher has lent, and neither has back nor has sent.
+/// Returns true if the message lies in a slot that a publisher has lent, and neither has back nor
+/// has sent.
 pub(crate) fn is_on_loan(object: &Bound<'_, PyAny>) -> bool {
     matches!(&data_of(object).memory, Memory::Loan(loan) if loan.publisher.is_some())
 }
 
-/// Whether header and data belong together.
+/// Checks that header and data belong together.
 pub(crate) fn check(object: &Bound<'_, PyAny>) -> PyResult<()> {
     match promised(object)? {
         wanted if wanted == data_of(object).bytes => Ok(()),
@@ -195,7 +196,7 @@ pub(crate) fn unlike(object: &Bound<'_, PyAny>, wanted: usize) -> PyErr {
     PyValueError::new_err(text)
 }
 
-/// How the data are an array.
+/// Returns the layout of the data as an array.
 #[inline]
 pub(crate) fn layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
     // SAFETY: nobody else looks before this returns.
@@ -216,7 +217,7 @@ pub(crate) fn layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
     layout.ok_or_else(none)
 }
 
-/// Where the data are, and whether they may be written.
+/// Returns the address of the data, and true if they may be written.
 pub(crate) fn place(object: &Bound<'_, PyAny>) -> (*mut u8, bool) {
     (data_of(object).address, is_writeable(object))
 }

@@ -1,4 +1,4 @@
-//! New messages that end in data: a draft, whose header is made to fit them, then the message.
+//! Makes new messages that end in data, from a draft whose header is completed for the data.
 
 use std::ptr;
 

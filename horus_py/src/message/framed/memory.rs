@@ -1,4 +1,4 @@
-//! The memory that the data of a message lie in.
+//! The memory of the data of a message: its own, a slot that a pin holds, or a slot on loan.
 
 use std::ffi::c_int;
 use std::ptr;

@@ -1,4 +1,4 @@
-//! The data of a message as a numpy array, where they lie.
+//! Makes numpy arrays of the data of a message, without a copy.
 
 use std::ptr;
 
