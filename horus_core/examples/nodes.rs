@@ -63,7 +63,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let report = scheduler.run()?;
     println!("{report}");
     for node in &report.nodes {
-        println!("{}: p99 of lateness below {:?}", node.name, node.figures.lateness.quantile(0.99));
+        println!("{}: p99 of lateness below {:?}", node.name, node.metrics.lateness.quantile(0.99));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
 use crate::message::TextTooLong;
-use crate::scheduler::{OrderError, PlanError, RunError, StartError};
+use crate::scheduler::{CommandError, PlanError, RunError, StartError};
 use crate::topic::error::{
     BorrowError, LoanError, OpenError, PublishLentError, RecvError, RecvTimeoutError, SendError,
     TopicError, WaitError, WaitSetFull,
@@ -60,9 +60,9 @@ pub enum Error {
     /// A node failed and ended the run of its scheduler.
     #[error(transparent)]
     Run(RunError),
-    /// A node could not be given an order.
+    /// A node could not be given a command.
     #[error(transparent)]
-    Order(#[from] OrderError),
+    Command(#[from] CommandError),
     /// The transport refused, apart from any message.
     #[error(transparent)]
     Open(#[from] OpenError),

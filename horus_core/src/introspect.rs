@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use horus_shm::internals::telemetry::Latencies;
-pub use horus_shm::{LaneFigures, Participant, ReaderFigures};
+pub use horus_shm::{LaneCounters, Participant, ReaderCounters};
 use horus_shm::{Namespace, OpenError, Reliability, Segment, TopicName, topic_names};
 
 use crate::topic::Backend;
@@ -113,13 +113,13 @@ impl Inspector {
 
     /// The lanes that were ever used, and their publishers as far as they live.
     #[must_use]
-    pub fn publishers(&self) -> Vec<LaneFigures> {
+    pub fn publishers(&self) -> Vec<LaneCounters> {
         self.segment.lane_figures()
     }
 
     /// The subscribers that live, observers apart.
     #[must_use]
-    pub fn subscribers(&self) -> Vec<ReaderFigures> {
+    pub fn subscribers(&self) -> Vec<ReaderCounters> {
         self.segment.reader_figures()
     }
 

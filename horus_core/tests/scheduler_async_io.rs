@@ -71,9 +71,9 @@ fn ticks_of_two_nodes_overlap_while_they_wait_for_each_other() {
     scheduler.node("client").build_async(client).unwrap();
     let report = scheduler.run().unwrap();
     assert_eq!(report.reason, Reason::Asked, "{report:?}");
-    assert_eq!(report.node("server").unwrap().figures.ticks, 1);
+    assert_eq!(report.node("server").unwrap().metrics.ticks, 1);
     assert_eq!(report.node("client").unwrap().class, Class::AsyncIo);
-    assert!(report.nodes.iter().all(|node| node.figures.failures == 0), "{report:?}");
+    assert!(report.nodes.iter().all(|node| node.metrics.failures == 0), "{report:?}");
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn what_waits_need_not_be_send_and_a_node_may_not_wait_at_all() {
     scheduler.node("waits").build_async(waits).unwrap();
     scheduler.node("does not").async_io().build(|_: &mut Context<'_>| ()).unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!((&report.reason, report.node("waits").unwrap().figures.ticks), (&Reason::Asked, 4));
+    assert_eq!((&report.reason, report.node("waits").unwrap().metrics.ticks), (&Reason::Asked, 4));
     assert_eq!(report.node("does not").unwrap().class, Class::AsyncIo);
-    assert!(report.node("does not").unwrap().figures.ticks > 0);
+    assert!(report.node("does not").unwrap().metrics.ticks > 0);
 }
 
 #[test]
@@ -115,10 +115,10 @@ fn a_tick_that_takes_longer_than_a_period_is_followed_by_one_and_not_overtaken()
     let due = due.lock().unwrap();
     let periods: Vec<_> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(periods.iter().all(|ns| ns % 5_000_000 == 0 && *ns >= 15_000_000), "{periods:?}");
-    let figures = report.node("slow").unwrap().figures;
+    let figures = report.node("slow").unwrap().metrics;
     assert_eq!((figures.ticks, figures.misses), (5, 5));
-    let passed_over = (due[4] - due[0]) / 5_000_000 - 4;
-    assert!(figures.passed_over >= passed_over, "{figures:?}");
+    let skipped_ticks = (due[4] - due[0]) / 5_000_000 - 4;
+    assert!(figures.skipped_ticks >= skipped_ticks, "{figures:?}");
 }
 
 #[test]
@@ -139,10 +139,10 @@ fn a_panic_between_two_waits_is_the_business_of_its_node() {
     };
     scheduler.node("good").rate(50.hz()).build_async(good).unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!((&report.reason, report.node("good").unwrap().figures.ticks), (&Reason::Asked, 11));
+    assert_eq!((&report.reason, report.node("good").unwrap().metrics.ticks), (&Reason::Asked, 11));
     let bad = report.node("bad").unwrap();
-    assert_eq!(bad.figures.panics, bad.figures.ticks / 2, "every other tick");
-    assert!(bad.figures.panics > 0);
+    assert_eq!(bad.metrics.panics, bad.metrics.ticks / 2, "every other tick");
+    assert!(bad.metrics.panics > 0);
     assert_eq!(bad.last_error.as_deref(), Some("panicked: on purpose"));
 }
 
@@ -198,7 +198,7 @@ fn who_waits_is_not_stuck_and_who_blocks_is() {
     let events = events.lock().unwrap();
     let stuck = |event: &NodeEvent| event.kind == NodeEvent::STUCK && event.node == *"waits";
     assert!(!events.iter().any(stuck), "{events:?}");
-    assert!(report.node("waits").unwrap().figures.max >= watchdog, "it did wait");
+    assert!(report.node("waits").unwrap().metrics.max >= watchdog, "it did wait");
 }
 
 /// Notes that it was dropped, and panics as it is.
@@ -225,7 +225,7 @@ fn a_tick_that_waits_forever_is_dropped_in_the_end_even_if_its_drop_panics() {
     let report = scheduler.run().unwrap();
     assert_eq!(report.reason, Reason::Asked);
     let forever = report.node("forever").unwrap();
-    assert_eq!((forever.figures.ticks, forever.figures.failures), (1, 1));
+    assert_eq!((forever.metrics.ticks, forever.metrics.failures), (1, 1));
     assert!(forever.last_error.as_ref().unwrap().contains("still waiting"), "{forever:?}");
     assert!(told.try_recv().is_ok());
 }
@@ -252,7 +252,7 @@ fn a_tick_under_way_may_end_when_everything_stops() {
     let report = scheduler.run().unwrap();
     answer.join().unwrap();
     let last = report.node("last").unwrap();
-    assert_eq!((last.figures.ticks, last.figures.failures), (1, 0), "{last:?}");
+    assert_eq!((last.metrics.ticks, last.metrics.failures), (1, 0), "{last:?}");
 }
 
 /// Notes its end.
@@ -380,7 +380,7 @@ fn a_task_node_takes_the_place_of_one_that_waits_and_of_no_other() {
     let SwapState::RolledBack(why) = swap.wait(PATIENCE) else { panic!("it took that place") };
     assert!(why.contains("not built with async_io()"), "{why}");
     let report = running.finish().unwrap();
-    assert!(report.node("waits").unwrap().figures.ticks >= 10, "{report:?}");
+    assert!(report.node("waits").unwrap().metrics.ticks >= 10, "{report:?}");
     let notes = notes.lock().unwrap();
     assert!(
         ["new init", "old shutdown", "bad shutdown"]

@@ -58,7 +58,7 @@ fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
     let report = scheduler.run().unwrap();
     assert_eq!(report.reason, Reason::Asked, "{report:?}");
     assert_eq!(report.node("slow").unwrap().class, Class::Compute);
-    assert_eq!(report.node("slow").unwrap().figures.ticks, 1);
+    assert_eq!(report.node("slow").unwrap().metrics.ticks, 1);
 }
 
 /// Each of two nodes waits in its fourth tick for the other to be in that: the thread that has been
@@ -132,18 +132,18 @@ fn many_nodes_on_two_threads_have_their_turns_or_are_counted_as_passed_over() {
     assert!(watch.join().unwrap(), "a node has no turns: {report:?}");
     assert_eq!(twice.load(Ordering::Relaxed), 0, "two turns of one node at once");
     assert_eq!(threads.lock().unwrap().len(), 2);
-    let mut passed_over = 0;
+    let mut skipped_ticks = 0;
     for (index, times) in times.iter().enumerate() {
-        let figures = report.node(&format!("n{index}")).unwrap().figures;
+        let figures = report.node(&format!("n{index}")).unwrap().metrics;
         let (first, last) = times.lock().unwrap().expect("a node without a turn");
         assert_eq!((last - first) % 4_000_000, 0, "the phase was not kept");
         let due = (last - first) / 4_000_000 + 1;
-        let (ticks, passed) = (figures.ticks, figures.passed_over);
+        let (ticks, passed) = (figures.ticks, figures.skipped_ticks);
         // The last tick may have passed over due times after it.
         assert!(ticks <= due && ticks + passed >= due, "n{index}: {due} due, {figures:?}");
-        passed_over += passed;
+        skipped_ticks += passed;
     }
-    assert!(passed_over > 0, "24 nodes of 0.5 ms each do not fit into 4 ms of two threads");
+    assert!(skipped_ticks > 0, "24 nodes of 0.5 ms each do not fit into 4 ms of two threads");
 }
 
 #[test]
@@ -179,10 +179,10 @@ fn a_panic_is_the_business_of_its_node() {
     };
     scheduler.node("good").compute().rate(100.hz()).build(good).unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!((&report.reason, report.node("good").unwrap().figures.ticks), (&Reason::Asked, 21));
+    assert_eq!((&report.reason, report.node("good").unwrap().metrics.ticks), (&Reason::Asked, 21));
     let bad = report.node("bad").unwrap();
-    assert_eq!(bad.figures.panics, bad.figures.ticks / 2, "every other tick");
-    assert!(bad.figures.panics > 0);
+    assert_eq!(bad.metrics.panics, bad.metrics.ticks / 2, "every other tick");
+    assert!(bad.metrics.panics > 0);
     assert_eq!(bad.last_error.as_deref(), Some("panicked: on purpose"));
 }
 
@@ -245,7 +245,7 @@ fn a_node_that_does_not_return_is_left_behind_and_the_others_are_shut_down() {
     drop(release);
     assert_eq!(*ended.lock().unwrap(), ["good"]);
     let hangs = report.node("hangs").unwrap();
-    assert_eq!((hangs.figures.ticks, hangs.class), (0, Class::Compute));
+    assert_eq!((hangs.metrics.ticks, hangs.class), (0, Class::Compute));
     assert!(hangs.last_error.as_ref().unwrap().contains("left behind"), "{hangs:?}");
     assert!(report.node("good").unwrap().last_error.is_none());
 }

@@ -125,7 +125,7 @@ fn every_way_to_run_gives_an_error_with_the_report_when_a_node_failed() {
         assert!(!format!("{error:?}").contains("histogram"), "{error:?}");
         assert_eq!(error.report().map(|report| &report.reason), Some(&reason));
         let report = error.into_report().unwrap();
-        assert_eq!((report.exit_code(), report.nodes[0].figures.failures), (1, 1));
+        assert_eq!((report.exit_code(), report.nodes[0].metrics.failures), (1, 1));
     }
 }
 
@@ -135,7 +135,7 @@ fn a_failure_that_its_policy_forgives_is_no_error() {
         let (mut scheduler, _private) = Private::alone();
         add_node(&mut scheduler, FailurePolicy::Ignore, true);
         let report = run(scheduler).unwrap();
-        assert_eq!((report.reason, report.nodes[0].figures.failures), (Reason::Asked, 1));
+        assert_eq!((report.reason, report.nodes[0].metrics.failures), (Reason::Asked, 1));
     }
 }
 
@@ -352,7 +352,7 @@ fn a_report_is_shown_as_a_line_for_the_scheduler_and_one_for_each_node() {
     assert_eq!(lines[0], "scheduler 'cart' ended: it was asked to stop");
     assert!(lines[1].starts_with("  idle (BestEffort): 2 ticks, the longest "), "{text}");
     assert!(lines[2].starts_with("  wheel (BestEffort): 2 ticks, the longest "), "{text}");
-    let ending = "0 misses, 0 passed over, 1 failures; last error: the wheel fell off";
+    let ending = "0 misses, 0 skipped ticks, 1 failures; last error: the wheel fell off";
     assert!(lines[2].ends_with(ending), "{text}");
     assert_eq!(lines.len(), 3);
 }

@@ -19,7 +19,7 @@ use private::Private;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn ticks(report: &Report, name: &str) -> u64 {
-    report.nodes.iter().find(|node| node.name == name).unwrap().figures.ticks
+    report.nodes.iter().find(|node| node.name == name).unwrap().metrics.ticks
 }
 
 /// When ticks began, and what each received.
@@ -151,7 +151,7 @@ fn a_node_that_rests_does_not_burn_time_on_the_messages_that_wait() {
     });
     let report = scheduler.run().unwrap();
     let burned_ns = measured.join().unwrap();
-    assert_eq!((report.reason, report.nodes[0].figures.ticks), (Reason::Asked, 2));
+    assert_eq!((report.reason, report.nodes[0].metrics.ticks), (Reason::Asked, 2));
     assert!(burned_ns < 60_000_000, "{burned_ns} ns of 300 ms");
 }
 

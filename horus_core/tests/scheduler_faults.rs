@@ -260,7 +260,7 @@ fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Trial {
     let what = format!("{executor:?} {fault:?} {policy:?}");
     run(&mut running, &what, |handle| {
         publisher.send(CmdVel::default()).unwrap();
-        let ticks = |name: &str| handle.figures(name).unwrap().ticks;
+        let ticks = |name: &str| handle.metrics(name).unwrap().ticks;
         plan.iter().all(|(name, _)| ticks(name) > BAD_TICK + MORE_TICKS)
     });
     if !running.is_stopping() {
@@ -318,11 +318,11 @@ fn judge(executor: Executor, fault: Fault, policy: FailurePolicy) {
         assert_eq!(said(&events, "bad", NodeEvent::PANICKED, error), 1, "{what}");
         panics += 1;
     }
-    assert_eq!(bad.figures.panics, panics, "{what}");
+    assert_eq!(bad.metrics.panics, panics, "{what}");
 
     // Nobody else was harmed, and all ended in order.
     let others = report.nodes.iter().filter(|node| node.name != "bad");
-    assert!(others.clone().all(|node| node.figures.failures == 0), "{what}");
+    assert!(others.clone().all(|node| node.metrics.failures == 0), "{what}");
     let initialised = match is_fatal && fault.is_in_init() {
         true => "first",
         false => "last like it bad first",

@@ -57,7 +57,7 @@ fn looking(sends: fn(u64) -> bool, policy: Miss) -> (Report, Vec<(Option<u64>, u
 }
 
 fn misses(report: &Report) -> u64 {
-    report.nodes.iter().find(|node| node.name == "looking").unwrap().figures.misses
+    report.nodes.iter().find(|node| node.name == "looking").unwrap().metrics.misses
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn what_recv_took_is_not_fresh_any_more() {
     builder.build(node).unwrap();
     assert!(scheduler.graph().nodes()[0].reads == ["input"]);
     let report = scheduler.simulate(Duration::from_millis(5), 1, 0);
-    assert_eq!((report.reason, report.nodes[0].figures.ticks), (Reason::Over, 1));
+    assert_eq!((report.reason, report.nodes[0].metrics.ticks), (Reason::Over, 1));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
     let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
     assert!(name == "driver" && error.starts_with("nothing on 'cmd_vel' for "), "{error}");
-    assert_eq!(report.nodes[0].figures.ticks, 0);
+    assert_eq!(report.nodes[0].metrics.ticks, 0);
 }
 
 #[test]

@@ -108,13 +108,13 @@ fn declared_nodes_run_and_the_scheduler_knows_their_ends() {
 
     let report = scheduler.simulate(Duration::from_secs(1), 1, 0);
     assert_eq!(report.reason, Reason::Asked);
-    let figures = |name: &str| report.nodes.iter().find(|node| node.name == name).unwrap().figures;
+    let figures = |name: &str| report.nodes.iter().find(|node| node.name == name).unwrap().metrics;
     assert_eq!((figures("control").ticks, figures("control").failures), (10, 1));
     assert_eq!(SHUT_DOWN.load(Ordering::Relaxed), 1);
 }
 
 #[test]
-fn build_says_which_topic_or_wish_is_wrong() {
+fn build_says_which_topic_or_setting_is_wrong() {
     let private = Private::new();
     let _other = private.publisher::<Imu>("cmd_vel", Qos::new());
     let mut scheduler = private.scheduler();

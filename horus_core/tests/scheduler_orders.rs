@@ -13,7 +13,7 @@ use std::time::Duration;
 use executors::{LONG, ticks, until};
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Class, Context, Handle, Health, Hertz, Node, NodeResult, OrderError, Reason, Running,
+    Class, CommandError, Context, Handle, Health, Hertz, Node, NodeResult, Reason, Running,
     Scheduler, SwapState,
 };
 use private::Private;
@@ -61,7 +61,7 @@ fn a_round_is_one_tick_of_each_node_that_has_no_thread() {
     assert!(!running.tick_once().unwrap() && running.is_stopping());
     let report = running.finish().unwrap();
     assert_eq!(report.reason, Reason::Asked);
-    assert_eq!(report.node("one").unwrap().figures.ticks, 1000);
+    assert_eq!(report.node("one").unwrap().metrics.ticks, 1000);
     assert_eq!(one.shutdowns.load(Ordering::Relaxed), 1);
 }
 
@@ -93,12 +93,12 @@ fn beside(steer: impl FnOnce(&Handle, &mut Running)) {
 fn a_paused_node_does_not_tick_until_it_is_resumed() {
     beside(|handle, running| {
         for (node, health) in [("timed", Health::Active), ("main", Health::Active)] {
-            assert_eq!(handle.figures(node).unwrap().health, health);
+            assert_eq!(handle.metrics(node).unwrap().health, health);
         }
         until("ticks", || running.tick_once().unwrap() && ticks(handle, "timed") > 3);
         for node in ["timed", "main"] {
             handle.pause(node).unwrap();
-            let is_paused = || handle.figures(node).unwrap().health == Health::Paused;
+            let is_paused = || handle.metrics(node).unwrap().health == Health::Paused;
             until("paused", || running.tick_once().unwrap() && is_paused());
             let before = ticks(handle, node);
             thread::sleep(Duration::from_millis(20));
@@ -106,7 +106,7 @@ fn a_paused_node_does_not_tick_until_it_is_resumed() {
             assert_eq!(ticks(handle, node), before);
             handle.resume(node).unwrap();
             until("resumed", || running.tick_once().unwrap() && ticks(handle, node) > before + 3);
-            assert_eq!(handle.figures(node).unwrap().health, Health::Active);
+            assert_eq!(handle.metrics(node).unwrap().health, Health::Active);
         }
     });
 }
@@ -116,7 +116,7 @@ fn a_stopped_node_is_shut_down_and_the_others_go_on() {
     beside(|handle, running| {
         for node in ["timed", "main"] {
             handle.stop_node(node).unwrap();
-            let is_stopped = || handle.figures(node).unwrap().health == Health::Stopped;
+            let is_stopped = || handle.metrics(node).unwrap().health == Health::Stopped;
             until("stopped", || running.tick_once().unwrap() && is_stopped());
             let before = ticks(handle, node);
             // There is no way back.
@@ -164,7 +164,7 @@ fn orders_that_make_no_sense_are_refused_with_the_reason() {
         let error = handle.pause("tmied").unwrap_err();
         assert_eq!(error.to_string(), "no node is called 'tmied'; there are: timed, main");
         let error = handle.set_rate("main", 1.hz()).unwrap_err();
-        assert!(matches!(error, OrderError::NoRate { .. }), "{error}");
+        assert!(matches!(error, CommandError::NoRate { .. }), "{error}");
         assert_eq!(handle.nodes(), ["timed", "main"]);
     });
     let private = Private::new();

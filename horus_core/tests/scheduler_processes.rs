@@ -263,7 +263,7 @@ fn a_black_box_tells_what_was_until_the_kill() {
     );
 }
 
-// Figures and commands.
+// TickMetrics and commands.
 
 /// Says when it was due, and at which period.
 struct Steady;

@@ -196,7 +196,7 @@ fn a_real_time_thread_only_sleeps_and_works() {
             "in {TICKS} ticks {} misses ({missed} and {astray} noted), {paced} new rates, {heard} \
              messages: {calls:?} calls of the kernel, {allocator_calls} of the allocator, \
              {page_faults} page faults",
-            report.nodes[0].figures.misses
+            report.nodes[0].metrics.misses
         ),
     );
     assert!(
@@ -244,9 +244,9 @@ fn a_round_on_the_main_thread_asks_for_no_memory() {
         assert!(round(&mut running));
     }
     let report = running.finish().unwrap();
-    assert_eq!(report.nodes[0].figures.ticks, WARM_UP + TICKS + 1);
-    assert!(report.nodes[0].figures.misses > TICKS / 2, "{report:?}");
-    assert_eq!(report.nodes[0].figures.failures, 0, "{report:?}");
+    assert_eq!(report.nodes[0].metrics.ticks, WARM_UP + TICKS + 1);
+    assert!(report.nodes[0].metrics.misses > TICKS / 2, "{report:?}");
+    assert_eq!(report.nodes[0].metrics.failures, 0, "{report:?}");
     let [calls, faults] =
         [&costs.allocator_calls, &costs.page_faults].map(|count| count.load(Ordering::Relaxed));
     let text = format!("{calls} calls of the allocator, {faults} page faults in {TICKS} rounds");

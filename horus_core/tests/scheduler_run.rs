@@ -54,7 +54,7 @@ impl Node for Noting {
 }
 
 fn ticks(report: &Report, name: &str) -> u64 {
-    report.nodes.iter().find(|node| node.name == name).unwrap().figures.ticks
+    report.nodes.iter().find(|node| node.name == name).unwrap().metrics.ticks
 }
 
 #[test]
@@ -95,12 +95,12 @@ fn a_rate_neither_drifts_nor_is_made_up_for() {
     scheduler.node("fast").rate(500.hz()).build(node).unwrap();
     let report = scheduler.run_for(Duration::from_millis(500)).unwrap();
     assert_eq!(report.reason, Reason::Over);
-    let figures = report.nodes[0].figures;
+    let figures = report.nodes[0].metrics;
     let (first, last) = *first_and_last.lock().unwrap();
     // Every due time was kept or passed over, none was shifted.
     assert_eq!((last - first) % 2_000_000, 0);
     let due = (last - first) / 2_000_000 + 1;
-    let passed = figures.passed_over;
+    let passed = figures.skipped_ticks;
     assert!(figures.ticks <= due && figures.ticks + passed >= due, "{due}: {figures:?}");
     assert_eq!(figures.durations.count(), figures.ticks);
 }
@@ -135,7 +135,7 @@ fn a_failure_ends_everything_or_what_the_policy_says() {
         let (report, noted) = failing(FailurePolicy::Ignore, 3, panics);
         assert_eq!((report.reason.clone(), ticks(&report, "bad")), (Reason::Asked, 4));
         assert_eq!(noted, ["bad init", "bad 0", "bad 1", "bad 2", "bad 3", "bad shutdown"]);
-        let figures = report.nodes[0].figures;
+        let figures = report.nodes[0].metrics;
         assert_eq!((figures.failures, figures.panics), (1, u64::from(panics)));
         assert_eq!(report.nodes[0].last_error.as_deref(), Some(error));
 
@@ -178,8 +178,8 @@ fn a_node_that_hangs_is_found_and_made_safe_once_while_others_go_on() {
     assert!(stuck >= 1, "{events:?}");
     assert_eq!(safe.load(Ordering::Relaxed), stuck);
     assert!(of_it("hangs: recovered, the tick lasted") + 1 >= stuck, "{events:?}");
-    let hanging = report.nodes.iter().find(|node| node.name == "hangs").unwrap().figures;
-    assert!(hanging.misses >= 1 && hanging.passed_over >= 4, "{hanging:?}");
+    let hanging = report.nodes.iter().find(|node| node.name == "hangs").unwrap().metrics;
+    assert!(hanging.misses >= 1 && hanging.skipped_ticks >= 4, "{hanging:?}");
     let other = report.nodes.iter().find(|node| node.name == "other").unwrap();
     assert!(during.load(Ordering::Relaxed) > 0, "the other node stood still: {other:?}");
     assert_eq!(other.class, Class::RealTime);
@@ -251,7 +251,7 @@ fn what_a_thread_could_not_have_is_reported() {
         "memory that stays (mlockall): ",
     ];
     assert!(refused.iter().all(|one| known.iter().any(|known| one.starts_with(known))));
-    assert_eq!(report.nodes[0].figures.ticks, 1);
+    assert_eq!(report.nodes[0].metrics.ticks, 1);
 }
 
 fn once(context: &mut Context<'_>) {
@@ -330,13 +330,13 @@ fn who_is_late_skips_or_stops_as_told() {
     let (mut scheduler, _private) = Private::alone();
     scheduler.node("skips").rate(200.hz()).on_miss(Miss::Skip).build(slow).unwrap();
     let report = scheduler.run_for(Duration::from_millis(200)).unwrap();
-    let figures = report.nodes[0].figures;
+    let figures = report.nodes[0].metrics;
     assert_eq!(figures.misses, figures.ticks, "{figures:?}");
-    assert!(figures.passed_over >= figures.ticks - 1, "{figures:?}");
+    assert!(figures.skipped_ticks >= figures.ticks - 1, "{figures:?}");
     let (mut scheduler, _private) = Private::alone();
     scheduler.node("stops").rate(200.hz()).on_miss(Miss::Stop).build(slow).unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
     let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
     assert!(name == "stops" && error.contains("missed its deadline or its budget by "), "{error}");
-    assert_eq!(report.nodes[0].figures.ticks, 1);
+    assert_eq!(report.nodes[0].metrics.ticks, 1);
 }

@@ -365,7 +365,7 @@ fn stormed(dir: &Path) {
     scheduler.main_rate(Rate::hz(200.0));
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
     for node in &report.nodes {
-        assert!(node.figures.ticks > 0 && node.figures.failures == 0, "{node:?}");
+        assert!(node.metrics.ticks > 0 && node.metrics.failures == 0, "{node:?}");
     }
     say(format_args!("storms {}", STORMED.load(Ordering::Relaxed)));
     exit(Ok(report));

@@ -216,7 +216,7 @@ fn two_nodes_that_wait_for_each_other_end_the_run_and_everybody_is_made_safe_onc
     }
     assert!(safe.iter().all(|entered| entered.load(Ordering::Relaxed) == 1), "{safe:?}");
     assert_eq!(careful.load(Ordering::Relaxed), 1);
-    assert!(report.node("careful").unwrap().figures.ticks > 10);
+    assert!(report.node("careful").unwrap().metrics.ticks > 10);
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_tick_of_twice_its_budget_is_a_miss_whoever_runs_it() {
         (0..4).for_each(|_| publisher.send(CmdVel::default()).unwrap());
         let report = scheduler.run().unwrap();
         assert_eq!(report.reason, Reason::Asked);
-        assert_eq!(report.nodes[0].figures.misses, 4, "{executor:?}: {report:?}");
+        assert_eq!(report.nodes[0].metrics.misses, 4, "{executor:?}: {report:?}");
         let missed = told.of("slow", NodeEvent::MISSED);
         // By how much.
         let over_ns = budget.as_nanos() as u64;
@@ -255,8 +255,8 @@ fn quantile(sorted: &[u64], share: f64) -> u64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }
 
-/// Figures of times, in milliseconds; the median and the 99th percentile.
-fn figures(mut times_ns: Vec<u64>) -> (String, [u64; 2]) {
+/// TickMetrics of times, in milliseconds; the median and the 99th percentile.
+fn summary(mut times_ns: Vec<u64>) -> (String, [u64; 2]) {
     times_ns.sort_unstable();
     let ms = |share| quantile(&times_ns, share) as f64 / 1e6;
     let [p50, p90, p99, max] = [0.5, 0.9, 0.99, 1.0].map(ms);
@@ -324,7 +324,7 @@ fn faults_are_found_within_two_periods_and_others_keep_theirs() {
         scheduler.node("other").rate(200.hz()).build(other).unwrap();
         scheduler.run().unwrap();
         let Lateness { while_bad, otherwise } = std::mem::take(&mut *lateness.lock().unwrap());
-        let (control, [control_p50, control_p99]) = figures(otherwise);
+        let (control, [control_p50, control_p99]) = summary(otherwise);
         let id = |what| format!("scheduler_watchdog/{what} {name}");
         let events = told.of("bad", kind);
         let began = began.lock().unwrap();
@@ -337,10 +337,10 @@ fn faults_are_found_within_two_periods_and_others_keep_theirs() {
         let found: Vec<_> = found.collect();
         // WHY not all: what is told of too often on a busy machine is left out now and then.
         assert!(found.len() as u64 > times / 2, "{name}: {} of {times} were found", found.len());
-        let (text, [median, _]) = figures(found);
+        let (text, [median, _]) = summary(found);
         result(&id("found: one"), format!("{text} (period 20 ms)"));
         assert!(median <= 2 * PERIOD_NS + control_p99, "{name}: {text}; others late {control}");
-        let (text, [median, _]) = figures(while_bad);
+        let (text, [median, _]) = summary(while_bad);
         result(&id("others while one"), format!("late {text}; otherwise {control} (period 5 ms)"));
         let allowed_ns = control_p50 + OTHER_PERIOD_NS / 5;
         assert!(median <= allowed_ns, "{name}: late {text}; otherwise {control}");
@@ -378,7 +378,7 @@ fn a_tick_that_goes_astray_is_a_miss_and_it_is_told_where() {
         assert_eq!(report.reason, Reason::Asked, "{text}");
         let texts: Vec<_> = events.iter().map(|event| event.text.as_str()).collect();
         assert_eq!((texts, events[0].tick), (vec![text], 3));
-        assert!(report.nodes[0].figures.misses >= 1);
+        assert!(report.nodes[0].metrics.misses >= 1);
     }
 }
 
@@ -398,7 +398,7 @@ fn a_tick_that_comes_too_early_is_a_miss() {
     node.build(tick).unwrap();
     (0..2).for_each(|_| publisher.send(CmdVel::default()).unwrap());
     let report = scheduler.run().unwrap();
-    assert_eq!((report.nodes[0].figures.ticks, report.nodes[0].figures.misses), (2, 1));
+    assert_eq!((report.nodes[0].metrics.ticks, report.nodes[0].metrics.misses), (2, 1));
     let early = told.of("driver", NodeEvent::CHECKPOINT);
     assert_eq!(early.len(), 1);
     assert!(early[0].text.as_str().contains("and not before 10s was wanted"), "{early:?}");
@@ -455,7 +455,7 @@ fn a_late_node_is_halved_isolated_in_one_safe_state_and_comes_back() {
     // From the fourth miss on at every second due time, of those that it does not miss itself.
     assert!(gap(5) >= 60 * MS && gap(5) % (20 * MS) == 0, "{due:?}");
     assert!(gap(8) >= 1000 * MS, "not isolated for a second: {due:?}");
-    let (text, _) = figures((1..due.len()).map(gap).collect());
+    let (text, _) = summary((1..due.len()).map(gap).collect());
     result("scheduler_watchdog/graduated", format!("{in_it} safe states; from due to due {text}"));
 }
 

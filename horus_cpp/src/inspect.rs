@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use horus_core::introspect::{Inspector, LaneFigures, Participant, ReaderFigures, topics};
+use horus_core::introspect::{Inspector, LaneCounters, Participant, ReaderCounters, topics};
 use horus_core::topic::Reliability;
 
 use crate::ffi::{self, Call, NAME_BYTES_MAX, Sized32, guard, output, set_if_wanted};
@@ -16,11 +16,11 @@ const TYPE_BYTES: usize = 128;
 /// Bytes of the name of a process, with the 0 at its end.
 const PROCESS_BYTES: usize = 64;
 
-/// `horus_topic_figures_t`.
+/// `horus_topic_counters_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
-pub struct HorusTopicFigures {
+pub struct HorusTopicCounters {
     pub struct_bytes: u32,
     pub reliability: i32,
     pub message_bytes: u64,
@@ -31,15 +31,15 @@ pub struct HorusTopicFigures {
 }
 
 // SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
-unsafe impl Sized32 for HorusTopicFigures {
+unsafe impl Sized32 for HorusTopicCounters {
     const BYTES_MIN: usize = 160;
 }
 
-/// `horus_lane_figures_t`.
+/// `horus_lane_counters_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
-pub struct HorusLaneFigures {
+pub struct HorusLaneCounters {
     pub struct_bytes: u32,
     pub lane: u32,
     pub is_alive: i32,
@@ -52,15 +52,15 @@ pub struct HorusLaneFigures {
 }
 
 // SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
-unsafe impl Sized32 for HorusLaneFigures {
+unsafe impl Sized32 for HorusLaneCounters {
     const BYTES_MIN: usize = 112;
 }
 
-/// `horus_reader_figures_t`.
+/// `horus_reader_counters_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
-pub struct HorusReaderFigures {
+pub struct HorusReaderCounters {
     pub struct_bytes: u32,
     pub process_id: u32,
     pub received: u64,
@@ -72,7 +72,7 @@ pub struct HorusReaderFigures {
 }
 
 // SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
-unsafe impl Sized32 for HorusReaderFigures {
+unsafe impl Sized32 for HorusReaderCounters {
     const BYTES_MIN: usize = 104;
 }
 
@@ -86,10 +86,10 @@ fn process(participant: Option<&Participant>) -> (u32, [c_char; PROCESS_BYTES]) 
     (process.pid, name)
 }
 
-impl HorusLaneFigures {
-    fn of(found: &LaneFigures) -> Self {
+impl HorusLaneCounters {
+    fn of(found: &LaneCounters) -> Self {
         let (process_id, process_name) = process(found.publisher.as_ref());
-        let LaneFigures { lane, sent, refused, skips, aborted, .. } = *found;
+        let LaneCounters { lane, sent, refused, skips, aborted, .. } = *found;
         let is_alive = found.publisher.is_some().into();
         let struct_bytes = 0;
         Self {
@@ -106,10 +106,10 @@ impl HorusLaneFigures {
     }
 }
 
-impl HorusReaderFigures {
-    fn of(found: &ReaderFigures) -> Self {
+impl HorusReaderCounters {
+    fn of(found: &ReaderCounters) -> Self {
         let (process_id, process_name) = process(Some(&found.subscriber));
-        let ReaderFigures { received, lost, skipped, borrowed, asleep, .. } = *found;
+        let ReaderCounters { received, lost, skipped, borrowed, asleep, .. } = *found;
         let (struct_bytes, is_asleep) = (0, asleep.into());
         Self {
             struct_bytes,
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn horus_topic_schema(
 pub unsafe extern "C" fn horus_topic_inspect(
     name_space: HorusNamespace,
     topic: *const c_char,
-    out: *mut HorusTopicFigures,
+    out: *mut HorusTopicCounters,
 ) -> i32 {
     guard(|| {
         if out.is_null() {
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn horus_topic_inspect(
         }
         // SAFETY: the caller's contract.
         let inspector = unsafe { inspector(name_space, topic) }?;
-        let mut found = HorusTopicFigures {
+        let mut found = HorusTopicCounters {
             struct_bytes: 0,
             reliability: match inspector.reliability() {
                 Reliability::Reliable => HORUS_RELIABLE,
@@ -243,17 +243,17 @@ pub unsafe extern "C" fn horus_topic_inspect(
     })
 }
 
-/// `horus_topic_lane_figures`.
+/// `horus_topic_lane_counters`.
 ///
 /// # Safety
 ///
 /// As the header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn horus_topic_lane_figures(
+pub unsafe extern "C" fn horus_topic_lane_counters(
     name_space: HorusNamespace,
     topic: *const c_char,
     index: usize,
-    out: *mut HorusLaneFigures,
+    out: *mut HorusLaneCounters,
 ) -> i32 {
     guard(|| {
         if out.is_null() {
@@ -263,22 +263,22 @@ pub unsafe extern "C" fn horus_topic_lane_figures(
         let lanes = unsafe { inspector(name_space, topic) }?.publishers();
         let Some(found) = lanes.get(index) else { return Ok(HORUS_EMPTY) };
         // SAFETY: the caller's contract.
-        unsafe { Sized32::write(&HorusLaneFigures::of(found), out, "out") }?;
+        unsafe { Sized32::write(&HorusLaneCounters::of(found), out, "out") }?;
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_topic_reader_figures`.
+/// `horus_topic_reader_counters`.
 ///
 /// # Safety
 ///
 /// As the header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn horus_topic_reader_figures(
+pub unsafe extern "C" fn horus_topic_reader_counters(
     name_space: HorusNamespace,
     topic: *const c_char,
     index: usize,
-    out: *mut HorusReaderFigures,
+    out: *mut HorusReaderCounters,
 ) -> i32 {
     guard(|| {
         if out.is_null() {
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn horus_topic_reader_figures(
         let readers = unsafe { inspector(name_space, topic) }?.subscribers();
         let Some(found) = readers.get(index) else { return Ok(HORUS_EMPTY) };
         // SAFETY: the caller's contract.
-        unsafe { Sized32::write(&HorusReaderFigures::of(found), out, "out") }?;
+        unsafe { Sized32::write(&HorusReaderCounters::of(found), out, "out") }?;
         Ok(HORUS_OK)
     })
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::time::Duration;
 
-use horus_core::scheduler::{Figures, Health, Histogram, PULSE_BUCKETS, Reason, Report};
+use horus_core::scheduler::{HISTOGRAM_BUCKETS, Health, Histogram, Reason, Report, TickMetrics};
 
 use crate::ffi::Sized32;
 
@@ -91,31 +91,31 @@ pub(crate) fn copy(text: &str, to: &mut [c_char]) {
     }
 }
 
-/// `horus_figures_t`.
+/// `horus_metrics_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
-pub struct HorusFigures {
+pub struct HorusMetrics {
     pub struct_bytes: u32,
     pub health: i32,
     pub ticks: u64,
     pub last_ns: u64,
     pub max_ns: u64,
     pub misses: u64,
-    pub passed_over: u64,
+    pub skipped_ticks: u64,
     pub failures: u64,
     pub panics: u64,
-    pub durations: [u64; PULSE_BUCKETS],
-    pub lateness: [u64; PULSE_BUCKETS],
+    pub durations: [u64; HISTOGRAM_BUCKETS],
+    pub lateness: [u64; HISTOGRAM_BUCKETS],
 }
 
 // SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
-unsafe impl Sized32 for HorusFigures {
+unsafe impl Sized32 for HorusMetrics {
     const BYTES_MIN: usize = 64 + 2 * 8 * 40;
 }
 
-impl HorusFigures {
-    pub(crate) fn new(figures: &Figures) -> Self {
+impl HorusMetrics {
+    pub(crate) fn new(figures: &TickMetrics) -> Self {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let buckets = |histogram: &Histogram| *histogram.buckets();
         Self {
@@ -131,7 +131,7 @@ impl HorusFigures {
             last_ns: ns(figures.last),
             max_ns: ns(figures.max),
             misses: figures.misses,
-            passed_over: figures.passed_over,
+            skipped_ticks: figures.skipped_ticks,
             failures: figures.failures,
             panics: figures.panics,
             durations: buckets(&figures.durations),
@@ -142,6 +142,6 @@ impl HorusFigures {
 
 const _: () = {
     assert!(size_of::<HorusReport>() == HorusReport::BYTES_MIN);
-    assert!(size_of::<HorusFigures>() == HorusFigures::BYTES_MIN);
-    assert!(PULSE_BUCKETS == 40);
+    assert!(size_of::<HorusMetrics>() == HorusMetrics::BYTES_MIN);
+    assert!(HISTOGRAM_BUCKETS == 40);
 };

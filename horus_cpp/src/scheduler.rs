@@ -13,7 +13,7 @@ use crate::event::{Listener, OnEvent};
 use crate::ffi::{self, Call, NAME_BYTES_MAX, Out, Sized32, guard, guard_quick, null};
 use crate::namespace::{HorusNamespace, namespace_of};
 use crate::node::{CNode, HorusNode, HorusNodeOptions, flag};
-use crate::report::{HorusFigures, HorusReport};
+use crate::report::{HorusMetrics, HorusReport};
 use crate::status::{
     Failure, HORUS_E_BUSY, HORUS_E_FAILED, HORUS_E_FORKED, HORUS_E_STATE, HORUS_OK, HORUS_STOPPED,
 };
@@ -555,21 +555,21 @@ pub unsafe extern "C" fn horus_scheduler_set_rate(
     unsafe { steer(scheduler, node, set) }
 }
 
-/// `horus_scheduler_figures`.
+/// `horus_scheduler_metrics`.
 ///
 /// # Safety
 ///
 /// As the header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn horus_scheduler_figures(
+pub unsafe extern "C" fn horus_scheduler_metrics(
     scheduler: HorusScheduler,
     node: *const c_char,
-    out: *mut HorusFigures,
+    out: *mut HorusMetrics,
 ) -> i32 {
     let figures = |handle: &Handle, node: &str| {
-        let figures = HorusFigures::new(&handle.figures(node)?);
+        let figures = HorusMetrics::new(&handle.metrics(node)?);
         // SAFETY: the caller's contract.
-        unsafe { HorusFigures::write(&figures, out, "out") }
+        unsafe { HorusMetrics::write(&figures, out, "out") }
     };
     // SAFETY: the caller's contract.
     unsafe { steer(scheduler, node, figures) }

@@ -7,7 +7,7 @@ use std::io;
 use horus_core::handle::HandleError;
 use horus_core::message::SchemaTextError;
 use horus_core::namespace::{NamespaceError, NamespaceRemoveError, RegistryError};
-use horus_core::scheduler::{OrderError, PlanError, StartError};
+use horus_core::scheduler::{CommandError, PlanError, StartError};
 use horus_core::{
     BorrowError, LoanError, OpenError, PublishLentError, RecvError, RecvTimeoutError, SendError,
     TopicError, WaitError, WaitSetFull,
@@ -180,7 +180,7 @@ failures! {
     NamespaceError: |error| namespace_status(&error);
     OpenError: |error| open_status(&error);
     PlanError: |_error| HORUS_E_NODE;
-    OrderError: |_error| HORUS_E_NODE;
+    CommandError: |_error| HORUS_E_NODE;
     StartError: |error| match &error {
         StartError::Monitor(error) => error.as_open_error().map_or(HORUS_E_SYSTEM, open_status),
         _ => HORUS_E_SYSTEM,

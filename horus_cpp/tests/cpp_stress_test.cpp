@@ -86,7 +86,7 @@ void sustained_ticks() {
         CHECK(scheduler.tick_once() && scheduler.is_running());
     }
     scheduler.finish();
-    CHECK(ticks == sustained && scheduler.figures("one").ticks == sustained && nodes == 0);
+    CHECK(ticks == sustained && scheduler.metrics("one").ticks == sustained && nodes == 0);
     std::printf("sustained ticks: %d\n", sustained);
 }
 
@@ -106,7 +106,7 @@ void concurrent_nodes() {
     std::atomic<bool> over{false};
     std::thread asker([&] {
         while (!over) {
-            CHECK(scheduler.is_running() && scheduler.figures("node1").failures == 0);
+            CHECK(scheduler.is_running() && scheduler.metrics("node1").failures == 0);
             scheduler.pause("node3");
             scheduler.resume("node3");
         }
@@ -164,8 +164,8 @@ void wrong_calls() {
         CHECK(horus_scheduler_stop_node(open, nullptr) == HORUS_E_NULL);
         CHECK(horus_scheduler_set_rate(none, "a", 1) == HORUS_E_HANDLE);
         CHECK(horus_scheduler_set_rate(open, nullptr, 1) == HORUS_E_NULL);
-        CHECK(horus_scheduler_figures(none, "a", nullptr) == HORUS_E_HANDLE);
-        CHECK(horus_scheduler_figures(open, "a", nullptr) == HORUS_E_NODE);
+        CHECK(horus_scheduler_metrics(none, "a", nullptr) == HORUS_E_HANDLE);
+        CHECK(horus_scheduler_metrics(open, "a", nullptr) == HORUS_E_NODE);
         CHECK(horus_context_tick(nullptr) == 0);
         CHECK(horus_context_scheduled_ns(nullptr) == 0);
         CHECK(horus_context_started_ns(nullptr) == 0);

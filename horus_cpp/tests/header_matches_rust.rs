@@ -46,15 +46,15 @@ const TYPES: [(&str, &str); 33] = [
     ("*const HorusNode", "const horus_node_t *"),
     ("*const HorusEvent", "const horus_event_t *"),
     ("*mut HorusReport", "horus_report_t *"),
-    ("*mut HorusFigures", "horus_figures_t *"),
+    ("*mut HorusMetrics", "horus_metrics_t *"),
 ];
 /// As [`TYPES`], of what grows.
 const OUT_TYPES: [(&str, &str); 5] = [
     ("*mut HorusTopicInfo", "horus_topic_info_t *"),
     ("*mut HorusStats", "horus_stats_t *"),
-    ("*mut HorusTopicFigures", "horus_topic_figures_t *"),
-    ("*mut HorusLaneFigures", "horus_lane_figures_t *"),
-    ("*mut HorusReaderFigures", "horus_reader_figures_t *"),
+    ("*mut HorusTopicCounters", "horus_topic_counters_t *"),
+    ("*mut HorusLaneCounters", "horus_lane_counters_t *"),
+    ("*mut HorusReaderCounters", "horus_reader_counters_t *"),
 ];
 
 fn sources() -> String {
@@ -184,13 +184,13 @@ fn constants_and_layouts_are_the_same() {
         HorusStats = horus_stats_t {
             struct_bytes unmapped received malformed lost skipped waiting sent busy
         }
-        HorusTopicFigures = horus_topic_figures_t {
+        HorusTopicCounters = horus_topic_counters_t {
             struct_bytes reliability message_bytes capacity lanes subscribers message_type
         }
-        HorusLaneFigures = horus_lane_figures_t {
+        HorusLaneCounters = horus_lane_counters_t {
             struct_bytes lane is_alive process_id sent refused skips aborted process_name
         }
-        HorusReaderFigures = horus_reader_figures_t {
+        HorusReaderCounters = horus_reader_counters_t {
             struct_bytes process_id received lost skipped borrowed is_asleep process_name
         }
         HorusTopicOptions = horus_topic_options_t {
@@ -221,8 +221,8 @@ fn constants_and_layouts_are_the_same() {
         HorusReport = horus_report_t {
             struct_bytes reason signal exit_code scheduler node error
         }
-        HorusFigures = horus_figures_t {
-            struct_bytes health ticks last_ns max_ns misses passed_over failures panics durations
+        HorusMetrics = horus_metrics_t {
+            struct_bytes health ticks last_ns max_ns misses skipped_ticks failures panics durations
             lateness
         }
     }

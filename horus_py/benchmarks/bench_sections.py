@@ -256,15 +256,15 @@ def at_rate(report, seconds, stay_awake):
     finally:
         stop.set()
         watch.join()
-    figures, refused = run.node("fast").figures, run.node("fast").refused
+    figures, refused = run.node("fast").metrics, run.node("fast").refused
     # The first and the last second are not whole.
     whole = per_second[1 : int(seconds)]
-    due = figures.ticks + figures.passed_over
+    due = figures.ticks + figures.skipped_ticks
     row = Row(f"python/tick/10kHz{'/awake' if stay_awake else ''}", due, figures.ticks)
     row.figures = {
         "achieved_hz": statistics.mean(whole),
         "worst_second_fewer_ticks": TICK_HZ - min(whole),
-        "passed_over": figures.passed_over,
+        "passed_over": figures.skipped_ticks,
         "lateness_p50_us_at_most": figures.lateness(0.5) * 1e6,
         "lateness_p99_us_at_most": figures.lateness(0.99) * 1e6,
         "tick_p50_us_at_most": figures.duration(0.5) * 1e6,

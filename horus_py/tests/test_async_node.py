@@ -46,7 +46,7 @@ def test_ticks_of_two_nodes_overlap_while_they_wait_for_each_other(scheduler, na
     report = scheduler.run()
     assert report.reason == "asked"
     assert report.node("ask").executor == report.node("answer").executor == "async_io"
-    assert (report.node("ask").figures.ticks, report.node("ask").figures.failures) == (1, 0)
+    assert (report.node("ask").metrics.ticks, report.node("ask").metrics.failures) == (1, 0)
     assert len(threads) == 1
 
 
@@ -163,7 +163,7 @@ def test_what_swallows_its_cancellation_does_not_hold_up_the_end(scheduler):
                 pass
 
     scheduler.add(horus.Node("stubborn", tick=stubborn))
-    assert scheduler.run_for(0.1).node("stubborn").figures.failures == 1
+    assert scheduler.run_for(0.1).node("stubborn").metrics.failures == 1
 
 
 def test_an_async_node_is_swapped_and_taken_back_if_it_fails(scheduler):
@@ -199,7 +199,7 @@ def test_a_scheduler_ends_within_a_loop_of_its_caller_s(scheduler):
             await asyncio.sleep(0.1)
 
     asyncio.run(main())
-    assert scheduler.report.node("inner").figures.failures == 0
+    assert scheduler.report.node("inner").metrics.failures == 0
 
 
 def test_loops_are_closed_with_their_nodes(scheduler):

@@ -60,11 +60,11 @@ def test_a_node_ticks_until_it_stops_everything(scheduler, settings, executor):
     report = scheduler.run()
     node = report.node("count")
     assert (report.reason, report.exit_code, report.failed_node) == ("asked", 0, None)
-    assert (node.executor, node.figures.ticks, node.figures.failures) == (executor, 5, 0)
+    assert (node.executor, node.metrics.ticks, node.metrics.failures) == (executor, 5, 0)
     assert ticks == list(range(5))
     assert report.scheduler == "test"
     assert scheduler.report is report
-    assert node.figures.duration(0.5) > 0
+    assert node.metrics.duration(0.5) > 0
 
 
 def test_a_context_says_when_it_is_and_only_in_its_tick(namespace):
@@ -232,7 +232,7 @@ def test_an_exception_is_the_node_s_failure(scheduler, namespace, executor, erro
     assert report.error == report.node("bad").last_error
     assert text in report.error.splitlines()[0]
     assert "Traceback (most recent call last)" in report.error
-    assert report.node("bad").figures.failures == 1
+    assert report.node("bad").metrics.failures == 1
     events = horus.black_box("test", namespace)
     failed = [event for event in events if event.kind == horus.NodeEvent.FAILED]
     assert text[:40] in failed[0].text
@@ -254,7 +254,7 @@ def test_what_ends_a_program_ends_the_run_first(scheduler, namespace, executor, 
     assert caught.value is error
     assert calls == ["shutdown"]
     assert scheduler.report.reason == "asked"
-    assert scheduler.report.node("bad").figures.failures == 0
+    assert scheduler.report.node("bad").metrics.failures == 0
 
 
 def test_a_failure_is_skipped_ignored_or_followed_by_a_restart(scheduler):
@@ -282,7 +282,7 @@ def test_a_failure_is_skipped_ignored_or_followed_by_a_restart(scheduler):
     report = scheduler.run()
     assert report.reason == "asked"
     for name, count in ticks.items():
-        assert report.node(name).figures.failures == count == told.count(name)
+        assert report.node(name).metrics.failures == count == told.count(name)
         assert f"ValueError: {name}" in report.node(name).last_error
     assert inits.count("restart") >= 3
     assert (inits.count("skip"), inits.count("ignore")) == (1, 1)
@@ -372,7 +372,7 @@ def test_nodes_are_paused_resumed_stopped_and_changed_while_they_run(scheduler):
         assert handle.nodes() == ["a", "b"]
         until(lambda: ticks["a"] > 3)
         handle.pause("a")
-        until(lambda: handle.figures("a").health == "paused")
+        until(lambda: handle.metrics("a").health == "paused")
         paused, others = ticks["a"], ticks["b"]
         until(lambda: ticks["b"] > others + 5)
         assert ticks["a"] == paused
@@ -380,10 +380,10 @@ def test_nodes_are_paused_resumed_stopped_and_changed_while_they_run(scheduler):
         until(lambda: ticks["a"] > paused)
         handle.set_rate("a", 1000)
         handle.stop_node("b")
-        until(lambda: handle.figures("b").health == "stopped")
-        with pytest.raises(horus.OrderError, match="no node is called 'c'; there are: a, b"):
+        until(lambda: handle.metrics("b").health == "stopped")
+        with pytest.raises(horus.CommandError, match="no node is called 'c'; there are: a, b"):
             handle.pause("c")
-        with pytest.raises(horus.OrderError, match="a rate has to be"):
+        with pytest.raises(horus.CommandError, match="a rate has to be"):
             handle.set_rate("a", -1)
     assert scheduler.report.reason == "over"
 
@@ -431,7 +431,7 @@ def test_ticks_are_had_one_by_one(scheduler):
         scheduler.tick_once()
     scheduler.start()
     assert [scheduler.tick_once() for _ in range(5)] == [True, True, True, False, False]
-    assert scheduler.finish().node("count").figures.ticks == 3
+    assert scheduler.finish().node("count").metrics.ticks == 3
     with pytest.raises(horus.SchedulerError, match="its run is over"):
         scheduler.run()
 
@@ -442,7 +442,7 @@ def test_simulated_runs_are_alike(namespace):
         scheduler = horus.Scheduler("simulated", namespace)
         scheduler.add(horus.Node("a", tick=lambda context: drawn.append(context.random())))
         report = scheduler.simulate(1.0, seed=3)
-        return drawn, report.node("a").figures.ticks
+        return drawn, report.node("a").metrics.ticks
 
     first, second = run(), run()
     assert first == second
@@ -606,11 +606,11 @@ def test_another_process_is_told_what_to_do(namespace):
     remote.pause("count")
     until(lambda: horus.NodeEvent.PAUSED in kinds(namespace, "child"))
     remote.set_rate("count", 50)
-    with pytest.raises(horus.OrderError, match="no node 'x'"):
+    with pytest.raises(horus.CommandError, match="no node 'x'"):
         remote.resume("x")
     remote.stop()
     assert end(process) == ("shutdown\n", [], 0)
-    with pytest.raises(horus.OrderError, match="no scheduler 'child' runs"):
+    with pytest.raises(horus.CommandError, match="no scheduler 'child' runs"):
         horus.RemoteScheduler("child", namespace)
 
 
@@ -626,7 +626,7 @@ if child == 0:
         print("forked:", "parent process" in str(error), flush=True)
     own = horus.Scheduler('own')
     own.add(horus.Node('own', tick=lambda context: context.stop(), rate=100))
-    print(own.run().node('own').figures.ticks, flush=True)
+    print(own.run().node('own').metrics.ticks, flush=True)
     sys.exit(0)
 assert os.waitpid(child, 0)[1] == 0
 s.finish()

@@ -52,7 +52,7 @@ pub use endpoint::ring;
 pub use endpoint::ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 pub use endpoint::sample::{BorrowError, RawSample, Sample};
 pub use file::contract::{Contract, PINNABLE_BYTES, Request};
-pub use file::counters::{LaneFigures, Participant, ReaderFigures};
+pub use file::counters::{LaneCounters, Participant, ReaderCounters};
 pub use file::error::{LaneNotMapped, OpenError, RecvError};
 pub use file::label::TopicLabel;
 pub use file::name::{NameError, NameKind, NamespaceName, TopicName};

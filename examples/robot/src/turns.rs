@@ -27,7 +27,7 @@ pub(crate) fn take(
     let _leash = Leash::hold_until(move || handle.stop());
     // What was sent is reported in any case.
     let report = scheduler.run().or_else(RunError::into_report)?;
-    let sent = report.nodes.iter().map(|node| node.figures.ticks).sum();
+    let sent = report.nodes.iter().map(|node| node.metrics.ticks).sum();
     Report::Published { topic: topic.into(), sent }.send();
     report.into_result()?;
     Ok(())

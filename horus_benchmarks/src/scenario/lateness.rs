@@ -219,7 +219,7 @@ pub fn of_node(
     })?;
     let lateness = Lateness { begun, ends, refused: node.refused.clone() };
     let seen = (lateness.begun.len() as u64, lateness.passed_over(plan));
-    let told = (node.figures.ticks, node.figures.passed_over);
+    let told = (node.metrics.ticks, node.metrics.skipped_ticks);
     // The scheduler may have passed over more once the node had seen enough.
     if seen.0 != told.0 || seen.1 > told.1 {
         return Err(format!("{seen:?} ticks and passed over, the scheduler says {told:?}").into());

@@ -106,7 +106,7 @@ impl Ticking {
     /// If one had not.
     pub fn finish(self) -> Result<(), TickingError> {
         let report = self.running.finish()?;
-        let told: u64 = report.nodes.iter().map(|node| node.figures.ticks).sum();
+        let told: u64 = report.nodes.iter().map(|node| node.metrics.ticks).sum();
         // Relaxed: the nodes have been shut down.
         let counted = self.counted.load(atomic::Ordering::Relaxed);
         let wanted = self.nodes * self.rounds;

@@ -11,7 +11,7 @@ use crate::scheduler::api::input::{Input, InputWatch};
 #[cfg(feature = "async-io")]
 use crate::scheduler::api::node::IntoNodeResult;
 use crate::scheduler::api::node::Node;
-use crate::scheduler::api::plan::{PlanError, Wish};
+use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::api::policy::{FailurePolicy, Miss};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::safe_state::SafeState;
@@ -25,7 +25,7 @@ use crate::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder, Wai
 #[must_use = "a node is added by `build()`"]
 pub struct NodeBuilder<'a> {
     scheduler: &'a mut Scheduler,
-    wish: Wish,
+    spec: NodeSpec,
     safe_state: Option<SafeState>,
     wake: WaitSet,
     subscriptions: Vec<Subscription>,
@@ -33,15 +33,15 @@ pub struct NodeBuilder<'a> {
 
 impl std::fmt::Debug for NodeBuilder<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NodeBuilder").field("wish", &self.wish).finish_non_exhaustive()
+        f.debug_struct("NodeBuilder").field("spec", &self.spec).finish_non_exhaustive()
     }
 }
 
 impl<'a> NodeBuilder<'a> {
     pub(super) fn new(scheduler: &'a mut Scheduler, name: &str) -> Self {
-        let wish = Wish { name: name.to_owned(), ..Wish::default() };
+        let spec = NodeSpec { name: name.to_owned(), ..NodeSpec::default() };
         let (wake, subscriptions) = (WaitSet::new(), Vec::new());
-        Self { scheduler, wish, safe_state: None, wake, subscriptions }
+        Self { scheduler, spec, safe_state: None, wake, subscriptions }
     }
 
     /// Runs before the nodes of a larger order, where they run one after the other. Default 0.
@@ -51,14 +51,14 @@ impl<'a> NodeBuilder<'a> {
     /// [`Self::reads`], and [`Self::on`]. Where nothing follows from that, they run as they were
     /// added, in simulated runs by name.
     pub fn order(mut self, order: i32) -> Self {
-        self.wish.order = order;
+        self.spec.order = order;
         self
     }
 
     /// Runs so often, on a thread of its own. Implies a budget of 80 % and a deadline of 95 % of
     /// the period.
     pub fn rate(mut self, rate: Rate) -> Self {
-        self.wish.rate = Some(rate);
+        self.spec.rate = Some(rate);
         self
     }
 
@@ -73,7 +73,7 @@ impl<'a> NodeBuilder<'a> {
     /// If there are more than a [`WaitSet`] can hold.
     pub fn on<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
         self.wake.add(subscriber).expect("a node waits for too many topics");
-        self.wish.topics.push(subscriber.name().to_owned());
+        self.spec.topics.push(subscriber.name().to_owned());
         self.reads(subscriber)
     }
 
@@ -85,7 +85,7 @@ impl<'a> NodeBuilder<'a> {
     /// [`WaitSetFull`] if there are more than a [`WaitSet`] can hold.
     pub fn wake_by(&mut self, topic: &str, subscriber: &impl Watchable) -> Result<(), WaitSetFull> {
         self.wake.add(subscriber)?;
-        self.wish.topics.push(topic.to_owned());
+        self.spec.topics.push(topic.to_owned());
         self.read_by(topic, subscriber);
         Ok(())
     }
@@ -93,7 +93,7 @@ impl<'a> NodeBuilder<'a> {
     /// [`Self::reads`] for any subscriber, here of the topic that is called `topic`: for programs
     /// that learn types and topics when they run.
     pub fn read_by(&mut self, topic: &str, subscriber: &impl Watchable) {
-        self.wish.reads.push(topic.to_owned());
+        self.spec.reads.push(topic.to_owned());
         let subscription = Subscription::new(topic, subscriber);
         if !self.subscriptions.iter().any(|known| known.is_same(&subscription)) {
             self.subscriptions.push(subscription);
@@ -124,7 +124,7 @@ impl<'a> NodeBuilder<'a> {
         qos: Qos,
     ) -> Result<Publisher<T>, TopicError> {
         let publisher = self.topic(topic, qos).publisher()?;
-        self.wish.writes.push(topic.to_owned());
+        self.spec.writes.push(topic.to_owned());
         Ok(publisher)
     }
 
@@ -184,7 +184,7 @@ impl<'a> NodeBuilder<'a> {
     ) -> Result<Input<T>, TopicError> {
         let subscriber = self.subscriber_with(topic, qos)?;
         let watch = Arc::new(InputWatch::new(topic, timeout));
-        self.wish.inputs.push(Arc::clone(&watch));
+        self.spec.inputs.push(Arc::clone(&watch));
         Ok(Input::new(subscriber, watch))
     }
 
@@ -212,13 +212,13 @@ impl<'a> NodeBuilder<'a> {
     /// As [`Self::reads`], by the topic's name: for ends of any type. The scheduler does not see
     /// the subscriber, so that no event says what it cannot map.
     pub fn reads_topic(mut self, topic: &str) -> Self {
-        self.wish.reads.push(topic.to_owned());
+        self.spec.reads.push(topic.to_owned());
         self
     }
 
     /// As [`Self::writes`], by the topic's name: for ends of any type.
     pub fn writes_topic(mut self, topic: &str) -> Self {
-        self.wish.writes.push(topic.to_owned());
+        self.spec.writes.push(topic.to_owned());
         self
     }
 
@@ -227,45 +227,45 @@ impl<'a> NodeBuilder<'a> {
     /// topic, and an unreliable topic drops what is overrun. A deadline counts from when the tick
     /// may begin.
     pub fn at_most(mut self, rate: Rate) -> Self {
-        self.wish.at_most = Some(rate);
+        self.spec.at_most = Some(rate);
         self
     }
 
     /// Takes long, and may be late: runs on one of the threads that such nodes share, at its rate,
     /// or 100 times a second. See [`Scheduler::compute_threads`].
     pub fn compute(mut self) -> Self {
-        self.wish.is_compute = true;
+        self.spec.is_compute = true;
         self
     }
 
     /// A tick may take so long.
     pub fn budget(mut self, budget: Duration) -> Self {
-        self.wish.budget = Some(budget);
+        self.spec.budget = Some(budget);
         self
     }
 
     /// A tick has to be over so long after it was due.
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.wish.deadline = Some(deadline);
+        self.spec.deadline = Some(deadline);
         self
     }
 
     /// What follows when it is not, and when an input is stale
     /// ([`Self::subscribe_with_timeout`]). Default [`Miss::Warn`].
     pub fn on_miss(mut self, policy: Miss) -> Self {
-        self.wish.on_miss = Some(policy);
+        self.spec.on_miss = Some(policy);
         self
     }
 
     /// What follows when a tick fails or panics. Default [`FailurePolicy::Fatal`].
     pub fn failure_policy(mut self, policy: FailurePolicy) -> Self {
-        self.wish.on_failure = policy;
+        self.spec.on_failure = policy;
         self
     }
 
     /// A tick may last so long before the node counts as stuck. Default twice the budget.
     pub fn watchdog(mut self, limit: Duration) -> Self {
-        self.wish.watchdog = Some(limit);
+        self.spec.watchdog = Some(limit);
         self
     }
 
@@ -277,14 +277,14 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// [`Context::checkpoint`]: super::Context::checkpoint
     pub fn checkpoints(mut self, number: u64) -> Self {
-        self.wish.checkpoints = number;
+        self.spec.checkpoints = number;
         self
     }
 
     /// A tick that begins sooner than so long after the one before counts as a miss: a node on a
     /// topic that is flooded, a clock that is wrong.
     pub fn not_before(mut self, least: Duration) -> Self {
-        self.wish.not_before = Some(least);
+        self.spec.not_before = Some(least);
         self
     }
 
@@ -312,13 +312,13 @@ impl<'a> NodeBuilder<'a> {
 
     /// Priority of its thread under SCHED_FIFO, 1 to 99, if the system allows it.
     pub fn priority(mut self, priority: u8) -> Self {
-        self.wish.priority = Some(priority);
+        self.spec.priority = Some(priority);
         self
     }
 
     /// The processor that its thread stays on.
     pub fn core(mut self, core: usize) -> Self {
-        self.wish.core = Some(core);
+        self.spec.core = Some(core);
         self
     }
 
@@ -327,14 +327,14 @@ impl<'a> NodeBuilder<'a> {
     /// some 10 to 100 µs, one of a virtual machine later still, and nothing else shortens that.
     /// Costs power, and speed where the others would have had what it burns.
     pub fn stay_awake(mut self) -> Self {
-        self.wish.stays_awake = true;
+        self.spec.stays_awake = true;
         self
     }
 
     /// Shares the thread of all nodes of this chain, which have one rate, core and priority: they
     /// run one after the other, by their order, each right after the one before.
     pub fn chain(mut self, chain: &str) -> Self {
-        self.wish.chain = Some(chain.to_owned());
+        self.spec.chain = Some(chain.to_owned());
         self
     }
 
@@ -346,7 +346,7 @@ impl<'a> NodeBuilder<'a> {
     /// [`TaskNode`](super::TaskNode).
     #[cfg(feature = "async-io")]
     pub fn async_io(mut self) -> Self {
-        self.wish.is_async_io = true;
+        self.spec.is_async_io = true;
         self
     }
 
@@ -370,7 +370,7 @@ impl<'a> NodeBuilder<'a> {
     ///     Ok(())
     /// };
     /// scheduler.node("upload").rate(10.hz()).build_async(upload)?;
-    /// assert_eq!(scheduler.run()?.nodes[0].figures.ticks, 1);
+    /// assert_eq!(scheduler.run()?.nodes[0].metrics.ticks, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -392,7 +392,7 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// [`PlanError`]: what was asked for contradicts itself, and why.
     pub fn build(self, node: impl Node) -> Result<(), PlanError> {
-        let Self { scheduler, wish, safe_state, wake, subscriptions } = self;
-        scheduler.admit(Box::new(node), wish, safe_state, (wake, subscriptions))
+        let Self { scheduler, spec, safe_state, wake, subscriptions } = self;
+        scheduler.admit(Box::new(node), spec, safe_state, (wake, subscriptions))
     }
 }

@@ -195,7 +195,7 @@ impl Graph {
         found
     }
 
-    /// Orders that contradict the flow of messages, by topic.
+    /// Commands that contradict the flow of messages, by topic.
     #[must_use]
     pub fn contradictions(&self) -> Vec<Finding> {
         let mut cycle_of = vec![None; self.nodes.len()];
@@ -205,11 +205,11 @@ impl Graph {
         let mut found = Vec::new();
         for (topic, ends) in topics(&self.nodes) {
             for (writer, reader) in pairs(&ends) {
-                let orders = [writer, reader].map(|node| self.nodes[node].order);
+                let commands = [writer, reader].map(|node| self.nodes[node].order);
                 let in_cycle = cycle_of[writer].is_some() && cycle_of[writer] == cycle_of[reader];
-                if orders[1] < orders[0] && !in_cycle {
+                if commands[1] < commands[0] && !in_cycle {
                     let [writer, reader] = [writer, reader].map(|node| self.name(node).to_owned());
-                    let (topic, [writer_order, reader_order]) = (topic.to_owned(), orders);
+                    let (topic, [writer_order, reader_order]) = (topic.to_owned(), commands);
                     found.push(Finding::OrderAgainstFlow {
                         topic,
                         writer,

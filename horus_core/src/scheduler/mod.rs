@@ -15,7 +15,7 @@
 //!     }
 //! })?;
 //! let report = scheduler.run()?;
-//! assert_eq!(report.nodes[0].figures.ticks, 3);
+//! assert_eq!(report.nodes[0].metrics.ticks, 3);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -37,7 +37,7 @@ use horus_shm::clock::Clock;
 pub use api::context::Context;
 pub use api::error::StartError;
 pub use api::input::Input;
-pub use api::metrics::{Figures, Health, Histogram, PULSE_BUCKETS};
+pub use api::metrics::{HISTOGRAM_BUCKETS, Health, Histogram, TickMetrics};
 pub use api::node::{IntoNodeResult, Node, NodeError, NodeResult};
 pub use api::plan::{Class, NAME_BYTES_MAX, PlanError};
 pub use api::policy::{FailurePolicy, Miss};
@@ -47,7 +47,7 @@ pub use api::timeline::Timeline;
 pub use builder::NodeBuilder;
 pub use graph::{Finding, Graph, GraphNode};
 #[doc(hidden)]
-pub use node_macro::EndWish;
+pub use node_macro::EndpointSpec;
 pub use remote::client::{
     RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, forget, schedulers,
 };
@@ -55,22 +55,22 @@ pub use remote::topic_path::EMERGENCY_STOP_TOPIC;
 pub use run::exchange::{Swap, SwapState};
 #[cfg(feature = "async-io")]
 pub use run::executor::async_io::{AsyncNode, TaskNode, Underway};
-pub use run::handle::{Handle, OrderError};
+pub use run::handle::{CommandError, Handle};
 pub use running::Running;
 
-use api::metrics::Pulse;
-use api::plan::{Plan, Wish};
+use api::metrics::LiveMetrics;
+use api::plan::{NodeSpec, Plan};
 use api::policy::nanos;
 use api::safe_state::SafeState;
 use remote::monitor::Monitor;
-use run::commands::Orders;
+use run::commands::Commands;
 use run::cores::cores;
 use run::executor::simulated::{self, Simulated};
-use run::node_entry::Seat;
+use run::node_entry::NodeEntry;
 use run::pending_node::PendingNode;
 use run::runner::Runner;
 use run::shared::Shared;
-use watch::supervisor::Tell;
+use watch::supervisor::EventSink;
 
 use crate::message::{DiagnosticStatus, NodeEvent};
 use crate::scheduler::api::subscription::Subscription;
@@ -88,7 +88,7 @@ pub struct Scheduler {
     cores: usize,
     compute_threads: Option<usize>,
     main_rate: Rate,
-    on_event: Tell,
+    on_event: EventSink,
     /// Where the ends of nodes are made; otherwise where the environment says.
     namespace: Option<Arc<Namespace>>,
     name: String,
@@ -166,23 +166,23 @@ impl Scheduler {
     fn admit(
         &mut self,
         node: Box<dyn Node>,
-        wish: Wish,
+        spec: NodeSpec,
         safe_state: Option<SafeState>,
         (wake, subscriptions): (WaitSet, Vec<Subscription>),
     ) -> Result<(), PlanError> {
         let others = || self.entries.iter().map(|entry| entry.runner.plan());
-        if others().any(|plan| plan.name == wish.name) {
-            return Err(PlanError::SameName { node: wish.name });
+        if others().any(|plan| plan.name == spec.name) {
+            return Err(PlanError::SameName { node: spec.name });
         }
-        let plan = wish.clone().whole(self.cores)?;
+        let plan = spec.clone().whole(self.cores)?;
         if safe_state.is_some() {
             plan.check_safe_state()?;
         }
         others().try_for_each(|other| plan.check_chain(other))?;
-        let (orders, pulse) = (Arc::<Orders>::default(), Arc::<Pulse>::default());
-        let seat = Seat { wish, orders, pulse };
-        let runner = Runner::new(node, plan, &seat);
-        self.shared.seats().push(seat);
+        let (commands, metrics) = (Arc::<Commands>::default(), Arc::<LiveMetrics>::default());
+        let entry = NodeEntry { spec, commands, metrics };
+        let runner = Runner::new(node, plan, &entry);
+        self.shared.node_entries().push(entry);
         self.entries.push(PendingNode { runner, safe_state, wake, subscriptions });
         Ok(())
     }

@@ -10,13 +10,13 @@ use crate::topic::{Payload, Publisher, Qos, Subscriber};
 /// A topic of a [`node!`](crate::node), as it is written there: its name, then what else is said.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct EndWish<'a> {
+pub struct EndpointSpec<'a> {
     topic: &'a str,
     timeout: Duration,
     qos: Qos,
 }
 
-impl EndWish<'_> {
+impl EndpointSpec<'_> {
     #[allow(missing_docs, clippy::missing_errors_doc, reason = "for the macro")]
     pub fn publisher<T: Payload>(
         &self,
@@ -41,25 +41,25 @@ impl EndWish<'_> {
 
 // WHY generic: whatever gives a `&str` of itself names a topic, also in a tuple, where nothing is
 // coerced.
-impl<'a, S: AsRef<str> + ?Sized> From<&'a S> for EndWish<'a> {
+impl<'a, S: AsRef<str> + ?Sized> From<&'a S> for EndpointSpec<'a> {
     fn from(topic: &'a S) -> Self {
         (topic, Duration::MAX, Qos::new()).into()
     }
 }
 
-impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Qos)> for EndWish<'a> {
+impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Qos)> for EndpointSpec<'a> {
     fn from((topic, qos): (&'a S, Qos)) -> Self {
         (topic, Duration::MAX, qos).into()
     }
 }
 
-impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration)> for EndWish<'a> {
+impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration)> for EndpointSpec<'a> {
     fn from((topic, timeout): (&'a S, Duration)) -> Self {
         (topic, timeout, Qos::new()).into()
     }
 }
 
-impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndWish<'a> {
+impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'a> {
     fn from((topic, timeout, qos): (&'a S, Duration, Qos)) -> Self {
         Self { topic: topic.as_ref(), timeout, qos }
     }
@@ -202,20 +202,20 @@ macro_rules! __node_field {
 #[macro_export]
 macro_rules! __node_make {
     ($builder:ident subscribe $type:ty, $topic:expr) => {
-        $crate::scheduler::EndWish::from($topic).subscriber::<$type>(&mut $builder)?
+        $crate::scheduler::EndpointSpec::from($topic).subscriber::<$type>(&mut $builder)?
     };
     ($builder:ident wake $type:ty, $topic:expr) => {{
         // WHY one expression: what the topic borrows lives until its end.
         let subscriber =
-            $crate::scheduler::EndWish::from($topic).subscriber::<$type>(&mut $builder)?;
+            $crate::scheduler::EndpointSpec::from($topic).subscriber::<$type>(&mut $builder)?;
         $builder = $builder.on(&subscriber);
         subscriber
     }};
     ($builder:ident input $type:ty, $topic_and_timeout:expr) => {
-        $crate::scheduler::EndWish::from($topic_and_timeout).input::<$type>(&mut $builder)?
+        $crate::scheduler::EndpointSpec::from($topic_and_timeout).input::<$type>(&mut $builder)?
     };
     ($builder:ident publish $type:ty, $topic:expr) => {
-        $crate::scheduler::EndWish::from($topic).publisher::<$type>(&mut $builder)?
+        $crate::scheduler::EndpointSpec::from($topic).publisher::<$type>(&mut $builder)?
     };
     ($builder:ident state $type:ty, $value:expr) => {
         $value

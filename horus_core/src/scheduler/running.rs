@@ -24,9 +24,9 @@ use crate::scheduler::run::panics::{self, Here};
 use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::runner::{After, Runner};
 use crate::scheduler::run::shared::Shared;
-use crate::scheduler::run::workers::{Crew, Terms};
+use crate::scheduler::run::workers::{StartContext, Workers};
 use crate::scheduler::watch::supervisor::Supervisor;
-use crate::scheduler::watch::watched::Watched;
+use crate::scheduler::watch::watched_node::WatchedNode;
 
 /// How long a node may go on with its last tick when everything stops.
 const FAREWELL: Duration = Duration::from_millis(800);
@@ -54,7 +54,7 @@ pub struct Running {
     resync_at_ns: u64,
     /// Due times of the nodes without a rate.
     timeline: Timeline,
-    crew: Crew,
+    workers: Workers,
     supervisor: Option<JoinHandle<()>>,
     signals: Option<Arc<EndingSignals>>,
     recorder: Recorder,
@@ -76,7 +76,7 @@ impl Running {
         for (entry, lane) in entries.iter_mut().zip(lanes) {
             entry.runner.record_to(monitor.recorder(lane));
             let subscriptions = std::mem::take(&mut entry.subscriptions);
-            nodes.push(Watched::new(&entry.runner, entry.safe_state.take(), subscriptions));
+            nodes.push(WatchedNode::new(&entry.runner, entry.safe_state.take(), subscriptions));
         }
         let recorder = monitor.recorder(MAIN_LANE);
         let mut supervisor = Supervisor {
@@ -102,7 +102,7 @@ impl Running {
             shared.tell([&entry.runner], after);
         }
         let begin_ns = clock.resync();
-        let terms = Terms {
+        let start = StartContext {
             shared: Arc::clone(&shared),
             clock: clock.clone(),
             begin_ns,
@@ -117,14 +117,14 @@ impl Running {
             resync_at_ns: begin_ns.saturating_add(RESYNC_NS),
             clock,
             timeline: Timeline::new(begin_ns, main_rate),
-            crew: Crew::default(),
+            workers: Workers::default(),
             supervisor: Some(supervisor),
             signals,
             recorder,
             shared,
             report: None,
         };
-        running.crew.start(entries, &terms)?;
+        running.workers.start(entries, &start)?;
         running.shared.begin();
         Ok(running)
     }
@@ -162,11 +162,11 @@ impl Running {
             return self.end_if_failed().map(|()| false);
         }
         // WHY: to give nobody a turn, nobody has to know the time.
-        if self.crew.main.is_empty() {
+        if self.workers.main.is_empty() {
             return Ok(true);
         }
         // WHY not always: it costs as much as a turn, and those who are not watched need it not.
-        let here = self.crew.has_watched.then(|| Here::run(&self.crew.main));
+        let here = self.workers.has_watched.then(|| Here::run(&self.workers.main));
         let begin_ns = self.clock.now_ns();
         let after = self.round(begin_ns, begin_ns);
         drop(here);
@@ -187,9 +187,9 @@ impl Running {
 
     fn round(&mut self, due_ns: u64, begin_ns: u64) -> After {
         let (end_ns, after) =
-            best_effort::turns(&mut self.crew.main, &self.clock, due_ns, begin_ns);
+            best_effort::turns(&mut self.workers.main, &self.clock, due_ns, begin_ns);
         if after != After::Continue {
-            self.shared.tell(&self.crew.main, after);
+            self.shared.tell(&self.workers.main, after);
         }
         if end_ns >= self.resync_at_ns {
             self.resync_at_ns = self.clock.resync().saturating_add(RESYNC_NS);
@@ -208,7 +208,7 @@ impl Running {
     }
 
     fn rounds(&mut self, time: Duration) {
-        let _here = Here::run(&self.crew.main);
+        let _here = Here::run(&self.workers.main);
         let mut now_ns = self.clock.resync();
         let end_ns = now_ns.saturating_add(nanos(time));
         self.timeline = self.timeline.starting_after(now_ns.saturating_sub(1));
@@ -217,21 +217,21 @@ impl Running {
             if now_ns >= end_ns {
                 return;
             }
-            let due_ns = if self.crew.main.is_empty() { end_ns } else { self.timeline.due_ns() };
+            let due_ns = if self.workers.main.is_empty() { end_ns } else { self.timeline.due_ns() };
             if now_ns < due_ns.min(end_ns) {
                 let nap_ns = (due_ns.min(end_ns) - now_ns).min(SLICE_NS);
                 self.shared.wait(Duration::from_nanos(nap_ns));
                 if nap_ns == SLICE_NS {
-                    let Self { crew, clock, .. } = self;
-                    crew.main.iter_mut().for_each(|runner| runner.heed(clock, now_ns));
+                    let Self { workers, clock, .. } = self;
+                    workers.main.iter_mut().for_each(|runner| runner.poll(clock, now_ns));
                 }
                 continue;
             }
             self.round(due_ns, now_ns);
             let passed = self.timeline.advance(self.clock.now_ns());
             if passed > 0 {
-                let main = self.crew.main.iter();
-                main.for_each(|runner| runner.pulse().count_passed_over(passed));
+                let main = self.workers.main.iter();
+                main.for_each(|runner| runner.metrics().count_skipped_ticks(passed));
             }
         }
     }
@@ -254,7 +254,7 @@ impl Running {
         }
         self.shared.stop(Reason::Over);
         let deadline = Instant::now() + FAREWELL;
-        let (mut runners, mut nodes) = self.crew.end(deadline);
+        let (mut runners, mut nodes) = self.workers.end(deadline);
         self.shared.blame(&nodes);
         let reason = self.shared.reason().unwrap_or(Reason::Over);
         for node in &nodes {

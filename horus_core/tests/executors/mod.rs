@@ -96,5 +96,5 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 pub fn ticks(handle: &Handle, node: &str) -> u64 {
-    handle.figures(node).unwrap().ticks
+    handle.metrics(node).unwrap().ticks
 }

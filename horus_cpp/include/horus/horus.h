@@ -392,7 +392,7 @@ horus_status_t horus_subscriber_info(horus_subscriber_t subscriber, horus_topic_
  */
 
 /* A topic, and how many take part. */
-typedef struct horus_topic_figures {
+typedef struct horus_topic_counters {
     uint32_t struct_bytes;
     int32_t reliability;    /* HORUS_BEST_EFFORT or HORUS_RELIABLE */
     uint64_t message_bytes; /* of a message, or of the longest one */
@@ -400,12 +400,12 @@ typedef struct horus_topic_figures {
     uint32_t lanes;         /* that were ever used */
     uint32_t subscribers;   /* that live */
     char message_type[128]; /* its name, cut if it is longer */
-} horus_topic_figures_t;
+} horus_topic_counters_t;
 
-#define HORUS_TOPIC_FIGURES_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_figures_t)}
+#define HORUS_TOPIC_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_counters_t)}
 
 /* A lane of a topic, which one publisher at a time writes. */
-typedef struct horus_lane_figures {
+typedef struct horus_lane_counters {
     uint32_t struct_bytes;
     uint32_t lane;         /* its index in the topic */
     int32_t is_alive;      /* 1: a publisher has it and lives */
@@ -415,12 +415,12 @@ typedef struct horus_lane_figures {
     uint64_t skips;        /* positions stepped over because a subscriber held what was there */
     uint64_t aborted;      /* writes that the death of a publisher interrupted */
     char process_name[64]; /* "" if it is not known */
-} horus_lane_figures_t;
+} horus_lane_counters_t;
 
-#define HORUS_LANE_FIGURES_INIT {.struct_bytes = (uint32_t)sizeof(horus_lane_figures_t)}
+#define HORUS_LANE_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_lane_counters_t)}
 
 /* A live subscriber of a topic. Its counters may be behind by up to 256 messages. */
-typedef struct horus_reader_figures {
+typedef struct horus_reader_counters {
     uint32_t struct_bytes;
     uint32_t process_id;   /* 0 if it is not known */
     uint64_t received;     /* messages delivered to it */
@@ -429,9 +429,9 @@ typedef struct horus_reader_figures {
     uint32_t borrowed;     /* messages that it borrows at the moment */
     int32_t is_asleep;     /* 1: it sleeps until a message comes */
     char process_name[64]; /* "" if it is not known */
-} horus_reader_figures_t;
+} horus_reader_counters_t;
 
-#define HORUS_READER_FIGURES_INIT {.struct_bytes = (uint32_t)sizeof(horus_reader_figures_t)}
+#define HORUS_READER_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_reader_counters_t)}
 
 /*
  * Writes the names of the topics of a namespace to `out`, which has room for `room` bytes: sorted, a
@@ -449,17 +449,17 @@ horus_status_t horus_topic_schema(horus_namespace_t name_space, const char *topi
 
 /* Tells what the topic carries, and how many take part. */
 horus_status_t horus_topic_inspect(horus_namespace_t name_space, const char *topic,
-                                   horus_topic_figures_t *out);
+                                   horus_topic_counters_t *out);
 
 /* Tells about a lane, by its place in the list of those that were ever used. Outcomes: HORUS_EMPTY
  * if there are no more. */
-horus_status_t horus_topic_lane_figures(horus_namespace_t name_space, const char *topic,
-                                        size_t index, horus_lane_figures_t *out);
+horus_status_t horus_topic_lane_counters(horus_namespace_t name_space, const char *topic,
+                                        size_t index, horus_lane_counters_t *out);
 
 /* Tells about a live subscriber, by its place in the list of those. Outcomes: HORUS_EMPTY if there
  * are no more. */
-horus_status_t horus_topic_reader_figures(horus_namespace_t name_space, const char *topic,
-                                          size_t index, horus_reader_figures_t *out);
+horus_status_t horus_topic_reader_counters(horus_namespace_t name_space, const char *topic,
+                                          size_t index, horus_reader_counters_t *out);
 
 /* ---- Wait sets ---------------------------------------------------------------------------- */
 

@@ -15,21 +15,21 @@
 namespace horus {
 
 /// What a topic carries, and how many take part.
-using TopicFigures = horus_topic_figures_t;
+using TopicCounters = horus_topic_counters_t;
 /// A lane of a topic, which one publisher at a time writes.
-using LaneFigures = horus_lane_figures_t;
+using LaneCounters = horus_lane_counters_t;
 /// A live subscriber of a topic.
-using ReaderFigures = horus_reader_figures_t;
+using ReaderCounters = horus_reader_counters_t;
 
 /// A topic, looked at from outside. While the topic runs, its counters are read one after
 /// another: they are not of one moment, and need not add up.
 struct Inspection {
-    TopicFigures topic{};
+    TopicCounters topic{};
     std::string schema;
     /// Those that were ever used.
-    std::vector<LaneFigures> lanes;
+    std::vector<LaneCounters> lanes;
     /// Those that live.
-    std::vector<ReaderFigures> subscribers;
+    std::vector<ReaderCounters> subscribers;
 };
 
 namespace detail {
@@ -49,10 +49,10 @@ horus_status_t text_of(std::string &text, Get get) {
 }
 
 /// Calls `get(index, out)` until there are no more.
-template <class Figures, class Get>
-horus_status_t all_of(std::vector<Figures> &all, Get get) {
+template <class Metrics, class Get>
+horus_status_t all_of(std::vector<Metrics> &all, Get get) {
     for (;;) {
-        Figures one{};
+        Metrics one{};
         one.struct_bytes = static_cast<std::uint32_t>(sizeof one);
         const horus_status_t status = get(all.size(), &one);
         if (status != HORUS_OK) {
@@ -71,13 +71,13 @@ inline horus_status_t inspect(horus_namespace_t in, const char *topic, Inspectio
         });
     }
     if (status == HORUS_OK) {
-        status = all_of(found.lanes, [&](std::size_t index, LaneFigures *out) {
-            return horus_topic_lane_figures(in, topic, index, out);
+        status = all_of(found.lanes, [&](std::size_t index, LaneCounters *out) {
+            return horus_topic_lane_counters(in, topic, index, out);
         });
     }
     if (status == HORUS_OK) {
-        status = all_of(found.subscribers, [&](std::size_t index, ReaderFigures *out) {
-            return horus_topic_reader_figures(in, topic, index, out);
+        status = all_of(found.subscribers, [&](std::size_t index, ReaderCounters *out) {
+            return horus_topic_reader_counters(in, topic, index, out);
         });
     }
     return status;

@@ -2187,7 +2187,7 @@ typedef struct horus_node_metrics {
     /* Number of ticks that ended after their deadline, or exceeded their budget: count. */
     uint64_t misses;
     /* Number of skipped ticks, because the node was still busy or late: count. */
-    uint64_t passed_over;
+    uint64_t skipped_ticks;
     /* Number of ticks that returned an error or panicked: count. */
     uint64_t failures;
     /* Number of ticks that panicked: count. */
@@ -2216,7 +2216,7 @@ HORUS_ASSERT_OFFSET(horus_node_metrics_t, period_ns, 200);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, last_ns, 208);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, max_ns, 216);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, misses, 224);
-HORUS_ASSERT_OFFSET(horus_node_metrics_t, passed_over, 232);
+HORUS_ASSERT_OFFSET(horus_node_metrics_t, skipped_ticks, 232);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, failures, 240);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, panics, 248);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, durations, 256);
@@ -2257,7 +2257,7 @@ enum {
     "horus schema 1\nmessage NodeMetrics\nsize 904\nalign 8\nfield name char 0 64\n" \
     "field last_error char 64 128\nfield ticks u64 192 1\nfield period_ns u64 200 1\n" \
     "field last_ns u64 208 1\nfield max_ns u64 216 1\nfield misses u64 224 1\n" \
-    "field passed_over u64 232 1\nfield failures u64 240 1\nfield panics u64 248 1\n" \
+    "field skipped_ticks u64 232 1\nfield failures u64 240 1\nfield panics u64 248 1\n" \
     "field durations u64 256 40\nfield lateness u64 576 40\nfield node_class u8 896 1\n" \
     "field state u8 897 1\nfield level u8 898 1\nfield _reserved u8 899 5\n"
 #define HORUS_NODE_METRICS_INIT {0}

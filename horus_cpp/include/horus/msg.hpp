@@ -2030,7 +2030,7 @@ struct alignas(8) NodeMetrics {
     /// Number of ticks that ended after their deadline, or exceeded their budget: count.
     std::uint64_t misses;
     /// Number of skipped ticks, because the node was still busy or late: count.
-    std::uint64_t passed_over;
+    std::uint64_t skipped_ticks;
     /// Number of ticks that returned an error or panicked: count.
     std::uint64_t failures;
     /// Number of ticks that panicked: count.
@@ -2075,7 +2075,7 @@ struct alignas(8) NodeMetrics {
     /// The node is in a tick that does not end.
     static constexpr std::uint8_t STATE_STUCK = 6;
     /// Of the canonical schema text.
-    static constexpr SchemaHash schema_hash{0x60e9871cb26c1591u, 0x07c120781e1e810fu};
+    static constexpr SchemaHash schema_hash{0x8e3249e68ac827a1u, 0xead6df61dbccc009u};
 };
 static_assert(sizeof(NodeMetrics) == 904, "size of NodeMetrics");
 static_assert(alignof(NodeMetrics) == 8, "alignment of NodeMetrics");
@@ -2087,7 +2087,7 @@ static_assert(offsetof(NodeMetrics, period_ns) == 200);
 static_assert(offsetof(NodeMetrics, last_ns) == 208);
 static_assert(offsetof(NodeMetrics, max_ns) == 216);
 static_assert(offsetof(NodeMetrics, misses) == 224);
-static_assert(offsetof(NodeMetrics, passed_over) == 232);
+static_assert(offsetof(NodeMetrics, skipped_ticks) == 232);
 static_assert(offsetof(NodeMetrics, failures) == 240);
 static_assert(offsetof(NodeMetrics, panics) == 248);
 static_assert(offsetof(NodeMetrics, durations) == 256);
@@ -2097,7 +2097,7 @@ static_assert(offsetof(NodeMetrics, state) == 897);
 static_assert(offsetof(NodeMetrics, level) == 898);
 static_assert(offsetof(NodeMetrics, _reserved) == 899);
 HORUS_MESSAGE(NodeMetrics, name, last_error, ticks, period_ns, last_ns, max_ns, misses,
-    passed_over, failures, panics, durations, lateness, node_class, state, level, _reserved);
+    skipped_ticks, failures, panics, durations, lateness, node_class, state, level, _reserved);
 
 /// A command to a node or a whole scheduler. No ROS type.
 struct alignas(8) NodeCommand {

@@ -218,23 +218,23 @@ enum {
 };
 
 /* What a node has done so far. Histograms count times below 1, 2, 4, ... ns. */
-typedef struct horus_figures {
+typedef struct horus_metrics {
     uint32_t struct_bytes;
     int32_t health; /* HORUS_HEALTH_* */
     uint64_t ticks;
     uint64_t last_ns; /* how long the last tick took, and the longest */
     uint64_t max_ns;
     uint64_t misses;
-    uint64_t passed_over; /* due times without a tick */
+    uint64_t skipped_ticks; /* due times without a tick */
     uint64_t failures;
     uint64_t panics;
     uint64_t durations[40];
     uint64_t lateness[40];
-} horus_figures_t;
+} horus_metrics_t;
 
 #ifndef __cplusplus
 #define HORUS_REPORT_INIT {.struct_bytes = (uint32_t)sizeof(horus_report_t)}
-#define HORUS_FIGURES_INIT {.struct_bytes = (uint32_t)sizeof(horus_figures_t)}
+#define HORUS_METRICS_INIT {.struct_bytes = (uint32_t)sizeof(horus_metrics_t)}
 #endif
 
 /*
@@ -339,8 +339,8 @@ horus_status_t horus_scheduler_set_rate(horus_scheduler_t scheduler, const char 
                                         double rate_hz);
 
 /* What the node has done so far, also after the run. Disturbs nobody. Errors: HORUS_E_NODE. */
-horus_status_t horus_scheduler_figures(horus_scheduler_t scheduler, const char *node,
-                                       horus_figures_t *out);
+horus_status_t horus_scheduler_metrics(horus_scheduler_t scheduler, const char *node,
+                                       horus_metrics_t *out);
 
 #ifdef __cplusplus
 }

@@ -515,10 +515,10 @@ class Scheduler {
     bool set_rate(const char *node, Rate rate, std::error_code &error) const noexcept {
         return detail::done(horus_scheduler_set_rate(raw_, node, rate.hz), error);
     }
-    horus_figures_t figures(const char *node, std::error_code &error) const noexcept {
-        horus_figures_t figures{};
+    horus_metrics_t metrics(const char *node, std::error_code &error) const noexcept {
+        horus_metrics_t figures{};
         figures.struct_bytes = sizeof figures;
-        detail::done(horus_scheduler_figures(raw_, node, &figures), error);
+        detail::done(horus_scheduler_metrics(raw_, node, &figures), error);
         return figures;
     }
 
@@ -552,10 +552,10 @@ class Scheduler {
     void set_rate(const char *node, Rate rate) const {
         detail::done(horus_scheduler_set_rate(raw_, node, rate.hz));
     }
-    horus_figures_t figures(const char *node) const {
-        horus_figures_t figures{};
+    horus_metrics_t metrics(const char *node) const {
+        horus_metrics_t figures{};
         figures.struct_bytes = sizeof figures;
-        detail::done(horus_scheduler_figures(raw_, node, &figures));
+        detail::done(horus_scheduler_metrics(raw_, node, &figures));
         return figures;
     }
 #endif

@@ -12,13 +12,13 @@ static int32_t stop(void *user, horus_context_t *context) {
 static void schedule(void) {
     horus_node_t node = HORUS_NODE_INIT;
     horus_report_t report = HORUS_REPORT_INIT;
-    horus_figures_t figures = HORUS_FIGURES_INIT;
+    horus_metrics_t figures = HORUS_METRICS_INIT;
     horus_scheduler_t scheduler;
     node.tick = stop;
     EXPECT(HORUS_OK, horus_scheduler_open(NULL, &scheduler));
     EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "stops", NULL, &node));
     EXPECT(HORUS_OK, horus_scheduler_start(scheduler));
-    EXPECT(HORUS_OK, horus_scheduler_figures(scheduler, "stops", &figures));
+    EXPECT(HORUS_OK, horus_scheduler_metrics(scheduler, "stops", &figures));
     EXPECT(HORUS_STOPPED, horus_scheduler_run_for(scheduler, 1000000000));
     EXPECT(HORUS_STOPPED, horus_scheduler_tick_once(scheduler));
     EXPECT(HORUS_OK, horus_scheduler_finish(scheduler));

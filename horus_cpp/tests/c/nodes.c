@@ -89,7 +89,7 @@ static void a_life(void) {
     robot_t robot = {0};
     horus_node_t node = node_of(&robot);
     horus_report_t report = HORUS_REPORT_INIT;
-    horus_figures_t figures = HORUS_FIGURES_INIT;
+    horus_metrics_t figures = HORUS_METRICS_INIT;
     horus_scheduler_t scheduler = opened(&events);
     CHECK(horus_scheduler_is_running(scheduler) == 0);
     EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "robot", NULL, &node));
@@ -107,7 +107,7 @@ static void a_life(void) {
     EXPECT(HORUS_OK, horus_scheduler_pause(scheduler, "robot"));
     EXPECT(HORUS_OK, horus_scheduler_tick_once(scheduler));
     CHECK(robot.ticks == 100);
-    EXPECT(HORUS_OK, horus_scheduler_figures(scheduler, "robot", &figures));
+    EXPECT(HORUS_OK, horus_scheduler_metrics(scheduler, "robot", &figures));
     CHECK(figures.ticks == 100 && figures.health == HORUS_HEALTH_PAUSED);
     EXPECT(HORUS_OK, horus_scheduler_resume(scheduler, "robot"));
     EXPECT(HORUS_OK, horus_scheduler_tick_once(scheduler));

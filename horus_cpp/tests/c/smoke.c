@@ -110,7 +110,7 @@ static void is_inspected(void) {
     horus_topic_options_t options = pair_options(&qos);
     horus_publisher_t publisher;
     horus_subscriber_t subscriber;
-    horus_topic_figures_t topic = HORUS_TOPIC_FIGURES_INIT;
+    horus_topic_counters_t topic = HORUS_TOPIC_COUNTERS_INIT;
     EXPECT(HORUS_E_NOT_FOUND, horus_topic_inspect(here, "seen", &topic));
     EXPECT(HORUS_OK, horus_publisher_open("seen", &options, &publisher));
     EXPECT(HORUS_OK, horus_subscriber_open("seen", &options, &subscriber));
@@ -124,16 +124,16 @@ static void is_inspected(void) {
     CHECK(topic.reliability == HORUS_RELIABLE && topic.message_bytes == sizeof pair);
     CHECK(topic.capacity == 2 && topic.lanes == 1 && topic.subscribers == 1);
     CHECK(strcmp(topic.message_type, "Pair") == 0 && topic.struct_bytes == sizeof topic);
-    horus_lane_figures_t lane = HORUS_LANE_FIGURES_INIT;
-    EXPECT(HORUS_OK, horus_topic_lane_figures(here, "seen", 0, &lane));
+    horus_lane_counters_t lane = HORUS_LANE_COUNTERS_INIT;
+    EXPECT(HORUS_OK, horus_topic_lane_counters(here, "seen", 0, &lane));
     CHECK(lane.sent == 2 && lane.refused == 1 && lane.is_alive == 1 && lane.lane == 0);
     CHECK(lane.process_id == (uint32_t)getpid() && lane.process_name[0] != 0);
-    EXPECT(HORUS_EMPTY, horus_topic_lane_figures(here, "seen", 1, &lane));
-    horus_reader_figures_t reader = HORUS_READER_FIGURES_INIT;
-    EXPECT(HORUS_OK, horus_topic_reader_figures(here, "seen", 0, &reader));
+    EXPECT(HORUS_EMPTY, horus_topic_lane_counters(here, "seen", 1, &lane));
+    horus_reader_counters_t reader = HORUS_READER_COUNTERS_INIT;
+    EXPECT(HORUS_OK, horus_topic_reader_counters(here, "seen", 0, &reader));
     CHECK(reader.process_id == (uint32_t)getpid() && reader.received == 1);
     CHECK(reader.lost == 0 && reader.skipped == 0 && reader.borrowed == 0);
-    EXPECT(HORUS_EMPTY, horus_topic_reader_figures(here, "seen", 1, &reader));
+    EXPECT(HORUS_EMPTY, horus_topic_reader_counters(here, "seen", 1, &reader));
 
     char text[1024];
     size_t bytes = 0;
@@ -152,7 +152,7 @@ static void is_inspected(void) {
     EXPECT(HORUS_E_ARGUMENT, horus_topic_inspect(here, "seen", &topic));
 
     EXPECT(HORUS_OK, horus_publisher_close(publisher));
-    EXPECT(HORUS_OK, horus_topic_lane_figures(here, "seen", 0, &lane));
+    EXPECT(HORUS_OK, horus_topic_lane_counters(here, "seen", 0, &lane));
     CHECK(lane.is_alive == 0 && lane.process_id == 0 && lane.sent == 2);
     EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
 }

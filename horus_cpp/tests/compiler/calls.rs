@@ -24,8 +24,8 @@ const ZERO_IS_A_NAMESPACE: [&str; 7] = [
     "horus_topics",
     "horus_topic_schema",
     "horus_topic_inspect",
-    "horus_topic_lane_figures",
-    "horus_topic_reader_figures",
+    "horus_topic_lane_counters",
+    "horus_topic_reader_counters",
 ];
 
 /// A C function for each function of the header, which is given handles and a null to pass, and a

@@ -166,7 +166,7 @@ void throws(const Thrown &thrown, Executor executor, Place place, horus::Failure
             CHECK(report.reason == HORUS_REASON_ASKED && report.exit_code == 0 && !outcome);
         }
         // One in shutdown is reported, and nothing else.
-        CHECK(place == Place::shutdown || scheduler.figures("throws").failures >= 1);
+        CHECK(place == Place::shutdown || scheduler.metrics("throws").failures >= 1);
     }
     CHECK(notes.destroyed == 1);
     if (place == Place::tick) {
@@ -221,7 +221,7 @@ void cancelled(bool is_own_thread) {
     CHECK(pthread_cancel(where) == 0);
     const int before = ticks;
     wait_for([&] { return ticks > before + 3; });
-    CHECK(scheduler.is_running() && scheduler.figures("sleeps").failures == 0);
+    CHECK(scheduler.is_running() && scheduler.metrics("sleeps").failures == 0);
     scheduler.stop();
     runner.join();
     CHECK(has_returned);
@@ -309,8 +309,8 @@ void results_of_lambdas() {
     for (int i = 0; i < 10; i++) {
         CHECK(scheduler.tick_once());
     }
-    CHECK(calls == 10 && scheduler.figures("bool").failures == 5);
-    CHECK(scheduler.figures("number").failures == 10);
+    CHECK(calls == 10 && scheduler.metrics("bool").failures == 5);
+    CHECK(scheduler.metrics("number").failures == 10);
     horus::Scheduler moved = std::move(scheduler);
     CHECK(moved.is_running() && moved.tick_once());
     moved.pause("nothing");

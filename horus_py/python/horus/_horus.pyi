@@ -427,7 +427,7 @@ class SchedulerError(Error):
 class PlanError(SchedulerError):
     """What was asked for a node contradicts itself; says why."""
 
-class OrderError(SchedulerError):
+class CommandError(SchedulerError):
     """A node or scheduler could not be told."""
 
 @final
@@ -523,7 +523,7 @@ class Handle:
         """Has every node shut down after its present tick."""
     def nodes(self) -> list[str]:
         """The names of the nodes, in the order in which they were added."""
-    def figures(self, node: str) -> Figures:
+    def metrics(self, node: str) -> Metrics:
         """What the node has done so far."""
     def pause(self, node: str) -> None:
         """Has the node tick no more until `resume`."""
@@ -595,7 +595,7 @@ class NodeReport:
     ) -> Literal["real_time", "compute", "event", "async_io", "best_effort", "other"]:
         """Who ran it."""
     @property
-    def figures(self) -> Figures:
+    def metrics(self) -> Metrics:
         """What it did."""
     @property
     def last_error(self) -> str | None:
@@ -605,7 +605,7 @@ class NodeReport:
         """What its thread was to have and could not, with the reason."""
 
 @final
-class Figures:
+class Metrics:
     """What a node has done so far. Times are in seconds."""
 
     @property
@@ -621,7 +621,7 @@ class Figures:
     def misses(self) -> int:
         """Ticks that were over after their deadline, or took more than their budget."""
     @property
-    def passed_over(self) -> int:
+    def skipped_ticks(self) -> int:
         """Due times at which the node did not run, because it was still busy or late."""
     @property
     def failures(self) -> int:

@@ -2327,7 +2327,7 @@ class NodeMetrics(Message):
         last_ns: int = ...,
         max_ns: int = ...,
         misses: int = ...,
-        passed_over: int = ...,
+        skipped_ticks: int = ...,
         failures: int = ...,
         panics: int = ...,
         durations: Iterable[int] | npt.NDArray[np.uint64] = ...,
@@ -2357,7 +2357,7 @@ class NodeMetrics(Message):
     """Duration of the longest tick: nanoseconds."""
     misses: int
     """Number of ticks that ended after their deadline, or exceeded their budget: count."""
-    passed_over: int
+    skipped_ticks: int
     """Number of skipped ticks, because the node was still busy or late: count."""
     failures: int
     """Number of ticks that returned an error or panicked: count."""

@@ -12,14 +12,14 @@ create_exception!(
     SchedulerError,
     "What was asked for a node contradicts itself; says why."
 );
-create_exception!(horus, OrderError, SchedulerError, "A node or scheduler could not be told.");
+create_exception!(horus, CommandError, SchedulerError, "A node or scheduler could not be told.");
 
 /// Adds the exceptions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("SchedulerError", py.get_type::<SchedulerError>())?;
     module.add("PlanError", py.get_type::<PlanError>())?;
-    module.add("OrderError", py.get_type::<OrderError>())
+    module.add("CommandError", py.get_type::<CommandError>())
 }
 
 /// Makes the exception of a scheduler that could not be made, started or shown.
@@ -31,5 +31,5 @@ pub(crate) fn refused(error: impl std::fmt::Display) -> PyErr {
 /// Makes the exception of a command that was not given.
 #[cold]
 pub(crate) fn not_told(error: impl std::fmt::Display) -> PyErr {
-    OrderError::new_err(error.to_string())
+    CommandError::new_err(error.to_string())
 }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::scheduler::error::not_told;
 use crate::scheduler::py_scheduler::PyScheduler;
-use crate::scheduler::report::PyFigures;
+use crate::scheduler::report::PyMetrics;
 use crate::scheduler::task::PreparedNode;
 use crate::wait::timeout::Patience;
 
@@ -44,8 +44,8 @@ impl PyHandle {
     }
 
     /// Returns the counters and times of the node so far.
-    fn figures(&self, node: &str) -> PyResult<PyFigures> {
-        self.inner()?.figures(node).map(PyFigures).map_err(not_told)
+    fn metrics(&self, node: &str) -> PyResult<PyMetrics> {
+        self.inner()?.metrics(node).map(PyMetrics).map_err(not_told)
     }
 
     /// Has the node tick no more until `resume`.

@@ -1,6 +1,6 @@
 //! Reports of runs and of nodes.
 
-use horus_core::scheduler::{Class, Figures, Health, NodeReport, Reason, Report};
+use horus_core::scheduler::{Class, Health, NodeReport, Reason, Report, TickMetrics};
 use pyo3::prelude::*;
 
 /// The report of a run.
@@ -17,9 +17,9 @@ pub(crate) struct PyReport {
 pub(crate) struct PyNodeReport(NodeReport);
 
 /// The counters and times of a node so far. Times are in seconds.
-#[pyclass(frozen, name = "Figures", module = "horus")]
+#[pyclass(frozen, name = "TickMetrics", module = "horus")]
 #[derive(Debug)]
-pub(crate) struct PyFigures(pub(crate) Figures);
+pub(crate) struct PyMetrics(pub(crate) TickMetrics);
 
 pub(crate) fn of(py: Python<'_>, report: Report) -> PyResult<PyReport> {
     let nodes = report.nodes.iter().map(|node| Py::new(py, PyNodeReport(node.clone())));
@@ -128,8 +128,8 @@ impl PyNodeReport {
 
     /// Its counters and times.
     #[getter]
-    const fn figures(&self) -> PyFigures {
-        PyFigures(self.0.figures)
+    const fn metrics(&self) -> PyMetrics {
+        PyMetrics(self.0.metrics)
     }
 
     /// Its last error; of an exception, a line and the traceback.
@@ -145,7 +145,7 @@ impl PyNodeReport {
     }
 
     fn __repr__(&self) -> String {
-        let Figures { ticks, misses, failures, .. } = self.0.figures;
+        let TickMetrics { ticks, misses, failures, .. } = self.0.metrics;
         format!(
             "<horus.NodeReport '{}': {ticks} ticks, {misses} misses, {failures} failures>",
             self.0.name
@@ -154,7 +154,7 @@ impl PyNodeReport {
 }
 
 #[pymethods]
-impl PyFigures {
+impl PyMetrics {
     /// Ticks that are over.
     #[getter]
     const fn ticks(&self) -> u64 {
@@ -181,8 +181,8 @@ impl PyFigures {
 
     /// Due times at which the node did not run, because it was still busy or late.
     #[getter]
-    const fn passed_over(&self) -> u64 {
-        self.0.passed_over
+    const fn skipped_ticks(&self) -> u64 {
+        self.0.skipped_ticks
     }
 
     /// Ticks that raised an exception.
@@ -214,13 +214,13 @@ impl PyFigures {
     }
 
     fn __repr__(&self) -> String {
-        let Figures { ticks, misses, failures, .. } = self.0;
-        format!("<horus.Figures ticks={ticks} misses={misses} failures={failures}>")
+        let TickMetrics { ticks, misses, failures, .. } = self.0;
+        format!("<horus.TickMetrics ticks={ticks} misses={misses} failures={failures}>")
     }
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyReport>()?;
     module.add_class::<PyNodeReport>()?;
-    module.add_class::<PyFigures>()
+    module.add_class::<PyMetrics>()
 }

@@ -1,6 +1,6 @@
 //! Lists topics, reads their counters and removes them, for tools.
 
-use horus_core::introspect::{Inspector, LaneFigures, Participant, ReaderFigures, topics};
+use horus_core::introspect::{Inspector, LaneCounters, Participant, ReaderCounters, topics};
 use horus_core::namespace::{self, SweepReport};
 use horus_core::topic::Reliability;
 use pyo3::prelude::*;
@@ -155,10 +155,18 @@ fn parts_of(participant: Option<&Participant>) -> (Option<u32>, Option<String>) 
 }
 
 impl PyPublisherInfo {
-    fn of(found: &LaneFigures) -> Self {
+    fn of(found: &LaneCounters) -> Self {
         let (process_id, process_name) = parts_of(found.publisher.as_ref());
-        let LaneFigures {
-            lane, sent, claims, aborted, corrupt_resyncs, refused, wakes, skips, ..
+        let LaneCounters {
+            lane,
+            sent,
+            claims,
+            aborted,
+            corrupt_resyncs,
+            refused,
+            wakes,
+            skips,
+            ..
         } = *found;
         let is_alive = found.publisher.is_some();
         Self {
@@ -178,11 +186,11 @@ impl PyPublisherInfo {
 }
 
 impl PySubscriberInfo {
-    fn of(found: &ReaderFigures) -> Self {
+    fn of(found: &ReaderCounters) -> Self {
         let (process_id, process_name) = parts_of(Some(&found.subscriber));
         let latency =
             |share| found.latencies.percentile(share).map(|duration| duration.as_secs_f64());
-        let ReaderFigures { received, lost, skipped, busy, borrowed, asleep, .. } = *found;
+        let ReaderCounters { received, lost, skipped, busy, borrowed, asleep, .. } = *found;
         Self {
             process_id,
             process_name,

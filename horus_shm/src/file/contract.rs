@@ -61,7 +61,7 @@ pub struct Request {
     /// Bytes of the longest message, where messages have lengths of their own; to a reader any is
     /// good, to a publisher one that is as long or longer. Default that of the type.
     pub max_message_bytes: Option<u64>,
-    /// Not a wish but a kind of ring: gated-only files and others do not mix.
+    /// A kind of ring, not a setting: gated-only files and others do not mix.
     pub gated_only: bool,
 }
 

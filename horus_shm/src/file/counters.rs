@@ -12,7 +12,7 @@ use crate::protocol::telemetry::Latencies;
 
 /// A lane that carries messages, or did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaneFigures {
+pub struct LaneCounters {
     /// Index of the lane.
     pub lane: u32,
     /// Its publisher, if it is alive.
@@ -35,7 +35,7 @@ pub struct LaneFigures {
 
 /// A subscriber that is alive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReaderFigures {
+pub struct ReaderCounters {
     /// Index of its place.
     pub place: u32,
     /// The process.
@@ -67,17 +67,17 @@ pub struct Participant {
 impl Segment {
     /// The lanes that were ever claimed. Reads only; some 0.3 µs a lane.
     #[must_use]
-    pub fn lane_figures(&self) -> Vec<LaneFigures> {
+    pub fn lane_figures(&self) -> Vec<LaneCounters> {
         let lanes = 0..self.shape().request().lane_limit;
         lanes.filter_map(|lane| self.figures_of_lane(lane)).collect()
     }
 
-    fn figures_of_lane(&self, lane: u32) -> Option<LaneFigures> {
+    fn figures_of_lane(&self, lane: u32) -> Option<LaneCounters> {
         let block = self.lane_block(lane, Access::Read).ok()?;
         // Relaxed, here and below: figures for people.
         let claims = block.epoch.get();
         let (sent, position) = count(block);
-        (claims > 0).then(|| LaneFigures {
+        (claims > 0).then(|| LaneCounters {
             lane,
             publisher: self.participant(block.owner.get()),
             sent,
@@ -92,7 +92,7 @@ impl Segment {
 
     /// The announced subscribers that are alive. Reads only; some 0.3 µs each.
     #[must_use]
-    pub fn reader_figures(&self) -> Vec<ReaderFigures> {
+    pub fn reader_figures(&self) -> Vec<ReaderCounters> {
         let waiters = self.wait_block(Access::Read).map_or(0, |wait| wait.waiters.get());
         let readers = 0..self.shape().request().reader_limit;
         let figures = readers.filter_map(|place| {
@@ -119,8 +119,8 @@ fn figures_of_reader(
     block: &ReaderBlock<AtomicU64>,
     subscriber: Participant,
     waiters: u64,
-) -> ReaderFigures {
-    ReaderFigures {
+) -> ReaderCounters {
+    ReaderCounters {
         place,
         subscriber,
         received: block.received.get(),

@@ -247,7 +247,7 @@ crate::message! {
         /// Number of ticks that ended after their deadline, or exceeded their budget: count.
         pub misses: u64,
         /// Number of skipped ticks, because the node was still busy or late: count.
-        pub passed_over: u64,
+        pub skipped_ticks: u64,
         /// Number of ticks that returned an error or panicked: count.
         pub failures: u64,
         /// Number of ticks that panicked: count.
@@ -298,7 +298,7 @@ crate::message! {
 layout! {
     NodeMetrics = 904 {
         name: 0, last_error: 64, ticks: 192, period_ns: 200, last_ns: 208, max_ns: 216,
-        misses: 224, passed_over: 232, failures: 240, panics: 248, durations: 256, lateness: 576,
+        misses: 224, skipped_ticks: 232, failures: 240, panics: 248, durations: 256, lateness: 576,
         node_class: 896, state: 897, level: 898, _reserved: 899,
     }
 }

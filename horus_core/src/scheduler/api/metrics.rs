@@ -6,7 +6,7 @@ use std::time::Duration;
 use horus_shm::internals::sync::Word;
 
 /// Buckets of a histogram: bucket i counts what is below 2^i ns, the last one everything above.
-pub const PULSE_BUCKETS: usize = 40;
+pub const HISTOGRAM_BUCKETS: usize = 40;
 
 /// In the place of a time: the hook of a panic runs.
 const PANICS: u64 = u64::MAX;
@@ -16,7 +16,7 @@ const PANIC_MAX_NS: u64 = 10_000_000_000;
 /// The figures of one node. Written by the thread that runs it, read by any.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Pulse {
+pub(crate) struct LiveMetrics {
     ticks: AtomicU64,
     /// When the present tick began; 0 between two.
     began_ns: AtomicU64,
@@ -25,16 +25,16 @@ pub(crate) struct Pulse {
     last_ns: AtomicU64,
     max_ns: AtomicU64,
     misses: AtomicU64,
-    passed_over: AtomicU64,
+    skipped_ticks: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
     /// A [`Health`].
     health: AtomicU64,
-    durations: [AtomicU64; PULSE_BUCKETS],
-    lateness: [AtomicU64; PULSE_BUCKETS],
+    durations: [AtomicU64; HISTOGRAM_BUCKETS],
+    lateness: [AtomicU64; HISTOGRAM_BUCKETS],
 }
 
-impl Default for Pulse {
+impl Default for LiveMetrics {
     fn default() -> Self {
         let zero = || AtomicU64::new(0);
         Self {
@@ -44,12 +44,12 @@ impl Default for Pulse {
             last_ns: zero(),
             max_ns: zero(),
             misses: zero(),
-            passed_over: zero(),
+            skipped_ticks: zero(),
             failures: zero(),
             panics: zero(),
             health: zero(),
-            durations: [const { AtomicU64::new(0) }; PULSE_BUCKETS],
-            lateness: [const { AtomicU64::new(0) }; PULSE_BUCKETS],
+            durations: [const { AtomicU64::new(0) }; HISTOGRAM_BUCKETS],
+            lateness: [const { AtomicU64::new(0) }; HISTOGRAM_BUCKETS],
         }
     }
 }
@@ -85,10 +85,10 @@ fn add(word: &AtomicU64, more: u64) {
 #[inline(always)]
 const fn bucket(ns: u64) -> usize {
     let bits = (u64::BITS - ns.leading_zeros()) as usize;
-    if bits < PULSE_BUCKETS { bits } else { PULSE_BUCKETS - 1 }
+    if bits < HISTOGRAM_BUCKETS { bits } else { HISTOGRAM_BUCKETS - 1 }
 }
 
-impl Pulse {
+impl LiveMetrics {
     /// A tick begins.
     #[inline(always)]
     pub(crate) fn begin(&self, due_ns: u64, begin_ns: u64) {
@@ -140,8 +140,8 @@ impl Pulse {
         add(&self.misses, 1);
     }
 
-    pub(crate) fn count_passed_over(&self, ticks: u64) {
-        add(&self.passed_over, ticks);
+    pub(crate) fn count_skipped_ticks(&self, ticks: u64) {
+        add(&self.skipped_ticks, ticks);
     }
 
     pub(crate) fn count_failure(&self, is_panic: bool) {
@@ -199,16 +199,17 @@ impl Pulse {
     }
 
     /// All figures. Not of one moment: the node goes on meanwhile.
-    pub(crate) fn figures(&self) -> Figures {
+    pub(crate) fn metrics(&self) -> TickMetrics {
         // Relaxed: figures.
-        let all =
-            |words: &[AtomicU64; PULSE_BUCKETS]| std::array::from_fn(|index| words[index].get());
-        Figures {
+        let all = |words: &[AtomicU64; HISTOGRAM_BUCKETS]| {
+            std::array::from_fn(|index| words[index].get())
+        };
+        TickMetrics {
             ticks: self.ticks.get(),
             last: Duration::from_nanos(self.last_ns.get()),
             max: Duration::from_nanos(self.max_ns.get()),
             misses: self.misses.get(),
-            passed_over: self.passed_over.get(),
+            skipped_ticks: self.skipped_ticks.get(),
             failures: self.failures.get(),
             panics: self.panics.get(),
             health: self.health(),
@@ -220,7 +221,7 @@ impl Pulse {
 
 /// What a node has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Figures {
+pub struct TickMetrics {
     /// Ticks that are over.
     pub ticks: u64,
     /// How long the last one took.
@@ -230,7 +231,7 @@ pub struct Figures {
     /// Ticks that were over after their deadline, or took more than their budget.
     pub misses: u64,
     /// Due times at which the node did not run, because it was still busy or late.
-    pub passed_over: u64,
+    pub skipped_ticks: u64,
     /// Ticks that returned an error or panicked.
     pub failures: u64,
     /// Those that panicked.
@@ -246,14 +247,14 @@ pub struct Figures {
 /// Counts of times, by powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Histogram {
-    buckets: [u64; PULSE_BUCKETS],
+    buckets: [u64; HISTOGRAM_BUCKETS],
 }
 
 impl Histogram {
     /// How many were counted below 1, 2, 4 ... nanoseconds and in no bucket before; in the last one
     /// all others.
     #[must_use]
-    pub const fn buckets(&self) -> &[u64; PULSE_BUCKETS] {
+    pub const fn buckets(&self) -> &[u64; HISTOGRAM_BUCKETS] {
         &self.buckets
     }
 
@@ -285,14 +286,14 @@ mod tests {
 
     #[test]
     fn ticks_are_counted_with_their_times() {
-        let pulse = Pulse::default();
+        let metrics = LiveMetrics::default();
         for (due, begin, end) in [(100, 100, 1100), (2000, 2500, 2600), (3000, 3001, 13_001)] {
-            pulse.begin(due, begin);
-            assert_eq!(pulse.busy_for(begin + 7), Some(Duration::from_nanos(7)));
-            pulse.end(begin, end);
-            assert_eq!(pulse.busy_for(end), None);
+            metrics.begin(due, begin);
+            assert_eq!(metrics.busy_for(begin + 7), Some(Duration::from_nanos(7)));
+            metrics.end(begin, end);
+            assert_eq!(metrics.busy_for(end), None);
         }
-        let figures = pulse.figures();
+        let figures = metrics.metrics();
         assert_eq!((figures.ticks, figures.durations.count()), (3, 3));
         assert_eq!((figures.last.as_nanos(), figures.max.as_nanos()), (10_000, 10_000));
         assert_eq!(figures.lateness.quantile(0.3), Duration::from_nanos(1));
@@ -302,31 +303,31 @@ mod tests {
 
     #[test]
     fn no_time_is_too_long_for_a_bucket() {
-        let pulse = Pulse::default();
-        pulse.begin(0, u64::MAX);
-        pulse.end(0, u64::MAX);
-        let figures = pulse.figures();
+        let metrics = LiveMetrics::default();
+        metrics.begin(0, u64::MAX);
+        metrics.end(0, u64::MAX);
+        let figures = metrics.metrics();
         assert_eq!(figures.durations.quantile(0.5), Duration::from_nanos(1 << 39));
-        assert_eq!(Histogram { buckets: [0; PULSE_BUCKETS] }.quantile(0.5), Duration::ZERO);
+        assert_eq!(Histogram { buckets: [0; HISTOGRAM_BUCKETS] }.quantile(0.5), Duration::ZERO);
     }
 
     #[test]
     fn what_it_takes_to_tell_of_a_panic_is_no_time_of_the_tick() {
         const MS: u64 = 1_000_000;
-        let pulse = Pulse::default();
-        let busy_ms = |now_ms| pulse.busy_for(now_ms * MS).map(|busy| busy.as_millis());
-        pulse.begin(100 * MS, 100 * MS);
-        pulse.begin_panic();
+        let metrics = LiveMetrics::default();
+        let busy_ms = |now_ms| metrics.busy_for(now_ms * MS).map(|busy| busy.as_millis());
+        metrics.begin(100 * MS, 100 * MS);
+        metrics.begin_panic();
         assert_eq!([busy_ms(100), busy_ms(2000), busy_ms(10_099)], [Some(0); 3]);
         // A hook that does not end hangs like anything else.
         assert_eq!(busy_ms(10_100), Some(10_000));
-        pulse.end_panic(2000 * MS);
+        metrics.end_panic(2000 * MS);
         // A node that has caught its panic itself, and goes on.
         assert_eq!([busy_ms(2000), busy_ms(2050)], [Some(0), Some(50)]);
-        pulse.end(100 * MS, 2100 * MS);
+        metrics.end(100 * MS, 2100 * MS);
         assert_eq!(busy_ms(2200), None);
         // Not of the next tick.
-        pulse.begin(3000 * MS, 3000 * MS);
+        metrics.begin(3000 * MS, 3000 * MS);
         assert_eq!(busy_ms(3007), Some(7));
     }
 }

@@ -37,7 +37,7 @@ impl std::fmt::Display for Class {
 
 /// What the builder of a node was told.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wish {
+pub(crate) struct NodeSpec {
     pub(crate) name: String,
     pub(crate) order: i32,
     pub(crate) rate: Option<Rate>,
@@ -123,7 +123,7 @@ pub enum PlanError {
     },
     /// Two nodes of a chain that cannot share a thread.
     #[error(
-        "nodes '{node}' and '{other}' are of the chain '{chain}' but differ in {wish}: a chain \
+        "nodes '{node}' and '{other}' are of the chain '{chain}' but differ in {setting}: a chain \
              shares one thread"
     )]
     Chain {
@@ -134,39 +134,39 @@ pub enum PlanError {
         /// Their chain.
         chain: String,
         /// What they differ in.
-        wish: &'static str,
+        setting: &'static str,
     },
-    /// Two wishes that exclude each other.
+    /// Two settings that exclude each other.
     #[error("node '{node}' has {one} and {other}: {reason}")]
     Contradiction {
         /// The node.
         node: String,
-        /// A wish.
+        /// The name of the setting.
         one: String,
         /// Another.
         other: String,
         /// Why not both.
         reason: &'static str,
     },
-    /// A wish that means nothing for this node.
-    #[error("node '{node}' has {wish}, which means nothing to a {class} node: {advice}")]
+    /// A setting that has no effect on a node of this class.
+    #[error("node '{node}' has {setting}, which means nothing to a {class} node: {advice}")]
     Meaningless {
         /// The node.
         node: String,
-        /// The wish.
-        wish: &'static str,
+        /// The name of the setting.
+        setting: &'static str,
         /// What the node is.
         class: Class,
         /// The advice: what to do about it.
         advice: &'static str,
     },
     /// A number out of its range.
-    #[error("node '{node}' has {wish} {found}, and it has to be {wanted}")]
+    #[error("node '{node}' has {setting} {found}, and it has to be {wanted}")]
     Range {
         /// The node.
         node: String,
-        /// The wish.
-        wish: &'static str,
+        /// The name of the setting.
+        setting: &'static str,
         /// Its value.
         found: String,
         /// What it may be.
@@ -182,7 +182,7 @@ const BUDGET_PERCENT: u32 = 80;
 /// When a tick has to be over, in percent of a period, unless told otherwise.
 const DEADLINE_PERCENT: u32 = 95;
 
-impl Wish {
+impl NodeSpec {
     pub(crate) fn whole(self, cores: usize) -> Result<Plan, PlanError> {
         let is_name = (1..=NAME_BYTES_MAX).contains(&self.name.len());
         if !is_name || self.name.chars().any(char::is_control) {
@@ -261,8 +261,8 @@ impl Wish {
 
     /// Whether budget, deadline and watchdog fit into each other and into a period.
     fn check_times(&self, class: Class, rate: Option<Rate>) -> Result<(), PlanError> {
-        let meaningless = |wish, advice| {
-            Err(PlanError::Meaningless { node: self.name.clone(), wish, class, advice })
+        let meaningless = |setting, advice| {
+            Err(PlanError::Meaningless { node: self.name.clone(), setting, class, advice })
         };
         let has_due_time = rate.is_some() || class == Class::Event;
         if !has_due_time && self.deadline.is_some() {
@@ -292,17 +292,18 @@ impl Wish {
                 reason: "every tick would be too early",
             });
         }
-        for (wish, time) in times {
+        for (setting, time) in times {
             if time == Some(Duration::ZERO) {
                 let (node, wanted) = (self.name.clone(), "more than nothing".to_owned());
-                return Err(PlanError::Range { node, wish, found: "0 s".to_owned(), wanted });
+                return Err(PlanError::Range { node, setting, found: "0 s".to_owned(), wanted });
             }
         }
         let contradiction = |one: (&str, Duration), other: (&str, Duration), reason| {
-            let [one, other] = [one, other].map(|(wish, time)| format!("{wish} {time:?}"));
+            let [one, other] = [one, other].map(|(setting, time)| format!("{setting} {time:?}"));
             Err(PlanError::Contradiction { node: self.name.clone(), one, other, reason })
         };
-        let [watchdog, budget, deadline, period] = times.map(|(wish, time)| Some((wish, time?)));
+        let [watchdog, budget, deadline, period] =
+            times.map(|(setting, time)| Some((setting, time?)));
         if let (Some(budget), Some(deadline)) = (budget, deadline)
             && budget.1 > deadline.1
         {
@@ -326,25 +327,25 @@ impl Wish {
     /// Whether the node can have the thread that it wants.
     fn check_thread(&self, class: Class, cores: usize) -> Result<(), PlanError> {
         let has_thread = matches!(class, Class::RealTime | Class::Event);
-        let wishes = [
+        let settings = [
             ("a priority", self.priority.is_some()),
             ("a core", self.core.is_some()),
             ("to stay awake", self.stays_awake),
         ];
-        for (wish, is_set) in wishes {
+        for (setting, is_set) in settings {
             if is_set && !has_thread {
                 let advice = "only nodes with a rate, or on a topic, have a thread of their own";
                 let node = self.name.clone();
-                return Err(PlanError::Meaningless { node, wish, class, advice });
+                return Err(PlanError::Meaningless { node, setting, class, advice });
             }
         }
         if self.chain.is_some() && class != Class::RealTime {
-            let (node, wish) = (self.name.clone(), "a chain");
+            let (node, setting) = (self.name.clone(), "a chain");
             let advice = "the nodes of a chain share a thread and a rate: give it the rate";
-            return Err(PlanError::Meaningless { node, wish, class, advice });
+            return Err(PlanError::Meaningless { node, setting, class, advice });
         }
-        let range = |wish, found: String, wanted| {
-            Err(PlanError::Range { node: self.name.clone(), wish, found, wanted })
+        let range = |setting, found: String, wanted| {
+            Err(PlanError::Range { node: self.name.clone(), setting, found, wanted })
         };
         match (self.priority, self.core) {
             (Some(priority), _) if !(1..=99).contains(&priority) => {
@@ -371,7 +372,7 @@ impl Plan {
         }
         Err(PlanError::Meaningless {
             node: self.name.clone(),
-            wish: "a safe_state()",
+            setting: "a safe_state()",
             class: self.class,
             advice: "it is called when a tick lasts longer than a watchdog allows: give it one",
         })
@@ -388,11 +389,11 @@ impl Plan {
         ];
         match differs.into_iter().find(|(_, differ)| *differ) {
             None => Ok(()),
-            Some((wish, _)) => Err(PlanError::Chain {
+            Some((setting, _)) => Err(PlanError::Chain {
                 node: self.name.clone(),
                 other: other.name.clone(),
                 chain: chain.clone(),
-                wish,
+                setting,
             }),
         }
     }
@@ -403,12 +404,12 @@ mod tests {
     use super::*;
     use crate::scheduler::Hertz;
 
-    fn wish(name: &str) -> Wish {
-        Wish { name: name.to_owned(), ..Wish::default() }
+    fn spec(name: &str) -> NodeSpec {
+        NodeSpec { name: name.to_owned(), ..NodeSpec::default() }
     }
 
-    fn one(wish: Wish) -> Result<Plan, PlanError> {
-        wish.whole(2)
+    fn one(spec: NodeSpec) -> Result<Plan, PlanError> {
+        spec.whole(2)
     }
 
     const fn ms(ms: u64) -> Option<Duration> {
@@ -417,51 +418,52 @@ mod tests {
 
     #[test]
     fn a_rate_implies_a_thread_a_budget_and_a_deadline() {
-        let plan = one(Wish { rate: Some(100.hz()), ..wish("control") }).unwrap();
+        let plan = one(NodeSpec { rate: Some(100.hz()), ..spec("control") }).unwrap();
         assert_eq!(plan.class, Class::RealTime);
         assert_eq!((plan.budget, plan.deadline), (ms(8), Some(Duration::from_micros(9500))));
-        let plan = one(Wish { rate: Some(100.hz()), deadline: ms(5), ..wish("tight") }).unwrap();
+        let plan =
+            one(NodeSpec { rate: Some(100.hz()), deadline: ms(5), ..spec("tight") }).unwrap();
         assert_eq!((plan.budget, plan.deadline), (ms(5), ms(5)));
-        let slow = Wish { rate: Some(100.hz()), is_compute: true, ..wish("map") };
+        let slow = NodeSpec { rate: Some(100.hz()), is_compute: true, ..spec("map") };
         assert_eq!(one(slow).unwrap().class, Class::Compute);
-        let event = Wish { topics: vec!["scan".into()], ..wish("slam") };
+        let event = NodeSpec { topics: vec!["scan".into()], ..spec("slam") };
         assert_eq!(one(event).unwrap().class, Class::Event);
-        assert_eq!(one(wish("log")).unwrap().class, Class::BestEffort);
+        assert_eq!(one(spec("log")).unwrap().class, Class::BestEffort);
     }
 
     #[test]
     fn contradictions_are_refused_with_the_reason() {
         let rate = Some(100.hz());
         let topics = vec!["scan".to_owned()];
-        for (wish, reason) in [
-            (Wish { rate, topics: topics.clone(), ..wish("n") }, "by the clock or by messages"),
-            (Wish { is_compute: true, is_async_io: true, ..wish("n") }, "must not compute"),
-            (Wish { is_compute: true, topics: topics.clone(), ..wish("n") }, "hand work"),
-            (Wish { is_async_io: true, topics: topics.clone(), ..wish("n") }, "recv_async"),
-            (Wish { rate, budget: ms(11), ..wish("n") }, "due before it is over"),
-            (Wish { rate, deadline: ms(11), ..wish("n") }, "due before it is over"),
-            (Wish { rate, budget: ms(6), deadline: ms(5), ..wish("n") }, "would be late"),
-            (Wish { rate, budget: ms(6), watchdog: ms(5), ..wish("n") }, "in order"),
-            (Wish { rate, budget: ms(0), ..wish("n") }, "more than nothing"),
-            (Wish { deadline: ms(5), ..wish("n") }, "give it a rate"),
-            (Wish { on_miss: Some(Miss::Skip), ..wish("n") }, "an input with a timeout"),
-            (Wish { rate, not_before: ms(11), ..wish("n") }, "would be too early"),
-            (Wish { priority: Some(50), ..wish("n") }, "a thread of their own"),
-            (Wish { core: Some(0), is_compute: true, ..wish("n") }, "a thread of their own"),
-            (Wish { stays_awake: true, ..wish("n") }, "a thread of their own"),
-            (Wish { rate, priority: Some(100), ..wish("n") }, "from 1 to 99"),
-            (Wish { chain: Some("c".into()), ..wish("n") }, "give it the rate"),
-            (Wish { rate, core: Some(2), ..wish("n") }, "below 2"),
-            (Wish { rate: Some(0.hz()), ..wish("n") }, "a rate has to be"),
-            (Wish { at_most: rate, rate, ..wish("n") }, "wake it by on(topic)"),
-            (Wish { at_most: rate, is_compute: true, ..wish("n") }, "wake it by on(topic)"),
-            (Wish { at_most: rate, ..wish("n") }, "wake it by on(topic)"),
-            (Wish { at_most: Some(0.hz()), topics: topics.clone(), ..wish("n") }, "has to be"),
-            (wish(""), "no name"),
-            (wish("a\nb"), "no name"),
-            (wish(&"x".repeat(65)), "no name"),
+        for (spec, reason) in [
+            (NodeSpec { rate, topics: topics.clone(), ..spec("n") }, "by the clock or by messages"),
+            (NodeSpec { is_compute: true, is_async_io: true, ..spec("n") }, "must not compute"),
+            (NodeSpec { is_compute: true, topics: topics.clone(), ..spec("n") }, "hand work"),
+            (NodeSpec { is_async_io: true, topics: topics.clone(), ..spec("n") }, "recv_async"),
+            (NodeSpec { rate, budget: ms(11), ..spec("n") }, "due before it is over"),
+            (NodeSpec { rate, deadline: ms(11), ..spec("n") }, "due before it is over"),
+            (NodeSpec { rate, budget: ms(6), deadline: ms(5), ..spec("n") }, "would be late"),
+            (NodeSpec { rate, budget: ms(6), watchdog: ms(5), ..spec("n") }, "in order"),
+            (NodeSpec { rate, budget: ms(0), ..spec("n") }, "more than nothing"),
+            (NodeSpec { deadline: ms(5), ..spec("n") }, "give it a rate"),
+            (NodeSpec { on_miss: Some(Miss::Skip), ..spec("n") }, "an input with a timeout"),
+            (NodeSpec { rate, not_before: ms(11), ..spec("n") }, "would be too early"),
+            (NodeSpec { priority: Some(50), ..spec("n") }, "a thread of their own"),
+            (NodeSpec { core: Some(0), is_compute: true, ..spec("n") }, "a thread of their own"),
+            (NodeSpec { stays_awake: true, ..spec("n") }, "a thread of their own"),
+            (NodeSpec { rate, priority: Some(100), ..spec("n") }, "from 1 to 99"),
+            (NodeSpec { chain: Some("c".into()), ..spec("n") }, "give it the rate"),
+            (NodeSpec { rate, core: Some(2), ..spec("n") }, "below 2"),
+            (NodeSpec { rate: Some(0.hz()), ..spec("n") }, "a rate has to be"),
+            (NodeSpec { at_most: rate, rate, ..spec("n") }, "wake it by on(topic)"),
+            (NodeSpec { at_most: rate, is_compute: true, ..spec("n") }, "wake it by on(topic)"),
+            (NodeSpec { at_most: rate, ..spec("n") }, "wake it by on(topic)"),
+            (NodeSpec { at_most: Some(0.hz()), topics: topics.clone(), ..spec("n") }, "has to be"),
+            (spec(""), "no name"),
+            (spec("a\nb"), "no name"),
+            (spec(&"x".repeat(65)), "no name"),
         ] {
-            let error = one(wish).unwrap_err().to_string();
+            let error = one(spec).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}, not: {reason}");
         }
     }

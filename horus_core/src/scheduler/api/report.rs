@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::scheduler::api::error::StartError;
-use crate::scheduler::api::metrics::Figures;
+use crate::scheduler::api::metrics::TickMetrics;
 use crate::scheduler::api::plan::Class;
 
 /// Why a scheduler stopped.
@@ -173,7 +173,7 @@ pub struct NodeReport {
     /// Who ran it.
     pub class: Class,
     /// What it did.
-    pub figures: Figures,
+    pub metrics: TickMetrics,
     /// What it said when it failed last.
     pub last_error: Option<String>,
     /// What its thread was to have and could not, with the reason: a core, a priority, memory that
@@ -183,12 +183,12 @@ pub struct NodeReport {
 
 impl fmt::Display for NodeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, class, figures, last_error, refused, .. } = self;
-        let Figures { ticks, misses, passed_over, failures, max, .. } = figures;
+        let Self { name, class, metrics, last_error, refused, .. } = self;
+        let TickMetrics { ticks, misses, skipped_ticks, failures, max, .. } = metrics;
         write!(
             f,
             "{name} ({class:?}): {ticks} ticks, the longest {max:?}, {misses} misses, \
-             {passed_over} passed over, {failures} failures"
+             {skipped_ticks} skipped ticks, {failures} failures"
         )?;
         last_error.iter().try_for_each(|error| write!(f, "; last error: {error}"))?;
         refused.iter().try_for_each(|refused| write!(f, "; refused: {refused}"))

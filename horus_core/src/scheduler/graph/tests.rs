@@ -56,13 +56,13 @@ fn an_order_goes_first_and_a_contradiction_is_found() {
 #[test]
 fn a_cycle_is_broken_before_its_first_node_or_where_an_order_says() {
     let plant = [("control", "state", "command"), ("motor", "command", "torque")];
-    let cycle = |orders: [i32; 3]| {
+    let cycle = |commands: [i32; 3]| {
         let mut nodes: Vec<_> = plant
             .iter()
-            .zip(orders)
+            .zip(commands)
             .map(|((name, reads, writes), order)| node(name, order, &[reads], &[writes]))
             .collect();
-        nodes.push(node("world", orders[2], &["torque"], &["state"]));
+        nodes.push(node("world", commands[2], &["torque"], &["state"]));
         Graph::new(nodes)
     };
     let graph = cycle([0, 0, 0]);
@@ -142,9 +142,9 @@ impl Dice {
     }
 
     fn nodes(&mut self) -> Vec<GraphNode> {
-        let (count, topics, orders) = (1 + self.below(8), 1 + self.below(9), 1 + self.below(3));
+        let (count, topics, commands) = (1 + self.below(8), 1 + self.below(9), 1 + self.below(3));
         let mut one = |index| GraphNode {
-            order: self.below(orders) as i32,
+            order: self.below(commands) as i32,
             reads: self.topics(topics),
             writes: self.topics(topics),
             ..node(&format!("n{index}"), 0, &[], &[])

@@ -29,7 +29,7 @@
 
 use std::sync::Arc;
 
-use horus_shm::{LaneFigures, Namespace, OpenError};
+use horus_shm::{LaneCounters, Namespace, OpenError};
 
 use crate::introspect::Inspector;
 use crate::message::{
@@ -123,7 +123,7 @@ fn look(place: &Place) -> Result<SchedulerInfo, TopicError> {
     let inspector = Inspector::open_in(place.namespace(), &place.topic(STATUS))?;
     // WHY before the status: one that dies in between said what is read after it.
     let lanes = inspector.publishers();
-    let mut living = lanes.iter().filter_map(|LaneFigures { publisher, .. }| publisher.as_ref());
+    let mut living = lanes.iter().filter_map(|LaneCounters { publisher, .. }| publisher.as_ref());
     let (living, is_alive) = match living.next() {
         Some(participant) => (participant.process.as_ref().map(|process| process.pid), true),
         None => (None, false),

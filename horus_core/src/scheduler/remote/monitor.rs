@@ -25,7 +25,7 @@ use crate::message::{
     EmergencyStop, NODE_METRICS_BUCKETS, NodeCommand, NodeEvent, NodeMetrics, SchedulerStatus,
     SchedulerStatusHeader, ViewError,
 };
-use crate::scheduler::api::metrics::PULSE_BUCKETS;
+use crate::scheduler::api::metrics::HISTOGRAM_BUCKETS;
 use crate::scheduler::remote::recorder::{Lane, Recorder};
 use crate::scheduler::remote::topic_path::{
     self, BOX_EVENTS_MAX, COMMANDS, EVENTS, LANES, Place, STATUS,
@@ -33,7 +33,7 @@ use crate::scheduler::remote::topic_path::{
 use crate::topic::error::{SendError, TopicError, WriteError};
 use crate::topic::{Publisher, Subscriber};
 
-const _: () = assert!(PULSE_BUCKETS == NODE_METRICS_BUCKETS);
+const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
 
 /// So many schedulers of one name can live at a time.
 const NUMBERS_MAX: u32 = 1000;

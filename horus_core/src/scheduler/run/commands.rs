@@ -14,7 +14,7 @@ use crate::scheduler::run::exchange::Exchange;
 
 /// The orders of one node.
 #[derive(Debug, Default)]
-pub(crate) struct Orders {
+pub(crate) struct Commands {
     /// 1 while the node's thread has something to look at below.
     attention: AtomicU64,
     wanted: Mutex<Wanted>,
@@ -62,7 +62,7 @@ impl Pace {
     }
 }
 
-impl Orders {
+impl Commands {
     /// Whether there is something to look at. A load.
     #[inline(always)]
     pub(crate) fn attention(&self) -> bool {
@@ -88,7 +88,7 @@ impl Orders {
 
     /// Shows the node's thread what is wanted of it. Not if somebody is about to change it: then
     /// the thread looks again in its next turn, so that it never waits.
-    pub(crate) fn heed<R>(&self, look: impl FnOnce(&mut Wanted) -> R) -> Option<R> {
+    pub(crate) fn poll<R>(&self, look: impl FnOnce(&mut Wanted) -> R) -> Option<R> {
         let mut wanted: MutexGuard<'_, Wanted> = match self.wanted.try_lock() {
             Ok(wanted) => wanted,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -109,25 +109,25 @@ mod tests {
 
     #[test]
     fn attention_lasts_until_all_is_plain_and_taken() {
-        let orders = Orders::default();
-        assert!(!orders.attention());
+        let commands = Commands::default();
+        assert!(!commands.attention());
         let pace = Pace { rate: None, budget_ns: 1, deadline_ns: 2, period_ns: 3 };
-        orders.want(|wanted| (wanted.mode, wanted.pace) = (Mode::Pause, Some(pace)));
-        assert!(orders.attention());
-        assert_eq!(orders.heed(|wanted| wanted.pace.take()), Some(Some(pace)));
-        assert!(orders.attention(), "it is still paused");
-        orders.want(|wanted| wanted.mode = Mode::Run);
-        assert!(orders.attention(), "the thread has not seen that it is over");
-        assert_eq!(orders.heed(|wanted| wanted.is_emergency), Some(false));
-        assert!(!orders.attention());
-        orders.want(|wanted| wanted.is_emergency = true);
-        orders.heed(|_| ());
-        assert!(orders.attention());
+        commands.want(|wanted| (wanted.mode, wanted.pace) = (Mode::Pause, Some(pace)));
+        assert!(commands.attention());
+        assert_eq!(commands.poll(|wanted| wanted.pace.take()), Some(Some(pace)));
+        assert!(commands.attention(), "it is still paused");
+        commands.want(|wanted| wanted.mode = Mode::Run);
+        assert!(commands.attention(), "the thread has not seen that it is over");
+        assert_eq!(commands.poll(|wanted| wanted.is_emergency), Some(false));
+        assert!(!commands.attention());
+        commands.want(|wanted| wanted.is_emergency = true);
+        commands.poll(|_| ());
+        assert!(commands.attention());
     }
 
     #[test]
     fn the_thread_of_the_node_never_waits_for_who_gives_orders() {
-        let orders = Orders::default();
-        orders.want(|_| assert!(orders.heed(|_| ()).is_none()));
+        let commands = Commands::default();
+        commands.want(|_| assert!(commands.poll(|_| ()).is_none()));
     }
 }

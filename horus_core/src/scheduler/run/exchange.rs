@@ -147,13 +147,13 @@ impl Exchange {
     }
 
     /// Puts the new node in the place of the old one. An error says why the old one stayed.
-    pub(crate) fn carry_out(mut self, place: &mut Box<dyn Node>) -> Result<Trial, String> {
+    pub(crate) fn carry_out(mut self, place: &mut Box<dyn Node>) -> Result<Probation, String> {
         let change = self.change.take().expect("an exchange is carried out once");
-        match change(std::mem::replace(place, Box::new(Nobody))) {
+        match change(std::mem::replace(place, Box::new(VacantNode))) {
             Ok(Changed { node, back }) => {
                 *place = node;
                 self.swap.is_now(SwapState::OnTrial);
-                Ok(Trial { back: Some(back), swap: self.swap.clone(), left: TRIAL_TICKS })
+                Ok(Probation { back: Some(back), swap: self.swap.clone(), left: TRIAL_TICKS })
             }
             Err(Unchanged { node, reason }) => {
                 *place = node;
@@ -174,13 +174,13 @@ impl Drop for Exchange {
 }
 
 /// A new node that has to prove itself. Abandoned if it is dropped.
-pub(crate) struct Trial {
+pub(crate) struct Probation {
     back: Option<Back>,
     swap: Swap,
     left: u64,
 }
 
-impl Trial {
+impl Probation {
     /// The new node has ticked without a failure. True if it has proved itself by that.
     pub(crate) const fn passes_tick(&mut self) -> bool {
         self.left -= 1;
@@ -207,7 +207,7 @@ impl Trial {
         place: &mut Box<dyn Node>,
         why: &str,
     ) -> Option<Box<dyn Node>> {
-        let new = std::mem::replace(place, Box::new(Nobody));
+        let new = std::mem::replace(place, Box::new(VacantNode));
         let (old, new) = match self.back.take() {
             Some(Back::Kept(old)) => (Some(old), Some(new)),
             Some(Back::Made(undo)) => (undo(new), None),
@@ -221,16 +221,16 @@ impl Trial {
     }
 }
 
-impl Drop for Trial {
+impl Drop for Probation {
     fn drop(&mut self) {
         self.swap.is_now(SwapState::Abandoned);
     }
 }
 
 /// In a node's place while it is being changed or dropped, and for good if that panicked.
-pub(crate) struct Nobody;
+pub(crate) struct VacantNode;
 
-impl Node for Nobody {
+impl Node for VacantNode {
     fn tick(&mut self, _: &mut crate::scheduler::Context<'_>) -> crate::scheduler::NodeResult {
         Err("the node was lost in a swap that panicked".into())
     }

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::scheduler::api::metrics::Figures;
+use crate::scheduler::api::metrics::TickMetrics;
 use crate::scheduler::api::node::Node;
-use crate::scheduler::api::plan::{PlanError, Wish};
+use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::Reason;
 use crate::scheduler::run::commands::{Mode, Pace};
 use crate::scheduler::run::exchange::{Exchange, Swap};
-use crate::scheduler::run::node_entry::Seat;
+use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::shared::Shared;
 
 /// Steers a scheduler and its nodes from any thread of its process.
 ///
-/// Orders are noted, and carried out by the thread of the node before its next turn: nothing here
+/// Commands are noted, and carried out by the thread of the node before its next turn: nothing here
 /// waits for a node. From other processes: [`RemoteScheduler`](crate::scheduler::RemoteScheduler).
 #[derive(Debug, Clone)]
 pub struct Handle {
@@ -26,7 +26,7 @@ pub struct Handle {
 /// Why an order was not given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum OrderError {
+pub enum CommandError {
     /// There is no such node.
     #[error("no node is called '{node}'; there are: {known}")]
     NoSuchNode {
@@ -78,16 +78,16 @@ impl Handle {
     /// The names of the nodes, in the order in which they were added.
     #[must_use]
     pub fn nodes(&self) -> Vec<String> {
-        self.shared.seats().iter().map(|seat| seat.wish.name.clone()).collect()
+        self.shared.node_entries().iter().map(|entry| entry.spec.name.clone()).collect()
     }
 
     /// What the node has done so far. Disturbs nobody.
     ///
     /// # Errors
     ///
-    /// [`OrderError::NoSuchNode`].
-    pub fn figures(&self, node: &str) -> Result<Figures, OrderError> {
-        self.of(node, |seat| seat.pulse.figures())
+    /// [`CommandError::NoSuchNode`].
+    pub fn metrics(&self, node: &str) -> Result<TickMetrics, CommandError> {
+        self.of(node, |entry| entry.metrics.metrics())
     }
 
     /// Has the node tick no more until [`Self::resume`]. Its due times pass. It stays as it is:
@@ -95,8 +95,8 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`OrderError::NoSuchNode`].
-    pub fn pause(&self, node: &str) -> Result<(), OrderError> {
+    /// [`CommandError::NoSuchNode`].
+    pub fn pause(&self, node: &str) -> Result<(), CommandError> {
         self.change_mode(node, Mode::Pause)
     }
 
@@ -104,8 +104,8 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`OrderError::NoSuchNode`].
-    pub fn resume(&self, node: &str) -> Result<(), OrderError> {
+    /// [`CommandError::NoSuchNode`].
+    pub fn resume(&self, node: &str) -> Result<(), CommandError> {
         self.change_mode(node, Mode::Run)
     }
 
@@ -113,14 +113,14 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`OrderError::NoSuchNode`].
-    pub fn stop_node(&self, node: &str) -> Result<(), OrderError> {
+    /// [`CommandError::NoSuchNode`].
+    pub fn stop_node(&self, node: &str) -> Result<(), CommandError> {
         self.change_mode(node, Mode::Stop)
     }
 
-    fn change_mode(&self, node: &str, mode: Mode) -> Result<(), OrderError> {
-        let change = |seat: &Seat| {
-            seat.orders.want(|wanted| {
+    fn change_mode(&self, node: &str, mode: Mode) -> Result<(), CommandError> {
+        let change = |entry: &NodeEntry| {
+            entry.commands.want(|wanted| {
                 // WHY: a node that is shut down has no way back.
                 if wanted.mode != Mode::Stop {
                     wanted.mode = mode;
@@ -137,27 +137,27 @@ impl Handle {
     ///
     /// No such node, one without a rate, or a rate at which the node's budget, deadline or watchdog
     /// make no sense.
-    pub fn set_rate(&self, node: &str, rate: Rate) -> Result<(), OrderError> {
-        let mut seats = self.shared.seats();
-        let seat = find(&seats, node)?;
-        if seat.wish.rate.is_none() {
-            return Err(OrderError::NoRate { node: node.to_owned() });
+    pub fn set_rate(&self, node: &str, rate: Rate) -> Result<(), CommandError> {
+        let mut node_entries = self.shared.node_entries();
+        let entry = find(&node_entries, node)?;
+        if entry.spec.rate.is_none() {
+            return Err(CommandError::NoRate { node: node.to_owned() });
         }
-        let chain = seat.wish.chain.clone();
-        let is_meant = |seat: &Seat| match &chain {
-            Some(_) => seat.wish.chain == chain,
-            None => seat.wish.name == node,
+        let chain = entry.spec.chain.clone();
+        let is_meant = |entry: &NodeEntry| match &chain {
+            Some(_) => entry.spec.chain == chain,
+            None => entry.spec.name == node,
         };
-        let of_rate = |seat: &Seat| Wish { rate: Some(rate), ..seat.wish.clone() };
+        let of_rate = |entry: &NodeEntry| NodeSpec { rate: Some(rate), ..entry.spec.clone() };
         // WHY twice: either all of a chain change or none.
-        for seat in seats.iter().filter(|seat| is_meant(seat)) {
-            of_rate(seat).whole(self.cores)?;
+        for entry in node_entries.iter().filter(|entry| is_meant(entry)) {
+            of_rate(entry).whole(self.cores)?;
         }
-        for seat in seats.iter_mut().filter(|seat| is_meant(seat)) {
-            let wish = of_rate(seat);
-            let pace = Pace::of(&wish.clone().whole(self.cores)?);
-            seat.orders.want(|wanted| wanted.pace = Some(pace));
-            seat.wish = wish;
+        for entry in node_entries.iter_mut().filter(|entry| is_meant(entry)) {
+            let spec = of_rate(entry);
+            let pace = Pace::of(&spec.clone().whole(self.cores)?);
+            entry.commands.want(|wanted| wanted.pace = Some(pace));
+            entry.spec = spec;
         }
         Ok(())
     }
@@ -173,8 +173,8 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`OrderError::NoSuchNode`]. What becomes of the swap is told by [`Swap`].
-    pub fn swap(&self, node: &str, replacement: impl Node) -> Result<Swap, OrderError> {
+    /// [`CommandError::NoSuchNode`]. What becomes of the swap is told by [`Swap`].
+    pub fn swap(&self, node: &str, replacement: impl Node) -> Result<Swap, CommandError> {
         self.exchange(node, Exchange::of(replacement))
     }
 
@@ -186,12 +186,12 @@ impl Handle {
     /// A closure that panics takes the node with it, and its failure policy follows.
     ///
     /// ```
-    /// # use horus_core::scheduler::{Context, Handle, Node, NodeResult, OrderError};
+    /// # use horus_core::scheduler::{Context, Handle, Node, NodeResult, CommandError};
     /// struct Plain { gain: f32 }
     /// struct Tuned { gain: f32, limit: f32 }
     /// # impl Node for Plain { fn tick(&mut self, _: &mut Context<'_>) -> NodeResult { Ok(()) } }
     /// # impl Node for Tuned { fn tick(&mut self, _: &mut Context<'_>) -> NodeResult { Ok(()) } }
-    /// # fn tune(handle: &Handle) -> Result<(), OrderError> {
+    /// # fn tune(handle: &Handle) -> Result<(), CommandError> {
     /// handle.swap_with(
     ///     "control",
     ///     |plain: Plain| Tuned { gain: plain.gain, limit: 0.5 },
@@ -203,35 +203,35 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`OrderError::NoSuchNode`]. That the node is not an `Old` is told by [`Swap`], as what
+    /// [`CommandError::NoSuchNode`]. That the node is not an `Old` is told by [`Swap`], as what
     /// becomes of it.
     pub fn swap_with<Old: Node, New: Node>(
         &self,
         node: &str,
         change: impl FnOnce(Old) -> New + Send + 'static,
         undo: impl FnOnce(New) -> Old + Send + 'static,
-    ) -> Result<Swap, OrderError> {
+    ) -> Result<Swap, CommandError> {
         self.exchange(node, Exchange::with(change, undo))
     }
 
-    fn exchange(&self, node: &str, exchange: Exchange) -> Result<Swap, OrderError> {
-        self.of(node, |seat| {
+    fn exchange(&self, node: &str, exchange: Exchange) -> Result<Swap, CommandError> {
+        self.of(node, |entry| {
             let swap = exchange.swap();
             // WHY replaced outside the lock: an earlier swap that nobody took is dropped here.
-            drop(seat.orders.want(|wanted| wanted.exchange.replace(exchange)));
+            drop(entry.commands.want(|wanted| wanted.exchange.replace(exchange)));
             swap
         })
     }
 
-    fn of<R>(&self, node: &str, act: impl FnOnce(&Seat) -> R) -> Result<R, OrderError> {
-        let seats = self.shared.seats();
-        find(&seats, node).map(act)
+    fn of<R>(&self, node: &str, act: impl FnOnce(&NodeEntry) -> R) -> Result<R, CommandError> {
+        let node_entries = self.shared.node_entries();
+        find(&node_entries, node).map(act)
     }
 }
 
-fn find<'a>(seats: &'a [Seat], node: &str) -> Result<&'a Seat, OrderError> {
-    seats.iter().find(|seat| seat.wish.name == node).ok_or_else(|| {
-        let known: Vec<_> = seats.iter().map(|seat| seat.wish.name.as_str()).collect();
-        OrderError::NoSuchNode { node: node.to_owned(), known: known.join(", ") }
+fn find<'a>(node_entries: &'a [NodeEntry], node: &str) -> Result<&'a NodeEntry, CommandError> {
+    node_entries.iter().find(|entry| entry.spec.name == node).ok_or_else(|| {
+        let known: Vec<_> = node_entries.iter().map(|entry| entry.spec.name.as_str()).collect();
+        CommandError::NoSuchNode { node: node.to_owned(), known: known.join(", ") }
     })
 }

@@ -5,7 +5,7 @@
 pub(crate) mod caught;
 pub(crate) mod commands;
 pub(crate) mod cores;
-pub(crate) mod deadline;
+pub(crate) mod deadline_watch;
 pub(crate) mod exchange;
 pub(crate) mod executor;
 pub(crate) mod guards;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::scheduler::api::metrics::Pulse;
-use crate::scheduler::api::plan::Wish;
-use crate::scheduler::run::commands::Orders;
+use crate::scheduler::api::metrics::LiveMetrics;
+use crate::scheduler::api::plan::NodeSpec;
+use crate::scheduler::run::commands::Commands;
 
 /// What is known of a node by those who do not run it.
 #[derive(Debug, Clone)]
-pub(crate) struct Seat {
-    pub(crate) wish: Wish,
-    pub(crate) orders: Arc<Orders>,
-    pub(crate) pulse: Arc<Pulse>,
+pub(crate) struct NodeEntry {
+    pub(crate) spec: NodeSpec,
+    pub(crate) commands: Arc<Commands>,
+    pub(crate) metrics: Arc<LiveMetrics>,
 }

@@ -8,12 +8,12 @@ use std::sync::{Arc, Once};
 
 use horus_shm::clock::Clock;
 
-use crate::scheduler::api::metrics::Pulse;
+use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::run::runner::Runner;
 
 thread_local! {
     /// The nodes that this thread runs.
-    static NODES: RefCell<Vec<Arc<Pulse>>> = const { RefCell::new(Vec::new()) };
+    static NODES: RefCell<Vec<Arc<LiveMetrics>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Marks nodes as run by the calling thread, until it is dropped.
@@ -29,7 +29,7 @@ impl Here {
     pub(crate) fn run<'a>(runners: impl IntoIterator<Item = &'a Runner>) -> Self {
         let before = NODES.with_borrow_mut(|nodes| {
             let before = nodes.len();
-            nodes.extend(runners.into_iter().map(|runner| Arc::clone(runner.pulse())));
+            nodes.extend(runners.into_iter().map(|runner| Arc::clone(runner.metrics())));
             before
         });
         Self { before, marker: PhantomData }
@@ -43,11 +43,11 @@ impl Drop for Here {
 }
 
 /// Calls it with each node that is in a tick on this thread.
-fn each_in_a_tick(act: impl Fn(&Pulse)) {
+fn each_in_a_tick(act: impl Fn(&LiveMetrics)) {
     // WHY no panic of its own, neither at the end of a thread nor in a drop: this is a panic hook.
     let _ = NODES.try_with(|nodes| {
         let Ok(nodes) = nodes.try_borrow() else { return };
-        nodes.iter().filter(|pulse| pulse.began_ns() != 0).for_each(|pulse| act(pulse));
+        nodes.iter().filter(|metrics| metrics.began_ns() != 0).for_each(|metrics| act(metrics));
     });
 }
 
@@ -61,10 +61,10 @@ pub(crate) fn watch() {
     ONCE.call_once(|| {
         let next = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            each_in_a_tick(Pulse::begin_panic);
+            each_in_a_tick(LiveMetrics::begin_panic);
             next(panic);
             let now_ns = Clock::kernel().now_ns();
-            each_in_a_tick(|pulse| pulse.end_panic(now_ns));
+            each_in_a_tick(|metrics| metrics.end_panic(now_ns));
         }));
     });
 }

@@ -1,6 +1,6 @@
 //! The one place that calls a node: its turns, its orders, its clock, its failures.
 
-mod diary;
+mod event_log;
 mod life;
 mod swap;
 #[cfg(test)]
@@ -9,13 +9,13 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use diary::Diary;
+use event_log::EventLog;
 use horus_shm::clock::Clock;
 
 use crate::message::NodeEvent;
 use crate::scheduler::api::checkpoints::Place;
 use crate::scheduler::api::context::Context;
-use crate::scheduler::api::metrics::{Health, Pulse};
+use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::node::{Node, NodeError, NodeResult};
 use crate::scheduler::api::plan::Plan;
 use crate::scheduler::api::policy::{Failures, Remedy};
@@ -24,34 +24,34 @@ use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::caught::{caught, dropped, said_by};
-use crate::scheduler::run::commands::{Mode, Orders, Pace};
-use crate::scheduler::run::deadline::{Punctuality, Verdict};
-use crate::scheduler::run::exchange::Trial;
+use crate::scheduler::run::commands::{Commands, Mode, Pace};
+use crate::scheduler::run::deadline_watch::{DeadlineWatch, Verdict};
+use crate::scheduler::run::exchange::Probation;
 use crate::scheduler::run::guards::{Fault, Guards};
-use crate::scheduler::run::node_entry::Seat;
+use crate::scheduler::run::node_entry::NodeEntry;
 
 /// A node and everything that is known of it. Driven by one thread at a time.
 pub(crate) struct Runner {
     node: Box<dyn Node>,
-    pulse: Arc<Pulse>,
-    orders: Arc<Orders>,
+    metrics: Arc<LiveMetrics>,
+    commands: Arc<Commands>,
     state: State,
     /// Whether orders keep it from ticking.
-    held: Held,
+    held: HeldBack,
     /// Whether it was brought into its safe state, and has not left it.
     is_safe: bool,
     tick: u64,
     pace: Pace,
     failures: Failures,
-    punctuality: Punctuality,
+    deadline_watch: DeadlineWatch,
     /// Whether it runs at every second due time only.
     is_halved: bool,
     random: Random,
-    trial: Option<Trial>,
+    probation: Option<Probation>,
     guards: Option<Box<Guards>>,
     /// A rate that the executor has not yet taken.
     new_rate: Option<Rate>,
-    diary: Diary,
+    event_log: EventLog,
     /// Why everything is to stop because of it.
     fatal: Option<String>,
     plan: Plan,
@@ -82,7 +82,7 @@ enum State {
 
 /// What orders have already been carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Held {
+struct HeldBack {
     is_paused: bool,
     is_emergency: bool,
 }
@@ -111,24 +111,24 @@ impl std::fmt::Debug for Runner {
 }
 
 impl Runner {
-    pub(crate) fn new(node: Box<dyn Node>, plan: Plan, seat: &Seat) -> Self {
+    pub(crate) fn new(node: Box<dyn Node>, plan: Plan, entry: &NodeEntry) -> Self {
         Self {
             node,
-            pulse: Arc::clone(&seat.pulse),
-            orders: Arc::clone(&seat.orders),
+            metrics: Arc::clone(&entry.metrics),
+            commands: Arc::clone(&entry.commands),
             state: State::New { at_ns: 0 },
-            held: Held::default(),
+            held: HeldBack::default(),
             is_safe: false,
             tick: 0,
             pace: Pace::of(&plan),
             failures: Failures::default(),
-            punctuality: Punctuality::default(),
+            deadline_watch: DeadlineWatch::default(),
             is_halved: false,
             random: Random::new(0, ""),
-            trial: None,
+            probation: None,
             guards: Guards::of(&plan),
             new_rate: None,
-            diary: Diary::of(&plan.name),
+            event_log: EventLog::of(&plan.name),
             fatal: None,
             plan,
             position: 0,
@@ -143,7 +143,7 @@ impl Runner {
             position: self.position,
             hangs: false,
             class: self.plan.class,
-            figures: self.pulse.figures(),
+            metrics: self.metrics.metrics(),
             last_error: self.last_error().map(str::to_owned),
             refused: self.refused.clone(),
         }
@@ -165,12 +165,12 @@ impl Runner {
 
     /// Where its events go from now on.
     pub(crate) fn record_to(&mut self, recorder: Recorder) {
-        self.diary.record_to(recorder);
+        self.event_log.record_to(recorder);
     }
 
     /// Notes what its thread could not have.
     pub(crate) fn refuse(&mut self, refused: Vec<String>) {
-        refused.iter().for_each(|what| self.diary.note(self.tick, NodeEvent::REFUSED, 0, what));
+        refused.iter().for_each(|what| self.event_log.note(self.tick, NodeEvent::REFUSED, 0, what));
         self.refused = refused;
     }
 
@@ -178,8 +178,8 @@ impl Runner {
         &self.plan
     }
 
-    pub(crate) const fn pulse(&self) -> &Arc<Pulse> {
-        &self.pulse
+    pub(crate) const fn metrics(&self) -> &Arc<LiveMetrics> {
+        &self.metrics
     }
 
     /// Where it is in its tick, for another thread, if it has checkpoints.
@@ -189,7 +189,7 @@ impl Runner {
 
     /// The last failure, for a person.
     pub(crate) fn last_error(&self) -> Option<&str> {
-        self.diary.last_error()
+        self.event_log.last_error()
     }
 
     /// Why everything is to stop because of it, if it is.
@@ -210,26 +210,26 @@ impl Runner {
 
     /// Carries out orders, if there are any. A load if there are none.
     #[inline(always)]
-    pub(crate) fn heed(&mut self, clock: &Clock, now_ns: u64) {
-        if self.orders.attention() {
-            self.obey(clock, now_ns);
+    pub(crate) fn poll(&mut self, clock: &Clock, now_ns: u64) {
+        if self.commands.attention() {
+            self.apply(clock, now_ns);
         }
     }
 
     /// Carries out orders, if there are any, and says whether something keeps the node from ticking
     /// until later.
     pub(crate) fn is_held(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        self.heed(clock, now_ns);
+        self.poll(clock, now_ns);
         match self.state {
             State::Resting { until_ns: at_ns } | State::New { at_ns } => now_ns < at_ns,
             State::Over => true,
-            _ => self.held != Held::default(),
+            _ => self.held != HeldBack::default(),
         }
     }
 
     /// Whether there are orders, carried out or not. A load.
-    pub(crate) fn has_orders(&self) -> bool {
-        self.orders.attention()
+    pub(crate) fn has_commands(&self) -> bool {
+        self.commands.attention()
     }
 
     /// The node's turn, which was due at `due_ns` and begins at `begin_ns`. Returns when it ended,
@@ -248,12 +248,12 @@ impl Runner {
     /// The first part of a turn: what follows if the node does not tick.
     #[inline(always)]
     pub(crate) fn open(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> Option<After> {
-        if (self.orders.attention() || self.state != State::Active)
+        if (self.commands.attention() || self.state != State::Active)
             && !self.may_tick(clock, begin_ns)
         {
             return Some(self.after_no_tick());
         }
-        self.pulse.begin(due_ns, begin_ns);
+        self.metrics.begin(due_ns, begin_ns);
         if let Some(guards) = &mut self.guards {
             guards.begin(begin_ns);
         }
@@ -291,7 +291,7 @@ impl Runner {
         stop: bool,
         (due_ns, begin_ns, end_ns): (u64, u64, u64),
     ) -> (u64, After) {
-        self.pulse.end(begin_ns, end_ns);
+        self.metrics.end(begin_ns, end_ns);
         self.tick += 1;
         let late_ns = end_ns.saturating_sub(due_ns).saturating_sub(self.pace.deadline_ns);
         let over_ns = end_ns.saturating_sub(begin_ns).saturating_sub(self.pace.budget_ns);
@@ -317,10 +317,10 @@ impl Runner {
         let fault = look(guards);
         let is_fresh = was_stale && !guards.is_stale();
         if is_fresh {
-            self.diary.note(self.tick, NodeEvent::FRESH_INPUT, 0, "");
+            self.event_log.note(self.tick, NodeEvent::FRESH_INPUT, 0, "");
         }
         if let Some(Fault { kind: Some(kind), text }) = &fault {
-            self.diary.note_often(self.tick, *kind, 0, text.as_str());
+            self.event_log.note_often(self.tick, *kind, 0, text.as_str());
         }
         fault
     }
@@ -328,7 +328,7 @@ impl Runner {
     /// A time at which the node has no turn: a stale input is a miss then, too.
     pub(crate) fn idle(&mut self, now_ns: u64) -> After {
         let is_waiting = matches!(self.state, State::Active | State::Halved { .. });
-        if self.guards.is_none() || !is_waiting || self.held != Held::default() {
+        if self.guards.is_none() || !is_waiting || self.held != HeldBack::default() {
             return After::Continue;
         }
         match self.guard(|guards| guards.look_at_inputs(now_ns)) {
@@ -340,11 +340,11 @@ impl Runner {
     /// After a tick without an error: was it in time, and as it should be?
     #[inline]
     fn judge(&mut self, is_miss: bool, fault: Option<Fault>, late_ns: u64, now_ns: u64) -> After {
-        if self.trial.is_some() {
+        if self.probation.is_some() {
             self.pass_trial();
         }
         self.failures.forgive(self.plan.on_failure);
-        match self.punctuality.record(self.plan.on_miss, is_miss, now_ns) {
+        match self.deadline_watch.record(self.plan.on_miss, is_miss, now_ns) {
             Verdict::Fine => After::Continue,
             verdict => self.carry_out(verdict, fault, late_ns),
         }
@@ -353,11 +353,11 @@ impl Runner {
     #[cold]
     fn carry_out(&mut self, verdict: Verdict, fault: Option<Fault>, late_ns: u64) -> After {
         if !matches!(verdict, Verdict::LeaveSafeState | Verdict::Restore) {
-            self.pulse.count_miss();
+            self.metrics.count_miss();
             match &fault {
                 // What is wrong with it has been noted.
-                Some(fault) => self.diary.blame(fault.text.as_str()),
-                None => self.diary.note_often(self.tick, NodeEvent::MISSED, late_ns, ""),
+                Some(fault) => self.event_log.blame(fault.text.as_str()),
+                None => self.event_log.note_often(self.tick, NodeEvent::MISSED, late_ns, ""),
             }
         }
         match verdict {
@@ -410,7 +410,7 @@ impl Runner {
         match reached {
             Ok(is_reached) => {
                 let text = if is_reached { "" } else { "not reached yet" };
-                self.diary.note(self.tick, NodeEvent::SAFE_STATE_ENTERED, 0, text);
+                self.event_log.note(self.tick, NodeEvent::SAFE_STATE_ENTERED, 0, text);
             }
             Err(panic) => self.note_panic(&panic, " in enter_safe_state"),
         }
@@ -418,16 +418,16 @@ impl Runner {
 
     /// Says that the node is out of its safe state, unless there is another reason for it.
     fn leave_safe_state(&mut self) {
-        if self.is_safe && !self.held.is_emergency && !self.punctuality.is_safe() {
+        if self.is_safe && !self.held.is_emergency && !self.deadline_watch.is_safe() {
             self.is_safe = false;
-            self.diary.note(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
+            self.event_log.note(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
         }
         self.show();
     }
 
     /// Shows others how the node is.
     fn show(&self) {
-        self.pulse.is_now(match self.state {
+        self.metrics.is_now(match self.state {
             State::Over | State::Broken => Health::Stopped,
             // Also a node that is not initialised yet: nothing of it moves.
             _ if self.held.is_emergency => Health::Safe,
@@ -443,9 +443,9 @@ impl Runner {
     /// Counts and writes down a panic that no policy is for.
     fn note_panic(&mut self, panic: &str, place: &str) {
         let error = format!("panicked{place}: {panic}");
-        self.pulse.count_failure(true);
-        self.diary.note(self.tick, NodeEvent::PANICKED, 0, &error);
-        self.diary.blame(&error);
+        self.metrics.count_failure(true);
+        self.event_log.note(self.tick, NodeEvent::PANICKED, 0, &error);
+        self.event_log.blame(&error);
     }
 
     /// The node's tick, or what `place` says, failed: what follows.
@@ -457,9 +457,9 @@ impl Runner {
             Err(panic) => (format!("panicked{place}: {panic}").into(), true),
         };
         let text = said_by(&*error);
-        self.pulse.count_failure(is_panic);
+        self.metrics.count_failure(is_panic);
         let kind = if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED };
-        self.diary.note_often(self.tick, kind, 0, &text);
+        self.event_log.note_often(self.tick, kind, 0, &text);
         let node = &mut self.node;
         if let Err(panic) = caught(|| node.on_error(&error)) {
             self.note_panic(&panic, " in on_error");
@@ -467,12 +467,12 @@ impl Runner {
         if let Some(panic) = dropped(error) {
             self.note_panic(&panic, " in the drop of an error");
         }
-        if let Some(trial) = self.trial.take() {
-            self.roll_back(trial, &text);
-            self.diary.blame(&text);
+        if let Some(probation) = self.probation.take() {
+            self.roll_back(probation, &text);
+            self.event_log.blame(&text);
             return After::Continue;
         }
-        self.diary.blame(&text);
+        self.event_log.blame(&text);
         match self.failures.record(self.plan.on_failure, now_ns) {
             Remedy::Continue => {}
             // WHY: a node that could not be initialised has nothing to go on with, nor to end.
@@ -488,7 +488,7 @@ impl Runner {
                     self.end();
                 }
                 // What it was found to be is over with it.
-                (self.punctuality, self.is_halved) = (Punctuality::default(), false);
+                (self.deadline_watch, self.is_halved) = (DeadlineWatch::default(), false);
                 (self.state, self.is_safe) = (State::New { at_ns }, false);
                 self.show();
             }
@@ -503,21 +503,21 @@ impl Runner {
     /// Carries out orders, and says whether the node ticks now.
     #[cold]
     fn may_tick(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        self.heed(clock, now_ns);
-        if self.held != Held::default() {
+        self.poll(clock, now_ns);
+        if self.held != HeldBack::default() {
             return false;
         }
         match self.state {
             State::Active => true,
             State::Skipping => {
                 self.state = State::Active;
-                self.pulse.count_passed_over(1);
+                self.metrics.count_skipped_ticks(1);
                 false
             }
             State::Halved { ticks_next } => {
                 self.state = State::Halved { ticks_next: !ticks_next };
                 if !ticks_next {
-                    self.pulse.count_passed_over(1);
+                    self.metrics.count_skipped_ticks(1);
                 }
                 ticks_next
             }
@@ -545,25 +545,25 @@ impl Runner {
     }
 
     #[cold]
-    fn obey(&mut self, clock: &Clock, now_ns: u64) {
-        let orders = Arc::clone(&self.orders);
-        let look = orders.heed(|wanted| {
+    fn apply(&mut self, clock: &Clock, now_ns: u64) {
+        let commands = Arc::clone(&self.commands);
+        let look = commands.poll(|wanted| {
             (wanted.mode, wanted.is_emergency, wanted.pace.take(), wanted.exchange.take())
         });
         let Some((mode, is_emergency, pace, exchange)) = look else { return };
         if let Some(pace) = pace {
             (self.pace, self.new_rate) = (pace, pace.rate);
-            self.diary.note(self.tick, NodeEvent::RATE_CHANGED, pace.period_ns, "");
+            self.event_log.note(self.tick, NodeEvent::RATE_CHANGED, pace.period_ns, "");
         }
         let is_paused = mode == Mode::Pause;
-        let before = std::mem::replace(&mut self.held, Held { is_paused, is_emergency });
+        let before = std::mem::replace(&mut self.held, HeldBack { is_paused, is_emergency });
         if is_emergency {
             self.enter_safe_state();
         } else {
             self.leave_safe_state();
         }
         if is_paused != before.is_paused {
-            self.diary.note(
+            self.event_log.note(
                 self.tick,
                 if is_paused { NodeEvent::PAUSED } else { NodeEvent::RESUMED },
                 0,

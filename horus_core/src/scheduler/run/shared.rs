@@ -7,7 +7,7 @@ use std::time::Duration;
 use horus_shm::internals::sync::Word;
 
 use crate::scheduler::api::report::{NodeReport, Reason};
-use crate::scheduler::run::node_entry::Seat;
+use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::runner::{After, Runner};
 
 /// The state of a run.
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     /// A word elsewhere, and what it holds while nothing is to stop.
     sign: OnceLock<(&'static AtomicU64, u64)>,
     changed: Condvar,
-    seats: Mutex<Vec<Seat>>,
+    node_entries: Mutex<Vec<NodeEntry>>,
     /// Nodes whose last tick does not end, until the supervisor has taken note of them.
     left_behind: Mutex<Vec<String>>,
 }
@@ -136,7 +136,7 @@ impl Shared {
     }
 
     /// The nodes.
-    pub(crate) fn seats(&self) -> MutexGuard<'_, Vec<Seat>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn node_entries(&self) -> MutexGuard<'_, Vec<NodeEntry>> {
+        self.node_entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -23,7 +23,7 @@ use crate::topic::WaitSet;
 
 /// All threads of a run, and the nodes that the main thread runs.
 #[derive(Debug, Default)]
-pub(crate) struct Crew {
+pub(crate) struct Workers {
     pub(crate) main: Vec<Runner>,
     /// Whether one of these counts as stuck at some time.
     pub(crate) has_watched: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Crew {
 }
 
 /// What the threads are started with.
-pub(crate) struct Terms {
+pub(crate) struct StartContext {
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Clock,
     /// When the first ticks are due.
@@ -44,20 +44,20 @@ pub(crate) struct Terms {
     pub(crate) cores: usize,
 }
 
-impl Terms {
+impl StartContext {
     /// When a node is due, by its rate or that of the main thread.
     fn timeline(&self, runner: &Runner) -> Timeline {
         Timeline::new(self.begin_ns, runner.plan().rate.unwrap_or(self.main_rate))
     }
 }
 
-impl Crew {
+impl Workers {
     /// Gives each node to who runs it. If there is no thread for one, it and those that have not
     /// been given out stay with the main thread, which is to end them.
     pub(crate) fn start(
         &mut self,
         entries: Vec<PendingNode>,
-        terms: &Terms,
+        start: &StartContext,
     ) -> Result<(), StartError> {
         let mut outcome = Ok(());
         let (mut chains, mut jobs) = (Vec::new(), Vec::new());
@@ -65,15 +65,15 @@ impl Crew {
         let mut tasks = Vec::new();
         for PendingNode { runner, wake, .. } in entries {
             match runner.plan().class {
-                Class::Event if outcome.is_ok() => outcome = self.by_events(runner, wake, terms),
+                Class::Event if outcome.is_ok() => outcome = self.by_events(runner, wake, start),
                 Class::RealTime => join_chain(&mut chains, runner),
                 Class::Compute => {
-                    let timeline = terms.timeline(&runner);
+                    let timeline = start.timeline(&runner);
                     jobs.push(Job::new(runner, timeline));
                 }
                 #[cfg(feature = "async-io")]
                 Class::AsyncIo => {
-                    let timeline = terms.timeline(&runner);
+                    let timeline = start.timeline(&runner);
                     tasks.push(Task { runner, timeline });
                 }
                 _ => self.main.push(runner),
@@ -81,15 +81,15 @@ impl Crew {
         }
         for mut chain in chains {
             match outcome {
-                Ok(()) => outcome = self.by_time(chain, terms),
+                Ok(()) => outcome = self.by_time(chain, start),
                 Err(_) => self.main.append(&mut chain),
             }
         }
-        outcome = outcome.and_then(|()| self.by_pool(&mut jobs, terms));
+        outcome = outcome.and_then(|()| self.by_pool(&mut jobs, start));
         self.main.extend(jobs.into_iter().map(Job::into_runner));
         #[cfg(feature = "async-io")]
         {
-            outcome = outcome.and_then(|()| self.by_waiting(&mut tasks, terms));
+            outcome = outcome.and_then(|()| self.by_waiting(&mut tasks, start));
             self.main.extend(tasks.into_iter().map(|task| task.runner));
         }
         self.has_watched = self.main.iter().any(|runner| runner.plan().is_watched());
@@ -100,17 +100,17 @@ impl Crew {
         &mut self,
         runner: Runner,
         mut wake: WaitSet,
-        terms: &Terms,
+        start: &StartContext,
     ) -> Result<(), StartError> {
-        let mut clock = terms.clock.clone();
-        self.begin(vec![runner], terms, move |runners, shared| {
+        let mut clock = start.clock.clone();
+        self.begin(vec![runner], start, move |runners, shared| {
             event::run(&mut runners[0], &mut clock, shared, &mut wake)
         })
     }
 
-    fn by_time(&mut self, chain: Vec<Runner>, terms: &Terms) -> Result<(), StartError> {
-        let (timeline, mut clock) = (terms.timeline(&chain[0]), terms.clock.clone());
-        self.begin(chain, terms, move |runners, shared| {
+    fn by_time(&mut self, chain: Vec<Runner>, start: &StartContext) -> Result<(), StartError> {
+        let (timeline, mut clock) = (start.timeline(&chain[0]), start.clock.clone());
+        self.begin(chain, start, move |runners, shared| {
             let is_first = runners.iter().any(|runner| runner.plan().priority.is_some());
             let spin = Spin::learn(&mut clock, timeline.period_ns(), is_first);
             // WHY: the first due time has passed meanwhile, and that is nobody's fault.
@@ -119,22 +119,26 @@ impl Crew {
         })
     }
 
-    fn by_pool(&mut self, jobs: &mut Vec<Job>, terms: &Terms) -> Result<(), StartError> {
+    fn by_pool(&mut self, jobs: &mut Vec<Job>, start: &StartContext) -> Result<(), StartError> {
         if jobs.is_empty() {
             return Ok(());
         }
-        let threads = compute::threads(terms.compute_threads, terms.cores, jobs.len());
-        let pool = Pool::start(threads, jobs, &terms.clock, &terms.shared);
+        let threads = compute::threads(start.compute_threads, start.cores, jobs.len());
+        let pool = Pool::start(threads, jobs, &start.clock, &start.shared);
         let no_thread = |cause| StartError::Thread { name: "compute".to_owned(), cause };
         self.pool = Some(pool.map_err(no_thread)?);
         Ok(())
     }
 
     #[cfg(feature = "async-io")]
-    fn by_waiting(&mut self, tasks: &mut Vec<Task>, terms: &Terms) -> Result<(), StartError> {
+    fn by_waiting(
+        &mut self,
+        tasks: &mut Vec<Task>,
+        start: &StartContext,
+    ) -> Result<(), StartError> {
         if !tasks.is_empty() {
             let no_thread = |cause| StartError::Thread { name: "async i/o".to_owned(), cause };
-            self.async_io = Some(AsyncIo::start(tasks, &terms.shared).map_err(no_thread)?);
+            self.async_io = Some(AsyncIo::start(tasks, &start.shared).map_err(no_thread)?);
         }
         Ok(())
     }
@@ -142,11 +146,11 @@ impl Crew {
     fn begin(
         &mut self,
         runners: Vec<Runner>,
-        terms: &Terms,
+        start: &StartContext,
         run: impl FnOnce(&mut [Runner], &Shared) -> After + Send + 'static,
     ) -> Result<(), StartError> {
         let name = runners[0].plan().name.clone();
-        match NodeThread::begin(runners, &terms.shared, run) {
+        match NodeThread::begin(runners, &start.shared, run) {
             Ok(thread) => self.threads.push(thread),
             Err((cause, mut runners)) => {
                 self.main.append(&mut runners);

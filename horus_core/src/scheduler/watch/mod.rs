@@ -3,4 +3,4 @@
 //! Imports `api`, `remote` and `run`.
 
 pub(crate) mod supervisor;
-pub(crate) mod watched;
+pub(crate) mod watched_node;

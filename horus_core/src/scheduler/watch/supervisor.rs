@@ -14,13 +14,13 @@ use crate::scheduler::api::safe_state::SafeState;
 use crate::scheduler::remote::monitor::Monitor;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::caught::{caught, dropped};
-use crate::scheduler::run::handle::{Handle, OrderError};
+use crate::scheduler::run::handle::{CommandError, Handle};
 use crate::scheduler::run::shared::Shared;
-use crate::scheduler::watch::watched::{News, Watched};
+use crate::scheduler::watch::watched_node::{Finding, WatchedNode};
 use crate::topic::WaitSet;
 
 /// Who is told of events.
-pub(crate) type Tell = Box<dyn FnMut(&NodeEvent) + Send>;
+pub(crate) type EventSink = Box<dyn FnMut(&NodeEvent) + Send>;
 
 /// The supervisor looks this often at least; when a tick may last too long, then, too.
 const PERIOD_NS: u64 = 10_000_000;
@@ -36,14 +36,14 @@ const BURST: usize = 1024;
 
 /// What the supervisor works with.
 pub(crate) struct Supervisor {
-    pub(crate) nodes: Vec<Watched>,
+    pub(crate) nodes: Vec<WatchedNode>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) handle: Handle,
     pub(crate) monitor: Monitor,
     pub(crate) recorder: Recorder,
     /// Weak: they are the run's, which has them put back also if this thread hangs.
     pub(crate) signals: Weak<EndingSignals>,
-    pub(crate) tell: Tell,
+    pub(crate) tell: EventSink,
     pub(crate) is_emergency: bool,
 }
 
@@ -51,7 +51,7 @@ impl Supervisor {
     /// What comes before the first node: an emergency stop that is engaged already counts.
     pub(crate) fn begin(&mut self) {
         self.record(NodeEvent::SCHEDULER_STARTED, "", 0, self.monitor.name());
-        self.hear_emergency(Clock::kernel().now_ns());
+        self.poll_emergency_stop(Clock::kernel().now_ns());
     }
 
     /// Watches until everything is to stop, and on until it has.
@@ -66,10 +66,10 @@ impl Supervisor {
             self.watch(now_ns);
             self.look_at_subscribers();
             self.secure_left_behind();
-            self.hear_safe_states(Duration::ZERO);
-            self.hear_emergency(now_ns);
-            self.hear_commands(now_ns);
-            self.tell_events();
+            self.poll_safe_states(Duration::ZERO);
+            self.poll_emergency_stop(now_ns);
+            self.poll_commands(now_ns);
+            self.report_events();
             if now_ns >= status_ns {
                 status_ns = now_ns.saturating_add(STATUS_PERIOD_NS);
                 self.show(now_ns);
@@ -82,7 +82,7 @@ impl Supervisor {
         self.secure_left_behind();
         self.end_safe_states();
         self.record(NodeEvent::SCHEDULER_STOPPED, "", 0, &self.farewell());
-        self.tell_events();
+        self.report_events();
         self.show(clock.now_ns());
     }
 
@@ -126,15 +126,15 @@ impl Supervisor {
             let name = self.nodes[index].name().to_owned();
             match news {
                 // WHY no event but that of the safe state: the panic is told of first.
-                News::Unsafe => self.make_safe(index, &name),
-                News::Stuck { busy_ns, place } => {
+                Finding::Unsafe => self.make_safe(index, &name),
+                Finding::Stuck { busy_ns, place } => {
                     self.record(NodeEvent::STUCK, &name, busy_ns, &place);
                     self.make_safe(index, &name);
                 }
-                News::Recovered { busy_ns } => {
+                Finding::Recovered { busy_ns } => {
                     self.record(NodeEvent::RECOVERED, &name, busy_ns, "");
                 }
-                News::Hopeless { busy_ns, place } => {
+                Finding::Hopeless { busy_ns, place } => {
                     let busy = Duration::from_nanos(busy_ns);
                     let place = if place.is_empty() { place } else { format!(", {place}") };
                     let error = format!("a tick has lasted {busy:?} and does not end{place}");
@@ -148,14 +148,14 @@ impl Supervisor {
     ///
     /// WHY here: a node's own thread would look in every tick at what hardly ever changes.
     fn look_at_subscribers(&mut self) {
-        let events = self.nodes.iter_mut().flat_map(Watched::look_at_subscribers);
+        let events = self.nodes.iter_mut().flat_map(WatchedNode::look_at_subscribers);
         events.for_each(|event| self.recorder.record(event));
     }
 
     /// Brings the nodes into their safe states whose last tick does not end.
     fn secure_left_behind(&mut self) {
         for name in self.shared.take_left_behind() {
-            let is_meant = |node: &Watched| node.name() == name;
+            let is_meant = |node: &WatchedNode| node.name() == name;
             if let Some(index) = self.nodes.iter().position(is_meant) {
                 self.make_safe(index, &name);
             }
@@ -176,7 +176,7 @@ impl Supervisor {
             Ok(None) => self.record(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
             Ok(entering) => {
                 self.nodes[index].entering = entering;
-                self.hear_safe_states(HANDOVER);
+                self.poll_safe_states(HANDOVER);
             }
             Err(panic) => {
                 let error = format!("panicked in safe_state: {panic}");
@@ -186,7 +186,7 @@ impl Supervisor {
     }
 
     /// Records what became of safe states that other threads enter.
-    fn hear_safe_states(&mut self, patience: Duration) {
+    fn poll_safe_states(&mut self, patience: Duration) {
         for index in 0..self.nodes.len() {
             let Some(entering) = &self.nodes[index].entering else { continue };
             let outcome = match entering.recv_timeout(patience) {
@@ -208,22 +208,22 @@ impl Supervisor {
 
     /// The same when the run has ended, and nobody hears of them later.
     fn end_safe_states(&mut self) {
-        self.hear_safe_states(Duration::ZERO);
+        self.poll_safe_states(Duration::ZERO);
         for node in self.nodes.iter().filter(|node| node.entering.is_some()) {
             let text = "safe_state had not returned when the run ended";
             self.record(NodeEvent::FAILED, node.name(), 0, text);
         }
     }
 
-    fn hear_emergency(&mut self, now_ns: u64) {
+    fn poll_emergency_stop(&mut self, now_ns: u64) {
         // WHY the last one only: what counts is whether it is engaged now.
         let Some(stop) = self.monitor.emergency_stop().latest() else { return };
         let is_engaged = stop.is_engaged();
         if std::mem::replace(&mut self.is_emergency, is_engaged) == is_engaged {
             return;
         }
-        for seat in self.shared.seats().iter() {
-            seat.orders.want(|wanted| wanted.is_emergency = is_engaged);
+        for entry in self.shared.node_entries().iter() {
+            entry.commands.want(|wanted| wanted.is_emergency = is_engaged);
         }
         let EmergencyStop { source, reason, .. } = stop;
         let kind = if is_engaged { NodeEvent::EMERGENCY_STOP } else { NodeEvent::EMERGENCY_OVER };
@@ -231,12 +231,12 @@ impl Supervisor {
         self.show(now_ns);
     }
 
-    fn hear_commands(&mut self, now_ns: u64) {
+    fn poll_commands(&mut self, now_ns: u64) {
         let mut has_heard = false;
         for _ in 0..BURST {
             let Some(command) = self.monitor.commands().recv() else { break };
             has_heard = true;
-            if let Err(error) = self.obey(&command) {
+            if let Err(error) = self.apply(&command) {
                 self.record(
                     NodeEvent::COMMAND,
                     command.node.as_str(),
@@ -250,8 +250,8 @@ impl Supervisor {
         }
     }
 
-    fn obey(&self, command: &NodeCommand) -> Result<(), String> {
-        let order = |act: &dyn Fn(&str) -> Result<(), OrderError>| {
+    fn apply(&self, command: &NodeCommand) -> Result<(), String> {
+        let order = |act: &dyn Fn(&str) -> Result<(), CommandError>| {
             let nodes = match command.node.as_str() {
                 "" => self.handle.nodes(),
                 node => vec![node.to_owned()],
@@ -275,12 +275,12 @@ impl Supervisor {
     }
 
     /// Passes on what is new in the black box.
-    fn tell_events(&mut self) {
+    fn report_events(&mut self) {
         let Self { monitor, nodes, tell, .. } = self;
         for _ in 0..BURST {
             let Some(event) = monitor.events().recv() else { break };
             let node = nodes.iter_mut().find(|node| event.node == *node.name());
-            node.into_iter().for_each(|node| node.hear(&event));
+            node.into_iter().for_each(|node| node.note_event(&event));
             if caught(|| tell(&event)).is_err() {
                 // It is not told again: the panic has said why.
                 dropped(std::mem::replace(tell, Box::new(|_| {})));
@@ -296,7 +296,7 @@ impl Supervisor {
             None if self.is_emergency => SchedulerStatusHeader::STATE_EMERGENCY_STOP,
             None => SchedulerStatusHeader::STATE_RUNNING,
         };
-        let nodes = self.nodes.iter().map(Watched::metrics);
+        let nodes = self.nodes.iter().map(WatchedNode::metrics);
         // WHY ignored: a status that cannot be sent is followed by another.
         let _ = self.monitor.publish(state, now_ns, nodes);
     }

@@ -17,7 +17,7 @@ use tokio::task::LocalSet;
 use tokio::time;
 
 use crate::scheduler::api::context::Context;
-use crate::scheduler::api::metrics::Pulse;
+use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::node::{IntoNodeResult, Node, NodeError, NodeResult};
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
@@ -167,7 +167,7 @@ impl Task {
             }
             let begin_ns = clock.now_ns();
             if begin_ns < due_ns {
-                self.runner.heed(&clock, begin_ns);
+                self.runner.poll(&clock, begin_ns);
                 continue;
             }
             let (end_ns, after) = self.turn(&clock, (due_ns, begin_ns), &mut end).await;
@@ -177,7 +177,7 @@ impl Task {
             }
             let passed = self.timeline.advance(end_ns);
             if passed > 0 && after == After::Continue {
-                self.runner.pulse().count_passed_over(passed);
+                self.runner.metrics().count_skipped_ticks(passed);
             }
         }
         self.runner
@@ -193,10 +193,10 @@ impl Task {
         if let Some(after) = runner.open(clock, due_ns, begin_ns) {
             return (begin_ns, after);
         }
-        let pulse = Arc::clone(runner.pulse());
+        let metrics = Arc::clone(runner.metrics());
         let (node, mut context) = runner.parts(clock, due_ns, begin_ns);
         let outcome = match TaskNode::of(node) {
-            Ok(node) => drive(node.0.tick(&mut context), &pulse, clock, end).await,
+            Ok(node) => drive(node.0.tick(&mut context), &metrics, clock, end).await,
             // It was made to be one that does not wait, or swapped for one.
             Err(node) => caught(|| node.tick(&mut context)),
         };
@@ -208,7 +208,7 @@ impl Task {
 /// Polls a tick until it is over or panics, or has to be dropped because everything ends.
 async fn drive(
     mut tick: Underway<'_>,
-    pulse: &Pulse,
+    metrics: &LiveMetrics,
     clock: &Clock,
     end: &mut watch::Receiver<End>,
 ) -> Result<NodeResult, String> {
@@ -216,9 +216,9 @@ async fn drive(
     let outcome = poll_fn(|task| {
         // WHY each time: a tick that waits is not stuck, and one that does not give back the
         // thread is.
-        pulse.go_on(clock.now_ns());
+        metrics.go_on(clock.now_ns());
         let polled = caught(|| tick.as_mut().poll(task));
-        pulse.pause();
+        metrics.pause();
         match polled {
             Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
             Err(panic) => Poll::Ready(Err(panic)),

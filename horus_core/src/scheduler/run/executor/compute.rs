@@ -101,7 +101,7 @@ impl Desk {
         while !queue.is_over && !shared.is_stopping() {
             let now_ns = clock.resync();
             if now_ns >= queue.look_ns {
-                queue = self.heed(queue, clock, now_ns);
+                queue = self.poll(queue, clock, now_ns);
             }
             match queue.jobs.peek().map(|Reverse(job)| job.timeline.due_ns()) {
                 Some(due_ns) if due_ns <= now_ns => {
@@ -129,7 +129,7 @@ impl Desk {
     }
 
     /// Carries out the orders of nodes that are not due for long, meanwhile without the lock.
-    fn heed<'a>(
+    fn poll<'a>(
         &'a self,
         mut queue: MutexGuard<'a, Queue>,
         clock: &Clock,
@@ -137,7 +137,7 @@ impl Desk {
     ) -> MutexGuard<'a, Queue> {
         queue.look_ns = now_ns.saturating_add(SLICE_NS);
         let is_meant = |job: &Job| {
-            job.timeline.due_ns() > now_ns.saturating_add(SLICE_NS) && job.runner.has_orders()
+            job.timeline.due_ns() > now_ns.saturating_add(SLICE_NS) && job.runner.has_commands()
         };
         if !queue.jobs.iter().any(|Reverse(job)| is_meant(job)) {
             return queue;
@@ -151,7 +151,7 @@ impl Desk {
         let mut queue = None;
         for Reverse(mut job) in meant {
             drop(queue.take());
-            job.runner.heed(clock, now_ns);
+            job.runner.poll(clock, now_ns);
             queue = Some(self.put_back(job));
         }
         queue.unwrap_or_else(|| self.lock())
@@ -183,7 +183,7 @@ impl Desk {
             }
             let passed = job.timeline.advance(end_ns);
             if passed > 0 && after == After::Continue {
-                job.runner.pulse().count_passed_over(passed);
+                job.runner.metrics().count_skipped_ticks(passed);
             }
             drop(self.put_back(job));
         }

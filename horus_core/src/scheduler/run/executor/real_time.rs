@@ -65,7 +65,7 @@ pub(crate) fn run(
         if now_ns < wake_ns {
             let until_ns = wake_ns.min(now_ns.saturating_add(SLICE_NS));
             // WHY here too: a slow node is not due for long, and an emergency does not wait.
-            runners.iter_mut().for_each(|runner| runner.heed(clock, now_ns));
+            runners.iter_mut().for_each(|runner| runner.poll(clock, now_ns));
             spin.begin_sleep(now_ns);
             sleep_until(until_ns);
             slept_until_ns = Some(until_ns);
@@ -86,7 +86,7 @@ pub(crate) fn run(
         }
         let passed = timeline.advance(end_ns);
         if passed > 0 {
-            runners.iter().for_each(|runner| runner.pulse().count_passed_over(passed));
+            runners.iter().for_each(|runner| runner.metrics().count_skipped_ticks(passed));
         }
     }
     After::Continue

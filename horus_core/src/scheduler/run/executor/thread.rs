@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::scheduler::api::metrics::Pulse;
+use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::run::panics::Here;
@@ -27,7 +27,7 @@ pub(crate) struct Member {
     name: String,
     position: usize,
     class: Class,
-    pulse: Arc<Pulse>,
+    metrics: Arc<LiveMetrics>,
 }
 
 impl NodeThread {
@@ -75,8 +75,8 @@ impl NodeThread {
 impl Member {
     pub(crate) fn of(runner: &Runner) -> Self {
         let plan = runner.plan();
-        let pulse = Arc::clone(runner.pulse());
-        Self { name: plan.name.clone(), position: runner.position(), class: plan.class, pulse }
+        let metrics = Arc::clone(runner.metrics());
+        Self { name: plan.name.clone(), position: runner.position(), class: plan.class, metrics }
     }
 
     /// Its place in the order of start.
@@ -90,9 +90,9 @@ impl Member {
         NodeReport {
             name: self.name.clone(),
             position: self.position,
-            hangs: self.pulse.began_ns() != 0,
+            hangs: self.metrics.began_ns() != 0,
             class: self.class,
-            figures: self.pulse.figures(),
+            metrics: self.metrics.metrics(),
             last_error: Some("a tick does not end: its thread was left behind".to_owned()),
             refused: Vec::new(),
         }

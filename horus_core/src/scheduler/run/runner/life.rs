@@ -7,7 +7,7 @@ use crate::message::NodeEvent;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::node::{Node, NodeResult};
 use crate::scheduler::run::caught::{caught, dropped, said_by};
-use crate::scheduler::run::exchange::{Nobody, Trial};
+use crate::scheduler::run::exchange::{Probation, VacantNode};
 
 impl Runner {
     /// Initialises the node; true if it can tick.
@@ -28,7 +28,7 @@ impl Runner {
         match caught(|| node.init(&mut context)) {
             Ok(Ok(())) => {
                 self.is_awake();
-                self.diary.note(self.tick, NodeEvent::STARTED, 0, "");
+                self.event_log.note(self.tick, NodeEvent::STARTED, 0, "");
                 true
             }
             failed => {
@@ -62,14 +62,14 @@ impl Runner {
 
     fn note_end(&mut self, outcome: Result<NodeResult, String>) {
         let error = match outcome {
-            Ok(Ok(())) => return self.diary.note(self.tick, NodeEvent::FINISHED, 0, ""),
+            Ok(Ok(())) => return self.event_log.note(self.tick, NodeEvent::FINISHED, 0, ""),
             Ok(Err(error)) => {
                 let text = said_by(&*error);
-                self.diary.note(self.tick, NodeEvent::FAILED, 0, &text);
+                self.event_log.note(self.tick, NodeEvent::FAILED, 0, &text);
                 if let Some(panic) = dropped(error) {
                     self.note_panic(&panic, " in the drop of an error");
                 }
-                self.diary.blame(&text);
+                self.event_log.blame(&text);
                 text
             }
             Err(panic) => {
@@ -77,7 +77,7 @@ impl Runner {
                 panic
             }
         };
-        self.diary.note(self.tick, NodeEvent::FINISHED, 0, &error);
+        self.event_log.note(self.tick, NodeEvent::FINISHED, 0, &error);
     }
 
     /// Drops what was the node's.
@@ -93,7 +93,7 @@ impl Runner {
             self.end();
         }
         // A node that waits for another one to prove itself has its end, too.
-        if let Some(old) = self.trial.as_mut().and_then(Trial::take_old) {
+        if let Some(old) = self.probation.as_mut().and_then(Probation::take_old) {
             self.end_of(old);
         }
         self.state = State::Over;
@@ -102,9 +102,9 @@ impl Runner {
 
     /// Drops the node: the last that is called of it.
     pub(crate) fn release(&mut self) {
-        let node = std::mem::replace(&mut self.node, Box::new(Nobody));
-        let trial = self.trial.take();
+        let node = std::mem::replace(&mut self.node, Box::new(VacantNode));
+        let probation = self.probation.take();
         self.let_go(node);
-        self.let_go(trial);
+        self.let_go(probation);
     }
 }

@@ -5,7 +5,7 @@ use horus_shm::clock::Clock;
 use super::{Runner, State};
 use crate::message::NodeEvent;
 use crate::scheduler::run::caught::caught;
-use crate::scheduler::run::exchange::{Exchange, Trial};
+use crate::scheduler::run::exchange::{Exchange, Probation};
 
 impl Runner {
     /// Puts another node in this one's place, and initialises it.
@@ -17,40 +17,40 @@ impl Runner {
         self.accept_trial();
         let place = &mut self.node;
         match caught(|| exchange.carry_out(place)) {
-            Ok(Ok(trial)) => {
-                self.trial = Some(trial);
-                self.diary.note(self.tick, NodeEvent::SWAPPED, 0, "");
+            Ok(Ok(probation)) => {
+                self.probation = Some(probation);
+                self.event_log.note(self.tick, NodeEvent::SWAPPED, 0, "");
                 // If that fails it is rolled back.
                 let is_new = !matches!(self.state, State::New { .. }) && self.begin(clock, now_ns);
                 // WHY: it is another node that has to be safe.
-                if is_new && self.trial.is_some() && std::mem::take(&mut self.is_safe) {
+                if is_new && self.probation.is_some() && std::mem::take(&mut self.is_safe) {
                     self.enter_safe_state();
                 }
             }
             Ok(Err(reason)) | Err(reason) => {
-                self.diary.note(self.tick, NodeEvent::SWAP_FAILED, 0, &reason)
+                self.event_log.note(self.tick, NodeEvent::SWAP_FAILED, 0, &reason)
             }
         }
     }
 
     #[cold]
     pub(crate) fn pass_trial(&mut self) {
-        if self.trial.as_mut().is_some_and(Trial::passes_tick) {
+        if self.probation.as_mut().is_some_and(Probation::passes_tick) {
             self.accept_trial();
         }
     }
 
     fn accept_trial(&mut self) {
-        if let Some(mut trial) = self.trial.take() {
-            trial.take_old().into_iter().for_each(|old| self.end_of(old));
-            trial.accept();
+        if let Some(mut probation) = self.probation.take() {
+            probation.take_old().into_iter().for_each(|old| self.end_of(old));
+            probation.accept();
         }
     }
 
-    pub(crate) fn roll_back(&mut self, trial: Trial, why: &str) {
+    pub(crate) fn roll_back(&mut self, probation: Probation, why: &str) {
         let place = &mut self.node;
-        let new = caught(|| trial.roll_back(place, why));
-        self.diary.note(self.tick, NodeEvent::SWAP_FAILED, 0, why);
+        let new = caught(|| probation.roll_back(place, why));
+        self.event_log.note(self.tick, NodeEvent::SWAP_FAILED, 0, why);
         match new {
             Ok(new) => new.into_iter().for_each(|new| self.end_of(new)),
             Err(panic) => self.note_panic(&panic, " in a swap"),

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use horus_shm::internals::sync::Word;
 
 use super::*;
-use crate::scheduler::api::plan::Wish;
+use crate::scheduler::api::plan::NodeSpec;
 use crate::scheduler::api::policy::Miss;
 use crate::scheduler::api::rate::Hertz;
 
@@ -25,11 +25,12 @@ impl Node for Counting {
 #[test]
 fn a_late_node_is_halved_isolated_and_ends_everything_in_one_safe_state() {
     let rate = Some(1000.hz());
-    let wish = Wish { name: "n".into(), rate, on_miss: Some(Miss::Graduated), ..Wish::default() };
+    let spec =
+        NodeSpec { name: "n".into(), rate, on_miss: Some(Miss::Graduated), ..NodeSpec::default() };
     let entered = Arc::default();
     let node = Box::new(Counting(Arc::clone(&entered)));
-    let seat = Seat { wish: wish.clone(), orders: Arc::default(), pulse: Arc::default() };
-    let mut runner = Runner::new(node, wish.whole(1).unwrap(), &seat);
+    let entry = NodeEntry { spec: spec.clone(), commands: Arc::default(), metrics: Arc::default() };
+    let mut runner = Runner::new(node, spec.whole(1).unwrap(), &entry);
     runner.start(&Clock::simulated(0));
     let mut ticked_at_ms = Vec::new();
     let after = (0..20_000_u64).find_map(|ms| {
@@ -48,6 +49,6 @@ fn a_late_node_is_halved_isolated_and_ends_everything_in_one_safe_state() {
         [7026, 7028, 7030, 7032],
     ];
     assert_eq!(ticked_at_ms, wanted.concat());
-    assert_eq!(runner.pulse.figures().misses, 20);
+    assert_eq!(runner.metrics.metrics().misses, 20);
     assert_eq!(entered.get(), 1);
 }

@@ -59,7 +59,7 @@ enum Rung {
 /// Misses add up until ten ticks in a row were in time. So a miss in eleven ticks is warned of
 /// forever, and one in ten ticks or more leads on.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Punctuality {
+pub(crate) struct DeadlineWatch {
     rung: Rung,
     /// Whether there is anything that good ticks would take back.
     is_on_trial: bool,
@@ -70,7 +70,7 @@ pub(crate) struct Punctuality {
     isolations: u32,
 }
 
-impl Punctuality {
+impl DeadlineWatch {
     /// The node's tick, over at `now_ns`, missed its deadline, or did not. Costs a branch as long
     /// as it does not.
     #[inline(always)]
@@ -161,8 +161,13 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     /// Judges so many ticks at `now_ns`; what there was to do, without what is fine.
-    fn judge(punctuality: &mut Punctuality, missed: bool, ticks: u32, now_ns: u64) -> Vec<Verdict> {
-        let verdicts = (0..ticks).map(|_| punctuality.record(Miss::Graduated, missed, now_ns));
+    fn judge(
+        deadline_watch: &mut DeadlineWatch,
+        missed: bool,
+        ticks: u32,
+        now_ns: u64,
+    ) -> Vec<Verdict> {
+        let verdicts = (0..ticks).map(|_| deadline_watch.record(Miss::Graduated, missed, now_ns));
         verdicts.filter(|verdict| *verdict != Verdict::Fine).collect()
     }
 
@@ -177,8 +182,8 @@ mod tests {
 
     #[test]
     fn a_safe_state_is_entered_once_and_left_when_the_node_is_in_time_again() {
-        let mut punctuality = Punctuality::default();
-        let mut judge = |missed| punctuality.record(Miss::SafeMode, missed, 0);
+        let mut deadline_watch = DeadlineWatch::default();
+        let mut judge = |missed| deadline_watch.record(Miss::SafeMode, missed, 0);
         for _ in 0..3 {
             assert_eq!(judge(false), Verdict::Fine);
             assert_eq!(judge(true), Verdict::EnterSafeState);
@@ -199,18 +204,18 @@ mod tests {
         for (policy, verdict) in
             [(Miss::Warn, Verdict::Warn), (Miss::Skip, Verdict::Skip), (Miss::Stop, Verdict::Stop)]
         {
-            let mut punctuality = Punctuality::default();
+            let mut deadline_watch = DeadlineWatch::default();
             for _ in 0..100 {
-                assert_eq!(punctuality.record(policy, false, 0), Verdict::Fine);
-                assert_eq!(punctuality.record(policy, true, 0), verdict);
-                assert_eq!(punctuality.record(policy, false, 0), Verdict::Fine);
+                assert_eq!(deadline_watch.record(policy, false, 0), Verdict::Fine);
+                assert_eq!(deadline_watch.record(policy, true, 0), verdict);
+                assert_eq!(deadline_watch.record(policy, false, 0), Verdict::Fine);
             }
         }
     }
 
     #[test]
     fn a_node_that_is_always_late_climbs_to_the_end() {
-        let mut node = Punctuality::default();
+        let mut node = DeadlineWatch::default();
         assert_eq!(judge(&mut node, true, 4, 0), after_warnings(Verdict::Halve));
         assert_eq!(judge(&mut node, true, 4, 0), after_warnings(isolated(SECOND, true)));
         // In its safe state it stays from one isolation to the next.
@@ -219,14 +224,14 @@ mod tests {
         assert_eq!(judge(&mut node, true, 4, 3 * SECOND), after_warnings(third));
         assert_eq!(judge(&mut node, true, 4, 7 * SECOND), after_warnings(Verdict::Stop));
         assert_eq!(isolated(u64::MAX, true), {
-            let mut node = Punctuality::default();
+            let mut node = DeadlineWatch::default();
             *judge(&mut node, true, 8, u64::MAX - 1).last().unwrap()
         });
     }
 
     #[test]
     fn who_is_in_time_again_gets_back_one_step_after_the_other() {
-        let mut node = Punctuality::default();
+        let mut node = DeadlineWatch::default();
         for round in 0..5 {
             judge(&mut node, true, 7, 0);
             assert_eq!(judge(&mut node, true, 1, 0), [isolated(SECOND, true)], "round {round}");
@@ -240,7 +245,7 @@ mod tests {
 
     #[test]
     fn halfway_back_is_no_fresh_start() {
-        let mut node = Punctuality::default();
+        let mut node = DeadlineWatch::default();
         judge(&mut node, true, 8, 0);
         assert_eq!(judge(&mut node, false, 10, 0), [Verdict::LeaveSafeState]);
         // Isolated for longer than before, and from outside of the safe state.
@@ -254,7 +259,7 @@ mod tests {
     fn a_miss_now_and_then_is_warned_of_and_one_too_often_leads_on() {
         // (in time between two misses, what a hundred misses lead to)
         for (good, halves) in [(0, true), (1, true), (9, true), (10, false), (100, false)] {
-            let mut node = Punctuality::default();
+            let mut node = DeadlineWatch::default();
             let mut verdicts = Vec::new();
             for _ in 0..100 {
                 verdicts.extend(judge(&mut node, true, 1, 0));

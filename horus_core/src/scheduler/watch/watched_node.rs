@@ -7,7 +7,7 @@ use horus_shm::clock::Clock;
 
 use crate::message::{DiagnosticStatus, NodeEvent, NodeMetrics, Text};
 use crate::scheduler::api::checkpoints::Place;
-use crate::scheduler::api::metrics::{Health, Pulse};
+use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::policy::nanos;
 use crate::scheduler::api::rate::Rate;
@@ -35,11 +35,11 @@ const BUSY_LEAST_NS: u64 = 100_000;
 const STUCK_PERIOD_NS: u64 = 1_000_000;
 
 /// A node that is watched.
-pub(crate) struct Watched {
+pub(crate) struct WatchedNode {
     name: String,
     class: Class,
     rate: Option<Rate>,
-    pulse: Arc<Pulse>,
+    metrics: Arc<LiveMetrics>,
     place: Option<Arc<Place>>,
     limit_ns: u64,
     /// Ends the run if a tick lasts for so long.
@@ -56,7 +56,7 @@ pub(crate) struct Watched {
 }
 
 /// What is new about a node.
-pub(crate) enum News {
+pub(crate) enum Finding {
     /// A tick panics, and telling of that does not end: the node is not made safe yet.
     Unsafe,
     /// A tick does not end: it has lasted so long.
@@ -67,7 +67,7 @@ pub(crate) enum News {
     Hopeless { busy_ns: u64, place: String },
 }
 
-impl Watched {
+impl WatchedNode {
     pub(crate) fn new(
         runner: &Runner,
         safe_state: Option<SafeState>,
@@ -80,7 +80,7 @@ impl Watched {
             name: plan.name.clone(),
             class: plan.class,
             rate: plan.rate,
-            pulse: Arc::clone(runner.pulse()),
+            metrics: Arc::clone(runner.metrics()),
             place: runner.place(),
             limit_ns,
             last_ns: match plan.class {
@@ -103,7 +103,7 @@ impl Watched {
     /// Notes that its safe state is being entered for the present tick. Returns false if that was
     /// done before: once is enough for a tick, whatever it is found to do later.
     pub(crate) fn is_to_be_made_safe(&mut self) -> bool {
-        let began_ns = self.pulse.began_ns();
+        let began_ns = self.metrics.began_ns();
         let before = std::mem::replace(&mut self.made_safe_in_ns, began_ns);
         began_ns == 0 || before != began_ns
     }
@@ -116,7 +116,7 @@ impl Watched {
         if self.stuck_ns.is_some() {
             return now_ns.saturating_add(STUCK_PERIOD_NS);
         }
-        let begin_ns = self.pulse.began_ns();
+        let begin_ns = self.metrics.began_ns();
         let (from_ns, least_ns) =
             if begin_ns == 0 { (now_ns, IDLE_LEAST_NS) } else { (begin_ns, BUSY_LEAST_NS) };
         let over_ns = from_ns.saturating_add(self.limit_ns).saturating_add(1);
@@ -124,9 +124,9 @@ impl Watched {
     }
 
     /// Looks once; says what is new.
-    pub(crate) fn look(&mut self, now_ns: u64) -> Option<News> {
-        let busy_ns = self.pulse.busy_for(now_ns).map_or(0, nanos);
-        let lasted_ns = self.pulse.lasted_ns(now_ns);
+    pub(crate) fn look(&mut self, now_ns: u64) -> Option<Finding> {
+        let busy_ns = self.metrics.busy_for(now_ns).map_or(0, nanos);
+        let lasted_ns = self.metrics.lasted_ns(now_ns);
         let was_stuck_ns = self.stuck_ns;
         // WHY not `busy_ns` in both cases: what is stuck is not over when it panics.
         let stuck_ns = if was_stuck_ns.is_some() { lasted_ns } else { busy_ns };
@@ -134,18 +134,18 @@ impl Watched {
         match (was_stuck_ns, self.stuck_ns) {
             (None, None)
                 if lasted_ns > self.limit_ns.saturating_add(PANIC_GRACE_NS)
-                    && self.pulse.panics()
-                    && self.made_safe_in_ns != self.pulse.began_ns() =>
+                    && self.metrics.panics()
+                    && self.made_safe_in_ns != self.metrics.began_ns() =>
             {
-                Some(News::Unsafe)
+                Some(Finding::Unsafe)
             }
-            (None, Some(busy_ns)) => Some(News::Stuck { busy_ns, place: self.whereabouts() }),
+            (None, Some(busy_ns)) => Some(Finding::Stuck { busy_ns, place: self.whereabouts() }),
             // WHY `busy_ns` here: a panic says more about what happened.
             (Some(_), Some(_)) if busy_ns > self.last_ns => {
                 self.last_ns = ENDLESS_NS;
-                Some(News::Hopeless { busy_ns, place: self.whereabouts() })
+                Some(Finding::Hopeless { busy_ns, place: self.whereabouts() })
             }
-            (Some(busy_ns), None) => Some(News::Recovered { busy_ns }),
+            (Some(busy_ns), None) => Some(Finding::Recovered { busy_ns }),
             _ => None,
         }
     }
@@ -165,7 +165,7 @@ impl Watched {
     }
 
     /// Notes what an event says of it.
-    pub(crate) fn hear(&mut self, event: &NodeEvent) {
+    pub(crate) fn note_event(&mut self, event: &NodeEvent) {
         match event.kind {
             NodeEvent::FAILED | NodeEvent::PANICKED | NodeEvent::CHECKPOINT => {
                 self.last_error = event.text;
@@ -179,7 +179,7 @@ impl Watched {
 
     /// All that is known of it.
     pub(crate) fn metrics(&self) -> NodeMetrics {
-        let figures = self.pulse.figures();
+        let figures = self.metrics.metrics();
         let state = match figures.health {
             _ if self.stuck_ns.is_some() => NodeMetrics::STATE_STUCK,
             Health::Active => NodeMetrics::STATE_ACTIVE,
@@ -200,7 +200,7 @@ impl Watched {
             last_ns: nanos(figures.last),
             max_ns: nanos(figures.max),
             misses: figures.misses,
-            passed_over: figures.passed_over,
+            skipped_ticks: figures.skipped_ticks,
             failures: figures.failures,
             panics: figures.panics,
             durations: *figures.durations.buckets(),
@@ -226,64 +226,69 @@ const fn class_number(class: Class) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::api::plan::Wish;
-    use crate::scheduler::run::node_entry::Seat;
+    use crate::scheduler::api::plan::NodeSpec;
+    use crate::scheduler::run::node_entry::NodeEntry;
 
     const MS: u64 = 1_000_000;
 
     /// A node that may be in a tick for 10 ms, and its pulse.
-    fn watched() -> (Watched, Arc<Pulse>) {
+    fn watched_node() -> (WatchedNode, Arc<LiveMetrics>) {
         let watchdog = Some(std::time::Duration::from_millis(10));
-        let wish = Wish { name: "n".into(), watchdog, ..Wish::default() };
-        let pulse = Arc::<Pulse>::default();
-        let seat = Seat { wish: wish.clone(), orders: Arc::default(), pulse: Arc::clone(&pulse) };
+        let spec = NodeSpec { name: "n".into(), watchdog, ..NodeSpec::default() };
+        let metrics = Arc::<LiveMetrics>::default();
+        let entry = NodeEntry {
+            spec: spec.clone(),
+            commands: Arc::default(),
+            metrics: Arc::clone(&metrics),
+        };
         let node = |_: &mut crate::scheduler::Context<'_>| {};
-        let runner = Runner::new(Box::new(node), wish.whole(1).unwrap(), &seat);
-        (Watched::new(&runner, None, Vec::new()), pulse)
+        let runner = Runner::new(Box::new(node), spec.whole(1).unwrap(), &entry);
+        (WatchedNode::new(&runner, None, Vec::new()), metrics)
     }
 
     #[test]
     fn a_node_that_is_stuck_stays_so_while_it_panics_and_is_made_safe_once() {
-        let (mut watched, pulse) = watched();
-        pulse.begin(100 * MS, 100 * MS);
-        assert!(matches!(watched.look(120 * MS), Some(News::Stuck { .. })));
-        assert!(watched.is_to_be_made_safe());
-        pulse.begin_panic();
+        let (mut watched_node, metrics) = watched_node();
+        metrics.begin(100 * MS, 100 * MS);
+        assert!(matches!(watched_node.look(120 * MS), Some(Finding::Stuck { .. })));
+        assert!(watched_node.is_to_be_made_safe());
+        metrics.begin_panic();
         for now_ms in [130, 1000, 5000] {
-            assert!(watched.look(now_ms * MS).is_none(), "after {now_ms} ms");
+            assert!(watched_node.look(now_ms * MS).is_none(), "after {now_ms} ms");
         }
-        pulse.end_panic(5000 * MS);
-        assert!(watched.look(5000 * MS).is_none() && !watched.is_to_be_made_safe());
-        pulse.end(100 * MS, 5001 * MS);
-        assert!(matches!(watched.look(5001 * MS), Some(News::Recovered { .. })));
-        pulse.begin(6000 * MS, 6000 * MS);
-        assert!(watched.is_to_be_made_safe());
+        metrics.end_panic(5000 * MS);
+        assert!(watched_node.look(5000 * MS).is_none() && !watched_node.is_to_be_made_safe());
+        metrics.end(100 * MS, 5001 * MS);
+        assert!(matches!(watched_node.look(5001 * MS), Some(Finding::Recovered { .. })));
+        metrics.begin(6000 * MS, 6000 * MS);
+        assert!(watched_node.is_to_be_made_safe());
     }
 
     #[test]
     fn a_node_whose_panic_cannot_be_told_of_is_made_safe_once_and_not_taken_for_stuck() {
-        let (mut watched, pulse) = watched();
-        pulse.begin(100 * MS, 100 * MS);
-        pulse.begin_panic();
-        assert!(watched.look(1110 * MS).is_none());
-        assert!(matches!(watched.look(1111 * MS), Some(News::Unsafe)));
-        assert!(watched.is_to_be_made_safe());
-        assert!(watched.look(9000 * MS).is_none());
+        let (mut watched_node, metrics) = watched_node();
+        metrics.begin(100 * MS, 100 * MS);
+        metrics.begin_panic();
+        assert!(watched_node.look(1110 * MS).is_none());
+        assert!(matches!(watched_node.look(1111 * MS), Some(Finding::Unsafe)));
+        assert!(watched_node.is_to_be_made_safe());
+        assert!(watched_node.look(9000 * MS).is_none());
         // It hangs like anything else, and is safe already.
-        assert!(matches!(watched.look(10_100 * MS), Some(News::Stuck { .. })));
-        assert!(!watched.is_to_be_made_safe());
+        assert!(matches!(watched_node.look(10_100 * MS), Some(Finding::Stuck { .. })));
+        assert!(!watched_node.is_to_be_made_safe());
     }
 
     #[test]
     fn a_tick_is_looked_at_when_it_has_lasted_too_long_and_not_much_sooner() {
-        let (mut watched, pulse) = watched();
-        let mut looks = |now_ns| (watched.look(now_ns).is_some(), watched.next_look_ns(now_ns));
+        let (mut watched_node, metrics) = watched_node();
+        let mut looks =
+            |now_ns| (watched_node.look(now_ns).is_some(), watched_node.next_look_ns(now_ns));
         assert_eq!(looks(100 * MS), (false, 110 * MS + 1));
-        pulse.begin(100 * MS, 101 * MS);
+        metrics.begin(100 * MS, 101 * MS);
         assert_eq!(looks(110 * MS + 1), (false, 111 * MS + 1));
         assert_eq!(looks(111 * MS), (false, 111 * MS + BUSY_LEAST_NS));
         assert_eq!(looks(111 * MS + 1), (true, 111 * MS + 1 + STUCK_PERIOD_NS));
-        pulse.end(101 * MS, 112 * MS);
+        metrics.end(101 * MS, 112 * MS);
         assert_eq!(looks(112 * MS), (true, 122 * MS + 1));
     }
 }

@@ -7,7 +7,7 @@ use crate::scheduler::remote::recorder::Recorder;
 
 /// What is written down of a node, and where.
 #[derive(Debug)]
-pub(crate) struct Diary {
+pub(crate) struct EventLog {
     node: String,
     recorder: Option<Recorder>,
     /// What was noted last of what may happen in every tick.
@@ -30,7 +30,7 @@ const ERROR_BYTES: usize = 256;
 /// How soon after another one of its kind an event is left out that may come in every tick.
 const REPEAT_NS: u64 = 100_000_000;
 
-impl Diary {
+impl EventLog {
     pub(crate) fn of(node: &str) -> Self {
         let (recorder, repeated) = (None, Repeated::default());
         let last_error = String::with_capacity(ERROR_BYTES);
