@@ -15,7 +15,8 @@
 //!
 //! A channel is *disconnected* for its senders when the last receiver is gone, and for a receiver
 //! when the last sender is gone and everything was received. That is for good, unless a sender can
-//! make a new receiver by `subscribe`.
+//! make a new receiver by `subscribe`. A message that is sent while the last receiver leaves may be
+//! accepted, and is then dropped with the channel.
 //!
 //! Between processes there are [topics](crate::topic).
 //!
