@@ -3,6 +3,8 @@
 //! A test binary needs the line `use horus_testing as _;`, and no call: the limit is armed before
 //! `main`. A tidy test checks that no test binary lacks the line.
 
+// WHY: miri has no timers.
+#[cfg(not(miri))]
 mod limit;
 mod skips;
 

@@ -42,7 +42,7 @@ static REPORT_ENVIRONMENT: AtomicPtr<*const libc::c_char> = AtomicPtr::new(null_
 
 // SAFETY: the linker calls what stands in this section before `main`, as a C function without
 // results; `arm` is one, and ignores the arguments that it gets.
-#[cfg(all(target_os = "linux", not(miri)))]
+#[cfg(target_os = "linux")]
 #[used]
 #[unsafe(link_section = ".init_array")]
 static ARM: extern "C" fn() = arm;
