@@ -12,7 +12,8 @@ use counted::{Counted, Ledger};
 use horus_core::channel::{TryRecvError, TrySendError, fanout, mpsc, spmc, spsc};
 use noise::rounds;
 
-const CAPACITIES: [usize; 4] = [1, 2, 7, 64];
+// WHY fewer: miri runs a thousandth as fast.
+const CAPACITIES: &[usize] = if cfg!(miri) { &[1, 3] } else { &[1, 2, 7, 64] };
 const SENDERS: u64 = 4;
 
 /// Messages of each sender and capacity.
@@ -93,7 +94,7 @@ macro_rules! receive_all {
 
 #[test]
 fn one_to_one_delivers_all_in_order() {
-    for capacity in CAPACITIES {
+    for &capacity in CAPACITIES {
         let ledger = Ledger::new();
         let (mut tx, mut rx) = spsc::channel(capacity);
         let made = std::sync::Arc::clone(&ledger);
@@ -107,7 +108,7 @@ fn one_to_one_delivers_all_in_order() {
 
 #[test]
 fn many_to_one_delivers_all_of_each_in_order() {
-    for capacity in CAPACITIES {
+    for &capacity in CAPACITIES {
         let ledger = Ledger::new();
         let (tx, mut rx) = mpsc::channel(capacity);
         thread::scope(|scope| {
@@ -126,7 +127,7 @@ fn many_to_one_delivers_all_of_each_in_order() {
 
 #[test]
 fn one_to_many_delivers_all_to_each() {
-    for capacity in CAPACITIES {
+    for &capacity in CAPACITIES {
         let ledger = Ledger::new();
         let (mut tx, rx) = spmc::channel(capacity);
         let mut receivers = vec![rx];
@@ -145,7 +146,7 @@ fn one_to_many_delivers_all_to_each() {
 
 #[test]
 fn many_to_many_delivers_all_of_each_to_each() {
-    for capacity in CAPACITIES {
+    for &capacity in CAPACITIES {
         let ledger = Ledger::new();
         let (tx, rx) = fanout::channel(capacity);
         let receivers = [rx.try_clone().unwrap(), rx.try_clone().unwrap(), rx];

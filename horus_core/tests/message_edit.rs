@@ -210,8 +210,10 @@ fn integers_are_accepted_up_to_the_edges_of_their_type() {
 #[test]
 fn the_messages_of_this_repository_come_back_bit_for_bit() {
     let framed = [Image::SCHEMA, PointCloud::SCHEMA, Tensor::SCHEMA, OccupancyGrid::SCHEMA];
-    let schemas = STANDARD.iter().copied().copied().chain(framed);
-    for schema in schemas.chain([Walker::SCHEMA]) {
+    let schemas = STANDARD.iter().copied().copied().chain(framed).chain([Walker::SCHEMA]);
+    // WHY fewer, and none that is large: miri runs a thousandth as fast.
+    let (step, bytes_max) = if cfg!(miri) { (5, 256) } else { (1, usize::MAX) };
+    for schema in schemas.filter(|schema| schema.size <= bytes_max).step_by(step) {
         let layout = layout(&schema.text());
         let tail_bytes = if schema.tail.is_some() { 24 } else { 0 };
         for seed in seeds(10) {

@@ -351,7 +351,7 @@ fn parse_rejects_what_is_not_canonical() {
 /// Checks that no text causes a panic, a field outside the message, or an undetected difference.
 #[test]
 fn hostile_texts_never_panic_and_never_pass_for_another() {
-    let rounds = if cfg!(miri) { 200 } else { 40_000 };
+    let rounds = if cfg!(miri) { 30 } else { 40_000 };
     let mut accepted = 0;
     for seed in 0..rounds {
         let mut rng = Rng(seed);
