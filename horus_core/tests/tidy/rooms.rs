@@ -79,7 +79,7 @@ pub(crate) fn circles(repo: &Repo) -> Vec<Violation> {
         for (own, file) in &files {
             for (_, path) in imports(file, own) {
                 let named = (1..=path.len()).rev().find_map(|length| {
-                    files.get_key_value(&path[..length].to_vec()).map(|(module, _)| module)
+                    files.get_key_value(&path[..length]).map(|(module, _)| module)
                 });
                 if let Some(to) = named.filter(|to| *to != own) {
                     arrows.entry(own).or_default().insert(to);
