@@ -199,7 +199,7 @@ pub struct Guard<'a, T> {
 impl<T> Guard<'_, T> {
     /// Notes the thread that is in a call; false if there is one.
     fn claim(&self, record: &hazard::Record) -> bool {
-        self.entry.user.replace(0, record.number())
+        self.entry.user.compare_exchange_relaxed(0, record.number())
     }
 
     /// True once another thread waits to close the handle: a call that blocks gives up then.

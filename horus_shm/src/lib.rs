@@ -66,7 +66,7 @@ pub use os::{clock, rt};
 pub use process::fork::fork_epoch;
 pub use process::liveness::{Holder, Owner, ProcessInfo, Registry, RegistryError, RegistryFault};
 pub use protocol::telemetry::Latencies;
-pub use wait::{Patience, WakeEdge};
+pub use wait::{WaitPolicy, WakeEdge};
 
 /// Re-exports the parts of this crate that its models, its tests and the other crates of this
 /// workspace use.

@@ -130,7 +130,7 @@ fn first_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
 }
 
 /// Goes through everything that a tool would look at.
-fn look_around(segment: &Arc<Segment>) {
+fn check_health(segment: &Arc<Segment>) {
     let shape = segment.shape();
     let (lanes, bytes) = (shape.request().lane_limit, shape.file_bytes());
     assert!(shape.lane(lanes - 1).end <= bytes && shape.reader_area().end <= bytes);
@@ -153,7 +153,7 @@ fn attempt(scene: &Scene, image: &Image, tool: bool, seed: u64) -> bool {
     let accepted = match answer {
         Ok(segment) => {
             assert_eq!(fault, None, "{what}: accepted");
-            look_around(&segment);
+            check_health(&segment);
             true
         }
         Err(OpenError::NotFound { .. }) => {

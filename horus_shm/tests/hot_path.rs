@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Child, fate, fork, role, say};
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
     Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
@@ -197,7 +197,7 @@ fn slept(place: Place<'_>, wake_edge: WakeEdge) -> Ring {
     let mut consumer = Consumer::new(raw);
     let raw = RawProducer::new(segment, OnStalled::Full).unwrap();
     let mut producer = Producer::<[u64; 1]>::new(raw);
-    let briefly = || Patience::of(Duration::from_millis(1)).spinning(Duration::ZERO);
+    let briefly = || WaitPolicy::of(Duration::from_millis(1)).spinning(Duration::ZERO);
     assert_eq!(consumer.recv_until(briefly()), None);
     while producer.send_until(briefly(), &message(0)).is_ok() {}
     while consumer.recv().is_some() {}
@@ -225,7 +225,7 @@ fn pinnable<const WORDS: usize>(place: Place<'_>, holds: bool) -> Ring {
     let raw = RawProducer::new(segment, OnStalled::Full).unwrap();
     let mut producer = Producer::<[u64; WORDS]>::new(raw);
     // Whoever slept here before must not cost anything now.
-    let impatient = Patience::of(Duration::from_millis(1)).spinning(Duration::ZERO);
+    let impatient = WaitPolicy::of(Duration::from_millis(1)).spinning(Duration::ZERO);
     assert!(consumer.recv_until(impatient).is_none());
     let mut held = None;
     ring("a pinnable topic", WORDS * 8, move |number| {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::Namespace;
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use tempfile::TempDir;
 
 use common::Child;
@@ -37,7 +37,7 @@ const POINTS_MAX: (u64, u64) = (200, 2000);
 /// The room that a `drain` has: more than there are messages.
 const DRAINED_MAX: usize = 64;
 /// Waits for ever, asleep.
-const SLEEPY: Patience = Patience::endless().spinning(Duration::ZERO);
+const SLEEPY: WaitPolicy = WaitPolicy::endless().spinning(Duration::ZERO);
 /// Messages that a receiver has not received when its call begins.
 const UNREAD: u32 = 2;
 

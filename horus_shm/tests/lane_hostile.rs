@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::lane::Polled;
 use horus_shm::internals::layout::{GateBlock, POSITION_MAX, SKIP, Skips, published, writing};
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer,
     RawSample, Reading, Reliability, Request, Segment, TypeInfo, Watch,
@@ -307,9 +307,9 @@ static OVERRUN_US: AtomicU64 = AtomicU64::new(0);
 static LOOKS: AtomicU64 = AtomicU64::new(0);
 
 /// A call that waits for [`PATIENCE`] comes back, give or take what a busy machine takes.
-fn expect_in_time<T>(call: impl FnOnce(Patience) -> T) -> T {
+fn expect_in_time<T>(call: impl FnOnce(WaitPolicy) -> T) -> T {
     let (begin, looks) = (Instant::now(), LOOKS.load(Ordering::Relaxed));
-    let answer = call(Patience::of(PATIENCE).spinning(Duration::ZERO));
+    let answer = call(WaitPolicy::of(PATIENCE).spinning(Duration::ZERO));
     let overrun = begin.elapsed().saturating_sub(PATIENCE);
     OVERRUN_US.fetch_max(overrun.as_micros() as u64, Ordering::Relaxed);
     let looks = LOOKS.load(Ordering::Relaxed) - looks;
@@ -388,8 +388,8 @@ fn send_somehow(producer: &mut RawProducer, choice: u64) {
     match choice {
         2 => {
             // SAFETY: as in `send`.
-            _ = expect_in_time(|patience| unsafe {
-                producer.send_until(patience, (&raw const choice).cast(), 8)
+            _ = expect_in_time(|wait_policy| unsafe {
+                producer.send_until(wait_policy, (&raw const choice).cast(), 8)
             });
         }
         3..30 => {
@@ -407,7 +407,7 @@ fn send_somehow(producer: &mut RawProducer, choice: u64) {
 
 fn receive_typed(consumer: &mut Consumer<u64>, choice: u64) {
     match choice {
-        2 => _ = expect_in_time(|patience| consumer.recv_until(patience)),
+        2 => _ = expect_in_time(|wait_policy| consumer.recv_until(wait_policy)),
         3..10 => _ = consumer.stats(),
         10..30 => _ = consumer.latest(),
         30..40 => _ = consumer.latest_by_key(|&message| message),
@@ -429,8 +429,8 @@ fn receive_somehow(consumer: &mut RawConsumer, held: &mut Vec<RawSample>, choice
             let mut memory = Memory::new();
             let bytes = memory.bytes(consumer);
             // SAFETY: as in `recv`.
-            let polled = expect_in_time(|patience| unsafe {
-                consumer.recv_until(patience, memory.0.as_mut_ptr(), bytes)
+            let polled = expect_in_time(|wait_policy| unsafe {
+                consumer.recv_until(wait_policy, memory.0.as_mut_ptr(), bytes)
             });
             if polled == Polled::Message {
                 memory.expect_within(consumer);
@@ -439,8 +439,8 @@ fn receive_somehow(consumer: &mut RawConsumer, held: &mut Vec<RawSample>, choice
         16 => {
             let watch = consumer.watch();
             let look = || watch.has_message().then_some(());
-            expect_in_time(|patience| {
-                Watch::wait_any(std::slice::from_ref(&watch), patience, look)
+            expect_in_time(|wait_policy| {
+                Watch::wait_any(std::slice::from_ref(&watch), wait_policy, look)
             });
         }
         17..40 => {
@@ -890,8 +890,8 @@ fn a_message_of_one_size_is_never_shortened() {
         let [buffer, other] = &mut buffers;
         assert_eq!(observer.recv_bytes(buffer), Some(8), "instead of {damaged}");
         assert_eq!((copying.recv_bytes(buffer), &*buffer), (Some(8), b"8 bytes."));
-        let patience = Patience::of(Duration::from_secs(10));
-        assert_eq!(until.recv_bytes_until(patience, buffer), Some(8));
+        let wait_policy = WaitPolicy::of(Duration::from_secs(10));
+        assert_eq!(until.recv_bytes_until(wait_policy, buffer), Some(8));
         assert_eq!(latest.latest_bytes([buffer, other], &|_| 0), Some((0, 8)));
         assert_eq!(borrowing.borrow().unwrap().unwrap().bytes(), b"8 bytes.");
         let sample = newest.borrow_latest(&|_| 0).unwrap().unwrap();
@@ -915,11 +915,11 @@ fn a_lane_that_there_cannot_be_is_neither_ignored_nor_heeded() {
     assert_eq!(consumer.recv(), Some(1));
     consumer.ignore(0);
     for lane in [63, 64, 128, u32::MAX] {
-        consumer.heed(lane).unwrap();
+        consumer.include(lane).unwrap();
     }
     producer.send(2).unwrap();
     assert_eq!(consumer.recv(), None, "lane 0 stays ignored");
-    consumer.heed(0).unwrap();
+    consumer.include(0).unwrap();
     producer.send(3).unwrap();
     assert_eq!(consumer.recv(), Some(3));
 }

@@ -10,7 +10,7 @@ mod spawn;
 use common::Child;
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::Skips;
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Access, BorrowError, Consumer, FanoutShm, LoanError, Namespace, OnStalled, OpenError, PodShm,
     RawConsumer, RawProducer, Reading, Request, RingOptions, Sample, Segment, TopicName, TypeInfo,
@@ -419,7 +419,7 @@ fn messages_are_copied_to_buffers_of_any_length() {
         [0, 1].map(|_| RawProducer::new(Arc::clone(&segment), Default::default()).unwrap());
     let mut consumer = RawConsumer::new(segment, Reading::KeepLast).unwrap();
     let mut send = |producer: usize, message: &[u8]| {
-        let mut loan = producers[producer].loan_until(Patience::endless()).unwrap();
+        let mut loan = producers[producer].loan_until(WaitPolicy::endless()).unwrap();
         loan.bytes_mut()[..message.len()].copy_from_slice(message);
         loan.publish(message.len()).unwrap();
     };
@@ -429,7 +429,7 @@ fn messages_are_copied_to_buffers_of_any_length() {
     assert_eq!(consumer.recv_bytes(&mut buffer), Some(6));
     assert_eq!(&buffer[..6], b"robots");
     send(0, b"and animals");
-    assert_eq!(consumer.recv_bytes_until(Patience::endless(), &mut buffer), Some(8));
+    assert_eq!(consumer.recv_bytes_until(WaitPolicy::endless(), &mut buffer), Some(8));
     assert_eq!(&buffer, b"and anim");
     assert_eq!(consumer.recv_bytes(&mut []), None);
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::Skips;
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Access, BorrowError, Consumer, LoanError, Namespace, OnStalled, Producer, RawConsumer,
     RawProducer, Reading, Reliability, Request, Sample, Segment, TopicName, TypeInfo,
@@ -70,7 +70,7 @@ fn reading(segment: &Segment) -> Reading {
 /// Sends messages `0..count` of `sender`, some on loan.
 fn stream_of(segment: &Arc<Segment>, sender: u32, count: u32) {
     let mut producer = producer(segment);
-    let patience = Patience::endless();
+    let wait_policy = WaitPolicy::endless();
     let is_reliable = reading(segment) == Reading::Gated;
     for number in 0..count {
         let message = Message::new(sender, number);
@@ -80,7 +80,7 @@ fn stream_of(segment: &Arc<Segment>, sender: u32, count: u32) {
         }
         if number % 3 != 0 {
             let sent = match is_reliable {
-                true => producer.send_until(patience, &message),
+                true => producer.send_until(wait_policy, &message),
                 false => producer.send_ref(&message),
             };
             sent.unwrap();
@@ -230,8 +230,8 @@ impl Holder {
             }
             idle += 1;
             assert!(idle < IDLE_MAX, "nothing comes any more: {stats:?} of {total}");
-            let patience = Patience::of(Duration::from_millis(20));
-            if let Some(message) = self.consumer.recv_until(patience) {
+            let wait_policy = WaitPolicy::of(Duration::from_millis(20));
+            if let Some(message) = self.consumer.recv_until(wait_policy) {
                 self.account.take(&message);
                 idle = 0;
             }
@@ -464,7 +464,7 @@ fn expect_promise(segment: &Arc<Segment>, progress: &Mutex<(u64, u64)>) -> Resul
     let raw = RawConsumer::new(Arc::clone(segment), Reading::KeepLast).unwrap();
     let (after, _) = *progress.lock().unwrap();
     let mut consumer = Consumer::<Message>::new(raw);
-    let message = consumer.recv_until(Patience::endless()).ok_or("nothing comes")?;
+    let message = consumer.recv_until(WaitPolicy::endless()).ok_or("nothing comes")?;
     let (_, number) = message.tag().ok_or("a torn message")?;
     let stats = consumer.stats();
     let first = (u64::from(number) + 1).wrapping_sub(stats.received + stats.lost);

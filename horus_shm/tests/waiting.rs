@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_shm::internals::wait::{Patience, SLICE, overslept};
+use horus_shm::internals::wait::{SLICE, WaitPolicy, overslept};
 use horus_shm::{
     FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, Reading, RingOptions, Segment,
     SpscShm, WakeEdge, Watch,
@@ -88,11 +88,11 @@ fn an_impatient_consumer_goes_without() {
     let ring = FanoutShm::<u64>::heap(&RingOptions::capacity(8)).unwrap();
     let mut consumer = ring.consumer().unwrap();
     let (begin, timeout) = (Instant::now(), Duration::from_millis(20));
-    for spin in [Duration::ZERO, Patience::SPIN, Duration::MAX] {
-        assert_eq!(consumer.recv_until(Patience::of(timeout).spinning(spin)), None);
+    for spin in [Duration::ZERO, WaitPolicy::SPIN, Duration::MAX] {
+        assert_eq!(consumer.recv_until(WaitPolicy::of(timeout).spinning(spin)), None);
     }
     assert!(begin.elapsed() >= 3 * timeout);
-    assert_eq!(consumer.recv_until(Patience::of(Duration::ZERO)), None);
+    assert_eq!(consumer.recv_until(WaitPolicy::of(Duration::ZERO)), None);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn nobody_is_announced_who_does_not_wait() {
     for &edge in EDGES {
         let segment = topic_on_heap(edge);
         let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
-        assert_eq!(reader.recv_until(Patience::of(Duration::from_millis(1))), None);
+        assert_eq!(reader.recv_until(WaitPolicy::of(Duration::from_millis(1))), None);
         assert_eq!(waiters(&segment), 0);
         for number in 0..100 {
             writer.send([0, number, 0]).unwrap();
@@ -185,7 +185,7 @@ fn who_stops_waiting_does_not_take_the_bit_of_another_sleeper_of_the_same_reader
         let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
         let watching = wait_at(reader.raw().watch());
         eventually("the watch sleeps", || waiters(&segment) == 1);
-        assert_eq!(reader.recv_until(Patience::of(Duration::from_millis(1))), None);
+        assert_eq!(reader.recv_until(WaitPolicy::of(Duration::from_millis(1))), None);
         assert_eq!(waiters(&segment), 1, "{edge:?}: the other one still sleeps");
         writer.send([0; 3]).unwrap();
         let done_ns = now_ns();
@@ -207,8 +207,8 @@ fn a_watch_of_a_reader_that_left_does_not_touch_the_next_one_in_its_place() {
     let (next, mut writer) = (consumer(&segment), producer(&segment));
     let watching = wait_at(next.raw().watch());
     eventually("the next one sleeps", || waiters(&segment) == 1);
-    let patience = Patience::of(Duration::from_millis(1));
-    assert_eq!(Watch::wait_any(std::slice::from_ref(&watch), patience, || None::<()>), None);
+    let wait_policy = WaitPolicy::of(Duration::from_millis(1));
+    assert_eq!(Watch::wait_any(std::slice::from_ref(&watch), wait_policy, || None::<()>), None);
     assert_eq!(waiters(&segment), 1);
     writer.send([0; 3]).unwrap();
     let done_ns = now_ns();
@@ -407,9 +407,9 @@ fn a_fork_takes_no_sleeper_along() {
     let mut copy = Some(reader);
     let pid = fork(|| {
         let mut reader = copy.take().unwrap();
-        let patience = Patience::of(Duration::from_millis(1));
-        let nothing = reader.recv_until(patience).is_none() && watch.is_forked();
-        let found = Watch::wait_any(std::slice::from_ref(&watch), patience, || {
+        let wait_policy = WaitPolicy::of(Duration::from_millis(1));
+        let nothing = reader.recv_until(wait_policy).is_none() && watch.is_forked();
+        let found = Watch::wait_any(std::slice::from_ref(&watch), wait_policy, || {
             watch.has_message().then_some(())
         });
         drop(reader);

@@ -5,7 +5,7 @@
 //! way out: of a kilobyte that is a tenth of the time from one thread to another. Here that happens
 //! only in a call that has to wait.
 
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 
 use super::ends::{Kind, Receiver, Sender, look_again};
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
@@ -50,7 +50,7 @@ impl<T: Copy, K: Kind<T>> Sender<T, K> {
             Ok(()) => Ok(()),
             Err(TrySendError::Disconnected(())) => Err(SendError(())),
             Err(TrySendError::Full(())) => {
-                self.send_patiently(*message, Patience::endless()).map_err(|_| SendError(()))
+                self.send_until(*message, WaitPolicy::endless()).map_err(|_| SendError(()))
             }
         }
     }
@@ -96,7 +96,7 @@ impl<T: Copy, K: Kind<T>> Receiver<T, K> {
             Ok(()) => Ok(()),
             Err(TryRecvError::Disconnected) => Err(RecvError),
             Err(TryRecvError::Empty) => {
-                *message = self.recv_patiently(Patience::endless()).map_err(|_| RecvError)?;
+                *message = self.recv_until(WaitPolicy::endless()).map_err(|_| RecvError)?;
                 Ok(())
             }
         }

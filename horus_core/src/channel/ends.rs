@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use horus_shm::internals::endpoint_counts::Deserted;
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::endpoint_counts::Disconnected;
+use horus_shm::internals::wait::WaitPolicy;
 
 use super::error::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
@@ -152,7 +152,7 @@ pub(super) fn pair<T, K: Kind<T>>(
     reader: K::Reader,
 ) -> (Sender<T, K>, Receiver<T, K>) {
     let (sender, receiver) = Hub::seats();
-    let spin = Patience::SPIN;
+    let spin = WaitPolicy::SPIN;
     (Sender { writer, spin, seat: sender }, Receiver { reader, spin, seat: receiver })
 }
 
@@ -200,7 +200,7 @@ pub(super) fn look_again<T, K: Kind<T>>(
             Ok(message)
         }
         Ok(None) => Err(TryRecvError::Empty),
-        Err(Deserted) => Err(TryRecvError::Disconnected),
+        Err(Disconnected) => Err(TryRecvError::Disconnected),
     }
 }
 
@@ -249,7 +249,7 @@ impl<T, K: Kind<T>> Sender<T, K> {
             Ok(()) => Ok(()),
             Err(TrySendError::Disconnected(message)) => Err(SendError(message)),
             Err(TrySendError::Full(message)) => self
-                .send_patiently(message, Patience::endless())
+                .send_until(message, WaitPolicy::endless())
                 .map_err(|error| SendError(error.into_inner())),
         }
     }
@@ -283,19 +283,19 @@ impl<T, K: Kind<T>> Sender<T, K> {
             Err(TrySendError::Disconnected(message)) => {
                 Err(SendTimeoutError::Disconnected(message))
             }
-            Err(TrySendError::Full(message)) => self.send_patiently(message, Patience::of(timeout)),
+            Err(TrySendError::Full(message)) => self.send_until(message, WaitPolicy::of(timeout)),
         }
     }
 
     #[cold]
-    pub(super) fn send_patiently(
+    pub(super) fn send_until(
         &mut self,
         message: T,
-        patience: Patience,
+        wait_policy: WaitPolicy,
     ) -> Result<(), SendTimeoutError<T>> {
         let Self { writer, spin, seat } = self;
         let mut unsent = Some(message);
-        let sent = seat.room.wait_until(patience.spinning(*spin), || {
+        let sent = seat.room.wait_until(wait_policy.spinning(*spin), || {
             match try_send::<T, K>(writer, seat, unsent.take()?) {
                 Ok(()) => Some(Ok(())),
                 Err(TrySendError::Disconnected(message)) => {
@@ -405,7 +405,7 @@ impl<T, K: Kind<T>> Receiver<T, K> {
             Ok(message) => Ok(message),
             Err(TryRecvError::Disconnected) => Err(RecvError),
             Err(TryRecvError::Empty) => {
-                self.recv_patiently(Patience::endless()).map_err(|_| RecvError)
+                self.recv_until(WaitPolicy::endless()).map_err(|_| RecvError)
             }
         }
     }
@@ -433,19 +433,19 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         match self.try_recv() {
             Ok(message) => Ok(message),
             Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
-            Err(TryRecvError::Empty) => self.recv_patiently(Patience::of(timeout)),
+            Err(TryRecvError::Empty) => self.recv_until(WaitPolicy::of(timeout)),
         }
     }
 
     #[cold]
-    pub(super) fn recv_patiently(&mut self, patience: Patience) -> Result<T, RecvTimeoutError> {
+    pub(super) fn recv_until(&mut self, wait_policy: WaitPolicy) -> Result<T, RecvTimeoutError> {
         let Self { reader, spin, seat } = self;
         let look = || match try_recv::<T, K>(reader, seat) {
             Ok(message) => Some(Ok(message)),
             Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
             Err(TryRecvError::Empty) => None,
         };
-        let found = seat.message.wait_until(patience.spinning(*spin), look);
+        let found = seat.message.wait_until(wait_policy.spinning(*spin), look);
         found.unwrap_or(Err(RecvTimeoutError::Timeout))
     }
 

@@ -4,13 +4,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use horus_shm::internals::endpoint_counts::Ends;
+use horus_shm::internals::endpoint_counts::EndpointCounts;
 use horus_shm::internals::wait::EventCount;
 
 /// Where the ends of one channel meet.
 #[derive(Debug)]
 pub(super) struct Hub {
-    pub(super) ends: Ends<AtomicU64>,
+    pub(super) ends: EndpointCounts<AtomicU64>,
     /// Where receivers sleep until there is a message.
     pub(super) message: EventCount,
     /// Where senders sleep until there is room.
@@ -21,7 +21,7 @@ impl Hub {
     /// For one sender and one receiver.
     pub(super) fn seats() -> (SenderSeat, ReceiverSeat) {
         let (message, room) = (EventCount::new(), EventCount::new());
-        let hub = Arc::new(Self { ends: Ends::one_each(), message, room });
+        let hub = Arc::new(Self { ends: EndpointCounts::one_each(), message, room });
         (SenderSeat(Arc::clone(&hub)), ReceiverSeat(hub))
     }
 }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
-use horus_shm::internals::termination::EndingSignals;
+use horus_shm::internals::termination::TerminationSignals;
 
 use super::Scheduler;
 use crate::message::NodeEvent;
@@ -56,7 +56,7 @@ pub struct Running {
     timeline: Timeline,
     workers: Workers,
     supervisor: Option<JoinHandle<()>>,
-    signals: Option<Arc<EndingSignals>>,
+    signals: Option<Arc<TerminationSignals>>,
     recorder: Recorder,
     /// The result, once everything is shut down.
     report: Option<Report>,
@@ -67,7 +67,7 @@ impl Running {
         scheduler.sort();
         panics::watch();
         let handle = scheduler.handle();
-        let signals = scheduler.stops_on_signals.then(EndingSignals::install).transpose();
+        let signals = scheduler.stops_on_signals.then(TerminationSignals::install).transpose();
         let signals = signals.map_err(|cause| StartError::Signals { cause })?.map(Arc::new);
         let monitor = scheduler.monitor()?;
         let Scheduler { mut entries, shared, mut clock, main_rate, on_event, .. } = scheduler;

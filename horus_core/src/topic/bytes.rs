@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     BorrowError, LoanError, LoanMemory, Participant, RawConsumer, RawLoan, RawProducer, RawSample,
     TypeInfo, Watch,
@@ -147,7 +147,7 @@ impl BytesPublisher {
     /// As [`Self::send`]; [`SendError::Full`] only after the timeout.
     pub fn send_timeout(&mut self, message: &[u8], timeout: Duration) -> Result<(), SendError<()>> {
         self.expect_length(message)?;
-        Ok(self.raw.send_bytes_until(Patience::of(timeout), message)?)
+        Ok(self.raw.send_bytes_until(WaitPolicy::of(timeout), message)?)
     }
 
     #[cold]
@@ -179,7 +179,7 @@ impl BytesPublisher {
     ///
     /// [`LoanError`]; [`LoanError::Full`] only after the timeout.
     pub fn loan_timeout(&mut self, timeout: Duration) -> Result<RawLoan<'_>, LoanError> {
-        self.raw.loan_until(Patience::of(timeout))
+        self.raw.loan_until(WaitPolicy::of(timeout))
     }
 
     /// Lends the next slot as [`UntypedPublisher::lend`](super::UntypedPublisher::lend) does, for
@@ -302,7 +302,7 @@ impl BytesSubscriber {
             name: name.into(),
             raw,
             malformed: 0,
-            spin: Patience::SPIN,
+            spin: WaitPolicy::SPIN,
             #[cfg(feature = "async")]
             alarm: None,
         }
@@ -318,8 +318,8 @@ impl BytesSubscriber {
     /// [`Self::recv`], but waits for a message for up to `timeout`. Blocks, as
     /// [`Subscriber::recv_timeout`](super::Subscriber::recv_timeout).
     pub fn recv_timeout(&mut self, buffer: &mut [u8], timeout: Duration) -> Option<usize> {
-        let patience = Patience::of(timeout).spinning(self.spin);
-        self.raw.recv_bytes_until(patience, buffer)
+        let wait_policy = WaitPolicy::of(timeout).spinning(self.spin);
+        self.raw.recv_bytes_until(wait_policy, buffer)
     }
 
     /// Copies the newest message not received yet into one of two buffers: which one, and its
@@ -361,13 +361,13 @@ impl BytesSubscriber {
     ///
     /// As [`Self::borrow`].
     pub fn borrow_timeout(&mut self, timeout: Duration) -> Result<Option<RawSample>, BorrowError> {
-        let patience = Patience::of(timeout).spinning(self.spin);
+        let wait_policy = WaitPolicy::of(timeout).spinning(self.spin);
         let watch = [self.watch()];
         let look = || match self.raw.borrow() {
             Ok(None) => self.raw.check().is_err().then_some(Ok(None)),
             found => Some(found),
         };
-        Watch::wait_any(&watch, patience, look).unwrap_or(Ok(None))
+        Watch::wait_any(&watch, wait_policy, look).unwrap_or(Ok(None))
     }
 
     /// Copies the next message, or has the task of `context` woken when there may be one.

@@ -1,6 +1,6 @@
 //! Messages that have a length of their own: written into a slot and read from a copy of one.
 
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{OpenError, RawConsumer, RawProducer, TypeInfo};
 
 use super::SendError;
@@ -61,11 +61,11 @@ impl Encoder {
 
     fn publish<T: Encoded>(
         &mut self,
-        patience: Option<Patience>,
+        wait_policy: Option<WaitPolicy>,
         message: &T,
     ) -> Result<(), SendError<()>> {
-        let mut loan = match patience {
-            Some(patience) => self.0.loan_until(patience)?,
+        let mut loan = match wait_policy {
+            Some(wait_policy) => self.0.loan_until(wait_policy)?,
             None => self.0.loan()?,
         };
         let max = loan.capacity_bytes();
@@ -89,8 +89,8 @@ impl<T: Encoded> Outbox<T> for Encoder {
         self.publish(None, message)
     }
 
-    fn send_until(&mut self, patience: Patience, message: &T) -> Result<(), SendError<()>> {
-        self.publish(Some(patience), message)
+    fn send_until(&mut self, wait_policy: WaitPolicy, message: &T) -> Result<(), SendError<()>> {
+        self.publish(Some(wait_policy), message)
     }
 }
 
@@ -143,8 +143,8 @@ impl<T: Encoded> Inbox<T> for Decoder {
         self.raw.ignore(lane);
     }
 
-    fn heed(&mut self, lane: u32) -> Result<(), OpenError> {
-        self.raw.heed(lane)
+    fn include(&mut self, lane: u32) -> Result<(), OpenError> {
+        self.raw.include(lane)
     }
 
     fn recv(&mut self) -> Option<T> {
@@ -156,8 +156,8 @@ impl<T: Encoded> Inbox<T> for Decoder {
         std::iter::from_fn(|| self.recv()).take(lap).map(each).count()
     }
 
-    fn recv_until(&mut self, patience: Patience) -> Option<T> {
-        self.receive(|raw, buffer| raw.recv_bytes_until(patience, buffer))
+    fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
+        self.receive(|raw, buffer| raw.recv_bytes_until(wait_policy, buffer))
     }
 
     fn latest(&mut self) -> Option<T> {

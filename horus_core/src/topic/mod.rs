@@ -216,7 +216,7 @@ impl<T: Payload> Topic<T> {
     /// sends: [`Self::ignore_own`] ends with the handle.
     #[must_use]
     pub fn split(mut self) -> (Publisher<T>, Subscriber<T>) {
-        self.subscriber.heed(&self.publisher);
+        self.subscriber.include(&self.publisher);
         (self.publisher, self.subscriber)
     }
 }

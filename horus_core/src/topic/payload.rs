@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{Consumer, OpenError, Producer, RawConsumer, RawProducer, TypeInfo};
 
 use super::SendError;
@@ -37,7 +37,7 @@ pub trait Outbox<T>: Debug + Send + Unpin {
     fn new(raw: RawProducer) -> Self;
     fn raw(&self) -> &RawProducer;
     fn send(&mut self, message: &T) -> Result<(), SendError<()>>;
-    fn send_until(&mut self, patience: Patience, message: &T) -> Result<(), SendError<()>>;
+    fn send_until(&mut self, wait_policy: WaitPolicy, message: &T) -> Result<(), SendError<()>>;
 }
 
 /// Takes messages out of the slots of all lanes.
@@ -46,10 +46,10 @@ pub trait Inbox<T>: Debug + Send + Unpin {
     fn new(raw: RawConsumer) -> Self;
     fn raw(&self) -> &RawConsumer;
     fn ignore(&mut self, lane: u32);
-    fn heed(&mut self, lane: u32) -> Result<(), OpenError>;
+    fn include(&mut self, lane: u32) -> Result<(), OpenError>;
     fn recv(&mut self) -> Option<T>;
     fn drain(&mut self, each: impl FnMut(T)) -> usize;
-    fn recv_until(&mut self, patience: Patience) -> Option<T>;
+    fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T>;
     fn latest(&mut self) -> Option<T>;
     /// Messages that were received and could not be read.
     fn malformed(&self) -> u64;
@@ -85,8 +85,8 @@ impl<T: Message> Outbox<T> for Producer<T> {
         self.send_ref(message).map_err(SendError::from)
     }
 
-    fn send_until(&mut self, patience: Patience, message: &T) -> Result<(), SendError<()>> {
-        self.send_until(patience, message).map_err(SendError::from)
+    fn send_until(&mut self, wait_policy: WaitPolicy, message: &T) -> Result<(), SendError<()>> {
+        self.send_until(wait_policy, message).map_err(SendError::from)
     }
 }
 
@@ -103,8 +103,8 @@ impl<T: Message> Inbox<T> for Consumer<T> {
         self.ignore(lane);
     }
 
-    fn heed(&mut self, lane: u32) -> Result<(), OpenError> {
-        self.heed(lane)
+    fn include(&mut self, lane: u32) -> Result<(), OpenError> {
+        self.include(lane)
     }
 
     #[inline(always)]
@@ -117,8 +117,8 @@ impl<T: Message> Inbox<T> for Consumer<T> {
         self.drain(each)
     }
 
-    fn recv_until(&mut self, patience: Patience) -> Option<T> {
-        self.recv_until(patience)
+    fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
+        self.recv_until(wait_policy)
     }
 
     #[inline]

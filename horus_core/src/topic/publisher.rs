@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{Loan, Participant, RawProducer};
 
 use super::payload::Outbox;
@@ -78,7 +78,7 @@ impl<T: Payload> Publisher<T> {
         message: M,
         timeout: Duration,
     ) -> Result<(), SendError<M>> {
-        let sent = self.outbox.send_until(Patience::of(timeout), message.borrow());
+        let sent = self.outbox.send_until(WaitPolicy::of(timeout), message.borrow());
         sent.map_err(|error| error.with(message))
     }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{RawConsumer, RawSample, Sample, Watch};
 
 use super::payload::{Inbox, published_ns};
@@ -62,7 +62,7 @@ impl<T: Payload> Subscriber<T> {
             name: name.into(),
             inbox: T::Inbox::new(raw),
             marker: PhantomData,
-            spin: Patience::SPIN,
+            spin: WaitPolicy::SPIN,
             #[cfg(feature = "async")]
             alarm: None,
         }
@@ -139,7 +139,7 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// [`RecvTimeoutError::Timeout`] if none came; the other variants if none ever will.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        let received = self.recv_until(Patience::of(timeout));
+        let received = self.recv_until(WaitPolicy::of(timeout));
         received.ok_or_else(|| match self.check() {
             Ok(()) => RecvTimeoutError::Timeout { topic: self.raw().segment().label() },
             Err(error) => error.into(),
@@ -156,15 +156,15 @@ impl<T: Payload> Subscriber<T> {
     /// [`RecvError::LaneNotMapped`], if there is none but in memory that cannot be mapped.
     pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
         loop {
-            if let Some(message) = self.recv_until(Patience::endless()) {
+            if let Some(message) = self.recv_until(WaitPolicy::endless()) {
                 return Ok(message);
             }
             self.check()?;
         }
     }
 
-    fn recv_until(&mut self, patience: Patience) -> Option<T> {
-        self.inbox.recv_until(patience.spinning(self.spin))
+    fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
+        self.inbox.recv_until(wait_policy.spinning(self.spin))
     }
 
     /// How long the calls that wait look for a message before they sleep. Default 10 µs, about
@@ -248,9 +248,9 @@ impl<T: Payload> Subscriber<T> {
         Backend::of(self.raw().segment())
     }
 
-    pub(super) fn heed(&mut self, publisher: &Publisher<T>) {
+    pub(super) fn include(&mut self, publisher: &Publisher<T>) {
         // What would have to be mapped is mapped, so this cannot fail; the lane was read before.
-        let heeded = self.inbox.heed(publisher.raw().lane());
+        let heeded = self.inbox.include(publisher.raw().lane());
         debug_assert!(heeded.is_ok(), "{heeded:?}");
     }
 

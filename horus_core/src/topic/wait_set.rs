@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use horus_shm::Watch;
-use horus_shm::internals::wait::{EVENTS_MAX, Patience};
+use horus_shm::internals::wait::{EVENTS_MAX, WaitPolicy};
 
 use super::{BytesSubscriber, Payload, Subscriber, UntypedSubscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
@@ -199,7 +199,7 @@ impl WaitSet {
             intervals: Vec::new(),
             ready: Vec::new(),
             last_key: 0,
-            spin: Patience::SPIN,
+            spin: WaitPolicy::SPIN,
         }
     }
 
@@ -338,7 +338,7 @@ impl WaitSet {
             let deadline = self.next_due().into_iter().chain(end).min();
             let is_due = |watch: &Watch| watch.has_message() || watch.is_closed();
             let look = || self.watches.iter().any(is_due).then_some(());
-            Watch::wait_any(&self.watches, Patience { deadline, spin: self.spin }, look);
+            Watch::wait_any(&self.watches, WaitPolicy { deadline, spin: self.spin }, look);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::scheduler::error::not_told;
 use crate::scheduler::py_scheduler::PyScheduler;
 use crate::scheduler::report::PyMetrics;
 use crate::scheduler::task::PreparedNode;
-use crate::wait::timeout::Patience;
+use crate::wait::timeout::WaitPolicy;
 
 /// Stops a run and changes its nodes, from any thread. Nothing here waits for a node.
 #[pyclass(frozen, name = "Handle", module = "horus")]
@@ -112,9 +112,9 @@ impl PySwap {
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<&'static str> {
         let is_final =
             |state: &SwapState| !matches!(state, SwapState::Pending | SwapState::OnTrial);
-        let patience = timeout.map_or(Ok(Patience::endless()), Patience::of)?;
+        let wait_policy = timeout.map_or(Ok(WaitPolicy::endless()), WaitPolicy::of)?;
         let wait = |slice: Duration| Some(self.0.wait(slice)).filter(is_final);
-        patience.wait(py, wait, || Ok(()))?;
+        wait_policy.wait(py, wait, || Ok(()))?;
         Ok(self.state())
     }
 }

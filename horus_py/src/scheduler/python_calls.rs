@@ -175,7 +175,7 @@ pub(crate) fn attached<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
 /// WHY exceptions: a thread that runs Python when the interpreter is gone is ended by Python in the
 /// middle of its stack, which Rust does not survive. One that sleeps in C does not come to that.
 pub(crate) fn close(py: Python<'_>, are_over: bool) {
-    let (patience, farewell) =
+    let (wait_policy, farewell) =
         if are_over { (Duration::ZERO, LAST_FAREWELL) } else { (PATIENCE, FAREWELL) };
     let begin = Instant::now();
     // WHY first: a halt of several commands must not end after the first of them. WHY not for
@@ -190,7 +190,7 @@ pub(crate) fn close(py: Python<'_>, are_over: bool) {
     let exit = py.get_type::<PySystemExit>();
     // ORDERING(visits): SeqCst, and so Acquire too. Pairs with the end of a visit.
     while INSIDE.load(Ordering::SeqCst) > 0 && begin.elapsed() < farewell {
-        if begin.elapsed() > patience {
+        if begin.elapsed() > wait_policy {
             let threads = threads().clone();
             for id in threads {
                 // SAFETY: the interpreter is attached; an unknown number is no error.

@@ -18,7 +18,7 @@ use crate::msgpack::read::Unread;
 use crate::msgpack::unpack::unpack;
 use crate::topic::codec::Codec;
 use crate::topic::endpoint::End;
-use crate::wait::timeout::Patience;
+use crate::wait::timeout::WaitPolicy;
 use crate::wait::wakeups::Wakeups;
 
 /// Messages in a row that a receive finds unreadable before it says that there is none.
@@ -50,7 +50,7 @@ pub(crate) struct Receiver {
 enum Ask<'a> {
     Next,
     Latest,
-    Within(Patience, &'a dyn Fn() -> PyResult<()>),
+    Within(WaitPolicy, &'a dyn Fn() -> PyResult<()>),
 }
 
 type Received<'py> = PyResult<Option<Bound<'py, PyAny>>>;
@@ -85,8 +85,8 @@ impl Receiver {
         let buffer = unsafe { message::bytes_mut(&object) };
         let found = match ask {
             Ask::Next => self.end.recv(buffer).is_some(),
-            Ask::Within(patience, check) => {
-                wait(py, patience, &mut self.end, buffer, check)?.is_some()
+            Ask::Within(wait_policy, check) => {
+                wait(py, wait_policy, &mut self.end, buffer, check)?.is_some()
             }
             Ask::Latest => {
                 let second = message::zeroed(py, kind)?;
@@ -128,16 +128,16 @@ impl Receiver {
         ask: Ask<'_>,
     ) -> PyResult<Result<Option<RawSample>, BorrowError>> {
         let end = &mut self.end;
-        let (patience, check) = match ask {
+        let (wait_policy, check) = match ask {
             Ask::Next => return Ok(end.borrow()),
             Ask::Latest => return Ok(end.borrow_latest(&kind.payload)),
-            Ask::Within(patience, check) => (patience, check),
+            Ask::Within(wait_policy, check) => (wait_policy, check),
         };
         let wait = |slice| match end.borrow_timeout(slice) {
             Ok(None) => end.check().err().map(Err),
             found => Some(Ok(found)),
         };
-        let found = patience.wait(py, wait, check)?.transpose();
+        let found = wait_policy.wait(py, wait, check)?.transpose();
         let found = found.map_err(error::of_recv)?;
         Ok(found.unwrap_or(Ok(None)))
     }
@@ -151,8 +151,8 @@ impl Receiver {
         let mut buffer = Buffer::zeroed(self.end.max_message_bytes());
         let bytes = match ask {
             Ask::Next => self.end.recv(buffer.as_mut()),
-            Ask::Within(patience, check) => {
-                wait(py, patience, &mut self.end, buffer.as_mut(), check)?
+            Ask::Within(wait_policy, check) => {
+                wait(py, wait_policy, &mut self.end, buffer.as_mut(), check)?
             }
             Ask::Latest => {
                 let mut second = Buffer::zeroed(self.end.max_message_bytes());
@@ -182,8 +182,8 @@ impl Receiver {
                     Some(bytes) => (&*first, bytes),
                     None => return Ok(None),
                 },
-                Ask::Within(patience, check) => {
-                    match wait(py, patience, &mut self.end, first, check)? {
+                Ask::Within(wait_policy, check) => {
+                    match wait(py, wait_policy, &mut self.end, first, check)? {
                         Some(bytes) => (&*first, bytes),
                         None => return Ok(None),
                     }
@@ -220,7 +220,7 @@ fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
 /// Copies the next message into `buffer`, without the GIL while there is none.
 fn wait(
     py: Python<'_>,
-    patience: Patience,
+    wait_policy: WaitPolicy,
     end: &mut BytesSubscriber,
     buffer: &mut [u8],
     check: &dyn Fn() -> PyResult<()>,
@@ -229,7 +229,7 @@ fn wait(
         Some(bytes) => Some(Ok(bytes)),
         None => end.check().err().map(Err),
     };
-    let received = patience.wait(py, wait, check)?;
+    let received = wait_policy.wait(py, wait, check)?;
     received.transpose().map_err(error::of_recv)
 }
 
@@ -256,7 +256,7 @@ impl Inbox {
         receiver.check()?;
         match timeout {
             None => Ok(None),
-            Some(timeout) => self.within(py, receiver, Patience::of(timeout)?),
+            Some(timeout) => self.within(py, receiver, WaitPolicy::of(timeout)?),
         }
     }
 
@@ -270,7 +270,7 @@ impl Inbox {
         if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
             return Ok(Some(object));
         }
-        match self.within(py, receiver, Patience::endless()) {
+        match self.within(py, receiver, WaitPolicy::endless()) {
             Err(_) if self.end.is_closing() => Ok(None),
             received => received,
         }
@@ -280,9 +280,9 @@ impl Inbox {
         &self,
         py: Python<'py>,
         receiver: &mut Receiver,
-        patience: Patience,
+        wait_policy: WaitPolicy,
     ) -> Received<'py> {
-        receiver.get(py, self.codec, Ask::Within(patience, &|| self.end.expect_open()))
+        receiver.get(py, self.codec, Ask::Within(wait_policy, &|| self.end.expect_open()))
     }
 
     /// The newest message; older ones are passed over.

@@ -17,7 +17,7 @@ use crate::message::kind::Kind;
 use crate::msgpack::pack::{Unpacked, pack};
 use crate::topic::codec::Codec;
 use crate::topic::endpoint::{End, Entered};
-use crate::wait::timeout::Patience;
+use crate::wait::timeout::WaitPolicy;
 
 /// A publishing end, and what it carries.
 #[derive(Debug)]
@@ -64,15 +64,13 @@ impl Outbox {
         let Err(error) = end.get().send(message::bytes(message)) else { return Ok(()) };
         drop(end);
         match timeout {
-            Some(timeout) if error.is_full() => {
-                self.send_patiently(message, Patience::of(timeout)?)
-            }
+            Some(timeout) if error.is_full() => self.send_until(message, WaitPolicy::of(timeout)?),
             _ => Err(error::of_send(&error)),
         }
     }
 
     #[cold]
-    fn send_patiently(&self, message: &Bound<'_, PyAny>, patience: Patience) -> PyResult<()> {
+    fn send_until(&self, message: &Bound<'_, PyAny>, wait_policy: WaitPolicy) -> PyResult<()> {
         // WHY a copy: without the GIL, others may write the message.
         let bytes = message::bytes(message).to_vec();
         let mut end = self.end.enter(message.py())?;
@@ -81,7 +79,7 @@ impl Outbox {
             Err(SendError::Full { .. }) => None,
             sent => Some(sent),
         };
-        let sent = patience.wait(message.py(), send, || self.end.expect_open())?;
+        let sent = wait_policy.wait(message.py(), send, || self.end.expect_open())?;
         match sent {
             Some(sent) => sent.map_err(|error| error::of_send(&error)),
             None => Err(error::of_full(end)),
@@ -179,8 +177,8 @@ impl Outbox {
             // What else is wrong says the call that comes after this.
             _ => Some(()),
         };
-        let patience = Patience::of(timeout)?;
-        let room = patience.wait(py, room, || self.end.expect_open())?;
+        let wait_policy = WaitPolicy::of(timeout)?;
+        let room = wait_policy.wait(py, room, || self.end.expect_open())?;
         room.ok_or_else(|| error::of_full(end))
     }
 

@@ -13,7 +13,7 @@ use crate::topic::endpoint::End;
 use crate::topic::handles::{PySubscriber, PyTopic};
 use crate::topic::inbox::Inbox;
 use crate::wait::duration::seconds;
-use crate::wait::timeout::Patience;
+use crate::wait::timeout::WaitPolicy;
 
 /// The set, and what its keys are called in Python.
 #[derive(Debug, Default)]
@@ -126,7 +126,7 @@ impl PyWaitSet {
     /// nothing if the time was over.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PyReady>> {
-        let patience = timeout.map_or(Ok(Patience::endless()), Patience::of)?;
+        let wait_policy = timeout.map_or(Ok(WaitPolicy::endless()), WaitPolicy::of)?;
         let mut entered = self.end.enter(py)?;
         let Set { set, names, .. } = entered.get();
         if timeout.is_none() && set.is_empty() {
@@ -137,7 +137,7 @@ impl PyWaitSet {
             Ok(ready) => Some(Ok(ready.to_vec())),
             Err(error) => Some(Err(error)),
         };
-        let ready = patience.wait(py, wait, || self.end.expect_open())?;
+        let ready = wait_policy.wait(py, wait, || self.end.expect_open())?;
         let ready = ready.transpose().map_err(|error| match error {
             WaitError::Forked => ForkedError::new_err(error.to_string()),
             _ => Error::new_err(error.to_string()),

@@ -13,12 +13,12 @@ const SLICE: Duration = Duration::from_millis(40);
 
 /// The time for which a call may wait.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct WaitPolicy {
     /// `None`: as long as it takes.
     end: Option<Instant>,
 }
 
-impl Patience {
+impl WaitPolicy {
     /// Of a `timeout` in seconds.
     pub(crate) fn of(timeout: &Bound<'_, PyAny>) -> PyResult<Self> {
         let seconds = timeout.extract().and_then(seconds);

@@ -16,7 +16,7 @@ pub use watch::{LaneWatch, Watch};
 
 use crate::file::error::{OpenError, RecvError};
 use crate::protocol::lane::Polled;
-use crate::wait::Patience;
+use crate::wait::WaitPolicy;
 
 /// The consuming end of a ring of `T`. `Send`, not `Sync`: one thread at a time.
 pub struct Consumer<T> {
@@ -95,11 +95,11 @@ impl<T: Pod> Consumer<T> {
     ///
     /// Blocks, asleep but for a short spin at first; no wake is lost. `None` at once in a forked
     /// child.
-    pub fn recv_until(&mut self, patience: Patience) -> Option<T> {
+    pub fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
         let mut message = MaybeUninit::<T>::uninit();
         let dst = message.as_mut_ptr().cast();
         // SAFETY: room for a `T`, whose size `new` compared with the ring's payload.
-        match unsafe { self.raw.recv_until(patience, dst, size_of::<T>()) } {
+        match unsafe { self.raw.recv_until(wait_policy, dst, size_of::<T>()) } {
             // SAFETY: all bytes were written, and any bytes are a `T`.
             Polled::Message => Some(unsafe { message.assume_init() }),
             Polled::Empty | Polled::Busy => None,
@@ -156,8 +156,8 @@ impl<T: Pod> Consumer<T> {
     /// # Errors
     ///
     /// [`OpenError::Io`]; the lane stays ignored.
-    pub fn heed(&mut self, lane: u32) -> Result<(), OpenError> {
-        self.raw.heed(lane)
+    pub fn include(&mut self, lane: u32) -> Result<(), OpenError> {
+        self.raw.include(lane)
     }
 
     /// What lies under the type.

@@ -11,7 +11,7 @@ use bytemuck::Pod;
 pub use error::SendError;
 pub use raw::{LoanMemory, OnStalled, RawProducer};
 
-use crate::wait::Patience;
+use crate::wait::WaitPolicy;
 
 /// The producing end of a ring of `T`. `Send`, not `Sync`: one thread at a time.
 pub struct Producer<T> {
@@ -72,10 +72,14 @@ impl<T: Pod> Producer<T> {
     /// # Errors
     ///
     /// As [`Self::send`]; [`SendError::Full`] only after that.
-    pub fn send_until(&mut self, patience: Patience, message: &T) -> Result<(), SendError<()>> {
+    pub fn send_until(
+        &mut self,
+        wait_policy: WaitPolicy,
+        message: &T,
+    ) -> Result<(), SendError<()>> {
         let src = std::ptr::from_ref(message).cast();
         // SAFETY: as in `send_ref`.
-        unsafe { self.raw.send_until(patience, src, size_of::<T>()) }
+        unsafe { self.raw.send_until(wait_policy, src, size_of::<T>()) }
     }
 
     /// What lies under the type.

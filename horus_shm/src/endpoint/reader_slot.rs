@@ -10,12 +10,12 @@ use crate::protocol::lane::unpin;
 use crate::protocol::layout::PINS_PER_READER;
 use crate::protocol::owner;
 use crate::protocol::sync::{self, Word, edge};
-use crate::wait::{Event, Order, Sleeper};
+use crate::wait::{Event, Sleeper, WakeOrder};
 
 /// The place of one announced reader; given back on drop. Kept by the reader and by every message
 /// that it has borrowed.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ReaderSlot {
     index: u32,
     /// A bit a pin that holds a borrowed message.
     held: AtomicU64,
@@ -30,7 +30,7 @@ pub(crate) const COPY_PIN: u32 = PINS_PER_READER as u32 - 1;
 /// Messages that a reader can borrow at a time: a pin each.
 pub const BORROWS_MAX: u32 = COPY_PIN;
 
-impl Place {
+impl ReaderSlot {
     /// Claims the first place that is free or whose reader is dead.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Place {
     pub(crate) fn announce_pins(&self) {
         if let Ok(wait) = self.segment.wait_block(Access::Write) {
             // Relaxed: the fence behind the first pin orders it.
-            wait.pinners.raise(1 << self.index);
+            wait.pinners.fetch_or_relaxed(1 << self.index);
         }
     }
 
@@ -125,7 +125,7 @@ impl Place {
 
     /// Where its reader sleeps; nowhere, if this is a copy in a forked child.
     pub(crate) fn event(&self) -> Option<Event<'_>> {
-        let order = Order::of_waiter(self.segment.contract().wake_edge);
+        let order = WakeOrder::of_waiter(self.segment.contract().wake_edge);
         let block = self.segment.wait_block(Access::Write);
         let block = block.ok().filter(|_| !self.segment.is_forked())?;
         let event = Event::of_messages(block, Sleeper::Bit(self.index), order);
@@ -133,7 +133,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ReaderSlot {
     fn drop(&mut self) {
         // A forked child owns nothing here.
         if self.segment.is_forked() {
@@ -153,8 +153,8 @@ fn clear(segment: &Segment, index: u32) {
         block.pins.iter().for_each(unpin);
     }
     if let Ok(wait) = segment.wait_block(Access::Write) {
-        wait.waiters.lower(1 << index);
-        wait.pinners.lower(1 << index);
+        wait.waiters.fetch_and_not_relaxed(1 << index);
+        wait.pinners.fetch_and_not_relaxed(1 << index);
     }
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
         return false;
     }
     // ORDERING(owner): pairs with the release in `owner::release`.
-    if !block.owner.claim(owner, segment.me(), edge::OWNER_CLAIM) {
+    if !block.owner.compare_exchange_at(owner, segment.me(), edge::OWNER_CLAIM) {
         return false;
     }
     clear(segment, index);
@@ -199,10 +199,10 @@ pub(crate) fn reap_publishers(segment: &Segment) {
         if owner != 0 && !segment.is_dead(owner) {
             continue;
         }
-        wait.room_waiters.lower(1 << lane);
+        wait.room_waiters.fetch_and_not_relaxed(1 << lane);
         if block.owner.get() != owner {
             // The next owner may have announced itself meanwhile.
-            wait.room_waiters.raise(1 << lane);
+            wait.room_waiters.fetch_or_relaxed(1 << lane);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use crate::endpoint::consumer::{Consumer, Key};
-use crate::endpoint::reader_slot::Place;
+use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::label::TopicLabel;
 use crate::protocol::lane::let_go;
 
@@ -65,7 +65,7 @@ pub struct RawSample {
     bytes: usize,
     number: u64,
     pin: u32,
-    place: Arc<Place>,
+    place: Arc<ReaderSlot>,
 }
 
 // SAFETY: the bytes are not written while they are pinned; pin and record are atomics.
@@ -91,7 +91,7 @@ impl RawSample {
         address: *const u8,
         (bytes, number): (usize, u64),
         pin: u32,
-        place: Arc<Place>,
+        place: Arc<ReaderSlot>,
     ) -> Self {
         Self { address, bytes, number, pin, place }
     }

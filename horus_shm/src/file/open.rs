@@ -91,7 +91,7 @@ pub(crate) fn open(
     request: &Request,
     mode: Mode,
 ) -> Result<Arc<Segment>, OpenError> {
-    let place = Place { namespace, name };
+    let place = TopicPath { namespace, name };
     for attempt in 0..ATTEMPTS_MAX {
         match place.look()? {
             Look::Found(_) if mode == Mode::Create => {
@@ -127,7 +127,7 @@ pub(crate) fn inspect(
     namespace: &Arc<Namespace>,
     name: &TopicName,
 ) -> Result<Arc<Segment>, OpenError> {
-    let place = Place { namespace, name };
+    let place = TopicPath { namespace, name };
     for attempt in 0..ATTEMPTS_MAX {
         match place.look()? {
             Look::Found(segment) => return Ok(segment),
@@ -175,12 +175,12 @@ fn no_space_or(
 }
 
 /// A topic's name in a namespace.
-pub(crate) struct Place<'a> {
+pub(crate) struct TopicPath<'a> {
     pub(crate) namespace: &'a Arc<Namespace>,
     pub(crate) name: &'a TopicName,
 }
 
-impl Place<'_> {
+impl TopicPath<'_> {
     fn path(&self) -> PathBuf {
         self.namespace.topics_path().join(self.name.file_name())
     }

@@ -322,18 +322,18 @@ impl Segment {
     /// What the disturbances so far mean for this segment's ends: nothing, then their count, or
     /// the end.
     #[cold]
-    pub(crate) fn look_around(&self) -> Result<u64, Unusable> {
+    pub(crate) fn check_health(&self) -> Result<u64, Unusable> {
         // WHY: counted before the look, so that a loss after it is news again.
-        let seen = fault::disturbances_now();
+        let seen = fault::epoch_now();
         if self.is_forked() {
             return Err(Unusable::Forked);
         }
         if self.is_lost() { Err(Unusable::RegionLost) } else { Ok(seen) }
     }
 
-    /// [`Self::look_around`] for who opens an end.
+    /// [`Self::check_health`] for who opens an end.
     pub(crate) fn expect_usable(&self) -> Result<u64, OpenError> {
-        self.look_around().map_err(|error| match error {
+        self.check_health().map_err(|error| match error {
             Unusable::Forked => OpenError::Forked,
             Unusable::RegionLost => OpenError::RegionLost { path: self.path() },
         })

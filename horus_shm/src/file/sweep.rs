@@ -10,7 +10,7 @@ use crate::file::error::OpenError;
 use crate::file::header::{self, HeaderError};
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
-use crate::file::open::{Look, Place, table_unless_attended};
+use crate::file::open::{Look, TopicPath, table_unless_attended};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode};
 use crate::protocol::layout::HEADER_BYTES;
@@ -90,10 +90,10 @@ pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool
         Ok(Swept::Removed | Swept::Gone) => Ok(true),
         Ok(Swept::Attended | Swept::Kept) => Ok(false),
         Ok(Swept::Foreign) | Err(OpenError::NotATopic { .. }) => {
-            foreign::remove(&Place { namespace, name })
+            foreign::remove(&TopicPath { namespace, name })
         }
         Err(OpenError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
-            foreign::remove(&Place { namespace, name })
+            foreign::remove(&TopicPath { namespace, name })
         }
         Err(error) => Err(error),
     }
@@ -130,7 +130,7 @@ fn sweep_topic(
     name: &TopicName,
     persistent: Persistent,
 ) -> Result<Swept, OpenError> {
-    let place = Place { namespace, name };
+    let place = TopicPath { namespace, name };
     let dir = namespace.topics_dir().map_err(place.io("opening"))?;
     let fd = match os::open_file(dir, name.file_name(), OpenMode::ReadWrite) {
         Ok(fd) => fd,

@@ -78,7 +78,7 @@ pub fn leave<W: Word>(word: &W) {
 /// Marks the entry of `handle` as closed; false if it is already.
 pub fn mark<W: Word>(state: &W, handle: u64) -> bool {
     // ORDERING(handle): pairs with the store that opened it.
-    state.claim(handle, 0, edge::HANDLE_SEE)
+    state.compare_exchange_at(handle, 0, edge::HANDLE_SEE)
 }
 
 /// After [`mark`] and a barrier: whether the call of `word` uses `handle`.
@@ -159,7 +159,7 @@ impl Record {
         let by_barrier = wait::reaches_this_process();
         let claim = |record: &&Self| {
             // ORDERING(record): pairs with the store in `Return`.
-            let claim = || record.taken.claim(0, 1, edge::RECORD_CLAIM);
+            let claim = || record.taken.compare_exchange_at(0, 1, edge::RECORD_CLAIM);
             record.by_barrier == by_barrier && claim()
         };
         all().find(claim)

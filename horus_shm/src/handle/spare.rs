@@ -12,7 +12,11 @@ pub fn push<W: Word>(free: &W, next: &W, index: u32) {
         let found = free.get();
         next.set(found & u64::from(u32::MAX));
         // ORDERING(spare): pairs with the load in `pop`.
-        if free.claim(found, changed(found) | (u64::from(index) + 1), edge::SPARE_PUSH) {
+        if free.compare_exchange_at(
+            found,
+            changed(found) | (u64::from(index) + 1),
+            edge::SPARE_PUSH,
+        ) {
             return;
         }
     }
@@ -27,7 +31,7 @@ pub fn pop<'a, W: Word + 'a>(free: &W, next_of: impl Fn(u32) -> Option<&'a W>) -
         let found = free.load(edge::SPARE_POP);
         let index = (found as u32).checked_sub(1)?;
         let next = next_of(index)?.get();
-        if free.replace(found, changed(found) | next) {
+        if free.compare_exchange_relaxed(found, changed(found) | next) {
             return Some(index);
         }
     }

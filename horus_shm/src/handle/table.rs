@@ -107,7 +107,7 @@ impl<T> Table<T> {
             let used = self.used.get();
             let index = u32::try_from(used).ok().filter(|_| used < HANDLES_MAX as u64)?;
             self.make_chunk((index >> CHUNK_BITS) as usize);
-            if self.used.replace(used, used + 1) {
+            if self.used.compare_exchange_relaxed(used, used + 1) {
                 return Some(index);
             }
         }

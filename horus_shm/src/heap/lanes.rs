@@ -100,7 +100,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         let (lane, _) = owner::claim_first(owners, CLAIMED, |_| false)?;
         self.slots[lane as usize].get_or_init(|| Slots::new(self.capacity, |_| 0));
         // ORDERING(ready): pairs with the load in `ready`.
-        self.control.ready.set_bits(1 << lane, edge::READY_PUBLISH);
+        self.control.ready.fetch_or_at(1 << lane, edge::READY_PUBLISH);
         Some(ValueWriter::new(Arc::clone(self), lane))
     }
 

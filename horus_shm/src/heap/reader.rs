@@ -72,7 +72,7 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
         let capacity = self.lanes.capacity() as u64;
         let drained = self.reader.drain(capacity, (capacity / DRAIN_STEPS).max(1), load, each);
         if drained == 0 {
-            self.reader.await_slot(1);
+            self.reader.prefetch_slot(1);
         }
         drained as usize
     }
@@ -100,7 +100,7 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
 fn find<T, H: Handling<T>>(reader: &mut LaneReader<ValueLane<T, H>>) -> Option<impl FnOnce() -> T> {
     // Behind a gate a reader is never lapped.
     if reader.find() != Polled::Message {
-        reader.await_slot(1);
+        reader.prefetch_slot(1);
         return None;
     }
     Some(move || {
@@ -118,7 +118,7 @@ fn pop_into<T: Copy, H: Handling<T>>(
     value: &mut T,
 ) -> bool {
     if reader.find() != Polled::Message {
-        reader.await_slot(1);
+        reader.prefetch_slot(1);
         return false;
     }
     // SAFETY: as in `find`.
@@ -213,7 +213,7 @@ impl<T, H: Handling<T>> FanReader<T, H> {
                 return Some(&mut self.readers[lane]);
             }
         }
-        self.readers.iter().for_each(|reader| reader.await_slot(self.readers.len()));
+        self.readers.iter().for_each(|reader| reader.prefetch_slot(self.readers.len()));
         None
     }
 

@@ -29,7 +29,7 @@ unsafe impl<T: Send> Sync for Ring<T> {}
 impl<T> Ring<T> {
     /// Asks for the slot of the next value.
     #[inline(always)]
-    fn await_value(&self) {
+    fn prefetch(&self) {
         if is_worth_awaiting(Slot::<T>::LINES as u64, 1) {
             // Relaxed: only the receiver stores it, who calls this.
             let index = self.head.0.get() & (self.slots() - 1);
@@ -72,7 +72,7 @@ impl<T> TicketMemory for Ring<T> {
     }
 
     #[inline(always)]
-    fn ask_for(&self, index: u64) {
+    fn prefetch(&self, index: u64) {
         self.slots.at(index).prefetch(Intent::Write);
     }
 
@@ -172,7 +172,7 @@ impl<T> TicketReader<T> {
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
         let ring = &*self.0;
         let Some(pos) = ticket::find(ring) else {
-            ring.await_value();
+            ring.prefetch();
             return None;
         };
         // SAFETY: as in `push`; this is the only reader, borrowed exclusively since it was found.
@@ -230,7 +230,7 @@ impl<T> TicketReader<T> {
         let drained = (0..ring.capacity).map_while(&mut one).count();
         drop(run);
         if drained == 0 {
-            ring.await_value();
+            ring.prefetch();
         }
         drained
     }

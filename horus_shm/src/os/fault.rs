@@ -35,8 +35,8 @@ const NO_FD: RawFd = -1;
 /// The regions of this process.
 static REGIONS: Table<REGION_LIMIT> = Table::new();
 
-/// Forks and losses so far; see [`disturbances`].
-static DISTURBANCES: Line = Line(AtomicU64::new(0));
+/// Forks and losses so far; see [`epoch`].
+static FAULT_EPOCH: Line = Line(AtomicU64::new(0));
 
 /// A word in cache lines of its own, as every `send` and `recv` reads it.
 #[repr(align(128))]
@@ -46,31 +46,31 @@ struct Line(AtomicU64);
 ///
 /// Who finds it as it was may go on; who does not asks its segment. One relaxed load.
 #[inline(always)]
-pub(crate) fn disturbances() -> u64 {
-    // Relaxed: to find out more, there is `disturbances_now`.
-    DISTURBANCES.0.load(Ordering::Relaxed)
+pub(crate) fn epoch() -> u64 {
+    // Relaxed: to find out more, there is `epoch_now`.
+    FAULT_EPOCH.0.load(Ordering::Relaxed)
 }
 
-/// [`disturbances`] after shared memory was touched: counts a fault of this thread in doing so.
+/// [`epoch`] after shared memory was touched: counts a fault of this thread in doing so.
 #[inline(always)]
-pub(crate) fn disturbances_after() -> u64 {
+pub(crate) fn epoch_after() -> u64 {
     // ORDERING(fault): SeqCst compiler fence, which is no instruction: the accesses before it
     // come before the load. Pairs with the fence in `on_sigbus`: a fault is precise, so the load
     // is executed after a handler that interrupted those accesses.
     compiler_fence(Ordering::SeqCst);
-    disturbances()
+    epoch()
 }
 
-/// [`disturbances`], for who goes on to ask what they were.
-pub(crate) fn disturbances_now() -> u64 {
-    // ORDERING(disturbance): Acquire. Pairs with `disturb`: who sees the count sees the mark.
-    DISTURBANCES.0.load(Ordering::Acquire)
+/// [`epoch`], for who goes on to ask what they were.
+pub(crate) fn epoch_now() -> u64 {
+    // ORDERING(fault-epoch): Acquire. Pairs with `advance_epoch`: who sees the count sees the mark.
+    FAULT_EPOCH.0.load(Ordering::Acquire)
 }
 
 /// Tells every end of this process to look around. Async-signal-safe.
-pub(crate) fn disturb() {
-    // ORDERING(disturbance): Release. Pairs with the load in `disturbances_now`.
-    DISTURBANCES.0.fetch_add(1, Ordering::Release);
+pub(crate) fn advance_epoch() {
+    // ORDERING(fault-epoch): Release. Pairs with the load in `epoch_now`.
+    FAULT_EPOCH.0.fetch_add(1, Ordering::Release);
 }
 
 /// Watches over a region for as long as it lives.
@@ -91,7 +91,7 @@ impl Watch {
 
     /// True once the region's memory is no longer its file's.
     pub(crate) fn is_lost(&self) -> bool {
-        // Relaxed: ordered by the count of disturbances.
+        // Relaxed: ordered by the fault epoch.
         self.index.is_some_and(|index| REGIONS.places[index].lost.load(Ordering::Relaxed))
     }
 }
@@ -124,12 +124,12 @@ impl Mapping {
 
 /// Mappings, found by address in a signal handler while other threads enter and clear theirs.
 struct Table<const N: usize> {
-    places: [Place; N],
+    places: [MappingEntry; N],
 }
 
 /// A place of the table. Its words are read like those of a seqlock, without trying again: one
 /// that is changing is not the mapping that the reader faulted in, which is there to stay.
-struct Place {
+struct MappingEntry {
     /// Odd while the other words change.
     version: AtomicU64,
     /// Null if the place is free.
@@ -143,7 +143,7 @@ struct Place {
 
 impl<const N: usize> Table<N> {
     const fn new() -> Self {
-        Self { places: [const { Place::new() }; N] }
+        Self { places: [const { MappingEntry::new() }; N] }
     }
 
     /// Enters `mapping` in the first free place, if there is one.
@@ -152,13 +152,13 @@ impl<const N: usize> Table<N> {
     }
 
     /// The mapping that `address` lies in, and its place. Async-signal-safe.
-    fn find(&self, address: *mut u8) -> Option<(&Place, Mapping)> {
+    fn find(&self, address: *mut u8) -> Option<(&MappingEntry, Mapping)> {
         let mut entered = self.places.iter().filter_map(|place| Some((place, place.mapping()?)));
         entered.find(|(_, mapping)| mapping.contains(address))
     }
 }
 
-impl Place {
+impl MappingEntry {
     const fn new() -> Self {
         Self {
             version: AtomicU64::new(0),
@@ -292,7 +292,7 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
             // SAFETY: the kernel's own words, in the handler.
             unsafe { signal::hand_on(signal, info, context) };
         }
-        // ORDERING(fault): SeqCst compiler fence. Pairs with the one in `disturbances_after`.
+        // ORDERING(fault): SeqCst compiler fence. Pairs with the one in `epoch_after`.
         compiler_fence(Ordering::SeqCst);
     });
 }
@@ -303,7 +303,7 @@ fn recover(address: *mut u8) -> bool {
     // WHY first: a thread that finds zeros where its region was must find the count changed.
     // Relaxed: the count orders it.
     place.lost.store(true, Ordering::Relaxed);
-    disturb();
+    advance_epoch();
     // WHY: that thread need not fault, so nothing else orders its look at the count behind its
     // look at the zeros. It can find them only after this barrier, which it passed, too.
     signal::order_threads();

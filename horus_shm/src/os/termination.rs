@@ -41,9 +41,9 @@ fn users() -> MutexGuard<'static, Users> {
 /// When the last one is dropped, the signals do what they did before, unless somebody has said
 /// otherwise meanwhile. One that nobody has been told of is sent again then: none is lost.
 #[derive(Debug)]
-pub struct EndingSignals(());
+pub struct TerminationSignals(());
 
-impl EndingSignals {
+impl TerminationSignals {
     /// Begins to note signals. Some system calls.
     ///
     /// # Errors
@@ -73,12 +73,12 @@ impl EndingSignals {
         let state = STATE.get();
         let signal = number(state)?;
         // It changes no more but by this, while somebody notes.
-        STATE.replace(state, state | TOLD);
+        STATE.compare_exchange_relaxed(state, state | TOLD);
         Some(signal)
     }
 }
 
-impl Drop for EndingSignals {
+impl Drop for TerminationSignals {
     fn drop(&mut self) {
         let mut users = users();
         users.count -= 1;
@@ -103,7 +103,7 @@ fn number(state: u64) -> Option<c_int> {
 fn disarm() {
     let state = loop {
         let state = STATE.get();
-        if STATE.replace(state, OFF) {
+        if STATE.compare_exchange_relaxed(state, OFF) {
             break state;
         }
     };
@@ -126,7 +126,7 @@ extern "C" fn note(signal: c_int) {
     // what the signals did before.
     loop {
         match STATE.get() {
-            ARMED if STATE.replace(ARMED, ARMED | signal as u64) => return,
+            ARMED if STATE.compare_exchange_relaxed(ARMED, ARMED | signal as u64) => return,
             // Another thread was quicker.
             ARMED => {}
             // This thread was held up until here: the signal does what it did before.

@@ -107,7 +107,7 @@ impl LockFd {
 
     /// True once [`Self::get`] found that the program closed the descriptor: the locks are gone.
     pub(crate) fn is_lost(&self) -> bool {
-        // Relaxed: ordered by the count of disturbances.
+        // Relaxed: ordered by the fault epoch.
         self.lost.load(Ordering::Relaxed)
     }
 
@@ -131,7 +131,7 @@ impl LockFd {
         // ORDERING(fork): SeqCst, as in `drop`. Fails where the number is another's entry.
         let order = (Ordering::SeqCst, Ordering::Relaxed);
         let _ = LOCK_FDS[self.index].compare_exchange(self.number, NO_FD, order.0, order.1);
-        fault::disturb();
+        fault::advance_epoch();
     }
 }
 
@@ -201,7 +201,7 @@ extern "C" fn after_fork() {
     // Relaxed, all of it: nobody else is here.
     EPOCH.fetch_add(1, Ordering::Relaxed);
     fault::after_fork();
-    fault::disturb();
+    fault::advance_epoch();
     if let Some(hook) = IN_CHILD.get() {
         hook();
     }

@@ -20,7 +20,7 @@ use thiserror::Error;
 use crate::os::lock::{LockKind, LockRange, lock_in_the_way, try_lock, unlock};
 use crate::os::{self, Stat};
 use crate::process::fork::LockFd;
-use file::{Attempt, OpenFile, Place};
+use file::{Attempt, OpenFile, RegistryPath};
 pub(crate) use file::{FILE_NAME, lock_out};
 pub use holder::Holder;
 pub(crate) use holder::user_of;
@@ -194,7 +194,7 @@ impl Registry {
     ///
     /// [`RegistryError`]. Nothing is left behind.
     pub fn join(dir: BorrowedFd<'_>, path: &Path, file_mode: u32) -> Result<Self, RegistryError> {
-        let place = Place { dir, path, file_mode };
+        let place = RegistryPath { dir, path, file_mode };
         for _ in 0..JOIN_ATTEMPTS {
             match Self::try_join(place)? {
                 Attempt::Done(registry) => return Ok(registry),
@@ -205,7 +205,7 @@ impl Registry {
         Err(RegistryError::Busy { path: place.file_path() })
     }
 
-    fn try_join(place: Place<'_>) -> Result<Attempt<Self>, RegistryError> {
+    fn try_join(place: RegistryPath<'_>) -> Result<Attempt<Self>, RegistryError> {
         let open = match file::open(place)? {
             Attempt::Done(open) => open,
             Attempt::Again => return Ok(Attempt::Again),

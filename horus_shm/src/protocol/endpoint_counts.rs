@@ -8,16 +8,16 @@ use crate::protocol::sync::{Word, edge};
 /// in a line of its own.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Ends<W> {
+pub struct EndpointCounts<W> {
     senders: W,
     receivers: W,
 }
 
 /// All senders have left, and nothing is left of what they sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deserted;
+pub struct Disconnected;
 
-impl Ends<AtomicU64> {
+impl EndpointCounts<AtomicU64> {
     /// One sender and one receiver.
     #[must_use]
     pub const fn one_each() -> Self {
@@ -25,7 +25,7 @@ impl Ends<AtomicU64> {
     }
 }
 
-impl<W: Word> Ends<W> {
+impl<W: Word> EndpointCounts<W> {
     /// As many as the words say.
     pub const fn new(senders: W, receivers: W) -> Self {
         Self { senders, receivers }
@@ -34,25 +34,25 @@ impl<W: Word> Ends<W> {
     /// Counts one more sender; to be called by one that is still there.
     pub fn add_sender(&self) {
         // Relaxed: who adds is counted itself, so nobody sees zero meanwhile.
-        self.senders.count();
+        self.senders.fetch_add_one();
     }
 
     /// Counts one sender less, after its last message.
     pub fn remove_sender(&self) {
         // ORDERING(ends): pairs with the load in `look_again`.
-        self.senders.count_down(edge::ENDS_LEAVE);
+        self.senders.fetch_sub_one_at(edge::ENDS_LEAVE);
     }
 
     /// Counts one more receiver.
     pub fn add_receiver(&self) {
         // Relaxed: nothing is read on the strength of it.
-        self.receivers.count();
+        self.receivers.fetch_add_one();
     }
 
     /// Counts one receiver less.
     pub fn remove_receiver(&self) {
         // Relaxed: as above.
-        self.receivers.uncount();
+        self.receivers.fetch_sub_one();
     }
 
     /// True if there is a receiver to send to.
@@ -67,12 +67,15 @@ impl<W: Word> Ends<W> {
     ///
     /// # Errors
     ///
-    /// [`Deserted`] if there is nothing and never will be.
-    pub fn look_again<R>(&self, look: impl FnOnce() -> Option<R>) -> Result<Option<R>, Deserted> {
+    /// [`Disconnected`] if there is nothing and never will be.
+    pub fn look_again<R>(
+        &self,
+        look: impl FnOnce() -> Option<R>,
+    ) -> Result<Option<R>, Disconnected> {
         // ORDERING(ends): pairs with the decrement in `remove_sender`.
         if self.senders.load(edge::ENDS_SEE) != 0 {
             return Ok(None);
         }
-        look().map(Some).ok_or(Deserted)
+        look().map(Some).ok_or(Disconnected)
     }
 }

@@ -20,7 +20,8 @@ pub fn claim_first<'a, W: Word + 'a>(
         // Relaxed: the exchange below decides.
         let owner = word.get();
         // ORDERING(owner): pairs with the release in `release` and `gate::free`.
-        if (owner == 0 || is_dead(owner)) && word.claim(owner, me, edge::OWNER_CLAIM) {
+        if (owner == 0 || is_dead(owner)) && word.compare_exchange_at(owner, me, edge::OWNER_CLAIM)
+        {
             return Some((index as u32, owner));
         }
     }

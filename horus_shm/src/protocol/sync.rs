@@ -247,23 +247,23 @@ pub trait Word {
     /// Store at the edge's ordering.
     fn store(&self, value: u64, edge: Edge);
     /// Sets `bits` at the edge's ordering.
-    fn set_bits(&self, bits: u64, edge: Edge);
+    fn fetch_or_at(&self, bits: u64, edge: Edge);
     /// Clears `bits` at the edge's ordering.
-    fn clear_bits(&self, bits: u64, edge: Edge);
+    fn fetch_and_not_at(&self, bits: u64, edge: Edge);
     /// Sets `bits`, relaxed.
-    fn raise(&self, bits: u64);
+    fn fetch_or_relaxed(&self, bits: u64);
     /// Clears `bits`, relaxed.
-    fn lower(&self, bits: u64);
+    fn fetch_and_not_relaxed(&self, bits: u64);
     /// Counts one more, relaxed and in one step.
-    fn count(&self);
+    fn fetch_add_one(&self);
     /// Counts one less, relaxed and in one step.
-    fn uncount(&self);
+    fn fetch_sub_one(&self);
     /// Counts one less, at the edge's ordering and in one step.
-    fn count_down(&self, edge: Edge);
+    fn fetch_sub_one_at(&self, edge: Edge);
     /// Replaces `old` by `new`, relaxed. True if it did.
-    fn replace(&self, old: u64, new: u64) -> bool;
+    fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool;
     /// Replaces `old` by `new` at the edge's ordering; relaxed on failure. True if it did.
-    fn claim(&self, old: u64, new: u64, edge: Edge) -> bool;
+    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
 
 impl Word for AtomicU64 {
@@ -288,42 +288,42 @@ impl Word for AtomicU64 {
     }
 
     #[inline]
-    fn set_bits(&self, bits: u64, edge: Edge) {
+    fn fetch_or_at(&self, bits: u64, edge: Edge) {
         AtomicU64::fetch_or(self, bits, edge.ordering);
     }
 
     #[inline]
-    fn clear_bits(&self, bits: u64, edge: Edge) {
+    fn fetch_and_not_at(&self, bits: u64, edge: Edge) {
         AtomicU64::fetch_and(self, !bits, edge.ordering);
     }
 
-    fn raise(&self, bits: u64) {
+    fn fetch_or_relaxed(&self, bits: u64) {
         self.fetch_or(bits, Ordering::Relaxed);
     }
 
-    fn lower(&self, bits: u64) {
+    fn fetch_and_not_relaxed(&self, bits: u64) {
         self.fetch_and(!bits, Ordering::Relaxed);
     }
 
-    fn count(&self) {
+    fn fetch_add_one(&self) {
         self.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn uncount(&self) {
+    fn fetch_sub_one(&self) {
         self.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn count_down(&self, edge: Edge) {
+    fn fetch_sub_one_at(&self, edge: Edge) {
         self.fetch_sub(1, edge.ordering);
     }
 
     #[inline]
-    fn replace(&self, old: u64, new: u64) -> bool {
+    fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool {
         self.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     #[inline]
-    fn claim(&self, old: u64, new: u64, edge: Edge) -> bool {
+    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
         self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed).is_ok()
     }
 }
@@ -335,17 +335,17 @@ impl Word for AtomicU64 {
 /// a race by the letter.
 pub trait FutexWord {
     /// Relaxed load. Enough where a caller says why.
-    fn seen(&self) -> u32;
+    fn load_relaxed(&self) -> u32;
     /// Counts one more, relaxed and in one step; 0 follows the greatest number.
-    fn count_wake(&self);
+    fn fetch_add_one(&self);
 }
 
 impl FutexWord for AtomicU32 {
-    fn seen(&self) -> u32 {
+    fn load_relaxed(&self) -> u32 {
         AtomicU32::load(self, Ordering::Relaxed)
     }
 
-    fn count_wake(&self) {
+    fn fetch_add_one(&self) {
         self.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -17,10 +17,10 @@ const BELIEVED_MAX: u64 = POSITION_MAX / 2;
 pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     let block = memory.block();
     let pos = resume(memory).unwrap_or_else(|| {
-        block.corrupt_resync.count();
+        block.corrupt_resync.fetch_add_one();
         scan(memory)
     });
-    block.epoch.count();
+    block.epoch.fetch_add_one();
     // Relaxed: ordered by the release of the owner below.
     block.epoch_start.set(pos);
     // ORDERING(epoch): pairs with the load in `session`.
@@ -87,7 +87,7 @@ fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
             continue;
         }
         if stamp == writing(pos) {
-            block.aborted.count();
+            block.aborted.fetch_add_one();
         }
         return (stamp & !SKIP <= writing(pos)).then_some(pos);
     }

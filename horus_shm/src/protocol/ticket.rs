@@ -39,7 +39,7 @@ pub trait TicketMemory {
     fn stamp(&self, index: u64) -> &Self::Word;
 
     /// Asks for slot `index`, which is below the number of slots, to write it. A hint.
-    fn ask_for(&self, index: u64);
+    fn prefetch(&self, index: u64);
 
     /// Moves the value at `src` into slot `index`.
     ///
@@ -95,13 +95,13 @@ pub unsafe fn push<M: TicketMemory>(memory: &M, src: *const M::Value) -> bool {
         // ORDERING(room): pairs with the store in `free_slots`.
         let found = stamp.load(edge::ROOM_SEE);
         // Relaxed: the stamps order everything; the exchange only picks one sender.
-        if found == free(pos) && memory.tail().replace(pos, pos + 1) {
+        if found == free(pos) && memory.tail().compare_exchange_relaxed(pos, pos + 1) {
             // SAFETY: the slot is free and the exchange gave this position to nobody else.
             unsafe { memory.put(index, src) };
             // ORDERING(ticket): pairs with the load in `is_filled`.
             stamp.store(filled(pos), edge::TICKET_PUBLISH);
             if M::ASKS_AHEAD {
-                ask_ahead(memory, pos + 1);
+                prefetch_after(memory, pos + 1);
             }
             return true;
         }
@@ -120,11 +120,11 @@ pub unsafe fn push<M: TicketMemory>(memory: &M, src: *const M::Value) -> bool {
 /// WHY only if it is free, and nobody has drawn it: else the hint would take lines away from the
 /// receiver, or from the sender that fills them.
 #[inline(always)]
-fn ask_ahead<M: TicketMemory>(memory: &M, next: u64) {
+fn prefetch_after<M: TicketMemory>(memory: &M, next: u64) {
     let index = next & (memory.slots() - 1);
     // Relaxed: for a hint.
     if memory.tail().get() == next && memory.stamp(index).get() == free(next) {
-        memory.ask_for(index);
+        memory.prefetch(index);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::WakeEdge;
-use super::{Eventcount, POLL, Patience, Sleeper, has_sleepers, wait_until, wake};
+use super::{Eventcount, POLL, Sleeper, WaitPolicy, has_sleepers, wait_until, wake};
 use crate::os::futex::{self, Scope, Slept, WAITV_MAX, Waiter};
 use crate::process::fork::ForkLocal;
 use crate::protocol::layout::WaitBlock;
@@ -13,12 +13,12 @@ use crate::protocol::sync::{self, Edge, Word, edge};
 
 /// Who pays for the store-load order: both sides a fence, or the waiter a barrier for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum WakeOrder {
     Fences,
     Barrier,
 }
 
-impl Order {
+impl WakeOrder {
     /// For one who wakes others at a topic with `wake_edge`. Registers this process, once, if it
     /// has to be reached by barriers; if the kernel will not, the sender pays.
     pub(crate) fn of_sender(wake_edge: WakeEdge) -> Self {
@@ -82,7 +82,7 @@ pub(crate) struct Event<'a> {
     sleeper: Sleeper,
     /// How many threads of this process sleep under the bit, if several may.
     sharers: Option<&'a Mutex<u32>>,
-    order: Order,
+    order: WakeOrder,
     scope: Scope,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Event<'a> {
     pub(crate) const fn of_messages(
         block: &'a WaitBlock<AtomicU64>,
         sleeper: Sleeper,
-        order: Order,
+        order: WakeOrder,
     ) -> Self {
         let (wake, waiters) = (&block.wake, &block.waiters);
         Self { wake, waiters, sleeper, sharers: None, order, scope: Scope::Machine }
@@ -110,7 +110,7 @@ impl<'a> Event<'a> {
     pub(crate) const fn of_room(
         block: &'a WaitBlock<AtomicU64>,
         sleeper: Sleeper,
-        order: Order,
+        order: WakeOrder,
     ) -> Self {
         let (wake, waiters) = (&block.room, &block.room_waiters);
         Self { wake, waiters, sleeper, sharers: None, order, scope: Scope::Machine }
@@ -141,10 +141,10 @@ impl Eventcount for Event<'_> {
             (Sleeper::Bit(bit), Some(sharers)) => {
                 let mut sharers = sharers.lock().unwrap_or_else(PoisonError::into_inner);
                 *sharers += 1;
-                self.waiters.raise(1 << bit);
+                self.waiters.fetch_or_relaxed(1 << bit);
             }
-            (Sleeper::Bit(bit), None) => self.waiters.raise(1 << bit),
-            (Sleeper::Counted, _) => self.waiters.count(),
+            (Sleeper::Bit(bit), None) => self.waiters.fetch_or_relaxed(1 << bit),
+            (Sleeper::Counted, _) => self.waiters.fetch_add_one(),
         }
     }
 
@@ -156,27 +156,28 @@ impl Eventcount for Event<'_> {
                 let mut sharers = sharers.lock().unwrap_or_else(PoisonError::into_inner);
                 *sharers -= 1;
                 if *sharers == 0 {
-                    self.waiters.lower(1 << bit);
+                    self.waiters.fetch_and_not_relaxed(1 << bit);
                 }
             }
-            (Sleeper::Bit(bit), None) => self.waiters.lower(1 << bit),
-            (Sleeper::Counted, _) => self.waiters.uncount(),
+            (Sleeper::Bit(bit), None) => self.waiters.fetch_and_not_relaxed(1 << bit),
+            (Sleeper::Counted, _) => self.waiters.fetch_sub_one(),
         }
     }
 
     #[inline(always)]
     fn fence_of_sender(&self, edge: Edge) {
         match self.order {
-            Order::Fences => sync::fence(edge),
+            WakeOrder::Fences => sync::fence(edge),
             // WHY: for the compiler alone; the waiter's barrier makes the CPU follow.
-            Order::Barrier => sync::compiler_fence(edge),
+            WakeOrder::Barrier => sync::compiler_fence(edge),
         }
     }
 
     fn fence_of_waiter(events: &[&Self], edge: Edge) -> bool {
         // WHY: also where barriers do the rest: senders that could not register use fences.
         sync::fence(edge);
-        let needs = |scope| events.iter().any(|e| (e.order, e.scope) == (Order::Barrier, scope));
+        let needs =
+            |scope| events.iter().any(|e| (e.order, e.scope) == (WakeOrder::Barrier, scope));
         let made = |scope| !needs(scope) || futex::barrier(scope);
         made(Scope::Machine) && made(Scope::Process)
     }
@@ -215,7 +216,7 @@ fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Slept
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use std::time::Duration;
 ///
-/// use horus_shm::internals::wait::{EventCount, Patience};
+/// use horus_shm::internals::wait::{EventCount, WaitPolicy};
 ///
 /// let (there, event) = (AtomicBool::new(false), EventCount::new());
 /// std::thread::scope(|scope| {
@@ -224,7 +225,7 @@ fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Slept
 ///         event.notify();
 ///     });
 ///     let look = || there.load(Ordering::Relaxed).then_some("found");
-///     assert_eq!(event.wait_until(Patience::endless(), look), Some("found"));
+///     assert_eq!(event.wait_until(WaitPolicy::endless(), look), Some("found"));
 /// });
 /// ```
 #[derive(Debug)]
@@ -232,14 +233,14 @@ fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Slept
 pub struct EventCount {
     wake: AtomicU32,
     waiters: AtomicU64,
-    order: Order,
+    order: WakeOrder,
 }
 
 impl EventCount {
     /// An eventcount at which nobody sleeps.
     #[must_use]
     pub fn new() -> Self {
-        let order = if registered(Scope::Process) { Order::Barrier } else { Order::Fences };
+        let order = if registered(Scope::Process) { WakeOrder::Barrier } else { WakeOrder::Fences };
         Self { wake: AtomicU32::new(0), waiters: AtomicU64::new(0), order }
     }
 
@@ -270,8 +271,12 @@ impl EventCount {
     ///
     /// Spins, then blocks; wakes at least every 50 ms to look. `look` is called at least once, by
     /// this thread only.
-    pub fn wait_until<R>(&self, patience: Patience, look: impl FnMut() -> Option<R>) -> Option<R> {
-        wait_until(&[&self.event()], patience, look)
+    pub fn wait_until<R>(
+        &self,
+        wait_policy: WaitPolicy,
+        look: impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        wait_until(&[&self.event()], wait_policy, look)
     }
 }
 

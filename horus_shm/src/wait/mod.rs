@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::protocol::sync::{Edge, FutexWord, Word, edge};
 
 pub use event::EventCount;
-pub(crate) use event::{Event, Order, barrier_in_process, reaches_this_process};
+pub(crate) use event::{Event, WakeOrder, barrier_in_process, reaches_this_process};
 
 /// Says which side pays for the store-load order between a sender and a reader about to sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,24 +45,24 @@ const LOOKS: u32 = if cfg!(miri) { 1 } else { 32 };
 
 /// How long to wait, and how much of that without giving the CPU away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct WaitPolicy {
     /// When to give up; never if `None`.
     pub deadline: Option<Instant>,
     /// How long to look without a pause before the first sleep.
     pub spin: Duration,
 }
 
-impl Patience {
+impl WaitPolicy {
     /// The spin that ends have unless told otherwise: about what a sleep and a wake cost.
     pub const SPIN: Duration = Duration::from_micros(10);
 
-    /// Patience for `timeout` from now on; for ever if that is past what the clock can say.
+    /// WaitPolicy for `timeout` from now on; for ever if that is past what the clock can say.
     #[must_use]
     pub fn of(timeout: Duration) -> Self {
         Self { deadline: Instant::now().checked_add(timeout), spin: Self::SPIN }
     }
 
-    /// Patience without end.
+    /// WaitPolicy without end.
     #[must_use]
     pub const fn endless() -> Self {
         Self { deadline: None, spin: Self::SPIN }
@@ -131,16 +131,16 @@ pub trait Eventcount {
     /// Makes this one known at `waiters`.
     fn announce(&self) {
         match self.sleeper() {
-            Sleeper::Bit(bit) => self.waiters().raise(1 << bit),
-            Sleeper::Counted => self.waiters().count(),
+            Sleeper::Bit(bit) => self.waiters().fetch_or_relaxed(1 << bit),
+            Sleeper::Counted => self.waiters().fetch_add_one(),
         }
     }
 
     /// Takes [`Self::announce`] back.
     fn withdraw(&self) {
         match self.sleeper() {
-            Sleeper::Bit(bit) => self.waiters().lower(1 << bit),
-            Sleeper::Counted => self.waiters().uncount(),
+            Sleeper::Bit(bit) => self.waiters().fetch_and_not_relaxed(1 << bit),
+            Sleeper::Counted => self.waiters().fetch_sub_one(),
         }
     }
 
@@ -164,7 +164,7 @@ pub fn has_sleepers<E: Eventcount>(event: &E) -> bool {
 /// Wakes all sleepers; returns how many there were.
 pub fn wake<E: Eventcount>(event: &E) -> u32 {
     // Relaxed: whoever sees the new count sees what was published, by the fences of both.
-    event.wake().count_wake();
+    event.wake().fetch_add_one();
     event.rouse()
 }
 
@@ -178,7 +178,7 @@ pub fn sleep_once<E: Eventcount, R>(
     let mut seen = [0; EVENTS_MAX];
     for (event, seen) in events.iter().zip(&mut seen) {
         // Relaxed: as in `wake`.
-        *seen = event.wake().seen();
+        *seen = event.wake().load_relaxed();
     }
     let announced = Announced::at(events);
     // ORDERING(wake): pairs with the fence in `has_sleepers`.
@@ -200,36 +200,36 @@ pub fn sleep_once<E: Eventcount, R>(
 /// millisecond for the sake of those past the limit.
 pub fn wait_until<E: Eventcount, R>(
     events: &[&E],
-    patience: Patience,
+    wait_policy: WaitPolicy,
     look: impl FnMut() -> Option<R>,
 ) -> Option<R> {
     let slice = if events.len() > EVENTS_MAX { POLL } else { SLICE };
-    wait_in_slices(&events[..events.len().min(EVENTS_MAX)], patience, slice, look)
+    wait_in_slices(&events[..events.len().min(EVENTS_MAX)], wait_policy, slice, look)
 }
 
 /// [`wait_until`] with sleeps of `slice` at most, for who waits for what nobody wakes it for.
 pub(crate) fn wait_in_slices<E: Eventcount, R>(
     events: &[&E],
-    patience: Patience,
+    wait_policy: WaitPolicy,
     slice: Duration,
     mut look: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    let mut found = spin(patience, &mut look);
+    let mut found = spin(wait_policy, &mut look);
     while found.is_none() {
-        let timeout = patience.slice(slice)?;
+        let timeout = wait_policy.slice(slice)?;
         found = sleep_once(events, timeout, &mut look).or_else(&mut look);
     }
     found
 }
 
-fn spin<R>(patience: Patience, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
+fn spin<R>(wait_policy: WaitPolicy, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
     let mut found = look();
-    if found.is_some() || patience.spin.is_zero() {
+    if found.is_some() || wait_policy.spin.is_zero() {
         return found;
     }
     let begin = Instant::now();
-    while found.is_none() && begin.elapsed() < patience.spin {
-        if patience.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+    while found.is_none() && begin.elapsed() < wait_policy.spin {
+        if wait_policy.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             break;
         }
         for _ in 0..LOOKS {

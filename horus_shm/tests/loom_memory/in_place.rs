@@ -84,7 +84,7 @@ pub(crate) struct Borrower {
 impl Borrower {
     /// A reader of what is sent from now on.
     pub(crate) fn join(lane: &LoomLane, me: u32) -> Self {
-        lane.pinners().raise(1 << me);
+        lane.pinners().fetch_or_relaxed(1 << me);
         let (promised, position) = count(lane.block());
         let reader = LaneReader::new(lane.clone(), position, UNGATED, false);
         let reader = reader.numbering(Some(promised));

@@ -106,7 +106,7 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn set_bits(&self, bits: u64, edge: Edge) {
+    fn fetch_or_at(&self, bits: u64, edge: Edge) {
         let ordering = mutation::ordering(edge);
         if may_store() {
             self.atomic().fetch_or(bits, ordering);
@@ -114,52 +114,52 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn clear_bits(&self, bits: u64, edge: Edge) {
+    fn fetch_and_not_at(&self, bits: u64, edge: Edge) {
         let ordering = mutation::ordering(edge);
         if may_store() {
             self.atomic().fetch_and(!bits, ordering);
         }
     }
 
-    fn raise(&self, bits: u64) {
+    fn fetch_or_relaxed(&self, bits: u64) {
         if may_store() {
             self.atomic().fetch_or(bits, Ordering::Relaxed);
         }
     }
 
-    fn lower(&self, bits: u64) {
+    fn fetch_and_not_relaxed(&self, bits: u64) {
         if may_store() {
             self.atomic().fetch_and(!bits, Ordering::Relaxed);
         }
     }
 
-    fn count(&self) {
+    fn fetch_add_one(&self) {
         if may_store() {
             self.atomic().fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    fn uncount(&self) {
+    fn fetch_sub_one(&self) {
         if may_store() {
             self.atomic().fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     #[track_caller]
-    fn count_down(&self, edge: Edge) {
+    fn fetch_sub_one_at(&self, edge: Edge) {
         let ordering = mutation::ordering(edge);
         if may_store() {
             self.atomic().fetch_sub(1, ordering);
         }
     }
 
-    fn replace(&self, old: u64, new: u64) -> bool {
+    fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool {
         let relaxed = Ordering::Relaxed;
         may_store() && self.atomic().compare_exchange(old, new, relaxed, relaxed).is_ok()
     }
 
     #[track_caller]
-    fn claim(&self, old: u64, new: u64, edge: Edge) -> bool {
+    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
         let ordering = mutation::ordering(edge);
         may_store() && self.atomic().compare_exchange(old, new, ordering, Ordering::Relaxed).is_ok()
     }

@@ -15,11 +15,11 @@ use crate::checker::sync::{Condvar, Mutex};
 pub(crate) struct LoomFutex(AtomicU32);
 
 impl FutexWord for LoomFutex {
-    fn seen(&self) -> u32 {
+    fn load_relaxed(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn count_wake(&self) {
+    fn fetch_add_one(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -89,7 +89,7 @@ impl Eventcount for LoomEvent {
     fn sleep(events: &[&Self], seen: &[u32], _timeout: Duration) -> bool {
         let ([event], [seen]) = (events, seen) else { panic!("the models sleep at one event") };
         let bucket = event.parts.bucket.lock().unwrap();
-        if event.parts.wake.seen() == *seen {
+        if event.parts.wake.load_relaxed() == *seen {
             drop(event.parts.asleep.wait(bucket).unwrap());
         }
         true

@@ -92,7 +92,7 @@ impl TicketMemory for LoomTickets {
         &self.0.slots[index as usize].stamp
     }
 
-    fn ask_for(&self, _index: u64) {}
+    fn prefetch(&self, _index: u64) {}
 
     unsafe fn put(&self, index: u64, src: *const u64) {
         // SAFETY: the caller's contract.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use horus_shm::internals::endpoint_counts::{Deserted, Ends};
+use horus_shm::internals::endpoint_counts::{Disconnected, EndpointCounts};
 use horus_shm::internals::lane::Polled;
 use loom::thread;
 
@@ -16,15 +16,15 @@ const RINGS: [(u64, u64); 3] = [(1, 1), (2, 1), (2, 2)];
 
 /// As `try_recv` of a channel: what there is, and whether there can be more.
 fn receive<R>(
-    ends: &Ends<LoomWord>,
+    ends: &EndpointCounts<LoomWord>,
     mut look: impl FnMut() -> Option<R>,
-) -> Result<Option<R>, Deserted> {
+) -> Result<Option<R>, Disconnected> {
     let found = look();
     if found.is_some() { Ok(found) } else { ends.look_again(look) }
 }
 
-fn ends(senders: u64) -> Rc<Ends<LoomWord>> {
-    Rc::new(Ends::new(LoomWord::new(senders), LoomWord::new(1)))
+fn ends(senders: u64) -> Rc<EndpointCounts<LoomWord>> {
+    Rc::new(EndpointCounts::new(LoomWord::new(senders), LoomWord::new(1)))
 }
 
 /// Every value that was taken in comes out once, whole, and in the order of its sender.
@@ -111,7 +111,7 @@ pub(crate) fn a_deserted_ring_is_empty() {
         for _ in 0..3 {
             match receive(&ends, || ring.pop()) {
                 Ok(found) => received += found.map_or(0, |_| 1),
-                Err(Deserted) => assert_eq!(received, 2),
+                Err(Disconnected) => assert_eq!(received, 2),
             }
         }
         sending.into_iter().for_each(|sending| sending.join().unwrap());
@@ -133,7 +133,7 @@ pub(crate) fn a_deserted_lane_is_empty() {
         });
         for _ in 0..3 {
             let look = || (consumer.poll() == Polled::Message).then_some(());
-            if receive(&ends, look) == Err(Deserted) {
+            if receive(&ends, look) == Err(Disconnected) {
                 assert_eq!(consumer.delivered, messages(1, 0..2));
             }
         }
@@ -157,7 +157,7 @@ pub(crate) fn a_channel_with_a_new_sender_is_not_deserted() {
         for _ in 0..2 {
             match receive(&ends, || ring.pop()) {
                 Ok(found) => received += found.map_or(0, |_| 1),
-                Err(Deserted) => assert_eq!(received, 1),
+                Err(Disconnected) => assert_eq!(received, 1),
             }
         }
         sending.join().unwrap();

@@ -135,7 +135,7 @@ pub(crate) fn a_lane_that_is_ready_was_reserved() {
             thread::spawn(move || {
                 // SAFETY: the cell is alive, and loom fails the model if anybody else is in it.
                 reserved[lane].with_mut(|reserved| unsafe { reserved.write(true) });
-                control.ready.set_bits(1 << lane, edge::READY_PUBLISH);
+                control.ready.fetch_or_at(1 << lane, edge::READY_PUBLISH);
             })
         });
         let ready = control.ready.load(edge::READY_SEE);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::wait::{Patience, SLICE, overslept};
+use horus_shm::internals::wait::{SLICE, WaitPolicy, overslept};
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, Reading,
     Reliability, Request, Segment, TopicName, TypeInfo, WakeEdge, Watch,
@@ -19,9 +19,9 @@ pub type Message = [u64; 3];
 /// Hang guard of a wait.
 pub const GUARD: Duration = Duration::from_secs(60);
 
-/// Patience that sleeps at once.
-pub fn asleep() -> Patience {
-    Patience::of(GUARD).spinning(Duration::ZERO)
+/// WaitPolicy that sleeps at once.
+pub fn asleep() -> WaitPolicy {
+    WaitPolicy::of(GUARD).spinning(Duration::ZERO)
 }
 
 /// CLOCK_MONOTONIC, the same in all processes.
@@ -79,13 +79,13 @@ pub fn room_waiters(segment: &Segment) -> u64 {
 /// How often senders have called the kernel to wake readers.
 pub fn wakes(segment: &Segment) -> u64 {
     use horus_shm::internals::sync::FutexWord;
-    segment.wait_block(Access::Read).unwrap().wake.seen().into()
+    segment.wait_block(Access::Read).unwrap().wake.load_relaxed().into()
 }
 
 /// The same for readers that woke publishers.
 pub fn room_wakes(segment: &Segment) -> u64 {
     use horus_shm::internals::sync::FutexWord;
-    segment.wait_block(Access::Read).unwrap().room.seen().into()
+    segment.wait_block(Access::Read).unwrap().room.load_relaxed().into()
 }
 
 /// Sends numbered messages, each with the time at which the send of the one before had returned.
@@ -177,11 +177,11 @@ impl Receiver {
 
     /// Waits for `time`, in which no message comes; how many sleeps that took.
     pub fn wait_in_vain(&mut self, time: Duration) -> u64 {
-        let (patience, before) = (Patience::of(time).spinning(Duration::ZERO), overslept());
+        let (wait_policy, before) = (WaitPolicy::of(time).spinning(Duration::ZERO), overslept());
         if self.watches.is_empty() {
-            assert_eq!(self.consumer.recv_until(patience), None);
+            assert_eq!(self.consumer.recv_until(wait_policy), None);
         } else {
-            assert_eq!(Watch::wait_any(&self.watches, patience, || None::<()>), None);
+            assert_eq!(Watch::wait_any(&self.watches, wait_policy, || None::<()>), None);
         }
         overslept() - before
     }

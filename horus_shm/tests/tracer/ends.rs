@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, PodShm, Producer, RawConsumer,
     RawProducer, ReadStats, Reading, Reliability, Request, RingOptions, Sample, Segment, SpscShm,
@@ -235,9 +235,9 @@ impl<M: Tagged> Sender<M> {
 
     /// Waits for room.
     #[inline(always)]
-    pub fn send_until(&mut self, patience: Patience, message: &M) -> bool {
+    pub fn send_until(&mut self, wait_policy: WaitPolicy, message: &M) -> bool {
         let Self::Lane(producer) = self else { return false };
-        producer.send_until(patience, message).is_ok()
+        producer.send_until(wait_policy, message).is_ok()
     }
 }
 
@@ -281,9 +281,9 @@ impl<M: Tagged> Receiver<M> {
 
     /// Waits for a message.
     #[inline(always)]
-    pub fn recv_until(&mut self, patience: Patience) -> Option<M> {
+    pub fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<M> {
         let Self::Lanes(consumer) = self else { return None };
-        consumer.recv_until(patience)
+        consumer.recv_until(wait_policy)
     }
 
     /// The ring's own ledger, if it keeps one.

@@ -173,7 +173,7 @@ impl<M: Tagged> Survivors<M> {
     /// Announces the first reader as asleep: each send has somebody to wake.
     pub fn fall_asleep(&mut self) {
         self.asleep = 1;
-        self.wait_block().unwrap().waiters.raise(self.asleep);
+        self.wait_block().unwrap().waiters.fetch_or_relaxed(self.asleep);
     }
 
     fn wait_block(&self) -> Option<&WaitBlock<AtomicU64>> {

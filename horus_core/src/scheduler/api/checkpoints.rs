@@ -62,9 +62,9 @@ pub(crate) enum CheckpointFault {
 
 /// The last checkpoint that a node has passed, for others to read while it is in a tick.
 #[derive(Debug, Default)]
-pub(crate) struct Place(AtomicU64);
+pub(crate) struct CheckpointPosition(AtomicU64);
 
-impl Place {
+impl CheckpointPosition {
     /// The last checkpoint of the present tick, or of the one before between two; 0 before the
     /// first. A load.
     #[must_use]
@@ -75,7 +75,7 @@ impl Place {
 }
 
 /// Where a node that does not return has got to: `stuck after checkpoint 1`.
-impl std::fmt::Display for Place {
+impl std::fmt::Display for CheckpointPosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.last() {
             0 => f.write_str("stuck before checkpoint 1"),
@@ -94,7 +94,7 @@ pub(crate) struct Checkpoints {
     began_ns: Option<u64>,
     /// The first of this tick: what comes after it follows from it.
     fault: Option<CheckpointFault>,
-    place: Arc<Place>,
+    place: Arc<CheckpointPosition>,
 }
 
 impl Checkpoints {
@@ -113,7 +113,7 @@ impl Checkpoints {
 
     /// Where the node is, for another thread.
     #[must_use]
-    pub(crate) const fn place(&self) -> &Arc<Place> {
+    pub(crate) const fn place(&self) -> &Arc<CheckpointPosition> {
         &self.place
     }
 
@@ -123,7 +123,7 @@ impl Checkpoints {
     pub(crate) fn begin(&mut self, begin_ns: u64) {
         self.last = 0;
         self.fault = None;
-        // Relaxed: see `Place::last`.
+        // Relaxed: see `CheckpointPosition::last`.
         self.place.0.set(0);
         if let Some(before_ns) = self.began_ns.replace(begin_ns) {
             let since_ns = begin_ns.saturating_sub(before_ns);
@@ -144,7 +144,7 @@ impl Checkpoints {
             self.stray(checkpoint);
         }
         self.last = checkpoint;
-        // Relaxed: see `Place::last`.
+        // Relaxed: see `CheckpointPosition::last`.
         self.place.0.set(checkpoint);
     }
 

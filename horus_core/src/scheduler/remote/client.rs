@@ -36,7 +36,9 @@ use crate::message::{
     EmergencyStop, NodeCommand, NodeEvent, NodeMetrics, SchedulerStatusHeader, Text, TextTooLong,
 };
 use crate::scheduler::api::rate::{Rate, RateError};
-use crate::scheduler::remote::topic_path::{self, BOX_EVENTS_MAX, COMMANDS, EVENTS, Place, STATUS};
+use crate::scheduler::remote::topic_path::{
+    self, BOX_EVENTS_MAX, COMMANDS, EVENTS, STATUS, SchedulerTopics,
+};
 use crate::topic::Publisher;
 use crate::topic::error::{SendError, TopicError};
 
@@ -69,7 +71,7 @@ pub struct SchedulerInfo {
 ///
 /// [`OpenError::Io`] if the namespace's directory cannot be read.
 pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, OpenError> {
-    let places = Place::all(namespace)?;
+    let places = SchedulerTopics::all(namespace)?;
     // What was removed meanwhile, or is no topic, is no scheduler.
     Ok(places.iter().filter_map(|place| look(place).ok()).collect())
 }
@@ -85,7 +87,7 @@ pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, Open
 ///
 /// [`TopicError`]; its cause is [`OpenError::NotFound`] if no scheduler ever had that name.
 pub fn black_box(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, TopicError> {
-    let mut observer = Place::new(namespace, name).events().observer()?;
+    let mut observer = SchedulerTopics::new(namespace, name).events().observer()?;
     let mut events: Vec<_> = observer.try_iter().take(BOX_EVENTS_MAX).collect();
     // Stable: events of one thread stay in order whatever their times are.
     events.sort_by_key(|event| event.monotonic_ns);
@@ -99,7 +101,7 @@ pub fn black_box(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent
 ///
 /// [`TopicError`].
 pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
-    let place = Place::new(namespace, name);
+    let place = SchedulerTopics::new(namespace, name);
     // WHY the status first: while it lives nothing of it goes.
     Ok(place.remove(STATUS)? && place.remove(EVENTS)? && place.remove(COMMANDS)?)
 }
@@ -119,7 +121,7 @@ pub fn emergency_stop(namespace: &Arc<Namespace>) -> Result<Publisher<EmergencyS
 }
 
 /// What is known of the scheduler at a place.
-fn look(place: &Place) -> Result<SchedulerInfo, TopicError> {
+fn look(place: &SchedulerTopics) -> Result<SchedulerInfo, TopicError> {
     let inspector = Inspector::open_in(place.namespace(), &place.topic(STATUS))?;
     // WHY before the status: one that dies in between said what is read after it.
     let lanes = inspector.publishers();
@@ -147,7 +149,7 @@ fn look(place: &Place) -> Result<SchedulerInfo, TopicError> {
 /// Nodes are named as they were built; an empty name means all nodes. Costs some 20 µs a call.
 #[derive(Debug)]
 pub struct RemoteScheduler {
-    place: Place,
+    place: SchedulerTopics,
     commands: Publisher<NodeCommand>,
 }
 
@@ -198,7 +200,7 @@ impl RemoteScheduler {
     ///
     /// [`RemoteError::NotRunning`], [`RemoteError::Topic`].
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, RemoteError> {
-        let place = Place::new(namespace, name);
+        let place = SchedulerTopics::new(namespace, name);
         expect_alive(&place)?;
         let commands = place.commands().publisher()?;
         Ok(Self { place, commands })
@@ -279,7 +281,7 @@ impl RemoteScheduler {
 }
 
 /// The scheduler at a place, if it lives.
-fn expect_alive(place: &Place) -> Result<SchedulerInfo, RemoteError> {
+fn expect_alive(place: &SchedulerTopics) -> Result<SchedulerInfo, RemoteError> {
     let found = look(place);
     let is_absent =
         |error: &TopicError| matches!(error.as_open_error(), Some(OpenError::NotFound { .. }));

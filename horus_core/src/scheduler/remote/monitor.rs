@@ -28,7 +28,7 @@ use crate::message::{
 use crate::scheduler::api::metrics::HISTOGRAM_BUCKETS;
 use crate::scheduler::remote::recorder::{Lane, Recorder};
 use crate::scheduler::remote::topic_path::{
-    self, BOX_EVENTS_MAX, COMMANDS, EVENTS, LANES, Place, STATUS,
+    self, BOX_EVENTS_MAX, COMMANDS, EVENTS, LANES, STATUS, SchedulerTopics,
 };
 use crate::topic::error::{SendError, TopicError, WriteError};
 use crate::topic::{Publisher, Subscriber};
@@ -54,7 +54,7 @@ pub(crate) struct Monitor {
 
 impl Monitor {
     /// Takes a name and opens its topics: the wanted one, with `-2`, `-3`, … behind it while a
-    /// scheduler lives that has it. What a name may be is said at [`Place::new`].
+    /// scheduler lives that has it. What a name may be is said at [`SchedulerTopics::new`].
     ///
     /// There will be room for `nodes` in a status, and a lane of the black box for each of
     /// `threads`, up to 64. A lane costs 64 KiB. Blocks for some milliseconds at most.
@@ -68,7 +68,7 @@ impl Monitor {
         nodes: usize,
         threads: usize,
     ) -> Result<Self, TopicError> {
-        let wanted = Place::new(namespace, wanted_name);
+        let wanted = SchedulerTopics::new(namespace, wanted_name);
         for number in 1..=NUMBERS_MAX {
             if let Some(monitor) = Self::open_at(&wanted.numbered(number), nodes, threads)? {
                 return Ok(monitor);
@@ -79,7 +79,11 @@ impl Monitor {
     }
 
     /// `None` if the name is taken.
-    fn open_at(place: &Place, nodes: usize, threads: usize) -> Result<Option<Self>, TopicError> {
+    fn open_at(
+        place: &SchedulerTopics,
+        nodes: usize,
+        threads: usize,
+    ) -> Result<Option<Self>, TopicError> {
         // WHY first: commands that are sent as soon as the scheduler lives are not void.
         let commands = place.open(COMMANDS, || place.commands().subscriber())?;
         let status = place.open(STATUS, || place.status(nodes).publisher())?;

@@ -31,12 +31,12 @@ pub(crate) const BOX_EVENTS_MAX: usize = LANES * LANE_EVENTS as usize;
 
 /// The name of a scheduler in a namespace.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct SchedulerTopics {
     namespace: Arc<Namespace>,
     name: String,
 }
 
-impl Place {
+impl SchedulerTopics {
     /// What anything becomes as the name of a scheduler: letters, digits, `-` and `_` of ASCII
     /// stay, any other character becomes `_`; 64 of them at most, and `scheduler` if there is none.
     pub(crate) fn new(namespace: &Arc<Namespace>, wanted: &str) -> Self {
@@ -194,16 +194,16 @@ mod tests {
             (&long, &long[..64]),
         ];
         for (wanted, name) in table {
-            let place = Place::new(&namespace, wanted);
+            let place = SchedulerTopics::new(&namespace, wanted);
             assert_eq!(place.name(), name, "{wanted:?}");
             for place in [place.clone(), place.numbered(2), place.numbered(1000)] {
                 assert!(TopicName::new(&place.topic(STATUS)).is_ok(), "{place:?}");
-                assert_eq!(Place::new(&namespace, place.name()).name(), place.name());
+                assert_eq!(SchedulerTopics::new(&namespace, place.name()).name(), place.name());
             }
         }
-        assert_eq!(Place::new(&namespace, "arm").numbered(1).name(), "arm");
-        assert_eq!(Place::new(&namespace, "arm").numbered(3).name(), "arm-3");
-        let numbered = Place::new(&namespace, &long).numbered(12);
+        assert_eq!(SchedulerTopics::new(&namespace, "arm").numbered(1).name(), "arm");
+        assert_eq!(SchedulerTopics::new(&namespace, "arm").numbered(3).name(), "arm-3");
+        let numbered = SchedulerTopics::new(&namespace, &long).numbered(12);
         assert_eq!(numbered.name(), format!("{}-12", &long[..61]));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::message::{NodeEvent, Text};
-use crate::scheduler::api::checkpoints::{Checkpoints, Place};
+use crate::scheduler::api::checkpoints::{CheckpointPosition, Checkpoints};
 use crate::scheduler::api::input::{InputWatch, stalest};
 use crate::scheduler::api::plan::Plan;
 
@@ -36,7 +36,7 @@ impl Guards {
     }
 
     /// Where the node is, for another thread.
-    pub(crate) fn place(&self) -> Option<Arc<Place>> {
+    pub(crate) fn place(&self) -> Option<Arc<CheckpointPosition>> {
         Some(Arc::clone(self.checkpoints.as_ref()?.place()))
     }
 

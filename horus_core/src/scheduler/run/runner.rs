@@ -13,7 +13,7 @@ use event_log::EventLog;
 use horus_shm::clock::Clock;
 
 use crate::message::NodeEvent;
-use crate::scheduler::api::checkpoints::Place;
+use crate::scheduler::api::checkpoints::CheckpointPosition;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::node::{Node, NodeError, NodeResult};
@@ -183,7 +183,7 @@ impl Runner {
     }
 
     /// Where it is in its tick, for another thread, if it has checkpoints.
-    pub(crate) fn place(&self) -> Option<Arc<Place>> {
+    pub(crate) fn place(&self) -> Option<Arc<CheckpointPosition>> {
         self.guards.as_ref()?.place()
     }
 

@@ -46,7 +46,7 @@ impl Shared {
         }
         if let Some((word, number)) = self.sign.get() {
             // WHY claimed: the word may be somebody else's by now. Relaxed: as `is_stopping`.
-            word.replace(*number, 0);
+            word.compare_exchange_relaxed(*number, 0);
         }
         drop(first);
         self.stopping.set(1);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
-use horus_shm::internals::termination::EndingSignals;
+use horus_shm::internals::termination::TerminationSignals;
 
 use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeader};
 use crate::scheduler::api::rate::Rate;
@@ -42,7 +42,7 @@ pub(crate) struct Supervisor {
     pub(crate) monitor: Monitor,
     pub(crate) recorder: Recorder,
     /// Weak: they are the run's, which has them put back also if this thread hangs.
-    pub(crate) signals: Weak<EndingSignals>,
+    pub(crate) signals: Weak<TerminationSignals>,
     pub(crate) tell: EventSink,
     pub(crate) is_emergency: bool,
 }
@@ -186,10 +186,10 @@ impl Supervisor {
     }
 
     /// Records what became of safe states that other threads enter.
-    fn poll_safe_states(&mut self, patience: Duration) {
+    fn poll_safe_states(&mut self, wait_policy: Duration) {
         for index in 0..self.nodes.len() {
             let Some(entering) = &self.nodes[index].entering else { continue };
-            let outcome = match entering.recv_timeout(patience) {
+            let outcome = match entering.recv_timeout(wait_policy) {
                 Ok(outcome) => outcome,
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => Err("its thread ended".to_owned()),

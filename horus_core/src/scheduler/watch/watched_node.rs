@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use horus_shm::clock::Clock;
 
 use crate::message::{DiagnosticStatus, NodeEvent, NodeMetrics, Text};
-use crate::scheduler::api::checkpoints::Place;
+use crate::scheduler::api::checkpoints::CheckpointPosition;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::policy::nanos;
@@ -40,7 +40,7 @@ pub(crate) struct WatchedNode {
     class: Class,
     rate: Option<Rate>,
     metrics: Arc<LiveMetrics>,
-    place: Option<Arc<Place>>,
+    place: Option<Arc<CheckpointPosition>>,
     limit_ns: u64,
     /// Ends the run if a tick lasts for so long.
     last_ns: u64,

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{Namespace, OnStalled, Participant, RawProducer, TopicName};
 
 use super::{UntypedSchema, open};
@@ -94,7 +94,7 @@ impl UntypedPublisher {
         timeout: Duration,
     ) -> Result<(), SendError<()>> {
         self.check_length(message.len())?;
-        Ok(self.raw.send_bytes_until(Patience::of(timeout), message)?)
+        Ok(self.raw.send_bytes_until(WaitPolicy::of(timeout), message)?)
     }
 
     #[inline(always)]

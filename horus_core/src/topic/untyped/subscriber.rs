@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::internals::wait::Patience;
+use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{Namespace, RawConsumer, RawSample, Reading, TopicName, Watch};
 
 use super::{UntypedSchema, open};
@@ -78,7 +78,7 @@ impl UntypedSubscriber {
         let schema = UntypedSchema::of(type_info);
         let time_offset = time_offset(&schema);
         let buffers = Default::default();
-        let (spin, malformed) = (Patience::SPIN, 0);
+        let (spin, malformed) = (WaitPolicy::SPIN, 0);
         Self { raw, schema, time_offset, buffers, spin, malformed }
     }
 
@@ -98,10 +98,10 @@ impl UntypedSubscriber {
 
     /// [`Self::recv_bytes`], but waits for a message for up to `timeout`. Blocks.
     pub fn recv_bytes_timeout(&mut self, timeout: Duration) -> Option<&[u8]> {
-        let patience = Patience::of(timeout).spinning(self.spin);
+        let wait_policy = WaitPolicy::of(timeout).spinning(self.spin);
         let buffer = &mut self.buffers[0];
         buffer.make_room(self.raw.max_bytes());
-        let bytes = self.raw.recv_bytes_until(patience, buffer.as_mut())?;
+        let bytes = self.raw.recv_bytes_until(wait_policy, buffer.as_mut())?;
         Some(&self.buffers[0].as_ref()[..bytes])
     }
 
@@ -126,8 +126,8 @@ impl UntypedSubscriber {
         buffer: &mut [u8],
         timeout: Duration,
     ) -> Result<usize, RecvTimeoutError> {
-        let patience = Patience::of(timeout).spinning(self.spin);
-        let received = self.raw.recv_bytes_until(patience, buffer);
+        let wait_policy = WaitPolicy::of(timeout).spinning(self.spin);
+        let received = self.raw.recv_bytes_until(wait_policy, buffer);
         received.ok_or_else(|| match self.check() {
             Ok(()) => RecvTimeoutError::Timeout { topic: self.label() },
             Err(error) => error.into(),

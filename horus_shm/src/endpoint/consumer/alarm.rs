@@ -15,7 +15,7 @@ use super::watch::{Progress, Watch};
 use crate::os;
 use crate::process::fork::{ForkLocal, fork_epoch};
 use crate::protocol::sync::Word;
-use crate::wait::{EventCount, Patience};
+use crate::wait::{EventCount, WaitPolicy};
 
 /// How long the thread stays when no task waits.
 const IDLE: Duration = Duration::from_secs(1);
@@ -100,7 +100,7 @@ impl Alarm {
         }
         state.is_served = true;
         state.set.push(Set { id: self.id, watch: self.watch.clone(), waker: copy });
-        alarms.version.count();
+        alarms.version.fetch_add_one();
         drop(state);
         alarms.changed.notify();
     }
@@ -115,7 +115,7 @@ impl Alarm {
         let at = state.set.iter().position(|set| set.id == self.id);
         let Some(set) = at.map(|at| state.set.swap_remove(at)) else { return };
         // WHY without a wake: the thread finds out within a slice, and that is soon enough.
-        alarms.version.count();
+        alarms.version.fetch_add_one();
         drop(state);
         drop(set);
     }
@@ -137,7 +137,7 @@ pub(super) fn forget(progress: &Arc<Progress>) {
     let of_it = |set: &mut Set| Arc::as_ptr(set.watch.progress()) == name;
     let gone: Vec<Set> = state.set.extract_if(.., of_it).collect();
     if state.lent.contains(&name) {
-        alarms.version.count();
+        alarms.version.fetch_add_one();
         drop(state);
         alarms.changed.notify();
         state = alarms.lock();
@@ -207,10 +207,11 @@ impl Alarms {
 
     /// `None` if nothing happened for [`IDLE`], and nothing could.
     fn sleep(&self, version: u64, watches: &[Watch]) -> Option<()> {
-        let patience = if watches.is_empty() { Patience::of(IDLE) } else { Patience::endless() };
-        let patience = patience.spinning(Duration::ZERO);
+        let wait_policy =
+            if watches.is_empty() { WaitPolicy::of(IDLE) } else { WaitPolicy::endless() };
+        let wait_policy = wait_policy.spinning(Duration::ZERO);
         let look = || (self.version.get() != version || watches.iter().any(is_due)).then_some(());
-        Watch::wait_any_or(Some(self.changed.event()), watches, patience, look)
+        Watch::wait_any_or(Some(self.changed.event()), watches, wait_policy, look)
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::watch::{self, Progress};
-use crate::endpoint::reader_slot::Place;
+use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{OpenError, RecvError};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_type::Reliability;
@@ -102,7 +102,7 @@ pub struct RawConsumer {
     failed: Option<Box<join::Failed>>,
     ready: *const AtomicU64,
     /// Disturbances that did not concern this end.
-    seen: u64,
+    seen_epoch: u64,
     /// By lane: where this reader starts.
     starts: Box<[Start]>,
     /// Lanes that have a reader, or are not to have one.
@@ -111,7 +111,7 @@ pub struct RawConsumer {
     reading: Reading,
     /// Slots can be pinned, and are read in place.
     in_place: bool,
-    place: Option<Arc<Place>>,
+    place: Option<Arc<ReaderSlot>>,
     /// This reader's own block, if it has one.
     counters: Option<Counters>,
     gate: Option<u32>,
@@ -134,7 +134,7 @@ impl RawConsumer {
     /// [`OpenError::TooManyReliableSubscribers`], [`OpenError::Forked`],
     /// [`OpenError::RegionLost`], [`OpenError::LaneNotMapped`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, reading: Reading) -> Result<Self, OpenError> {
-        let seen = segment.expect_usable()?;
+        let seen_epoch = segment.expect_usable()?;
         let contract = segment.contract();
         let gatable = contract.gated_only || contract.reliability == Reliability::Reliable;
         // WHY: without the odd stamp, only a gate keeps a copy from being torn: no keep-last
@@ -160,7 +160,7 @@ impl RawConsumer {
             known: 0,
             failed: None,
             ready,
-            seen,
+            seen_epoch,
             starts: vec![Start::default(); lanes].into(),
             mapped: 0,
             ignored: 0,
@@ -192,7 +192,7 @@ impl RawConsumer {
     /// `dst` is writable for `bytes` bytes, which are at most the payload of the ring.
     #[inline(always)]
     pub unsafe fn recv(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        if self.is_disturbed() {
+        if self.is_unusable() {
             return Polled::Empty;
         }
         self.look_for_lanes();
@@ -207,7 +207,7 @@ impl RawConsumer {
             return polled;
         }
         // SAFETY: the caller's contract.
-        unsafe { self.rest(dst, bytes) }
+        unsafe { self.back_off(dst, bytes) }
     }
 
     /// Copies message after message into `dst` and calls `each` after every one, until there is
@@ -244,13 +244,13 @@ impl RawConsumer {
         }
         let lane = self.next.checked_sub(1).unwrap_or(self.lanes.len() - 1);
         let limit = self.segment.shape().capacity() / RUNS_PER_LAP;
-        let Self { lanes, received, seen, .. } = self;
+        let Self { lanes, received, seen_epoch, .. } = self;
         let reader = &mut lanes[lane].reader;
         let load = |memory: &RawLane, index| {
             // SAFETY: the caller's contract; the reader's index is below the capacity.
             unsafe { memory.load_racing(index, dst, bytes) };
             // WHY: what comes out of zeros that nobody shares is no message.
-            (fault::disturbances_after() == *seen).then_some(())
+            (fault::epoch_after() == *seen_epoch).then_some(())
         };
         // WHY: so that the last one is the message that is timed, if there is one.
         let limit = limit.min(telemetry::until_sample(reader.position()));
@@ -279,7 +279,7 @@ impl RawConsumer {
     #[inline(always)]
     fn pause(&mut self) {
         let lanes = self.lanes.len();
-        self.lanes.iter().for_each(|followed| followed.reader.await_slot(lanes));
+        self.lanes.iter().for_each(|followed| followed.reader.prefetch_slot(lanes));
         std::hint::spin_loop();
         // A linear congruential step (Knuth's MMIX constants): any bit pattern without a rhythm.
         self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -337,7 +337,7 @@ impl RawConsumer {
     ///
     /// As [`Self::recv`].
     #[cold]
-    unsafe fn rest(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+    unsafe fn back_off(&mut self, dst: *mut u8, bytes: usize) -> Polled {
         for _ in 0..REST_PAUSES {
             std::hint::spin_loop();
         }
@@ -355,7 +355,7 @@ impl RawConsumer {
     /// A message was copied out: stands by it, unless it came out of zeros that nobody shares.
     #[inline(always)]
     fn confirmed(&mut self) -> Polled {
-        if self.was_disturbed() {
+        if self.became_unusable() {
             self.received -= 1;
             return Polled::Empty;
         }
@@ -364,22 +364,22 @@ impl RawConsumer {
 
     /// True if this end is a forked copy, or its memory is lost: it is to touch nothing.
     #[inline(always)]
-    fn is_disturbed(&mut self) -> bool {
-        fault::disturbances() != self.seen && self.look_around()
+    fn is_unusable(&mut self) -> bool {
+        fault::epoch() != self.seen_epoch && self.check_health()
     }
 
-    /// [`Self::is_disturbed`] after this thread touched shared memory, whose content then is junk.
+    /// [`Self::is_unusable`] after this thread touched shared memory, whose content then is junk.
     #[inline(always)]
-    fn was_disturbed(&mut self) -> bool {
-        fault::disturbances_after() != self.seen && self.look_around()
+    fn became_unusable(&mut self) -> bool {
+        fault::epoch_after() != self.seen_epoch && self.check_health()
     }
 
     /// Finds out whether a disturbance concerns this end.
     #[cold]
-    fn look_around(&mut self) -> bool {
+    fn check_health(&mut self) -> bool {
         let _uncancelled = Uncancelled::begin();
-        match self.segment.look_around() {
-            Ok(seen) => self.seen = seen,
+        match self.segment.check_health() {
+            Ok(seen_epoch) => self.seen_epoch = seen_epoch,
             Err(_) => return true,
         }
         false
@@ -394,11 +394,11 @@ impl RawConsumer {
     /// found it.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
-        if fault::disturbances() == self.seen {
+        if fault::epoch() == self.seen_epoch {
             return self.expect_mapped();
         }
         let topic = self.segment.label();
-        self.segment.look_around().map_err(|error| error.on_recv(topic))?;
+        self.segment.check_health().map_err(|error| error.on_recv(topic))?;
         self.expect_mapped()
     }
 
@@ -434,7 +434,7 @@ impl RawConsumer {
         &mut self,
         mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(Arrival, u64, M)>,
     ) -> Option<M> {
-        if self.is_disturbed() {
+        if self.is_unusable() {
             return None;
         }
         self.look_for_lanes();

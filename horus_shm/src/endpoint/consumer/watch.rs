@@ -5,13 +5,13 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::alarm;
-use crate::endpoint::reader_slot::Place;
+use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::LaneNotMapped;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::layout::{PARTICIPANTS_MAX, POSITION_MAX};
 use crate::protocol::sync::{Word, edge};
-use crate::wait::{EVENTS_MAX, Event, Eventcount, POLL, Patience, SLICE, wait_in_slices, wake};
+use crate::wait::{EVENTS_MAX, Event, Eventcount, POLL, SLICE, WaitPolicy, wait_in_slices, wake};
 
 /// How far a consumer is, for those who wait on its behalf.
 #[derive(Debug)]
@@ -65,10 +65,10 @@ impl Progress {
 
 /// Tells the watches of a consumer, and whoever sleeps by them, that it is gone.
 #[cold]
-pub(super) fn close(progress: &Arc<Progress>, place: Option<&Place>) {
+pub(super) fn close(progress: &Arc<Progress>, place: Option<&ReaderSlot>) {
     // Relaxed: the fence below orders it before the look at the sleepers.
     progress.closed.set(1);
-    if let Some(event) = place.and_then(Place::event) {
+    if let Some(event) = place.and_then(ReaderSlot::event) {
         // ORDERING(wake): pairs with the fence in `sleep_once`.
         crate::protocol::sync::fence(edge::WAKE_LOOK);
         // Relaxed: as in `wait::has_sleepers`.
@@ -90,14 +90,14 @@ pub struct Watch {
     segment: Arc<Segment>,
     progress: Arc<Progress>,
     /// The consumer's place, under whose bit everybody sleeps who waits on its behalf.
-    place: Option<Weak<Place>>,
+    place: Option<Weak<ReaderSlot>>,
 }
 
 impl Watch {
     pub(super) fn new(
         segment: &Arc<Segment>,
         progress: &Arc<Progress>,
-        place: Option<&Arc<Place>>,
+        place: Option<&Arc<ReaderSlot>>,
     ) -> Self {
         let (segment, progress) = (Arc::clone(segment), Arc::clone(progress));
         Self { segment, progress, place: place.map(Arc::downgrade) }
@@ -111,7 +111,7 @@ impl Watch {
     /// A message whose publisher was killed before it could say so shows when the next one comes.
     #[must_use]
     pub fn has_message(&self) -> bool {
-        self.segment.look_around().is_err()
+        self.segment.check_health().is_err()
             || self.lanes().any(|(head, position)| head > position && head <= POSITION_MAX)
     }
 
@@ -154,17 +154,17 @@ impl Watch {
     /// and the kernel lacks `futex_waitv` (Linux before 5.16).
     pub fn wait_any<R>(
         watches: &[Self],
-        patience: Patience,
+        wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        Self::wait_any_or(None, watches, patience, look)
+        Self::wait_any_or(None, watches, wait_policy, look)
     }
 
     /// [`Self::wait_any`] that also sleeps at `own`.
     pub(super) fn wait_any_or<R>(
         own: Option<Event<'_>>,
         watches: &[Self],
-        patience: Patience,
+        wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
         // WHY kept: the bit that this thread sleeps under must not become another reader's.
@@ -175,10 +175,10 @@ impl Watch {
         let all = open + usize::from(own.is_some());
         let slice = if events.len() < all { POLL } else { SLICE };
         let events: Vec<_> = events.iter().collect();
-        wait_in_slices(&events, patience, slice, look)
+        wait_in_slices(&events, wait_policy, slice, look)
     }
 
-    fn place(&self) -> Option<Arc<Place>> {
+    fn place(&self) -> Option<Arc<ReaderSlot>> {
         self.place.as_ref()?.upgrade()
     }
 

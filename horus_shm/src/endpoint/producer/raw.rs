@@ -24,7 +24,7 @@ use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover::{end_session, take_over};
 use crate::protocol::telemetry;
-use crate::wait::{Event, Order, Sleeper, has_sleepers, wake};
+use crate::wait::{Event, Sleeper, WakeOrder, has_sleepers, wake};
 
 pub use in_place::LoanMemory;
 pub use room::OnStalled;
@@ -37,13 +37,13 @@ use room::Refused;
 pub struct RawProducer {
     writer: LaneWriter<RawLane>,
     /// Disturbances that did not concern this end.
-    seen: u64,
+    seen_epoch: u64,
     lane: u32,
     me: u64,
     on_stalled: OnStalled,
     refused: Option<Refused>,
     wait: *const WaitBlock<AtomicU64>,
-    order: Order,
+    order: WakeOrder,
     fruitless: u32,
     /// Slots can be pinned, and are used in place.
     in_place: bool,
@@ -64,13 +64,13 @@ impl RawProducer {
     /// [`OpenError::TooManyPublishers`], [`OpenError::NoSpace`], [`OpenError::Forked`],
     /// [`OpenError::RegionLost`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, on_stalled: OnStalled) -> Result<Self, OpenError> {
-        let seen = segment.expect_usable()?;
+        let seen_epoch = segment.expect_usable()?;
         let contract = segment.contract();
         let (gated_only, limit) = (contract.gated_only, contract.shape.request().lane_limit);
         let gated = gated_only || contract.reliability == Reliability::Reliable;
         let wait: *const _ = segment.wait_block(Access::Write)?;
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
-        let order = Order::of_sender(contract.wake_edge);
+        let order = WakeOrder::of_sender(contract.wake_edge);
         let me = segment.me();
         let blocks: Vec<_> = (0..limit)
             .map(|lane| segment.lane_block(lane, Access::Write))
@@ -81,7 +81,7 @@ impl RawProducer {
         };
         let block = blocks[lane as usize];
         // A predecessor may have died waiting for room.
-        segment.wait_block(Access::Write)?.room_waiters.lower(1 << lane);
+        segment.wait_block(Access::Write)?.room_waiters.fetch_and_not_relaxed(1 << lane);
         let raw = match Self::open_lane(&segment, lane) {
             Ok(raw) => raw,
             Err(error) => {
@@ -99,8 +99,8 @@ impl RawProducer {
         let (lent, apart) = (None, Apart::default());
         #[rustfmt::skip]
         let this = Self {
-            writer, seen, lane, me, on_stalled, refused, wait, order, fruitless, in_place, lent,
-            apart, segment,
+            writer, seen_epoch, lane, me, on_stalled, refused, wait, order, fruitless, in_place,
+            lent, apart, segment,
         };
         // WHY: a lane of zeros was never claimed; the drop of this end knows what to do with it.
         this.segment.expect_usable()?;
@@ -114,7 +114,7 @@ impl RawProducer {
         let raw = segment.lane(lane, Access::Write, Access::Write)?;
         block.ready.set(1);
         // ORDERING(ready): pairs with the load in `RawConsumer::look_for_lanes`.
-        segment.control(Access::Write)?.ready.set_bits(1 << lane, edge::READY_PUBLISH);
+        segment.control(Access::Write)?.ready.fetch_or_at(1 << lane, edge::READY_PUBLISH);
         Ok(raw)
     }
 
@@ -135,18 +135,18 @@ impl RawProducer {
     /// `src` is readable for `bytes` bytes, which are at most the payload of the ring.
     #[inline(always)]
     pub unsafe fn send(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
-        if fault::disturbances() != self.seen {
-            self.look_around()?;
+        if fault::epoch() != self.seen_epoch {
+            self.check_health()?;
         }
         // SAFETY: the caller's contract; this end owns the lane.
         let sent = match unsafe { self.write(src, bytes) } {
             Ok(()) => {
-                self.tell();
+                self.wake_readers();
                 Ok(())
             }
             Err(NoRoom) => self.when_full(|this| {
                 // SAFETY: the caller's contract.
-                unsafe { this.write(src, bytes) }.map(|()| this.tell())
+                unsafe { this.write(src, bytes) }.map(|()| this.wake_readers())
             }),
         };
         self.confirm()?;
@@ -184,18 +184,18 @@ impl RawProducer {
     /// shares.
     #[inline(always)]
     fn confirm(&mut self) -> Result<(), SendError<()>> {
-        if fault::disturbances_after() != self.seen {
-            self.look_around()?;
+        if fault::epoch_after() != self.seen_epoch {
+            self.check_health()?;
         }
         Ok(())
     }
 
     /// Finds out whether a disturbance concerns this end.
     #[cold]
-    fn look_around(&mut self) -> Result<(), SendError<()>> {
+    fn check_health(&mut self) -> Result<(), SendError<()>> {
         let _uncancelled = Uncancelled::begin();
         let (topic, message) = (self.segment.label(), ());
-        self.seen = self.segment.look_around().map_err(|error| match error {
+        self.seen_epoch = self.segment.check_health().map_err(|error| match error {
             Unusable::Forked => SendError::Forked { topic, message },
             Unusable::RegionLost => SendError::RegionLost { topic, message },
         })?;
@@ -229,7 +229,7 @@ impl RawProducer {
 
     /// Wakes the readers that sleep: a load of a line that rarely changes if none does.
     #[inline(always)]
-    fn tell(&mut self) {
+    fn wake_readers(&mut self) {
         if has_sleepers(&self.readers()) {
             self.wake();
         }
@@ -243,7 +243,7 @@ impl RawProducer {
 
     #[cold]
     fn wake(&mut self) {
-        self.writer.memory().block().wakes.count();
+        self.writer.memory().block().wakes.fetch_add_one();
         if wake(&self.readers()) > 0 {
             self.fruitless = 0;
             return;
@@ -293,7 +293,7 @@ impl Drop for RawProducer {
             return;
         }
         // SAFETY: as in `readers`.
-        unsafe { &*self.wait }.room_waiters.lower(1 << self.lane);
+        unsafe { &*self.wait }.room_waiters.fetch_and_not_relaxed(1 << self.lane);
         if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
             end_session(block);
             owner::release(&block.owner);

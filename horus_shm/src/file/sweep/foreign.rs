@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use crate::file::error::OpenError;
-use crate::file::open::{Place, table_unless_attended};
+use crate::file::open::{TopicPath, table_unless_attended};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode, Stat, lock};
 use crate::process::liveness;
@@ -14,7 +14,7 @@ use crate::process::liveness;
 /// # Errors
 ///
 /// [`OpenError::NotRemoved`] says what is in the way; [`OpenError::Io`].
-pub(super) fn remove(place: &Place<'_>) -> Result<bool, OpenError> {
+pub(super) fn remove(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let stat = match os::fstatat(dir, place.name.file_name()) {
         Ok(stat) => stat,
@@ -33,7 +33,7 @@ pub(super) fn remove(place: &Place<'_>) -> Result<bool, OpenError> {
 }
 
 /// [`remove`] while all others are excluded who keep to the rules.
-fn remove_excluded(place: &Place<'_>, stat: &Stat) -> Result<bool, OpenError> {
+fn remove_excluded(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let name = place.name.file_name();
     if !os::leads_to(dir, name, stat).map_err(place.io("looking at"))? {
@@ -60,7 +60,7 @@ fn remove_excluded(place: &Place<'_>, stat: &Stat) -> Result<bool, OpenError> {
 
 /// Whether another process has the file open. The presence lock speaks only for those who could
 /// make sense of it.
-fn has_users(place: &Place<'_>) -> Result<bool, OpenError> {
+fn has_users(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     match os::open_file(dir, place.name.file_name(), OpenMode::ReadWrite) {
         Ok(fd) => {

@@ -16,14 +16,14 @@ pub(crate) const FILE_NAME: &str = "registry";
 
 /// Where a registry is, and how it is made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct RegistryPath<'a> {
     pub(super) dir: BorrowedFd<'a>,
     /// Of the directory: for messages.
     pub(super) path: &'a Path,
     pub(super) file_mode: u32,
 }
 
-impl Place<'_> {
+impl RegistryPath<'_> {
     pub(super) fn file_path(&self) -> PathBuf {
         self.path.join(FILE_NAME)
     }
@@ -58,7 +58,7 @@ pub(super) struct OpenFile {
 }
 
 /// Opens the registry, or gives it birth.
-pub(super) fn open(place: Place<'_>) -> Result<Attempt<OpenFile>, RegistryError> {
+pub(super) fn open(place: RegistryPath<'_>) -> Result<Attempt<OpenFile>, RegistryError> {
     let open = || os::open_file(place.dir, FILE_NAME, OpenMode::ReadWrite);
     let lock = match LockFd::open(open) {
         Ok(lock) => lock,
@@ -112,13 +112,13 @@ pub(crate) fn lock_out(
 }
 
 /// Whether another process holds the file to replace, remove or join it.
-fn is_being_removed(place: Place<'_>, fd: BorrowedFd<'_>) -> Result<bool, RegistryError> {
+fn is_being_removed(place: RegistryPath<'_>, fd: BorrowedFd<'_>) -> Result<bool, RegistryError> {
     let byte = removal_lock().and_then(|range| lock_in_the_way(fd, range));
     Ok(byte.map_err(place.io("probe"))?.is_some())
 }
 
 /// A name is absent or complete at every instruction: the file gets it last.
-fn give_birth(place: Place<'_>) -> Result<(), RegistryError> {
+fn give_birth(place: RegistryPath<'_>) -> Result<(), RegistryError> {
     let boot_id = os::boot_id().map_err(place.io("learn the boot id for"))?;
     let file = match os::open_unnamed(place.dir) {
         Ok(file) => file,
@@ -140,7 +140,7 @@ fn give_birth(place: Place<'_>) -> Result<(), RegistryError> {
 }
 
 /// `error`, unless the directory is gone: then file systems have all kinds of errors.
-fn gone_or(place: Place<'_>, doing: &'static str, error: io::Error) -> RegistryError {
+fn gone_or(place: RegistryPath<'_>, doing: &'static str, error: io::Error) -> RegistryError {
     if os::fstat(place.dir).is_ok_and(|dir| dir.links == 0) {
         return RegistryError::Gone { path: place.path.into() };
     }
@@ -148,7 +148,11 @@ fn gone_or(place: Place<'_>, doing: &'static str, error: io::Error) -> RegistryE
 }
 
 /// Removes a registry that cannot be used, unless a process lives by it.
-fn discard(place: Place<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Result<bool, RegistryError> {
+fn discard(
+    place: RegistryPath<'_>,
+    fd: BorrowedFd<'_>,
+    stat: &Stat,
+) -> Result<bool, RegistryError> {
     // WHY: every byte there is: in another layout lives may be elsewhere. The lock also keeps two
     // processes from discarding, or the slower of them would unlink the faster one's new file.
     let locked = try_lock(fd, LockRange::ALL, LockKind::Exclusive);
@@ -161,7 +165,7 @@ fn discard(place: Place<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Result<bool, Re
     Ok(true)
 }
 
-fn check_ownership(place: Place<'_>, stat: &Stat) -> Result<(), RegistryError> {
+fn check_ownership(place: RegistryPath<'_>, stat: &Stat) -> Result<(), RegistryError> {
     if !stat.is_file() {
         return Err(RegistryError::NotAFile { path: place.file_path() });
     }
@@ -180,7 +184,7 @@ fn check_ownership(place: Place<'_>, stat: &Stat) -> Result<(), RegistryError> {
     Ok(())
 }
 
-fn refusal(place: Place<'_>, error: LockFdError) -> RegistryError {
+fn refusal(place: RegistryPath<'_>, error: LockFdError) -> RegistryError {
     match error {
         LockFdError::TableFull => {
             RegistryError::TooManyOpen { path: place.file_path(), limit: LOCK_FD_LIMIT }

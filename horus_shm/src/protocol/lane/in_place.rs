@@ -430,7 +430,7 @@ pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
     // again.
     let pin = (!held.load(edge::PIN_REUSE)).trailing_zeros();
     (pin < limit).then(|| {
-        held.raise(1 << pin);
+        held.fetch_or_relaxed(1 << pin);
         pin
     })
 }
@@ -439,5 +439,5 @@ pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
 pub fn let_go<W: Word>(held: &W, word: &W, pin: u32) {
     unpin(word);
     // ORDERING(reuse): pairs with the load in `take_pin`.
-    held.clear_bits(1 << pin, edge::PIN_FREE);
+    held.fetch_and_not_at(1 << pin, edge::PIN_FREE);
 }

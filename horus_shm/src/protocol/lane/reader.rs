@@ -33,7 +33,7 @@ pub struct LaneReader<M> {
     /// First position that is not known to be published.
     pub(super) horizon: u64,
     /// First position at which the head is to be looked at again.
-    pub(super) lookout: u64,
+    pub(super) next_head_read: u64,
     /// Losses are counted by the numbers of messages, not by positions.
     pub(super) numbered: bool,
     pub(super) first_number: Option<u64>,
@@ -49,11 +49,11 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let (lost, skipped, busy, idle) = (0, 0, 0, 0);
         let (numbered, first_number, next_number) = (false, None, None);
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
-        let (horizon, lookout) = (0, pos + RUN_MIN);
+        let (horizon, next_head_read) = (0, pos + RUN_MIN);
         #[rustfmt::skip]
         return Self {
-            memory, mask, pos, gate, exclusive, lost, skipped, busy, idle, ahead, horizon, lookout,
-            numbered, first_number, next_number,
+            memory, mask, pos, gate, exclusive, lost, skipped, busy, idle, ahead, horizon,
+            next_head_read, numbered, first_number, next_number,
         };
     }
 
@@ -85,7 +85,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
         // SAFETY: the caller's contract.
         if stamp == want && unsafe { self.copy_out(&spot, dst, bytes) } {
-            self.look_ahead(&spot);
+            self.prefetch_next(&spot);
             return Polled::Message;
         }
         // SAFETY: the caller's contract.
@@ -122,7 +122,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     pub fn step(&mut self) {
         let spot = self.spot();
         self.advance(spot.pos + 1);
-        self.look_ahead(&spot);
+        self.prefetch_next(&spot);
     }
 
     /// Takes message after message, up to `limit` of them, until one is not there yet, or is no
@@ -146,7 +146,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let start = self.pos;
         let last = start.saturating_add(limit);
         let mut first = self.spot();
-        let mut telling = Telling { pos: start, told: start, reader: self };
+        let mut telling = CursorPublisher { pos: start, published_pos: start, reader: self };
         'run: while telling.pos < last {
             first = first.at(telling.pos);
             // WHY not across the end of the lap: slots that follow each other need no mask.
@@ -164,10 +164,10 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 }
                 telling.pos = spot.pos + 1;
                 if M::DRAINS_AHEAD {
-                    telling.reader.look_ahead(&spot);
+                    telling.reader.prefetch_next(&spot);
                 }
                 if behind + 1 == slots {
-                    telling.tell();
+                    telling.publish_cursor();
                 }
                 each(message);
             }
@@ -258,17 +258,17 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// WHY only where the head says that it is published: else the hint would take a line away from
     /// the writer. And the head is only looked at in a run, for its line is the writer's, too.
     #[inline(always)]
-    fn look_ahead(&mut self, spot: &Spot<M>) {
+    fn prefetch_next(&mut self, spot: &Spot<M>) {
         let pos = spot.pos + self.ahead;
         if pos < self.horizon {
             spot.memory.prefetch(pos & spot.mask, Intent::Read);
-        } else if spot.pos >= self.lookout {
-            self.look_out(spot.pos);
+        } else if spot.pos >= self.next_head_read {
+            self.read_head(spot.pos);
         }
     }
 
     #[cold]
-    fn look_out(&mut self, pos: u64) {
+    fn read_head(&mut self, pos: u64) {
         // Relaxed: nothing is read by it.
         self.horizon = self.memory.block().head.get();
         self.caught_up(pos);
@@ -277,13 +277,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// The run of messages is over, or as good as.
     #[inline(always)]
     fn caught_up(&mut self, pos: u64) {
-        self.lookout = pos + RUN_MIN;
+        self.next_head_read = pos + RUN_MIN;
     }
 
     /// Asks for all lines of the slot that the next message will be in, if that is worth while for
     /// somebody who waits for `lanes` lanes. A hint.
     #[inline(always)]
-    pub fn await_slot(&self, lanes: usize) {
+    pub fn prefetch_slot(&self, lanes: usize) {
         if is_worth_awaiting(self.memory.slot_lines(), lanes) {
             self.memory.prefetch(self.pos & self.mask, Intent::Read);
         }
@@ -295,7 +295,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.caught_up(self.pos);
         self.idle += 1;
         if self.idle.is_multiple_of(IDLE_LOOKS) {
-            self.mend();
+            self.repair();
         }
         Polled::Empty
     }
@@ -303,7 +303,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Finds out whether nothing comes because something is damaged: a stamp that no writer will
     /// ever put right, or a cursor that holds the writer back for a message long read.
     #[cold]
-    fn mend(&mut self) {
+    fn repair(&mut self) {
         if self.gate != UNGATED && self.memory.cursor(self.gate).get() != self.pos + 1 {
             self.advance(self.pos);
         }
@@ -429,28 +429,28 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 }
 
 /// A reader whose writer does not know yet how far it is.
-struct Telling<'a, M: LaneMemory + Clone> {
+struct CursorPublisher<'a, M: LaneMemory + Clone> {
     reader: &'a mut LaneReader<M>,
     /// Where it is. WHY here: what is in a register is neither loaded nor stored for each message.
     pos: u64,
     /// How far the writer knows it to be.
-    told: u64,
+    published_pos: u64,
 }
 
-impl<M: LaneMemory + Clone> Telling<'_, M> {
+impl<M: LaneMemory + Clone> CursorPublisher<'_, M> {
     #[inline(always)]
-    fn tell(&mut self) {
+    fn publish_cursor(&mut self) {
         // WHY not always: a look that finds nothing is to leave the cursor's line alone.
-        if self.pos != self.told {
-            self.told = self.pos;
+        if self.pos != self.published_pos {
+            self.published_pos = self.pos;
             self.reader.advance(self.pos);
         }
     }
 }
 
-impl<M: LaneMemory + Clone> Drop for Telling<'_, M> {
+impl<M: LaneMemory + Clone> Drop for CursorPublisher<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.tell();
+        self.publish_cursor();
     }
 }

@@ -18,7 +18,7 @@ impl Node for Counting {
     }
 
     fn enter_safe_state(&mut self) {
-        self.0.count();
+        self.0.fetch_add_one();
     }
 }
 

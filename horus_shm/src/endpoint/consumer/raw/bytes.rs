@@ -4,7 +4,7 @@ use super::{RawConsumer, Reading};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::protocol::copy::COMMAND_BYTES;
 use crate::protocol::lane::Polled;
-use crate::wait::Patience;
+use crate::wait::WaitPolicy;
 
 /// How the newest of several messages is told: the greatest answer wins.
 pub type Key<'a> = &'a dyn Fn(&[u8]) -> u64;
@@ -34,10 +34,14 @@ impl RawConsumer {
 
     /// [`Self::recv_bytes`], but waits for a message until the patience ends. Blocks, as
     /// [`Self::recv_until`].
-    pub fn recv_bytes_until(&mut self, patience: Patience, buffer: &mut [u8]) -> Option<usize> {
+    pub fn recv_bytes_until(
+        &mut self,
+        wait_policy: WaitPolicy,
+        buffer: &mut [u8],
+    ) -> Option<usize> {
         let bytes = buffer.len().min(self.max_bytes());
         // SAFETY: the buffer has room for so many bytes, which are at most the payload.
-        let polled = unsafe { self.recv_until(patience, buffer.as_mut_ptr(), bytes) };
+        let polled = unsafe { self.recv_until(wait_policy, buffer.as_mut_ptr(), bytes) };
         (polled == Polled::Message).then(|| self.message_bytes())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Arrival, Followed, RawConsumer};
-use crate::endpoint::reader_slot::{COPY_PIN, Place};
+use crate::endpoint::reader_slot::{COPY_PIN, ReaderSlot};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::protocol::lane::{Copying, Pinned, Polled, let_go, take_pin};
 use crate::protocol::sync::Word;
@@ -83,7 +83,7 @@ impl RawConsumer {
         place.reserve_pins(messages).map_err(|_| self.no_pins(place))
     }
 
-    fn no_pins(&self, place: &Place) -> BorrowError {
+    fn no_pins(&self, place: &ReaderSlot) -> BorrowError {
         let (topic, held) = (self.segment.label(), place.held().get().count_ones());
         BorrowError::NoPins { topic, held, capacity: self.segment.shape().capacity() }
     }
@@ -99,7 +99,7 @@ impl RawConsumer {
     ///
     /// [`BorrowError`]; nothing is lost by it.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
-        if self.is_disturbed() {
+        if self.is_unusable() {
             return Ok(None);
         }
         let (place, pin) = self.free_pin()?;
@@ -110,7 +110,7 @@ impl RawConsumer {
             Ok((arrival, (lane, pinned.index, arrival)))
         });
         if let Ok((lane, index, arrival)) = found
-            && !self.was_disturbed()
+            && !self.became_unusable()
         {
             return Ok(Some(self.sample(lane, index, arrival, (place, pin))));
         }
@@ -151,7 +151,7 @@ impl RawConsumer {
         lane: usize,
         index: u64,
         Arrival { number, bytes }: Arrival,
-        (place, pin): (Arc<Place>, u32),
+        (place, pin): (Arc<ReaderSlot>, u32),
     ) -> RawSample {
         let address = self.lanes[lane].reader.memory().slot(index).cast_const();
         // SAFETY: the slot lies in the segment, has room for the payload, and is pinned.
@@ -159,7 +159,7 @@ impl RawConsumer {
     }
 
     /// Takes a pin for a message to be borrowed; sets one more aside if there is none.
-    fn free_pin(&mut self) -> Result<(Arc<Place>, u32), BorrowError> {
+    fn free_pin(&mut self) -> Result<(Arc<ReaderSlot>, u32), BorrowError> {
         if !self.in_place {
             return Err(BorrowError::NotPinnable { topic: self.segment.label() });
         }
@@ -177,7 +177,7 @@ impl RawConsumer {
 }
 
 /// Takes a pin back that holds nothing.
-fn give_back(place: &Place, pin: u32) {
+fn give_back(place: &ReaderSlot, pin: u32) {
     if let Some(word) = place.pin(pin) {
         let_go(place.held(), word, pin);
     }

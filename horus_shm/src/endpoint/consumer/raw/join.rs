@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::ledger::Counters;
 use super::waits::Room;
 use super::{Followed, RawConsumer, Reading};
-use crate::endpoint::reader_slot::Place;
+use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{LaneNotMapped, OpenError, RecvError};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::cancel::Uncancelled;
@@ -50,7 +50,7 @@ impl RawConsumer {
         if self.reading == Reading::Observer {
             segment.observe();
         } else {
-            let place = Place::claim(&segment)?;
+            let place = ReaderSlot::claim(&segment)?;
             self.counters =
                 Some(Counters::new(segment.reader_block(place.index(), Access::Write)?));
             if self.in_place {
@@ -285,7 +285,7 @@ impl RawConsumer {
     /// # Errors
     ///
     /// [`OpenError::Io`]; the lane stays ignored.
-    pub fn heed(&mut self, lane: u32) -> Result<(), OpenError> {
+    pub fn include(&mut self, lane: u32) -> Result<(), OpenError> {
         let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit != 0) else {
             return Ok(());
         };

@@ -10,13 +10,13 @@ use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::lane::Polled;
 use crate::protocol::layout::WaitBlock;
-use crate::wait::{Event, Order, Patience, Sleeper, has_sleepers, wait_until, wake};
+use crate::wait::{Event, Sleeper, WaitPolicy, WakeOrder, has_sleepers, wait_until, wake};
 
 /// Where the publishers of a reliable topic wait for room.
 #[derive(Debug)]
 pub(super) struct Room {
     block: *const WaitBlock<AtomicU64>,
-    order: Order,
+    order: WakeOrder,
     /// Wakes in a row that woke nobody.
     fruitless: u32,
 }
@@ -25,7 +25,7 @@ impl Room {
     /// Of the topic in `segment`. To be asked for before the first cursor is stored: whoever wakes
     /// others must be known to the kernel.
     pub(super) fn of(segment: &Segment) -> Result<Self, OpenError> {
-        let order = Order::of_sender(segment.contract().wake_edge);
+        let order = WakeOrder::of_sender(segment.contract().wake_edge);
         let block: *const _ = segment.wait_block(Access::Write)?;
         Ok(Self { block, order, fruitless: 0 })
     }
@@ -75,7 +75,12 @@ impl RawConsumer {
     /// # Safety
     ///
     /// As [`Self::recv`].
-    pub unsafe fn recv_until(&mut self, patience: Patience, dst: *mut u8, bytes: usize) -> Polled {
+    pub unsafe fn recv_until(
+        &mut self,
+        wait_policy: WaitPolicy,
+        dst: *mut u8,
+        bytes: usize,
+    ) -> Polled {
         let place = self.place.clone();
         let event = place.as_ref().and_then(|place| place.event());
         let events: &[&Event<'_>] = match &event {
@@ -87,7 +92,7 @@ impl RawConsumer {
             let polled = unsafe { self.recv(dst, bytes) };
             (polled == Polled::Message || self.check().is_err()).then_some(polled)
         };
-        wait_until(events, patience, look).unwrap_or(Polled::Empty)
+        wait_until(events, wait_policy, look).unwrap_or(Polled::Empty)
     }
 
     /// A watch on this consumer, for whoever waits on its behalf.

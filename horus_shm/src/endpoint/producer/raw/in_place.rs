@@ -13,7 +13,7 @@ use crate::os::region::Region;
 use crate::protocol::lane::{Blocked, NoRoom};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::telemetry;
-use crate::wait::Patience;
+use crate::wait::WaitPolicy;
 
 /// A slot that a writer has taken.
 struct Begun {
@@ -121,14 +121,14 @@ impl RawProducer {
     /// # Errors
     ///
     /// [`LoanError`]; [`LoanError::Full`] only after that.
-    pub fn loan_until(&mut self, patience: Patience) -> Result<RawLoan<'_>, LoanError> {
+    pub fn loan_until(&mut self, wait_policy: WaitPolicy) -> Result<RawLoan<'_>, LoanError> {
         let address = match self.take_slot() {
             Err(full @ LoanError::Full { .. }) => {
                 let look = |this: &mut Self| match this.take_slot() {
                     Err(LoanError::Full { .. }) => None,
                     outcome => Some(outcome),
                 };
-                self.wait_for_room(patience, look).unwrap_or(Err(full))?
+                self.wait_for_room(wait_policy, look).unwrap_or(Err(full))?
             }
             outcome => outcome?,
         };
@@ -207,7 +207,7 @@ impl RawProducer {
             unsafe { self.writer.memory().store_exclusive(index, src, bytes as usize) };
         }
         self.commit(bytes);
-        self.tell();
+        self.wake_readers();
         self.confirm()
     }
 }

@@ -12,7 +12,7 @@ use crate::protocol::gate;
 use crate::protocol::lane::NoRoom;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::Word;
-use crate::wait::{Event, Order, POLL, Patience, SLICE, Sleeper, wait_in_slices};
+use crate::wait::{Event, POLL, SLICE, Sleeper, WaitPolicy, WakeOrder, wait_in_slices};
 
 /// A full producer asks at most this often whether the reader it waits for is alive.
 const PROBE_PERIOD: Duration = Duration::from_millis(1);
@@ -53,12 +53,12 @@ impl RawProducer {
     /// If messages of the ring cannot have that length.
     pub fn send_bytes_until(
         &mut self,
-        patience: Patience,
+        wait_policy: WaitPolicy,
         message: &[u8],
     ) -> Result<(), SendError<()>> {
         self.expect_length(message.len() as u64);
         // SAFETY: the slice is readable, and no longer than the payload.
-        unsafe { self.send_until(patience, message.as_ptr(), message.len()) }
+        unsafe { self.send_until(wait_policy, message.as_ptr(), message.len()) }
     }
 
     /// [`Self::send`], but waits for room until the patience ends.
@@ -74,7 +74,7 @@ impl RawProducer {
     /// As [`Self::send`].
     pub unsafe fn send_until(
         &mut self,
-        patience: Patience,
+        wait_policy: WaitPolicy,
         src: *const u8,
         bytes: usize,
     ) -> Result<(), SendError<()>> {
@@ -88,18 +88,18 @@ impl RawProducer {
             let outcome = unsafe { this.send(src, bytes) };
             (!matches!(outcome, Err(SendError::Full { .. }))).then_some(outcome)
         };
-        self.wait_for_room(patience, look).unwrap_or_else(|| Err(self.full()))
+        self.wait_for_room(wait_policy, look).unwrap_or_else(|| Err(self.full()))
     }
 
     /// Looks until something comes of it or the patience ends, asleep until there may be room.
     pub(super) fn wait_for_room<R>(
         &mut self,
-        patience: Patience,
+        wait_policy: WaitPolicy,
         mut look: impl FnMut(&mut Self) -> Option<R>,
     ) -> Option<R> {
         let (segment, on_stalled) = (Arc::clone(&self.segment), self.on_stalled);
         let event = segment.wait_block(Access::Write).ok().map(|block| {
-            let order = Order::of_waiter(segment.contract().wake_edge);
+            let order = WakeOrder::of_waiter(segment.contract().wake_edge);
             Event::of_room(block, Sleeper::Bit(self.lane), order)
         });
         let events: &[&Event<'_>] = match &event {
@@ -111,7 +111,7 @@ impl RawProducer {
             OnStalled::Detach { after } => after.clamp(POLL, SLICE),
             OnStalled::Full => SLICE,
         };
-        wait_in_slices(events, patience, slice, || look(self))
+        wait_in_slices(events, wait_policy, slice, || look(self))
     }
 
     /// Looks after the reader that holds this lane back, and tries again if that made room.
@@ -122,7 +122,7 @@ impl RawProducer {
     ) -> Result<R, SendError<()>> {
         let _uncancelled = Uncancelled::begin();
         let now = Instant::now();
-        self.writer.memory().block().refused.count();
+        self.writer.memory().block().refused.fetch_add_one();
         let position = self.position();
         // WHY: a send that succeeded since then began a new run, without having to say so.
         let run = self.refused.filter(|run| run.position == position);
@@ -158,7 +158,7 @@ impl RawProducer {
         match self.on_stalled {
             OnStalled::Detach { after } if stalled >= after && !self.is_exclusive() => {
                 self.writer.give_up(gate, cursor);
-                block.detached.count();
+                block.detached.fetch_add_one();
                 true
             }
             _ => false,
