@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::file::error::OpenError;
 use crate::file::segment::{Blocks as _, Segment};
@@ -11,6 +12,25 @@ use crate::protocol::layout::PINS_PER_READER;
 use crate::protocol::owner;
 use crate::protocol::sync::{self, Word, edge};
 use crate::wait::{Event, Sleeper, WakeOrder};
+
+/// The number of times that a claimant yields, and then sleeps for a millisecond, if all is taken.
+const YIELDS: u32 = 32;
+const SLEEPS: u32 = 8;
+
+/// Returns a pause for [`owner::claim_patiently`]: some 10 ms in all, enough for a process that frees
+/// an entry and lost the CPU meanwhile. There is none on the heap, where no owner can be dead.
+pub(crate) fn pauses(is_file: bool) -> impl FnMut() -> bool {
+    let mut pauses = 0;
+    move || {
+        pauses += 1;
+        match pauses {
+            _ if !is_file => {}
+            1..=YIELDS => std::thread::yield_now(),
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+        is_file && pauses <= YIELDS + SLEEPS
+    }
+}
 
 /// The place of one announced reader; given back on drop. Kept by the reader and by every message
 /// that it has borrowed.
@@ -46,7 +66,7 @@ impl ReaderSlot {
             owners,
             segment.me(),
             |owner| segment.is_dead(owner),
-            owner::pauses(segment.file().is_some()),
+            pauses(segment.file().is_some()),
         );
         let (index, _) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
         let (held, sleepers) = (AtomicU64::new(0), Mutex::new(0));

@@ -1,12 +1,6 @@
 //! Owner words: how a process claims a lane, a gate or a reader block, and from whom.
 
-use std::time::Duration;
-
 use crate::protocol::sync::{Word, edge};
-
-/// How often a claimant that finds everything taken yields, and then sleeps for a millisecond.
-const YIELDS: u32 = 32;
-const SLEEPS: u32 = 8;
 
 /// Claims the first of `owners` that is free or whose owner is dead.
 ///
@@ -42,21 +36,6 @@ pub fn claim_patiently<'a, W: Word + 'a>(
         if claimed.is_some() || !pause() {
             return claimed;
         }
-    }
-}
-
-/// Returns a pause for [`claim_patiently`]: long enough for one who frees a place and lost the CPU,
-/// some 10 ms in all. None on the heap, where nobody can be dead.
-pub(crate) fn pauses(is_file: bool) -> impl FnMut() -> bool {
-    let mut pauses = 0;
-    move || {
-        pauses += 1;
-        match pauses {
-            _ if !is_file => {}
-            1..=YIELDS => std::thread::yield_now(),
-            _ => std::thread::sleep(Duration::from_millis(1)),
-        }
-        is_file && pauses <= YIELDS + SLEEPS
     }
 }
 
@@ -96,10 +75,14 @@ mod tests {
     #[test]
     fn what_stays_taken_is_given_up() {
         let words = [AtomicU64::new(5)];
-        assert_eq!(claim_patiently(words.iter(), 9, |_| false, pauses(true)), None);
-        assert_eq!(
-            claim_patiently(words.iter(), 9, |owner| owner == 5, pauses(true)),
-            Some((0, 5))
-        );
+        let pauses = || {
+            let mut pauses = 0;
+            move || {
+                pauses += 1;
+                pauses < 3
+            }
+        };
+        assert_eq!(claim_patiently(words.iter(), 9, |_| false, pauses()), None);
+        assert_eq!(claim_patiently(words.iter(), 9, |owner| owner == 5, pauses()), Some((0, 5)));
     }
 }

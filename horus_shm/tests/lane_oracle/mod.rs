@@ -183,21 +183,25 @@ impl Oracle {
         Ok(index)
     }
 
-    pub fn join_reader(&mut self, reading: Reading) -> Result<(), Refusal> {
+    /// Why a reader cannot join, if it cannot.
+    pub fn refusal_of(&self, reading: Reading) -> Option<Refusal> {
         let count = |kind: fn(Reading) -> bool| {
             self.readers.iter().filter(|reader| kind(reader.reading)).count() as u32
         };
         if reading == Reading::Gated && !self.rules.reliable && !self.rules.gated_only {
-            return Err(Refusal::Qos);
+            return Some(Refusal::Qos);
         }
         if reading != Reading::Observer
             && count(|kind| kind != Reading::Observer) == self.rules.readers
         {
-            return Err(Refusal::Subscribers);
+            return Some(Refusal::Subscribers);
         }
-        if reading == Reading::Gated && count(|kind| kind == Reading::Gated) == self.rules.gates {
-            return Err(Refusal::ReliableSubscribers);
-        }
+        let is_full = count(|kind| kind == Reading::Gated) == self.rules.gates;
+        (reading == Reading::Gated && is_full).then_some(Refusal::ReliableSubscribers)
+    }
+
+    pub fn join_reader(&mut self, reading: Reading) -> Result<(), Refusal> {
+        self.refusal_of(reading).map_or(Ok(()), Err)?;
         let starts: Vec<usize> = self.lanes.iter().map(|lane| self.start(lane)).collect();
         let tail = |(lane, &start): (&ModelLane, &usize)| lane.log[start..].to_vec().into();
         let pending = self.lanes.iter().zip(&starts).map(tail).collect();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::ledger::Counters;
 use super::waits::Room;
 use super::{Followed, RawConsumer, Reading};
+use crate::endpoint::reader_slot;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{LaneNotMapped, OpenError, RecvError};
 use crate::file::segment::{Blocks as _, Segment};
@@ -319,7 +320,7 @@ fn claim_gate(segment: &Segment) -> Result<(u32, u64), OpenError> {
         owners,
         segment.me(),
         |owner| segment.is_dead(owner),
-        owner::pauses(segment.file().is_some()),
+        reader_slot::pauses(segment.file().is_some()),
     );
     if let Some((gate, _)) = claimed {
         // Relaxed: a counter of this reader, not of its predecessor.
