@@ -26,7 +26,7 @@ CRATES := horus_shm horus_core horus_cpp horus_py horus_benchmarks robot
 HAS_LIBCLANG = test -n "$$LIBCLANG_PATH" || PATH="$$PATH:/sbin" ldconfig -p | grep -q 'libclang[-.0-9]*\.so'
 NO_LIBCLANG = no libclang (apt-get install libclang-dev)
 
-.PHONY: help demo test test-python bench-python bench-peers install-python torture mutants lint \
+.PHONY: help demo quick test test-python bench-python bench-peers install-python torture mutants lint \
 	oldest bench page readme tools test-tools lint-tools
 
 help: ## lists the targets
@@ -35,15 +35,13 @@ help: ## lists the targets
 demo: tools ## runs the robot of examples/robot: five processes, one of which is killed
 	$(CARGO) run --release --locked -p robot
 
-test: test-tools ## runs all tests; ends with a list of what was skipped
+# Features that all tests are built with at once.
+FEATURES = horus_core/async-io$(shell $(HAS_LIBCLANG) && echo ,horus_benchmarks/iceoryx2)
+
+test: test-tools ## runs all tests, side by side; ends with a list of what was skipped
 	@mkdir -p target && rm -f "$(HORUS_TEST_SKIPS)"
-	$(CARGO) test --workspace --locked
-	$(CARGO) test -p horus_core --features async-io --locked --test scheduler_async_io
-	$(CARGO) test -p horus_core --features async-io --locked --doc build_async
-	@if $(HAS_LIBCLANG); then \
-	set -x; $(CARGO) test -p horus_benchmarks --features iceoryx2 --locked --test bench_check -- iceoryx2; \
-	else echo "bench_check iceoryx2: $(NO_LIBCLANG)" | tee -a "$(HORUS_TEST_SKIPS)"; fi
-	$(MAKE) test-python
+	@$(HAS_LIBCLANG) || echo "bench_check iceoryx2: $(NO_LIBCLANG)" >>"$(HORUS_TEST_SKIPS)"
+	CARGO="$(CARGO)" .ci/tests --features "$(FEATURES)" --also "$(MAKE) test-python"
 	@if test -s "$(HORUS_TEST_SKIPS)"; then \
 	echo "SKIPPED $$(sort -u "$(HORUS_TEST_SKIPS)" | wc -l), which this machine cannot run:"; \
 	sort -u "$(HORUS_TEST_SKIPS)" | sed 's/^/  /'; else echo "no test was skipped"; fi
@@ -73,18 +71,25 @@ torture: test-tools ## runs the long versions of all tests, then sanitizers; rec
 mutants: test-tools ## runs the tests against programs that are wrong on purpose, 95 % have to fail
 	CARGO="$(CARGO)" .ci/mutants
 
-lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny, dependencies
+# The crates with library tests whose files differ from the last commit, or all of them.
+CHANGED = $(or $(addprefix -p ,$(filter $(filter-out horus_py robot,$(CRATES)) horus_testing,$(sort $(foreach file,$(shell \
+	git status --porcelain --no-renames 2>/dev/null | cut -c 4-),$(firstword $(subst /, ,$(file))))))),\
+	--workspace)
+
+quick: lint-tools ## checks formatting and lints, and runs the library tests of what changed
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) clippy -p horus_core --all-targets --features async-io --locked -- -D warnings
+	$(CARGO) test --locked --lib $(CHANGED)
+	$(CARGO) test --locked -p horus_core --test tidy
+
+lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny, dependencies
+	$(CARGO) fmt --all --check
+	@$(HAS_LIBCLANG) || echo "SKIP clippy with iceoryx2: $(NO_LIBCLANG)"
+	$(CARGO) clippy --workspace --all-targets --features "$(FEATURES)" --locked -- -D warnings
 	$(CARGO) clippy -p horus_core --all-targets --no-default-features --locked -- -D warnings
-	@if $(HAS_LIBCLANG); then set -x; \
-	$(CARGO) clippy -p horus_benchmarks --all-targets --features iceoryx2 --locked -- -D warnings; \
-	else echo "SKIP clippy with iceoryx2: $(NO_LIBCLANG)"; fi
 	$(CARGO) clippy -p horus_py --no-default-features --locked -- -D warnings
 	for crate in $(CRATES); do $(CARGO) check -p $$crate --locked || exit 1; done
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc -p horus_core --no-deps --features async-io --locked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --features horus_core/async-io --locked
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
 	else echo "SKIP cargo deny: not installed (cargo install --locked cargo-deny)"; fi
 	@if $(OLDEST_INSTALL); then $(MAKE) oldest; \
