@@ -1,4 +1,4 @@
-//! Bounded calls: however peers are stopped, continued and killed, a `send` or `recv` returns.
+//! Bounded calls: a `send` or `recv` returns, however its peers are stopped, continued and killed.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -24,20 +24,21 @@ use tracer::ends::{Kind, Receiver, Sender};
 
 type Message = [u64; 8];
 
-/// Where nobody waits, where a writer waits for a reader, and where all are plain copies.
+/// Rings in which no endpoint waits, in which a writer waits for a reader, and in which every copy
+/// is plain.
 const RINGS: [Kind; 3] = [Kind::Fanout, Kind::Reliable, Kind::Spsc];
-/// No call may take longer, less the time for which the machine let it wait for a core.
+/// The longest that a call may take, minus the time for which its thread waited for a CPU.
 const CALL_MAX: Duration = Duration::from_secs(1);
-/// Calls that take longer are looked at one by one.
+/// The duration above which a call is examined individually.
 const SLOW: Duration = Duration::from_millis(100);
-/// Calls after which the time for which the machine let this thread wait is looked at anew.
+/// The number of calls after which the time that this thread waited for a CPU is read again.
 const BATCH: u64 = 1024;
-/// Of the pauses between two blows.
+/// The longest pause between two signals to the child.
 const PAUSE_MAX_US: u64 = 2000;
 /// The sender or receiver whose calls are timed.
 const TIMED: u32 = 1;
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     if let Some(role) = common::role() {
@@ -45,31 +46,31 @@ fn child_role() {
     }
 }
 
-/// For how long this thread was ready while the machine had no core for it.
+/// Returns how long this thread was ready to run while no CPU was free.
 fn starved_here() -> Duration {
     let figures = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let starved_ns = figures.split_whitespace().nth(1).and_then(|ns| ns.parse().ok());
     Duration::from_nanos(starved_ns.unwrap_or(0))
 }
 
-/// Durations, counted by their five leading bits: figures are exact to 3 %.
+/// Counts of durations by their five leading bits, so that values are exact to 3 %.
 struct Histogram {
     counts: Vec<u64>,
     calls: u64,
     max: Duration,
-    /// The longest of the slow calls, less the time for which it starved.
+    /// The longest of the slow calls, minus the time for which it waited for a CPU.
     slowest: Duration,
     starved: Duration,
 }
 
 impl Histogram {
-    /// To be used by one thread.
+    /// Makes an empty histogram for one thread.
     fn new() -> Self {
         let (max, slowest) = (Duration::ZERO, Duration::ZERO);
         Self { counts: vec![0; 64 * 32], calls: 0, max, slowest, starved: starved_here() }
     }
 
-    /// Where a duration is counted, and the least one that is counted there.
+    /// Returns the bucket that counts a duration, and the shortest duration of that bucket.
     fn bucket(ns: u64) -> (usize, u64) {
         let shift = (64 - ns.leading_zeros()).saturating_sub(5);
         (shift as usize * 32 + (ns >> shift) as usize, ns >> shift << shift)
@@ -113,7 +114,7 @@ impl Histogram {
     }
 }
 
-/// Stops, continues and replaces the one child that is on the ring, until told to end.
+/// Stops, continues and replaces the one child on the ring, until the test ends.
 struct Tormentor {
     crew: Crew<Message>,
     job: Job,
@@ -123,7 +124,7 @@ struct Tormentor {
 
 impl Tormentor {
     fn new(kind: Kind, job: Job) -> Self {
-        // As many as can be needed: it ends before by far.
+        // More members than the test can need.
         let mut crew = Crew::new(kind, 20_000);
         let mut victim = crew.hire(job, 0, false);
         victim.child.let_go();
@@ -151,7 +152,7 @@ impl Tormentor {
     }
 }
 
-/// What is shared between the one who times and the tormentor.
+/// The state that the timing thread and the tormentor share.
 struct Bout {
     calls: AtomicU64,
     blows: AtomicU64,
@@ -160,7 +161,7 @@ struct Bout {
 }
 
 impl Bout {
-    /// To be asked after every call.
+    /// Returns true if the test goes on; to be called after every call.
     fn goes_on(&self, calls: u64) -> bool {
         self.calls.store(calls, Relaxed);
         calls < self.calls_wanted || self.blows.load(Relaxed) < self.blows_wanted
@@ -193,7 +194,7 @@ fn time_recvs(bout: &Bout, mut receiver: Receiver<Message>) -> Histogram {
     times
 }
 
-/// Torments a child in `job` while the calls of the other end are timed.
+/// Signals a child in `job` while the calls of the other endpoint are timed.
 fn torment(kind: Kind, job: Job) {
     let _alone = alone();
     let mut tormentor = Tormentor::new(kind, job);
@@ -204,14 +205,14 @@ fn torment(kind: Kind, job: Job) {
         calls_wanted: rounds(100_000, 1_000_000),
     });
     let ring = &tormentor.crew.ring;
-    // The end that the child does not have.
+    // The endpoint that the child does not have.
     let (sender, receiver) = match job {
         Job::Consume => (ring.sender().ok(), None),
         _ => (None, ring.receiver().ok()),
     };
     let what = if sender.is_some() { "send" } else { "recv" };
     tormentor.crew.stream();
-    // WHY not a scope: a thread whose call never returns must not be waited for.
+    // WHY not a scope: it would wait for a thread whose call never returns.
     let (bout, theirs) = (Arc::clone(&bout), bout);
     let timed = thread::spawn(move || match sender {
         Some(sender) => time_sends(&theirs, sender),

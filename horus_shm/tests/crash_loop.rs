@@ -1,5 +1,5 @@
-//! Crash loops: one end dies and comes again, thousands of times, and the other end's process has
-//! as many places, files, descriptors and mappings as before.
+//! Crash loops: one endpoint dies and is replaced, thousands of times. The process of the other
+//! endpoint keeps as many entries, files, descriptors and mappings as before.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -29,14 +29,14 @@ use tracer::ends::{CAPACITY, Kind};
 
 type Message = [u64; 8];
 
-/// The survivor's chair, and so its id.
+/// The survivor's chair, which is also its id.
 const SURVIVOR: u32 = 1;
-/// What the survivor may grow by, for the test's own account of some thousand senders.
+/// The most that the survivor may grow by: the test's own account of some thousand senders.
 const GROWTH_MAX: u64 = 1 << 20;
-/// Rounds before the figures have to stay what they are.
+/// The number of rounds before the counts must stay constant.
 const WARM_UP: u64 = 5;
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     if let Some(role) = common::role() {
@@ -44,7 +44,7 @@ fn child_role() {
     }
 }
 
-/// What a leak would make grow.
+/// Counts that a leak would increase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Holdings {
     /// Lanes that were ever claimed.
@@ -56,7 +56,7 @@ struct Holdings {
     files: Vec<String>,
     descriptors: usize,
     mappings: usize,
-    /// Entry of the registry that the last to come was given.
+    /// The entry of the registry that the last child got.
     entry: u64,
 }
 
@@ -81,7 +81,7 @@ impl Holdings {
     }
 }
 
-/// All files of a namespace.
+/// Returns all files of a namespace.
 fn files(path: &Path) -> Vec<String> {
     let entries = |path: &Path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
     let all = entries(path).chain(entries(&path.join("topics")));
@@ -90,20 +90,20 @@ fn files(path: &Path) -> Vec<String> {
     names
 }
 
-/// Mappings that this process has of files in `dir`, named or not.
+/// Counts the mappings that this process has of files in `dir`, named or not.
 fn mappings(dir: &Path) -> usize {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     maps.lines().filter(|line| line.contains(dir.to_str().unwrap())).count()
 }
 
-/// Memory of this process that is resident, in bytes.
+/// Returns the resident memory of this process in bytes.
 fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
-/// Figures of all rounds so far: the first ones may differ, the rest may not.
+/// The counts of all rounds so far: the first rounds may differ, the others must not.
 struct Watch {
     round: u64,
     before: Option<(Holdings, u64)>,
@@ -124,7 +124,7 @@ impl Watch {
         assert_eq!(before.0, now, "round {}", self.round);
     }
 
-    /// Prints the figures; returns by how much this process grew.
+    /// Prints the counts, and returns by how much this process grew.
     fn show(&self, what: &str) {
         let (holdings, resident) = self.before.as_ref().unwrap();
         let growth = resident_bytes().saturating_sub(*resident);
@@ -144,15 +144,15 @@ impl Watch {
     }
 }
 
-/// A crew of one child at a time and this process.
+/// Makes a crew of one child at a time and this process.
 fn crew(kind: Kind, deaths: u64) -> Crew<Message> {
     let crew = Crew::new(kind, deaths as usize + 2);
-    // So that pages of the logbook are resident already.
+    // WHY: this makes the pages of the logbook resident.
     assert_eq!(crew.book.senders().count(), 0);
     crew
 }
 
-/// Starts the next child, and waits until it has its end.
+/// Starts the next child, and waits until it has opened its endpoint.
 fn next(crew: &mut Crew<Message>, job: Job, mut meanwhile: impl FnMut()) -> (Member, u64) {
     let mut child = crew.hire(job, 0, false);
     child.child.let_go();
@@ -164,7 +164,7 @@ fn next(crew: &mut Crew<Message>, job: Job, mut meanwhile: impl FnMut()) -> (Mem
     (child, owner)
 }
 
-/// The epoch of the lane that the victims have, one after the other.
+/// Returns the epoch of the lane that the victims use one after the other.
 fn epoch(segment: &Segment) -> u64 {
     segment.lane_block(0, Access::Read).unwrap().epoch.load(Relaxed)
 }
@@ -189,7 +189,7 @@ fn kill_producers(kind: Kind) {
         child.child.kill();
         watch.look(&crew, owner);
     }
-    // Puts the head right if the last victim did not come to it.
+    // Repairs the head if the last victim died before it stored it.
     drop(crew.ring.sender().unwrap());
     let stats = sink.settle().unwrap();
     assert!(deaths * 2 * CAPACITY <= stats.received + stats.lost);
@@ -223,7 +223,7 @@ fn kill_consumers(kind: Kind) {
         assert!(got <= sent + 1);
         assert!(!kind.is_gated() || sent <= got + 1 + CAPACITY, "{sent} overran {got}");
         watch.look(&crew, owner);
-        // Nobody is left to wait for.
+        // No dead reader holds the sender back.
         (0..=CAPACITY).for_each(|_| soon(|| source.step().then_some(())));
     }
     assert_eq!(epoch(crew.ring.segment().unwrap()), 1, "the survivor's session goes on");
@@ -233,7 +233,8 @@ fn kill_consumers(kind: Kind) {
     assert_empty_handed(crew, source);
 }
 
-/// When the survivor leaves too, nothing is left, and nothing was to be swept.
+/// Expects that nothing is left after the survivor leaves, and that a sweep finds nothing to
+/// remove.
 fn assert_empty_handed(crew: Crew<Message>, end: impl Sized) {
     drop(end);
     let Crew { ring, namespace, dir, .. } = crew;

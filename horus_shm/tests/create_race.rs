@@ -1,5 +1,5 @@
-//! Creation races with deaths: many open the same fresh name at once, some are killed on the way,
-//! others sweep; the survivors end on one file, and nothing stays.
+//! Creation races with deaths: many processes open the same fresh topic at once, some are killed
+//! meanwhile, others sweep. The survivors end on one file, and no file stays.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -31,16 +31,17 @@ use crew::logbook::Logbook;
 use crew::{PATIENCE, accuse, alone, expect_no_accusation, soon};
 use hostile::{Rng, rounds};
 
-/// Every round begins with a fresh topic of this name.
+/// The name of the fresh topic with which every round begins.
 const NAME: &str = "race";
-/// The blow falls at most this long, for each racer, after the start of a round: about as long as
-/// one takes.
+/// The longest delay, for each racer, from the start of a round to its kill: about as long as a
+/// round takes.
 const DELAY_MAX_US: u64 = 300;
-/// Of half of the racers, before they open the topic to stay.
+/// The number of times that half of the racers open the topic and leave, before they open it to
+/// stay.
 const VISITS: u32 = 3;
 const NAP: Duration = Duration::from_micros(50);
 
-/// The steps of a round. A racer says in the logbook how far it is, by `step`.
+/// The steps of a round. A racer publishes its step in the logbook, by `step`.
 const OPEN: u64 = 1;
 const SEND: u64 = 2;
 const LEAVE: u64 = 3;
@@ -50,7 +51,7 @@ const fn step(round: u64, step: u64) -> u64 {
     round * STEPS + step
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = common::role() else { return };
@@ -83,7 +84,8 @@ fn request(racers: u64) -> Request {
     request
 }
 
-/// Opens what all others open, round after round, and exchanges a message with each survivor.
+/// Opens the topic that all other racers open, round after round, and exchanges a message with each
+/// survivor.
 fn race(book: &Logbook, id: u32) -> ! {
     let namespace = spawn::inherited_namespace();
     let entry = book.entry(id);
@@ -93,7 +95,8 @@ fn race(book: &Logbook, id: u32) -> ! {
     for round in first.. {
         await_step(book, step(round, OPEN));
         let open = || Segment::open_or_create(&namespace, &name, &request(racers)).unwrap();
-        // WHY: some come and go first, so that files are also retired while others open them.
+        // WHY: some racers come and go first, so that files are also retired while others open
+        // them.
         (0..VISITS)
             .filter(|_| (u64::from(id) + round).is_multiple_of(2))
             .for_each(|_| drop(open()));
@@ -125,7 +128,7 @@ fn race(book: &Logbook, id: u32) -> ! {
     unreachable!()
 }
 
-/// Removes whatever nobody attends, and would remove the namespace.
+/// Sweeps all files that no process attends, and tries to remove the namespace.
 fn unlink(book: &Logbook) -> ! {
     say("ready");
     loop {
@@ -141,7 +144,7 @@ fn unlink(book: &Logbook) -> ! {
     }
 }
 
-/// The racers, the unlinker, and the figures.
+/// The racers, the unlinker, and the counts.
 struct Track {
     namespace: Arc<Namespace>,
     book: Logbook,
@@ -149,7 +152,7 @@ struct Track {
     unlinker: Child,
     dice: Rng,
     killed: u64,
-    /// Deaths before the round was over for the dead one, by the step it had come to.
+    /// The deaths of racers before they finished the round, by the step that they had reached.
     killed_in: [u64; STEPS as usize],
     dir: TempDir,
 }
@@ -175,8 +178,8 @@ impl Track {
         }
     }
 
-    /// Starts a step, and waits until all survivors have taken it; kills the doomed when they are
-    /// due, whatever they do.
+    /// Starts a step, and waits until all survivors have taken it. Kills each doomed racer when it
+    /// is due.
     fn step(&mut self, now: u64, doomed: &mut Vec<(usize, Instant)>, survivors: u64) {
         self.book.orders().phase.set(now);
         let start = Instant::now();
@@ -207,7 +210,7 @@ impl Track {
         });
     }
 
-    /// One race: returns the inode that all survivors ended on.
+    /// Runs one race, and returns the inode that all survivors ended on.
     fn run(&mut self, round: u64) -> u64 {
         let racers = self.racers.len();
         let delay_max_us = racers as u64 * DELAY_MAX_US;
@@ -240,7 +243,7 @@ impl Track {
         inodes[0]
     }
 
-    /// Ends everybody; nothing may be left but what a sweep takes.
+    /// Ends all children. Only files that a sweep removes may be left.
     fn finish(self) -> u64 {
         let Self { namespace, book, racers, unlinker, dir, .. } = self;
         drop(racers);

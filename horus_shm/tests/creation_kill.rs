@@ -1,5 +1,6 @@
-//! Kill sweep over system calls: a process ends at the entry to, or the exit from, each one that it
-//! makes to enter a namespace, open a topic, use it and leave; those who come later find it clean.
+//! Kill sweep over system calls: a process enters a namespace, opens a topic, uses it and leaves.
+//! It is killed at the entry to, or the exit from, each system call; a later process finds it
+//! clean.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -26,32 +27,32 @@ use common::Child;
 use tracer::{EXIT_CODE, Stop, Victim, be_traced, mark};
 
 const TOPIC: &str = "topic";
-/// System-call stops of one life, at most: a sweep that does not end is a fault of its own.
+/// The most system-call stops of one life: a sweep that exceeds it does not end, which is a fault.
 const STOPS_MAX: usize = 2000;
-/// Messages that pass to show that a topic works.
+/// The number of messages that are sent to show that a topic works.
 const MESSAGES: u64 = 50;
 
-/// What the victim finds, and who is there when it has died.
+/// The files that the victim finds, and the processes that are there when it has died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scene {
-    /// No namespace, so it makes one; and nobody else.
+    /// There is no namespace and no other process, so the victim makes the namespace.
     Nothing,
-    /// A namespace in which this process lives, without the topic.
+    /// This process lives in the namespace, which lacks the topic.
     Namespace,
-    /// A topic that this process attends.
+    /// This process attends the topic.
     Topic,
-    /// A namespace in which this process lives, with a topic of one who was killed.
+    /// This process lives in the namespace, which has a topic of a process that was killed.
     Leftover,
-    /// As `Nothing`, under a umask that takes away this user's own bits.
+    /// As `Nothing`, under a umask that removes the rights of the user itself.
     Masked,
-    /// As `Nothing`, and the victim ends without giving anything back.
+    /// As `Nothing`, and the victim exits without dropping anything.
     Exit,
     /// As `Nothing`, and the victim removes the namespace at the end.
     Remove,
 }
 
 impl Scene {
-    /// The part that the victim plays in it.
+    /// Returns the role that the victim plays in this scene.
     fn role(self) -> &'static str {
         match self {
             Self::Masked => "masked life",
@@ -74,7 +75,7 @@ fn said(error: impl std::fmt::Display) -> String {
 
 fn request() -> Request {
     let mut request = Request::new(TypeInfo::opaque::<u64>());
-    // None to spare, so that whatever a dead process keeps is missing.
+    // No place is spare, so that a place that a dead process keeps is missing.
     (request.lane_limit, request.reader_limit) = (Some(1), Some(1));
     request.capacity = Some(16);
     request
@@ -92,7 +93,7 @@ fn consumer(segment: &Arc<Segment>) -> Result<Consumer<u64>, OpenError> {
     Ok(Consumer::new(RawConsumer::new(Arc::clone(segment), Reading::KeepLast)?))
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     match common::role().as_deref() {
@@ -114,7 +115,7 @@ fn child_role() {
     }
 }
 
-/// In, a message, and out again.
+/// Enters, sends and receives a message, and leaves.
 fn life() {
     be_traced();
     mark();
@@ -122,7 +123,7 @@ fn life() {
         let namespace = spawn::inherited_namespace();
         let segment = open_or_create(&namespace).unwrap();
         let mut producer = producer(&segment).unwrap();
-        // Where somebody else is, the only reader's place is taken.
+        // The only reader's place is taken where another process is.
         let consumer = consumer(&segment);
         producer.send(0).unwrap();
         drop((producer, consumer, segment));
@@ -131,7 +132,7 @@ fn life() {
     common::park();
 }
 
-/// In, and out by the end of the process alone.
+/// Enters, and leaves only by the end of the process.
 fn life_and_exit() {
     be_traced();
     mark();
@@ -143,7 +144,7 @@ fn life_and_exit() {
     std::process::exit(EXIT_CODE);
 }
 
-/// In, and out by removing everything.
+/// Enters, and leaves by removing the namespace.
 fn life_and_removal() {
     be_traced();
     mark();
@@ -155,7 +156,7 @@ fn life_and_removal() {
     common::park();
 }
 
-/// One point of the sweep: a place, the victim's death in it, and what came of it.
+/// One point of the sweep: a place, the victim's death in it, and the result.
 struct Point {
     dir: TempDir,
     scene: Scene,
@@ -180,7 +181,8 @@ impl Point {
         Self { dir, scene, namespace, topic }
     }
 
-    /// Runs a victim to its `stop`-th stop and kills it there. `None` if its life has fewer.
+    /// Runs a victim to its `stop`-th stop and kills it there. Returns `None` if its life has fewer
+    /// stops.
     fn kill_at(&self, stop: usize) -> Option<Check> {
         let mut victim = Victim::spawn(self.scene.role(), self.dir.path());
         for _ in 0..=stop {
@@ -192,7 +194,8 @@ impl Point {
         Some(self.check_files())
     }
 
-    /// Stops a victim at its `stop`-th stop, leaves the topic, and lets the victim end its life.
+    /// Stops a victim at its `stop`-th stop, drops this process's topic, and lets the victim finish
+    /// its life.
     fn leave_at(&mut self, stop: usize) -> Option<Check> {
         let mut victim = Victim::spawn("life", self.dir.path());
         for _ in 0..=stop {
@@ -210,7 +213,8 @@ impl Point {
         self.dir.path().join("default")
     }
 
-    /// Nothing but the registry, the topics, and among those the topic.
+    /// Checks that the only files are the registry and the topics, and that the only topic is the
+    /// expected one.
     fn check_files(&self) -> Check {
         let names = |path: &Path| -> BTreeSet<String> {
             let entries = fs::read_dir(path).into_iter().flatten();
@@ -226,12 +230,12 @@ impl Point {
         known(names(&self.namespace_path().join("topics")), &[TOPIC])
     }
 
-    /// The topic as it was left: its bytes, if it has a name.
+    /// Returns the bytes of the topic file as it was left, if it has a name.
     fn topic_bytes(&self) -> Option<Vec<u8>> {
         fs::read(self.namespace_path().join("topics").join(TOPIC)).ok()
     }
 
-    /// Absent or complete; then usable; then gone.
+    /// Checks that the topic is absent or complete, can then be used, and is then removed.
     fn check(mut self) -> Check {
         let left = self.topic_bytes();
         let namespace = match &self.namespace {
@@ -276,9 +280,9 @@ impl Point {
     }
 }
 
-/// A new producer finds a lane, and its messages come through.
+/// Checks that a new producer finds a lane, and that its messages are received.
 fn pass(segment: &Arc<Segment>, consumer: &mut Consumer<u64>) -> Check {
-    // What the victim sent before it died.
+    // Receives the messages that the victim sent before it died.
     (0..16).for_each(|_| _ = consumer.recv());
     let mut producer = producer(segment).map_err(said)?;
     for message in 1..=MESSAGES {
@@ -291,7 +295,7 @@ fn pass(segment: &Arc<Segment>, consumer: &mut Consumer<u64>) -> Check {
     Ok(())
 }
 
-/// Kills a life at each of its stops, and checks what it left.
+/// Kills a life at each of its stops, and checks the files and places that it left.
 fn sweep_life(scene: Scene, check: impl Fn(Point) -> Check) {
     sweep_stops(scene, |point, stop| {
         let files = point.kill_at(stop)?;
@@ -299,7 +303,7 @@ fn sweep_life(scene: Scene, check: impl Fn(Point) -> Check) {
     });
 }
 
-/// Visits each stop of a life; `visit` answers `None` where there is no such stop.
+/// Visits each stop of a life; `visit` returns `None` if there is no such stop.
 fn sweep_stops(scene: Scene, visit: impl Fn(Point, usize) -> Option<Check>) {
     let mut faults = Vec::new();
     let mut stops = 0;
@@ -349,13 +353,13 @@ fn a_leftover_topic_is_usable_after_a_death_at_any_system_call_of_who_came_next(
     sweep_life(Scene::Leftover, Point::check);
 }
 
-/// Nobody is killed here: one of the last two is slow.
+/// No process is killed here: one of the last two is slow.
 #[test]
 fn the_last_to_leave_removes_the_topic_wherever_another_was_stopped() {
     sweep_stops(Scene::Topic, |mut point, stop| point.leave_at(stop));
 }
 
-/// What any death leaves is removed by one sweep, in a process that was there before.
+/// One sweep removes all files that a death leaves, in a process that was there before.
 #[test]
 fn a_sweep_removes_what_a_death_at_any_system_call_left() {
     sweep_life(Scene::Leftover, |point| {

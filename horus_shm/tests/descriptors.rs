@@ -1,4 +1,5 @@
-//! Descriptors: programs without standard streams, and programs that close what is not theirs.
+//! Descriptors: programs without standard streams, and programs that close descriptors of this
+//! library.
 
 use horus_testing as _;
 
@@ -25,7 +26,7 @@ fn ring(namespace: &Arc<Namespace>, topic: &str) -> FanoutShm<u64> {
 }
 
 fn close(fd: RawFd) {
-    // SAFETY: the call takes no pointer. A child of a test does this to find out what follows.
+    // SAFETY: the call takes no pointer. A child of a test closes it on purpose, to see the effect.
     unsafe { libc::close(fd) };
 }
 
@@ -34,13 +35,13 @@ fn is_open(fd: RawFd) -> bool {
     unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 }
 }
 
-/// Prints past all buffers, wherever that goes.
+/// Writes a line to `fd` without a buffer; returns true if that succeeded.
 fn print(fd: RawFd) -> bool {
     // SAFETY: the line is valid for reads.
     unsafe { libc::write(fd, LINE.as_ptr().cast(), LINE.len()) >= 0 }
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = common::role() else { return };
@@ -54,7 +55,7 @@ fn child_role() {
     }
 }
 
-/// Whether a child that plays `role` ended well.
+/// Expects a child that plays `role` to succeed.
 #[track_caller]
 fn expect_well(role: &str, dir: &Path) {
     let output = common::outcome(role, dir);
@@ -69,14 +70,14 @@ fn a_program_without_standard_streams_does_not_print_into_its_topics() {
     }
 }
 
-/// The bits of `closed` say which streams are.
+/// Uses a topic while the standard streams are closed that have a bit in `closed`.
 fn streamless(closed: u32) {
     let missing = |fd: &RawFd| closed & 1 << *fd != 0;
     (0..3).filter(missing).for_each(close);
     let namespace = spawn::inherited_namespace();
     let ring = ring(&namespace, "topic");
     let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
-    // An existing file is opened another way than a new one is made.
+    // Opening an existing file takes another path than creating one.
     Segment::inspect(&namespace, &TopicName::new("topic").unwrap()).unwrap();
     assert_eq!(sweep(&namespace).unwrap().attended.len(), 1);
     for fd in (0..3).filter(missing) {
@@ -95,7 +96,7 @@ fn hold() {
     drop(ends);
 }
 
-/// Closes all descriptors except the standard streams, as programs do before they go on as others.
+/// Closes all descriptors except the standard streams, as a program may do before `exec`.
 fn close_all() {
     // SAFETY: the call takes no pointer.
     assert_eq!(unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) }, 0);
@@ -117,7 +118,7 @@ fn close_and_begin_anew() {
     producer.send(1).unwrap();
     assert_eq!(consumer.recv(), Some(1));
     close_all();
-    // In the eyes of the others this process is dead now. The next open finds that out.
+    // For other processes this process is dead now. The next open finds that out.
     let anew = spawn::inherited_namespace();
     assert!(!Arc::ptr_eq(&anew, &namespace));
     let topic = ring.segment().label();

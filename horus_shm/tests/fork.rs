@@ -1,4 +1,4 @@
-//! Forks: a child's copies of its parent's ends are inert, and the child may begin anew.
+//! Forks: a child's copies of its parent's endpoints are inert, and the child can open its own.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -22,12 +22,12 @@ type Message = [u64; 8];
 
 const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
 const PARENT: u32 = 1;
-/// Messages that a forked child exchanges with a third process.
+/// The number of messages that a forked child exchanges with a third process.
 const EXCHANGED: u64 = 100;
-/// Looks for an answer: about ten seconds' worth.
+/// The number of polls for an answer: about ten seconds.
 const LOOKS: u32 = 10_000_000;
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     match role().as_deref() {
@@ -49,7 +49,7 @@ fn a_childs_copies_refuse_and_change_nothing() {
             assert!(sender.send(&Message::new(PARENT, number)));
         }
         let before = ring.visible_bytes();
-        // WHY: the child drops its copies of all of these, as it would by leaving `main`.
+        // WHY: the child drops its copies of all of these, as it would by returning from `main`.
         let mut ends = Some((sender, receiver));
         let mut copy = ends.take();
         let pid = fork(|| {
@@ -96,7 +96,7 @@ fn a_childs_copies_say_that_they_are_forked() {
     assert!(!consumer.raw().is_forked() && fork_epoch() == epoch);
 }
 
-/// What a child writes is its own, also where it needs no call: through an inherited loan.
+/// A child's writes stay in the child, also those without a call: through an inherited loan.
 #[test]
 fn a_childs_writes_through_a_loan_reach_nobody() {
     let dir = shm_dir();
@@ -122,14 +122,14 @@ fn a_childs_writes_through_a_loan_reach_nobody() {
     assert!(join_fork(pid));
     loan.unwrap().publish().unwrap();
     assert_eq!(consumer.recv(), Some(Message::new(PARENT, 7)));
-    // Nor did the child's drop take back the pin.
+    // The child's drop did not release the pin either.
     for number in 8..20 {
         producer.send(Message::new(PARENT, number)).unwrap();
     }
     assert_eq!(*held.unwrap(), Message::new(PARENT, 1));
 }
 
-/// Those of a child's child are its own as well, and the child keeps what it wrote.
+/// A child's child has memory of its own too, and the child keeps what it wrote.
 #[test]
 fn each_generation_has_memory_of_its_own() {
     let dir = shm_dir();
@@ -152,7 +152,7 @@ fn each_generation_has_memory_of_its_own() {
     assert_eq!(*loan, [1; 8]);
 }
 
-/// Figures that a child asks for are not written where others look.
+/// The statistics of an inherited endpoint are not written to the shared file.
 #[test]
 fn a_child_that_asks_for_figures_changes_nothing() {
     let dir = shm_dir();
@@ -161,7 +161,7 @@ fn a_child_that_asks_for_figures_changes_nothing() {
     for number in 0..3 * CAPACITY as u32 {
         sender.send(&Message::new(PARENT, number));
     }
-    // Counts what was lost, and does not write that down yet.
+    // Counts the lost messages, and does not store the count in the file yet.
     assert!(receiver.recv().is_some());
     let before = ring.visible_bytes();
     assert!(join_fork(fork(|| {
@@ -171,7 +171,7 @@ fn a_child_that_asks_for_figures_changes_nothing() {
     assert!(ring.visible_bytes() == before, "the child changed the file");
 }
 
-/// The last handle of a file, dropped in the child, must not retire what the parent uses.
+/// The last handle of a file, dropped in the child, must not retire the file that the parent uses.
 #[test]
 fn a_child_that_drops_everything_removes_no_file_and_frees_no_gate() {
     let dir = shm_dir();
@@ -192,7 +192,7 @@ fn a_child_that_drops_everything_removes_no_file_and_frees_no_gate() {
     assert_eq!(topic_files(&namespace), [""; 0]);
 }
 
-/// Sends, forks, and waits with its child, which inherits all of it.
+/// Sends, forks, and waits with its child, which inherits all of its endpoints.
 fn fork_and_wait(namespace: &Arc<Namespace>) {
     let ring = SpscShm::<u64>::open(namespace, "topic", &RingOptions::default()).unwrap();
     let mut producer = ring.producer().unwrap();
@@ -243,7 +243,7 @@ fn echo(namespace: &Arc<Namespace>) {
     common::park();
 }
 
-/// Looks until there is something: works in a forked child, which has only this thread.
+/// Polls until there is a value; works in a forked child, which has only this thread.
 fn look<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     (0..LOOKS).find_map(|_| {
         std::thread::yield_now();
@@ -274,6 +274,6 @@ fn a_child_that_opens_the_namespace_anew_is_a_process_of_its_own() {
     });
     assert!(join_fork(pid), "no exchange");
     third.finish();
-    // The child left without a word, and its places are free.
+    // The child exited without dropping anything, and its places are free.
     assert!(there.producer().is_ok() && back.consumer().is_ok());
 }

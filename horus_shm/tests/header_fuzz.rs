@@ -1,4 +1,4 @@
-//! Any header, through the real open path: a typed error or a topic whose every claim was checked.
+//! Any header, through the real open path: a typed error, or a topic whose every field was checked.
 
 use horus_testing as _;
 
@@ -16,10 +16,10 @@ use horus_shm::{OpenError, RawConsumer, Reading, Reliability, Segment};
 
 use hostile::{FIELDS, Image, Rng, Scene, expect_told, request, rounds};
 
-/// Mutations of one image, at most.
+/// The most mutations of one image.
 const MUTATIONS_MAX: u64 = 4;
 
-/// Values at which arithmetic and limits turn over.
+/// Values at which arithmetic overflows or limits are reached.
 const EDGES: [u64; 25] = [
     0,
     1,
@@ -48,7 +48,7 @@ const EDGES: [u64; 25] = [
     u64::MAX,
 ];
 
-/// A header that a creator could have written, and the right length of its file.
+/// Makes a header that a creator could have written, with the right length of its file.
 fn contract_of_anybody(rng: &mut Rng, scene: &Scene) -> Image {
     let mut request = request();
     request.capacity = Some(1 << (1 + rng.below(12)));
@@ -103,7 +103,7 @@ fn mutate(rng: &mut Rng, image: &mut Image) {
     }
 }
 
-/// The plain conditions that an accepted file has met, each of them necessary.
+/// Returns the first violated condition of an accepted file; each of these conditions is necessary.
 fn first_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
     let header = image.header();
     let stored = (image.file_bytes as usize).min(HEADER_BYTES);
@@ -129,7 +129,7 @@ fn first_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
     faults.into_iter().find_map(|(is_fault, what)| is_fault.then_some(what))
 }
 
-/// Goes through everything that a tool would look at.
+/// Reads everything that a tool would read of a segment.
 fn check_health(segment: &Arc<Segment>) {
     let shape = segment.shape();
     let (lanes, bytes) = (shape.request().lane_limit, shape.file_bytes());
@@ -144,7 +144,8 @@ fn check_health(segment: &Arc<Segment>) {
     }
 }
 
-/// Plants `image`, opens it, and holds the answer against the oracle. True if it was accepted.
+/// Plants `image`, opens it, and compares the result with the oracle. Returns true if the image was
+/// accepted.
 fn attempt(scene: &Scene, image: &Image, tool: bool, seed: u64) -> bool {
     scene.plant(image);
     let what = format!("seed {seed}");
@@ -223,7 +224,8 @@ fn random_bytes_are_never_a_topic() {
     }
 }
 
-/// Mutated as a whole: neither the text of a schema nor the rest of the area is looked at.
+/// The bytes are changed all at once: neither the text of a schema nor the rest of the area is
+/// read.
 #[test]
 fn what_lies_between_the_parts_of_a_header_is_not_looked_at() {
     let scene = Scene::new();

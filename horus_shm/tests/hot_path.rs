@@ -21,11 +21,11 @@ use horus_shm::{
 };
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 
-/// Messages through each ring while something is counted.
+/// The number of messages through each ring while allocations, calls or faults are counted.
 const MESSAGES: u64 = 100_000;
 const CAPACITY: u64 = 64;
 
-/// The system's allocator, which counts what this thread asks of it.
+/// The system's allocator, which counts the calls of this thread.
 struct Counting;
 
 thread_local! {
@@ -40,25 +40,26 @@ fn count() {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's `layout` has a size above zero, as `GlobalAlloc::alloc` requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's `layout` has a size above zero, as `alloc_zeroed` requires.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         count();
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller got `block` from this allocator with `layout`, and `bytes` is not
+        // zero.
         unsafe { System.realloc(block, layout, bytes) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count();
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller got `block` from this allocator with `layout`.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -66,22 +67,22 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A ring with all of its ends.
+/// A ring with all of its endpoints.
 struct Ring {
     name: String,
-    /// Sends and receives this many messages through each end. The argument counts on from call
-    /// to call.
+    /// Sends and receives this many messages through each endpoint; numbers continue from call to
+    /// call.
     run: Box<dyn FnMut(u64)>,
 }
 
-/// A message of `WORDS` words and number `number`.
+/// Makes a message of `WORDS` words with number `number`.
 fn message<const WORDS: usize>(number: u64) -> [u64; WORDS] {
     [number; WORDS]
 }
 
 #[track_caller]
 fn check<const WORDS: usize>(received: Option<[u64; WORDS]>, number: u64) {
-    // WHY: no `assert_eq`, which would format, and so allocate, only to say what is clear anyway.
+    // WHY no `assert_eq`: it would format, and so allocate, without telling more.
     let ends = received.map(|words| (words[0], words[WORDS - 1]));
     assert!(ends == Some((number, number)));
 }
@@ -102,7 +103,7 @@ macro_rules! make {
     }};
 }
 
-/// Counts messages on from call to call.
+/// Makes a ring whose message numbers continue from call to call.
 fn ring(name: &str, bytes: usize, mut exchange: impl FnMut(u64) + 'static) -> Ring {
     let mut number = 0;
     let run = move |messages| {
@@ -137,7 +138,7 @@ fn mpsc<const WORDS: usize>(place: Place<'_>) -> Ring {
     })
 }
 
-/// One consumer follows; another one is lapped again and again.
+/// One consumer keeps up; another one is lapped again and again.
 fn fanout<const WORDS: usize>(place: Place<'_>) -> Ring {
     let made = make!(FanoutShm, place, WORDS);
     let mut producer = made.producer().unwrap();
@@ -181,7 +182,7 @@ fn reliable<const WORDS: usize>(place: Place<'_>) -> Ring {
     })
 }
 
-/// A topic on which both ends have slept before: for a message, and for room.
+/// Makes a topic on which both endpoints have slept before: for a message, and for room.
 fn slept(place: Place<'_>, wake_edge: WakeEdge) -> Ring {
     let mut request = Request::new(TypeInfo::opaque::<[u64; 1]>());
     (request.capacity, request.reliability) = (Some(CAPACITY), Some(Reliability::Reliable));
@@ -207,9 +208,11 @@ fn slept(place: Place<'_>, wake_edge: WakeEdge) -> Ring {
     })
 }
 
-/// Messages are lent and borrowed, or copied; if the reader `holds`, senders step over some.
+/// Makes a topic whose messages are lent and borrowed, or copied; if the reader `holds`, senders
+/// step over some slots.
 ///
-/// WHY apart: a sender asks the kernel whether the reader of a slot that it steps over lives.
+/// WHY a ring of its own: for a slot that it steps over, a sender asks the kernel whether the
+/// reader is alive.
 fn pinnable<const WORDS: usize>(place: Place<'_>, holds: bool) -> Ring {
     let mut request = Request::new(TypeInfo::opaque::<[u64; WORDS]>());
     (request.capacity, request.pinnable) = (Some(CAPACITY), Some(true));
@@ -224,7 +227,7 @@ fn pinnable<const WORDS: usize>(place: Place<'_>, holds: bool) -> Ring {
     let mut consumer = Consumer::new(raw);
     let raw = RawProducer::new(segment, OnStalled::Full).unwrap();
     let mut producer = Producer::<[u64; WORDS]>::new(raw);
-    // Whoever slept here before must not cost anything now.
+    // A reader that slept here before must not cost anything now.
     let impatient = WaitPolicy::of(Duration::from_millis(1)).spinning(Duration::ZERO);
     assert!(consumer.recv_until(impatient).is_none());
     let mut held = None;
@@ -298,8 +301,8 @@ fn child_role() {
     }
 }
 
-/// Runs every ring where any system call but `read`, `write` and `exit` is death. The only thread
-/// of a process, as the confinement and the way out are a thread's.
+/// Runs every ring where any system call except `read`, `write` and `exit` kills the process. It
+/// must be the only thread of its process, since both the filter and `exit` affect one thread.
 fn confined(disobeys: bool) -> bool {
     die_with_parent();
     let namespace = inherited_namespace();
@@ -340,27 +343,27 @@ fn a_system_call_kills_the_confined_child() {
     child.finish();
 }
 
-/// Page faults of this thread that needed no reading, and that did.
+/// Returns the page faults of this thread, minor and major ones.
 fn page_faults() -> i64 {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: `usage` is valid for the write.
     assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) }, 0);
-    // SAFETY: the call succeeded, so it wrote all of it.
+    // SAFETY: the call succeeded, so it initialised all of it.
     let usage = unsafe { usage.assume_init() };
     usage.ru_minflt + usage.ru_majflt
 }
 
-/// Says of every ring how many page faults its messages cost after one lap.
+/// Prints for every ring the number of page faults of its messages after one lap.
 fn faults() {
     const MPOL_LOCAL: i32 = 4;
-    // WHY: on machines with several memory nodes the kernel takes pages away now and then, to see
-    // who faults on them; a policy of one's own ends that. It does not matter if it is refused.
+    // WHY: on machines with several memory nodes the kernel unmaps pages now and then, to see which
+    // thread faults on them; a memory policy of the thread ends that. A refusal does not matter.
     // SAFETY: takes no pointer with this policy.
     unsafe { libc::syscall(libc::SYS_set_mempolicy, MPOL_LOCAL, 0, 0) };
     let namespace = inherited_namespace();
     let mut rings = rings(Some(&namespace));
     for ring in &mut rings {
-        // A lap, and what the reader that lags needs to be lapped once.
+        // One lap, and the messages by which the slow reader is lapped once.
         (ring.run)(2 * CAPACITY + 1);
     }
     let before = page_faults();

@@ -1,5 +1,5 @@
-//! Kill and stop sweeps: a process ends, or pauses, after each instruction of one `send` or `recv`,
-//! and the others go on.
+//! Kill and stop sweeps: a process is killed, or stopped, after each instruction of one `send` or
+//! `recv`, and the other processes go on.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -30,43 +30,43 @@ use tracer::{Victim, be_traced, mark};
 type Small = [u64; 8];
 type Large = [u64; 128];
 
-/// Points of a sweep at most, in a debug build and else; a call with more instructions is stopped
-/// around each of its stores to shared memory, and at evenly spaced others. With `HORUS_TORTURE=1`
-/// there is no such limit: every instruction is a point.
+/// The most points of a sweep, in a debug build and otherwise. A call with more instructions is
+/// stopped around each of its stores to shared memory, and at other points at equal distances. With
+/// `HORUS_TORTURE=1` there is no such limit: every instruction is a point.
 const POINTS_MAX: (u64, u64) = (200, 2000);
-/// The room that a `drain` has: more than there are messages.
+/// The room of a `drain`: for more messages than there are.
 const DRAINED_MAX: usize = 64;
-/// Waits for ever, asleep.
+/// Waits without a limit, asleep.
 const SLEEPY: WaitPolicy = WaitPolicy::endless().spinning(Duration::ZERO);
-/// Messages that a receiver has not received when its call begins.
+/// The number of messages that are unread when a receiver's call begins.
 const UNREAD: u32 = 2;
 
 /// The call under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
-    /// A send that knows of room.
+    /// A send whose cached limit shows room.
     Send,
-    /// A send that has to look at the gates, once a lap.
+    /// A send that has to read the gates, once a lap.
     SendAndLook,
-    /// A send that finds no room, and a dead reader to blame for it.
+    /// A send that finds no room, because of a dead reader.
     SendAndReap,
-    /// A send with a reader to wake, or so it is told.
+    /// A send with a reader to wake, or with its bit set.
     SendAndWake,
-    /// A send for which there is no room until it has announced that it waits for some.
+    /// A send that finds room only after it has announced that it waits.
     SendUntil,
-    /// A message that is filled where it is read.
+    /// A message that is written in place.
     Lend,
     /// A send that steps over a slot, which a live reader has pinned.
     SendPast,
     /// A send that finds a slot pinned by a dead reader.
     SendPastDead,
     Recv,
-    /// All messages that there are, by one call.
+    /// A call that receives all available messages.
     Drain,
     Latest,
-    /// A message that is read where it is.
+    /// A message that is read in place.
     Borrow,
-    /// A receiver for which there is no message until it has announced that it waits for one.
+    /// A receive that finds a message only after it has announced that it waits.
     RecvUntil,
 }
 
@@ -96,12 +96,12 @@ impl Call {
         !matches!(self, Recv | Drain | Latest | Borrow | RecvUntil)
     }
 
-    /// Something happens to the survivors once the call has announced that it waits.
+    /// Returns true if the survivors act after the call has announced that it waits.
     fn waits(self) -> bool {
         matches!(self, Self::SendUntil | Self::RecvUntil)
     }
 
-    /// Messages before the call: they decide what the call finds.
+    /// Returns the number of messages before the call; they decide the state that the call finds.
     fn warm(self) -> u32 {
         match self {
             Self::SendAndLook
@@ -114,7 +114,7 @@ impl Call {
     }
 }
 
-/// What is swept.
+/// A ring, a call and a message size to sweep.
 #[derive(Debug, Clone, Copy)]
 struct Sweep {
     kind: Kind,
@@ -122,9 +122,9 @@ struct Sweep {
     words: usize,
 }
 
-// ---- the victim's side
+// ---- the victim's process
 
-/// Not a property: the part that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = common::role() else { return };
@@ -152,7 +152,7 @@ fn play<M: Tagged>(kind: Kind, call: Call, topic: &str) {
     if call.is_send() { send(&ring, call) } else { receive(&ring, call) }
 }
 
-/// A receiver that never receives.
+/// Opens a receiver that never receives.
 fn wait(kind: Kind, topic: &str) {
     spawn::die_with_parent();
     let ring = Ring::<Small>::open(kind, &spawn::inherited_namespace(), topic);
@@ -161,7 +161,7 @@ fn wait(kind: Kind, topic: &str) {
     common::park();
 }
 
-/// A receiver that borrows a message and never gives it back.
+/// Opens a receiver that borrows a message and never gives it back.
 fn hold<M: Tagged>(kind: Kind, topic: &str) {
     spawn::die_with_parent();
     let ring = Ring::<M>::open(kind, &spawn::inherited_namespace(), topic);
@@ -176,7 +176,7 @@ fn hold<M: Tagged>(kind: Kind, topic: &str) {
     common::park();
 }
 
-/// Before the call, after the call, and so on; each round is one lap.
+/// Sends with a mark before the call, after the call, and so on; each round is one lap.
 fn send<M: Tagged>(ring: &Ring<M>, call: Call) {
     let mut sender = ring.sender().unwrap();
     let mut numbers = 0..;
@@ -197,7 +197,8 @@ fn send<M: Tagged>(ring: &Ring<M>, call: Call) {
     }
 }
 
-/// At rest, before the call, after the call, and so on; says what it has before each call.
+/// Receives with marks at rest, before the call, after the call, and so on; prints what it has
+/// received before each call.
 fn receive<M: Tagged>(ring: &Ring<M>, call: Call) {
     let mut receiver = ring.receiver().unwrap();
     let (mut account, mut drained) = (Account::default(), Vec::with_capacity(DRAINED_MAX));
@@ -233,15 +234,15 @@ fn receive<M: Tagged>(ring: &Ring<M>, call: Call) {
     }
 }
 
-// ---- the tracer's side
+// ---- the tracer's process
 
-/// Where the victim is put, and whose it is.
+/// A victim that is about to make its call, and the survivors beside it.
 struct Scene<M> {
     victim: Victim,
     survivors: Survivors<M>,
 }
 
-/// The way through a call: to where it waits, if it does, and from there on.
+/// The instructions of a call: up to the point where it waits, if it does, and from there on.
 struct Way {
     first: Route,
     rest: Option<Route>,
@@ -253,7 +254,7 @@ impl Way {
     }
 }
 
-/// How a sweep ended.
+/// The result of a sweep.
 struct Outcome {
     instructions: u64,
     points: u64,
@@ -274,7 +275,7 @@ impl Place {
 }
 
 impl Sweep {
-    /// A victim that is about to make its call.
+    /// Starts a victim and takes it to the start of its call.
     fn scene<M: Tagged>(self, place: &Place, topic: &str) -> Scene<M> {
         let Self { kind, call, words } = self;
         let role = format!("{kind:?} {call:?} {words} {topic}");
@@ -319,9 +320,10 @@ impl Sweep {
         Scene { victim, survivors }
     }
 
-    /// What the consumers have not received of a victim's messages when its call begins.
+    /// Returns the number of a victim's messages that the consumers have not received when its call
+    /// begins.
     fn unread(self) -> u32 {
-        // Where the victim is to look at the gates, it must not find more room than a lap.
+        // A victim that has to read the gates must not find more room than a lap.
         match self.call {
             Call::SendAndLook | Call::RecvUntil => 0,
             Call::SendUntil => self.call.warm(),
@@ -329,25 +331,26 @@ impl Sweep {
         }
     }
 
-    /// The messages that may die with a victim that had received them: one, or those it drained.
+    /// Returns the number of messages that may be lost with a receiving victim: one, or those it
+    /// drained.
     fn passed_max<M: Tagged>(self, survivors: &Survivors<M>) -> u32 {
         let (_, sources) = survivors.sent();
         if self.call == Call::Drain { UNREAD * sources.len() as u32 } else { 1 }
     }
 
-    /// See [`POINTS_MAX`].
+    /// Returns the most points of this sweep; see [`POINTS_MAX`].
     fn points_max(self) -> u64 {
         let is_long = self.kind.is_pinnable() || self.call.waits();
         match is_torture() {
             true => u64::MAX,
-            // WHY: those rows are many, and a debug build is for a quick look.
+            // WHY: these rows are many, and a debug build is for a quick run.
             false if cfg!(debug_assertions) && is_long => POINTS_MAX.0 / 3,
             false if cfg!(debug_assertions) => POINTS_MAX.0,
             false => POINTS_MAX.1,
         }
     }
 
-    /// What a victim waits for.
+    /// Does what the victim waits for.
     fn relieve<M: Tagged>(self, survivors: &mut Survivors<M>) {
         match self.call {
             Call::RecvUntil => survivors.send(UNREAD).unwrap(),
@@ -355,7 +358,8 @@ impl Sweep {
         }
     }
 
-    /// What a receiving victim has, passed over included, or what is wrong with it.
+    /// Returns the number of messages that a receiving victim has received or skipped, or its
+    /// fault.
     fn report(self, victim: &mut Victim) -> Result<u64, String> {
         let said = victim.listen();
         let mut parts = said.splitn(3, ' ');
@@ -368,7 +372,7 @@ impl Sweep {
         }
     }
 
-    /// The way through the call, and the points of it to visit: instructions before the blow.
+    /// Returns the instructions of the call, and the points to visit: instructions before the kill.
     fn points<M: Tagged>(self, place: &Place) -> (Way, Vec<u64>) {
         let Scene { mut victim, mut survivors } = self.scene::<M>(place, "scout");
         let mut seen = survivors.ring().visible_bytes();
@@ -401,7 +405,7 @@ impl Sweep {
         (way, points.into_iter().collect())
     }
 
-    /// Takes the victim to a point of its call; false if it came to the end of it.
+    /// Takes the victim to a point of its call; returns false if it reached the end of the call.
     fn approach<M: Tagged>(self, scene: &mut Scene<M>, way: &Way, point: u64) -> bool {
         let Scene { victim, survivors } = scene;
         let first = point.min(way.first.instructions());
@@ -426,7 +430,7 @@ impl Sweep {
                 let Scene { victim, mut survivors } = scene;
                 victim.kill();
                 if self.call == Call::SendUntil {
-                    // A lane that is full would be refused for the living, too.
+                    // A full lane would be refused to live senders, too.
                     self.relieve(&mut survivors);
                 }
                 let check = if self.call == Call::SendAndReap {
@@ -444,7 +448,8 @@ impl Sweep {
         Outcome { instructions: way.instructions(), points: points.len() as u64, wedged }
     }
 
-    /// As [`Self::stop`], with a victim for each point: what the call finds cannot be had twice.
+    /// As [`Self::stop`], with a victim for each point: the state that the call finds exists only
+    /// once.
     fn stop_each<M: Tagged>(self, place: &Place) -> Outcome {
         let (way, points) = self.points::<M>(place);
         let mut wedged = Vec::new();
@@ -479,7 +484,7 @@ impl Sweep {
             };
             if let Err(error) = check {
                 wedged.push((point, error));
-                // What follows from a fault is not counted as another.
+                // A consequence of a fault is not counted as another fault.
                 scene = self.scene(place, &format!("stop-{}", wedged.len()));
                 sent = self.call.warm();
             }
@@ -487,7 +492,7 @@ impl Sweep {
         Outcome { instructions: way.instructions(), points: points.len() as u64, wedged }
     }
 
-    /// Records how a sweep ended, and returns the number of wedged points.
+    /// Records the result of a sweep, and returns the number of wedged points.
     fn show(self, blow: &str, outcome: &Outcome) -> usize {
         let Outcome { instructions, points, wedged } = outcome;
         let id = format!("kill_sweep/{:?}/{:?}/{}B/{blow}", self.kind, self.call, self.words * 8);
@@ -503,7 +508,7 @@ impl Sweep {
         wedged.len()
     }
 
-    /// From within the call to the beginning of the next one.
+    /// Stops a sender within its call, and lets it continue to the beginning of the next call.
     fn stop_sender<M: Tagged>(self, scene: &mut Scene<M>, sent: u32, within: bool) -> Check {
         let Scene { victim, survivors } = scene;
         survivors.work_beside_stopped_sender()?;
@@ -515,7 +520,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// From within the call to the beginning of the next one.
+    /// Stops a receiver within its call, and lets it continue to the beginning of the next call.
     fn stop_receiver<M: Tagged>(self, scene: &mut Scene<M>, within: bool) -> Check {
         let Scene { victim, survivors } = scene;
         survivors.work_beside_stopped_receiver()?;
@@ -547,13 +552,13 @@ fn sweep_each<M: Tagged>(kind: Kind, call: Call) -> usize {
     killed + sweep.show("stop", &sweep.stop_each::<M>(&Place::new()))
 }
 
-/// Sweeps calls of the small size, and the first of them of both.
+/// Sweeps all calls with small messages, and the first call also with large ones.
 fn sweep_some(kind: Kind, calls: &[Call]) -> usize {
     calls.iter().map(|&call| sweep::<Small>(kind, call)).sum::<usize>()
         + sweep::<Large>(kind, calls[0])
 }
 
-/// Sweeps calls of both sizes and returns the number of wedged points.
+/// Sweeps calls with both message sizes, and returns the number of wedged points.
 fn sweep_all(kind: Kind, calls: &[Call]) -> usize {
     calls.iter().map(|&call| sweep::<Small>(kind, call) + sweep::<Large>(kind, call)).sum()
 }
@@ -624,7 +629,7 @@ fn a_kill_or_stop_at_any_instruction_of_draining_is_survived() {
     assert_eq!(small + large, 0);
 }
 
-/// Here three die: a reader first, then the sender that was about to free its gate.
+/// Two processes die: a reader first, then the sender that was about to free its gate.
 #[test]
 fn gated_rings_go_on_after_a_kill_at_any_instruction_of_freeing_a_dead_gate() {
     for kind in [Kind::Spsc, Kind::Mpsc, Kind::Reliable] {

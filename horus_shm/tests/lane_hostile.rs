@@ -1,5 +1,5 @@
-//! A ring whose shared words somebody scribbles on while its ends are at work: messages may be
-//! anything, but every call comes back, nobody panics, and whoever comes after finds it usable.
+//! A ring whose shared words are overwritten while its endpoints are at work: messages may hold
+//! anything, but every call returns, no call panics, and a later opener finds the ring usable.
 
 use horus_testing as _;
 
@@ -28,26 +28,26 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use hostile::{Rng, rounds, topic};
 
-/// How often a watcher looks whether calls come back.
+/// The period at which a watcher checks that calls return.
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
-/// Looks in a row that may find a call under way, before it counts as hung.
+/// The number of checks in a row that may find the same call, before it counts as hung.
 const LOOKS_MAX: u32 = 3000;
-/// Words that are scribbled on in one round.
+/// The number of words that are overwritten in one round.
 const SCRIBBLES: u64 = 8;
-/// How long an end waits for a message or for room.
+/// The longest that an endpoint waits for a message or for room.
 const PATIENCE: Duration = Duration::from_micros(300);
-/// Looks of the watcher, some ten seconds, after which a call that waits counts as hung.
+/// The number of checks, about ten seconds, after which a waiting call counts as hung.
 const OVERRUN_LOOKS_MAX: u64 = 1000;
-/// Longest message of the ring whose messages have lengths of their own.
+/// The longest message of the ring whose messages have lengths of their own.
 const SIZED_BYTES: usize = 40;
-/// What lies behind the memory that a message is received into.
+/// The bytes behind the buffer that a message is received into.
 const CANARY: u8 = 0xee;
-/// Messages that an end holds at most.
+/// The most messages that an endpoint holds.
 const HELD_MAX: usize = 3;
 /// Marks the messages of the check after the storm.
 const MARK: u64 = 0x5afe_cafe << 32;
 
-/// A ring and the ends that are at work on it.
+/// A ring and the endpoints that are at work on it.
 struct Kind {
     name: &'static str,
     request: Request,
@@ -91,7 +91,7 @@ impl Kind {
         kind
     }
 
-    /// Messages are lent and borrowed.
+    /// Makes a ring whose messages are lent and borrowed.
     fn pinnable() -> Self {
         let mut kind =
             Self::new("pinnable", &[Reading::KeepLast, Reading::KeepLast, Reading::Observer]);
@@ -109,7 +109,7 @@ impl Kind {
         kind
     }
 
-    /// Messages have lengths of their own.
+    /// Makes a ring whose messages have lengths of their own.
     fn sized() -> Self {
         let mut kind = Self::pinnable();
         kind.name = "sized";
@@ -128,7 +128,7 @@ impl Kind {
     }
 }
 
-/// The whole file of a topic, mapped writable by somebody who keeps no rule.
+/// Overwrites words of a topic's whole file, mapped writable, against all rules.
 struct Scribbler {
     map: MmapRaw,
     words: Vec<usize>,
@@ -141,7 +141,7 @@ impl Scribbler {
     fn new(segment: &Segment, seed: u64) -> Self {
         let shape = segment.shape();
         let file = OpenOptions::new().read(true).write(true).open(segment.path()).unwrap();
-        // WHY: what it writes into a hole of a full file system would kill it, without a word.
+        // WHY: a store into a hole of a full file system would kill this process.
         let file_bytes = shape.file_bytes() as libc::off_t;
         // SAFETY: the call takes no pointer.
         let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, file_bytes) };
@@ -151,14 +151,14 @@ impl Scribbler {
         let blocks = blocks.into_iter().flat_map(|area| area.step_by(8));
         let (stride, request) = (shape.stride(), *shape.request());
         let lanes = 0..request.lane_limit;
-        // The stamp, and where messages have them their number and length.
+        // A trailer is the stamp, and where messages have them their number and length.
         let trailer = if request.pinnable { 3 } else { 1 };
         let trailers = lanes.clone().flat_map(|lane| {
             let slots = shape.lane(lane);
             let words = move |slot| (1..=trailer).map(move |word| slot + stride - 8 * word);
             slots.step_by(stride as usize).flat_map(words)
         });
-        // The blocks twice, so that they are hit as often as the many trailers.
+        // WHY the blocks twice: so they are hit as often as the many trailers.
         let words: Vec<_> = blocks.clone().chain(blocks).chain(trailers).collect();
         let start = shape.lane_area().start as usize;
         let heads = lanes.map(|lane| start + shape.lane_block_offset(lane) + 64).collect();
@@ -170,11 +170,11 @@ impl Scribbler {
         assert!(offset.is_multiple_of(8) && offset + 8 <= self.map.len());
         // SAFETY: in bounds by the assertion.
         let word = unsafe { self.map.as_mut_ptr().add(offset) };
-        // SAFETY: aligned by the assertion, mapped as long as `self`, and only touched atomically.
+        // SAFETY: aligned by the assertion, mapped as long as `self`, and only accessed atomically.
         unsafe { AtomicU64::from_ptr(word.cast()) }
     }
 
-    /// Junk, or something that is nearly right.
+    /// Returns a random value, or one that is nearly valid.
     fn value(&mut self) -> u64 {
         let head = self.rng.pick(&self.heads);
         let head = self.word(head).load(Ordering::Relaxed);
@@ -202,7 +202,7 @@ impl Scribbler {
         }
     }
 
-    /// Junk in every word, and no word that says a place is ours.
+    /// Overwrites every word, but never with this process's own owner word.
     fn scribble_on_all(&mut self) {
         for index in 0..self.words.len() {
             let value = self.value();
@@ -212,14 +212,14 @@ impl Scribbler {
     }
 }
 
-/// The panics of the ends, by place and message.
+/// The panics of the endpoints, by place and message.
 static PANICS: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs one step of an end; a panic in it is noted with its place. `None` if there was one.
+/// Runs one step of an endpoint. Records a panic with its place, and then returns `None`.
 fn guard<T>(step: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -265,7 +265,7 @@ fn consumer(segment: &Arc<Segment>, reading: Reading) -> Option<Consumer<u64>> {
     raw_consumer(segment, reading).map(Consumer::new)
 }
 
-/// False if there is no room.
+/// Sends a message; returns false if there is no room.
 fn send(producer: &mut RawProducer, message: u64) -> bool {
     // SAFETY: a `u64` is readable for its eight bytes; every ring here has room for them.
     unsafe { producer.send((&raw const message).cast(), 8) }.is_ok()
@@ -274,12 +274,12 @@ fn send(producer: &mut RawProducer, message: u64) -> bool {
 fn recv(consumer: &mut RawConsumer) -> Option<u64> {
     let mut memory = Memory::new();
     let bytes = memory.bytes(consumer);
-    // SAFETY: as many bytes are writable as the ring's payload has.
+    // SAFETY: the buffer is writable for `bytes`, the payload size of the ring.
     let polled = unsafe { consumer.recv(memory.0.as_mut_ptr(), bytes) };
     (polled == Polled::Message).then(|| memory.expect_within(consumer))
 }
 
-/// Where a message is received, and what lies behind it.
+/// A buffer for a message, and canary bytes behind it.
 struct Memory([u8; 2 * SIZED_BYTES]);
 
 impl Memory {
@@ -291,7 +291,7 @@ impl Memory {
         consumer.segment().shape().request().payload_bytes as usize
     }
 
-    /// The first word of the message just received, which lies where it should.
+    /// Returns the first word of the last message, after checking that it lies within the buffer.
     fn expect_within(&self, consumer: &RawConsumer) -> u64 {
         let bytes = self.bytes(consumer);
         assert!(consumer.message_bytes() <= bytes, "a message longer than the longest");
@@ -300,13 +300,14 @@ impl Memory {
     }
 }
 
-/// The longest that a call came back after its deadline, in microseconds.
+/// The longest that a call returned after its deadline, in microseconds.
 static OVERRUN_US: AtomicU64 = AtomicU64::new(0);
 
-/// Looks of all watchers.
+/// The number of checks of all watchers.
 static LOOKS: AtomicU64 = AtomicU64::new(0);
 
-/// A call that waits for [`PATIENCE`] comes back, give or take what a busy machine takes.
+/// Expects a call that waits for [`PATIENCE`] to return in time, with a tolerance for a busy
+/// machine.
 fn expect_in_time<T>(call: impl FnOnce(WaitPolicy) -> T) -> T {
     let (begin, looks) = (Instant::now(), LOOKS.load(Ordering::Relaxed));
     let answer = call(WaitPolicy::of(PATIENCE).spinning(Duration::ZERO));
@@ -317,13 +318,13 @@ fn expect_in_time<T>(call: impl FnOnce(WaitPolicy) -> T) -> T {
     answer
 }
 
-/// One end, or its place while it is away.
+/// One endpoint, or its place while it is closed.
 enum End {
     Producer(Option<RawProducer>),
     Consumer(Reading, Option<Receiver>, Vec<RawSample>),
 }
 
-/// A consuming end in one of its forms.
+/// A receiving endpoint in one of its forms.
 enum Receiver {
     Raw(RawConsumer),
     Typed(Consumer<u64>),
@@ -338,7 +339,7 @@ impl Receiver {
     }
 }
 
-/// An end that does this and that, one call a step.
+/// An endpoint that makes random calls, one a step.
 struct Peer<'a> {
     kind: &'a Kind,
     segment: &'a Arc<Segment>,
@@ -371,7 +372,7 @@ impl<'a> Peer<'a> {
                 *end = guard(|| Receiver::new(segment, *reading, choice < 50)).flatten();
             }
             End::Producer(end @ Some(_)) if choice < 2 => _ = guard(|| *end = None),
-            // What it holds outlives it.
+            // Borrowed messages outlive their endpoint.
             End::Consumer(_, end @ Some(_), _) if choice < 2 => _ = guard(|| *end = None),
             End::Producer(Some(producer)) => _ = guard(|| send_somehow(producer, choice)),
             End::Consumer(_, Some(Receiver::Raw(consumer)), held) => {
@@ -395,7 +396,7 @@ fn send_somehow(producer: &mut RawProducer, choice: u64) {
         3..30 => {
             let Ok(mut loan) = producer.loan() else { return };
             loan.bytes_mut().fill(choice as u8);
-            // Or it is dropped.
+            // Otherwise the loan is dropped.
             if choice > 5 {
                 let _ = loan.publish(choice as usize);
             }
@@ -452,7 +453,7 @@ fn receive_somehow(consumer: &mut RawConsumer, held: &mut Vec<RawSample>, choice
                 assert!(sample.bytes().len() <= longest, "a message longer than the longest");
                 held.push(sample);
             }
-            // Whatever the bytes are: they can be read.
+            // The bytes can be read, whatever they are.
             let sum: u64 = held.iter().flat_map(RawSample::bytes).copied().map(u64::from).sum();
             std::hint::black_box(sum);
         }
@@ -461,15 +462,15 @@ fn receive_somehow(consumer: &mut RawConsumer, held: &mut Vec<RawSample>, choice
     }
 }
 
-/// Runs `body`, which counts the calls that came back, one counter for each thread that calls. A
-/// call that never comes back cannot be ended, so then the process is.
+/// Runs `body`, which counts the calls that returned, with one counter for each calling thread. A
+/// call that never returns cannot be ended, so this aborts the process.
 fn watched<T>(threads: usize, what: &str, body: impl FnOnce(&[AtomicU64]) -> T) -> T {
     let steps: Vec<_> = (0..threads).map(|_| AtomicU64::new(0)).collect();
     let stop = AtomicBool::new(false);
     let watch = || {
         let mut seen = vec![(u64::MAX, 0); threads];
         while !stop.load(Ordering::Relaxed) {
-            // Counted in looks: a machine that slept has not waited.
+            // WHY checks and not time: a suspended machine makes no checks.
             std::thread::sleep(LOOK_PERIOD);
             LOOKS.fetch_add(1, Ordering::Relaxed);
             for (steps, seen) in steps.iter().zip(&mut seen) {
@@ -490,7 +491,7 @@ fn watched<T>(threads: usize, what: &str, body: impl FnOnce(&[AtomicU64]) -> T) 
     })
 }
 
-/// Scribbles between any two calls of the ends.
+/// Overwrites words between any two calls of the endpoints.
 fn storm_in_turn(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler, rounds: u64) {
     let mut peers = Peer::all(kind, segment);
     watched(1, kind.name, |steps| {
@@ -505,7 +506,7 @@ fn storm_in_turn(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler,
     guard(|| drop(peers));
 }
 
-/// Scribbles while the ends are in their calls.
+/// Overwrites words while the endpoints are in their calls.
 fn storm_at_once(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler, rounds: u64) {
     let stop = AtomicBool::new(false);
     let peers = kind.producers + kind.readings.len();
@@ -522,7 +523,7 @@ fn storm_at_once(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler,
                     guard(|| drop(peer));
                 });
             }
-            // WHY: a panic here must not leave the others at work for ever.
+            // WHY: after a panic here the other threads must stop, too.
             let _stop = Raised(&stop);
             for round in 0..rounds {
                 scribbler.scribble();
@@ -534,7 +535,7 @@ fn storm_at_once(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler,
     });
 }
 
-/// A flag that is raised when this is dropped.
+/// Sets a flag when this is dropped.
 struct Raised<'a>(&'a AtomicBool);
 
 impl Drop for Raised<'_> {
@@ -543,7 +544,7 @@ impl Drop for Raised<'_> {
     }
 }
 
-/// Waits for the next step of a thread that is watched.
+/// Waits for the next step of a watched thread.
 fn await_step(steps: &AtomicU64) {
     let before = steps.load(Ordering::Relaxed);
     while steps.load(Ordering::Relaxed) == before {
@@ -553,7 +554,7 @@ fn await_step(steps: &AtomicU64) {
 
 type Storm = fn(&Kind, &Arc<Segment>, &mut Scribbler, u64);
 
-/// Has a storm go over a ring again and again, and looks what is left each time.
+/// Runs a storm on a ring again and again, and checks the state that it leaves each time.
 fn expect_survival(kind: &Kind, storm: Storm, storms: u64, rounds: u64) -> Result<(), String> {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
@@ -572,14 +573,14 @@ fn expect_survival(kind: &Kind, storm: Storm, storms: u64, rounds: u64) -> Resul
     }
     guard(|| drop(segment));
     faults.extend(std::mem::take(&mut *PANICS.lock().unwrap()));
-    // What persists is removed by whoever made it.
+    // A topic that persists is removed by its creator.
     let _ = std::fs::remove_file(namespace.topics_path().join(hostile::FILE_NAME));
     assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new());
     let told = faults.iter().map(|(fault, count)| format!("\n{}: {count} × {fault}", kind.name));
     if faults.is_empty() { Ok(()) } else { Err(told.collect()) }
 }
 
-/// Whoever opens the topic when the storm is over gets new ends, and messages through them.
+/// Checks that an opener after the storm gets new endpoints, and messages through them.
 fn check_recovery(
     kind: &Kind,
     namespace: &Arc<Namespace>,
@@ -603,7 +604,7 @@ fn check_recovery(
                 std::thread::sleep(Duration::from_micros(100));
             }
         }
-        // Lanes that nobody owns may have junk to deliver.
+        // Unowned lanes may have random messages to deliver.
         for _ in 0..4 {
             let Some(message) = recv(&mut consumer).filter(|message| message & MARK == MARK) else {
                 continue;
@@ -647,7 +648,7 @@ fn expect_all_survive(storm: Storm, storms: u64, rounds: u64) {
     assert!(faults.is_empty(), "{faults}");
 }
 
-/// A segment of many lanes, and somebody who scribbles on it.
+/// Makes a segment of many lanes, and a scribbler on it.
 fn wide_ring() -> (tempfile::TempDir, Arc<Segment>, Scribbler) {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
@@ -669,7 +670,7 @@ fn the_ledger_of_a_reader_survives_wild_heads_in_all_lanes() {
         };
         set_heads(wild);
         let _ = consumer.stats();
-        // One who joins at wild heads that are right again later.
+        // This reader joins at wild heads that are right again later.
         let late = self::consumer(&segment, Reading::KeepLast);
         set_heads(5);
         let _ = (consumer.stats(), late.map(|late| late.stats()));
@@ -697,7 +698,7 @@ fn the_ledger_of_a_reader_survives_wild_losses_in_all_lanes() {
     drop(producers);
 }
 
-/// Sends and receives until a lane's worth of messages in a row came through.
+/// Sends and receives a thousand times; returns true if more than 500 messages came through.
 fn gets_through(producer: &mut Producer<u64>, consumer: &mut Consumer<u64>) -> bool {
     let (mut sent, mut received) = (0, 0);
     for _ in 0..1000 {
@@ -705,14 +706,14 @@ fn gets_through(producer: &mut Producer<u64>, consumer: &mut Consumer<u64>) -> b
         sent += u64::from(!full);
         received += u64::from(consumer.recv().is_some());
         if full {
-            // A producer asks for the reader in its way at most this often.
+            // A producer checks the reader in its way at most this often.
             std::thread::sleep(Duration::from_micros(50));
         }
     }
     received > 500
 }
 
-/// The stamp is gone for good, so the message is; those after it are not.
+/// The message is lost with its stamp; the messages after it are not.
 #[test]
 fn whoever_follows_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
     let kind = Kind::spsc();
@@ -725,7 +726,7 @@ fn whoever_follows_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
     (0..4).for_each(|message| producer.send(message).unwrap());
     let (shape, start) = (segment.shape(), segment.shape().reader_area().start as usize);
     let second_stamp = (shape.lane(0).start + 2 * shape.stride() - 8) as usize;
-    // Its owner words name nobody who lives, as after its death.
+    // Its owner words name no live process, as after its death.
     for (offset, value) in [
         (start + shape.reader_block_offset(0), 7),
         (start + shape.gates_offset(), 7),
@@ -735,7 +736,7 @@ fn whoever_follows_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
     }
     let mut successor = consumer(&segment, Reading::Gated).unwrap();
     assert!(gets_through(&mut producer, &mut successor), "stuck with {:?}", successor.stats());
-    // Only now, for its drop would tidy up.
+    // WHY only now: its drop would clean up.
     drop(dead);
 }
 
@@ -755,7 +756,7 @@ fn a_late_joiner_with_history_is_not_stuck_behind_a_damaged_slot() {
     assert!(gets_through(&mut producer, &mut late), "stuck with {:?}", late.stats());
 }
 
-/// Nothing tells a reader that a message is gone; it finds out, and counts it once.
+/// The reader is not notified of a missing message; it detects the gap, and counts it once.
 #[test]
 fn a_message_whose_stamp_is_damaged_is_one_loss_in_the_ledger() {
     let reliable = (Kind::reliable(OnStalled::Full), Reading::Gated);
@@ -776,7 +777,7 @@ fn a_message_whose_stamp_is_damaged_is_one_loss_in_the_ledger() {
         let shape = segment.shape();
         let fourth_stamp = (shape.lane(0).start + 4 * shape.stride() - 8) as usize;
         scribbler.word(fourth_stamp).store(0, Ordering::Relaxed);
-        // Looks in vain after which a reader looks for damage, twice as many as there are.
+        // The reader checks for damage after a number of empty polls; this makes twice as many.
         let received: Vec<_> = (0..1000).filter_map(|_| consumer.recv()).collect();
         let stats = consumer.stats();
         assert_eq!(received, [0, 1, 2, 4, 5, 6, 7], "{}: {stats:?}", kind.name);
@@ -785,7 +786,7 @@ fn a_message_whose_stamp_is_damaged_is_one_loss_in_the_ledger() {
     }
 }
 
-/// A cursor that says less than was read holds the writer back, and no message will move it on.
+/// A cursor that is too small holds the writer back, and no later message would advance it.
 #[test]
 fn a_reader_that_waits_puts_its_damaged_cursor_right() {
     let kind = Kind::spsc();
@@ -811,7 +812,7 @@ fn a_reader_that_waits_puts_its_damaged_cursor_right() {
     assert_eq!(consumer.recv(), Some(8));
 }
 
-/// A head that no writer can come to says nothing about what was published.
+/// A head that no writer can reach is no evidence of published messages.
 #[test]
 fn a_wild_head_makes_no_reader_pass_on() {
     for (kind, reading) in [(Kind::pod(), Reading::KeepLast), (Kind::spsc(), Reading::Gated)] {
@@ -829,7 +830,7 @@ fn a_wild_head_makes_no_reader_pass_on() {
         for _ in 0..1000 {
             assert_eq!(consumer.recv(), None, "{}", kind.name);
         }
-        // Whoever writes next stores a head that is right.
+        // The next write stores a head that is right.
         (3..8).for_each(|message| producer.send(message).unwrap());
         let received: Vec<_> = (0..5).filter_map(|_| consumer.recv()).collect();
         assert_eq!(received, [3, 4, 5, 6, 7], "{}", kind.name);
@@ -847,7 +848,7 @@ fn ends_survive_scribbles_on_every_shared_word_during_their_calls() {
     expect_all_survive(storm_at_once, 2, rounds(2000, 100_000));
 }
 
-/// Whoever receives a `u64` gets eight bytes that were written, whatever the length says.
+/// A receiver of a `u64` gets eight bytes that were written, whatever the length says.
 #[test]
 fn a_message_of_one_size_is_copied_whole_whatever_its_length_says() {
     let dir = spawn::shm_dir();
@@ -868,7 +869,7 @@ fn a_message_of_one_size_is_copied_whole_whatever_its_length_says() {
     }
 }
 
-/// The length of a message of one size is that size, for those, too, who receive it as bytes.
+/// The length of a message of one size is that size, also for a receiver of bytes.
 #[test]
 fn a_message_of_one_size_is_never_shortened() {
     let dir = spawn::shm_dir();
@@ -899,7 +900,7 @@ fn a_message_of_one_size_is_never_shortened() {
     }
 }
 
-/// A lane that no topic can have is none: it is not taken for another one.
+/// A lane number that no topic can have is not taken for another lane.
 #[test]
 fn a_lane_that_there_cannot_be_is_neither_ignored_nor_heeded() {
     let dir = spawn::shm_dir();
@@ -924,7 +925,7 @@ fn a_lane_that_there_cannot_be_is_neither_ignored_nor_heeded() {
     assert_eq!(consumer.recv(), Some(3));
 }
 
-/// What is announced at a place that nobody has would cost every send a look, or a slot, for good.
+/// An announcement of an absent reader would cost every send a check, or a slot, for ever.
 #[test]
 fn pins_and_waiters_of_nobody_are_taken_back() {
     let dir = spawn::shm_dir();

@@ -1,8 +1,8 @@
 //! The lane in every interleaving that matters, and the proof that each ordering matters.
 //!
 //! Each of the `loom_models` states one property and explores the real algorithms on the memory of
-//! `loom_memory`. The last tests weaken the orderings one at a time and demand that a model
-//! notices.
+//! `loom_memory`. The last tests weaken the orderings one at a time, and require a model that
+//! fails.
 
 use horus_testing as _;
 
@@ -15,16 +15,16 @@ use std::io::Write as _;
 
 use horus_shm::internals::sync::edge;
 
-/// What the memory of the models is made of.
+/// The checker's types, of which the memory of the models is made.
 mod checker {
     pub(crate) use std::rc::Rc as Shared;
 
     pub(crate) use loom::{cell, sync, thread};
 
-    /// Whoever is dead runs on, without a store.
+    /// Does nothing: a dead thread runs on, without a store.
     pub(crate) fn perish() {}
 
-    /// Explores every execution with at most `preemptions` involuntary switches, or as many as
+    /// Explores every execution with at most `preemptions` involuntary switches, or with as many as
     /// `LOOM_MAX_PREEMPTIONS` says.
     pub(crate) fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
         let mut builder = loom::model::Builder::new();
@@ -130,7 +130,7 @@ fn check(name: &str) {
     }
 }
 
-/// Fails unless each of `mutants` is killed by a model; prints the table of which by which.
+/// Fails unless a model kills each of `mutants`; prints a table of the mutants and their killers.
 fn all_are_killed(title: &str, mutants: impl Iterator<Item = Mutant>) {
     let mut table = format!("\n{title:<32}killed by\n");
     let mut survivors = Vec::new();
@@ -143,12 +143,12 @@ fn all_are_killed(title: &str, mutants: impl Iterator<Item = Mutant>) {
             survivors.push(name);
         }
     }
-    // WHY: not `print!`, which is only seen when a test fails: the table is a result.
+    // WHY not `print!`: it is only shown when a test fails, and the table is a result.
     let _ = std::io::stdout().lock().write_all(table.as_bytes());
     assert!(survivors.is_empty(), "no model needs {survivors:?}");
 }
 
-/// Without any one of the orderings, some model fails.
+/// Some model fails if any one of the orderings is weakened.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
     let edges = edge::ALL.into_iter().chain(edge::DISCOVERY).chain(edge::CHANNELS);
@@ -165,7 +165,7 @@ fn every_use_of_an_edge_is_needed() {
     all_are_killed("weakened on one line", uses.into_iter().map(Mutant::Site));
 }
 
-/// Without the locks and looks of presence, or those of a session, some model fails.
+/// Some model fails if a lock or check of presence, or of a session, is left out.
 #[test]
 fn every_step_is_needed() {
     let presence = ["presence/share", "presence/exclude", "presence/release"];

@@ -1,7 +1,8 @@
 //! Every ring against an oracle of queues: order, content, room, ledger and limits, step by step.
 //!
-//! The oracle knows no stamps and no cursors. Of a lane it keeps what was ever sent; of a reader,
-//! a queue a lane of what it was not yet given. `HORUS_TEST_SEED` replays one failed case.
+//! The oracle has no stamps and no cursors. For a lane it keeps all messages that were ever sent;
+//! for a reader, a queue of pending messages for each lane. `HORUS_TEST_SEED` replays one failed
+//! case.
 
 use horus_testing as _;
 
@@ -28,7 +29,7 @@ use lane_rings::{Memory, Pinnable, Ring, Topic};
 const CASES: u64 = if cfg!(miri) { 1 } else { 40 };
 const STEPS: u64 = if cfg!(miri) { 60 } else { 500 };
 
-/// Says which case failed.
+/// Prints the seed of a failed case.
 struct Case(u64);
 
 impl Drop for Case {
@@ -39,7 +40,7 @@ impl Drop for Case {
     }
 }
 
-/// The message of tag `tag`: every byte of it follows from the tag.
+/// Makes the message of tag `tag`: every byte of it follows from the tag.
 fn message<T: Pod>(tag: u64) -> T {
     let mut message = T::zeroed();
     let mut rng = Rng(tag);
@@ -50,7 +51,7 @@ fn message<T: Pod>(tag: u64) -> T {
     message
 }
 
-/// The tag of a message; panics unless every byte is the one that was sent.
+/// Returns the tag of a message; panics if a byte is not the one that was sent.
 fn tag_of<T: Pod>(received: &T) -> u64 {
     let tag = tag_in(received);
     let sent: T = message(tag);
@@ -63,7 +64,7 @@ fn tag_in<T: Pod>(received: &T) -> u64 {
     u64::from_le_bytes(bytes[..8].try_into().unwrap())
 }
 
-/// A ring, its ends, and the oracle of both.
+/// A ring, its endpoints, and the oracle of both.
 struct World<R: Ring> {
     ring: R,
     oracle: Oracle,
@@ -183,7 +184,8 @@ impl<R: Ring> World<R> {
 
     fn join_reader(&mut self, rng: &mut Rng) {
         let reading = R::READINGS[rng.index(R::READINGS.len())];
-        // WHY seldom: in a file a refusal takes some 10 ms, for a dead reader may be on its way out.
+        // WHY seldom: in a file a refusal takes about 10 ms, since the place of a dead reader may
+        // be about to be freed.
         let is_file = self.ring.segment().fd().is_some();
         if is_file && self.oracle.refusal_of(reading).is_some() && !rng.one_in(16) {
             return;
@@ -200,7 +202,7 @@ impl<R: Ring> World<R> {
     }
 }
 
-/// Writes into the file of a ring that nobody has claimed yet what `oracle` says that it holds.
+/// Writes the oracle's log into the file of a ring whose lanes have no owner yet.
 fn plant<T: Pod>(segment: &Segment, oracle: &Oracle) {
     let shape = segment.shape();
     let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
@@ -225,10 +227,10 @@ fn matches_the_oracle<R: Ring>(memory: &Memory) {
     matches_the_oracle_from::<R>(memory, None, CASES);
 }
 
-/// As [`matches_the_oracle`], in lanes that have carried messages up to position `origin` before.
+/// As [`matches_the_oracle`], in lanes whose last lap of earlier messages begins at `origin`.
 fn matches_the_oracle_from<R: Ring>(memory: &Memory, origin: Option<u64>, cases: u64) {
     let replayed = std::env::var("HORUS_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
-    // WHY: other cases for each ring and size.
+    // WHY: this gives each ring and message size different cases.
     let name = std::any::type_name::<R>().bytes();
     let hash = |sum: u64, byte: u8| sum.wrapping_mul(257).wrapping_add(byte.into());
     let first = name.fold(0, hash) >> 8;
@@ -237,12 +239,12 @@ fn matches_the_oracle_from<R: Ring>(memory: &Memory, origin: Option<u64>, cases:
         let _case = Case(seed);
         let mut rng = Rng(seed);
         let mut world = World::<R>::new(memory, &mut rng, origin);
-        // WHY: most cases start with both ends; the others begin with what chance brings.
+        // WHY: most cases start with both endpoints; the others start with random steps.
         if !rng.one_in(4) {
             world.join_producer(&mut rng);
             world.join_reader(&mut rng);
         }
-        // WHY fewer: the interpreter takes a second for some tens of long messages.
+        // WHY fewer: the interpreter takes a second for a few tens of long messages.
         let is_long = size_of::<R::Message>() > 1000;
         for _ in 0..if cfg!(miri) && is_long { STEPS / 4 } else { STEPS } {
             world.step(&mut rng);
@@ -297,8 +299,9 @@ suite! {
     pinnable: Pinnable;
 }
 
-/// Lanes do not begin anew where numbers of 32, 53 (the integers of `f64`) or 59 bits end. Each of
-/// these is passed within a case or two; the last one stays where takeovers still believe it.
+/// Lanes do not begin anew at the largest numbers of 32, 53 (the integers of `f64`) or 59 bits.
+/// Each of these is passed within a case or two; the last origin stays in the range that takeovers
+/// accept.
 #[cfg(not(miri))]
 mod far {
     use crate::*;
@@ -333,7 +336,7 @@ mod far {
     }
 }
 
-/// A topic on the heap with one lane of eight slots.
+/// Makes a topic on the heap with one lane of eight slots.
 fn reliable_topic() -> Topic<u64> {
     let rules = Rules {
         asked: Some(8),
@@ -365,7 +368,7 @@ fn a_stalled_reader_is_detached_and_learns_its_exact_loss() {
     assert_eq!(received, [14, 15, 16, 17, 18, 19]);
     let stats = ReadStats { received: 6, lost: 14, sent: 20, ..ReadStats::default() };
     assert_eq!(stalled.stats(), stats);
-    // It moved, so it counts again.
+    // It moved, so the writer waits for it again.
     for tag in 20..28 {
         producer.send(tag).unwrap();
         assert_eq!(reading.recv(), Some(tag));
@@ -387,7 +390,7 @@ fn a_reader_stalls_from_the_first_refusal_in_a_row_on() {
     let refused = Instant::now();
     assert_eq!(consumer.recv(), Some(0));
     producer.send(8).unwrap();
-    // Time has to pass; how much more than this does not matter.
+    // Time has to pass; at least this much.
     while refused.elapsed() < 2 * after {
         std::thread::yield_now();
     }
@@ -412,7 +415,7 @@ fn a_reader_behind_a_gate_that_was_given_up_begins_undetached() {
 #[test]
 fn a_gated_only_ring_refuses_readers_that_have_no_gate() {
     let ring = SpscShm::<u64>::heap(&RingOptions::default()).unwrap();
-    // A producer leaves out the odd stamp: without a gate they could get torn messages.
+    // WHY: a producer omits the odd stamp here, so readers without a gate could get torn messages.
     for reading in [Reading::KeepLast, Reading::Observer] {
         let reader = RawConsumer::new(Arc::clone(ring.segment()), reading);
         assert!(matches!(reader, Err(OpenError::GatedOnly { found: true, .. })), "{reading:?}");

@@ -1,7 +1,7 @@
-//! Positions: a lane behaves the same wherever its numbers are, up to the largest one; and what
-//! becomes of a lane that is found past what takeovers believe.
+//! Positions: a lane behaves the same at all positions, up to the largest one. A takeover repairs a
+//! lane that is found past the largest position it accepts.
 //!
-//! No lane gets that far by itself: 2⁶⁰ messages take 36 years at one a nanosecond.
+//! No lane reaches these positions by itself: 2⁶⁰ messages take 36 years at one a nanosecond.
 
 use horus_testing as _;
 
@@ -19,13 +19,13 @@ use horus_shm::internals::takeover::take_over;
 use hostile::{Rng, rounds};
 
 const SLOTS: u64 = 8;
-/// A gate's cursors lie this far apart.
+/// The distance of a gate's cursors.
 const GATE_BYTES: usize = 128;
 const GATES: u32 = 2;
 const STEPS: u64 = 200;
-/// No script sends more than this.
+/// More than any script sends.
 const SENT_MAX: u64 = STEPS * 2 * SLOTS;
-/// Where a takeover stops to believe what it finds.
+/// The largest head that a takeover accepts.
 const BELIEVED_MAX: u64 = POSITION_MAX / 2;
 const ME: u64 = 7;
 
@@ -41,7 +41,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// As if position `head` were the next to be written. (At 0, none was.)
+    /// Makes a lane in which position `head` is the next to be written. (At 0, none was.)
     fn at(head: u64) -> Self {
         let mut slots = vec![Slot([0; 64]); SLOTS as usize];
         for pos in head.saturating_sub(SLOTS)..head {
@@ -71,7 +71,7 @@ impl Memory {
             readers: std::ptr::null(),
             reader_limit: 1,
         };
-        // SAFETY: all parts are there, aligned, and outlive the lane in each of these tests.
+        // SAFETY: all parts exist, are aligned, and outlive the lane in each of these tests.
         unsafe { RawLane::new(parts) }
     }
 }
@@ -94,11 +94,11 @@ fn recv(reader: &mut LaneReader<RawLane>, latest: bool) -> (Polled, Option<u64>)
     (polled, (polled == Polled::Message).then_some(message))
 }
 
-/// All that one step tells, positions counted from the start of the script.
+/// The result of one step, with positions counted from the start of the script.
 type Event = (Polled, Option<u64>, [u64; 6]);
 
-/// Sends, receives, hands the lane on, and lets readers come and go, by the dice of `seed`, in a
-/// lane that begins at `start`.
+/// Sends, receives, hands the lane on, and lets readers come and go, by random numbers of `seed`,
+/// in a lane that begins at `start`.
 fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
     let (mut rng, mut memory) = (Rng(seed), Memory::at(start));
     let lane = memory.lane();
@@ -148,7 +148,7 @@ enum Script {
     Exclusive,
 }
 
-/// The same script, here and far away, has the same events.
+/// Compares the events of the same script at `near` and at each of `starts`.
 fn behaves_the_same(near: u64, starts: &[u64]) {
     for kind in [Script::Open, Script::Gated, Script::Exclusive] {
         for seed in 0..rounds(100, 10_000) {
@@ -169,14 +169,14 @@ fn a_lane_behaves_the_same_where_numbers_turn_over() {
     behaves_the_same(1 << 10, &[BELIEVED_MAX - SENT_MAX - 10]);
 }
 
-/// Without takeovers: those end at half of it.
+/// The scripts have no takeovers here, which accept only half of the largest position.
 #[test]
 fn a_session_behaves_the_same_up_to_the_largest_position() {
     let near = BELIEVED_MAX - SENT_MAX;
     behaves_the_same(near, &[BELIEVED_MAX - 10, BELIEVED_MAX, POSITION_MAX - SENT_MAX]);
 }
 
-/// Who keeps up notices nothing: stamps have room for twice as many positions.
+/// A reader that keeps up is not affected: stamps have room for twice as many positions.
 #[test]
 fn a_reader_that_keeps_up_gets_every_message_past_the_largest_position() {
     let start = POSITION_MAX - 10;
@@ -191,8 +191,8 @@ fn a_reader_that_keeps_up_gets_every_message_past_the_largest_position() {
     assert_eq!((reader.lost(), reader.skipped()), (0, 0));
 }
 
-/// The head is damage there, so a lapped reader feels its way from slot to slot. It loses more than
-/// it has to, and counts it.
+/// There the head counts as damaged, so a lapped reader searches slot by slot. It loses more than
+/// necessary, and counts it.
 #[test]
 fn a_lapped_reader_past_the_largest_position_keeps_an_exact_ledger() {
     let start = POSITION_MAX + 1;
@@ -214,12 +214,12 @@ fn a_lapped_reader_past_the_largest_position_keeps_an_exact_ledger() {
     assert!(received > 0 && reader.busy() > 0);
 }
 
-/// What a takeover finds past half of the largest position it takes for damage: the lane begins
-/// anew, behind the newest stamp that may be believed, and says so. New readers work; one that
-/// has been past that position waits for it to come again.
+/// A takeover treats a position past half of the largest one as damage: the lane begins anew, after
+/// the newest stamp in the accepted range, and counts a resync. New readers work; a reader that was
+/// past that position waits until the lane reaches it again.
 #[test]
 fn a_takeover_past_what_is_believed_begins_anew_and_says_so() {
-    // The head, and where a lane goes on whose last lap ended there.
+    // The head, and where a lane continues whose last lap ended there.
     let believed = [
         (BELIEVED_MAX, BELIEVED_MAX, 0),
         (BELIEVED_MAX + 1, BELIEVED_MAX, 1),

@@ -1,9 +1,9 @@
-//! A whole topic in random schedules: joined, claimed, taken over, read, left and removed by four
-//! processes, one of which may be killed after any of its stores.
+//! A whole topic in random schedules: joined, claimed, taken over, read, left and removed by three
+//! processes and a later one. One of the three may be killed after any of its stores.
 //!
 //! The algorithms run on the memory of the loom models, with shuttle underneath: where loom visits
-//! every execution of a small case, this visits some of a large one. Shuttle's memory is
-//! sequentially consistent, so orderings are loom's part. A failure prints its schedule, which
+//! every execution of a small case, this visits some executions of a large one. Shuttle's memory is
+//! sequentially consistent, so only loom checks the orderings. A failure prints its schedule, which
 //! `shuttle::replay` repeats, and `HORUS_TEST_SEED` replays a whole run. `HORUS_TORTURE=1` runs 10⁵
 //! schedules of each model.
 
@@ -33,7 +33,7 @@ use loom_memory::attendance::{Found, OpenFile, Process};
 use loom_memory::ends::{Consumer, Producer};
 use loom_memory::{Copying, LoomLane, killed_after, spare_all};
 
-/// What the memory of the models is made of.
+/// The checker's types, of which the memory of the models is made.
 mod checker {
     pub(crate) use std::sync::Arc as Shared;
 
@@ -43,7 +43,7 @@ mod checker {
 
     use crate::hostile::rounds;
 
-    /// A cell in which nobody may be while somebody writes it.
+    /// A cell that no thread may access while another one writes it.
     pub(crate) mod cell {
         use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -52,11 +52,12 @@ mod checker {
         #[derive(Debug)]
         pub(crate) struct UnsafeCell<T> {
             value: std::cell::UnsafeCell<T>,
-            /// Readers in the cell, or −1 for a writer. No scheduling point.
+            /// Readers in the cell, or −1 for a writer. Not a scheduling point.
             users: AtomicI32,
         }
 
-        // SAFETY: whoever enters while somebody writes fails the model before it touches the cell.
+        // SAFETY: a thread that enters while another one writes fails the model before it touches
+        // the cell.
         unsafe impl<T: Send> Sync for UnsafeCell<T> {}
 
         impl<T> UnsafeCell<T> {
@@ -84,11 +85,11 @@ mod checker {
         }
     }
 
-    /// What a killed thread unwinds with.
+    /// The panic payload of a killed thread.
     #[derive(Debug)]
     pub(crate) struct Perished;
 
-    /// Ends the running thread's life.
+    /// Ends the running thread.
     pub(crate) fn perish() {
         std::panic::resume_unwind(Box::new(Perished));
     }
@@ -97,27 +98,27 @@ mod checker {
     pub(crate) fn explore(schedules: usize, execution: impl Fn() + Send + Sync + 'static) {
         let seed = std::env::var("HORUS_TEST_SEED").map_or(0x5eed, |seed| seed.parse().unwrap());
         let mut config = Config::new();
-        // Orderings are not what this looks for.
+        // This checker does not test orderings.
         config.silence_warnings = true;
         println!("HORUS_TEST_SEED={seed}, {schedules} schedules");
         Runner::new(RandomScheduler::new_from_seed(seed, schedules), config).run(execution);
     }
 
-    /// Schedules of one model.
+    /// Returns the number of schedules of one model.
     pub(crate) fn schedules() -> usize {
         rounds(150, 100_000) as usize
     }
 }
 
-/// Files that the processes of a model may come to make.
+/// The most files that the processes of a model make.
 const FILES: usize = 10;
-/// Slots of the lane: so few that everybody is lapped, or waited for.
+/// Slots of the lane: so few that every reader is lapped, or waited for.
 const SLOTS: usize = 2;
-/// Stores that a process executes in one life, at most; beyond, it is not killed.
+/// The most stores that a process executes in one life; with more, it is not killed.
 const STORES_MAX: u32 = 28;
-/// Owner words; position by process.
+/// Owner words, by process.
 const OWNERS: [u64; 3] = [1, 2, 3];
-/// Who looks at what the others left.
+/// The owner that checks the state that the others left.
 const HEIR: u64 = 9;
 
 /// Runs `life` up to where it would execute one more store than `stores`, or to its end.
@@ -133,14 +134,14 @@ fn live(stores: Option<u32>, life: impl FnOnce()) {
     }
 }
 
-// WHY Relaxed throughout: shuttle's memory is sequentially consistent, whatever it is told.
+// WHY Relaxed throughout: shuttle's memory is sequentially consistent, whatever the argument.
 
-/// What the kernel knows of a topic: its files, and who is dead.
+/// The kernel's knowledge of a topic: its files, and the dead owners.
 #[derive(Clone)]
 struct Topic {
     lanes: Arc<[LoomLane]>,
     dead: Arc<[AtomicBool; 3]>,
-    /// Publishers that are done, one way or another.
+    /// Publishers that have left or died.
     done: Arc<AtomicUsize>,
 }
 
@@ -158,14 +159,14 @@ impl Topic {
         index.is_some_and(|index| self.dead[index].load(Ordering::Relaxed))
     }
 
-    /// The kernel takes what a dead process held: first nothing more is stored, then it is known.
+    /// Ends a dead process as the kernel does: it stores nothing more, then its lock is released.
     fn bury(&self, owner: u64, file: Option<OpenFile>) {
         let index = OWNERS.iter().position(|one| *one == owner).unwrap();
         self.dead[index].store(true, Ordering::Relaxed);
         file.inspect(Attendance::release);
     }
 
-    /// Frees the gate that is in the way if its owner is dead, as a full producer does.
+    /// Frees the slowest gate if its owner is dead, as a full producer does.
     fn reap(&self, producer: &Producer, lane: &LoomLane, me: u64) {
         let Some((gate, _)) = producer.writer.slowest_gate() else { return };
         let owner = lane.gate_block(gate).owner.get();
@@ -174,7 +175,7 @@ impl Topic {
         }
     }
 
-    /// Claims the lane of `file`, sends a few messages as far as there is room, and leaves.
+    /// Claims the lane of `file`, sends a few messages while there is room, and leaves.
     fn publish(&self, file: &OpenFile, me: u64) {
         let lane = &self.lanes[file.index()];
         let producer = Producer::claim_from(lane, me, |owner| self.is_dead(owner));
@@ -188,7 +189,7 @@ impl Topic {
         producer.leave();
     }
 
-    /// A publisher's life, which ends after `stores` stores if there is a number of them.
+    /// Runs a publisher's life, which ends after `stores` stores if that is a number.
     fn publisher(&self, process: &Process, me: u64, stores: Option<u32>) {
         let file = process.join();
         live(stores, || file.iter().for_each(|file| self.publish(file, me)));
@@ -200,7 +201,7 @@ impl Topic {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A reader of the lane of `file`.
+    /// Makes a reader of the lane of `file`.
     fn consumer(&self, file: &OpenFile, me: u64, gated: bool) -> Option<Consumer> {
         let lane = &self.lanes[file.index()];
         if gated {
@@ -209,8 +210,8 @@ impl Topic {
         Some(Consumer::ungated(lane, lane.block().head.get()))
     }
 
-    /// A subscriber's life. One that is not killed reads on until the publishers are done; then
-    /// all that was sent from its start on was received or counted.
+    /// Runs a subscriber's life. One that is not killed reads until the publishers are done; then
+    /// all messages from its start on were received or counted.
     fn subscriber(&self, process: &Process, me: u64, gated: bool, stores: Option<u32>) {
         let Some(file) = process.join() else { return };
         if stores.is_some() {
@@ -245,7 +246,7 @@ impl Topic {
         heir.leave();
     }
 
-    /// When all have gone: nothing is left that could be in the way of those who come next.
+    /// Checks, after all have left, that nothing is left that could block a later process.
     fn inherit(&self, process: &Process) {
         // The sweep.
         process.open().inspect(|file| assert!(presence::retire(file).unwrap(), "still attended"));
@@ -264,7 +265,7 @@ impl Topic {
     }
 }
 
-/// Who of the three is killed.
+/// The process that is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
     Nobody,

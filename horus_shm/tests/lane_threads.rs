@@ -1,4 +1,4 @@
-//! Every ring between real threads: nothing torn, nothing out of order, every loss counted.
+//! Every ring between real threads: no message is torn or out of order, and every loss is counted.
 
 use horus_testing as _;
 
@@ -15,9 +15,9 @@ use horus_shm::{
 };
 use spawn::{namespace, shm_dir};
 
-/// Messages of all producers of one test.
+/// The messages of all producers of one test.
 const MESSAGES: u64 = if cfg!(miri) { 200 } else { 200_000 };
-/// Small, so that every producer comes round often and every reader is lapped.
+/// Small, so that every producer wraps around often and every reader is lapped.
 const CAPACITY: u64 = 16;
 
 /// A message of `WORDS` words, all of which follow from the first: producer and number.
@@ -37,10 +37,10 @@ const fn word(first: u64, index: usize) -> u64 {
     first.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index as u64
 }
 
-/// What one reader saw of all producers.
+/// The messages of all producers that one reader saw.
 #[derive(Debug)]
 struct Seen {
-    /// By producer: the number that comes next if nothing is lost.
+    /// By producer: the next number if nothing is lost.
     next: Vec<u64>,
     received: u64,
     gaps: u64,
@@ -66,7 +66,7 @@ impl Seen {
     }
 }
 
-/// Counts a producer as finished, however it ends: readers must not wait for one that panicked.
+/// Counts a producer as finished on drop: readers must not wait for one that panicked.
 struct Finish<'a>(&'a AtomicUsize);
 
 impl Drop for Finish<'_> {
@@ -76,7 +76,7 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// How far the producers are.
+/// The progress of the producers.
 #[derive(Debug, Default)]
 struct Progress {
     finished: AtomicUsize,
@@ -126,7 +126,7 @@ impl Progress {
     }
 }
 
-/// The ends of a ring and how its readers take messages.
+/// The endpoints of a ring, and the way its readers read.
 struct Ends<const WORDS: usize> {
     producers: Vec<Producer<Message<WORDS>>>,
     consumers: Vec<Consumer<Message<WORDS>>>,
@@ -143,7 +143,7 @@ enum Takes {
     Latest,
 }
 
-/// Runs all ends at once, a thread each, and checks what every reader saw.
+/// Runs each endpoint in a thread, all at once, and checks the messages that every reader saw.
 fn run<const WORDS: usize>(ends: Ends<WORDS>) {
     let progress = &Progress::default();
     let producers = ends.producers.len() as u64;
@@ -179,7 +179,7 @@ fn run<const WORDS: usize>(ends: Ends<WORDS>) {
     });
 }
 
-/// How to make the ring under test: in a namespace, or on the heap.
+/// The place of the ring under test: in a namespace, or on the heap.
 type Origin<'a> = Option<&'a Arc<Namespace>>;
 
 macro_rules! make {
@@ -218,7 +218,7 @@ fn pod<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     Ends { producers, consumers, takes: Takes::Latest }
 }
 
-/// An open topic of the smallest lane there is, so that most reads race with a write.
+/// Makes an open topic of the smallest possible lane, so that most reads race with a write.
 fn tight<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(FanoutShm, origin, RingOptions::capacity(2));
     let consumers = (0..2).map(|_| ring.consumer().unwrap()).collect();
@@ -226,7 +226,8 @@ fn tight<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     Ends { producers, consumers, takes: Takes::Next }
 }
 
-/// A reliable topic with readers that are waited for, and one that is not.
+/// Makes a reliable topic with readers that the writer waits for, and one that it does not wait
+/// for.
 fn reliable<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let segment = reliable_topic::<WORDS>(origin);
     let consumer = |reading| RawConsumer::new(Arc::clone(&segment), reading).map(Consumer::new);
@@ -283,7 +284,7 @@ macro_rules! suite {
 
 suite!(spsc mpsc fanout pod tight reliable);
 
-/// A reader that takes one message while ten are sent, and stops before it has read them all.
+/// Runs a reader that reads one message while ten are sent, and stops before it has read them all.
 fn run_slowly(
     mut producer: Producer<Message<38>>,
     consumer: Consumer<Message<38>>,
@@ -291,7 +292,7 @@ fn run_slowly(
     let progress = &Progress::default();
     let mut seen = Seen::new(1);
     let consumer = thread::scope(|scope| {
-        // Dropped if this panics: the producer must not wait for it then.
+        // WHY moved here: a panic drops it, and then the producer must not wait for it.
         let mut consumer = consumer;
         scope.spawn(|| {
             let _finish = Finish(&progress.finished);
@@ -303,7 +304,7 @@ fn run_slowly(
             if let Some(message) = consumer.recv() {
                 seen.check(&message);
             }
-            // A producer that is refused sends nothing more: it is behind by that.
+            // A refused producer sends nothing more: the reader is a lane behind it.
             while progress.sent.load(Ordering::Relaxed) < sent + 10
                 && progress.refused.load(Ordering::Relaxed) < refused + 2
                 && !progress.have_finished(1)
@@ -333,8 +334,8 @@ fn drain(consumer: &mut Consumer<Message<38>>, mut seen: Seen) -> ReadStats {
     stats
 }
 
-/// Loans are filled by ordinary stores while readers copy, borrow and observe. On the heap, where
-/// ThreadSanitizer sees both sides.
+/// Loans are filled by ordinary stores while readers copy, borrow and observe. They run on the
+/// heap, where ThreadSanitizer sees both sides.
 #[test]
 fn loans_race_with_no_reader() {
     let mut request = Request::new(TypeInfo::opaque::<Message<38>>());
@@ -346,7 +347,7 @@ fn loans_race_with_no_reader() {
     };
     let is_over = &AtomicU64::new(0);
     let read = |mut consumer: Consumer<Message<38>>| {
-        // Relaxed: only ends the loop.
+        // WHY Relaxed: it only ends the loop.
         while is_over.load(Ordering::Relaxed) == 0 {
             if let Some(received) = consumer.recv() {
                 assert_eq!(received, message(0, received[0]), "torn");
@@ -368,7 +369,7 @@ fn loans_race_with_no_reader() {
                 }
             }
         });
-        // Comes and goes. WHY sooner: miri runs a thousandth as fast.
+        // Comes and goes. WHY sooner: miri runs a thousand times slower.
         let visit = if cfg!(miri) { 20 } else { 5000 };
         scope.spawn(move || {
             while is_over.load(Ordering::Relaxed) == 0 {
@@ -434,7 +435,7 @@ fn producers_that_come_and_go_lose_and_repeat_nothing() {
                 let _finish = Finish(&progress.finished);
                 for session in 0..sessions {
                     let mut producer = ring.producer().unwrap();
-                    // Sessions of one thread may be in different lanes, and overtake each other.
+                    // Sessions of one thread may use different lanes, and overtake each other.
                     let source = id * sessions + session;
                     for number in 0..SESSION {
                         let message = [source, number];
@@ -487,7 +488,7 @@ fn readers_that_come_and_go_keep_exact_ledgers_and_hold_nobody_back_for_good() {
                             None => thread::yield_now(),
                         }
                     }
-                    // What came before it joined is no loss; after that, nothing is lost.
+                    // Messages from before it joined are no loss; after that, nothing is lost.
                     let first = if seen.received == 0 { 0 } else { seen.next[0] - seen.received };
                     assert_eq!(seen.gaps, first, "a gate has let the producer pass");
                     assert_eq!(consumer.stats().received, seen.received);
@@ -500,7 +501,8 @@ fn readers_that_come_and_go_keep_exact_ledgers_and_hold_nobody_back_for_good() {
 
 #[test]
 fn ends_can_be_sent_to_a_thread_and_not_shared() {
-    /// Implemented once for what is not `Sync` and twice for what is, which is then ambiguous.
+    /// Implemented once for types that are not `Sync` and twice for others, so that the call is
+    /// ambiguous.
     trait UnlessSync<Marker> {
         fn holds() {}
     }

@@ -1,8 +1,8 @@
-//! Layout version 2, byte by byte: what another version of this library finds in a topic file.
+//! Layout version 2, byte by byte, as another version of this library finds it in a topic file.
 //!
-//! `golden/*.hex` hold whole files: an offset and sixteen bytes a line, lines of zeros left out.
-//! What differs from run to run is masked. A file that no longer matches is another layout: raise
-//! the version with it.
+//! `golden/*.hex` hold whole files: an offset and sixteen bytes a line, without lines of zeros.
+//! Bytes that differ from run to run are masked. A file that no longer matches has another layout,
+//! which needs another version.
 
 use horus_testing as _;
 
@@ -27,7 +27,7 @@ use horus_shm::{
 };
 use spawn::{namespace, shm_dir};
 
-/// A message whose bytes say where they are.
+/// Makes a message whose bytes say where they are.
 const fn message(number: u8) -> [u8; 24] {
     let mut bytes = [number; 24];
     let mut index = 0;
@@ -49,7 +49,7 @@ fn type_info() -> TypeInfo {
     }
 }
 
-/// Three messages sent, one of them received.
+/// Sends three messages, and receives one of them.
 fn send_three(producer: &mut Producer<[u8; 24]>, consumer: &mut Consumer<[u8; 24]>) {
     for number in 1..=3 {
         producer.send(message(number)).unwrap();
@@ -57,7 +57,7 @@ fn send_three(producer: &mut Producer<[u8; 24]>, consumer: &mut Consumer<[u8; 24
     assert_eq!(consumer.recv(), Some(message(1)));
 }
 
-/// The file under `segment`, which names `topic`, with what varies masked.
+/// Returns the file under `segment`, which names `topic`, with the bytes that vary masked.
 fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
     let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
     let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
@@ -76,7 +76,7 @@ fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
     bytes
 }
 
-/// Masks when the first message was sent and how long it took, which the first reader counted.
+/// Masks the time of the first message and its latency, which the first reader counted.
 fn mask_times(segment: &Segment, bytes: &mut [u8]) {
     let lane = segment.shape().lane_area().start as usize + segment.shape().lane_block_offset(0);
     let sample = &mut bytes[lane + offset_of!(LaneBlock<AtomicU64>, sample)..][..8];
@@ -90,7 +90,8 @@ fn mask_times(segment: &Segment, bytes: &mut [u8]) {
     latency.fill(0);
 }
 
-/// The checksum by its definition: CRC-32 of the header up to itself, then of the schema text.
+/// Checks the checksum by its definition: CRC-32 of the header up to itself, then of the schema
+/// text.
 fn check_checksum(file: &[u8]) {
     let schema_bytes = u32::from_le_bytes(file[156..160].try_into().unwrap()) as usize;
     let schema = &file[SCHEMA_OFFSET..SCHEMA_OFFSET + schema_bytes];
@@ -104,7 +105,7 @@ fn check_checksum(file: &[u8]) {
     assert_eq!(file[516..520], (!crc).to_le_bytes(), "checksum");
 }
 
-/// Offsets and bytes, as the golden files have them.
+/// Formats offsets and bytes as the golden files have them.
 fn dump(bytes: &[u8]) -> String {
     let mut text = String::new();
     for (index, line) in bytes.chunks(16).enumerate() {
@@ -211,8 +212,8 @@ fn a_pinnable_topic_has_the_golden_bytes() {
     assert_golden(&file, include_str!("golden/pinnable.hex"));
 }
 
-/// Parts of a file: lane area, reader area, first gate in it, distance of gates, first two lanes,
-/// size of the file.
+/// The parts of a file: lane area, reader area, first gate in it, distance of gates, first two
+/// lanes, size of the file.
 type Parts = (Range<u64>, Range<u64>, usize, usize, Range<u64>, Range<u64>, u64);
 
 fn parts(request: ShapeRequest) -> (u64, Parts) {
@@ -278,7 +279,7 @@ fn the_parts_of_a_reliable_topic_of_sized_pinnable_images_lie_where_version_2_sa
     assert_eq!(parts(request), (100_032, golden));
 }
 
-/// The kernel compares 32 bits, so no more are counted in.
+/// The kernel compares 32 bits, so the counter has 32 bits.
 #[test]
 fn wakes_are_counted_in_four_bytes() {
     let dir = shm_dir();

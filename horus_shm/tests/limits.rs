@@ -1,5 +1,5 @@
-//! The limits of a topic: whoever comes within them is served, the next is told which one it met,
-//! and is served when somebody left or died.
+//! The limits of a topic: all places within a limit can be opened. One more endpoint is refused
+//! with that limit, and opened as soon as a place is free because of a leave or a death.
 
 #![cfg(target_os = "linux")]
 
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use common::{Child, park, say, show};
 
-/// Processes over which the ends are spread, this one among them.
+/// The number of processes over which the endpoints are spread, this one included.
 const PROCESSES: u32 = 4;
 
 /// The three kinds of places.
@@ -36,7 +36,7 @@ impl End {
         Self::ALL.into_iter().find(|end| format!("{end:?}") == name).unwrap()
     }
 
-    /// Places of a topic on which nothing was set.
+    /// Returns the number of places of a topic with default settings.
     const fn limit(self) -> u32 {
         match self {
             Self::Publisher | Self::Reliable => 16,
@@ -44,7 +44,7 @@ impl End {
         }
     }
 
-    /// What one who finds no place is told.
+    /// Returns the error text for an endpoint that finds no place.
     const fn refusal(self) -> &'static str {
         match self {
             Self::Publisher => "all 16 places of publishers are taken",
@@ -70,7 +70,7 @@ impl End {
         (0..count).map(|_| self.open(segment).unwrap()).collect()
     }
 
-    /// One more finds no place, is told the limit, and leaves nothing behind.
+    /// Expects that one more endpoint is refused with the limit, and leaves no trace.
     #[track_caller]
     fn expect_full(self, segment: &Arc<Segment>) {
         let counts = || (segment.publisher_count(), segment.subscriber_count());
@@ -101,7 +101,7 @@ fn topic(namespace: &Arc<Namespace>) -> Arc<Segment> {
     Segment::open_or_create(namespace, &TopicName::new("topic").unwrap(), &request).unwrap()
 }
 
-/// Every one of `ends` is served: what a publisher sends comes, what is sent to a reader it gets.
+/// Expects every publisher of `ends` to be received, and every reader to receive.
 fn expect_served(segment: &Arc<Segment>, ends: &mut [Open]) {
     for (number, end) in ends.iter_mut().enumerate() {
         let message = number as u64;
@@ -123,7 +123,7 @@ fn expect_served(segment: &Arc<Segment>, ends: &mut [Open]) {
     }
 }
 
-/// Not a property: the part that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = common::role() else { return };
@@ -161,7 +161,7 @@ impl Crowd {
         child
     }
 
-    /// As many are served as one process left behind, and no more.
+    /// Expects exactly as many free places as one process had.
     fn expect_room_for_one_process(&mut self) {
         let share = self.end.limit() / PROCESSES;
         let mut ends = self.end.opens(&self.segment, share);
@@ -170,7 +170,7 @@ impl Crowd {
         expect_served(&self.segment, &mut ends);
     }
 
-    /// So that none of this process's gates is in the way of what is sent to others.
+    /// Receives all messages, so that none of this process's gates blocks a sender.
     fn take_what_is_there(&mut self) {
         for end in &mut self.mine {
             if let Open::Consumer(consumer) = end {
@@ -196,7 +196,7 @@ fn one_process_may_take_every_place_and_is_told_when_there_is_none_left() {
         ends.push(end.open(&segment).unwrap());
         end.expect_full(&segment);
         expect_served(&segment, &mut ends);
-        // Whichever leaves, not only the last.
+        // Any place becomes free, not only the last.
         for at in [0, ends.len() / 2] {
             drop(ends.remove(at));
             ends.push(end.open(&segment).unwrap());
@@ -215,7 +215,7 @@ fn several_processes_share_the_places_and_each_is_told_when_there_is_none_left()
         // One leaves, and its places are free.
         crowd.children.pop().unwrap().finish();
         crowd.expect_room_for_one_process();
-        // Others take them.
+        // Another process takes them.
         crowd.children.push(Crowd::child(end, &crowd.dir));
         end.expect_full(&crowd.segment);
         let processes = crowd.children.len() + 1;
@@ -237,7 +237,7 @@ fn the_places_of_a_killed_process_are_free_for_the_next() {
             crowd.children.push(Crowd::child(end, &crowd.dir));
             end.expect_full(&crowd.segment);
         }
-        // All but this process at once.
+        // All processes except this one at once.
         crowd.children.clear();
         let others = end.limit() - crowd.mine.len() as u32;
         let mut ends = end.opens(&crowd.segment, others);

@@ -1,5 +1,5 @@
-//! Liveness: who is dead, found out with processes that really die, and a registry file that
-//! cannot be trusted.
+//! Liveness: finding out which processes are dead, with processes that really die, and with a
+//! registry file that cannot be trusted.
 
 use horus_testing as _;
 
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 const ENTRIES: u64 = 1024;
 
-/// A directory with a registry in it, perhaps.
+/// A directory, which may have a registry in it.
 struct Place {
     dir: TempDir,
 }
@@ -50,14 +50,14 @@ fn join(path: &Path) -> Result<Registry, RegistryError> {
     Registry::join(File::open(path).unwrap().as_fd(), path, 0o600)
 }
 
-/// Locks bytes of `file` for as long as it is open, as some other process would.
+/// Locks bytes of `file` for as long as it is open, as another process would.
 fn lock(file: &File, start: i64, len: i64) {
     // SAFETY: plain integers, for which zero is a value.
     let mut range: libc::flock = unsafe { std::mem::zeroed() };
     range.l_type = libc::F_WRLCK as _;
     range.l_start = start;
     range.l_len = len;
-    // WHY: a process that another test just starts holds what this one closed until it executes.
+    // WHY: a child that another test just forked holds the closed descriptor until `exec`.
     eventually("the lock is free", || {
         // SAFETY: `range` is a `flock` that outlives the call.
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &range) == 0 }
@@ -99,7 +99,7 @@ fn child_role() {
     }
 }
 
-/// A registry's copy in a forked child is inert, and the child can join for itself.
+/// Uses a registry's copy in a forked child, which is inert, and joins in the child itself.
 fn fork_and_use(path: &Path) {
     let registry = join(path).unwrap();
     let other = join(path).unwrap();
@@ -153,7 +153,7 @@ fn fork_all_the_time(path: &Path) {
     park();
 }
 
-/// Joins until it is one too many, leaves one, and joins once more.
+/// Joins until a join is refused, leaves one, and joins once more.
 fn join_too_many(path: &Path) {
     let mut joined = Vec::new();
     let error = loop {
@@ -169,7 +169,7 @@ fn join_too_many(path: &Path) {
     say("ok");
 }
 
-/// Threads that find the same useless registry replace it once.
+/// Expects threads that find the same invalid registry to replace it only once.
 fn join_at_once(path: &Path) {
     let file_path = path.join("registry");
     for round in 0..200 {
@@ -191,7 +191,7 @@ fn join_at_once(path: &Path) {
     say("ok");
 }
 
-/// Who comes while another process replaces the registry waits, and then finds the new one.
+/// Joins while another process replaces the registry: the join waits, and then finds the new one.
 fn join_while_it_is_replaced(path: &Path) {
     let file_path = path.join("registry");
     let dir = File::open(path).unwrap();
@@ -202,11 +202,11 @@ fn join_while_it_is_replaced(path: &Path) {
         if is_damaged {
             write(&file, 0, &[0; 8]);
         }
-        // As one who removes the namespace, or replaces what is useless.
+        // As a process that removes the namespace, or replaces an invalid registry.
         lock(&file, 0, if is_damaged { 0 } else { 64 + ENTRIES as i64 });
         std::thread::scope(|scope| {
             let joiner = scope.spawn(|| join(path));
-            // Lets the joiner come to different places.
+            // Varies the progress of the joiner.
             std::thread::sleep(Duration::from_micros(17 * round));
             fs::remove_file(&file_path).unwrap();
             drop(file);
@@ -345,7 +345,7 @@ fn two_copies_in_one_process_see_each_other() {
     assert_eq!(a.id(), b.id());
     assert!(!a.is_dead(a.me()) && !a.is_dead(b.me()) && !b.is_dead(a.me()));
     let gone = a.me();
-    // What a POSIX lock would not survive.
+    // A POSIX lock would not survive this.
     drop(place.open_file());
     assert!(!b.is_dead(gone));
     drop(a);
@@ -458,7 +458,7 @@ fn joining_in_a_removed_directory_is_an_error() {
     assert!(matches!(error, RegistryError::Gone { .. }), "{error}");
 }
 
-/// A way to spoil a registry file, and what it is then found to suffer from.
+/// A change that damages a registry file, and the fault that must be found.
 type Damage = (&'static str, fn(&File), fn(&RegistryFault) -> bool);
 
 const DAMAGES: [Damage; 7] = [
@@ -475,7 +475,7 @@ fn write(file: &File, offset: u64, bytes: &[u8]) {
     file.write_all_at(bytes, offset).unwrap();
 }
 
-/// Makes the registry one of another boot, checksum and all.
+/// Makes the registry one of another boot, with a valid checksum.
 fn move_to_another_boot(file: &File) {
     let mut header = [0; 128];
     file.read_exact_at(&mut header, 0).unwrap();

@@ -1,5 +1,5 @@
-//! Loans and borrowed messages on real memory: nothing is copied, nothing is overwritten while it
-//! is held, everything is accounted for.
+//! Loans and borrowed messages on real memory: no message is copied, no held message is
+//! overwritten, and the ledger accounts for all.
 
 use horus_testing as _;
 
@@ -42,7 +42,8 @@ fn a_frame_is_read_where_it_was_written() {
         assert_eq!(frame.sequence(), u64::from(shade));
         addresses.push((written, std::ptr::from_ref(&*frame).addr()));
     }
-    // The two ends may have mapped the lane at two addresses; the distance is then always the same.
+    // The two endpoints may have mapped the lane at two addresses; the distance is then always the
+    // same.
     let distance = addresses[0].1.wrapping_sub(addresses[0].0);
     assert!(addresses.iter().all(|(written, read)| read.wrapping_sub(*written) == distance));
 }
@@ -90,13 +91,13 @@ fn a_loan_that_is_dropped_was_never_sent() {
     assert_eq!((producer.position(), consumer.stats().lost), (1, 0));
 }
 
-/// Positions that the publisher stepped over because their slots were pinned.
+/// Returns the positions that the publisher stepped over because their slots were pinned.
 fn skips(segment: &Segment) -> u64 {
     let block = segment.lane_block(0, Access::Read).unwrap();
     Skips::from_word(block.skips.load(Ordering::Relaxed)).count
 }
 
-/// A pin that stays on a slot costs a message's place in every lap.
+/// A publisher does not step over released slots; a pin that stayed would cost a slot in every lap.
 #[test]
 fn a_publisher_steps_over_nothing_that_was_given_back() {
     const CAPACITY: u64 = 8;
@@ -142,7 +143,7 @@ fn what_lies_before_a_borrowed_latest_is_skipped_and_not_lost() {
     assert_eq!((stats.received, stats.skipped, stats.lost, stats.waiting), (2, 3, 0, 0));
 }
 
-/// A reader steps over as many skips as there are: they are no sign that it is too slow.
+/// A reader steps over any number of skips: they are no sign that it is too slow.
 #[test]
 fn a_message_behind_many_skips_is_found_at_once() {
     let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(16)).unwrap();
@@ -197,7 +198,7 @@ fn all_readers_together_hold_half_a_lane_at_most() {
     assert!(consumers[1].borrow().unwrap().is_some());
 }
 
-/// A copy takes no time that anybody can rely on: its reader may be stopped in it.
+/// A copy has no time limit: its reader may be stopped in it.
 #[test]
 fn a_send_finds_a_slot_however_many_readers_copy() {
     let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(4)).unwrap();
@@ -205,7 +206,7 @@ fn a_send_finds_a_slot_however_many_readers_copy() {
     let mut consumers: Vec<_> = (0..5).map(|_| ring.consumer().unwrap()).collect();
     (0..2).for_each(|number| producer.send([number; 512]).unwrap());
     let held: Vec<_> = (0..2).map(|_| consumers[0].borrow().unwrap().unwrap()).collect();
-    // As if each of the others had stopped while it copied from another slot.
+    // Acts as if each of the other readers had stopped while it copied from another slot.
     for slot in 0..4 {
         let block = ring.segment().reader_block(1 + slot, Access::Write).unwrap();
         let copy_pin = block.pins.last().unwrap();
@@ -237,7 +238,7 @@ fn a_loan_is_apart_from_slots_that_are_being_copied() {
         std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, range.start).unwrap();
         bytes
     };
-    // As if each of the others had stopped while it copied from a slot of its own.
+    // Acts as if each of the other readers had stopped while it copied from a slot of its own.
     let pin_all = |is_pinned: bool| {
         for slot in 0..4 {
             let block = ring.segment().reader_block(1 + slot, Access::Write).unwrap();
@@ -282,7 +283,7 @@ fn a_loan_is_apart_while_a_heap_segment_is_observed() {
     }
 }
 
-/// Memory that is kept is not lent again, and outlives its publisher.
+/// A buffer apart from its slot is not lent again while it is held, and outlives its publisher.
 #[test]
 fn a_loan_apart_from_its_slot_is_kept_by_who_keeps_its_memory() {
     let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
@@ -291,7 +292,7 @@ fn a_loan_apart_from_its_slot_is_kept_by_who_keeps_its_memory() {
     let mut producer = RawProducer::new(Arc::clone(ring.segment()), OnStalled::Full).unwrap();
     let first = producer.lend().unwrap();
     let kept = producer.lent_memory();
-    // SAFETY: it is lent, and nobody else writes it.
+    // SAFETY: the loan is writable for its size, and only this thread writes it.
     unsafe { first.as_ptr().cast::<[u64; 512]>().write([7; 512]) };
     producer.publish_lent(4096).unwrap();
     let second = producer.lend().unwrap();
@@ -299,7 +300,7 @@ fn a_loan_apart_from_its_slot_is_kept_by_who_keeps_its_memory() {
     // SAFETY: as above.
     unsafe { second.as_ptr().cast::<[u64; 512]>().write([8; 512]) };
     drop(producer);
-    // SAFETY: it is kept, and nobody writes it any more.
+    // SAFETY: the buffer is still held, and no thread writes it any more.
     assert_eq!(unsafe { first.as_ptr().cast::<[u64; 512]>().read() }, [7; 512]);
     drop(kept);
 }
@@ -320,7 +321,7 @@ fn an_observer_has_the_kernel_copy_what_may_be_on_loan() {
     assert!(ends.iter_mut().all(|end| end.recv() == Some([1; 512])));
     producer.send([2; 512]).unwrap();
     let received = std::thread::spawn(move || {
-        // The filter is this thread's.
+        // The filter affects this thread only.
         confine::refuse(libc::SYS_pread64, libc::EIO);
         ends.map(|mut end| end.recv())
     });
@@ -411,7 +412,7 @@ fn sized_files_agree_on_the_longest_message() {
     assert!(matches!(longer, OpenError::QosMismatch { field: "max_message_bytes", .. }));
 }
 
-/// The safe calls do the same as those with pointers, and cut what the buffer has no room for.
+/// The safe calls do the same as those with pointers, and truncate to the size of the buffer.
 #[test]
 fn messages_are_copied_to_buffers_of_any_length() {
     let segment = Segment::heap(&Request::new(sized(5000))).unwrap();

@@ -1,6 +1,6 @@
-//! The ledger of every ring whose readers are slower than its writers: exact, at any pace.
+//! The ledger of every ring whose readers are slower than its writers is exact at any pace.
 //!
-//! What was sent is delivered, lost, passed over or still in the ring; and the gaps that a reader
+//! Sent messages are delivered, lost, skipped or still in the ring, and the gaps that a reader
 //! finds in the numbers are the ones that the ring reports. `HORUS_TORTURE=1` sends 10⁷ messages in
 //! each cell of the table.
 
@@ -33,32 +33,32 @@ use stream::{Account, Tagged};
 type Message = [u64; 8];
 
 const CAPACITY: u64 = 64;
-/// Messages that a writer sends in a row.
+/// The number of messages that a writer sends in a row.
 const BURST: u32 = 24;
-/// A writer that got nowhere for this long is being held back.
+/// A writer without progress for this long is being held back.
 const HELD_BACK: Duration = Duration::from_millis(10);
-/// How often a reader that stops does so.
+/// The number of times that a stopping reader stops.
 const STOPS: u64 = 4;
 
-/// Messages of one cell, all senders together.
+/// Returns the messages of one cell, of all senders together.
 fn messages(case: &Case) -> u64 {
     rounds(100_000, 10_000_000) / u64::from(case.senders) * u64::from(case.senders)
 }
 
-/// How readers lag behind.
+/// The way in which readers lag behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
     /// A message takes them this many times as long as a send.
     Times(u64),
-    /// They stop altogether, until a writer noticed it or lapped them.
+    /// They stop, until a writer gave them up or lapped them.
     Stops,
-    /// Now one, now the other.
+    /// Both, in turn.
     Changes,
 }
 
 const PACES: [Pace; 6] =
     [Pace::Changes, Pace::Times(2), Pace::Times(5), Pace::Times(12), Pace::Times(50), Pace::Stops];
-/// How many times as long as a send a message takes, where that changes.
+/// The durations of a message, relative to a send, where that changes.
 const TIMES: [u64; 8] = [2, 2, 2, 3, 3, 5, 12, 50];
 
 fn paces() -> impl Iterator<Item = Pace> {
@@ -66,7 +66,7 @@ fn paces() -> impl Iterator<Item = Pace> {
 }
 
 impl Pace {
-    /// How many times as long as a send the next few messages take.
+    /// Returns the duration of the next few messages, relative to a send.
     fn times(self, rng: &mut Rng) -> u64 {
         match self {
             Self::Times(times) => times,
@@ -99,7 +99,7 @@ impl FromStr for Pace {
     }
 }
 
-/// A step of work that the compiler cannot leave out.
+/// Does steps of work that the compiler cannot leave out.
 fn work(steps: u64) {
     let mut value = steps;
     for _ in 0..steps {
@@ -107,7 +107,7 @@ fn work(steps: u64) {
     }
 }
 
-/// Steps of [`work`] that take as long as a send into a ring of these messages.
+/// Returns the steps of [`work`] that take as long as a send into a ring of these messages.
 fn steps_of_a_send() -> u64 {
     static STEPS: OnceLock<u64> = OnceLock::new();
     const SAMPLE: u32 = 20_000;
@@ -124,11 +124,11 @@ fn steps_of_a_send() -> u64 {
     })
 }
 
-/// Sends `count` messages of `id`; each is counted by the lane, and by nobody twice.
+/// Sends `count` messages of `id`; the lane counts each exactly once.
 fn send(mut producer: Producer<Message>, id: u32, count: u32) {
     let mut guard = Guard::new();
     for number in 0..count {
-        // WHY: else, on few CPUs, a writer that never waits has sent all of it in one time slice.
+        // WHY: on few CPUs, a writer that never yields would send all messages in one time slice.
         if number % BURST == 0 {
             thread::yield_now();
         }
@@ -142,13 +142,13 @@ fn send(mut producer: Producer<Message>, id: u32, count: u32) {
     assert_eq!(producer.position(), count.into(), "positions and messages sent differ");
 }
 
-/// What a reader saw at the end.
+/// The counts of a reader at the end.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     received: u64,
     lost: u64,
     skipped: u64,
-    /// Still in the ring when the last writer was done.
+    /// Messages still in the ring when the last writer was done.
     in_ring: u64,
     detached: u64,
 }
@@ -173,15 +173,15 @@ struct Reader {
     case: &'static Case,
     index: usize,
     pace: Pace,
-    /// Messages that are sent to it.
+    /// The number of messages that are sent to it.
     total: u64,
     consumer: Consumer<Message>,
     account: Account,
 }
 
 impl Reader {
-    /// Receives until all was sent, at its pace, then what is left; holds the ledger against the
-    /// numbers that came.
+    /// Receives at its pace until all was sent, then the rest. Compares the ledger with the
+    /// received numbers.
     fn run(mut self) -> Seen {
         let (mut guard, mut stops, mut rng) = (Guard::new(), 0, Rng(self.index as u64));
         loop {
@@ -210,7 +210,7 @@ impl Reader {
         message.inspect(|message| self.account.take(message)).is_some()
     }
 
-    /// Nothing is missing that the ring does not own up to, at any time.
+    /// Checks that the ring reports all missing messages, at any time.
     fn compare(&self) -> ReadStats {
         let stats = self.consumer.stats();
         let missing = self.account.missing();
@@ -219,7 +219,7 @@ impl Reader {
         stats
     }
 
-    /// Stands still until it was lapped, given up, or the writers are stuck because of it.
+    /// Stops reading until it is lapped or given up, or the writers are stuck because of it.
     fn stop(&self) {
         let detached = self.consumer.raw().detached();
         let before = self.consumer.stats().sent;
@@ -237,7 +237,7 @@ impl Reader {
         }
     }
 
-    /// At rest: the ledger adds up with messages in the ring, and again without.
+    /// Checks at rest that the ledger adds up with messages in the ring, and again without.
     fn finish(mut self) -> Seen {
         let at_rest = self.compare();
         self.account.expect_sound(at_rest).unwrap();
@@ -261,12 +261,12 @@ impl Reader {
     }
 }
 
-/// Both ends on threads, the ring on the heap.
+/// Runs both endpoints in threads, with the ring on the heap.
 fn on_threads(case: &'static Case, pace: Pace) -> Vec<Seen> {
     let (segment, total) = (case.heap::<Message>(CAPACITY), messages(case));
     let reader = |index| reader(case, index, pace, &segment);
     let readers: Vec<_> = (0..case.readings.len()).map(reader).collect();
-    // Before the threads begin.
+    // WHY here: it must be measured before the threads begin.
     steps_of_a_send();
     thread::scope(|scope| {
         let sender = |id| {
@@ -277,7 +277,7 @@ fn on_threads(case: &'static Case, pace: Pace) -> Vec<Seen> {
         let running: Vec<_> =
             readers.into_iter().map(|reader| scope.spawn(move || reader.run())).collect();
         let seen = running.into_iter().map(|reader| reader.join().unwrap()).collect();
-        // WHY: by hand, since ThreadSanitizer understands a join, but not the end of a scope.
+        // WHY explicit joins: ThreadSanitizer understands a join, but not the end of a scope.
         senders.into_iter().for_each(|sender| sender.join().unwrap());
         seen
     })
@@ -288,7 +288,7 @@ fn reader(case: &'static Case, index: usize, pace: Pace, segment: &Arc<Segment>)
     Reader { case, index, pace, total, consumer, account: Account::default() }
 }
 
-/// Each end in a process of its own, the ring in a file.
+/// Runs each endpoint in a process of its own, with the ring in a file.
 fn on_processes(case: &'static Case, pace: Pace) -> Vec<Seen> {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
@@ -307,7 +307,7 @@ fn on_processes(case: &'static Case, pace: Pace) -> Vec<Seen> {
     seen
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = role() else { return };
@@ -324,7 +324,7 @@ fn child_role() {
         }
         ["receive", _, index, pace] => {
             let reader = reader(case, index.parse().unwrap(), pace.parse().unwrap(), &segment);
-            // Before the writers come.
+            // WHY here: it must be measured before the writers come.
             steps_of_a_send();
             say("ready");
             say(reader.run().words().map(|word| word.to_string()).join(" "));
@@ -334,12 +334,12 @@ fn child_role() {
     common::park();
 }
 
-/// Runs `case` at every pace and prints what became of its messages.
+/// Runs `case` at every pace and prints the counts of its messages.
 fn balances(place: &str, case: &'static Case, run: fn(&'static Case, Pace) -> Vec<Seen>) {
     for pace in paces() {
         let seen = run(case, pace);
         for (index, seen) in seen.iter().enumerate() {
-            // A reader that stopped until it was lapped, or given up, has lost something.
+            // A reader that stopped until it was lapped, or given up, has lost messages.
             let overrun = pace.has_stops() && !case.is_lossless(index);
             assert!(!overrun || seen.lost + seen.skipped > 0, "{pace}: it never stopped");
         }

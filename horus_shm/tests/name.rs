@@ -1,21 +1,21 @@
-//! Names: what the grammar takes, where it says no, and that no two topics share a file.
+//! Names: the grammar, its refusals, and that no two topics share a file.
 
 use horus_testing as _;
 
 use horus_shm::{NameError, NamespaceName, TopicName};
 use proptest::prelude::*;
 
-/// Any name of the grammar.
+/// Generates any name of the grammar.
 fn valid() -> impl Strategy<Value = String> {
     "[A-Za-z0-9_-]{1,12}([/.][A-Za-z0-9_-]{1,12}){0,12}"
 }
 
-/// Anything near the grammar, mostly outside of it.
+/// Generates texts near the grammar, mostly outside of it.
 fn near() -> impl Strategy<Value = String> {
     "[a-c_./+ \0ä-]{0,8}"
 }
 
-/// The grammar once more, the slow way.
+/// Checks the grammar once more, in the slow way.
 fn is_topic(name: &str) -> bool {
     let name = name.strip_prefix('/').unwrap_or(name);
     let is_token = |token: &str| {

@@ -1,4 +1,5 @@
-//! Namespaces: one per directory and process, private or not at all, gone only when nobody is in.
+//! Namespaces: one per directory and process, private, and removed only when no process lives in
+//! it.
 
 mod common;
 mod spawn;
@@ -63,7 +64,8 @@ fn child_role() {
                 match namespace.remove() {
                     Ok(()) => {}
                     Err(NamespaceRemoveError::Attended { .. }) => {}
-                    // Between the two calls another process cannot have removed what we live in.
+                    // Between the two calls another process cannot have removed the namespace,
+                    // since this process lives in it.
                     Err(other) => panic!("{other}"),
                 }
             }
@@ -82,8 +84,8 @@ fn child_role() {
 /// Runs in a process of its own, because it changes the environment.
 fn environment(dir: &Path) {
     let set = |name: &str, value: &str| {
-        // SAFETY: the test harness runs this test alone, and its own thread, which waits for the
-        // end of the test, reads no variable meanwhile.
+        // SAFETY: the test harness runs this test alone. The harness's own thread waits for the end
+        // of the test and reads no variable meanwhile.
         unsafe { std::env::set_var(name, value) };
     };
     let from_env = || NamespaceConfig::from_env().unwrap();
@@ -155,7 +157,7 @@ fn everything_is_private_whatever_the_umask() {
     }
 }
 
-/// The directories of a namespace, each of which is checked.
+/// Returns the directories of a namespace, each of which is checked.
 fn directories(base: &Path) -> [PathBuf; 3] {
     [base.to_path_buf(), base.join("default"), base.join("default/topics")]
 }
@@ -177,13 +179,13 @@ fn a_directory_open_to_others_is_refused_and_left_alone() {
                 other => panic!("{}, mode {bad_mode:o}: {other}", bad.display()),
             }
             assert_eq!(mode(bad), bad_mode);
-            // Or nobody but root could clear it away.
+            // WHY: otherwise only root could remove it.
             set_mode(bad, 0o700);
         }
     }
 }
 
-/// Its maker died before it gave back what the umask had taken.
+/// The process that made it died before it restored the rights that the umask had removed.
 #[test]
 fn an_empty_directory_that_lacks_rights_of_its_owner_only_is_made_anew() {
     for bad_mode in [0, 0o600, 0o500, 0o300] {
@@ -203,11 +205,11 @@ fn a_directory_of_another_user_is_refused() {
     let base = dir.path().join("base");
     fs::create_dir(&base).unwrap();
     set_mode(&base, 0o700);
-    // Only root can give it away; for others, root's own directories are the example.
+    // Only root can change the owner; other users test with root's own directories.
     let foreign = if chown(&base, Some(4711), None).is_ok() { &base } else { Path::new("/root") };
     let wanted = fs::metadata(foreign).unwrap().uid();
     if wanted == fs::metadata(dir.path()).unwrap().uid() {
-        // Root of a container of one user.
+        // This user is root of a container of one user.
         return horus_testing::skip("no directory can be given to another user, and none has one");
     }
     let error = Namespace::open(&config(foreign)).unwrap_err();
@@ -320,7 +322,7 @@ fn all_of_this_holds_for_a_user_who_is_not_root() {
     spawn::test_again_as_stranger("all_of_this_holds");
 }
 
-/// Puts something in the place of a registry.
+/// Puts another file in the place of a registry.
 type Plant = fn(&Path);
 
 #[test]
@@ -372,7 +374,7 @@ fn a_namespace_in_use_is_not_removed_from_outside() {
     let mut child = Child::spawn("hold", dir.path());
     assert_eq!(child.listen(), "here");
     attended(child.pid());
-    // Its lock says nothing any more, but the topic that it has open does.
+    // Its lock has no effect any more, but its open topic does.
     fs::remove_file(dir.path().join("default/registry")).unwrap();
     attended(child.pid());
     child.kill();

@@ -1,5 +1,5 @@
-//! A full memory file system, no descriptors left, no addresses left: a typed error, nothing left
-//! behind, those who are at work do not notice, and it works again when there is room.
+//! A full memory file system, no free descriptors, no free addresses: a typed error, and nothing is
+//! left behind. Running endpoints are not affected, and a retry succeeds when there is room.
 //!
 //! Each test runs in a child process that has a small file system of its own in a mount namespace.
 
@@ -28,14 +28,14 @@ use hostile::{consumer, expect_usable, producer, topic};
 
 const PAGE_BYTES: u64 = 4096;
 const FILE_SYSTEM_BYTES: u64 = 1 << 20;
-/// What a child says at its end, if all went as it should.
+/// The last line of a child that succeeded.
 const WELL: &str = "well";
-/// Begins what a child says that may not mount a file system of its own.
+/// The first word of a child that may not mount a file system of its own.
 const NO_MOUNT: &str = "no-mount";
-/// Messages that pass while somebody fills the file system again and again.
+/// The number of messages that pass while another process fills the file system again and again.
 const MESSAGES: u64 = 5000;
 
-/// Plays a part in a child process; a part that needs a mount it cannot have is skipped.
+/// Plays a role in a child process; a role that needs a forbidden mount is skipped.
 #[track_caller]
 fn play(role: &str) {
     let dir = spawn::shm_dir();
@@ -44,7 +44,7 @@ fn play(role: &str) {
         None => {}
         Some((NO_MOUNT, error)) => {
             skip(format_args!("a file system of its own cannot be mounted: {error}"));
-            // A part that is left out is well otherwise.
+            // A skipped role reports success otherwise.
             assert_eq!(child.listen(), WELL);
         }
         Some(other) => panic!("the part '{role}' says {other:?}"),
@@ -52,7 +52,7 @@ fn play(role: &str) {
     child.finish();
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = common::role() else { return };
@@ -77,7 +77,8 @@ fn child_role() {
     common::park();
 }
 
-/// Runs `body` in a process with a file system of its own at `dir`, or says why that cannot be.
+/// Runs `body` in a process with a file system of its own at `dir`, or prints why that is not
+/// possible.
 fn on_own_mount(dir: &Path, options: &'static str, body: fn(&Path)) {
     let pid = fork(|| {
         if let Err(error) = mount_own(dir, options) {
@@ -115,7 +116,7 @@ fn free_bytes(dir: &Path) -> u64 {
     raw.f_bfree * raw.f_frsize
 }
 
-/// A file that takes the room from others.
+/// A file that takes the room of the file system.
 struct Ballast(File, PathBuf);
 
 impl Ballast {
@@ -124,7 +125,7 @@ impl Ballast {
         Self(File::create(&path).unwrap(), path)
     }
 
-    /// Grows or shrinks until `left` bytes are free, in whole pages.
+    /// Grows until at most `left` bytes are free, in whole pages.
     fn leave(&self, dir: &Path, left: u64) {
         self.0.set_len(0).unwrap();
         let mut at = 0;
@@ -143,7 +144,7 @@ impl Drop for Ballast {
     }
 }
 
-/// A topic that is small beside the file system: a lane of it has 16 pages.
+/// Returns the request of a topic that is small beside the file system: a lane of it has 16 pages.
 fn request() -> Request {
     let mut request = Request::new(TypeInfo::opaque::<u64>());
     (request.capacity, request.lane_limit, request.reader_limit) = (Some(1024), Some(4), Some(2));
@@ -290,7 +291,7 @@ fn live_topics_lose_nothing_while_another_process_fills_the_file_system() {
     play("stream");
 }
 
-/// Whether a forked child has ended; it remains to be waited for.
+/// Returns true if a forked child has ended, without reaping it.
 fn has_ended(pid: i32) -> bool {
     // SAFETY: a struct of plain integers, for which zero is a value.
     let mut raw: libc::siginfo_t = unsafe { std::mem::zeroed() };
@@ -307,7 +308,7 @@ fn join_when_full(dir: &Path) {
     let ballast = Ballast::new(dir);
     ballast.leave(dir, 0);
     assert_eq!(free_bytes(dir), 0);
-    // All that a reader needs was reserved by the creator, and so was the registry.
+    // The creator reserved all memory that a reader needs, and so did that of the registry.
     let others = fork(|| {
         let namespace = Namespace::current().unwrap();
         let segment = Segment::open(&namespace, &topic(), &request()).unwrap();
@@ -370,7 +371,7 @@ fn a_file_system_without_inodes_is_an_error() {
     play("inodes");
 }
 
-/// A hole of a file can be mapped but not touched when there is no room for it.
+/// A hole of a file can be mapped, but not touched when there is no room for it.
 fn follow_a_lying_ready_bit(dir: &Path) {
     let namespace = Namespace::current().unwrap();
     let segment = create(&namespace).unwrap();
@@ -394,7 +395,7 @@ fn a_ready_bit_of_a_lane_that_nobody_reserved_does_not_kill_a_reader_in_a_full_f
     play("ready bit");
 }
 
-/// Sets a soft limit, and returns the one before.
+/// Sets a soft limit, and returns the previous one.
 fn set_limit(resource: libc::__rlimit_resource_t, limit: u64) -> u64 {
     let mut raw = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `raw` is valid for the write.
@@ -410,7 +411,7 @@ fn with_descriptors<T>(more: u64, body: impl FnOnce() -> T) -> T {
     let open = fs::read_dir("/proc/self/fd").unwrap();
     let open = open.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap());
     let last: i32 = open.max().unwrap();
-    // The numbers below the last one that are not in use have to be.
+    // WHY: all numbers below the last open descriptor must be in use.
     let mut fillers = vec![File::open("/dev/null").unwrap()];
     while fillers.last().unwrap().as_raw_fd() < last {
         fillers.push(File::open("/dev/null").unwrap());
@@ -432,7 +433,7 @@ fn live_once(config: &horus_shm::NamespaceConfig) -> Result<(), Box<dyn std::err
     Ok(())
 }
 
-/// True if the system's answer that `error` carries is `errno`.
+/// Returns true if `error` carries the system error `errno`.
 fn carries(error: &(dyn std::error::Error + 'static), errno: i32) -> bool {
     let mut error = Some(error);
     while let Some(found) = error {
@@ -478,7 +479,7 @@ fn go_on_without_descriptors(dir: &Path) {
     let mut first = producer(&segment).unwrap();
     with_descriptors(0, || {
         assert!(File::open("/dev/null").is_err());
-        // Ends of an open topic need none.
+        // Endpoints of an open topic need no descriptor.
         let mut late = consumer(&segment, Reading::KeepLast).unwrap();
         let mut second = producer(&segment).unwrap();
         for message in 0..100 {
@@ -500,7 +501,7 @@ fn ends_of_an_open_topic_go_on_and_leave_without_descriptors() {
     play("go on");
 }
 
-/// Bytes of addresses that this process has in use.
+/// Returns the bytes of address space that this process uses.
 fn address_bytes() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
@@ -513,7 +514,7 @@ fn run_out_of_addresses(_dir: &Path) {
     (request.capacity, request.lane_limit) = (Some(4096), Some(2));
     let segment = Segment::create(&namespace, &topic(), &request).unwrap();
     let claim = || horus_shm::RawProducer::new(Arc::clone(&segment), Default::default());
-    // A spare megabyte for the allocator, but none for 17 of a lane.
+    // A spare megabyte for the allocator, but not the 17 that a lane needs.
     let before = set_limit(libc::RLIMIT_AS, address_bytes() + (1 << 20));
     let refused = claim();
     set_limit(libc::RLIMIT_AS, before);
@@ -534,7 +535,7 @@ fn a_lane_for_which_there_are_no_addresses_stays_free() {
     play("addresses");
 }
 
-/// Files may be so long, and each step beyond it sends a signal that kills.
+/// Limits the length of files; each write beyond the limit sends a signal that kills.
 fn run_out_of_lengths(dir: &Path) {
     let mut refused = 0;
     for limit in [0, 64, 128, 1000, 4096, 65_536, 131_071, 131_200, 200_000, 1 << 22] {
@@ -564,7 +565,7 @@ fn without_long_files_each_step_of_an_opener_is_an_error_that_leaves_nothing() {
     play("lengths");
 }
 
-/// What others made long enough is used under any limit, and nothing of it kills.
+/// Files that another process made long enough are used under any limit, and no access kills.
 fn live_on_without_lengths() {
     let namespace = Namespace::current().unwrap();
     let segment = create(&namespace).unwrap();

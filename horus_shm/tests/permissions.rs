@@ -1,5 +1,5 @@
-//! Who may enter: files are private whatever the umask, and what could be anybody else's is refused
-//! by an error that says whose it is.
+//! Permissions: files are private whatever the umask is, and a file that another user could own or
+//! change is refused by an error that names its owner.
 
 use horus_testing as _;
 
@@ -20,7 +20,8 @@ use common::Child;
 use hostile::{FILE_NAME, expect_usable, open_request, request, topic};
 use spawn::STRANGER;
 
-/// True if this test cannot give files to [`STRANGER`], as root of a container of one user cannot.
+/// Returns true if this test cannot give files to [`STRANGER`], as root of a container of one user
+/// cannot.
 fn skips_without_strangers() -> bool {
     let dir = spawn::shm_dir();
     // SAFETY: the call takes nothing and cannot fail.
@@ -52,12 +53,12 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// The directories of a namespace in `base`.
+/// Returns the directories of a namespace in `base`.
 fn directories(base: &Path) -> [PathBuf; 3] {
     [base.to_path_buf(), base.join("default"), base.join("default/topics")]
 }
 
-/// A directory that anybody may pass through, and in it one that is to become a namespace's.
+/// Makes a directory that any user may pass through, and in it one for a namespace.
 fn open_place() -> (tempfile::TempDir, PathBuf) {
     let dir = spawn::shm_dir();
     set_mode(dir.path(), 0o711);
@@ -65,7 +66,7 @@ fn open_place() -> (tempfile::TempDir, PathBuf) {
     (dir, base)
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = common::role() else { return };
@@ -101,7 +102,7 @@ fn child_role() {
     common::park();
 }
 
-/// Gives up root for good, as a daemon does.
+/// Drops the rights of root for good, as a daemon does.
 fn become_stranger() {
     // SAFETY: no groups are read where their number is zero.
     assert_eq!(unsafe { libc::setgroups(0, std::ptr::null()) }, 0);
@@ -294,7 +295,7 @@ fn a_process_that_gave_up_root_lives_in_a_directory_of_its_own() {
     assert_eq!(child.listen(), "here");
     let registry = fs::metadata(base.join("default/registry")).unwrap();
     assert_eq!((registry.uid(), registry.mode() & 0o7777), (STRANGER, 0o600));
-    // Nor does root walk in.
+    // Root does not enter either.
     let error = Namespace::open(&config(&base)).unwrap_err();
     assert!(matches!(error, NamespaceError::Refused { uid: STRANGER, .. }), "{error:?}");
     child.finish();

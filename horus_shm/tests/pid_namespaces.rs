@@ -1,5 +1,5 @@
-//! PID namespaces that share a directory: numbers of processes mean nothing across their border, so
-//! death is found, places are given on and figures are right as if it were not there.
+//! PID namespaces that share a directory: process numbers have no meaning across their border.
+//! Deaths are found, places are handed on and counts are right nevertheless.
 
 use horus_testing as _;
 
@@ -27,13 +27,13 @@ type Message = [u64; 8];
 
 const WRITER: u32 = 1;
 const SUCCESSOR: u32 = 2;
-/// Messages that pass before somebody is killed.
+/// The number of messages that pass before a process is killed.
 const MESSAGES: u32 = 200;
 
-/// Kinds of which a killed end leaves a place that the next one needs.
+/// Kinds of which a killed endpoint leaves a place that the next one needs.
 const KINDS: [Kind; 4] = [Kind::Spsc, Kind::Mpsc, Kind::Reliable, Kind::Fanout];
 
-/// What separates two processes beside their numbers.
+/// The namespaces that separate two processes besides their numbers.
 #[derive(Debug, Clone, Copy)]
 struct Border {
     name: &'static str,
@@ -54,14 +54,14 @@ impl Border {
     }
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = common::role() else { return };
     spawn::die_with_parent();
     let role: Vec<_> = role.split(' ').collect();
     let border = Border::named(role[1]);
-    // WHY: a user namespace is for a process of one thread, which a fork is.
+    // WHY: only a process of one thread can enter a user namespace, and a forked child is one.
     let gate_keeper = fork(|| {
         spawn::die_with_parent();
         if let Err(error) = spawn::unshare(border.flags) {
@@ -85,7 +85,7 @@ fn child_role() {
     assert!(join_fork(gate_keeper), "the inhabitant ended badly");
 }
 
-/// Has `/proc` show this side of the border only, as in a container.
+/// Makes `/proc` show only this side of the border, as in a container.
 fn mount_proc() -> io::Result<()> {
     spawn::make_private(Path::new("/proc"))?;
     let (target, kind) = (c"/proc".as_ptr(), c"proc".as_ptr());
@@ -96,7 +96,7 @@ fn mount_proc() -> io::Result<()> {
     }
 }
 
-/// A part that is played as number 1 behind a border.
+/// Plays a role as process number 1 behind a border.
 fn play(part: &str, kind: Kind) {
     let namespace = inherited_namespace();
     let ring = Ring::<Message>::open(kind, &namespace, "topic");
@@ -126,7 +126,8 @@ fn play(part: &str, kind: Kind) {
     }
 }
 
-/// A child whose inhabitant is number 1 behind `border`; `None`, and why, if there can be none.
+/// Starts a child that runs process number 1 behind `border`; skips and returns `None` if that is
+/// not possible.
 fn behind(border: Border, part: &str, kind: Kind, dir: &Path) -> Option<Child> {
     let mut child = Child::spawn(&format!("{part} {} {kind:?}", border.name), dir);
     let said = child.listen();
@@ -142,7 +143,7 @@ fn behind(border: Border, part: &str, kind: Kind, dir: &Path) -> Option<Child> {
     Some(child)
 }
 
-/// The figures that each side has of the same topic.
+/// Expects each side to count the same endpoints of a topic.
 fn expect_counts(segment: &Segment, border: Border, kind: Kind, dir: &Path, wanted: &str) {
     let here = format!("{} {}", segment.publisher_count(), segment.subscriber_count());
     assert_eq!(here, wanted, "{kind:?}: from this side of {border:?}");
@@ -151,12 +152,12 @@ fn expect_counts(segment: &Segment, border: Border, kind: Kind, dir: &Path, want
     child.finish();
 }
 
-/// Waits until the kernel has given back what `owner` held.
+/// Waits until the kernel has released the locks of `owner`.
 fn wait_for_death(namespace: &Namespace, owner: Owner) {
     eventually("the death is found", || namespace.registry().is_dead(owner));
 }
 
-/// The owners of all places of a topic.
+/// Returns the owners of all places of a topic.
 fn owners(segment: &Segment) -> Vec<Owner> {
     use std::sync::atomic::Ordering::Relaxed;
     let request = segment.shape().request();
@@ -179,7 +180,7 @@ fn receive(receiver: &mut Receiver<Message>, account: &mut Account, sender: u32,
     });
 }
 
-/// A writer behind the border is killed; its lane goes to a successor on this side.
+/// A writer behind the border is killed; a successor on this side gets its lane.
 fn kill_the_writer(border: Border, kind: Kind) -> Option<()> {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
@@ -216,7 +217,8 @@ fn kill_the_writer(border: Border, kind: Kind) -> Option<()> {
     Some(())
 }
 
-/// A reader behind the border is killed; what it held back goes on, and its place is free.
+/// A reader behind the border is killed; the writer that it held back continues, and its place is
+/// free.
 fn kill_the_reader(border: Border, kind: Kind) -> Option<()> {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
@@ -287,7 +289,7 @@ fn a_death_in_a_user_namespace_of_the_same_user_is_found_as_well() {
     kill_behind(Border::named("pid-user"));
 }
 
-/// Both are number 1, each in a namespace of its own, and neither is this process's.
+/// Both processes are number 1, each in a namespace of its own, and this process is in neither.
 #[test]
 fn two_processes_of_the_same_number_are_not_taken_for_each_other() {
     let dir = shm_dir();

@@ -1,5 +1,5 @@
-//! Exact accounts where messages are held: what was sent was delivered, lost, passed over or is
-//! still there, what was stepped over is none of it, and what is held stays as it is.
+//! Exact ledgers where messages are held: sent messages are delivered, lost, skipped or still in
+//! the ring; stepped-over positions count as none of these, and held messages do not change.
 
 use horus_testing as _;
 
@@ -29,18 +29,18 @@ type Message = [u64; 16];
 
 const CAPACITY: u64 = 16;
 const HISTORY: u32 = 4;
-/// How much slower than a sender each reader is, about.
+/// The approximate slowness of each reader, relative to a sender.
 const SLOWNESS: [u32; 3] = [2, 10, 50];
-/// Pauses of the CPU that make a reader slower by about one send.
+/// The pauses of the CPU that make a reader slower by about one send.
 const PAUSES: u32 = 4;
-/// Longest that a message is held, in messages of its reader.
+/// The longest that a message is held, in messages of its reader.
 const HOLD_MAX: u64 = 64;
-/// Waits of 20 ms in vain, after which a reader gives up.
+/// The number of empty waits of 20 ms, after which a reader fails.
 const IDLE_MAX: u32 = 1500;
 const JOINS: u64 = 5000;
 const SENDERS: [u32; 2] = [1, 2];
-/// Messages of a long reliable run. WHY fewer than elsewhere: with rings of 16 and more threads
-/// than CPUs, every sixteenth message costs some switches of threads.
+/// The messages of a long reliable run. WHY fewer than elsewhere: with rings of 16 and more threads
+/// than CPUs, every sixteenth message costs some context switches.
 const RELIABLE_MAX: u64 = 2_000_000;
 
 fn request(reliability: Reliability) -> Request {
@@ -75,7 +75,7 @@ fn stream_of(segment: &Arc<Segment>, sender: u32, count: u32) {
     for number in 0..count {
         let message = Message::new(sender, number);
         if number % CAPACITY as u32 == 0 {
-            // WHY: where there are fewer CPUs than threads, readers would sleep through it all.
+            // WHY: with fewer CPUs than threads, readers would not run before the last send.
             std::thread::yield_now();
         }
         if number % 3 != 0 {
@@ -99,7 +99,7 @@ fn stream_of(segment: &Arc<Segment>, sender: u32, count: u32) {
     }
 }
 
-/// A flag that is raised when this is dropped.
+/// Sets a flag when this is dropped.
 struct Raised<'a>(&'a AtomicBool);
 
 impl Drop for Raised<'_> {
@@ -108,7 +108,7 @@ impl Drop for Raised<'_> {
     }
 }
 
-/// A message that is held, and what it must say until it is let go.
+/// A held message, and the tag that it must have until it is released.
 struct Held {
     sample: Sample<Message>,
     tag: (u32, u32),
@@ -146,11 +146,11 @@ impl Holder {
         }
     }
 
-    /// One call and its consequences; false if there was no message.
+    /// Makes one call and checks the ledger now and then; returns false if there was no message.
     fn step(&mut self) -> bool {
         let got = match self.rng.below(20) {
             0..10 => self.borrow(),
-            // The older ones count as passed over.
+            // The older messages count as skipped.
             10 => self.consumer.latest().inspect(|message| self.account.take(message)).is_some(),
             _ => self.consumer.recv().inspect(|message| self.account.take(message)).is_some(),
         };
@@ -175,7 +175,7 @@ impl Holder {
             }
             Err(BorrowError::NoPins { .. }) => {
                 self.refused += 1;
-                // What is left out by this comes with the next call.
+                // The next call receives the message that this one could not borrow.
                 let message = self.consumer.recv();
                 message.inspect(|message| self.account.take(message)).is_some()
             }
@@ -183,13 +183,13 @@ impl Holder {
         }
     }
 
-    /// Lets go what was held long enough, every other one by another thread.
+    /// Releases the messages that were held long enough, every other one in another thread.
     fn let_go(&mut self) {
         let now = self.account.received;
         for held in self.held.extract_if(.., |held| held.until <= now) {
             held.expect_intact();
             if held.until % 2 == 0 {
-                // Without anybody at the other end it is dropped here.
+                // Without a receiving thread it is dropped here.
                 let _ = self.elsewhere.send(held);
             }
         }
@@ -201,7 +201,7 @@ impl Holder {
         self.held.iter().for_each(Held::expect_intact);
     }
 
-    /// After all `total` messages: the full account.
+    /// Checks the full ledger after all `total` messages.
     #[track_caller]
     fn expect_exact(&self, total: u64) -> String {
         let stats = self.consumer.stats();
@@ -238,7 +238,7 @@ impl Holder {
         }
     }
 
-    /// Ends the consumer; what is held outlives it.
+    /// Drops the consumer; the held messages outlive it.
     fn end(self) -> Vec<Held> {
         let Self { consumer, held, .. } = self;
         drop(consumer);
@@ -247,7 +247,7 @@ impl Holder {
     }
 }
 
-/// Lets go what others borrowed, late.
+/// Releases, late, the messages that other threads borrowed.
 fn let_go_elsewhere(handed: Receiver<Held>) {
     let mut kept = Vec::new();
     for held in handed {
@@ -259,7 +259,8 @@ fn let_go_elsewhere(handed: Receiver<Held>) {
     kept.iter().for_each(Held::expect_intact);
 }
 
-/// Positions that all lanes stepped over, of so many messages: few enough?
+/// Expects that all lanes stepped over few positions for that many messages, and returns their
+/// number.
 #[track_caller]
 fn expect_few_skips(segment: &Segment, messages: u64) -> u64 {
     let skips = |lane| {
@@ -267,7 +268,7 @@ fn expect_few_skips(segment: &Segment, messages: u64) -> u64 {
         Skips::from_word(block.skips.load(Ordering::Relaxed)).count
     };
     let skips: u64 = (0..segment.shape().request().lane_limit).map(skips).sum();
-    // In a lap half of the slots can be borrowed, and each of 8 readers can be copying.
+    // WHY 15: in a lap half of the slots can be borrowed, and each of 8 readers can be copying.
     assert!(skips <= 15 * messages + CAPACITY, "{skips} skips of {messages} messages");
     skips
 }
@@ -299,14 +300,14 @@ fn threads(reliability: Reliability, each: u32) {
                 holder.end()
             })
         });
-        // WHY: a panic here must not leave the others at work for ever.
+        // WHY: after a panic here the other threads must stop, too.
         let _over = Raised(&is_over);
         let readers: Vec<_> = readers.collect();
         let outlived: Vec<_> =
             readers.into_iter().flat_map(|reader| reader.join().unwrap()).collect();
         outlived
     });
-    // A later publisher in the same lanes does not touch what outlived its consumer.
+    // A later publisher in the same lanes does not touch messages that outlived their consumer.
     let mut later = producer(&segment);
     (0..3 * CAPACITY as u32).for_each(|number| _ = later.send(Message::new(9, number)));
     outlived.iter().for_each(Held::expect_intact);
@@ -318,7 +319,7 @@ fn threads(reliability: Reliability, each: u32) {
     );
 }
 
-/// Joins again and again, reads a little, and checks its account, with history.
+/// Joins again and again, reads a little, and checks its ledger, with history.
 fn join_late_and_leave(segment: &Arc<Segment>, is_over: &AtomicBool) {
     let (nobody, _) = channel();
     let mut seed = 0;
@@ -345,7 +346,7 @@ fn no_message_is_lost_to_reliable_readers_that_hold_some() {
     threads(Reliability::Reliable, messages / 2);
 }
 
-/// Two senders and two readers in processes of their own, and a reader here.
+/// Runs two senders and two readers in processes of their own, and a reader here.
 fn processes(reliability: Reliability, each: u32) {
     let dir = spawn::shm_dir();
     let segment = segment(&spawn::namespace(dir.path()), reliability);
@@ -385,7 +386,7 @@ fn no_message_is_lost_to_reliable_readers_across_processes() {
     processes(Reliability::Reliable, messages / 2);
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = role() else { return };
@@ -410,8 +411,8 @@ fn child_role() {
     holder.end().iter().for_each(Held::expect_intact);
 }
 
-/// Whoever joins while positions are stepped over all the time is owed everything from a number
-/// on that lies between what was sent before it came and after it was there.
+/// A reader that joins while positions are stepped over gets every message from a first number on.
+/// That number lies between the messages sent before it joined and those begun afterwards.
 #[test]
 fn the_first_number_promised_is_exact_in_the_middle_of_skips() {
     let dir = spawn::shm_dir();
@@ -458,7 +459,7 @@ fn the_first_number_promised_is_exact_in_the_middle_of_skips() {
     drop(held);
 }
 
-/// Joins, waits for a message, and finds out from which number on it is owed messages.
+/// Joins, waits for a message, and checks the number of the first message that it must get.
 fn expect_promise(segment: &Arc<Segment>, progress: &Mutex<(u64, u64)>) -> Result<(), String> {
     let (_, before) = *progress.lock().unwrap();
     let raw = RawConsumer::new(Arc::clone(segment), Reading::KeepLast).unwrap();
@@ -477,7 +478,7 @@ fn expect_promise(segment: &Arc<Segment>, progress: &Mutex<(u64, u64)>) -> Resul
     Ok(())
 }
 
-/// However far the writer goes between two looks of somebody who joins.
+/// The count is placed correctly however far the writer goes between two loads of a joining reader.
 #[test]
 fn a_count_of_skips_is_put_where_it_belongs() {
     for (before, after) in [(0, 0), (1, 2), (1000, 5000), (1 << 40, (1 << 40) + 100_000)] {
@@ -488,13 +489,13 @@ fn a_count_of_skips_is_put_where_it_belongs() {
         let old = Skips::new(7, before.wrapping_sub(1) % (1 << 50));
         assert_eq!(old.position(before, after), before);
     }
-    // Counted, but the head is not past it yet: not before the head.
+    // A skip that is counted, but not under the head yet, is not before the head.
     assert!(!Skips::new(7, 10).all_before(8, 10));
     assert!(!Skips::new(7, 9).all_before(8, 10));
     assert!(Skips::new(7, 7).all_before(8, 10));
 }
 
-/// Those who borrow and die leave nothing behind that the next send does not take back.
+/// The next send takes back all pins and places of readers that died with borrowed messages.
 #[test]
 fn readers_that_die_with_borrowed_messages_leave_nothing_behind() {
     let cycles = rounds(60, 2000);
@@ -525,7 +526,7 @@ fn readers_that_die_with_borrowed_messages_leave_nothing_behind() {
     );
 }
 
-/// In a forked child: opens the topic anew, borrows all it can, and is killed.
+/// Opens the topic anew in a forked child, borrows all it can, and is killed.
 fn borrow_and_die(dir: &std::path::Path) -> bool {
     let segment = segment(&spawn::namespace(dir), Reliability::BestEffort);
     let raw = RawConsumer::new(segment, Reading::KeepLast).unwrap();
@@ -539,7 +540,7 @@ fn borrow_and_die(dir: &std::path::Path) -> bool {
     unreachable!();
 }
 
-/// No place is taken, pinned, waited at or set aside for pins.
+/// Expects that no place is taken, pinned, waited at or set aside for pins.
 #[track_caller]
 fn expect_vacant(segment: &Segment, cycle: u64) {
     let wait = segment.wait_block(Access::Read).unwrap();

@@ -1,4 +1,4 @@
-//! The real thing: rings between processes that start, stream, race and are killed.
+//! Rings between real processes, which start, stream, race and are killed.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -30,7 +30,7 @@ use tracer::ends::{CAPACITY, Kind, PLACES, Receiver, Ring, Sender};
 
 type Message = [u64; 128];
 
-/// The parent's own messages; children have greater numbers.
+/// The sender of the parent's own messages; children have greater numbers.
 const PARENT: u32 = 1;
 const ECHOES: u32 = 500;
 const LEDGER_MESSAGES: u32 = 20_000;
@@ -40,12 +40,12 @@ const CRASHES: u32 = 200;
 const RACERS: u32 = 8;
 const RACES: u64 = 50;
 
-/// `$HORUS_TORTURE` set: five times as much.
+/// Returns five times as many rounds if `$HORUS_TORTURE` is set.
 fn torture(rounds: u32) -> u32 {
     if std::env::var_os("HORUS_TORTURE").is_some() { rounds * 5 } else { rounds }
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = role() else { return };
@@ -109,7 +109,7 @@ fn every_ring_carries_messages_to_another_process_and_back() {
     }
 }
 
-/// Sends `count` messages of `id`; for as long as it lives if that is 0.
+/// Sends `count` messages of `id`; with 0, sends for as long as it lives.
 fn send(namespace: &Arc<Namespace>, kind: Kind, id: u32, count: u32) {
     let ring = ring(kind, namespace, "topic");
     let mut sender = ring.sender().unwrap();
@@ -120,7 +120,7 @@ fn send(namespace: &Arc<Namespace>, kind: Kind, id: u32, count: u32) {
     common::park();
 }
 
-/// Receives until `total` messages were sent and none of them waits; says what became of them.
+/// Receives until `total` messages were sent and none is waiting; prints the received and the lost.
 fn count(namespace: &Arc<Namespace>, kind: Kind, total: u64) {
     let ring = ring(kind, namespace, "topic");
     let mut receiver = ring.receiver().unwrap();
@@ -172,7 +172,7 @@ fn fanout_between_four_processes_accounts_for_every_message() {
 
 // ---- random kills
 
-/// Receives for as long as it lives; accuses whoever breaks a promise.
+/// Receives for as long as it lives, and reports each broken promise.
 fn receive(namespace: &Arc<Namespace>, kind: Kind) {
     let ring = ring(kind, namespace, "topic");
     let mut receiver = ring.receiver().unwrap();
@@ -183,7 +183,8 @@ fn receive(namespace: &Arc<Namespace>, kind: Kind) {
             account.take(&message);
         }
         if looks % 64 == 0 {
-            // WHY: as long as somebody sends, two looks at the ledger are of different moments.
+            // WHY not the whole ledger: while a sender is running, its counts are of different
+            // moments.
             let fault = account.faults.first().cloned();
             let lost = receiver.stats().map_or(0, |stats| stats.lost);
             let gap = (kind.is_gated() && account.gaps + lost > 0).then(|| "a gap".to_owned());
@@ -195,7 +196,7 @@ fn receive(namespace: &Arc<Namespace>, kind: Kind) {
     }
 }
 
-/// A small generator of durations, so that a failing run can be had again.
+/// A small generator of durations, so that a failing run can be repeated.
 struct Dice(u64);
 
 impl Dice {
@@ -211,8 +212,8 @@ impl Dice {
     }
 }
 
-/// Passes a few laps of messages of `id` from end to end. With an empty lane and a reader that
-/// takes what is there, no send may be refused.
+/// Passes a few laps of messages of `id` from the sender to the receiver. With an empty lane and a
+/// reader that receives at once, no send may be refused.
 fn pass(
     sender: &mut Sender<Message>,
     receiver: &mut Receiver<Message>,
@@ -226,7 +227,7 @@ fn pass(
     };
     let end = 3 * CAPACITY as u32;
     for number in 0..end {
-        // First of all, what the dead have left.
+        // Receives the messages that the dead left, before the first send.
         drain();
         assert!(sender.send(&Message::new(id, number)), "message {number} of {id} was refused");
     }
@@ -283,7 +284,7 @@ fn a_producer_outlives_consumers_that_are_killed_at_random() {
                 number += u32::from(sender.send(&Message::new(PARENT, number)));
             }
             child.kill();
-            // Nobody is left to wait for.
+            // No dead reader holds the sender back.
             for _ in 0..3 * CAPACITY {
                 send_soon(&mut sender, &Message::new(PARENT, number));
                 number += 1;
@@ -367,7 +368,7 @@ fn a_killed_reader_leaves_its_place_to_the_next() {
     }
 }
 
-/// It died between the two stores, the stamp's and the head's.
+/// The sender died between its two stores, of the stamp and of the head.
 #[test]
 fn a_message_that_a_dead_sender_did_not_put_under_its_head_is_no_newcomers() {
     for kind in KINDS {
@@ -399,8 +400,8 @@ fn race_request() -> Request {
     request
 }
 
-/// Opens the same fresh topic as all others whenever the parent says so; then exchanges a message
-/// with each of them when the parent says that all are there.
+/// Opens the same fresh topic as all other racers at the parent's first signal, and exchanges a
+/// message with each of them at the second one.
 fn race(namespace: &Arc<Namespace>, id: u64) {
     let start = PodShm::<u64>::open(namespace, "start", &RingOptions::default()).unwrap();
     let mut start = start.consumer().unwrap();

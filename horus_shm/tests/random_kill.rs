@@ -1,5 +1,5 @@
-//! Kills at random times: whoever dies while a crew streams, a replacement joins, the others go on,
-//! and every message is accounted for.
+//! Kills at random times: a replacement joins for each process that is killed while a crew streams.
+//! The others go on, and every message is accounted for.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -25,25 +25,25 @@ use tracer::ends::Kind;
 type Small = [u64; 8];
 type Large = [u64; 8192];
 
-/// Messages stream for less than this before the blow.
+/// The longest time that messages stream before the kill.
 const STREAM_MAX_US: u64 = 5000;
-/// What recovery is held against in the record. It depends on the machine, so no test fails by it.
+/// The goals for recovery in the record. They depend on the machine, so a miss fails no test.
 const GOAL_P99: Duration = Duration::from_millis(50);
 const GOAL_MAX: Duration = Duration::from_millis(250);
-/// What the 99th percentile of all rings may be at most in the long run, on any machine.
+/// The limit for the 99th percentile of all rings in the long run, on any machine.
 const LIMIT_P99: Duration = Duration::from_millis(500);
-/// Kills below which a 99th percentile is not worth its name.
+/// The fewest kills for which a 99th percentile is meaningful.
 const KILLS_MIN: usize = 1000;
 
-/// How long a ring took to flow again after a blow.
+/// The time from a kill until all messages of a ring flow again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Recovery {
     time: Duration,
-    /// For how long one of the crew, the worst one, was ready and waited for a core meanwhile.
+    /// The longest that one member of the crew was ready and waited for a CPU meanwhile.
     starved: Duration,
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     if let Some(role) = common::role() {
@@ -51,7 +51,8 @@ fn child_role() {
     }
 }
 
-/// A crew in which chair 0 of each of `victims` will be killed, and whoever else finds a place.
+/// Makes a crew in which chair 0 of each of `victims` will be killed, with other members in the
+/// remaining places.
 fn assemble<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usize) -> Crew<M> {
     let mut crew = Crew::new(kind, (kills as usize + 2) * victims.len() + 4);
     for job in [Job::Consume, Job::Produce] {
@@ -59,7 +60,7 @@ fn assemble<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usi
         crew.add(job, 0);
     }
     crew.touched_mib = 0;
-    // WHY: who comes and goes needs places to take.
+    // WHY: a visitor needs free places to take.
     if victims.contains(&Job::Visit) {
         crew.add(Job::Visit, 0);
         return crew;
@@ -73,18 +74,18 @@ fn assemble<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usi
     crew
 }
 
-/// Recovery that took so long that the long run fails by it, if there were enough kills to tell.
+/// Returns true if recovery was so slow that the long run fails, given enough kills.
 fn is_too_slow(kills: usize, p99: Duration) -> bool {
     kills >= KILLS_MIN && p99 > LIMIT_P99
 }
 
-/// The time that a share of the sorted recoveries did not exceed.
+/// Returns the time that a share of the sorted recoveries did not exceed.
 fn quantile(sorted: &[Duration], share: f64) -> Duration {
     sorted[(sorted.len() as f64 * share).ceil() as usize - 1]
 }
 
-/// Streams, kills, replaces, and settles; returns how long it took from the blow until the next
-/// message of every sender had come to every receiver.
+/// Streams, kills, replaces, and settles. Returns the time from the kill until the next message of
+/// every sender had come to every receiver.
 fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Recovery {
     let heirs: Vec<Member> = victims.iter().map(|&job| crew.hire(job, 0, false)).collect();
     crew.stream();
@@ -110,8 +111,8 @@ fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Re
     Recovery { time, starved }
 }
 
-/// Kills the victims and lets their heirs go. Returns the dead, and by sender the first message
-/// that shows that things go on.
+/// Kills the victims and starts their successors. Returns the dead, and by sender the first message
+/// that proves that messages flow again.
 fn replace<M: Tagged>(
     crew: &mut Crew<M>,
     victims: &[Job],
@@ -123,7 +124,7 @@ fn replace<M: Tagged>(
     crew.members = alive;
     heirs.iter_mut().for_each(|heir| heir.child.let_go());
     crew.members.append(&mut heirs);
-    // What a survivor sent before the blow shows nothing.
+    // A message that a survivor sent before the kill proves nothing.
     let next = |id| stamp(id, crew.entry(id).confirmed.get());
     let wanted = crew.ids(Job::Produce).map(next).collect();
     (dead, wanted)
@@ -152,7 +153,7 @@ fn names(victims: &[Job]) -> String {
     victims.iter().map(|job| format!("{job:?}")).collect::<Vec<_>>().join("+")
 }
 
-/// Records how long recovery took, against the goals; returns the 99th percentile.
+/// Records the recovery times against the goals; returns the 99th percentile.
 fn record(what: &str, sorted: &[Recovery]) -> Duration {
     let all: Vec<_> = sorted.iter().map(|one| one.time).collect();
     let mut own: Vec<_> = sorted.iter().map(|one| one.time.saturating_sub(one.starved)).collect();
@@ -190,7 +191,7 @@ fn kill_everywhere(victims: &[Job]) {
 #[test]
 fn a_long_run_fails_by_recovery_that_takes_longer_than_half_a_second() {
     let [fast, slow] = [499, 501].map(Duration::from_millis);
-    // Of a thousand, ten may take longer than the 99th percentile says.
+    // Of a thousand, ten may take longer than the 99th percentile.
     let of = |slow_ones| {
         let all: Vec<_> =
             (0..1000).map(|n| if n < 1000 - slow_ones { fast } else { slow }).collect();
@@ -220,7 +221,8 @@ fn every_ring_goes_on_when_one_who_comes_and_goes_is_killed() {
     kill_everywhere(&[Job::Visit]);
 }
 
-/// The kernel takes its time to bury who has much memory, and its places are not free before.
+/// The kernel takes longer to release a process with much memory, and its places are not free
+/// before.
 #[test]
 fn the_place_of_a_victim_with_much_memory_is_taken_over_as_soon_as_it_is_buried() {
     let _alone = alone();

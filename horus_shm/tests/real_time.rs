@@ -1,8 +1,8 @@
-//! Sending and receiving as a real-time thread does it: nothing on that path may block.
+//! Sending and receiving in a real-time thread: no call on that path may block.
 //!
 //! An ordinary run only checks that the messages arrive. `.ci/sanitizers` builds this file with
 //! RealtimeSanitizer, which ends a process that allocates, locks or calls the kernel within a
-//! function that is marked `nonblocking`. That it does is shown in `sanitizer_teeth.rs`.
+//! function that is marked `nonblocking`. `sanitizer_teeth.rs` shows that it does.
 
 #![cfg_attr(horus_sanitizer = "realtime", feature(sanitize))]
 
@@ -38,13 +38,13 @@ fn take<M: Tagged>(case: &Case, consumer: &mut Consumer<M>) -> Option<M> {
     case.take(consumer)
 }
 
-/// Every sender sends and every receiver receives, in turn, and none of them waits.
+/// Lets every sender send and every receiver receive, in turn, without waiting.
 fn exchange<M: Tagged>(case: &Case, segment: &Arc<Segment>) {
     let mut consumers: Vec<_> =
         (0..case.readings.len()).map(|index| case.receiver::<M>(segment, index)).collect();
     let mut producers: Vec<_> = (0..case.senders).map(|_| case.sender::<M>(segment)).collect();
     let mut accounts = vec![Account::default(); consumers.len()];
-    // WHY: the first look maps the lanes of publishers that came later; that is documented.
+    // WHY: the first poll maps the lanes of publishers that came later; that is documented.
     consumers.iter_mut().for_each(|consumer| assert!(consumer.recv().is_none()));
     for number in 0..MESSAGES {
         for (id, producer) in producers.iter_mut().enumerate() {

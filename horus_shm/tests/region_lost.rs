@@ -35,19 +35,19 @@ type Message = [u64; 600];
 
 const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
 const SENDER: u32 = 1;
-/// Calls that have to say the same once a region is lost.
+/// The number of calls that must return the same error once a region is lost.
 const CALLS_AFTER: u32 = 20;
 
-/// What happens to the file.
+/// The damage to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blow {
     Empty,
     Half,
     BeforeLane,
     InLane,
-    /// And once its users are seen to go on, truncated.
+    /// Unlinked, and truncated after its users have continued for a while.
     Unlink,
-    /// As [`Self::Unlink`].
+    /// Replaced, and otherwise as [`Self::Unlink`].
     Replace,
 }
 
@@ -55,7 +55,7 @@ impl Blow {
     const ALL: [Self; 6] =
         [Self::Empty, Self::Half, Self::BeforeLane, Self::InLane, Self::Unlink, Self::Replace];
 
-    /// The length that the file is cut to.
+    /// Returns the length that the file is cut to.
     fn cut(self, segment: &Segment) -> u64 {
         let shape = segment.shape();
         match self {
@@ -67,14 +67,14 @@ impl Blow {
     }
 }
 
-/// The plan of round `round`: the ring, and what happens to it.
+/// Returns the plan of round `round`: the ring, and the damage to it.
 fn plan(round: u64) -> (Kind, Blow) {
     let blows = Blow::ALL.len() as u64;
     let kinds = KINDS.len() as u64;
     (KINDS[(round % kinds) as usize], Blow::ALL[(round / kinds % blows) as usize])
 }
 
-/// Whether the peer has the receiving end.
+/// Returns true if the peer has the receiving endpoint.
 fn peer_receives(round: u64) -> bool {
     round.is_multiple_of(2)
 }
@@ -83,7 +83,7 @@ fn topic(round: u64) -> String {
     format!("round-{round}")
 }
 
-/// Not a property: the part that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     if role().as_deref() == Some("peer") {
@@ -92,7 +92,7 @@ fn child_role() {
     }
 }
 
-/// The other end of every round's ring, until that is lost.
+/// Runs the other endpoint of every round's ring, until its region is lost.
 fn peer(namespace: &Arc<Namespace>) {
     for round in 0..rounds(60, 1000) {
         let path = namespace.topics_path().join(topic(round));
@@ -115,7 +115,7 @@ fn peer(namespace: &Arc<Namespace>) {
     common::park();
 }
 
-/// How far an end has come.
+/// The progress of an endpoint.
 #[derive(Debug, Default, Clone)]
 struct Flow(Arc<AtomicU64>);
 
@@ -129,7 +129,7 @@ impl Flow {
     }
 }
 
-/// Sends until the region is lost, and some more; the end goes with it.
+/// Sends until the region is lost, makes a few more calls, and drops the endpoint.
 fn send_until_lost(sender: Sender<Message>, flow: &Flow, first: impl Fn()) {
     let Sender::Lane(mut producer) = sender else { unreachable!() };
     let mut number = 0;
@@ -154,7 +154,7 @@ fn send_until_lost(sender: Sender<Message>, flow: &Flow, first: impl Fn()) {
     }
 }
 
-/// Receives until the region is lost, and some more; the end goes with it.
+/// Receives until the region is lost, makes a few more calls, and drops the endpoint.
 fn receive_until_lost(receiver: Receiver<Message>, flow: &Flow, first: impl Fn()) -> Account {
     let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
     let (mut account, topic) = (Account::default(), consumer.raw().segment().label());
@@ -189,7 +189,7 @@ fn expect_sound(account: &Account, kind: Kind) {
     assert!(account.faults.is_empty(), "{kind:?}: {}", account.faults[0]);
 }
 
-/// Two topics of this process with all of their ends in it, which carry messages all the time.
+/// Two topics of this process with all of their endpoints in it, which carry messages all the time.
 struct Neighbours {
     stop: Arc<AtomicBool>,
     threads: Vec<(JoinHandle<u32>, JoinHandle<Account>)>,
@@ -236,7 +236,7 @@ impl Neighbours {
         (sending, receiving)
     }
 
-    /// How many messages passed; nothing was lost.
+    /// Returns the number of messages that passed, after checking that none was lost.
     fn finish(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         let mut messages = 0;
@@ -266,14 +266,14 @@ impl Scene {
         self.namespace.topics_path().join(name)
     }
 
-    /// Waits for a moment that nobody chose.
+    /// Waits for a random time.
     fn hesitate(&mut self) {
         for _ in 0..self.rng.below(20_000) {
             std::hint::spin_loop();
         }
     }
 
-    /// Does to the ring's file what `blow` says, while its ends run, until it is truncated.
+    /// Damages the ring's file as `blow` says, while its endpoints run; in the end it is truncated.
     fn strike(&mut self, ring: &Ring<Message>, name: &str, blow: Blow, flow: &Flow) {
         let segment = ring.segment().unwrap();
         let path = self.path(name);
@@ -304,7 +304,7 @@ impl Scene {
         File::from(fd).set_len(blow.cut(segment)).unwrap();
     }
 
-    /// The lost ring says so to whoever wants another end, and its file to whoever opens it.
+    /// Expects the lost ring to refuse new endpoints, and its file to be refused by an opener.
     fn expect_lost(&self, ring: &Ring<Message>, name: &str, blow: Blow) {
         assert!(ring.segment().unwrap().is_lost());
         let sender = ring.sender().map(drop);
@@ -322,7 +322,7 @@ impl Scene {
         }
     }
 
-    /// Whatever happened to the ring, all of its users are gone, and it can be made anew.
+    /// Expects that all users of the lost ring are gone, and that it can be created anew.
     fn expect_reborn(&self, name: &str, blow: Blow) {
         let files = topic_files(&self.namespace);
         if blow == Blow::Replace {
@@ -334,7 +334,7 @@ impl Scene {
         self.expect_usable(name);
     }
 
-    /// A new ring of this name carries messages, and goes with its ends.
+    /// Expects a new ring of this name to carry messages, and to be removed with its endpoints.
     fn expect_usable(&self, name: &str) {
         let ring = Ring::<Message>::create(Kind::Spsc, &self.namespace, name);
         let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
@@ -350,11 +350,11 @@ fn report(what: &str, rounds: u64, messages: u64, beside: u64) {
         "\n{what}: {rounds} rounds, {messages} messages through rings that were lost, \
          {beside} beside them without a loss\n"
     );
-    // WHY: not `print!`, which is only seen when a test fails: the figures are a result.
+    // WHY not `print!`: it is only shown when a test fails, and this is a result.
     std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
 }
 
-/// One end here, the other one in another process; each finds out by itself.
+/// One endpoint is here, the other one in another process; each finds the loss by itself.
 #[test]
 fn a_file_struck_between_processes_is_region_lost_in_both() {
     let mut scene = Scene::new();
@@ -391,7 +391,7 @@ fn a_file_struck_between_processes_is_region_lost_in_both() {
     report("struck between processes", rounds, messages, neighbours.finish());
 }
 
-/// All ends in this process: whoever touches the hole tells the others.
+/// All endpoints are in this process: the thread that touches the hole notifies the others.
 #[test]
 fn a_file_struck_between_threads_is_region_lost_in_both() {
     let mut scene = Scene::new();
@@ -417,7 +417,7 @@ fn a_file_struck_between_threads_is_region_lost_in_both() {
     report("struck between threads", rounds, messages, neighbours.finish());
 }
 
-/// Ends that wait, for room or for a message, when it happens between two of their calls.
+/// The file is truncated between two calls of endpoints that wait for room or for a message.
 #[test]
 fn an_end_that_waits_finds_out_in_its_next_call() {
     let scene = Scene::new();
@@ -460,7 +460,7 @@ fn an_end_that_waits_finds_out_in_its_next_call() {
     }
 }
 
-/// A reader that has met no publisher has only the blocks to touch.
+/// A reader that has met no publisher touches only the blocks.
 #[test]
 fn a_reader_without_a_publisher_finds_out_in_its_next_call() {
     let scene = Scene::new();
@@ -476,7 +476,7 @@ fn a_reader_without_a_publisher_finds_out_in_its_next_call() {
     }
 }
 
-/// The file of a lost segment may come to be of use again, for whoever opens it anew.
+/// The file of a lost segment can become usable again, for a process that opens it anew.
 #[test]
 fn a_file_that_is_made_whole_again_is_opened_anew() {
     let scene = Scene::new();
@@ -535,7 +535,7 @@ fn a_forked_child_outlives_a_loss_too() {
     }
 }
 
-/// A waker that says that it was woken.
+/// A waker that records that it was woken.
 #[derive(Debug, Default)]
 struct Flag(AtomicBool);
 
@@ -545,8 +545,8 @@ impl Wake for Flag {
     }
 }
 
-/// The library's own thread finds the loss: nobody else touches the file. In a child, because a
-/// thread that cannot take SIGBUS has the kernel kill the process.
+/// The library's own thread finds the loss: no endpoint touches the file. The test runs in a child,
+/// because the kernel kills the process if a thread cannot take SIGBUS.
 #[test]
 fn a_task_that_waits_is_woken_when_its_topic_is_lost() {
     let scene = Scene::new();

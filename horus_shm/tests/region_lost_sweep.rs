@@ -1,4 +1,4 @@
-//! Cut sweep: a topic file is truncated after some instruction of a call, and the call says so.
+//! Cut sweep: a topic file is truncated after some instruction of a call, and the call reports it.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -30,7 +30,7 @@ const SENDER: u32 = 1;
 /// The message that the call sends or receives.
 const NUMBER: u32 = 1;
 
-/// The call that is cut.
+/// The call during which the file is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     Send,
@@ -45,7 +45,7 @@ impl Call {
         [Self::Send, Self::Recv, Self::Latest, Self::OpenSender, Self::OpenReceiver];
 }
 
-/// Not a property: the part that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = role() else { return };
@@ -61,7 +61,7 @@ fn child_role() {
     }
 }
 
-/// The call in a ring of its own, from mark to mark, and what came of it.
+/// Makes the call in a ring of its own, from mark to mark, and returns its result.
 fn live(ring: &Ring<Message>, call: Call) -> String {
     let segment = ring.segment().unwrap();
     if call == Call::OpenSender {
@@ -124,7 +124,7 @@ fn opened<T>(end: Result<T, OpenError>, segment: &Segment) -> String {
     }
 }
 
-/// A sweep's figures.
+/// The counts of a sweep.
 #[derive(Debug, Default)]
 struct Swept {
     instructions: u64,
@@ -134,11 +134,12 @@ struct Swept {
     faults: u64,
 }
 
-/// Cuts the file after some `points` of the instructions of `call`, all of them if there are less.
+/// Cuts the file after some `points` of the instructions of `call`, or after all of them if there
+/// are fewer.
 fn sweep(kind: Kind, call: Call, points: u64) -> Swept {
     let dir = shm_dir();
     let path = namespace(dir.path()).topics_path().join(TOPIC);
-    // WHY anew: each round's file goes with its ring.
+    // WHY by path each time: each round's file is removed with its ring.
     let cut = || OpenOptions::new().write(true).truncate(true).open(&path).map(drop).unwrap();
     let mut victim = Victim::spawn(&format!("{kind:?} {call:?}"), dir.path());
     victim.run_to_mark();
@@ -172,7 +173,7 @@ fn report(kind: Kind, call: Call, swept: &Swept) {
         "\n{kind:?} {call:?}: cut after {points} of {instructions} instructions: \
          {done} done, {lost} lost, {faults} faults\n"
     );
-    // WHY: not `print!`, which is only seen when a test fails: the figures are a result.
+    // WHY not `print!`: it is only shown when a test fails, and this is a result.
     std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
 }
 
@@ -187,7 +188,7 @@ fn a_send_or_recv_whose_file_is_cut_under_it_is_done_or_says_so() {
     }
 }
 
-/// Some ten thousand instructions each, most of them far from the file.
+/// Each opens in about ten thousand instructions, most of which do not access the file.
 #[test]
 fn an_end_whose_file_is_cut_while_it_opens_is_opened_or_says_so() {
     for call in [Call::OpenSender, Call::OpenReceiver] {

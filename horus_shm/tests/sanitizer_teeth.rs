@@ -1,4 +1,4 @@
-//! Bugs on purpose: each sanitizer finds those that it is there for, and finds nothing in their
+//! Bugs on purpose: each sanitizer finds the bugs that it is made for, and reports nothing in their
 //! sound twins. A sanitizer that cannot fail proves nothing.
 //!
 //! Only `.ci/sanitizers` builds this file, once with each of them.
@@ -13,14 +13,14 @@ mod spawn;
 
 use common::{outcome, result, role};
 
-/// A bug that a child commits, and what the sanitizer must say about it; nothing of a sound twin.
+/// A bug that a child commits, and the words that the sanitizer must report; none for a sound twin.
 struct Bite {
     role: &'static str,
     bug: fn(),
     said: &'static [&'static str],
 }
 
-/// Not a property: the bugs that this binary commits as somebody's child.
+/// Not a test: entry point of the re-executed child process, which commits a bug.
 #[test]
 fn child_role() {
     let Some(role) = role() else { return };
@@ -72,7 +72,7 @@ mod address {
     #[derive(Clone, Copy)]
     struct Slot([u8; 64]);
 
-    /// Writes once around a lane of four slots, which has memory for `slots`.
+    /// Writes one lap of a lane of four slots, which has memory for `slots`.
     pub(crate) fn write_a_lap(slots: usize) {
         let mut slots = vec![Slot([0; 64]); slots];
         let block = LaneBlock::<AtomicU64>::default();
@@ -89,7 +89,7 @@ mod address {
             readers: std::ptr::null(),
             reader_limit: 0,
         };
-        // SAFETY: sound with four slots; with less it is the bug to be found.
+        // SAFETY: sound with four slots; with fewer it is the bug to be found.
         let mut writer = LaneWriter::new(unsafe { RawLane::new(parts) }, 0, true, true);
         let message = [7_u64; 4];
         for _ in 0..4 {
@@ -98,7 +98,7 @@ mod address {
         }
     }
 
-    /// Looks at a lane's block after its segment was dropped.
+    /// Reads a lane's block after its segment was dropped.
     pub(crate) fn keep_a_block() {
         let segment = Segment::heap(&Request::new(TypeInfo::opaque::<u64>())).unwrap();
         let block: *const LaneBlock<AtomicU64> = segment.lane_block(0, Access::Read).unwrap();
@@ -147,10 +147,11 @@ mod thread {
         slots: [Slot; 2],
     }
 
-    // SAFETY: sound if the payloads are copied by racing words; else it is the bug to be found.
+    // SAFETY: sound if the payloads are copied by racing words; otherwise it is the bug to be
+    // found.
     unsafe impl Sync for Parts {}
 
-    /// An open lane whose payloads are copied as they are, or by plain copies.
+    /// An open lane whose payloads are copied by racing words, or by plain copies.
     #[derive(Debug, Clone, Default)]
     struct Lane<const WORDS: bool>(Arc<Parts>);
 
@@ -186,7 +187,7 @@ mod thread {
         unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
             let dst = self.payload(index);
             if WORDS {
-                // SAFETY: the caller's contract; a payload is 8-aligned words.
+                // SAFETY: the caller's `src` is readable for `bytes`; a payload is 8-aligned words.
                 unsafe { copy::store(dst, src, bytes) }
             } else {
                 // SAFETY: none: a reader may be in the slot. It is the bug to be found.
@@ -197,7 +198,7 @@ mod thread {
         unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize) {
             let src = self.payload(index);
             if WORDS {
-                // SAFETY: the caller's contract; a payload is 8-aligned words.
+                // SAFETY: the caller's `dst` is writable for `bytes`; a payload is 8-aligned words.
                 unsafe { copy::load(dst, src, bytes) }
             } else {
                 // SAFETY: none: the writer may be in the slot. It is the bug to be found.
@@ -221,7 +222,8 @@ mod thread {
     }
 
     /// Streams through the lane from thread to thread. Each slot is written again after it was
-    /// read, so what arrives is whole either way; but nothing tells the language that it is after.
+    /// read, so messages are whole either way; but no ordering tells the language that it was read
+    /// before.
     pub(crate) fn stream<const WORDS: bool>() {
         let lane = Lane::<WORDS>::default();
         let mut reader = LaneReader::new(lane.clone(), 0, UNGATED, false);
@@ -230,7 +232,7 @@ mod thread {
             let writing = scope.spawn(move || {
                 let mut writer = LaneWriter::new(lane, 0, false, false);
                 for number in 0..MESSAGES {
-                    // Relaxed: orders nothing.
+                    // WHY Relaxed: this load must order nothing.
                     while number >= read.load(Ordering::Relaxed) + 2 {
                         std::thread::yield_now();
                     }
@@ -259,7 +261,7 @@ fn bites() -> &'static [Bite] {
         Bite { role: "arithmetic", bug: realtime::reckon, said: &[] },
         Bite { role: "allocation", bug: realtime::allocate, said: &["`malloc`"] },
         Bite { role: "lock", bug: realtime::lock, said: &["`pthread_mutex_lock`"] },
-        // What the documentation excepts: a receiver maps the lane of a publisher that came later.
+        // The documented exception: a receiver maps the lane of a publisher that came later.
         Bite {
             role: "first_look_at_a_lane",
             bug: realtime::look_for_the_first_time,
@@ -289,7 +291,7 @@ mod realtime {
         let mut mutex = libc::PTHREAD_MUTEX_INITIALIZER;
         // SAFETY: the mutex is initialised and stays where it is.
         unsafe { libc::pthread_mutex_lock(&raw mut mutex) };
-        // SAFETY: as above; this thread has it.
+        // SAFETY: as above; this thread has locked it.
         unsafe { libc::pthread_mutex_unlock(&raw mut mutex) };
     }
 

@@ -1,5 +1,5 @@
-//! Opening distrusts: whatever has a topic's name, the opener gets a typed error or a good topic,
-//! and a topic beside it does not notice.
+//! Opening distrusts the file: whatever has a topic's name, the opener gets a typed error or a
+//! valid topic, and a topic beside it is not affected.
 
 use horus_testing as _;
 
@@ -25,23 +25,23 @@ use hostile::{
     request,
 };
 
-/// The longest that an answer may take before it counts as none.
+/// The longest time that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Keeps children from being started while a test counts who has a file open: between `fork` and
-/// `exec` a child has a copy of every descriptor.
+/// Keeps children from being started while a test counts the processes that have a file open:
+/// between `fork` and `exec` a child has a copy of every descriptor.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an opener may make of a planted file.
+/// The result of opening a planted file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     NotATopic,
     Damaged,
     Mismatch,
-    /// Removed without a word, since nobody has it open.
+    /// Removed silently, since no process has it open.
     Replaced,
     Accepted,
 }
@@ -65,7 +65,7 @@ impl Verdict {
     }
 }
 
-/// Plants `image` and has it opened in each way; the answers must be of `wanted`.
+/// Plants `image` and opens it in each way; the verdicts must be in `wanted`.
 #[track_caller]
 fn expect_verdict(scene: &mut Scene, image: &Image, wanted: &[Verdict], what: &str) {
     scene.plant(image);
@@ -98,7 +98,7 @@ fn expect_verdict(scene: &mut Scene, image: &Image, wanted: &[Verdict], what: &s
     scene.expect_clean(what);
 }
 
-/// Runs `test` in a thread, so that an answer which never comes is a failure and not a hang.
+/// Runs `test` in a thread, so that a missing answer is a failure and not a hang.
 fn within_patience<T: Send + 'static>(what: &str, test: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = mpsc::channel();
     let thread = std::thread::spawn(move || drop(tell.send(test())));
@@ -111,7 +111,7 @@ fn within_patience<T: Send + 'static>(what: &str, test: impl FnOnce() -> T + Sen
     }
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     match common::role().as_deref() {
@@ -153,7 +153,7 @@ fn a_file_truncated_anywhere_in_its_header_is_refused_by_its_size() {
         let mut image = scene.image();
         image.file_bytes = file_bytes;
         let what = format!("{file_bytes} bytes");
-        // Without its first word a file may be anybody's.
+        // A file without its first word may be of any program.
         let wanted = if file_bytes < 8 { NotATopic } else { Damaged };
         expect_verdict(&mut scene, &image, &[wanted], &what);
     }
@@ -223,7 +223,7 @@ fn a_file_of_another_byte_order_is_damaged() {
     }
 }
 
-/// A file that is merely of another time, and the error while somebody has it open.
+/// A valid file of another version, boot or registry, and the error while a process has it open.
 struct Stale {
     what: String,
     image: Image,
@@ -277,7 +277,7 @@ fn a_stale_file_of_another_layout_may_have_any_size_and_is_replaced_silently() {
     }
 }
 
-/// Has a stale file opened while `hold` keeps it open, and again when that is over.
+/// Opens a stale file while `hold` keeps it open, and again when it is released.
 fn expect_refused_while_held<H>(scene: &mut Scene, hold: impl Fn(&Path) -> H) {
     for Stale { what, image, is_wanted } in stale_images(scene) {
         scene.plant(&image);
@@ -349,7 +349,7 @@ fn a_topic_attended_under_a_registry_that_a_user_removed_is_refused_until_its_us
     scene.expect_clean("unattended");
 }
 
-/// The file is nobody's, so it is replaced, and no opener gets in another's way.
+/// No process has the file open, so it is replaced, and no opener disturbs another.
 #[test]
 fn many_openers_of_a_stale_file_end_on_one_new_file() {
     let _alone = alone();
@@ -379,7 +379,7 @@ fn many_openers_of_a_stale_file_end_on_one_new_file() {
     assert!(errors.is_empty(), "{} of 240 failed, such as {}", errors.len(), errors[0]);
 }
 
-/// Whoever declared it retired died before it could remove the name.
+/// The process that declared it retired died before it could remove the name.
 #[test]
 fn a_file_that_is_retired_and_still_has_its_name_is_replaced_silently() {
     let mut scene = Scene::new();
@@ -476,7 +476,7 @@ fn a_schema_length_that_lies_is_damage_or_only_a_longer_text() {
         image.set("schema_bytes", length.into());
         expect_verdict(&mut scene, &image, &[Damaged], &format!("{length} bytes, old checksum"));
         image.fix_checksum();
-        // The hash is what counts, and this crate does not know how it is made.
+        // Only the hash counts, and this crate does not know how it is computed.
         let wanted = if length <= max { Accepted } else { Damaged };
         expect_verdict(&mut scene, &image, &[wanted], &format!("{length} bytes"));
     }
@@ -506,7 +506,7 @@ fn sizes_that_overflow_or_are_out_of_range_are_damage() {
             expect_verdict(&mut scene, &image, &[Damaged], &format!("{name} = {value}"));
         }
     }
-    // Pairs whose product wraps to something small.
+    // Pairs whose product wraps to a small number.
     for (one, other) in [("capacity", "stride"), ("capacity", "payload_bytes")] {
         let mut image = scene.image();
         image.set(one, 1 << 63);
@@ -517,7 +517,7 @@ fn sizes_that_overflow_or_are_out_of_range_are_damage() {
     scene.expect_neighbour("after all");
 }
 
-/// What may come of a flipped bit in a field, if the checksum is made right again.
+/// Returns the possible verdicts for a flipped bit in a field, if the checksum is corrected.
 fn verdicts_of_flip(field: Field) -> &'static [Verdict] {
     match field.0 {
         "magic" => &[NotATopic],
@@ -534,13 +534,13 @@ fn verdicts_of_flip(field: Field) -> &'static [Verdict] {
     }
 }
 
-/// Has a file opened for each flipped bit of the fixed header.
+/// Opens a file for each flipped bit of the fixed header.
 fn flip_every_bit(fix_checksum: bool, wanted: impl Fn(Field) -> &'static [Verdict]) {
     let _alone = alone();
     let mut scene = Scene::new();
     for &field in FIELDS {
         let (name, offset, bytes) = field;
-        // A bit of each byte of the long texts is enough.
+        // One bit of each byte of the long texts is enough.
         let step = if bytes > 16 { 7 } else { 1 };
         for bit in (offset * 8..(offset + bytes) * 8).step_by(step) {
             let mut image = scene.image();
@@ -613,7 +613,8 @@ fn make_fifo(path: &Path) {
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
 }
 
-/// A topic file is private, like the registry beside it: what is open to others is not one of ours.
+/// A topic file is private, like the registry beside it: a file that other users can open is
+/// refused.
 #[test]
 fn a_file_open_to_others_is_refused() {
     let scene = Scene::new();
@@ -669,13 +670,13 @@ fn a_mismatch_says_which_topic_and_leaves_it_alone() {
     assert!(untold.is_empty(), "no path in: {untold:#?}");
 }
 
-/// Opened, but not mapped: what a cut under a mapping does is another test's business.
+/// The file is opened, but not mapped: a cut under a mapping is another test's subject.
 #[test]
 fn a_file_that_is_cut_and_grown_while_it_is_opened_gives_typed_answers() {
     let _alone = alone();
     let scene = Scene::new();
     let mut image = scene.image();
-    // Or the first one to close it would remove it.
+    // WHY: otherwise the first opener that closes it would remove it.
     image.set("persists", 1);
     image.fix_checksum();
     scene.plant(&image);
@@ -699,7 +700,7 @@ fn a_file_that_is_cut_and_grown_while_it_is_opened_gives_typed_answers() {
                     Err(OpenError::Damaged { .. }) => "damaged",
                     Err(OpenError::NotATopic { .. }) => "no topic",
                     Err(OpenError::Io { .. }) => "cut while it was read",
-                    // Empty when the mark was looked for.
+                    // It was empty when the retired mark was read.
                     Err(OpenError::NotFound { .. }) => "gone",
                     Err(other) => {
                         stop.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! SIGBUS that is none of ours: it goes where it would have gone without this library.
+//! A SIGBUS that no mapping of this library causes: it has the same effect as without this library.
 
 #![cfg(target_os = "linux")]
 
@@ -19,27 +19,27 @@ use spawn::{die_with_parent, inherited_namespace, shm_dir};
 
 const PAGE_BYTES: usize = 4096;
 
-/// The page that the handlers of this test put zeros in the place of.
+/// The page that the handlers of this test replace with zeros.
 static FOREIGN: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
-/// How often one of them ran.
+/// The number of runs of these handlers.
 static RUNS: AtomicU32 = AtomicU32::new(0);
-/// Bits that say what the last run was given.
+/// Bits that describe the arguments and the mask of the last run.
 static SEEN: AtomicI32 = AtomicI32::new(0);
 const RIGHT_SIGNAL: i32 = 1;
 const RIGHT_ADDRESS: i32 = 2;
 const USR1_BLOCKED: i32 = 4;
 const BUS_BLOCKED: i32 = 8;
 
-/// What SIGBUS is to do before this library comes.
+/// The action of SIGBUS before this library installs its handler.
 #[derive(Debug, Clone, Copy)]
 enum Before {
-    /// Whatever the language's runtime installed.
+    /// The handler that the language's runtime installed.
     Runtime,
     Default,
     Ignore,
-    /// A handler without `SA_SIGINFO`, of these flags.
+    /// A handler without `SA_SIGINFO`, with these flags.
     Plain(c_int),
-    /// A handler with `SA_SIGINFO`, of these flags.
+    /// A handler with `SA_SIGINFO`, with these flags.
     Informed(c_int),
 }
 
@@ -54,7 +54,8 @@ const CASES: [(&str, Before); 8] = [
     ("once", Before::Informed(libc::SA_RESETHAND)),
 ];
 
-/// Not a property: plays a case in a process in which nothing of ours was mapped before.
+/// Not a test: entry point of the re-executed child process, which has no mapping of this library
+/// before.
 #[test]
 fn child_role() {
     let Some(role) = role() else { return };
@@ -88,7 +89,7 @@ fn play(action: &str, before: Before) -> bool {
         RUNS.load(Ordering::Relaxed),
         SEEN.load(Ordering::Relaxed)
     ));
-    // Ours still works.
+    // This library's own handling still works.
     expect_loss_is_survived();
     true
 }
@@ -117,21 +118,21 @@ extern "C" fn plain(signal: c_int) {
 
 extern "C" fn informed(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let signal = if signal == libc::SIGBUS && !context.is_null() { RIGHT_SIGNAL } else { 0 };
-    // SAFETY: the kernel's own words.
+    // SAFETY: the kernel passes a valid `siginfo_t`.
     let info = unsafe { &*info };
-    // SAFETY: a signal that was sent has another word there, which does no harm.
+    // SAFETY: a signal that was sent has another word there, which may be read as an address.
     let address = unsafe { info.si_addr() };
     let is_right = address.cast() == FOREIGN.load(Ordering::Relaxed);
     note(signal | if is_right { RIGHT_ADDRESS } else { 0 });
 }
 
-/// Makes the foreign page harmless, and notes what the handler sees.
+/// Makes the foreign page harmless, and records the signals that the handler finds blocked.
 fn note(mut seen: i32) {
     let page = FOREIGN.load(Ordering::Relaxed);
     if !page.is_null() {
         let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: replaces a mapping of this test's.
+        // SAFETY: replaces a mapping that this test made.
         unsafe { libc::mmap(page.cast(), PAGE_BYTES, protection, flags, -1, 0) };
     }
     let mut mask = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
@@ -147,7 +148,7 @@ fn note(mut seen: i32) {
     RUNS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A topic of ours is truncated, and says so.
+/// Expects a truncated topic to be reported as lost.
 fn expect_loss_is_survived() {
     let namespace = inherited_namespace();
     let ring = FanoutShm::<u64>::create(&namespace, "topic", &RingOptions::default()).unwrap();
@@ -164,19 +165,19 @@ fn expect_loss_is_survived() {
     assert_eq!(unsafe { errno.read() }, 77, "the handler kept errno");
 }
 
-/// Touches a page of a mapping of this test's, whose file was truncated.
+/// Touches a page of a mapping of this test, whose file was truncated.
 fn fault() {
     let file = tempfile::tempfile_in("/dev/shm").unwrap();
     file.set_len(PAGE_BYTES as u64).unwrap();
     let map = memmap2::MmapOptions::new().len(PAGE_BYTES).map_raw(&file).unwrap();
     FOREIGN.store(map.as_mut_ptr(), Ordering::Relaxed);
     file.set_len(0).unwrap();
-    // SAFETY: mapped, if not backed: that is the point.
+    // SAFETY: the page is mapped; it is not backed, which is the purpose of the test.
     unsafe { map.as_mut_ptr().write_volatile(1) };
     FOREIGN.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// What the child says of `action` in the case `name`, up to how it ended.
+/// Returns the lines that the child prints for `action` in the case `name`, up to its exit status.
 fn outcome(action: &str, name: &str) -> String {
     let dir = shm_dir();
     let mut child = Child::spawn(&format!("{action}: {name}"), dir.path());

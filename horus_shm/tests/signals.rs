@@ -1,5 +1,6 @@
-//! Signals: who is told to end leaves nothing that the next start does not sweep, who is only
-//! disturbed does not notice, and who is stopped and continued corrupts nothing.
+//! Signals: a process that a signal ends leaves nothing that the next start does not sweep. A
+//! process that a signal interrupts is not affected, and one that is stopped and continued corrupts
+//! nothing.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -31,9 +32,9 @@ type Message = [u64; 32];
 const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
 const PARENT: u32 = 1;
 const CHILD: u32 = 2;
-/// The longest life of a victim until it is told to end.
+/// The longest life of a victim until its termination signal.
 const LIFE_US: u64 = 20_000;
-/// What a program exits with that ends because it was asked to.
+/// The exit status of a program that ends because of a termination signal.
 const ASKED: i32 = 3;
 
 static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
@@ -48,7 +49,7 @@ extern "C" fn on_signal(signal: i32) {
     }
 }
 
-/// Has `on_signal` called, and system calls interrupted by it.
+/// Installs `on_signal` so that it interrupts system calls.
 fn handle(signal: i32) {
     // SAFETY: a struct of plain integers, for which zero is a value.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -58,14 +59,14 @@ fn handle(signal: i32) {
     assert_eq!(done, 0, "{}", io::Error::last_os_error());
 }
 
-/// This thread.
+/// Returns the id of this thread.
 fn thread_id() -> i32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::gettid() }
 }
 
-/// Has the kernel send `SIGALRM` to this thread a thousand times a second. To the process it would
-/// come where nothing is done.
+/// Makes the kernel send `SIGALRM` to this thread a thousand times a second. WHY not to the
+/// process: another, idle thread could get it.
 fn start_alarms() {
     // SAFETY: a struct of plain integers and null pointers, for which zero is a value.
     let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
@@ -77,7 +78,7 @@ fn start_alarms() {
     assert_eq!(made, 0, "{}", io::Error::last_os_error());
     let every = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
     let times = libc::itimerspec { it_interval: every, it_value: every };
-    // SAFETY: the timer was just made, the times outlive the call, no former ones are asked for.
+    // SAFETY: the timer was just made, the times outlive the call, and the old times may be null.
     let set = unsafe { libc::timer_settime(timer, 0, &times, std::ptr::null_mut()) };
     assert_eq!(set, 0, "{}", io::Error::last_os_error());
 }
@@ -90,7 +91,7 @@ fn signal_thread(child: &Child, thread: i32, signal: i32) {
     assert_eq!(done, 0, "{}", io::Error::last_os_error());
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = common::role() else { return };
@@ -118,9 +119,10 @@ fn progress(what: impl std::fmt::Display) {
     writeln!(io::stdout().lock(), "| {what} |").unwrap();
 }
 
-// ---- told to end
+// ---- ended by a signal
 
-/// In, messages to oneself on each ring, and out; false if this process is to end.
+/// Enters, sends messages to itself on each ring, and leaves; returns false if this process is to
+/// end.
 fn live(messages: u32) -> bool {
     let namespace = inherited_namespace();
     for kind in KINDS {
@@ -139,7 +141,7 @@ fn live(messages: u32) -> bool {
     true
 }
 
-/// What the next process finds in `dir`: a working place, of which it is the only inhabitant.
+/// Expects the next process in `dir` to work, and to be the only process there.
 fn start_next(dir: &Path) {
     let namespace = namespace(dir);
     assert_eq!(topic_files(&namespace), [""; 0], "not swept by the next start");
@@ -155,19 +157,19 @@ fn start_next(dir: &Path) {
     hostile::expect_usable(&segment.unwrap(), "after the end");
 }
 
-/// How many of those who were told to end had left a topic to be swept.
+/// Ends children at random times by `signals`, and returns how many of them left a topic to be
+/// swept.
 fn end_at_random(role: &str, signals: &[i32], lives: u64, check: impl Fn(i32, &mut Child)) -> u64 {
     let mut rng = Rng(26);
     let dir = shm_dir();
     let mut left = 0;
     for life in 0..lives {
         for &signal in signals {
-            // WHY: whoever starts this in the background of a script has it ignored, and a child
-            // inherits that.
+            // WHY: a background job of a script ignores these signals, and a child inherits that.
             // SAFETY: the default action is no handler.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
             let mut child = Child::spawn(role, dir.path());
-            // Every other one may be told while it still starts.
+            // Every other one may get the signal while it still starts.
             if role == "obeys" || life % 2 == 0 {
                 assert_eq!(child.listen(), "ready");
             }
@@ -205,9 +207,9 @@ fn who_ends_because_a_signal_asked_for_it_leaves_nothing_at_all() {
     assert_eq!(left, 0);
 }
 
-// ---- only disturbed
+// ---- interrupted by signals
 
-/// Opens, sends, receives, sleeps and leaves, without an error, while signals come all the time.
+/// Opens, sends, receives, sleeps and leaves, without an error, while signals arrive all the time.
 fn be_disturbed(lives: u32) {
     handle(libc::SIGALRM);
     handle(libc::SIGCHLD);
@@ -288,20 +290,20 @@ fn write_on(kind: Kind) {
     }
 }
 
-/// What this process does beside a writer that is stopped and continued.
+/// The endpoints of this process beside a writer that is stopped and continued.
 struct Beside {
     account: Account,
     receiver: Receiver<Message>,
-    /// Where there is room for a second writer.
+    /// A second writer, where there is room for one.
     sender: Option<Sender<Message>>,
     sent: u32,
 }
 
 impl Beside {
-    /// Receives what there is; true if there was anything.
+    /// Receives up to 100 messages; returns true if there was one.
     fn receive(&mut self) -> bool {
         let before = self.account.received;
-        // A writer that is faster than this reader must not keep it here.
+        // WHY a limit: a writer that is faster than this reader must not keep it here.
         for _ in 0..100 {
             let Some(message) = self.receiver.recv() else { break };
             self.account.take(&message);

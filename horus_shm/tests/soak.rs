@@ -1,4 +1,4 @@
-//! A long life of every ring between two processes: no message is wrong, and nothing grows.
+//! A long run of every ring between two processes: no message is wrong, and no resource grows.
 //!
 //! `HORUS_TORTURE=1` sends 10⁹ messages through an SPSC ring and 10⁸ through each of the others.
 
@@ -25,10 +25,10 @@ use hostile::rounds;
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 
 const CAPACITY: u64 = 1024;
-/// Messages between two looks at the ledger.
+/// Messages between two reads of the ledger.
 const BATCH: u64 = 256;
 
-/// A message that proves itself.
+/// A message that contains its own checksum.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Proof {
@@ -52,7 +52,7 @@ impl Proof {
     }
 }
 
-/// Messages of all senders of a ring.
+/// Returns the number of messages of all senders of a ring.
 fn messages(case: &Case) -> u64 {
     let total = match case.kind {
         Kind::Spsc => rounds(1_000_000, 1_000_000_000),
@@ -61,12 +61,12 @@ fn messages(case: &Case) -> u64 {
     total / u64::from(case.senders) * u64::from(case.senders)
 }
 
-/// What this process holds.
+/// The resources of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Held {
     /// Heap and stacks, exactly.
     anonymous_kib: u64,
-    /// With code and the ring, which come in when they are first touched.
+    /// With code and the ring, which become resident when they are first touched.
     resident_kib: u64,
     descriptors: u64,
 }
@@ -85,7 +85,7 @@ impl Held {
         }
     }
 
-    /// Holds nothing that it did not hold when it was warm.
+    /// Expects that nothing has grown since the process was warm.
     #[track_caller]
     fn expect_flat(self, now: Self, who: &str) {
         assert_eq!(now.descriptors, self.descriptors, "{who}: descriptors");
@@ -100,7 +100,7 @@ impl fmt::Display for Held {
     }
 }
 
-/// Sends as all of the ring's senders, in turn; says what this process held warm and at the end.
+/// Sends as all of the ring's senders, in turn; prints the resources when warm and at the end.
 fn send(case: &Case, segment: &Arc<Segment>) {
     let mut producers: Vec<Producer<Proof>> =
         (0..case.senders).map(|_| case.sender(segment)).collect();
@@ -111,7 +111,7 @@ fn send(case: &Case, segment: &Arc<Segment>) {
         if number == each / 10 {
             warm = Held::now();
         }
-        // WHY: else, on few CPUs, a sender that never waits has sent all of it in one time slice.
+        // WHY: on few CPUs, a sender that never yields would send all messages in one time slice.
         if number % BATCH == 0 {
             std::thread::yield_now();
         }
@@ -132,7 +132,7 @@ fn send(case: &Case, segment: &Arc<Segment>) {
 /// One receiver's view of all senders.
 struct Receiver {
     consumer: Consumer<Proof>,
-    /// By sender: the number that comes next if nothing is lost.
+    /// By sender: the next number if nothing is lost.
     next: Vec<u64>,
     received: u64,
     missing: u64,
@@ -144,7 +144,7 @@ impl Receiver {
         Self { consumer, next, received: 0, missing: 0 }
     }
 
-    /// Takes up to a batch of messages; each is whole, and later than those before.
+    /// Receives up to a batch of messages; each must be whole, and later than those before.
     fn take_batch(&mut self, case: &Case) {
         for _ in 0..BATCH {
             let Some(proof) = case.take(&mut self.consumer) else {
@@ -159,7 +159,8 @@ impl Receiver {
         }
     }
 
-    /// True once all of `total` messages were sent and none waits; the ledger then adds up.
+    /// Returns true once all of `total` messages were sent and none is waiting, after checking the
+    /// ledger.
     fn is_done(&self, case: &Case, index: usize, total: u64) -> bool {
         let stats = self.consumer.stats();
         if stats.sent < total || stats.waiting > 0 {
@@ -173,7 +174,7 @@ impl Receiver {
     }
 }
 
-/// Receives as all of the ring's receivers until all is there.
+/// Receives as all of the ring's receivers until all messages are received.
 fn receive(case: &Case, receivers: &mut [Receiver]) -> (Held, Held) {
     let total = messages(case);
     let (mut guard, mut warm) = (Guard::new(), Held::now());
@@ -215,7 +216,7 @@ fn soak(case: &'static Case) {
     result(&format!("soak/{}", case.name), figures);
 }
 
-/// Not a property: the part that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = role() else { return };
@@ -225,7 +226,7 @@ fn child_role() {
     common::park();
 }
 
-/// One after the other: what another test holds would be seen as growth.
+/// Rings are tested one after the other: the memory of another test would count as growth.
 #[test]
 fn a_long_life_makes_no_message_wrong_and_nothing_grow() {
     if role().is_none() {

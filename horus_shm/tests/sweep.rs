@@ -1,4 +1,5 @@
-//! The sweep: what dead processes left is removed, what is in use never, what is not ours is named.
+//! The sweep: files that dead processes left are removed, files in use never, and foreign files are
+//! reported.
 
 use horus_testing as _;
 
@@ -23,7 +24,7 @@ fn name(name: &str) -> TopicName {
     TopicName::new(name).unwrap()
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = common::role() else { return };
@@ -31,7 +32,7 @@ fn child_role() {
     let namespace = spawn::inherited_namespace();
     let (role, argument) = role.split_once(' ').unwrap_or((&role, ""));
     match role {
-        // Opens or creates the topics that it is told, and holds them.
+        // Opens or creates the topics of its command, and holds them.
         "attend" => {
             let open = |topic: &str| open_or_create(&namespace, topic).unwrap();
             let topics: Vec<_> = argument.split(',').map(open).collect();
@@ -82,7 +83,7 @@ fn open_or_create(namespace: &Arc<Namespace>, topic: &str) -> Result<Arc<Segment
     Segment::open_or_create(namespace, &name(topic), &request)
 }
 
-/// Opens a topic again and again; the one that it holds must be the one that has the name.
+/// Opens a topic again and again; the one that it holds must be the one under the name.
 fn come_and_go(namespace: &Arc<Namespace>, rounds: u64) {
     for round in 0..rounds {
         let segment = open_or_create(namespace, "contested").unwrap();
@@ -120,7 +121,7 @@ fn what_the_dead_left_is_removed_and_what_persists_is_kept() {
     assert_eq!(left, ["kept+1", "kept+2"]);
     let again = sweep(&namespace).unwrap();
     assert!(again.removed.is_empty() && again.kept.len() == 2, "{again:?}");
-    // What was kept is as usable as it was.
+    // A topic that was kept is as usable as before.
     expect_usable(&open_or_create(&namespace, "kept/1").unwrap(), "kept");
 }
 
@@ -224,7 +225,7 @@ fn what_is_not_ours_is_named_and_left_alone() {
     assert_eq!(left, wanted);
 }
 
-/// A file that says it is a topic and lies, under two names.
+/// Plants an invalid file with a valid magic, under two names, and returns its name.
 fn damaged_file(namespace: &Namespace) -> String {
     let mut image = Image::valid(namespace, &request());
     image.set("capacity", 3);
@@ -287,7 +288,7 @@ fn an_opener_ends_on_the_file_that_has_the_name_however_others_sweep() {
     assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new());
 }
 
-/// Threads of one process share its presence, so its table has to keep them from each other.
+/// Threads of one process share its presence, so its table has to separate them.
 #[test]
 fn a_sweep_never_removes_what_another_thread_is_opening() {
     let dir = spawn::shm_dir();
@@ -326,8 +327,8 @@ fn messages_of_a_killed_publisher_stay_with_those_who_attend() {
     assert_eq!(spawn::topic_files(&namespace), ["stream"]);
 }
 
-/// It may be about to remove the name, so nobody can do its work for it: the error says who it is,
-/// and what to do.
+/// The process may be about to remove the name, so no other process can do it: the error names the
+/// process and the remedy.
 #[test]
 fn a_process_that_is_stopped_while_it_removes_a_topic_is_named() {
     let dir = spawn::shm_dir();
@@ -344,16 +345,16 @@ fn a_process_that_is_stopped_while_it_removes_a_topic_is_named() {
     assert_eq!((holder.process.pid, holder.is_stopped), (child.pid(), true));
     let text = refused.to_string();
     assert!(text.contains(&format!("kill -CONT {}", child.pid())), "{text}");
-    // The cure works.
+    // The remedy works.
     child.signal(libc::SIGCONT);
     assert_eq!(child.listen(), "gone on");
     expect_usable(&open_or_create(&namespace, "kept").unwrap(), "kept");
 }
 
-/// Puts something under the name of a topic.
+/// Puts a file under the name of a topic.
 type Plant = fn(&Path, &Arc<Namespace>);
 
-/// A topic file whose header has one byte changed.
+/// Plants a topic file whose header has one byte changed.
 fn damaged(path: &Path, namespace: &Arc<Namespace>) {
     drop(open_or_create(namespace, "kept").unwrap());
     let mut bytes = fs::read(path).unwrap();

@@ -1,5 +1,5 @@
-//! A failing system call is a typed error or does no harm: each call of each operation is made to
-//! fail in turn, and then the operation, this process and the next one are as they should be.
+//! A failing system call is a typed error or does no harm. Each call of each operation fails in
+//! turn; then the operation, this process and the next process work as they should.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -25,14 +25,14 @@ use operations::{Answer, Operation, World, check_fresh, open_held};
 use tracer::inject::{Call, Fault};
 use tracer::{Victim, be_traced, mark};
 
-/// Errors that any call may have to answer.
+/// Errors that any call may return.
 const ERRNOS: [i32; 7] =
     [libc::ENOSPC, libc::EMFILE, libc::ENFILE, libc::EACCES, libc::EAGAIN, libc::ENOMEM, libc::EIO];
-/// Seconds after which a round counts as hanging.
+/// The seconds after which a round counts as hanging.
 const PATIENCE_SECONDS: u32 = 60;
 const MAP_ANONYMOUS: i64 = libc::MAP_ANONYMOUS as i64;
 
-/// Calls that are left alone, each for a reason.
+/// Calls that never fail here, with the reasons.
 const SPARED: [(&[i64], &str); 5] = [
     (
         &[libc::SYS_brk, libc::SYS_mremap, libc::SYS_madvise, libc::SYS_mprotect],
@@ -44,7 +44,7 @@ const SPARED: [(&[i64], &str); 5] = [
     (&[libc::SYS_exit, libc::SYS_exit_group], "do not return"),
 ];
 
-/// Why nothing is done to `call`, if so.
+/// Returns the reason why `call` does not fail here, if there is one.
 fn spared(call: Call) -> Option<&'static str> {
     if call.number == libc::SYS_mmap && call.args[3] & MAP_ANONYMOUS != 0 {
         return Some(SPARED[0].1);
@@ -55,38 +55,38 @@ fn spared(call: Call) -> Option<&'static str> {
     SPARED.iter().find(|(calls, _)| calls.contains(&call.number)).map(|(_, reason)| *reason)
 }
 
-/// What may happen to `call`, the `index`-th of its operation.
+/// Returns the faults of `call`, the `index`-th of its operation.
 fn faults(call: Call, index: usize) -> Vec<Fault> {
     match call.number {
-        // WHY: Linux closes the descriptor whatever it answers, and answers only this on a local
-        // file system; at others the standard library's directory streams panic.
+        // WHY: Linux closes the descriptor whatever it returns, and returns only this error on a
+        // local file system. For other errors the standard library's directory streams panic.
         libc::SYS_close => return vec![Fault::Complains(libc::EINTR)],
-        // WHY: as long as its arguments are good it answers nothing else.
+        // WHY: with valid arguments it returns no other error.
         libc::SYS_nanosleep | libc::SYS_clock_nanosleep => return vec![Fault::Fails(libc::EINTR)],
         _ => {}
     }
     let count = if hostile::rounds(0, 1) == 1 { ERRNOS.len() } else { 1 };
     let mut errnos: Vec<_> = ERRNOS.iter().cycle().skip(index).take(count).copied().collect();
-    // WHY: the kernel interrupts this one only for a signal that kills.
+    // WHY: a signal that does not kill never interrupts this call.
     if call.number != libc::SYS_mmap {
         errnos.push(libc::EINTR);
     }
     let moves_bytes = [libc::SYS_read, libc::SYS_write, libc::SYS_pread64, libc::SYS_pwrite64];
     let short = moves_bytes.contains(&call.number) && call.args[2] > 1;
-    // WHY: nobody can do anything about a lock that cannot be given back (the end of the process
-    // does); the kernel has no reason to keep it either.
+    // WHY: the library cannot do anything about a lock that cannot be released; the end of the
+    // process releases it. The kernel has no reason to keep it either.
     let fault = if call.unlocks { Fault::Complains } else { Fault::Fails };
     errnos.into_iter().map(fault).chain(short.then_some(Fault::Short)).collect()
 }
 
-/// Whether the operation must not notice.
+/// Returns true if the operation must succeed nevertheless.
 fn is_harmless(fault: Fault) -> bool {
     matches!(fault, Fault::Short | Fault::Fails(libc::EINTR) | Fault::Complains(libc::EINTR))
 }
 
-// ---- the victim's side
+// ---- the victim's process
 
-/// Not a property: the part that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = common::role() else { return };
@@ -115,7 +115,7 @@ fn child_role() {
     }
 }
 
-/// What is to be said of a round: `ok` or `no`, if it was as it should be, and the answer.
+/// Returns the report on a round: `ok` or `no`, for a right or wrong round, and the answer.
 fn judge(mut world: World, dir: &Path, answer: &Answer, wanted: &str) -> String {
     if let Err(error) = answer
         && let Some(fault) = fault_of(&**error, dir)
@@ -132,9 +132,9 @@ fn judge(mut world: World, dir: &Path, answer: &Answer, wanted: &str) -> String 
     }
 }
 
-/// What is wrong with an error: it must say where, and a signal is no reason.
+/// Returns the fault of an error: it must name the path, and must not be a signal's.
 fn fault_of(error: &(dyn Error + 'static), dir: &Path) -> Option<&'static str> {
-    // Or the place that it is in.
+    // Or the directory that it is in.
     let path = dir.parent().unwrap().to_str().unwrap();
     if !error.to_string().contains(path) {
         return Some("an error that does not say where");
@@ -150,9 +150,9 @@ fn fault_of(error: &(dyn Error + 'static), dir: &Path) -> Option<&'static str> {
     None
 }
 
-// ---- the tracer's side
+// ---- the tracer's process
 
-/// Says where the sweep was, if the test ends by a panic.
+/// Prints the point of the sweep, if the test ends by a panic.
 struct Here(String);
 
 impl Drop for Here {
@@ -163,7 +163,7 @@ impl Drop for Here {
     }
 }
 
-/// What came of a sweep over the calls of one operation.
+/// The counts of a sweep over the calls of one operation.
 #[derive(Default)]
 struct Tally {
     points: usize,
@@ -174,14 +174,14 @@ struct Tally {
     faults: Vec<String>,
 }
 
-/// Runs a round to its end; the words in which the victim puts it.
+/// Runs a round to its end; returns the victim's report.
 fn end_round(victim: &mut Victim, here: &mut Here) -> String {
     victim.run_to_mark();
     here.0.push_str(", afterwards");
     victim.listen()
 }
 
-/// A process that nobody of the round knows, and the fault that it finds.
+/// Starts another process, and returns the fault that it finds.
 fn visit(dir: &Path, base: &Path, has_own_place: bool) -> Result<(), String> {
     let found = dir.join("found");
     let visitor = fork(|| match check_fresh(base, if has_own_place { 1 } else { 3 }) {
@@ -200,7 +200,7 @@ fn visit(dir: &Path, base: &Path, has_own_place: bool) -> Result<(), String> {
     Err(format!("to a newcomer: {fault}"))
 }
 
-/// The calls of a round in which nothing fails, without those that are spared.
+/// Returns the calls of a round without a fault, except the spared ones.
 fn record(victim: &mut Victim, tally: &mut Tally) -> Vec<Call> {
     let mut calls = Vec::new();
     while let Some(call) = victim.next_call() {
@@ -213,10 +213,10 @@ fn record(victim: &mut Victim, tally: &mut Tally) -> Vec<Call> {
     calls
 }
 
-/// What goes wrong in a round.
+/// The fault of a round.
 #[derive(Debug, Clone, Copy)]
 struct Point {
-    /// Among the calls that are not spared.
+    /// The index among the calls that are not spared.
     index: usize,
     call: Call,
     fault: Fault,
@@ -224,15 +224,15 @@ struct Point {
     onwards: bool,
 }
 
-/// The points of an operation that makes `calls`.
+/// Returns the points of an operation that makes `calls`.
 fn points(calls: &[Call]) -> Vec<Point> {
     let mut points = Vec::new();
     for (index, &call) in calls.iter().enumerate() {
         for fault in faults(call, index) {
             let point = Point { index, call, fault, onwards: false };
             points.push(point);
-            // WHY: a call that is interrupted, or a lock that others hold (which both of the other
-            // two say), is tried again for as long as it takes, or for a second or so.
+            // WHY: the library repeats an interrupted call for as long as it takes. It also retries
+            // a lock that another process holds, which both other errors mean, for about a second.
             let passes = [libc::EINTR, libc::EAGAIN, libc::EACCES].map(Fault::Fails);
             if matches!(fault, Fault::Fails(_)) && !passes.contains(&fault) {
                 points.push(Point { onwards: true, ..point });
@@ -242,7 +242,7 @@ fn points(calls: &[Call]) -> Vec<Point> {
     points
 }
 
-/// Runs a round in which the call of `point` goes wrong; false if there is another call there.
+/// Runs a round in which the call of `point` fails; returns false if there is another call there.
 fn spoil(victim: &mut Victim, point: Point) -> bool {
     let mut next = 0;
     while let Some(call) = victim.next_call() {
@@ -263,7 +263,7 @@ fn spoil(victim: &mut Victim, point: Point) -> bool {
     next > point.index
 }
 
-/// Has each fault happen to each call of `operation`.
+/// Makes each call of `operation` fail with each of its faults.
 fn sweep_calls(operation: Operation) -> Tally {
     let dir = spawn::shm_dir();
     let mut here = Here(format!("the start of {operation:?}"));
@@ -273,7 +273,7 @@ fn sweep_calls(operation: Operation) -> Tally {
     let mut victim = Victim::spawn(&format!("{operation:?}"), dir.path());
     let mut tally = Tally::default();
 
-    // WHY: what is done once in a process is done in the first round.
+    // WHY: the first round makes the calls that a process makes only once.
     victim.run_to_mark();
     end_round(&mut victim, &mut here);
     victim.run_to_mark();
@@ -380,7 +380,7 @@ fn a_sweep_goes_on_whichever_call_fails() {
     sweep_all(&[Sweep]);
 }
 
-/// What one signal after the other lets a kernel do that gives back what it had begun.
+/// The most bytes that are reserved without a signal, on a kernel that undoes an interrupted call.
 const UNDISTURBED_BYTES: i64 = 4096;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Takeover of a lane whose head and stamps are anything at all: bounded, without a panic, and a
-//! lane that works afterwards.
+//! Takeover of a lane whose head and stamps have any values: bounded, without a panic, and the lane
+//! works afterwards.
 
 use horus_testing as _;
 
@@ -25,11 +25,11 @@ use horus_shm::internals::takeover::take_over;
 use hostile::{Rng, rounds};
 
 const ME: u64 = 0x0001_0000_0000_0007;
-/// Announced readers, and pins of each.
+/// The announced readers, and the pins of each.
 const READERS: u32 = 2;
 const PINS: u32 = 3;
 
-/// A lane of words on the heap that counts the looks at its stamps.
+/// A lane of words on the heap that counts the loads of its stamps.
 #[derive(Debug, Clone)]
 struct Lane(Arc<Words>);
 
@@ -97,7 +97,7 @@ impl LaneMemory for Lane {
 
     unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
         assert_eq!(bytes, 8);
-        // SAFETY: the caller's contract: eight bytes may be read.
+        // SAFETY: the caller's `src` is readable for eight bytes.
         let message = unsafe { src.cast::<u64>().read_unaligned() };
         self.0.payloads[index as usize].store(message, Ordering::Relaxed);
     }
@@ -105,17 +105,17 @@ impl LaneMemory for Lane {
     unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize) {
         assert_eq!(bytes, 8);
         let message = self.0.payloads[index as usize].load(Ordering::Relaxed);
-        // SAFETY: the caller's contract: eight bytes may be written.
+        // SAFETY: the caller's `dst` is writable for eight bytes.
         unsafe { dst.cast::<u64>().write_unaligned(message) };
     }
 
     unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's `src` is readable for `bytes`.
         unsafe { self.store_racing(index, src, bytes) }
     }
 
     unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's `dst` is writable for `bytes`.
         unsafe { self.load_racing(index, dst, bytes) }
     }
 
@@ -157,7 +157,7 @@ impl InPlace for Lane {
     }
 }
 
-/// Lends the next slot that nobody has pinned, and publishes it.
+/// Lends the next slot without a pin, and publishes it.
 fn lend(writer: &mut LaneWriter<Lane>, message: u64) -> bool {
     for _ in 0..=writer.memory().capacity() {
         match writer.begin() {
@@ -200,7 +200,7 @@ fn recv(reader: &mut LaneReader<Lane>) -> Option<u64> {
     (polled == Polled::Message).then_some(message)
 }
 
-/// Where a lane has been: the beginning, the middle, and each place where numbers turn over.
+/// Heads of a lane: the beginning, the middle, and the values where numbers overflow.
 const HEADS: [u64; 15] = [
     0,
     1,
@@ -219,7 +219,7 @@ const HEADS: [u64; 15] = [
     u64::MAX,
 ];
 
-/// Stamps that mean something near `head`, or nothing anywhere.
+/// Returns stamps that are meaningful near `head`, and stamps that are invalid everywhere.
 fn stamps_near(head: u64, capacity: u64) -> Vec<u64> {
     let mut stamps =
         vec![0, 1, SKIP, SKIP | 1, u64::MAX, u64::MAX - 1, SKIP - 1, SKIP - 2, 1 << 62];
@@ -233,7 +233,7 @@ fn stamps_near(head: u64, capacity: u64) -> Vec<u64> {
     stamps
 }
 
-/// What went wrong, by kind: how often, and the first case.
+/// The faults, by kind: their number, and the first case.
 #[derive(Debug, Default)]
 struct Faults(BTreeMap<String, (u64, String)>);
 
@@ -262,10 +262,10 @@ impl Faults {
     }
 }
 
-/// Positions from here on no lane comes to by itself: those who left them were not honest.
+/// The first position that no lane reaches by itself: a lane that is there was damaged.
 const WILD: u64 = POSITION_MAX - (1 << 40);
 
-/// Every combination for a capacity of 2, and `usual` ones for larger capacities.
+/// Checks a law on every combination for a capacity of 2, and on random ones for larger capacities.
 fn on_hostile_lanes(usual: u64, law: impl Fn(&Lane) -> Result<(), String>) {
     let mut faults = Faults::default();
     for head in HEADS {
@@ -297,7 +297,7 @@ fn a_takeover_is_bounded_and_repeatable() {
         if lane.head() != pos || lane.0.block.epoch_start.load(Ordering::Relaxed) != pos {
             return Err("head and position differ".into());
         }
-        // A death in it, or right after it, leaves the next one where this one was.
+        // After a death in this takeover, or right after it, the next one finds the same position.
         if take_over(lane, ME) != pos {
             return Err("a second takeover goes on elsewhere".into());
         }
@@ -305,7 +305,7 @@ fn a_takeover_is_bounded_and_repeatable() {
     });
 }
 
-/// A larger one is damage to everybody who reads it, so no session may begin there, nor get there
+/// Every reader treats a larger position as damage, so no session may begin there, nor reach it
 /// within the life of a machine.
 #[test]
 fn a_takeover_goes_on_far_below_the_largest_position() {
@@ -318,8 +318,8 @@ fn a_takeover_goes_on_far_below_the_largest_position() {
     });
 }
 
-/// The stamps of slots that the next owner has not come to yet may still be anything, so the first
-/// laps may be lossy.
+/// Checks that a reader gets consecutive messages in the end. The first laps may be lossy, since
+/// stamps of slots that the next owner has not reached may have any value.
 fn expect_in_step(lane: &Lane, gated: bool) -> Result<(), String> {
     let capacity = lane.capacity();
     let pos = take_over(lane, ME);
@@ -386,7 +386,7 @@ fn after_a_takeover_of_a_lane_with_a_wild_head_readers_get_in_step_and_survive_a
     });
 }
 
-/// A reader of a lane that somebody scribbles on between any two of its calls.
+/// The words of the lane are overwritten between any two calls of its reader.
 #[test]
 fn a_reader_of_any_lane_does_bounded_work_without_a_panic() {
     let mut faults = Faults::default();
@@ -456,7 +456,7 @@ fn scribble(rng: &mut Rng, lane: &Lane, values: &[u64]) {
     rng.pick(&words).store(value, Ordering::Relaxed);
 }
 
-/// Scribbles on what only pinnable lanes have.
+/// Overwrites words that only pinnable lanes have.
 fn scribble_on_pins(rng: &mut Rng, lane: &Lane, values: &[u64]) {
     scribble(rng, lane, values);
     let words = &*lane.0;
@@ -515,7 +515,8 @@ fn those_who_lend_and_borrow_on_any_lane_do_bounded_work_without_a_panic() {
     );
 }
 
-/// Whatever was in the lane: once nobody scribbles any more, what is lent arrives, and is counted.
+/// Once the words are not overwritten any more, loans arrive and are counted, whatever the lane
+/// held.
 #[test]
 fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
     on_hostile_lanes(3000, |lane| {
@@ -550,7 +551,7 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
     });
 }
 
-/// A lane with two messages, a skip at position 2 and a third message, and its writer.
+/// Makes a lane with two messages, a skip at position 2 and a third message, and its writer.
 fn lane_with_a_skip() -> (Lane, LaneWriter<Lane>) {
     let lane = Lane::new(0, &[0; 8]);
     let mut writer = LaneWriter::new(lane.clone(), 0, false, false).numbering();
@@ -560,7 +561,7 @@ fn lane_with_a_skip() -> (Lane, LaneWriter<Lane>) {
     (lane, writer)
 }
 
-/// A publisher may die between the stamp of a position and the head that tells of it.
+/// A publisher may die after it stored the stamp of a position, and before it stored the head.
 #[test]
 fn what_the_dead_sent_past_their_head_is_numbered_without_skips() {
     let (lane, _) = lane_with_a_skip();
@@ -586,7 +587,7 @@ fn a_position_before_a_skip_has_no_number_that_anybody_knows() {
 fn each_takeover_is_an_epoch_and_counts_the_skip_of_its_predecessor_once() {
     let (lane, _) = lane_with_a_skip();
     let block = &lane.0.block;
-    // The predecessor died when its skip had a stamp, and was told nowhere.
+    // The predecessor died when its skip had a stamp, and was not counted anywhere.
     lane.0.stamps[3].store(0, Ordering::Relaxed);
     block.head.store(2, Ordering::Relaxed);
     block.skips.store(0, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! A publisher's lane that a subscriber has no memory to map: an error that names the lane, the
-//! bytes and the limit, and messages again as soon as there is memory.
+//! A publisher's lane that a subscriber has no memory to map: an error names the lane, the bytes
+//! and the limit, and messages arrive again as soon as there is memory.
 //!
 //! Each test runs in a child process, whose limits it changes.
 
@@ -18,9 +18,9 @@ use horus_shm::{
 
 use common::Child;
 
-/// Bytes of a message.
+/// The bytes of a message.
 const MESSAGE_BYTES: usize = 4096;
-/// Slots of a lane, which then takes more than 4 MiB.
+/// The slots of a lane, which then takes more than 4 MiB.
 const CAPACITY: u64 = 1024;
 
 fn play(role: &str) {
@@ -45,12 +45,12 @@ fn child_role() {
     common::park();
 }
 
-/// A limit of a process, and the errors that it makes.
+/// A limit of a process, and the errors that it causes.
 struct Limit {
     name: &'static str,
     resource: libc::__rlimit_resource_t,
     errno: i32,
-    /// Makes the limit count, and returns how much it has counted so far.
+    /// Activates the limit, and returns how much it has counted so far.
     arm: fn() -> u64,
 }
 
@@ -73,14 +73,14 @@ const ADDRESSES: Limit = Limit {
     arm: || status_bytes("VmSize:"),
 };
 
-/// A line of `/proc/self/status` that is a number of KiB.
+/// Returns the bytes of a line of `/proc/self/status` that is in KiB.
 fn status_bytes(line: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let found = status.lines().find_map(|text| text.strip_prefix(line)).unwrap();
     found.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// Root may lock what it likes; from now on this process may not.
+/// Drops the capability of root to lock any memory, for the rest of this process's life.
 fn drop_capability_to_lock() {
     const CAP_IPC_LOCK: u32 = 14;
     const VERSION_3: u32 = 0x2008_0522;
@@ -89,7 +89,7 @@ fn drop_capability_to_lock() {
     // SAFETY: header and both sets are valid for the call.
     let got = unsafe { libc::syscall(libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr()) };
     assert_eq!(got, 0, "{}", std::io::Error::last_os_error());
-    // Effective and permitted.
+    // The effective and the permitted set.
     sets[0][0] &= !(1 << CAP_IPC_LOCK);
     sets[0][1] &= !(1 << CAP_IPC_LOCK);
     // SAFETY: as above.
@@ -97,7 +97,7 @@ fn drop_capability_to_lock() {
     assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// Sets a soft limit, and returns the one before.
+/// Sets a soft limit, and returns the previous one.
 fn set_limit(resource: libc::__rlimit_resource_t, limit: u64) -> u64 {
     let mut raw = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `raw` is valid for the write.
@@ -120,7 +120,7 @@ fn send(producer: &mut RawProducer, number: u8) {
     producer.send_bytes(&[number; MESSAGE_BYTES]).unwrap();
 }
 
-/// The first byte of the next message.
+/// Receives the next message, and returns its first byte.
 fn recv(consumer: &mut RawConsumer) -> Option<u8> {
     let mut message = [0; MESSAGE_BYTES];
     // SAFETY: the buffer has room for a message.
@@ -151,7 +151,7 @@ fn receive_within(limit: &Limit) {
         assert!(told.contains(&part), "no '{part}' in: {told}");
     }
     assert_eq!((consumer.stats().unmapped, consumer.stats().waiting), (1, 1));
-    // The others are received as ever, and the error stays while the cause does.
+    // Other messages still arrive, and the error stays while its cause does.
     for number in 0..100 {
         send(&mut first, number);
         assert_eq!(recv(&mut consumer), Some(number));

@@ -1,8 +1,8 @@
 //! Programs that are compiled for CPUs with vectors of 256 bits keep them across every copy.
 //!
-//! The copies are assembly that is compiled into its callers. What it does to registers and does
-//! not declare destroys what the caller keeps there, which shows only in a program that is
-//! optimised and has such vectors: so one is built and run here, once for each CPU.
+//! The copies are assembly that is compiled into its callers. A register that it changes without
+//! declaring it destroys a value of the caller. That shows only in an optimised program with such
+//! vectors, so one is built and run here, once for each CPU.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -26,7 +26,7 @@ fn vectors_are_kept_across_every_copy() {
     }
 }
 
-/// True if this CPU runs what is compiled for `x86-64-v3`.
+/// Returns true if this CPU runs programs that are compiled for `x86-64-v3`.
 fn has_v3() -> bool {
     std::is_x86_feature_detected!("avx2")
         && std::is_x86_feature_detected!("bmi1")
@@ -37,7 +37,7 @@ fn has_v3() -> bool {
         && std::is_x86_feature_detected!("movbe")
 }
 
-/// Builds the program for `cpu` and runs it: what it prints.
+/// Builds the program for `cpu`, runs it, and returns its output.
 fn run_for(cpu: &str) -> String {
     let shm = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vectors");
@@ -49,12 +49,12 @@ fn run_for(cpu: &str) -> String {
          [workspace]\n[dependencies.horus_shm]\npath = {shm:?}\n"
     );
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
-    // The versions that the tests were built with, so that nothing has to be fetched.
+    // The same versions as in this build, so that no package has to be downloaded.
     fs::copy(shm.join("../Cargo.lock"), folder.join("Cargo.lock")).unwrap();
 
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["run", "--release", "--offline", "--quiet"]).current_dir(&folder);
-    // WHY a target that is named: macros are not compiled anew for each CPU.
+    // WHY an explicit target: without one, macros would be compiled anew for each CPU.
     let libc = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
     cargo.arg("--target").arg(format!("x86_64-unknown-linux-{libc}"));
     cargo.env("CARGO_TARGET_DIR", folder.join("target"));

@@ -1,4 +1,5 @@
-//! Waiting for messages and for room: blocks without burning, wakes at once, loses no wake.
+//! Waiting for messages and for room blocks without using the CPU, wakes at once, and loses no
+//! wake.
 
 use horus_testing as _;
 
@@ -27,33 +28,33 @@ use sleeper::{
 #[cfg(not(miri))]
 use sleeper::{Receiver, Sender};
 
-/// How the two sides of a sleep are ordered.
-// WHY one under miri: it has no barriers, and whoever should sleep by them polls.
+/// The ways to order the two sides of a sleep.
+// WHY one under miri: it has no barriers, so a thread that relies on them polls.
 const EDGES: &[WakeEdge] =
     if cfg!(miri) { &[WakeEdge::Fence] } else { &[WakeEdge::Membarrier, WakeEdge::Fence] };
-/// Messages that a thread gets which sleeps for each.
-// WHY fewer: miri runs a thousandth as fast.
+/// Messages for a thread that sleeps for each of them.
+// WHY fewer: miri runs a thousand times slower.
 const MESSAGES: u64 = if cfg!(miri) { 20 } else { 1000 };
 
 fn topic_on_heap(edge: WakeEdge) -> Arc<Segment> {
     topic(None, "topic", &request(edge))
 }
 
-/// What a thread is waiting for that sleeps, and when that was there.
+/// A wait of a sleeping thread: its start, and the slices that no wake ended.
 struct Awaited {
     begin_ns: u64,
     slices: u64,
 }
 
 impl Awaited {
-    /// Runs `wait` and notes how it slept.
+    /// Runs `wait` and records its sleeps.
     fn of<R>(wait: impl FnOnce() -> R) -> (R, Self) {
         let (begin_ns, before) = (now_ns(), overslept());
         let found = wait();
         (found, Self { begin_ns, slices: overslept() - before })
     }
 
-    /// Fails if it was there before the last of the slices was over, and did not end it.
+    /// Fails if the awaited event came before the last slice was over, and did not end it.
     #[track_caller]
     fn expect_woken(&self, done_ns: u64) {
         let expired_ns = self.begin_ns + self.slices * SLICE.as_nanos() as u64;
@@ -68,7 +69,7 @@ fn a_sleeping_consumer_is_woken_by_each_message() {
     let (mut consumer, mut producer) = (ring.consumer().unwrap(), ring.producer().unwrap());
     let reading = thread::spawn(move || {
         let mut got = Vec::new();
-        // A lapped consumer goes on behind what it lost, so the last one always comes.
+        // A lapped consumer continues behind the lost messages, so it always gets the last one.
         while got.last() != Some(&LAST) {
             got.push(consumer.recv_until(asleep()).unwrap());
         }
@@ -119,7 +120,7 @@ fn a_sleeping_producer_is_woken_by_room() {
     sending.join().unwrap();
 }
 
-/// A reader that leaves makes room as one that reads does.
+/// A reader that leaves makes room, as one that reads does.
 #[test]
 fn a_sleeping_producer_is_woken_by_a_reader_that_leaves() {
     for &edge in EDGES {
@@ -141,7 +142,7 @@ fn a_sleeping_producer_is_woken_by_a_reader_that_leaves() {
 fn a_producer_that_waits_gives_a_stalled_reader_up_in_time() {
     let segment = topic(None, "topic", &reliable(WakeEdge::Fence, 2));
     let _stalled = consumer(&segment);
-    // WHY longer: under miri time passes with each step, and there would be none left to sleep.
+    // WHY longer: under miri time passes with each step, and none would be left to sleep.
     let after = Duration::from_millis(if cfg!(miri) { 200 } else { 5 });
     let after = OnStalled::Detach { after };
     let raw = RawProducer::new(Arc::clone(&segment), after).unwrap();
@@ -167,7 +168,7 @@ fn nobody_is_announced_who_does_not_wait() {
     }
 }
 
-/// Waits at `watch` in a thread of its own until there is a message; how that went.
+/// Waits at `watch` in a thread of its own until there is a message; the thread returns the wait.
 fn wait_at(watch: Watch) -> thread::JoinHandle<Awaited> {
     thread::spawn(move || {
         let look = || watch.has_message().then_some(());
@@ -258,7 +259,7 @@ fn a_watch_sees_what_is_unread_and_counts_what_arrives() {
 
 #[test]
 fn more_watches_than_the_kernel_takes_at_once_all_wake() {
-    // WHY small: so many topics are made.
+    // WHY small: there are 130 topics.
     let mut small = request(WakeEdge::Fence);
     (small.capacity, small.lane_limit, small.reader_limit) = (Some(2), Some(1), Some(1));
     let segments: Vec<_> = (0..130).map(|_| topic(None, "topic", &small)).collect();
@@ -277,12 +278,12 @@ fn more_watches_than_the_kernel_takes_at_once_all_wake() {
     }
 }
 
-/// True if the kernel has `futex_waitv`, and so can end a sleep at several topics.
+/// Returns true if the kernel has `futex_waitv`, and so can end a sleep at several topics.
 fn sleeps_at_several() -> bool {
     if cfg!(miri) {
         return false;
     }
-    // SAFETY: no word is read: none is too few.
+    // SAFETY: the kernel reads no word, since the count is zero.
     let outcome = unsafe {
         libc::syscall(
             libc::SYS_futex_waitv,
@@ -297,8 +298,8 @@ fn sleeps_at_several() -> bool {
     std::io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS)
 }
 
-/// A sleep that another one's message does not end, or that does not begin, gets the message too,
-/// by looking again: after its slice is over, or all the time.
+/// If the message of another topic did not end the sleep, or if the thread did not sleep, it would
+/// still get the message by polling: after its slice, or all the time. So this counts the polls.
 #[test]
 fn each_of_several_watches_ends_the_sleep() {
     const LOOKS_MAX: u64 = 100;
@@ -321,7 +322,7 @@ fn each_of_several_watches_ends_the_sleep() {
                 (found, awaited, looks)
             });
             eventually("it sleeps", || segments.iter().all(|segment| waiters(segment) == 1));
-            // Time for it to look, if it does not sleep.
+            // Gives it time to poll, if it does not sleep.
             thread::sleep(Duration::from_millis(10));
             writer.send([7; 3]).unwrap();
             let done_ns = now_ns();
@@ -375,7 +376,7 @@ fn signals_end_no_wait() {
     let (mut receiver, mut sender) = (Receiver::new(consumer(&segment)), Sender::new(&segment, 0));
     let (tell, told) = std::sync::mpsc::channel();
     let receiving = thread::spawn(move || {
-        // SAFETY: takes nothing and cannot fail.
+        // SAFETY: the call takes nothing and cannot fail.
         tell.send(unsafe { libc::pthread_self() }).unwrap();
         let numbers = [receiver.receive()[1], receiver.receive()[1]];
         (numbers, receiver.lost_wakes)

@@ -1,4 +1,4 @@
-//! Waiting between processes that are killed, stopped, or on a kernel that refuses what it needs.
+//! Waiting between processes that are killed, stopped, or on a kernel that refuses a needed call.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -29,9 +29,9 @@ use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 use tracer::{Victim, be_traced, mark};
 
 const EDGES: [WakeEdge; 2] = [WakeEdge::Membarrier, WakeEdge::Fence];
-/// Wakes in a row that wake nobody, after which the sleepers are looked after.
+/// The wakes in a row that wake no thread, after which dead sleepers are removed.
 const FRUITLESS_MAX: u64 = 8;
-/// Messages through a process whose kernel refuses something: less than a lap.
+/// Messages through a process whose kernel refuses a call: less than a lap.
 const MESSAGES: u64 = 200;
 
 fn roomy() -> Request {
@@ -45,7 +45,7 @@ fn one_of_each(mut request: Request) -> Request {
     request
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = role() else { return };
@@ -148,7 +148,7 @@ fn send_traced(namespace: &Arc<Namespace>, edge: WakeEdge) {
     }
 }
 
-/// A thread that sleeps for one message whenever it is asked to.
+/// Starts a thread that sleeps for one message at each request.
 fn sleeping_reader(segment: &Arc<Segment>) -> (Outbox<()>, Inbox<(Message, u64)>) {
     let (ask, asked) = channel();
     let (answer, answers) = channel();
@@ -163,8 +163,8 @@ fn sleeping_reader(segment: &Arc<Segment>) -> (Outbox<()>, Inbox<(Message, u64)>
     (ask, answers)
 }
 
-/// At each of many points of a send with a sleeping reader: once the message is published it
-/// arrives, though the sender may be stopped before it woke anybody.
+/// The sender is stopped at many points of a send with a sleeping reader. A published message
+/// arrives, although the sender is stopped before it wakes a reader.
 #[test]
 fn a_message_of_a_sender_stopped_before_the_wake_arrives_all_the_same() {
     let torture = std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1");
@@ -178,7 +178,7 @@ fn a_message_of_a_sender_stopped_before_the_wake_arrives_all_the_same() {
         answers.recv().unwrap();
         assert!(look.recv().is_some());
         let is_asleep = || waiters(&segment) != 0;
-        // How many instructions a send takes that wakes somebody.
+        // Counts the instructions of a send that wakes a reader.
         ask.send(()).unwrap();
         eventually("the reader sleeps", is_asleep);
         let instructions = victim.step(u64::MAX);
@@ -191,7 +191,7 @@ fn a_message_of_a_sender_stopped_before_the_wake_arrives_all_the_same() {
             ask.send(()).unwrap();
             eventually("the reader sleeps", is_asleep);
             if victim.step(point) < point {
-                // The wake made this send take another way.
+                // This send took another path, because it had to wake a reader.
                 answers.recv().unwrap();
                 assert!(look.recv().is_some());
                 continue;
@@ -242,8 +242,8 @@ fn receive_without(call: &str, in_set: bool) {
     common::park();
 }
 
-/// The parent's messages, one for each time that the child is asleep; how often it had looked in
-/// two slices in which nothing came.
+/// Sends a message whenever the child is asleep; returns how often the child had polled in two
+/// slices without a message.
 fn feed(role: &str) -> u64 {
     let dir = shm_dir();
     let namespace = namespace(dir.path());

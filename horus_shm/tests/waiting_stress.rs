@@ -16,32 +16,33 @@ use common::{Child, role, say};
 use sleeper::{Receiver, Sender, Wait, consumer, request, topic, wakes};
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 
-/// How the two sides of a sleep are ordered.
-// WHY one under miri: it has no barriers, and whoever should sleep by them polls.
+/// The ways to order the two sides of a sleep.
+// WHY one under miri: it has no barriers, so a thread that relies on them polls.
 const EDGES: &[WakeEdge] =
     if cfg!(miri) { &[WakeEdge::Fence] } else { &[WakeEdge::Membarrier, WakeEdge::Fence] };
-/// With how many sleepers at the same topic. WHY one in a race: of several, one is always asleep.
+/// The hub, and the number of sleepers at the same topic. WHY one in a race: of several, one is
+/// always asleep.
 const HUBS: [(Hub, u64); 3] = [(Hub::Sleeps, 1), (Hub::Sleeps, 3), (Hub::Races, 1)];
-/// Longest pause of ends that race, in spins of the CPU: some microseconds.
+/// The longest pause of racing endpoints, in spins of the CPU: a few microseconds.
 const SPINS_MAX: u64 = 64;
-// WHY one under miri: it has no sleep on several words, and whoever waits for a set polls.
+// WHY one under miri: it has no sleep on several words, so a wait for a set polls.
 const WAITS: &[Wait] = if cfg!(miri) { &[Wait::Single] } else { &[Wait::Single, Wait::Set] };
 /// Messages that end a sleep, in all cases of a test together.
-// WHY fewer: miri runs a thousandth as fast.
+// WHY fewer: miri runs a thousand times slower.
 const PAIRS: u64 = if cfg!(miri) { 90 } else { 100_000 };
 const PAIRS_TORTURE: u64 = 10_000_000;
 
-/// What the end does that sends to all sleepers and gets their answers.
+/// The behaviour of the endpoint that sends to all sleepers and gets their answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hub {
-    /// Sleeps as well.
+    /// It sleeps as well.
     Sleeps,
-    /// Looks without a pause and sends again at a random time, while those who answered are on
-    /// their way to sleep, after a random time as well.
+    /// It polls without a pause and sends again after a random time. The endpoints that answered go
+    /// to sleep meanwhile, after a random time as well.
     Races,
 }
 
-/// One way of waiting, and for how long.
+/// One way of waiting, and the number of rounds.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     edge: WakeEdge,
@@ -57,7 +58,7 @@ fn cases() -> Vec<Case> {
     let count = (EDGES.len() * HUBS.len() * WAITS.len()) as u64;
     let mut cases = Vec::new();
     for (edge, (hub, sleepers)) in EDGES.iter().flat_map(|&edge| HUBS.map(|hub| (edge, hub))) {
-        // A round wakes every sleeper, and a hub that sleeps for each answer.
+        // A round wakes every sleeper; a sleeping hub is woken for each answer, too.
         let rounds = pairs / count / if hub == Hub::Sleeps { 2 * sleepers } else { sleepers };
         cases.extend(WAITS.iter().map(|&wait| Case { edge, hub, sleepers, wait, rounds }));
     }
@@ -85,7 +86,7 @@ impl Topics {
     }
 }
 
-/// What one end saw.
+/// The counts of one endpoint.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     pairs: u64,
@@ -112,13 +113,13 @@ impl Tally {
     }
 }
 
-/// The CPUs that this thread may run on.
+/// Returns the CPUs that this thread may run on.
 fn cpus() -> libc::cpu_set_t {
     let mut cpus = MaybeUninit::<libc::cpu_set_t>::zeroed();
     let bytes = size_of::<libc::cpu_set_t>();
     // SAFETY: `cpus` is valid for the write of its size.
     assert_eq!(unsafe { libc::sched_getaffinity(0, bytes, cpus.as_mut_ptr()) }, 0);
-    // SAFETY: any bits are a set, and all were written.
+    // SAFETY: any bits are a valid set, and all were written.
     unsafe { cpus.assume_init() }
 }
 
@@ -130,13 +131,13 @@ fn set_cpus(cpus: &libc::cpu_set_t) {
 
 /// Keeps this thread on one CPU: the `index`th, or another one if there are fewer.
 ///
-/// WHY: the kernel likes to run a thread where it was woken, and then nothing races.
+/// WHY: the kernel likes to run a thread where it was woken, and then no two threads race.
 fn pin(index: usize) {
     let all = cpus();
     // SAFETY: the set has a bit for each of these.
     let allowed: Vec<_> = (0..1024).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &all) }).collect();
     let mut one = MaybeUninit::<libc::cpu_set_t>::zeroed();
-    // SAFETY: all bits clear is a set.
+    // SAFETY: all bits clear is a valid set.
     let one = unsafe { one.assume_init_mut() };
     // SAFETY: the bit is one of the set above.
     unsafe { libc::CPU_SET(allowed[index % allowed.len()], one) };
@@ -150,7 +151,7 @@ struct Pauses {
 }
 
 impl Pauses {
-    /// For the end with this number; pins it if it matters.
+    /// Makes the pauses of the endpoint with this number; pins it to a CPU if the hub races.
     fn new(hub: Hub, number: u64) -> Self {
         if hub == Hub::Races {
             pin(usize::from(number > 0));
@@ -177,7 +178,7 @@ fn answer(mut receiver: Receiver, mut sender: Sender, hub: Hub, rounds: u64) -> 
     Tally::of(&receiver)
 }
 
-/// Sends to all and waits for all answers, round after round.
+/// Sends to all sleepers and waits for all answers, round after round.
 fn drive(mut receiver: Receiver, mut sender: Sender, case: Case) -> Tally {
     let all = cpus();
     let mut pauses = Pauses::new(case.hub, 0);
@@ -229,7 +230,7 @@ fn between_processes(case: Case) -> (Tally, u64) {
     (tally, wakes(&topics.there) + wakes(&topics.back))
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Some(role) = role() else { return };

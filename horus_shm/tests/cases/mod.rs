@@ -1,4 +1,4 @@
-//! Every ring as a row of a table: how it is made, who its ends are, what it promises them.
+//! Every ring as a row of a table: its constructor, its endpoints, and its guarantees.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -11,31 +11,31 @@ use horus_shm::{
     TopicName, TypeInfo,
 };
 
-/// Which constructor makes the ring.
+/// The constructor that makes the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Spsc,
     Mpsc,
     Fanout,
     Pod,
-    /// As a topic of `horus_core` is made.
+    /// A topic, made as `horus_core` makes it.
     Topic(Reliability),
 }
 
-/// One ring, and the ends that a test gives it.
+/// One ring, and the endpoints that a test gives it.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     pub name: &'static str,
     pub kind: Kind,
     pub senders: u32,
-    /// How each of the receivers takes part.
+    /// The reading mode of each receiver.
     pub readings: &'static [Reading],
     pub on_stalled: OnStalled,
-    /// The receivers ask for the latest message only.
+    /// The receivers read only the latest message.
     pub latest: bool,
 }
 
-/// How long a reader may stall where it is detached.
+/// The longest that a reader may stall where it is detached.
 const STALL: Duration = Duration::from_millis(2);
 
 /// Rows for pinned and borrowed messages belong here, too.
@@ -70,12 +70,12 @@ impl Case {
         CASES.iter().find(|case| case.name == name).unwrap()
     }
 
-    /// True if receiver `index` may not lose anything.
+    /// Returns true if receiver `index` may not lose a message.
     pub fn is_lossless(&self, index: usize) -> bool {
         self.readings[index] == Reading::Gated && self.on_stalled == OnStalled::Full
     }
 
-    /// The ring on the heap, with lanes of `capacity` slots.
+    /// Makes the ring on the heap, with lanes of `capacity` slots.
     pub fn heap<M: Pod>(&self, capacity: u64) -> Arc<Segment> {
         let options = RingOptions::capacity(capacity);
         match self.kind {
@@ -88,7 +88,7 @@ impl Case {
         .unwrap()
     }
 
-    /// The ring in the file `name`, with lanes of `capacity` slots, made by the first who asks.
+    /// Makes the ring in the file `name`, with lanes of `capacity` slots, or opens it if it exists.
     pub fn file<M: Pod>(
         &self,
         namespace: &Arc<Namespace>,
@@ -125,14 +125,14 @@ impl Case {
         Consumer::new(RawConsumer::new(Arc::clone(segment), self.readings[index]).unwrap())
     }
 
-    /// What a receiver of this ring asks for.
+    /// Receives by the call that the receivers of this ring use.
     #[inline(always)]
     pub fn take<M: Pod>(&self, consumer: &mut Consumer<M>) -> Option<M> {
         if self.latest { consumer.latest() } else { consumer.recv() }
     }
 }
 
-/// Opens what another process was faster to make.
+/// Opens a ring that another process created first.
 fn existing<R>(
     error: OpenError,
     open: impl FnOnce() -> Result<R, OpenError>,

@@ -1,7 +1,7 @@
 //! Child processes that play a role: the test binary, executed again.
 //!
-//! A test file that uses them has a test called `child_role`, which plays the role that
-//! [`role`] names and otherwise passes at once.
+//! A test file that uses them has a test called `child_role`. It plays the role that [`role`]
+//! names, and otherwise passes at once.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -16,36 +16,36 @@ use tempfile::TempDir;
 
 const ROLE_VARIABLE: &str = "HORUS_TEST_ROLE";
 
-/// Longest wait for something that has to happen.
+/// The longest wait for an event that has to happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Longest time without any progress, in what may take long.
+/// The longest time without progress, in a test that may take long.
 const LONG_PATIENCE: Duration = Duration::from_secs(60);
 
-/// The role that this process plays, if it is a child.
+/// Returns the role that this process plays, if it is a child.
 pub fn role() -> Option<String> {
     env::var(ROLE_VARIABLE).ok()
 }
 
-/// A directory that passes for a `$HORUS_SHM_DIR`.
+/// Makes a directory that can serve as a `$HORUS_SHM_DIR`.
 pub fn private_dir() -> TempDir {
     let private = PermissionsExt::from_mode(0o700);
     tempfile::Builder::new().permissions(private).tempdir().unwrap()
 }
 
-/// Says a line to the parent, by one write, so that it can be used after a fork.
+/// Prints a line for the parent by one write, so that it can be used after a fork.
 pub fn say(line: impl std::fmt::Display) {
     let line = format!("\n@{line}\n");
     io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush()).unwrap();
 }
 
-/// Prints the figures of a property, also of a test that passes.
+/// Prints the results of a property, also of a test that passes.
 pub fn show(line: impl std::fmt::Display) {
-    // One write, so that lines of parallel tests do not mix. Where to is not this test's affair.
+    // One write, so that lines of parallel tests do not mix. A failed write fails no test.
     let _ = io::stdout().lock().write_all(format!("| {line}\n").as_bytes());
 }
 
-/// Prints what a property reached, as `RESULT <id>: <figures>`, past the capture of the harness:
+/// Prints the results of a property as `RESULT <id>: <figures>`, past the capture of the harness.
 /// `grep ^RESULT` finds all of them in a log.
 pub fn result(id: &str, figures: impl std::fmt::Display) {
     let line = format!("RESULT {id}: {figures}\n");
@@ -53,7 +53,7 @@ pub fn result(id: &str, figures: impl std::fmt::Display) {
     io::stdout().lock().write_all(format!("\n{line}").as_bytes()).unwrap();
 }
 
-/// Blocks until the parent ends, or lets go of the child.
+/// Blocks until the parent ends, or closes the child's input.
 pub fn park() {
     let _ = io::stdin().read_to_end(&mut Vec::new());
 }
@@ -68,7 +68,7 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Gives up on a peer that does nothing any more.
+/// Panics if a peer makes no progress for too long.
 pub struct Guard {
     last: u64,
     since: Instant,
@@ -79,7 +79,7 @@ impl Guard {
         Self { last: u64::MAX, since: Instant::now() }
     }
 
-    /// How long `progress` has been what it is; panics if that is too long.
+    /// Returns how long `progress` has not changed; panics if that is too long.
     #[track_caller]
     pub fn stuck(&mut self, progress: u64) -> Duration {
         if progress != self.last {
@@ -90,7 +90,7 @@ impl Guard {
     }
 }
 
-/// This binary once more, to play `role`.
+/// Returns a command that runs this binary again, to play `role`.
 fn command(role: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
@@ -98,7 +98,8 @@ fn command(role: &str) -> Command {
     command
 }
 
-/// Has a child play `role` to its end, whatever that is, with `dir` as its `$HORUS_SHM_DIR`.
+/// Runs a child in `role` to its end, with `dir` as its `$HORUS_SHM_DIR`, and returns its output
+/// and status.
 pub fn outcome(role: &str, dir: &Path) -> process::Output {
     command(role).env("HORUS_SHM_DIR", dir).stdin(Stdio::null()).output().unwrap()
 }
@@ -128,7 +129,7 @@ impl Child {
         self.process.id()
     }
 
-    /// The next line that the child says.
+    /// Returns the next line that the child prints.
     pub fn listen(&mut self) -> String {
         let mut line = String::new();
         loop {
@@ -141,7 +142,7 @@ impl Child {
         }
     }
 
-    /// The next number that the child says.
+    /// Returns the next number that the child prints.
     pub fn listen_u64(&mut self) -> u64 {
         self.listen().parse().unwrap()
     }
@@ -151,26 +152,26 @@ impl Child {
         assert_eq!(unsafe { libc::kill(self.pid() as i32, signal) }, 0);
     }
 
-    /// Waits for the end of the child, and says how it ended.
+    /// Waits for the end of the child, and returns its status.
     pub fn wait(&mut self) -> process::ExitStatus {
         drop(self.stdin.take());
-        // What it says now must not fill the pipe.
+        // The rest of its output must not fill the pipe.
         let _ = io::copy(&mut self.said, &mut io::sink());
         self.process.wait().unwrap()
     }
 
-    /// Ends the child and takes it away.
+    /// Kills the child and reaps it.
     pub fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 
-    /// Lets a parked child go on.
+    /// Lets a parked child continue.
     pub fn let_go(&mut self) {
         drop(self.stdin.take());
     }
 
-    /// Lets a parked child go and expects it to end well.
+    /// Lets a parked child continue, and expects it to succeed.
     pub fn finish(mut self) {
         assert!(self.wait().success());
     }
@@ -182,21 +183,22 @@ impl Drop for Child {
     }
 }
 
-/// Forks; the child runs `body` and ends with its answer. What `body` owns, the parent keeps.
+/// Forks; the child runs `body` and exits with its result. The parent keeps the values that `body`
+/// owns.
 pub fn fork(body: impl FnOnce() -> bool) -> i32 {
-    // SAFETY: the child is a copy whose other threads are gone; `body` takes no lock of theirs.
+    // SAFETY: the child is a copy without the other threads, and `body` takes no lock of theirs.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
         let is_well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
-        // SAFETY: ends the child without running what the parent registered.
+        // SAFETY: ends the child without running the parent's exit handlers.
         unsafe { libc::_exit(i32::from(!is_well.unwrap_or(false))) };
     }
     std::mem::forget(body);
     pid
 }
 
-/// Waits for a forked child, and returns whether its `body` was true.
+/// Waits for a forked child, and returns whether its `body` returned true.
 pub fn join_fork(pid: i32) -> bool {
     let mut status = 0;
     // SAFETY: `status` is valid for the write.
@@ -204,7 +206,7 @@ pub fn join_fork(pid: i32) -> bool {
     status == 0
 }
 
-/// Waits for a forked child, and returns how it ended.
+/// Waits for a forked child, and describes how it ended.
 pub fn fate(pid: i32) -> String {
     let mut status = 0;
     // SAFETY: `status` is valid for the write.

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
-/// From now on `call` fails with `error` in this thread, and in those that it starts.
+/// Makes `call` fail with `error`, from now on, in this thread and in threads that it starts.
 pub fn refuse(call: i64, error: i32) {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let unless_this = libc::sock_filter {
@@ -11,7 +11,7 @@ pub fn refuse(call: i64, error: i32) {
         jf: 1,
         k: call as u32,
     };
-    // The number of the call is the first word of what a filter sees.
+    // The first word of a filter's input is the number of the call.
     let mut filter = [
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
         unless_this,
@@ -21,10 +21,10 @@ pub fn refuse(call: i64, error: i32) {
     install(&mut filter);
 }
 
-/// From now on any call of this thread but `calls` ends the process with SIGSYS.
+/// Makes the kernel end the process with SIGSYS at any call of this thread except `calls`.
 ///
-/// WHY not the kernel's strict mode: it forbids reading the time stamp counter as well, by which
-/// the C library tells the time without a system call.
+/// WHY not the kernel's strict mode: it also forbids reading the time stamp counter, with which the
+/// C library reads the clock without a system call.
 pub fn allow_only(calls: &[i64]) {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let mut filter = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)];

@@ -1,6 +1,7 @@
-//! The logbook: memory in which children say how far they are, and read what they are to do.
+//! The logbook: memory in which children publish their progress, and read their commands.
 //!
-//! It is no ring, because it is to tell the truth about rings. What a killed child wrote stays.
+//! It is not a ring, because it is the reference that rings are checked against. Entries of a
+//! killed child stay.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -10,14 +11,14 @@ use memmap2::MmapRaw;
 
 const FILE_NAME: &str = "logbook";
 
-/// A word that one process writes and any other reads.
+/// A word that one process writes and any process reads.
 #[repr(transparent)]
 pub struct Line(AtomicU64);
 
 impl Line {
     pub fn get(&self) -> u64 {
-        // ORDERING(logbook): Acquire. Pairs with the stores below: who reads that somebody rests
-        // sees what that one sent before.
+        // ORDERING(logbook): Acquire. Pairs with the stores below: a reader that sees that a
+        // process rests sees all that it sent before.
         self.0.load(Ordering::Acquire)
     }
 
@@ -32,38 +33,38 @@ impl Line {
     }
 }
 
-/// What everybody reads.
+/// The commands that every child reads.
 #[repr(C, align(64))]
 pub struct Orders {
     pub phase: Line,
-    /// Children that panicked.
+    /// The number of children that panicked.
     pub faults: Line,
-    /// For the test at hand.
+    /// A word for the test's own use.
     pub word: Line,
 }
 
-/// What one child says.
+/// The progress of one child.
 #[repr(C, align(64))]
 pub struct Entry {
-    /// Messages that it began to send, or more by the one at hand.
+    /// Messages that it began to send; up to one more while a send is under way.
     pub attempted: Line,
     /// Messages whose send returned.
     pub confirmed: Line,
     pub received: Line,
-    /// By chair of the sender: the last message received, as [`stamp`] has it.
+    /// The last message received from the sender on each chair, as [`stamp`] returns it.
     pub seen: [Line; 2],
     /// The last phase in which it came to rest.
     pub rested: Line,
-    /// The owner word of its process, once its end is open.
+    /// The owner word of its process, once its endpoint is open.
     pub owner: Line,
-    /// For the test at hand.
+    /// A word for the test's own use.
     pub word: Line,
 }
 
 const LINE_BYTES: usize = size_of::<Entry>();
 const _: () = assert!(LINE_BYTES == size_of::<Orders>());
 
-/// One number of a sender and a message, greater for a later sender or a later message.
+/// Returns one number for a sender and a message, greater for a later sender or a later message.
 pub const fn stamp(sender: u32, number: u64) -> u64 {
     (sender as u64) << 32 | (number + 1)
 }
@@ -88,7 +89,8 @@ impl Logbook {
     }
 
     pub fn orders(&self) -> &Orders {
-        // SAFETY: the mapping begins with the orders, all atomic, and lives as long as this.
+        // SAFETY: the mapping begins with the orders, which are all atomic, and lives as long as
+        // this.
         unsafe { &*self.map.as_mut_ptr().cast() }
     }
 
@@ -100,11 +102,11 @@ impl Logbook {
         assert!((id as usize) < self.len(), "the logbook is full");
         // SAFETY: within the mapping, by the assertion.
         let entry = unsafe { self.map.as_mut_ptr().add((id as usize + 1) * LINE_BYTES) };
-        // SAFETY: aligned, as the mapping is; all of an entry is atomic.
+        // SAFETY: aligned, as the mapping is; all fields of an entry are atomic.
         unsafe { &*entry.cast() }
     }
 
-    /// The entries of all that ever began to send.
+    /// Returns the entries of all children that ever began to send.
     pub fn senders(&self) -> impl Iterator<Item = (u32, &Entry)> {
         let entries = (0..self.len() as u32).map(|id| (id, self.entry(id)));
         entries.filter(|(_, entry)| entry.attempted.get() != 0)

@@ -1,4 +1,4 @@
-//! What a child of a crew does: it sends, receives, or comes and goes, until it is killed.
+//! A child of a crew: it sends, receives, or comes and goes, until it is killed.
 
 use std::marker::PhantomData;
 use std::panic;
@@ -16,10 +16,10 @@ use crate::spawn::{die_with_parent, inherited_namespace};
 use crate::stream::{Account, Stream, Tagged};
 use crate::tracer::ends::{Kind, Receiver, Ring, Sender};
 
-/// Between two looks of one who has nothing to do.
+/// The pause between two polls of an idle child.
 const NAP: Duration = Duration::from_micros(50);
 
-/// A sender that says in the logbook what it does.
+/// A sender that publishes its progress in the logbook.
 pub struct Source<M> {
     book: Arc<Logbook>,
     id: u32,
@@ -34,7 +34,7 @@ impl<M: Tagged> Source<M> {
         Self { book: Arc::clone(book), id, next, number: 0, end }
     }
 
-    /// Sends the next message; false if the ring is full.
+    /// Sends the next message; returns false if the ring is full.
     pub fn step(&mut self) -> bool {
         let entry = self.book.entry(self.id);
         entry.attempted.set(u64::from(self.number) + 1);
@@ -49,12 +49,12 @@ impl<M: Tagged> Source<M> {
     }
 }
 
-/// A receiver that says in the logbook what it got.
+/// A receiver that records in the logbook the messages that it received.
 pub struct Sink<M> {
     book: Arc<Logbook>,
     id: u32,
     kind: Kind,
-    /// Here from before the first message.
+    /// It was there before the first message.
     complete: bool,
     latest: bool,
     account: Account,
@@ -69,13 +69,13 @@ impl<M: Tagged> Sink<M> {
         Self { book, id, kind, complete: false, latest, account, end, marker: PhantomData }
     }
 
-    /// The same, of one that is here from before the first message.
+    /// Marks this receiver as one that was there before the first message.
     pub fn complete(mut self) -> Self {
         self.complete = true;
         self
     }
 
-    /// Receives the next message; false if there is none.
+    /// Receives the next message; returns false if there is none.
     pub fn step(&mut self) -> bool {
         let message = if self.latest { self.end.latest() } else { self.end.recv() };
         let Some(message) = message else { return false };
@@ -83,14 +83,15 @@ impl<M: Tagged> Sink<M> {
         assert!(self.account.faults.is_empty(), "{:?}", self.account.faults);
         let entry = self.book.entry(self.id);
         entry.received.set(self.account.received);
-        // The account has just found that all other words follow from the first.
+        // WHY the first word: the account has just checked that all other words follow from it.
         let tag = u64::from_le_bytes(bytes_of(&message)[..8].try_into().unwrap());
         let (sender, number) = ((tag >> 32) as u32, tag as u32);
         entry.seen[sender as usize % 2].set(stamp(sender, number.into()));
         true
     }
 
-    /// Takes what is left, and holds all against the logbook: to be called while senders rest.
+    /// Receives the rest, and compares all messages with the logbook; to be called while senders
+    /// rest.
     pub fn settle(&mut self) -> Result<ReadStats, String> {
         let stats = self.drain()?;
         self.account.expect_sound(stats)?;
@@ -132,11 +133,11 @@ impl<M: Tagged> Sink<M> {
         }
     }
 
-    /// What came of one sender; `rests`: it is alive.
+    /// Checks the messages of one sender; `rests` is true if the sender is alive.
     fn check(&self, id: u32, confirmed: u64, attempted: u64, rests: bool) -> Result<(), String> {
         let gated = self.kind.is_gated();
         let Some(Stream { first, next, count }) = self.account.of(id) else {
-            // Overrun, or from before.
+            // The reader was overrun, or joined after the first message.
             let owed = self.complete && gated && confirmed > 0;
             return if owed { Err("nothing came".into()) } else { Ok(()) };
         };
@@ -156,7 +157,7 @@ impl<M: Tagged> Sink<M> {
     }
 }
 
-/// Plays the part of a child of a crew; does not return.
+/// Plays the role of a child of a crew; does not return.
 pub fn play(role: &str) -> ! {
     die_with_parent();
     let dir = PathBuf::from(std::env::var("HORUS_SHM_DIR").unwrap());
@@ -187,7 +188,7 @@ struct Mate {
     kind: Kind,
     id: u32,
     complete: bool,
-    /// Memory that the kernel has to take away when this process dies.
+    /// Memory that the kernel has to release when this process dies.
     touched: Vec<u8>,
 }
 
@@ -207,7 +208,7 @@ impl Mate {
         Phase(self.book.orders().phase.get())
     }
 
-    /// Opens an end as soon as the kernel has buried who had its place.
+    /// Opens an endpoint as soon as the kernel has released the place of its dead predecessor.
     fn board<M: Tagged, E>(&self, open: impl Fn(&Ring<M>) -> Result<E, OpenError>) -> E {
         let namespace = inherited_namespace();
         let ring = Ring::<M>::open(self.kind, &namespace, TOPIC);
@@ -250,7 +251,7 @@ impl Mate {
         }
     }
 
-    /// Enters the namespace, takes what is free of the ring, and leaves, again and again.
+    /// Enters the namespace, opens the free endpoints of the ring, and leaves, again and again.
     fn visit<M: Tagged>(&self) -> ! {
         loop {
             let namespace = inherited_namespace();
@@ -269,7 +270,7 @@ impl Mate {
     }
 }
 
-/// `None` if all places are taken; any other error is a fault.
+/// Returns `None` if all places are taken; panics for any other error.
 fn unless_taken<E>(end: Result<E, OpenError>) -> Option<E> {
     match end {
         Ok(end) => Some(end),

@@ -1,4 +1,5 @@
-//! A crew: children that stream through one ring until they are killed, and who commands them.
+//! A crew: children that stream through one ring until they are killed, and the process that
+//! commands them.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -19,25 +20,25 @@ use crate::stream::Tagged;
 use crate::tracer::ends::{Kind, Ring};
 use logbook::{Entry, Logbook};
 
-/// The one ring of a crew.
+/// The topic of a crew's one ring.
 pub const TOPIC: &str = "topic";
 
-/// Longest wait for something that has to happen.
+/// The longest wait for an event that has to happen.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks of one who commands.
+/// The pause between two polls of the commanding process.
 const NAP: Duration = Duration::from_micros(50);
 
-/// The rings that a crew can be on.
+/// The kinds of rings that a crew can use.
 pub const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
 
-/// Tests that load both cores, or count what their process has, come one at a time.
+/// Serializes tests that load all CPUs, or count resources of their process.
 pub fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// For how long a thread of a process, the worst one, was ready while the machine had no time for
-/// it, ever. Nothing where the kernel does not say.
+/// Returns the longest time for which a thread of a process was ever ready while no CPU was free,
+/// and zero where the kernel does not report it.
 pub fn starved(pid: u32) -> Duration {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let starved = |task: std::fs::DirEntry| {
@@ -47,7 +48,7 @@ pub fn starved(pid: u32) -> Duration {
     Duration::from_nanos(tasks.filter_map(starved).max().unwrap_or(0))
 }
 
-/// Waits for something by looking for it again and again.
+/// Polls `look` until it returns a value.
 #[track_caller]
 pub fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
@@ -60,7 +61,7 @@ pub fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Makes a fault known to the parent, whatever happens to this process.
+/// Reports a fault to the parent at once, even if this process dies afterwards.
 pub fn accuse(fault: &str) {
     let dir = std::env::var("HORUS_SHM_DIR").unwrap();
     std::fs::write(format!("{dir}/fault-{}", std::process::id()), fault).unwrap();
@@ -75,7 +76,7 @@ pub fn expect_no_accusation(dir: &Path) {
     }
 }
 
-/// What everybody does at the moment: rounds of streaming, halting and settling.
+/// The phase that all children are in: rounds of streaming, halting and settling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Phase(pub u64);
 
@@ -88,29 +89,30 @@ impl Phase {
         self.0 != 0 && self.0.is_multiple_of(3)
     }
 
-    /// Whether who came to rest in the phase `rested` did so for this settling, and so is alive.
+    /// Returns true if a child that came to rest in the phase `rested` did so for this settling,
+    /// and so is alive.
     pub const fn is_after(self, rested: u64) -> bool {
         self.is_settle() && rested + 1 == self.0
     }
 }
 
-/// What a child is for.
+/// The job of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Job {
     Produce,
     Consume,
-    /// Comes and goes.
+    /// Opens endpoints and leaves, again and again.
     Visit,
 }
 
-/// One child. Its id is also the sender of its messages, and odd or even as its chair.
+/// One child. Its id is also the sender of its messages, and is odd or even as its chair.
 pub struct Member {
     pub child: Child,
     pub job: Job,
     pub id: u32,
 }
 
-/// Children that stream through one ring, which this process attends without an end.
+/// Children that stream through one ring, which this process attends without an endpoint.
 pub struct Crew<M> {
     pub kind: Kind,
     pub ring: Ring<M>,
@@ -118,13 +120,13 @@ pub struct Crew<M> {
     pub book: Arc<Logbook>,
     pub members: Vec<Member>,
     hired: u32,
-    /// Memory that the next child touches.
+    /// The memory that the next child touches.
     pub touched_mib: usize,
     pub dir: TempDir,
 }
 
 impl<M: Tagged> Crew<M> {
-    /// Nobody yet, and room for `members` in the logbook.
+    /// Makes a crew without children, and room for `members` in the logbook.
     pub fn new(kind: Kind, members: usize) -> Self {
         let dir = spawn::shm_dir();
         let namespace = spawn::namespace(dir.path());
@@ -134,14 +136,14 @@ impl<M: Tagged> Crew<M> {
         Self { kind, ring, namespace, book, members, hired: 0, touched_mib: 0, dir }
     }
 
-    /// An id that nobody had, on chair 0 or 1.
+    /// Returns an unused id, on chair 0 or 1.
     pub fn next_id(&mut self, chair: u32) -> u32 {
         self.hired += 1;
         2 * self.hired + chair - 2
     }
 
-    /// Starts a child that waits until it is let go. Whoever is there before the first message is
-    /// owed all of them: `complete`.
+    /// Starts a child that waits until it is released. A child that is there before the first
+    /// message must get all of them: `complete`.
     pub fn hire(&mut self, job: Job, chair: u32, complete: bool) -> Member {
         let id = self.next_id(chair);
         let (kind, words, touched) = (self.kind, size_of::<M>() / 8, self.touched_mib);
@@ -151,7 +153,7 @@ impl<M: Tagged> Crew<M> {
         Member { child, job, id }
     }
 
-    /// Starts a child that does its job from the beginning on.
+    /// Starts a child that does its job from its start on.
     pub fn add(&mut self, job: Job, chair: u32) {
         let mut member = self.hire(job, chair, true);
         member.child.let_go();
@@ -168,13 +170,13 @@ impl<M: Tagged> Crew<M> {
         self.members.iter().filter(move |member| member.job == job).map(|member| member.id)
     }
 
-    /// Looks until `done`; fails if a child did, or after a long while.
+    /// Polls until `done`; panics if a child failed, or after a long while.
     #[track_caller]
     pub fn wait(&self, what: &str, done: impl Fn(&Self) -> bool) {
         let start = Instant::now();
         while !done(self) {
             self.expect_no_fault();
-            // WHY twice: a child that waits in vain says first what for.
+            // WHY twice: a child that waits in vain first reports the event that it waits for.
             if start.elapsed() > 2 * PATIENCE {
                 panic!("{what}: not after {:?}; {}", start.elapsed(), self.plight());
             }
@@ -182,7 +184,7 @@ impl<M: Tagged> Crew<M> {
         }
     }
 
-    /// What the kernel says of each member: for when nothing happens.
+    /// Returns the kernel's state of each member, for a failure message without progress.
     fn plight(&self) -> String {
         let of = |member: &Member| {
             let file = |name| format!("/proc/{}/{name}", member.child.pid());
@@ -207,12 +209,12 @@ impl<M: Tagged> Crew<M> {
         orders.phase.get()
     }
 
-    /// Lets all of them stream.
+    /// Lets all members stream.
     pub fn stream(&self) {
         self.enter_next_phase();
     }
 
-    /// Halts the senders, lets the receivers take what is left, and each check its account.
+    /// Halts the senders, lets the receivers receive the rest, and lets each check its account.
     pub fn settle(&self) {
         for job in [Job::Produce, Job::Consume] {
             let phase = self.enter_next_phase();

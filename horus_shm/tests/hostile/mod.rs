@@ -1,4 +1,5 @@
-//! A namespace with a planted file: bytes that no library of ours wrote, beside a topic that works.
+//! A namespace with a planted file, whose bytes this library did not write, beside a topic that
+//! works.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -20,14 +21,14 @@ use crate::spawn;
 
 /// The topic whose file is planted.
 pub const TOPIC: &str = "arm/joint";
-/// Name of that file.
+/// The name of that file.
 pub const FILE_NAME: &str = "arm+joint";
 /// The topic beside it.
 const NEIGHBOUR: &str = "good";
-/// Messages that pass to show that a ring works.
+/// The number of messages that are sent to show that a ring works.
 const MESSAGES: u64 = 40;
 
-/// Deterministic noise; SplitMix64.
+/// Deterministic random numbers; SplitMix64.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -39,7 +40,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next_u64() % limit
     }
@@ -49,7 +50,7 @@ impl Rng {
     }
 }
 
-/// How much a torture run does: `usual`, or `torture` where the environment asks for it.
+/// Returns the rounds of a test: `usual`, or `torture` where the environment requests it.
 pub fn rounds(usual: u64, torture: u64) -> u64 {
     if std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1") {
         torture
@@ -58,7 +59,7 @@ pub fn rounds(usual: u64, torture: u64) -> u64 {
     }
 }
 
-/// What the ends of the planted topic ask for.
+/// Returns the request of the planted topic's endpoints.
 pub fn request() -> Request {
     let mut request = Request::new(TypeInfo::opaque::<u64>());
     request.capacity = Some(16);
@@ -67,12 +68,12 @@ pub fn request() -> Request {
     request
 }
 
-/// What an opener asks for: any limits, but this type.
+/// Returns the request of an opener: any limits, and this type only.
 pub fn open_request() -> Request {
     Request::new(TypeInfo::opaque::<u64>())
 }
 
-/// A field of the header: its name, its place, its bytes.
+/// A field of the header: its name, offset and bytes.
 pub type Field = (&'static str, usize, usize);
 
 macro_rules! fields {
@@ -92,12 +93,12 @@ fields! {
 
 const _: () = assert!(offset_of!(Header, crc) + 4 == size_of::<Header>());
 
-/// The field called `name`.
+/// Returns the field called `name`.
 pub fn field(name: &str) -> Field {
     *FIELDS.iter().find(|field| field.0 == name).unwrap()
 }
 
-/// The bytes of a file, up to where its lane area would start, and how long it says it is.
+/// The bytes of a file, up to the start of its lane area, and the file length that it claims.
 #[derive(Debug, Clone)]
 pub struct Image {
     pub bytes: Vec<u8>,
@@ -105,7 +106,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// What a creator in `namespace` would write.
+    /// Returns the image that a creator in `namespace` would write.
     pub fn valid(namespace: &Namespace, request: &Request) -> Self {
         let contract = request.contract().unwrap();
         let registry_id = namespace.registry().id();
@@ -118,7 +119,7 @@ impl Image {
         bytemuck::pod_read_unaligned(&self.bytes[..size_of::<Header>()])
     }
 
-    /// Overwrites the field called `name` by `value`, little-endian, zeros behind it.
+    /// Overwrites the field called `name` with `value`, little-endian, padded with zeros.
     pub fn set(&mut self, name: &str, value: u128) {
         let (_, offset, bytes) = field(name);
         self.bytes[offset..offset + bytes].fill(0);
@@ -126,7 +127,7 @@ impl Image {
         self.bytes[offset..offset + used].copy_from_slice(&value.to_le_bytes()[..used]);
     }
 
-    /// The value of the field called `name`; of a long one, its first bytes.
+    /// Returns the value of the field called `name`; of a long one, its first bytes.
     pub fn get(&self, name: &str) -> u128 {
         let (_, offset, bytes) = field(name);
         let mut value = [0; 16];
@@ -135,7 +136,7 @@ impl Image {
         u128::from_le_bytes(value)
     }
 
-    /// The checksum that the rest of the image asks for, if the schema text lies within it.
+    /// Returns the right checksum for the rest of the image, if the schema text lies within it.
     pub fn checksum(&self) -> Option<u32> {
         let schema_bytes = self.header().schema_bytes as usize;
         let schema = self.bytes.get(SCHEMA_OFFSET..SCHEMA_OFFSET.checked_add(schema_bytes)?)?;
@@ -145,7 +146,7 @@ impl Image {
         Some(crc.finalize())
     }
 
-    /// Makes the checksum right, if there is a right one.
+    /// Corrects the checksum, if there is a right one.
     pub fn fix_checksum(&mut self) {
         if let Some(crc) = self.checksum() {
             self.set("crc", crc.into());
@@ -173,7 +174,7 @@ impl Scene {
         Self::in_namespace(spawn::namespace(dir.path()), dir)
     }
 
-    /// A scene in `namespace`, which is in `dir`.
+    /// Makes a scene in `namespace`, which is in `dir`.
     pub fn in_namespace(namespace: Arc<Namespace>, dir: TempDir) -> Self {
         let options = RingOptions { producers: Some(2), ..RingOptions::capacity(16) };
         let neighbour = FanoutShm::create(&namespace, NEIGHBOUR, &options).unwrap();
@@ -181,17 +182,17 @@ impl Scene {
         Self { namespace, producer, consumer, sent: 0, _neighbour: neighbour, _dir: dir }
     }
 
-    /// Where the planted file is.
+    /// Returns the path of the planted file.
     pub fn path(&self) -> PathBuf {
         self.namespace.topics_path().join(FILE_NAME)
     }
 
-    /// An image that is as it should be.
+    /// Returns a valid image.
     pub fn image(&self) -> Image {
         Image::valid(&self.namespace, &request())
     }
 
-    /// Puts a file of `image` in the topic's place.
+    /// Writes `image` as the file of the topic.
     pub fn plant(&self, image: &Image) {
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(true).mode(0o600);
@@ -201,7 +202,7 @@ impl Scene {
         file.write_all_at(&image.bytes[..bytes], 0).unwrap();
     }
 
-    /// Removes what has the topic's name, if anything has.
+    /// Removes the file under the topic's name, if there is one.
     pub fn clear(&self) {
         let path = self.path();
         match fs::symlink_metadata(&path) {
@@ -211,7 +212,7 @@ impl Scene {
         }
     }
 
-    /// Nobody left anything but the topic beside, and perhaps the planted file.
+    /// Expects no files except the topic beside, and perhaps the planted file.
     #[track_caller]
     pub fn expect_clean(&self, what: &str) {
         for name in spawn::topic_files(&self.namespace) {
@@ -219,7 +220,7 @@ impl Scene {
         }
     }
 
-    /// The topic beside the planted file carries messages, without a loss.
+    /// Expects the topic beside the planted file to carry messages without a loss.
     #[track_caller]
     pub fn expect_neighbour(&mut self, what: &str) {
         for _ in 0..MESSAGES {
@@ -264,7 +265,7 @@ pub fn consumer(segment: &Arc<Segment>, reading: Reading) -> Result<Consumer<u64
     Ok(Consumer::new(RawConsumer::new(Arc::clone(segment), reading)?))
 }
 
-/// A topic of `u64` carries messages, whatever else its contract says.
+/// Expects a topic of `u64` to carry messages, whatever the rest of its contract is.
 #[track_caller]
 pub fn expect_usable(segment: &Arc<Segment>, what: &str) {
     let reading = if segment.contract().gated_only { Reading::Gated } else { Reading::KeepLast };
@@ -277,7 +278,7 @@ pub fn expect_usable(segment: &Arc<Segment>, what: &str) {
     }
 }
 
-/// The bytes of the file that a segment has open and the one that has the name are the same file.
+/// Expects the file that a segment has open to be the file under the topic's name.
 #[track_caller]
 pub fn expect_linked(segment: &Segment, what: &str) {
     use std::os::unix::fs::MetadataExt;
@@ -288,7 +289,7 @@ pub fn expect_linked(segment: &Segment, what: &str) {
     assert_eq!((open.dev(), open.ino()), (named.dev(), named.ino()), "{what}: another file");
 }
 
-/// An error that a person can act on: where, what was found, and what was wanted.
+/// Expects an error that a user can act on: where, what was found, and what was wanted.
 #[track_caller]
 pub fn expect_told(error: &OpenError, path: &std::path::Path, what: &str) {
     let message = error.to_string();

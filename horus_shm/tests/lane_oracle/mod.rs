@@ -1,4 +1,4 @@
-//! A ring as queues: what every ring has to do, without stamps and cursors.
+//! A ring as queues: the behaviour that every ring must have, without stamps and cursors.
 
 #![allow(unreachable_pub, reason = "a module of a test")]
 
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use horus_shm::internals::telemetry::SAMPLE_EVERY;
 use horus_shm::{OpenError, ReadStats, Reading, RingOptions};
 
-/// SplitMix64.
+/// Random numbers by SplitMix64.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -32,10 +32,10 @@ impl Rng {
     }
 }
 
-/// What a ring promises.
+/// The settings of a ring.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// What its creator asked for.
+    /// The capacity that its creator requested.
     pub asked: Option<u64>,
     pub capacity: u64,
     pub lanes: u32,
@@ -49,7 +49,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// A best-effort ring of random capacity for messages of type `T`.
+    /// Makes the rules of a best-effort ring of random capacity for messages of type `T`.
     pub fn random<T>(rng: &mut Rng, lanes: u32, readers: u32) -> Self {
         let asked =
             [Some(2 + rng.below(7)), Some(2 + rng.below(60)), None][rng.index(3).min(rng.index(3))];
@@ -80,58 +80,58 @@ impl Rules {
         RingOptions { capacity: self.asked, producers, consumers, ..RingOptions::default() }
     }
 
-    /// How many of the newest messages a reader that was lapped still gets.
+    /// Returns how many of the newest messages a lapped reader still gets.
     pub fn kept_by_resync(&self) -> usize {
         let margin = (self.capacity / 8).max(2);
         self.capacity.saturating_sub(margin).max(1) as usize
     }
 }
 
-/// A lane as the oracle sees it.
+/// A lane in the oracle.
 #[derive(Debug, Default)]
 pub struct ModelLane {
-    /// The tags of all that was ever sent, by position.
+    /// The tags of all messages that were ever sent, by position.
     pub log: Vec<u64>,
     pub producer: bool,
     pub detaches: bool,
-    /// A producer claimed it once.
+    /// A producer has claimed it at least once.
     pub ready: bool,
     pub epoch_start: usize,
-    /// The producer does not look at the gates before this position.
+    /// The producer does not read the gates before this position.
     pub limit: usize,
 }
 
-/// A reader as the oracle sees it.
+/// A reader in the oracle.
 #[derive(Debug)]
 pub struct ModelReader {
     pub reading: Reading,
     pub starts: Vec<usize>,
-    /// By lane: what was sent since it joined and not yet passed.
+    /// By lane: the messages that were sent since it joined and that it has not passed.
     pub pending: Vec<VecDeque<u64>>,
-    /// By lane: what was pending, as a position, when the producer gave this reader up.
+    /// By lane: the position of its first pending message when the producer gave this reader up.
     pub given_up: Vec<Option<usize>>,
-    /// The lanes that it knows of, in the order in which it asks them.
+    /// The lanes that it knows of, in the order in which it polls them.
     pub order: Vec<usize>,
     pub next: usize,
-    /// A lane that it leaves out.
+    /// A lane that it ignores.
     pub ignored: Option<usize>,
-    /// Number of the last message received, in its lane.
+    /// The number of the last message received, in its lane.
     pub sequence: u64,
     pub stats: ReadStats,
     pub detached: u64,
 }
 
-/// The ring as it should be.
+/// The expected state of the ring.
 #[derive(Debug)]
 pub struct Oracle {
     pub rules: Rules,
-    /// Position of the first message of every log.
+    /// The position of the first message of every log.
     pub origin: u64,
     pub lanes: Vec<ModelLane>,
     pub readers: Vec<ModelReader>,
 }
 
-/// Outcome of a constructor, without what only the real one can make.
+/// The refusal of a constructor.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
     Publishers,
@@ -156,7 +156,7 @@ impl Oracle {
         Self { rules: rules.clone(), origin: 0, lanes, readers: Vec::new() }
     }
 
-    /// Every lane had an owner, who left it with the lap from position `origin` on as its last.
+    /// Gives every lane a former owner, whose last lap began at position `origin`.
     pub fn begin_at(&mut self, origin: u64) {
         self.origin = origin;
         for (lane, tags) in self.lanes.iter_mut().zip(1..) {
@@ -166,7 +166,7 @@ impl Oracle {
         }
     }
 
-    /// The position that lane `index` has come to.
+    /// Returns the next position of lane `index`.
     pub fn position(&self, index: usize) -> u64 {
         self.origin + self.lanes[index].log.len() as u64
     }
@@ -183,7 +183,7 @@ impl Oracle {
         Ok(index)
     }
 
-    /// Why a reader cannot join, if it cannot.
+    /// Returns the reason why a reader cannot join, if there is one.
     pub fn refusal_of(&self, reading: Reading) -> Option<Refusal> {
         let count = |kind: fn(Reading) -> bool| {
             self.readers.iter().filter(|reader| kind(reader.reading)).count() as u32
@@ -222,7 +222,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// The newest messages that are history, and no more than a reader that was lapped gets.
+    /// Returns the start of a new reader: its history is no more than a lapped reader still gets.
     pub fn start(&self, lane: &ModelLane) -> usize {
         let Rules { history, persists, capacity, .. } = self.rules;
         let session = if persists { 0 } else { lane.epoch_start };
@@ -233,7 +233,8 @@ impl Oracle {
         lane.log.len().saturating_sub(history).max(session)
     }
 
-    /// False if the lane is full. Whom a full lane waits for is given up if its producer does so.
+    /// Sends a message; returns false if the lane is full. A producer that detaches first gives up
+    /// the readers that the full lane waits for.
     pub fn send(&mut self, index: usize, tag: u64) -> bool {
         let capacity = self.rules.capacity as usize;
         let lane = &mut self.lanes[index];
@@ -284,8 +285,9 @@ impl Oracle {
         None
     }
 
-    /// As much as fills a lane, in runs of an eighth of that which end with the message that is
-    /// timed; `runs`: there are any.
+    /// Receives up to a lane's worth of messages. After a single message follows a run of up to an
+    /// eighth of the lane, which ends with the message whose latency is sampled, if the consumer
+    /// has `runs`.
     pub fn drain(&mut self, index: usize, runs: bool) -> Vec<u64> {
         let mut drained = Vec::new();
         while drained.len() < self.rules.capacity as usize {
@@ -304,7 +306,7 @@ impl Oracle {
         drained
     }
 
-    /// The newest message of all lanes; everything else is passed over.
+    /// Returns the newest message of all lanes; all other pending messages count as skipped.
     pub fn latest(&mut self, reader: usize) -> Option<u64> {
         let reader = &mut self.readers[reader];
         reader.discover(&self.lanes);
@@ -344,7 +346,7 @@ impl ModelReader {
         self.order.retain(|known| *known != lane);
     }
 
-    /// True unless a producer gave this reader up, and it has not moved since.
+    /// Returns true unless a producer gave this reader up, and it has not moved since.
     pub fn holds_back(&self, lane: usize, head: usize) -> bool {
         self.given_up[lane] != Some(head - self.pending[lane].len())
     }

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::lane_oracle::{Rng, Rules};
 use crate::spawn::{namespace, shm_dir};
 
-/// Where rings are made.
+/// The memory in which rings are made.
 pub enum Memory {
     Heap,
     Mapped { namespace: Arc<Namespace>, _dir: TempDir },
@@ -38,7 +38,7 @@ pub fn unused_name() -> String {
 pub trait Ring: Sized {
     type Message: Pod;
 
-    /// How its consumers may read, by choice or by its kind.
+    /// The reading modes of its consumers, by choice or by its kind.
     const READINGS: &[Reading];
 
     fn rules(rng: &mut Rng) -> Rules;
@@ -165,7 +165,7 @@ impl<T: Pod> Ring for Topic<T> {
     }
 }
 
-/// A topic whose slots can be pinned: to who copies, like any other.
+/// A topic whose slots can be pinned: for a reader that copies, like any other.
 pub struct Pinnable<T>(Topic<T>);
 
 impl<T: Pod> Ring for Pinnable<T> {

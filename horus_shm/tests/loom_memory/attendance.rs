@@ -1,7 +1,7 @@
 //! Attendance: a model of the kernel's locks and of one directory with a single name in it.
 //!
-//! A system call is one critical section. The retired mark is a relaxed word beside it, since
-//! nothing promises that a `pread` and a `pwrite` order anything else.
+//! A system call is one critical section. The retired mark is a relaxed word beside it, since a
+//! `pread` and a `pwrite` are not guaranteed to order anything else.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::checker::thread;
 
 use super::mutation::flawed;
 
-/// How often a joining process looks at the name again.
+/// The number of times that a joining process looks up the name.
 const TRIES: u32 = 3;
 const PROCESSES: usize = 3;
 const FILES: usize = 1 + PROCESSES * TRIES as usize;
@@ -42,7 +42,7 @@ struct Kernel {
     retired: [AtomicBool; FILES],
 }
 
-/// What one process sees of the directory.
+/// The view that one process has of the directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Process {
     kernel: Arc<Kernel>,
@@ -55,7 +55,7 @@ pub(crate) struct OpenFile {
     kernel: Arc<Kernel>,
     process: usize,
     file: usize,
-    /// Killed between the mark and the unlink.
+    /// It is killed between the mark and the unlink.
     dies_retiring: bool,
 }
 
@@ -64,14 +64,14 @@ pub(crate) struct OpenFile {
 pub(crate) enum Found {
     /// No file.
     Nothing,
-    /// A file that nobody attends.
+    /// A file that no process attends.
     Unattended,
     /// A file whose retirer was killed between the mark and the unlink.
     HalfRetired,
 }
 
 impl Process {
-    /// The processes of a directory.
+    /// Makes the processes of a directory.
     pub(crate) fn all(found: Found) -> [Self; PROCESSES] {
         let (linked, files) = if found == Found::Nothing { (None, 0) } else { (Some(0), 1) };
         let locks = [[Lock::None; PROCESSES]; FILES];
@@ -83,13 +83,14 @@ impl Process {
         std::array::from_fn(|process| Self { kernel: Arc::clone(&kernel), process })
     }
 
-    /// Opens what the name leads to, if it leads to anything.
+    /// Opens the file that the name leads to, if there is one.
     pub(crate) fn open(&self) -> Option<OpenFile> {
         let linked = self.kernel.tables.lock().unwrap().linked;
         linked.map(|file| self.opened(file))
     }
 
-    /// Attends the file of the name, after making it if need be; `None` after too many tries.
+    /// Attends the file of the name, and creates it if necessary; returns `None` after too many
+    /// tries.
     pub(crate) fn join(&self) -> Option<OpenFile> {
         for _ in 0..TRIES {
             let Some(file) = self.open() else {
@@ -101,7 +102,7 @@ impl Process {
             };
             match presence::attach(&file).unwrap() {
                 Attach::Attached => return Some(file),
-                // WHY: its retirer may have died, and then it is for us to remove.
+                // WHY: its retirer may have died, and then this process has to remove it.
                 Attach::Gone if file.is_retired().unwrap() => {
                     presence::retire(&file).unwrap();
                 }
@@ -112,7 +113,7 @@ impl Process {
         None
     }
 
-    /// Makes a file, locks it, and gives it the name, unless the name is taken by then.
+    /// Creates a file, locks it, and gives it the name, unless the name is taken by then.
     fn make(&self) -> Option<OpenFile> {
         let file = {
             let mut tables = self.kernel.tables.lock().unwrap();
@@ -130,7 +131,7 @@ impl Process {
         Some(self.opened(file))
     }
 
-    /// Somebody removes the name by hand.
+    /// Removes the name by hand.
     pub(crate) fn remove_by_hand(&self) {
         self.kernel.tables.lock().unwrap().linked = None;
     }
@@ -142,18 +143,18 @@ impl Process {
 }
 
 impl OpenFile {
-    /// Which of the files it is.
+    /// Returns the index of the file.
     #[allow(dead_code, reason = "the loom models know one lane only")]
     pub(crate) fn index(&self) -> usize {
         self.file
     }
 
-    /// True while the name leads here, as seen by an onlooker.
+    /// Returns true while the name leads here, as an onlooker sees it.
     pub(crate) fn has_the_name(&self) -> bool {
         self.kernel.tables.lock().unwrap().linked == Some(self.file)
     }
 
-    /// Leaves, and removes the file if this was the last one to leave.
+    /// Leaves, and removes the file if this was the last process in it.
     pub(crate) fn leave(self) {
         presence::retire(&self).unwrap();
     }

@@ -1,4 +1,4 @@
-//! The ends of a modelled lane: what they send is told apart, what they receive is checked.
+//! The endpoints of a modelled lane: sent messages are distinguishable, received ones are checked.
 
 use std::ops::Range;
 
@@ -9,27 +9,27 @@ use horus_shm::internals::{gate, owner, takeover};
 use super::mutation::flawed;
 use super::{Copying, LoomLane, MESSAGE_BYTES};
 
-/// The owner word of nobody.
+/// An owner word that no process has.
 pub(crate) const NOBODY: u64 = u64::MAX;
 
-/// The writing end of a lane: its messages say who sent them, and at which position.
+/// The writing endpoint of a lane: its messages contain their sender and position.
 pub(crate) struct Producer {
     pub(crate) writer: LaneWriter<LoomLane>,
     me: u64,
 }
 
-/// What `me` sends at position `pos`.
+/// Returns the message of `me` at position `pos`.
 pub(crate) const fn message(me: u64, pos: u64) -> u64 {
     me * 1000 + pos
 }
 
-/// What `me` sends at `positions`.
+/// Returns the messages of `me` at `positions`.
 pub(crate) fn messages(me: u64, positions: Range<u64>) -> Vec<u64> {
     positions.map(|pos| message(me, pos)).collect()
 }
 
 impl Producer {
-    /// The lane's only producer so far.
+    /// Makes the lane's only producer so far.
     pub(crate) fn first(lane: &LoomLane, me: u64) -> Self {
         Self::from(lane, me, 0)
     }
@@ -40,12 +40,12 @@ impl Producer {
         Self { writer: LaneWriter::new(lane.clone(), pos, gated, exclusive), me }
     }
 
-    /// Claims a lane that is free, or whose owner `dead` says is dead, and takes it over.
+    /// Claims a lane that is free, or whose owner is `dead`, and takes it over.
     pub(crate) fn claim(lane: &LoomLane, me: u64, dead: u64) -> Option<Self> {
         Self::claim_from(lane, me, |owner| owner == dead)
     }
 
-    /// As [`Self::claim`], by a registry of the dead.
+    /// As [`Self::claim`], with a predicate for dead owners.
     pub(crate) fn claim_from(
         lane: &LoomLane,
         me: u64,
@@ -56,7 +56,7 @@ impl Producer {
         Some(Self::from(lane, me, takeover::take_over(lane, me)))
     }
 
-    /// As the drop of a `RawProducer`.
+    /// Leaves as the drop of a `RawProducer`.
     pub(crate) fn leave(self) {
         let block = self.writer.memory().block();
         if !flawed("session/end") {
@@ -77,29 +77,29 @@ impl Producer {
     }
 }
 
-/// What a late joiner wants of what was sent before it came.
+/// The messages from before it joined that a late joiner requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct History {
     pub(crate) messages: u64,
-    /// Of sessions that are over, too.
+    /// It includes ended sessions.
     pub(crate) persists: bool,
     /// The owner that the joiner finds dead.
     pub(crate) dead: u64,
 }
 
 impl History {
-    /// The last `messages` of a session that lasts, unless its owner is `dead`.
+    /// Requests the last `messages` of a session that lasts, unless its owner is `dead`.
     pub(crate) const fn of_the_living(messages: u64, dead: u64) -> Self {
         Self { messages, persists: false, dead }
     }
 
-    /// The last `messages`, whoever sent them.
+    /// Requests the last `messages` of any sender.
     pub(crate) const fn of_all(messages: u64) -> Self {
         Self { messages, persists: true, dead: NOBODY }
     }
 }
 
-/// The reading end of a lane: checks each message, and accounts for all.
+/// The reading endpoint of a lane: checks each message, and accounts for all.
 pub(crate) struct Consumer {
     pub(crate) reader: LaneReader<LoomLane>,
     pub(crate) start: u64,
@@ -111,24 +111,25 @@ impl Consumer {
         Self::gated(lane, UNGATED, start)
     }
 
-    /// Behind a gate that it has joined.
+    /// Makes a reader behind a gate that it has joined.
     pub(crate) fn gated(lane: &LoomLane, gate: u32, start: u64) -> Self {
         let exclusive = lane.copying() == Copying::Exclusive;
         let reader = LaneReader::new(lane.clone(), start, gate, exclusive);
         Self { reader, start, delivered: Vec::new() }
     }
 
-    /// Behind a gate that it joins here, at the head.
+    /// Makes a reader behind a gate that it joins here, at the head.
     pub(crate) fn join(lane: &LoomLane, gate: u32) -> Self {
         Self::gated(lane, gate, gate::join(lane, gate, u64::MAX))
     }
 
-    /// Behind the gate that it claims, free or of `dead`; as a `RawConsumer` without history.
+    /// Makes a reader behind a gate that it claims, free or of `dead`, as a `RawConsumer` without
+    /// history.
     pub(crate) fn adopt(lane: &LoomLane, me: u64, dead: u64) -> Option<Self> {
         Self::adopt_from(lane, me, |owner| owner == dead)
     }
 
-    /// As [`Self::adopt`], by a registry of the dead.
+    /// As [`Self::adopt`], with a predicate for dead owners.
     pub(crate) fn adopt_from(
         lane: &LoomLane,
         me: u64,
@@ -141,7 +142,8 @@ impl Consumer {
         Some(Self::gated(lane, gate, start))
     }
 
-    /// With the history that it asks for, behind `gate` or [`UNGATED`]; as a `RawConsumer`.
+    /// Makes a reader with the history that it requests, behind `gate` or [`UNGATED`], as a
+    /// `RawConsumer`.
     pub(crate) fn late(lane: &LoomLane, gate: u32, asked: History) -> Self {
         let (mut head, session) = takeover::session(lane.block(), |owner| owner == asked.dead);
         if session.is_none_or(|start| start > head) && !flawed("session/pass over") {
@@ -163,7 +165,7 @@ impl Consumer {
         self.look(|reader, dst| unsafe { reader.read(dst, MESSAGE_BYTES) })
     }
 
-    /// All that is there, up to `limit`; the writer is told in steps of `step`.
+    /// Receives all available messages, up to `limit`, and publishes its cursor in steps of `step`.
     pub(crate) fn drain(&mut self, limit: u64, step: u64) -> u64 {
         let load = |lane: &LoomLane, index| {
             let mut bytes = [0u64; 2];

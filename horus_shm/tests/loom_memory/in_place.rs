@@ -1,4 +1,4 @@
-//! The ends of a modelled lane whose messages are written and read in place.
+//! The endpoints of a modelled lane whose messages are written and read in place.
 
 use horus_shm::internals::lane::{
     self, Blocked, InPlace, LaneReader, LaneWriter, Pinned, Polled, UNGATED, count, let_go,
@@ -11,12 +11,12 @@ use horus_shm::internals::{owner, takeover};
 use super::{Copying, LoomLane, LoomWord, MESSAGE_BYTES};
 use crate::checker::Shared;
 
-/// What the message of number `number`, from 0 on, says.
+/// Returns the content of the message with number `number`, from 0 on.
 const fn message(number: u64) -> u64 {
     1000 + number
 }
 
-/// The writing end: as a `RawProducer` of a pinnable topic, whose readers are all alive.
+/// The writing endpoint, as a `RawProducer` of a pinnable topic, whose readers are all alive.
 pub(crate) struct Lender(LaneWriter<LoomLane>);
 
 impl Lender {
@@ -24,7 +24,7 @@ impl Lender {
         Self(LaneWriter::new(lane.clone(), 0, false, false).numbering())
     }
 
-    /// Takes the lane of `dead` over.
+    /// Takes over the lane of `dead`.
     pub(crate) fn claim(lane: &LoomLane, me: u64, dead: u64) -> Self {
         let owners = [&lane.block().owner];
         owner::claim_first(owners.into_iter(), me, |owner| owner == dead).unwrap();
@@ -32,7 +32,7 @@ impl Lender {
         Self(LaneWriter::new(lane.clone(), pos, false, false).numbering())
     }
 
-    /// Sends the next message, stepping over what is pinned; false if all is.
+    /// Sends the next message, stepping over pinned slots; returns false if all slots are pinned.
     pub(crate) fn send(&mut self) -> bool {
         for _ in 0..=self.0.memory().capacity() {
             match self.0.begin() {
@@ -47,7 +47,7 @@ impl Lender {
         false
     }
 
-    /// Sends the next message into the next slot, which at most copies are under way from.
+    /// Sends the next message into the next slot, which at most readers that copy have pinned.
     pub(crate) fn send_over_copies(&mut self) {
         let index = self.0.begin_over_copies().unwrap();
         self.fill(index);
@@ -57,7 +57,7 @@ impl Lender {
         let bytes = [message(self.0.number()); 2];
         let (memory, src) = (self.0.memory(), bytes.as_ptr().cast());
         match memory.copying() {
-            // SAFETY: a message is readable for its size; the slot is this end's.
+            // SAFETY: a message is readable for its size; only this endpoint writes the slot.
             Copying::Racing => unsafe { memory.store_racing(index, src, MESSAGE_BYTES) },
             // SAFETY: as above.
             Copying::Exclusive => unsafe { memory.store_exclusive(index, src, MESSAGE_BYTES) },
@@ -65,13 +65,13 @@ impl Lender {
         self.0.commit(MESSAGE_BYTES as u64);
     }
 
-    /// Messages sent so far, by all owners.
+    /// Returns the number of messages sent so far, by all owners.
     pub(crate) fn number(&self) -> u64 {
         self.0.number()
     }
 }
 
-/// The reading end: as a `RawConsumer` of a pinnable topic, announced reader `reader`.
+/// The reading endpoint, as a `RawConsumer` of a pinnable topic, announced as `reader`.
 pub(crate) struct Borrower {
     lane: LoomLane,
     reader: LaneReader<LoomLane>,
@@ -82,7 +82,7 @@ pub(crate) struct Borrower {
 }
 
 impl Borrower {
-    /// A reader of what is sent from now on.
+    /// Makes a reader of the messages that are sent from now on.
     pub(crate) fn join(lane: &LoomLane, me: u32) -> Self {
         lane.pinners().fetch_or_relaxed(1 << me);
         let (promised, position) = count(lane.block());
@@ -92,7 +92,7 @@ impl Borrower {
         Self { lane: lane.clone(), reader, me, held, promised, received: 0 }
     }
 
-    /// Number of the first message that it is owed, from 0 on.
+    /// Returns the number of the first message that it must get, from 0 on.
     pub(crate) const fn promised(&self) -> u64 {
         self.promised
     }
@@ -113,7 +113,7 @@ impl Borrower {
         }
     }
 
-    /// The newest message, pinned.
+    /// Pins the newest message.
     pub(crate) fn borrow_latest(&mut self) -> Option<(u32, Pinned)> {
         let pin = take_pin(&*self.held, super::PINS).unwrap();
         let pinned = self.reader.hold_latest(self.me, pin).ok();
@@ -126,7 +126,7 @@ impl Borrower {
         None
     }
 
-    /// The message that is pinned is whole, and the one that its number says.
+    /// Checks that the pinned message is whole, and has the number of the pin.
     pub(crate) fn check(&self, pinned: Pinned) {
         check(&self.lane, pinned);
     }
@@ -135,7 +135,7 @@ impl Borrower {
         let_go(&*self.held, self.lane.pin(self.me, pin), pin);
     }
 
-    /// What a message that is borrowed needs in order to be given back by another thread.
+    /// Returns a handle with which another thread can give back a borrowed message.
     pub(crate) fn hand_over(&self, (pin, pinned): (u32, Pinned)) -> Handed {
         Handed {
             lane: self.lane.clone(),
@@ -170,12 +170,12 @@ impl Borrower {
         pinned.is_ok()
     }
 
-    /// As an observer: without a pin.
+    /// Copies without a pin, as an observer.
     pub(crate) fn peek(&mut self, latest: bool) -> bool {
         self.copy_out(lane::Copying { latest, sized: false, pin: None })
     }
 
-    /// Copies under the pin for that, whether writers can spare the slot or not.
+    /// Copies under the pin for copies, whether writers can spare the slot or not.
     pub(crate) fn copy_under_pin(&mut self, latest: bool) -> bool {
         let pin = Some((self.me, super::PINS - 1));
         self.copy_out(lane::Copying { latest, sized: false, pin })
@@ -228,7 +228,7 @@ impl Handed {
     }
 }
 
-/// The message that is pinned is whole, and the one that its number says.
+/// Checks that the pinned message is whole, and has the number of the pin.
 fn check(lane: &LoomLane, pinned: Pinned) {
     let mut bytes = [0_u64; 2];
     let dst = bytes.as_mut_ptr().cast();

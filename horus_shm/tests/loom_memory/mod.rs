@@ -1,9 +1,9 @@
-//! The memory of the models: one lane whose words, payloads and fences are the checker's.
+//! The memory of the models: one lane whose words, payloads and fences belong to the checker.
 //!
 //! The checker is loom in `lane_loom.rs` and shuttle in `lane_shuttle.rs`. The lane algorithms run
-//! on it unchanged. A message is `[u64; 2]` with the same value twice, so that a torn one shows. A
-//! racing payload is two relaxed words, an exclusive one two plain cells in which the checker
-//! reports a race.
+//! on it unchanged. A message is `[u64; 2]` with the same value twice, so that a torn one is
+//! detected. A racing payload is two relaxed words, an exclusive one two plain cells in which the
+//! checker reports a race.
 
 pub(crate) mod attendance;
 pub(crate) mod ends;
@@ -33,8 +33,8 @@ thread_local! {
     static DYING: Cell<Option<(ThreadId, u32)>> = const { Cell::new(None) };
 }
 
-/// Runs `last_act`, of whose stores only the first `stores` are executed: to everybody else, a
-/// thread that was killed after the last of them.
+/// Runs `last_act`, of whose stores only the first `stores` are executed. For all other threads,
+/// this thread was killed after the last of them.
 pub(crate) fn killed_after<R>(stores: u32, last_act: impl FnOnce() -> R) -> R {
     DYING.set(Some((thread::current().id(), stores)));
     let result = last_act();
@@ -42,19 +42,19 @@ pub(crate) fn killed_after<R>(stores: u32, last_act: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Nobody is going to die.
+/// Ends the plan to kill a thread.
 pub(crate) fn spare_all() {
     DYING.set(None);
 }
 
-/// The stores that the running thread has left, if it is going to die.
+/// Returns the stores that the running thread has left, if it is going to die.
 fn stores_left() -> Option<u32> {
     DYING.get().and_then(|(victim, left)| (victim == thread::current().id()).then_some(left))
 }
 
-/// True if the running thread executes another store.
+/// Returns true if the running thread executes another store.
 fn may_store() -> bool {
-    // WHY: a model that failed unwinds through drops, and loom is of no use any more.
+    // WHY: a failed model unwinds through drops, and loom cannot be used any more.
     if std::thread::panicking() {
         return false;
     }
@@ -67,7 +67,7 @@ fn may_store() -> bool {
     true
 }
 
-/// A shared word. Made by `default`, it is one that the models have no use for.
+/// A shared word. One made by `default` is unused by the models.
 #[derive(Debug, Default)]
 pub(crate) struct LoomWord(Option<AtomicU64>);
 
@@ -165,7 +165,7 @@ impl Word for LoomWord {
     }
 }
 
-/// Whether readers may look into a slot while it is written.
+/// The access that readers have to a slot while it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Copying {
     /// An open lane.
@@ -188,7 +188,7 @@ struct Slot {
     length: LoomWord,
 }
 
-/// Pins that a modelled reader has.
+/// The number of pins of a modelled reader.
 pub(crate) const PINS: u32 = 2;
 
 #[derive(Debug)]
@@ -207,12 +207,12 @@ struct Parts {
     pins: Box<[[LoomWord; PINS as usize]]>,
 }
 
-/// One process's view of a lane; a clone is another's.
+/// One process's view of a lane; a clone is another process's view.
 #[derive(Debug, Clone)]
 pub(crate) struct LoomLane(Shared<Parts>);
 
 impl LoomLane {
-    /// A lane never written, owned by `owner`, with free gates.
+    /// Makes a lane that was never written, is owned by `owner`, and has free gates.
     pub(crate) fn new(capacity: usize, gates: usize, copying: Copying, owner: u64) -> Self {
         Self::pinnable((capacity, gates), 0, copying, owner)
     }
@@ -260,7 +260,7 @@ impl LoomLane {
         &self.0.gates[gate as usize].block
     }
 
-    /// Frees gate 0, which is `owner`'s; false if somebody else was faster than `me`.
+    /// Frees gate 0, which is `owner`'s; returns false if another thread was faster than `me`.
     pub(crate) fn free_gate(&self, owner: u64, me: u64) -> bool {
         gate::free(self.gate_block(0), [self.cursor(0)].into_iter(), owner, me)
     }
@@ -279,7 +279,7 @@ impl Payload {
     }
 }
 
-/// Bytes of a message.
+/// The bytes of a message.
 pub(crate) const MESSAGE_BYTES: usize = size_of::<[u64; 2]>();
 
 impl LaneMemory for LoomLane {
@@ -310,7 +310,7 @@ impl LaneMemory for LoomLane {
         let Payload::Racing(words) = &self.0.slots[index as usize].payload else {
             panic!("a racing store on an exclusive lane");
         };
-        // SAFETY: the caller's contract; a message is two words.
+        // SAFETY: the caller's `src` is readable for a message, which is two words.
         let message = unsafe { src.cast::<[u64; 2]>().read_unaligned() };
         words.iter().zip(message).for_each(|(word, value)| word.set(value));
     }
@@ -321,7 +321,7 @@ impl LaneMemory for LoomLane {
             panic!("a racing load on an exclusive lane");
         };
         let message = words.each_ref().map(LoomWord::get);
-        // SAFETY: the caller's contract; a message is two words.
+        // SAFETY: the caller's `dst` is writable for a message, which is two words.
         unsafe { dst.cast::<[u64; 2]>().write_unaligned(message) };
     }
 
@@ -330,11 +330,12 @@ impl LaneMemory for LoomLane {
         let Payload::Exclusive(cells) = &self.0.slots[index as usize].payload else {
             panic!("an exclusive store on an open lane");
         };
-        // SAFETY: the caller's contract; a message is two words.
+        // SAFETY: the caller's `src` is readable for a message, which is two words.
         let message = unsafe { src.cast::<[u64; 2]>().read_unaligned() };
         for (cell, value) in cells.iter().zip(message) {
             if may_store() {
-                // SAFETY: the cell is alive, and the checker fails if anybody else is in it.
+                // SAFETY: the cell is alive, and the checker fails the model if another thread is
+                // in it.
                 cell.with_mut(|word| unsafe { word.write(value) });
             }
         }
@@ -347,15 +348,15 @@ impl LaneMemory for LoomLane {
         };
         // SAFETY: the cell is alive, and the checker fails the model if a writer is in it.
         let message = cells.each_ref().map(|cell| cell.with(|word| unsafe { word.read() }));
-        // SAFETY: the caller's contract; a message is two words.
+        // SAFETY: the caller's `dst` is writable for a message, which is two words.
         unsafe { dst.cast::<[u64; 2]>().write_unaligned(message) };
     }
 
     #[track_caller]
     fn fence(&self, edge: Edge) {
         let ordering = mutation::ordering(edge);
-        // WHY: there is no relaxed fence; a weakened one is none. And one that comes after the last
-        // store orders nothing that a death left to be seen.
+        // WHY: there is no relaxed fence, so a weakened one is left out. A fence after the last
+        // store orders nothing that is visible after a death.
         if ordering != Ordering::Relaxed && stores_left() != Some(0) {
             atomic::fence(ordering);
         }

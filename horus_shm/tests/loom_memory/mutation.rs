@@ -1,4 +1,4 @@
-//! Mutation: what is wrong with the memory of a model, and how the models are run against it.
+//! Mutation: a defect in the memory of a model, and the way the models are run against it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -25,19 +25,19 @@ pub(crate) struct Site {
     pub(crate) line: u32,
 }
 
-/// What is weakened.
+/// The defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mutant {
     /// An edge, wherever it is used, becomes relaxed; a fence is left out.
     Edge(&'static str),
     /// The same, but only on one line.
     Site(Site),
-    /// A step of a protocol is left out; whoever takes the step asks [`flawed`].
+    /// A step of a protocol is left out; the code that takes the step checks [`flawed`].
     Flaw(&'static str),
 }
 
 impl Mutant {
-    /// The label that a model must touch to be able to kill this mutant.
+    /// Returns true if a model that uses `site` may be able to kill this mutant.
     fn concerns(self, site: &Site) -> bool {
         match self {
             Self::Edge(label) | Self::Flaw(label) => label == site.label,
@@ -58,7 +58,7 @@ impl fmt::Display for Mutant {
     }
 }
 
-/// The ordering of an edge in the running model.
+/// Returns the ordering of an edge in the running model.
 #[track_caller]
 pub(crate) fn ordering(edge: Edge) -> Ordering {
     let caller = Location::caller();
@@ -66,7 +66,7 @@ pub(crate) fn ordering(edge: Edge) -> Ordering {
     if weakened(site) { Ordering::Relaxed } else { edge.ordering }
 }
 
-/// True if the step `label` is to be left out.
+/// Returns true if the step `label` is to be left out.
 #[track_caller]
 pub(crate) fn flawed(label: &'static str) -> bool {
     let caller = Location::caller();
@@ -98,13 +98,13 @@ pub(crate) struct Model {
     pub(crate) sound: OnceLock<Run>,
 }
 
-/// How a model went.
+/// The result of a model.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
     pub(crate) sites: BTreeSet<Site>,
     pub(crate) iterations: u64,
     pub(crate) took: Duration,
-    /// What the failed execution said.
+    /// The message of the failed execution.
     pub(crate) failure: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl Model {
         Self { name, explore, sound: OnceLock::new() }
     }
 
-    /// The run without a mutant; the same for all who ask.
+    /// Returns the run without a mutant, which is made once.
     pub(crate) fn sound(&self) -> &Run {
         self.sound.get_or_init(|| self.run(None))
     }
@@ -139,7 +139,7 @@ impl Model {
     }
 }
 
-/// The first of `models` that fails with `mutant`, and not without; the cheapest first.
+/// Returns the first of `models` that fails with `mutant`, and not without; the cheapest first.
 pub(crate) fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, Run)> {
     let able = |model: &&Model| {
         let sound = model.sound();
@@ -153,7 +153,7 @@ pub(crate) fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'stat
     })
 }
 
-/// Keeps the panics of explored executions off the screen.
+/// Suppresses the panic messages of explored executions.
 fn silence() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -28,7 +28,7 @@ impl FutexWord for LoomFutex {
 struct Parts {
     wake: LoomFutex,
     waiters: LoomWord,
-    /// The kernel's: comparing the word and going to sleep are one step.
+    /// The kernel's lock: comparing the word and going to sleep are one step.
     bucket: Mutex<()>,
     asleep: Condvar,
 }
@@ -51,7 +51,7 @@ impl LoomEvent {
         Self { parts: Shared::new(parts), sleeper: Sleeper::Counted }
     }
 
-    /// The same eventcount for another sleeper.
+    /// Returns the same eventcount for another sleeper.
     pub(crate) fn seen_by(&self, sleeper: Sleeper) -> Self {
         Self { parts: Shared::clone(&self.parts), sleeper }
     }
@@ -85,7 +85,7 @@ impl Eventcount for LoomEvent {
         true
     }
 
-    /// For ever: a wake that was lost shows as a deadlock.
+    /// Sleeps without a limit: a lost wake shows as a deadlock.
     fn sleep(events: &[&Self], seen: &[u32], _timeout: Duration) -> bool {
         let ([event], [seen]) = (events, seen) else { panic!("the models sleep at one event") };
         let bucket = event.parts.bucket.lock().unwrap();
@@ -102,7 +102,7 @@ impl Eventcount for LoomEvent {
     }
 }
 
-/// The fence of the models, outside a lane.
+/// Executes the fence of the models, outside a lane.
 #[track_caller]
 pub(crate) fn fence(edge: Edge) {
     let ordering = mutation::ordering(edge);

@@ -1,5 +1,5 @@
-//! The memory of a modelled ticket ring: loom's words, and plain cells in which loom itself
-//! reports a race.
+//! The memory of a modelled ticket ring: loom's words, and plain cells in which loom itself reports
+//! a race.
 
 use horus_shm::internals::ticket::{self, Run, TicketMemory};
 
@@ -21,7 +21,7 @@ struct Parts {
     capacity: u64,
 }
 
-/// One thread's view of a ticket ring; a clone is another's.
+/// One thread's view of a ticket ring; a clone is another thread's view.
 #[derive(Debug, Clone)]
 pub(crate) struct LoomTickets(Shared<Parts>);
 
@@ -35,20 +35,20 @@ impl LoomTickets {
         Self(Shared::new(Parts { tail, head, slots: (0..slots).map(slot).collect(), capacity }))
     }
 
-    /// The value, if the ring is full.
+    /// Sends `value`; returns it if the ring is full.
     pub(crate) fn push(&self, value: u64) -> Result<(), u64> {
-        // SAFETY: made by `new`, and only used by this and `pop`; the value is there.
+        // SAFETY: made by `new`, and only used by this and `pop`; the value is initialised.
         let is_sent = unsafe { ticket::push(self, &raw const value) };
         if is_sent { Ok(()) } else { Err(value) }
     }
 
-    /// To be called by one thread of a model only.
+    /// Receives a value; to be called by one thread of a model only.
     pub(crate) fn pop(&self) -> Option<u64> {
         // SAFETY: as above, and each model has one receiver.
         unsafe { ticket::pop(self) }
     }
 
-    /// What is there, up to a lap of it, received in one run. To be called as `pop`.
+    /// Receives the available values, up to a lap of them, in one run; to be called as `pop`.
     pub(crate) fn drain(&self, step: u64) -> Vec<u64> {
         // SAFETY: as above.
         let mut run = unsafe { Run::begin(self, step) };
@@ -56,7 +56,7 @@ impl LoomTickets {
         while (values.len() as u64) < self.0.capacity
             && let Some(index) = run.find()
         {
-            // SAFETY: it was found, and each model has one receiver.
+            // SAFETY: `find` returned the slot, and each model has one receiver.
             values.push(unsafe { self.take(index) });
             // SAFETY: as above.
             unsafe { run.pass() };
@@ -69,7 +69,7 @@ impl TicketMemory for LoomTickets {
     type Word = LoomWord;
     type Value = u64;
 
-    /// WHY: what it looks at for the hint makes a model larger, and nothing depends on it.
+    /// WHY: the words that the hint reads make a model larger, and no result depends on them.
     const ASKS_AHEAD: bool = false;
 
     fn slots(&self) -> u64 {
@@ -95,9 +95,9 @@ impl TicketMemory for LoomTickets {
     fn prefetch(&self, _index: u64) {}
 
     unsafe fn put(&self, index: u64, src: *const u64) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's `src` is readable for a value.
         let value = unsafe { src.read() };
-        // SAFETY: the cell is alive, and loom fails the model if anybody else is in it.
+        // SAFETY: the cell is alive, and loom fails the model if another thread is in it.
         self.0.slots[index as usize].value.with_mut(|cell| unsafe { cell.write(value) });
     }
 

@@ -1,4 +1,4 @@
-//! Channels between threads: the ticket ring, and what is received before a channel ends.
+//! Channels between threads: the ticket ring, and the last messages before a channel disconnects.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::loom_memory::{Copying, LoomLane, LoomWord};
 /// Slots and capacity: as many values as slots, and fewer.
 const RINGS: [(u64, u64); 3] = [(1, 1), (2, 1), (2, 2)];
 
-/// As `try_recv` of a channel: what there is, and whether there can be more.
+/// Receives as `try_recv` of a channel: a value, none yet, or an error if no more can come.
 fn receive<R>(
     ends: &EndpointCounts<LoomWord>,
     mut look: impl FnMut() -> Option<R>,
@@ -27,7 +27,7 @@ fn ends(senders: u64) -> Rc<EndpointCounts<LoomWord>> {
     Rc::new(EndpointCounts::new(LoomWord::new(senders), LoomWord::new(1)))
 }
 
-/// Every value that was taken in comes out once, whole, and in the order of its sender.
+/// Every accepted value is received once, whole, and in the order of its sender.
 pub(crate) fn a_ticket_is_received_once() {
     for (slots, capacity) in RINGS {
         explore(2, move || {
@@ -51,7 +51,7 @@ pub(crate) fn a_ticket_is_received_once() {
     }
 }
 
-/// A full ring refuses, and takes as many again as were received.
+/// A full ring refuses, and accepts as many values again as were received.
 pub(crate) fn a_ticket_ring_holds_its_capacity() {
     for (slots, capacity) in RINGS {
         explore(3, move || {
@@ -74,7 +74,7 @@ pub(crate) fn a_ticket_ring_holds_its_capacity() {
     }
 }
 
-/// What is received in runs comes out once and in order, and its slots are given back, all of them.
+/// Values received in runs come once and in order, and all of their slots are given back.
 pub(crate) fn a_run_of_tickets_gives_its_slots_back() {
     for ((slots, capacity), step) in [((2, 1), 1), ((2, 2), 2), ((4, 3), 2)] {
         explore(2, move || {
@@ -96,7 +96,7 @@ pub(crate) fn a_run_of_tickets_gives_its_slots_back() {
     }
 }
 
-/// Who finds that the last sender of a ring left has received all that was sent.
+/// A receiver that finds that the last sender of a ring left has received all sent values.
 pub(crate) fn a_deserted_ring_is_empty() {
     explore(2, || {
         let (ring, ends) = (LoomTickets::new(2, 2), ends(2));
@@ -120,7 +120,7 @@ pub(crate) fn a_deserted_ring_is_empty() {
     });
 }
 
-/// Who finds that the sender of a lane left has received all that was sent.
+/// A receiver that finds that the sender of a lane left has received all sent messages.
 pub(crate) fn a_deserted_lane_is_empty() {
     explore(3, || {
         let (lane, ends) = (LoomLane::new(2, 1, Copying::Exclusive, 1), ends(1));
@@ -142,7 +142,7 @@ pub(crate) fn a_deserted_lane_is_empty() {
     });
 }
 
-/// A sender that is made by another one keeps the channel alive when that one leaves.
+/// A sender made by another one keeps the channel connected when that one leaves.
 pub(crate) fn a_channel_with_a_new_sender_is_not_deserted() {
     explore(3, || {
         let (ring, ends) = (LoomTickets::new(1, 1), ends(1));

@@ -1,4 +1,4 @@
-//! The gate: readers that hold the writer back, and those who take their places.
+//! The gate: readers that hold the writer back, and readers that take over their gates.
 
 use horus_shm::internals::lane::{NoRoom, Polled};
 use horus_shm::internals::memory::LaneMemory;
@@ -36,7 +36,7 @@ pub(crate) fn a_gated_reader_gets_every_message() {
     }
 }
 
-/// A reader that tells the writer late of what it read gets every message, too.
+/// A reader that publishes its cursor late gets every message, too.
 pub(crate) fn a_drained_lane_gives_every_message() {
     for copying in EACH_COPYING {
         explore(3, move || {
@@ -60,7 +60,7 @@ pub(crate) fn a_drained_lane_gives_every_message() {
     }
 }
 
-/// The slowest of several gates holds the writer back, and the others along with it.
+/// The slowest of several gates holds the writer back, and so the other readers too.
 pub(crate) fn two_gated_readers_both_get_every_message() {
     explore(2, || {
         let lane = LoomLane::new(2, 2, Copying::Exclusive, 1);
@@ -78,7 +78,7 @@ pub(crate) fn two_gated_readers_both_get_every_message() {
     });
 }
 
-/// Whoever joins while the writer runs on loses nothing from the position it starts at.
+/// A reader that joins while the writer runs loses nothing from its start position on.
 pub(crate) fn a_late_gate_holds_the_writer_from_its_start_on() {
     for copying in EACH_COPYING {
         explore(3, move || {
@@ -97,7 +97,7 @@ pub(crate) fn a_late_gate_holds_the_writer_from_its_start_on() {
     }
 }
 
-/// A late joiner that asks for the newest message finds it published.
+/// A late joiner that requests the newest message finds it published.
 pub(crate) fn a_late_joiner_finds_what_the_head_promised() {
     explore(3, || {
         let lane = LoomLane::new(4, 1, Copying::Racing, 1);
@@ -134,7 +134,7 @@ pub(crate) fn a_gate_that_leaves_has_read_its_last_message() {
     });
 }
 
-/// The slot that a reader died in is written only after its gate was reaped.
+/// The slot in which a reader died is written only after its gate was reaped.
 pub(crate) fn a_gate_that_died_has_read_its_last_message() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
@@ -157,7 +157,8 @@ pub(crate) fn a_gate_that_died_has_read_its_last_message() {
     });
 }
 
-/// What the previous reader behind a gate read is not overwritten by way of the next one's cursor.
+/// The slots that the previous reader of a gate read are not overwritten because of the next one's
+/// cursor.
 pub(crate) fn a_gate_handed_on_carries_its_last_reads_along() {
     explore(2, || {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
@@ -184,7 +185,7 @@ pub(crate) fn a_gate_handed_on_carries_its_last_reads_along() {
     });
 }
 
-/// A writer that frees a gate which its reader just left hands the last reads on to the others.
+/// A writer that frees a gate which its reader just left passes the last reads on to other writers.
 pub(crate) fn a_gate_left_and_freed_again_has_read_its_last_message() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
@@ -199,8 +200,8 @@ pub(crate) fn a_gate_left_and_freed_again_has_read_its_last_message() {
             theirs.free_gate(reader, reader)
         });
         let theirs = lane.clone();
-        // WHY: it gated another lane of the same topic, which is not modelled, and whose writer
-        // looks after all cursors of the gate.
+        // WHY: the reader gated another lane of the same topic, too. That lane is not modelled; its
+        // writer frees all cursors of the gate.
         let freeing = thread::spawn(move || theirs.free_gate(0, other_writer));
         let _ = producer.send();
         assert!(leaving.join().unwrap());
@@ -209,7 +210,7 @@ pub(crate) fn a_gate_left_and_freed_again_has_read_its_last_message() {
     });
 }
 
-/// A dead gate is freed by one of its reapers, and the others leave its next reader alone.
+/// A dead gate is freed by one of its reapers, and the others do not free its next reader's gate.
 pub(crate) fn a_dead_gate_is_reaped_once() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, Copying::Racing, 1);
@@ -229,7 +230,7 @@ pub(crate) fn a_dead_gate_is_reaped_once() {
     });
 }
 
-/// A reader that the writer stopped waiting for learns exactly what it missed.
+/// A reader that the writer stopped waiting for counts exactly the messages that it missed.
 pub(crate) fn a_detached_reader_counts_exactly_what_it_lost() {
     explore(2, || {
         let lane = LoomLane::new(2, 1, Copying::Racing, 1);
@@ -270,12 +271,12 @@ pub(crate) fn a_gated_reader_may_skip_to_the_latest() {
     }
 }
 
-/// Wherever a joining reader is killed, whoever takes its gate starts where the writer waits.
+/// Wherever a joining reader is killed, its successor at the gate starts where the writer waits.
 pub(crate) fn a_gate_killed_while_joining_holds_the_writer_for_the_next() {
     for copying in EACH_COPYING {
         for killed in 0..=2 {
-            // WHY: who stored nothing did not join, the easier case with as much to explore; and
-            // two switches are what a passed cursor takes.
+            // WHY: a reader that stored nothing did not join, an easier case with as much to
+            // explore. A passed cursor needs two switches.
             let preemptions = if killed == 0 { 1 } else { 2 };
             explore(preemptions, move || adopt_after_join(copying, killed));
         }
@@ -300,7 +301,7 @@ fn adopt_after_join(copying: Copying, killed: u32) {
     assert_eq!(consumer.finish(end), messages(1, start..end));
 }
 
-/// Who takes the gate of a reader that was killed reads on where that one stopped.
+/// A reader that takes the gate of a killed reader continues where that one stopped.
 pub(crate) fn a_gate_killed_while_reading_is_resumed() {
     for killed in [0, 1] {
         explore(3, move || {

@@ -1,4 +1,4 @@
-//! Handles: a call never meets a value that is gone, and a free entry is handed on whole.
+//! Handles: a call never sees a dropped value, and a free entry is handed on whole.
 
 use std::rc::Rc;
 
@@ -13,10 +13,10 @@ use crate::loom_memory::sleepers::fence;
 
 const HANDLE: u64 = 7;
 
-/// Another handle, which is used by the same threads.
+/// Another handle, which the same threads use.
 const OTHER: u64 = 8;
 
-/// An entry, and the words of each of two threads.
+/// An entry, and the hazard words of each of two threads.
 struct Entry {
     state: LoomWord,
     words: [[LoomWord; 2]; 2],
@@ -30,42 +30,42 @@ impl Entry {
     }
 
     fn open(&self, value: u64) {
-        // SAFETY: the entry is not open, so that no other thread looks at the value.
+        // SAFETY: the entry is not open, so no other thread accesses the value.
         self.value.with_mut(|place| unsafe { *place = value });
         hazard::announce(&self.state, HANDLE);
     }
 
-    /// The value for the length of a call of thread `me`.
+    /// Returns the value as a call of thread `me` sees it.
     fn call(&self, me: usize) -> Option<u64> {
         let word = hazard::free_word(&self.words[me], HANDLE).expect("one call at a time");
         hazard::enter(word, &self.state, HANDLE, fence).then(|| {
-            // SAFETY: the word keeps the value.
+            // SAFETY: the hazard word keeps the value alive.
             let value = self.value.with(|place| unsafe { *place });
             hazard::leave(word);
             value
         })
     }
 
-    /// The same within a call with another handle, which ends first: until the inner one ends, the
-    /// thread has no second one with the same handle.
+    /// The same within a call with another handle, which ends first. Until the inner call ends, the
+    /// thread cannot have a second call with the same handle.
     fn call_within(&self, me: usize) -> Option<u64> {
         let words = &self.words[me];
         let outer = hazard::free_word(words, OTHER).expect("the first call");
-        // Relaxed: nobody closes the other handle.
+        // WHY Relaxed: no thread closes the other handle.
         outer.set(OTHER);
         let inner = hazard::free_word(words, HANDLE).expect("a word for each call");
         let entered = hazard::enter(inner, &self.state, HANDLE, fence);
         hazard::leave(outer);
         entered.then(|| {
             assert!(hazard::free_word(words, HANDLE).is_err(), "two calls with one handle");
-            // SAFETY: the word keeps the value.
+            // SAFETY: the hazard word keeps the value alive.
             let value = self.value.with(|place| unsafe { *place });
             hazard::leave(inner);
             value
         })
     }
 
-    /// The value, if this thread closed the handle.
+    /// Returns the value, if this thread closed the handle.
     fn take(&self) -> Option<u64> {
         hazard::mark(&self.state, HANDLE).then(|| {
             // SAFETY: this thread closed the handle, and there are no calls.
@@ -73,7 +73,7 @@ impl Entry {
         })
     }
 
-    /// True if this thread closed the handle, and dropped its value.
+    /// Closes the handle and drops the value; returns false if another thread closed it.
     fn close(&self) -> bool {
         if !hazard::mark(&self.state, HANDLE) {
             return false;
@@ -90,7 +90,7 @@ impl Entry {
     }
 }
 
-/// A call that the handle lets in finds its value, whole, until it ends.
+/// A call that the handle admits sees its value, whole, until it ends.
 pub(crate) fn a_call_never_meets_a_value_that_is_gone() {
     explore(3, || {
         let entry = Entry::new();
@@ -121,7 +121,7 @@ pub(crate) fn a_call_within_another_is_waited_for() {
     });
 }
 
-/// Of two threads that take a value out of a vault, where no calls are waited for, one gets it.
+/// Two threads take a value out of a vault, which does not wait for calls, and one of them gets it.
 pub(crate) fn a_handle_is_closed_once() {
     explore(3, || {
         let entry = Entry::new();
@@ -133,7 +133,7 @@ pub(crate) fn a_handle_is_closed_once() {
     });
 }
 
-/// Two threads take entries out of the list of free ones and give them back.
+/// Two threads take entries from the list of free ones and give them back.
 pub(crate) fn a_free_entry_has_one_owner() {
     explore(3, || {
         let free = Rc::new(LoomWord::new(0));
@@ -148,7 +148,7 @@ pub(crate) fn a_free_entry_has_one_owner() {
                     panic!("two threads, two entries, and there is none");
                 };
                 let place = &values[index as usize];
-                // SAFETY: the entry is this thread's alone.
+                // SAFETY: only this thread has the entry.
                 place.with_mut(|place| unsafe { *place = me });
                 spare::push(&*free, &next[index as usize], index);
             }

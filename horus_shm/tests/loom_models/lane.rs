@@ -14,7 +14,7 @@ use crate::loom_memory::ends::{Consumer, Producer};
 use crate::loom_memory::mutation::explore;
 use crate::loom_memory::{Copying, LoomLane, LoomWord};
 
-/// A slot that is written again under the reader's copy is never delivered.
+/// A slot that is written again during the reader's copy is never delivered.
 pub(crate) fn a_message_is_delivered_whole_or_not_at_all() {
     explore(3, || {
         let lane = LoomLane::new(1, 0, Copying::Racing, 1);
@@ -26,7 +26,7 @@ pub(crate) fn a_message_is_delivered_whole_or_not_at_all() {
     });
 }
 
-/// The same of a reader that takes several at a time.
+/// The same holds for a reader that drains.
 pub(crate) fn a_drained_message_is_delivered_whole_or_not_at_all() {
     explore(3, || {
         let lane = LoomLane::new(2, 0, Copying::Racing, 1);
@@ -42,7 +42,7 @@ pub(crate) fn a_drained_message_is_delivered_whole_or_not_at_all() {
     });
 }
 
-/// Whatever the writer overwrites is counted by the reader that missed it, to the message.
+/// A reader counts exactly the messages that the writer overwrote before it read them.
 pub(crate) fn a_lapped_reader_counts_exactly_what_it_lost() {
     explore(2, || {
         let lane = LoomLane::new(2, 0, Copying::Racing, 1);
@@ -55,7 +55,7 @@ pub(crate) fn a_lapped_reader_counts_exactly_what_it_lost() {
     });
 }
 
-/// A reader that is lapped no further while it looks finds a message where it goes on.
+/// A reader that is not lapped again while it searches finds a message where it continues.
 pub(crate) fn a_lapped_reader_goes_on_at_a_published_slot() {
     explore(3, || {
         let lane = LoomLane::new(2, 0, Copying::Racing, 1);
@@ -71,9 +71,9 @@ pub(crate) fn a_lapped_reader_goes_on_at_a_published_slot() {
     });
 }
 
-/// Readers without a gate share nothing but the lane.
+/// Readers without a gate share only the lane.
 pub(crate) fn two_readers_do_not_disturb_each_other() {
-    // WHY: one switch. They only load, and two switches cost eight times the executions.
+    // WHY one switch: they only load, and two switches cost eight times the executions.
     explore(1, || {
         let lane = LoomLane::new(1, 0, Copying::Racing, 1);
         let mut producer = Producer::first(&lane, 1);
@@ -88,7 +88,7 @@ pub(crate) fn two_readers_do_not_disturb_each_other() {
     });
 }
 
-/// The latest value is whole, never older than the one before, nor than what is known to be sent.
+/// The latest value is whole, and never older than the previous one or one known to be sent.
 pub(crate) fn the_latest_value_is_as_new_as_any_sent_before_the_call() {
     explore(2, || {
         let lane = LoomLane::new(2, 0, Copying::Racing, 1);
@@ -124,7 +124,7 @@ pub(crate) fn the_latest_value_is_as_new_as_any_sent_before_the_call() {
     });
 }
 
-/// Whoever sees the bit of a lane may touch what was reserved before it was set.
+/// A thread that sees the bit of a lane may access the memory that was reserved before it was set.
 pub(crate) fn a_lane_that_is_ready_was_reserved() {
     explore(3, || {
         let control = ControlBlock { ready: LoomWord::new(0), ..ControlBlock::default() };
@@ -133,7 +133,7 @@ pub(crate) fn a_lane_that_is_ready_was_reserved() {
         let claiming = [0, 1].map(|lane| {
             let (control, reserved) = (Rc::clone(&control), Rc::clone(&reserved));
             thread::spawn(move || {
-                // SAFETY: the cell is alive, and loom fails the model if anybody else is in it.
+                // SAFETY: the cell is alive, and loom fails the model if another thread is in it.
                 reserved[lane].with_mut(|reserved| unsafe { reserved.write(true) });
                 control.ready.fetch_or_at(1 << lane, edge::READY_PUBLISH);
             })

@@ -1,4 +1,4 @@
-//! Pins: what is held stays as it is, and everything is accounted for.
+//! Pins: a held message does not change, and the ledger accounts for every message.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::loom_memory::{Copying, LoomLane, LoomWord, killed_after};
 
 const DEAD: u64 = 1;
 
-/// A message that is pinned is not overwritten, however long it is held.
+/// A pinned message is not overwritten, however long it is held.
 pub(crate) fn a_pinned_message_stays() {
     explore(2, || {
         let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
@@ -48,7 +48,7 @@ pub(crate) fn a_pin_that_moves_on_gives_its_message_back() {
     });
 }
 
-/// Nor is the message lost that another thread has just given back.
+/// A message that another thread has just given back is not lost either.
 pub(crate) fn a_pin_used_again_gives_its_last_message_back() {
     explore(2, || {
         let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
@@ -65,7 +65,7 @@ pub(crate) fn a_pin_used_again_gives_its_last_message_back() {
     });
 }
 
-/// What was stepped over is not a message: it is neither delivered nor lost.
+/// A skip is not a message: it is neither delivered nor lost.
 pub(crate) fn skips_are_not_counted() {
     explore(2, || {
         let lane = LoomLane::pinnable((4, 0), 2, Copying::Exclusive, DEAD);
@@ -87,7 +87,7 @@ pub(crate) fn skips_are_not_counted() {
     });
 }
 
-/// Whoever joins while positions are stepped over is promised the right number.
+/// A reader that joins while positions are stepped over gets the right first number.
 pub(crate) fn a_late_joiner_knows_the_number_of_what_comes() {
     explore(3, || {
         let lane = LoomLane::pinnable((2, 0), 2, Copying::Exclusive, DEAD);
@@ -105,7 +105,7 @@ pub(crate) fn a_late_joiner_knows_the_number_of_what_comes() {
     });
 }
 
-/// A writer that is killed while it sends or steps over a pinned slot leaves nothing that is
+/// A writer that is killed while it sends or steps over a pinned slot leaves no position that is
 /// counted twice, or not at all.
 pub(crate) fn a_successor_goes_on_after_a_skip() {
     for stores in 0..16 {
@@ -131,7 +131,7 @@ pub(crate) fn a_successor_goes_on_after_a_skip() {
     }
 }
 
-/// The newest message is found behind skips, and what lies before it counts as passed over.
+/// The newest message is found behind skips, and the messages before it count as skipped.
 pub(crate) fn the_latest_is_found_behind_skips() {
     explore(2, || {
         let lane = LoomLane::pinnable((4, 0), 2, Copying::Exclusive, DEAD);
@@ -154,7 +154,7 @@ pub(crate) fn the_latest_is_found_behind_skips() {
     });
 }
 
-/// A reader that may not pin is never deceived either.
+/// A reader that cannot pin never gets a torn message either.
 pub(crate) fn an_observer_sees_whole_messages() {
     for latest in [false, true] {
         explore(3, move || {
@@ -172,7 +172,7 @@ pub(crate) fn an_observer_sees_whole_messages() {
     }
 }
 
-/// Nor is a reader whose copy is not spared, as every slot was pinned.
+/// A reader whose copy is not spared, since every slot was pinned, gets whole messages too.
 pub(crate) fn a_copy_that_is_not_spared_is_whole_or_none() {
     for latest in [false, true] {
         explore(3, move || {
@@ -193,8 +193,8 @@ pub(crate) fn a_copy_that_is_not_spared_is_whole_or_none() {
     }
 }
 
-/// What is written by ordinary stores, as a loan is, is written while no copy is under way: the
-/// checker fails if both are in a slot.
+/// A loan is written by ordinary stores, and only while no copy is under way: the checker fails if
+/// both are in a slot.
 pub(crate) fn a_loan_is_written_beside_no_copy() {
     explore(2, || {
         let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);

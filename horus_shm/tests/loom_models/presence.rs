@@ -1,4 +1,4 @@
-//! Who attends a topic file, and who removes it.
+//! Presence: the processes that attend a topic file, and the one that removes it.
 
 use horus_shm::internals::presence;
 use loom::thread;
@@ -40,7 +40,8 @@ pub(crate) fn a_file_without_its_name_is_not_attended() {
     });
 }
 
-/// Of those who leave together, the last removes the file; one killed in it leaves that to others.
+/// Of several processes that leave together, the last removes the file; if it is killed, another
+/// one does.
 pub(crate) fn a_topic_that_all_leave_leaves_no_file() {
     for killed in [false, true] {
         explore(3, move || {

@@ -1,4 +1,4 @@
-//! The sessions of a lane: who may write it, from where on, and what late joiners get of it.
+//! The sessions of a lane: its owner, its first position, and the history for late joiners.
 
 use horus_shm::internals::lane::{Polled, UNGATED};
 use horus_shm::internals::memory::LaneMemory;
@@ -14,8 +14,8 @@ use crate::loom_memory::{Copying, LoomLane, killed_after};
 pub(crate) fn a_successor_goes_on_where_its_predecessor_was_killed() {
     for (copying, stores) in [(Copying::Racing, 5), (Copying::Exclusive, 4)] {
         for killed in 0..=stores {
-            // WHY: past the publication it was killed after a whole write, an easier case with
-            // more slots in play.
+            // WHY: past the publication it was killed after a whole write, an easier case with more
+            // slots in use.
             let preemptions = if killed < stores - 1 { 2 } else { 1 };
             explore(preemptions, move || succeed(copying, killed));
         }
@@ -52,7 +52,7 @@ fn succeed(copying: Copying, killed: u32) {
     }
 }
 
-/// A late joiner that sees the head of a successor finds what the predecessor published last.
+/// A late joiner that sees the head of a successor finds the last message of the predecessor.
 pub(crate) fn a_takeover_vouches_for_what_it_found_published() {
     for gate in [UNGATED, 0] {
         explore(3, move || {
@@ -74,7 +74,7 @@ pub(crate) fn a_takeover_vouches_for_what_it_found_published() {
     }
 }
 
-/// A takeover that is killed leaves a lane that the next takeover goes on with just the same.
+/// A killed takeover leaves a lane that the next takeover continues in the same way.
 pub(crate) fn a_takeover_may_be_killed_anywhere() {
     explore(0, || {
         for (killed, killed_again) in (0..=5).flat_map(|k| (0..=5).map(move |j| (k, j))) {
@@ -98,7 +98,7 @@ pub(crate) fn a_takeover_may_be_killed_anywhere() {
     });
 }
 
-/// A lane that is free, or whose owner is dead, goes to exactly one of those who want it.
+/// A lane that is free, or whose owner is dead, goes to exactly one of the claimants.
 pub(crate) fn a_lane_has_one_owner() {
     for dead in [0, 9] {
         explore(3, move || {
@@ -140,7 +140,7 @@ pub(crate) fn a_lane_handed_on_continues_its_positions() {
     });
 }
 
-/// Whoever joins after a publisher died gets nothing that this one sent, whoever takes its lane:
+/// A reader that joins after a publisher died gets none of its messages, whoever takes its lane:
 /// not even the message that was published, but not yet under the head.
 pub(crate) fn a_dead_session_is_no_history() {
     for (gate, died_at, history) in
@@ -166,7 +166,8 @@ pub(crate) fn a_dead_session_is_no_history() {
     }
 }
 
-/// Nor does anybody who joins before the lane has a successor; and asked for, it is all there.
+/// A reader that joins before the lane has a successor gets none of them either, unless it requests
+/// the messages of all senders.
 pub(crate) fn what_a_dead_publisher_left_is_got_by_asking() {
     explore(0, || {
         for (died_at, gate) in [(3, UNGATED), (4, UNGATED), (5, UNGATED), (4, 0), (5, 0)] {
@@ -190,8 +191,9 @@ pub(crate) fn what_a_dead_publisher_left_is_got_by_asking() {
     });
 }
 
-/// A publisher that leaves and comes back sends in another session: who saw the lane free between
-/// the two gets nothing of the first, and nobody gets of the second what only the first promised.
+/// A publisher that leaves and comes back has a new session. A reader that saw the lane free
+/// between the two gets no message of the first, and no reader treats messages of the second as
+/// history of the first.
 pub(crate) fn an_ended_session_is_no_history() {
     for gate in [UNGATED, 0] {
         explore(2, move || {
@@ -201,7 +203,7 @@ pub(crate) fn an_ended_session_is_no_history() {
             let asked = History::of_the_living(2, NOBODY);
             let theirs = lane.clone();
             let joining = thread::spawn(move || {
-                // Relaxed: as who counts the publishers.
+                // WHY Relaxed: the code that counts publishers does the same.
                 let ended = theirs.block().owner.get() == 0;
                 (ended, Consumer::late(&theirs, gate, asked).polls(1))
             });

@@ -1,4 +1,4 @@
-//! Waiting: no wake is lost, whoever is in the middle of what.
+//! Waiting: no wake is lost, in any interleaving.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::loom_memory::mutation::explore;
 use crate::loom_memory::sleepers::LoomEvent;
 
 fn send(messages: &LoomWord, event: &LoomEvent) {
-    // Relaxed: what a sender publishes may be ordered by nothing but the eventcount's fences.
+    // WHY Relaxed: only the eventcount's fences may order a sender's publication.
     messages.set(messages.get() + 1);
     if has_sleepers(event) {
         wake(event);
@@ -23,7 +23,7 @@ fn wait_for(wanted: u64, messages: &LoomWord, event: &LoomEvent) {
     while sleep_once(&[event], SLICE, look).or_else(look).is_none() {}
 }
 
-/// Whoever waits for a message gets on once it was sent: a lost wake is a deadlock.
+/// A waiting reader continues once a message was sent: a lost wake is a deadlock.
 pub(crate) fn no_wake_is_lost() {
     explore(3, || {
         let (messages, event) = (Rc::new(LoomWord::new(0)), LoomEvent::new());
@@ -34,7 +34,7 @@ pub(crate) fn no_wake_is_lost() {
     });
 }
 
-/// Nor the second one, while the sleeper of the first is on its way back.
+/// The second wake is not lost either, while the sleeper of the first one returns.
 pub(crate) fn no_wake_is_lost_in_a_stream() {
     explore(2, || {
         let (messages, event) = (Rc::new(LoomWord::new(0)), LoomEvent::new());
@@ -49,7 +49,7 @@ pub(crate) fn no_wake_is_lost_in_a_stream() {
     });
 }
 
-/// Every sleeper is woken, however they announce themselves.
+/// Every sleeper is woken, in whatever order they announce themselves.
 pub(crate) fn every_sleeper_is_woken() {
     for sleepers in [[Sleeper::Bit(0), Sleeper::Bit(1)], [Sleeper::Counted; 2]] {
         explore(2, move || {

@@ -1,5 +1,5 @@
-//! Everything that the library asks of the kernel, as operations that can be done, done again and
-//! cleared away: what the system-call sweeps run through.
+//! Every use that the library makes of the kernel, as operations that can be done, repeated and
+//! cleared: the system-call sweeps run through them.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -24,27 +24,27 @@ use crate::spawn::{open_descriptors, topic_files};
 
 /// A topic that the tracer attends, with a reliable reader that never reads.
 pub const HELD: &str = "held";
-/// A file that is no topic, for the sweep to find.
+/// A file that is not a topic, for the sweep to find.
 const FOREIGN: &str = "foreign!";
 /// A topic file of another layout.
 const STALE: &str = "stale";
 pub const CAPACITY: u64 = 16;
 
-/// What is done while system calls fail.
+/// The operation during which system calls fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Opens a namespace of which nothing exists.
     MakeNamespace,
-    /// The same under a umask that takes this user's own bits.
+    /// The same under a umask that removes the user's own rights.
     MakeNamespaceMasked,
-    /// Opens a namespace in which others live.
+    /// Opens a namespace in which other processes live.
     JoinNamespace,
     /// Opens a namespace that this process has open.
     ReopenNamespace,
     Create,
-    /// Opens a topic that was left for those who come later.
+    /// Opens a persistent topic that no process attends.
     Open,
-    /// Opens or creates a topic where a file of another layout lies.
+    /// Opens or creates a topic where there is a file of another layout.
     Replace,
     Produce,
     Consume,
@@ -55,9 +55,9 @@ pub enum Operation {
     SendFull,
     /// Sends where a dead reader is a whole lane behind.
     SendPastDead,
-    /// Drops both ends, the topic and the namespace, as the last one.
+    /// Drops both endpoints, the topic and the namespace, as the last process.
     Leave,
-    /// Drops a topic that others attend.
+    /// Drops a topic that other processes attend.
     LeaveOthers,
     Sweep,
     Remove,
@@ -90,21 +90,22 @@ impl Operation {
         Self::ALL.into_iter().find(|operation| format!("{operation:?}") == name).unwrap()
     }
 
-    /// Whether each round has a directory of its own.
+    /// Returns true if each round has a directory of its own.
     pub fn has_own_place(self) -> bool {
         matches!(self, MakeNamespace | MakeNamespaceMasked | Remove)
     }
 
-    /// The directory of the namespaces in a round.
+    /// Returns the directory of the namespaces in a round.
     pub fn base(self, dir: &Path, round: u64) -> PathBuf {
         if self.has_own_place() { dir.join(format!("round{round}")) } else { dir.into() }
     }
 }
 
-/// What came of an operation: a few words, or an error of the library.
+/// The result of an operation: a few words, or an error of the library.
 pub type Answer = Result<String, Box<dyn Error>>;
 
-/// A topic with no place to spare, so that whatever is kept by mistake is missing.
+/// Returns the request of a topic with no spare place, so that a place that is not released is
+/// missing.
 pub fn request() -> Request {
     let mut request = Request::new(TypeInfo::opaque::<u64>());
     (request.lane_limit, request.reader_limit) = (Some(1), Some(1));
@@ -122,7 +123,7 @@ pub fn config(base: &Path) -> NamespaceConfig {
     NamespaceConfig::new(base, NamespaceName::default())
 }
 
-/// Takes bits away from whatever this process makes from now on.
+/// Removes rights from all files that this process makes from now on.
 pub fn set_umask(mask: u32) {
     // SAFETY: the call takes no pointer.
     unsafe { libc::umask(mask) };
@@ -132,7 +133,7 @@ fn done<T>(_: T) -> String {
     "done".into()
 }
 
-/// What one round of an operation has in hand.
+/// The state of one round of an operation.
 pub struct World {
     operation: Operation,
     base: PathBuf,
@@ -140,13 +141,13 @@ pub struct World {
     segment: Option<Arc<Segment>>,
     producer: Option<Producer<u64>>,
     consumer: Option<Consumer<u64>>,
-    /// The locks on the registry when the namespace was open and nothing else.
+    /// The locks on the registry when only the namespace was open.
     locks: Vec<String>,
-    /// Those when all was prepared.
+    /// The locks on the registry after the preparation.
     prepared_locks: Vec<String>,
 }
 
-/// The locks on the registry of `namespace`, whoever holds them.
+/// Returns the locks of all processes on the registry of `namespace`.
 fn locks(namespace: &Namespace) -> Vec<String> {
     let registry = fs::File::open(namespace.path().join("registry")).unwrap();
     let mut locks = Vec::new();
@@ -165,7 +166,7 @@ fn locks(namespace: &Namespace) -> Vec<String> {
         if found.l_type == libc::F_UNLCK as i16 {
             continue;
         }
-        // The kernel names any lock in the range, not the first.
+        // The kernel reports any lock in the range, not the first.
         let end = found.l_start + found.l_len;
         ranges.extend([(end, limit), (start, found.l_start)]);
         let kind = if found.l_type == libc::F_RDLCK as i16 { "shared" } else { "exclusive" };
@@ -176,7 +177,7 @@ fn locks(namespace: &Namespace) -> Vec<String> {
 }
 
 impl World {
-    /// All that the operation needs to find.
+    /// Makes the state that the operation needs.
     pub fn prepare(operation: Operation, base: PathBuf) -> Self {
         let mut world = Self {
             operation,
@@ -258,14 +259,14 @@ impl World {
         self.consumer = Some(consumer(self.segment(), Reading::Gated).unwrap());
         self.producer = Some(producer(self.segment()).unwrap());
         self.fill();
-        // An entry of the registry that nobody ever had.
+        // An owner that the registry never had.
         let dead = Owner::from_bits(1000 << 48 | 7);
         assert!(self.namespace().registry().is_dead(dead));
         let block = self.segment().gate_block(0, Access::Write).unwrap();
         block.owner.store(dead.to_bits(), Ordering::Relaxed);
     }
 
-    /// One topic of the dead, one of another layout, and something else.
+    /// Adds a topic of a dead process, one of another layout, and another file.
     fn litter(&self) {
         self.plant(FILE_NAME, |_| {});
         self.plant(STALE, |image| image.set("layout_version", u128::from(LAYOUT_VERSION) + 1));
@@ -331,7 +332,7 @@ impl World {
         Ok("done".into())
     }
 
-    /// Does the operation again if it was refused; now it must end as `wanted` says.
+    /// Does the operation again if it was refused; its result must now be `wanted`.
     pub fn act_again(&mut self, answer: &Answer, wanted: &str) -> Result<(), String> {
         if let (Err(_), Some(namespace)) = (answer, &self.namespace)
             && self.base.join("default/registry").exists()
@@ -339,7 +340,7 @@ impl World {
             expect_locks(&self.prepared_locks, namespace)?;
         }
         match self.operation {
-            // A sweep that had to leave something is followed by another one.
+            // A sweep that could not remove all is followed by another one.
             Sweep => {
                 let report = sweep(self.namespace()).map_err(|error| error.to_string())?;
                 let left: Vec<_> = report.foreign.iter().map(String::as_str).collect();
@@ -350,12 +351,12 @@ impl World {
                 };
             }
             _ if answer.as_ref().is_ok_and(|words| words == wanted) => return Ok(()),
-            // Whether the reader lives is asked once in a while only.
+            // The call checks only now and then whether the reader is alive.
             SendPastDead => {
                 self.act_until(wanted);
                 return Ok(());
             }
-            // The lane is tried again once in a while only; until then it has to be an error.
+            // The call retries the lane only now and then; until then it must report an error.
             Discover => {
                 let reported = self.consumer.as_ref().unwrap().check();
                 self.act_until(wanted);
@@ -364,7 +365,7 @@ impl World {
                     other => Err(format!("a lane that is not there is reported as {other:?}")),
                 };
             }
-            // What was removed in part is opened anew to remove the rest.
+            // A namespace that was removed in part is opened anew to remove the rest.
             Remove => {
                 let error = answer.as_ref().err().and_then(|error| error.downcast_ref());
                 if let Some(NamespaceRemoveError::Replaced { .. }) = error {
@@ -386,13 +387,13 @@ impl World {
         }
     }
 
-    /// Does the operation until it ends as `wanted` says.
+    /// Does the operation until its result is `wanted`.
     fn act_until(&mut self, wanted: &str) {
         eventually("the operation succeeds", || self.act().unwrap() == wanted);
     }
 
-    /// Leaves; nothing of this process may remain, at the latest after the next sweep. True if
-    /// that was needed.
+    /// Leaves; nothing of this process may remain, at the latest after the next sweep. Returns true
+    /// if a sweep was needed.
     pub fn clear(self, dir: &Path) -> Result<bool, String> {
         let Self { operation, base, namespace, segment, producer, consumer, locks, .. } = self;
         drop((producer, consumer, segment));
@@ -437,13 +438,13 @@ fn expect_locks(wanted: &[String], namespace: &Namespace) -> Result<(), String> 
     if found == wanted { Ok(()) } else { Err(format!("locks {found:?} instead of {wanted:?}")) }
 }
 
-/// Opens the topic that the tracer attends, or makes it.
+/// Opens the topic that the tracer attends, or creates it.
 pub fn open_held(namespace: &Arc<Namespace>) -> Result<Arc<Segment>, OpenError> {
     Segment::open_or_create(namespace, &TopicName::new(HELD)?, &reliable())
 }
 
-/// Does a process that comes in afterwards find everything as it should be? `entries` is how many
-/// processes live in the namespace, that one included.
+/// Checks that a process that starts later finds everything in order. `entries` is the number of
+/// processes in the namespace, that one included.
 pub fn check_fresh(base: &Path, entries: u64) -> Result<(), String> {
     let said = |error: OpenError| error.to_string();
     let namespace = Namespace::open(&config(base)).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Ends that sleep for every message, and the proof that each of them was woken for it.
+//! Endpoints that sleep for every message, and the proof that each of them was woken for it.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -13,18 +13,18 @@ use horus_shm::{
     Reliability, Request, Segment, TopicName, TypeInfo, WakeEdge, Watch,
 };
 
-/// Sender, number, and when the send of its previous message had returned.
+/// The sender, the number, and the time at which the send of its previous message had returned.
 pub type Message = [u64; 3];
 
-/// Hang guard of a wait.
+/// The longest wait before it counts as a hang.
 pub const GUARD: Duration = Duration::from_secs(60);
 
-/// WaitPolicy that sleeps at once.
+/// Returns a policy that sleeps at once.
 pub fn asleep() -> WaitPolicy {
     WaitPolicy::of(GUARD).spinning(Duration::ZERO)
 }
 
-/// CLOCK_MONOTONIC, the same in all processes.
+/// Returns the time of CLOCK_MONOTONIC, the same in all processes.
 pub fn now_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is valid for the write.
@@ -32,21 +32,21 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// What a topic of a test is asked for.
+/// Returns the request of a test's topic.
 pub fn request(edge: WakeEdge) -> Request {
     let mut request = Request::new(TypeInfo::opaque::<Message>());
     (request.capacity, request.wake_edge) = (Some(64), Some(edge));
     request
 }
 
-/// As [`request`], but whoever is too fast has to wait.
+/// As [`request`], but a sender that is too fast has to wait.
 pub fn reliable(edge: WakeEdge, capacity: u64) -> Request {
     let mut request = request(edge);
     (request.capacity, request.reliability) = (Some(capacity), Some(Reliability::Reliable));
     request
 }
 
-/// A topic in a namespace, or on the heap without one; the same for all who ask.
+/// Opens or creates a topic in a namespace, or makes one on the heap.
 pub fn topic(place: Option<&Arc<Namespace>>, name: &str, request: &Request) -> Arc<Segment> {
     let Some(namespace) = place else { return Segment::heap(request).unwrap() };
     Segment::open_or_create(namespace, &TopicName::new(name).unwrap(), request).unwrap()
@@ -64,25 +64,25 @@ pub fn consumer(segment: &Arc<Segment>) -> Consumer<Message> {
     Consumer::new(RawConsumer::new(Arc::clone(segment), reading).unwrap())
 }
 
-/// The bits of the readers that sleep, or are about to.
+/// Returns the bits of the readers that sleep, or are about to.
 pub fn waiters(segment: &Segment) -> u64 {
     use horus_shm::internals::sync::Word;
     segment.wait_block(Access::Read).unwrap().waiters.get()
 }
 
-/// The bits of the publishers that sleep until there is room.
+/// Returns the bits of the publishers that sleep until there is room.
 pub fn room_waiters(segment: &Segment) -> u64 {
     use horus_shm::internals::sync::Word;
     segment.wait_block(Access::Read).unwrap().room_waiters.get()
 }
 
-/// How often senders have called the kernel to wake readers.
+/// Returns how many times senders have called the kernel to wake readers.
 pub fn wakes(segment: &Segment) -> u64 {
     use horus_shm::internals::sync::FutexWord;
     segment.wait_block(Access::Read).unwrap().wake.load_relaxed().into()
 }
 
-/// The same for readers that woke publishers.
+/// Returns the same for readers that woke publishers.
 pub fn room_wakes(segment: &Segment) -> u64 {
     use horus_shm::internals::sync::FutexWord;
     segment.wait_block(Access::Read).unwrap().room.load_relaxed().into()
@@ -112,12 +112,12 @@ impl Sender {
     }
 }
 
-/// How a receiver waits.
+/// The way in which a receiver waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// At the one topic.
     Single,
-    /// At the topic and others, on which nothing comes.
+    /// At the topic and other topics, which carry no messages.
     Set,
 }
 
@@ -125,15 +125,15 @@ pub enum Wait {
 #[derive(Debug, Clone, Copy)]
 struct Doubt {
     number: u64,
-    /// Before this a message that was sent would have ended the last of its slices.
+    /// A message sent before this time would have ended the last of its slices.
     expired_ns: u64,
 }
 
-/// Receives, asleep whenever it can be, and finds out whether a wake was lost.
+/// Receives, asleep whenever it can be, and finds lost wakes.
 ///
-/// A sleep that nobody ended is a lost wake if the message was there in time: if its send *had
-/// returned* before the sleep ran out. The sender's next message says when that was, so no
-/// assumption is made about how fast anybody is.
+/// A sleep without a wake is a lost wake if the message was there in time: if its send *had
+/// returned* before the sleep ran out. The sender's next message contains that time, so no
+/// assumption about the speed of either side is needed.
 pub struct Receiver {
     pub consumer: Consumer<Message>,
     watches: Vec<Watch>,
@@ -141,7 +141,7 @@ pub struct Receiver {
     others: Vec<Consumer<Message>>,
     doubts: BTreeMap<u64, Doubt>,
     pub received: u64,
-    /// Slices that nobody ended.
+    /// Slices that no wake ended.
     pub overslept: u64,
     pub lost_wakes: u64,
 }
@@ -153,7 +153,8 @@ impl Receiver {
         Self { consumer, watches, others, doubts, received, overslept, lost_wakes }
     }
 
-    /// One that waits by a set of watches, of which only the first one's topic gets messages.
+    /// Makes a receiver that waits by a set of watches, of which only the first topic gets
+    /// messages.
     pub fn in_set(consumer: Consumer<Message>, others: Vec<Consumer<Message>>) -> Self {
         let mut this = Self::new(consumer);
         let consumers = [&this.consumer].into_iter().chain(&others);
@@ -162,7 +163,7 @@ impl Receiver {
         this
     }
 
-    /// The next message, after however many sleeps.
+    /// Receives the next message, after any number of sleeps.
     pub fn receive(&mut self) -> Message {
         let (begin_ns, before) = (now_ns(), overslept());
         let message = if self.watches.is_empty() {
@@ -175,7 +176,7 @@ impl Receiver {
         message
     }
 
-    /// Waits for `time`, in which no message comes; how many sleeps that took.
+    /// Waits for `time`, in which no message comes; returns the number of sleeps.
     pub fn wait_in_vain(&mut self, time: Duration) -> u64 {
         let (wait_policy, before) = (WaitPolicy::of(time).spinning(Duration::ZERO), overslept());
         if self.watches.is_empty() {

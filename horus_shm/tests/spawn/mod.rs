@@ -1,4 +1,4 @@
-//! Surroundings of child processes: a directory in memory, and death with the parent.
+//! The environment of child processes: a directory in memory, and death with the parent.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -14,35 +14,35 @@ use std::sync::Arc;
 use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 use tempfile::TempDir;
 
-/// A user that is neither root nor anybody who runs tests.
+/// A user that is neither root nor a user that runs tests.
 pub const STRANGER: u32 = 65534;
 
-/// Set where a test binary runs once more, as [`STRANGER`].
+/// Set where a test binary runs again, as [`STRANGER`].
 const AGAIN_VARIABLE: &str = "HORUS_TEST_AGAIN";
 
-/// A directory in memory that passes for a `$HORUS_SHM_DIR`; removed when dropped.
+/// Makes a directory in memory that can serve as a `$HORUS_SHM_DIR`; removed when dropped.
 pub fn shm_dir() -> TempDir {
     let private = PermissionsExt::from_mode(0o700);
     let mut builder = tempfile::Builder::new();
     builder.prefix("horus-test-").permissions(private).tempdir_in("/dev/shm").unwrap()
 }
 
-/// The default namespace in `dir`.
+/// Opens the default namespace in `dir`.
 pub fn namespace(dir: &Path) -> Arc<Namespace> {
     try_namespace(dir).unwrap()
 }
 
-/// The default namespace in `dir`, or why there is none.
+/// Opens the default namespace in `dir`, or returns the error.
 pub fn try_namespace(dir: &Path) -> Result<Arc<Namespace>, NamespaceError> {
     Namespace::open(&NamespaceConfig::new(dir, NamespaceName::default()))
 }
 
-/// The namespace that the parent gave a child by its environment.
+/// Opens the namespace that the parent gave a child by its environment.
 pub fn inherited_namespace() -> Arc<Namespace> {
     Namespace::current().unwrap()
 }
 
-/// Moves this process into namespaces of its own; in one of users it stays who it is.
+/// Moves this process into new namespaces; in a user namespace it keeps its user and group.
 pub fn unshare(flags: i32) -> io::Result<()> {
     // SAFETY: the calls take nothing and cannot fail.
     let (uid, gid) = (unsafe { libc::geteuid() }, unsafe { libc::getegid() });
@@ -51,20 +51,20 @@ pub fn unshare(flags: i32) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     if flags & libc::CLONE_NEWUSER != 0 {
-        // Without rights outside, groups can only be mapped by one who gives up changing them.
+        // Without rights outside, groups can only be mapped after `setgroups` was given up.
         std::fs::write("/proc/self/setgroups", "deny")?;
         std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
-        // WHY: a file system in here makes no file of a group that has no number in here.
+        // WHY: a file system in the namespace makes no file of a group without a number there.
         std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
     }
     Ok(())
 }
 
-/// Keeps mounts that this process makes at or below `path` to its own mount namespace.
+/// Keeps mounts that this process makes at or below `path` in its own mount namespace.
 pub fn make_private(path: &Path) -> io::Result<()> {
     let mut refused = None;
-    // WHY not the root alone: in a chroot it need not be a mount point, and no other says what it
-    // is part of. The nearest mount point above `path` is the one that decides.
+    // WHY not the root alone: in a chroot it may be no mount point, and only a mount point can be
+    // made private. The nearest mount point above `path` decides.
     for target in path.ancestors() {
         let target = CString::new(target.as_os_str().as_encoded_bytes())?;
         let (none, flags) = (c"none".as_ptr(), libc::MS_REC | libc::MS_PRIVATE);
@@ -81,13 +81,13 @@ pub fn make_private(path: &Path) -> io::Result<()> {
     Err(refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL)))
 }
 
-/// True if a container or a chroot answers with `error` what it does not permit: namespaces, or
-/// mounts in them. Any other answer is a failure of the test.
+/// Returns true if `error` is the refusal of a container or a chroot to make namespaces, or mounts
+/// in them. Any other error is a failure of the test.
 pub fn is_refusal(error: &io::Error) -> bool {
     let refusals = [
         libc::EPERM,
         libc::EACCES,
-        // No mount point above what is to be mounted.
+        // There is no mount point above the path to be mounted.
         libc::EINVAL,
         libc::ENOSYS,
         // Limits on the number of namespaces.
@@ -105,8 +105,8 @@ pub fn skip_as_this_user(reason: impl std::fmt::Display) {
     }
 }
 
-/// Runs the tests of this binary once more, as a user who is not root, all but the one called
-/// `except`. Says why where that cannot be.
+/// Runs all tests of this binary again as a user who is not root, except the one called `except`.
+/// Skips with the reason where that is not possible.
 pub fn test_again_as_stranger(except: &str) {
     // SAFETY: the call takes nothing and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
@@ -132,27 +132,27 @@ pub fn test_again_as_stranger(except: &str) {
     }
 }
 
-/// Has the kernel kill this process when the thread that started it ends.
+/// Makes the kernel kill this process when the thread that started it ends.
 pub fn die_with_parent() {
     // SAFETY: the call takes no pointer.
     let set = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
     assert_eq!(set, 0);
 }
 
-/// Descriptors that this process has open of files in `dir`, named or not.
+/// Counts the descriptors that this process has open of files in `dir`, named or not.
 pub fn open_descriptors(dir: &Path) -> usize {
     let entries = std::fs::read_dir("/proc/self/fd").unwrap();
     let targets = entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
     targets.filter(|target| target.starts_with(dir)).count()
 }
 
-/// Names of the topic files in a namespace.
+/// Returns the names of the topic files in a namespace.
 pub fn topic_files(namespace: &Namespace) -> Vec<String> {
     let entries = std::fs::read_dir(namespace.topics_path()).unwrap();
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// The kernel's identity of this boot, as topic files carry it.
+/// Returns the kernel's identity of this boot, as topic files contain it.
 pub fn boot_id() -> [u8; 16] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     u128::from_str_radix(&text.trim().replace('-', ""), 16).unwrap().to_be_bytes()

@@ -1,4 +1,4 @@
-//! Messages that say whose and which they are, and the account of those that arrived.
+//! Messages that contain their sender and number, and the account of the received ones.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -10,7 +10,7 @@ use horus_shm::{Pod, ReadStats};
 pub trait Tagged: Pod {
     fn new(sender: u32, number: u32) -> Self;
 
-    /// Sender and number, or `None` if the words do not belong together.
+    /// Returns the sender and the number, or `None` if the words do not match.
     fn tag(&self) -> Option<(u32, u32)>;
 }
 
@@ -33,7 +33,7 @@ where
     }
 }
 
-/// What came from one sender.
+/// The messages of one sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stream {
     pub first: u32,
@@ -41,12 +41,12 @@ pub struct Stream {
     pub count: u64,
 }
 
-/// What one receiver got, held against the order of every sender.
+/// The messages of one receiver, checked against the order of every sender.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     streams: BTreeMap<u32, Stream>,
     pub received: u64,
-    /// Numbers that were passed over.
+    /// Numbers that were skipped.
     pub gaps: u64,
     pub faults: Vec<String>,
 }
@@ -69,7 +69,7 @@ impl Account {
         stream.count += 1;
     }
 
-    /// Numbers that never came, as far as later ones tell; the first number of a sender is 0.
+    /// Returns how many numbers are missing before later ones; the first number of a sender is 0.
     pub fn missing(&self) -> u64 {
         self.streams.values().map(|stream| u64::from(stream.first)).sum::<u64>() + self.gaps
     }
@@ -78,7 +78,7 @@ impl Account {
         self.streams.get(&sender).copied()
     }
 
-    /// Everything of `sender` from `first` to before `end`, once each and in order.
+    /// Expects every message of `sender` from `first` to before `end`, once each and in order.
     pub fn expect_all(&self, sender: u32, first: u32, end: u32) -> Result<(), String> {
         let wanted = Stream { first, next: end, count: u64::from(end - first) };
         match self.of(sender) {
@@ -88,7 +88,8 @@ impl Account {
         }
     }
 
-    /// Nothing torn, twice or out of order; and the ring's own figures say the same.
+    /// Expects that no message is torn, repeated or out of order, and that the ring's statistics
+    /// agree.
     pub fn expect_sound(&self, stats: ReadStats) -> Result<(), String> {
         if let Some(fault) = self.faults.first() {
             return Err(fault.clone());

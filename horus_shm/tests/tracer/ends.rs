@@ -1,4 +1,4 @@
-//! Rings of every kind, and their two ends, in one form each.
+//! Rings of every kind, and their two endpoints, in one form each.
 
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -15,9 +15,9 @@ use horus_shm::{
 use super::ticket::Ticket;
 use crate::stream::Tagged;
 
-/// Slots of a lane in the sweeps.
+/// The slots of a lane in the sweeps.
 pub const CAPACITY: u64 = 8;
-/// Lanes, readers or gates, where a ring has more than one: none to spare.
+/// The lanes, readers or gates of a ring that has more than one: none is spare.
 pub const PLACES: u32 = 2;
 
 /// The rings that are swept.
@@ -33,7 +33,7 @@ pub enum Kind {
     Pinnable,
     /// The same, with gates.
     PinnableReliable,
-    /// The broken one.
+    /// The ring that is wrong on purpose.
     Ticket,
 }
 
@@ -61,22 +61,22 @@ impl Kind {
         !matches!(self, Self::Spsc | Self::Mpsc | Self::Ticket)
     }
 
-    /// Readers hold writers back.
+    /// Returns true if readers hold writers back.
     pub const fn is_gated(self) -> bool {
         matches!(self, Self::Spsc | Self::Mpsc | Self::Reliable | Self::PinnableReliable)
     }
 
-    /// Messages can be lent and borrowed.
+    /// Returns true if messages can be lent and borrowed.
     pub const fn is_pinnable(self) -> bool {
         matches!(self, Self::Pinnable | Self::PinnableReliable)
     }
 
-    /// Messages from before that a new reader gets of a live sender.
+    /// Returns how many earlier messages of a live sender a new reader gets.
     pub const fn history(self) -> u32 {
         matches!(self, Self::Pod) as u32
     }
 
-    /// A new reader goes on where a dead one stopped.
+    /// Returns true if a new reader continues where a dead one stopped.
     pub const fn resumes(self) -> bool {
         matches!(self, Self::Spsc | Self::Mpsc)
     }
@@ -88,7 +88,7 @@ pub enum Ring<M> {
     Mpsc(MpscShm<M>),
     Fanout(FanoutShm<M>),
     Pod(PodShm<M>),
-    /// A topic with whatever settings, and how it is read.
+    /// A topic with any settings, and its reading mode.
     Topic(Arc<Segment>, Reading),
     Ticket(PathBuf),
 }
@@ -175,7 +175,7 @@ impl<M: Tagged> Ring<M> {
         }
     }
 
-    /// All that a peer can see of the ring: whatever is stored in its file, but for the header.
+    /// Returns all bytes that a peer can see of the ring: those in its file, without the header.
     pub fn visible_bytes(&self) -> Vec<u8> {
         let Some(segment) = self.segment() else {
             let Self::Ticket(path) = self else { unreachable!() };
@@ -215,7 +215,7 @@ pub enum Sender<M> {
 }
 
 impl<M: Tagged> Sender<M> {
-    /// False if the ring is full.
+    /// Sends a message; returns false if the ring is full.
     #[inline(always)]
     pub fn send(&mut self, message: &M) -> bool {
         match self {
@@ -224,7 +224,7 @@ impl<M: Tagged> Sender<M> {
         }
     }
 
-    /// The same without a copy; false if nothing can be lent.
+    /// Sends a message without a copy; returns false if no slot can be lent.
     #[inline(always)]
     pub fn lend(&mut self, message: &M) -> bool {
         let Self::Lane(producer) = self else { return false };
@@ -233,7 +233,7 @@ impl<M: Tagged> Sender<M> {
         loan.publish().is_ok()
     }
 
-    /// Waits for room.
+    /// Sends a message after waiting for room.
     #[inline(always)]
     pub fn send_until(&mut self, wait_policy: WaitPolicy, message: &M) -> bool {
         let Self::Lane(producer) = self else { return false };
@@ -263,7 +263,7 @@ impl<M: Tagged> Receiver<M> {
         }
     }
 
-    /// Adds all messages that there are to `found`, which has room for them.
+    /// Adds all available messages to `found`, which has room for them.
     #[inline(always)]
     pub fn drain_into(&mut self, found: &mut Vec<M>) {
         match self {
@@ -272,21 +272,21 @@ impl<M: Tagged> Receiver<M> {
         }
     }
 
-    /// The next message where it lies, if there is one and it can be borrowed.
+    /// Borrows the next message in place, if there is one and it can be borrowed.
     #[inline(always)]
     pub fn borrow(&mut self) -> Option<Sample<M>> {
         let Self::Lanes(consumer) = self else { return None };
         consumer.borrow().ok().flatten()
     }
 
-    /// Waits for a message.
+    /// Receives a message after waiting for it.
     #[inline(always)]
     pub fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<M> {
         let Self::Lanes(consumer) = self else { return None };
         consumer.recv_until(wait_policy)
     }
 
-    /// The ring's own ledger, if it keeps one.
+    /// Returns the ring's own ledger, if it keeps one.
     pub fn stats(&self) -> Option<ReadStats> {
         match self {
             Self::Lanes(consumer) => Some(consumer.stats()),

@@ -1,4 +1,4 @@
-//! System calls of a victim that fail, or do less than was asked, because its tracer says so.
+//! System calls of a victim that fail, or do only a part, because its tracer makes them.
 
 use std::mem::offset_of;
 
@@ -6,7 +6,7 @@ use libc::user;
 
 use super::{Stop, Victim};
 
-/// Makes the kernel pass over a system call at whose entry it is stored.
+/// The number that makes the kernel skip a system call, if it is stored at the entry.
 const NO_CALL: i64 = -1;
 const ARG_OFFSETS: [usize; 4] = [
     offset_of!(user, regs.rdi),
@@ -23,23 +23,23 @@ const COUNT_OFFSET: i64 = offset_of!(user, regs.rdx) as i64;
 pub struct Call {
     pub number: i64,
     pub args: [i64; 4],
-    /// It gives a lock on a range back.
+    /// It releases a lock on a range.
     pub unlocks: bool,
 }
 
-/// What happens to a system call.
+/// The fault of a system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It is not made, and answers this error.
+    /// It is not made, and returns this error.
     Fails(i32),
-    /// It is made, and answers this error all the same, as `close` does.
+    /// It is made, and returns this error nevertheless, as `close` does.
     Complains(i32),
     /// It is made for one byte only.
     Short,
 }
 
 impl Victim {
-    /// Runs to the entry of the next system call; `None` if a mark comes first.
+    /// Runs to the entry of the next system call; returns `None` if a mark comes first.
     pub fn next_call(&mut self) -> Option<Call> {
         if self.run_to_system_call() == Stop::Mark {
             return None;
@@ -58,7 +58,7 @@ impl Victim {
         assert_eq!(self.run_to_system_call(), Stop::SystemCall);
     }
 
-    /// Runs from the entry of a system call to its end, and has `fault` happen to it.
+    /// Runs from the entry of a system call to its end, with `fault`.
     pub fn spoil_call(&mut self, fault: Fault) {
         match fault {
             Fault::Fails(_) => self.set_word(libc::PTRACE_POKEUSER, NUMBER_OFFSET, NO_CALL),

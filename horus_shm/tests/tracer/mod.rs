@@ -1,5 +1,5 @@
-//! A process under a tracer: run from mark to mark, instruction by instruction or system call by
-//! system call, and stopped or killed between any two of them.
+//! A process under a tracer: it runs from mark to mark, instruction by instruction or system call
+//! by system call, and can be stopped or killed between any two of them.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -16,25 +16,25 @@ use std::ptr::null_mut;
 use crate::common::{Child, say};
 use crate::spawn::die_with_parent;
 
-/// `si_code` of the trap that `mark` raises; a single step has another.
+/// The `si_code` of the trap of a `mark`; a single step has another.
 const SI_KERNEL: i32 = 0x80;
-/// What distinguishes the stop at a system call from a trap.
+/// The signal of a stop at a system call, which differs from that of a trap.
 const SYSTEM_CALL_STOP: i32 = libc::SIGTRAP | 0x80;
 
-/// With what a victim exits that comes to its end as it should: a thread that panics ends with 0.
+/// The exit status of a victim that succeeds: a thread that panics ends with 0.
 pub const EXIT_CODE: i32 = 77;
 
-/// Of the instruction pointer among the registers.
+/// The offset of the instruction pointer among the registers.
 const RIP_OFFSET: i64 = std::mem::offset_of!(libc::user, regs.rip) as i64;
 
-/// A place in the victim's code that the tracer runs to. Kills a process that nobody traces.
+/// Marks a place in the victim's code that the tracer runs to. Kills a process that is not traced.
 #[inline(always)]
 pub fn mark() {
     // SAFETY: a breakpoint changes neither registers nor memory.
     unsafe { core::arch::asm!("int3", options(nostack, preserves_flags)) };
 }
 
-/// Puts the calling thread of a child under its parent's tracer.
+/// Makes the parent the tracer of the calling thread of a child.
 pub fn be_traced() {
     die_with_parent();
     // SAFETY: the request takes no pointer.
@@ -44,7 +44,7 @@ pub fn be_traced() {
     say(unsafe { libc::gettid() });
 }
 
-/// Why a victim stopped.
+/// The reason why a victim stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     Mark,
@@ -75,18 +75,18 @@ impl Victim {
         victim
     }
 
-    /// The next line that the victim says.
+    /// Returns the next line that the victim prints.
     pub fn listen(&mut self) -> String {
         self.child.listen()
     }
 
-    /// Lets the victim run to its next mark.
+    /// Runs the victim to its next mark.
     pub fn run_to_mark(&mut self) {
         self.request(libc::PTRACE_CONT, 0);
         assert_eq!(self.wait(), Stop::Mark);
     }
 
-    /// [`Self::run_to_mark`], leaving the victim's faults to itself; returns how many there were.
+    /// As [`Self::run_to_mark`], but lets the victim handle its faults; returns their number.
     pub fn run_to_mark_through_faults(&mut self) -> u64 {
         let (mut faults, mut signal) = (0, 0);
         loop {
@@ -111,7 +111,7 @@ impl Victim {
         self.wait()
     }
 
-    /// Address of the next instruction.
+    /// Returns the address of the next instruction.
     pub fn instruction_pointer(&self) -> i64 {
         self.word(libc::PTRACE_PEEKUSER, RIP_OFFSET)
     }
@@ -129,7 +129,7 @@ impl Victim {
     }
 
     fn word(&self, request: libc::c_uint, at: i64) -> i64 {
-        // SAFETY: the address is the victim's; this process is not touched.
+        // SAFETY: the address is the victim's; the memory of this process is not touched.
         unsafe { libc::ptrace(request, self.thread, at, 0) }
     }
 
@@ -145,7 +145,7 @@ impl Victim {
         self.wait()
     }
 
-    /// Kills the victim where it is, and returns when the kernel has taken all of it away.
+    /// Kills the victim where it is, and returns when the kernel has released all of it.
     pub fn kill(mut self) {
         self.end();
     }
@@ -156,7 +156,7 @@ impl Victim {
         }
         self.child.signal(libc::SIGKILL);
         let mut status = 0;
-        // A traced thread is the tracer's to bury, before the process it belongs to.
+        // The tracer has to reap a traced thread before the process that it belongs to.
         // SAFETY: `status` is valid for the write.
         while unsafe { libc::waitpid(self.thread, &mut status, libc::__WALL) } == self.thread
             && libc::WIFSTOPPED(status)

@@ -1,27 +1,27 @@
 //! The route of a victim through one call, and the short way to any point of it.
 //!
 //! Every stop costs two switches between processes. So the first victim is stepped all the way and
-//! its route is written down; later ones run to a breakpoint close to where they are wanted.
+//! its route is recorded; later victims run to a breakpoint close to their point.
 
 use super::{Stop, Victim};
 
-/// Distance from the mark within which an address is the test binary's own, at the same distance
-/// in every process.
+/// The greatest distance from the mark of an address that belongs to the test binary: such an
+/// address has the same distance in every process.
 const OWN_CODE_BYTES: i64 = 1 << 27;
-/// What one pass of a breakpoint costs, in steps.
+/// The cost of one pass of a breakpoint, in steps.
 const PASS_STEPS: u64 = 3;
 const BREAKPOINT: i64 = 0xcc;
 
-/// Where a victim is after each number of instructions, from the mark at which the call begins.
+/// The place of a victim after each number of instructions, from the mark at which the call begins.
 pub struct Route {
-    /// Distance from the mark, and how often the route has come by here; `None` outside of our
-    /// code. The first is the mark's own.
+    /// The distance from the mark, and the number of times that the route has passed here; `None`
+    /// outside of the test binary, and for the mark itself.
     places: Vec<Option<(i64, u64)>>,
 }
 
 impl Route {
-    /// Steps `victim` from its mark to the next, and tells `look` the number of each instruction
-    /// after it was done; ends before the mark when that says so by false.
+    /// Steps `victim` from its mark to the next, and calls `look` with the number of each
+    /// instruction that was executed. Ends before the mark if `look` returns false.
     pub fn record(victim: &mut Victim, mut look: impl FnMut(u64) -> bool) -> Self {
         let origin = victim.instruction_pointer();
         let mut distances: Vec<i64> = Vec::new();
@@ -41,13 +41,13 @@ impl Route {
         Self { places }
     }
 
-    /// Instructions from mark to mark.
+    /// Returns the number of instructions from mark to mark.
     pub fn instructions(&self) -> u64 {
         self.places.len() as u64 - 1
     }
 
-    /// Takes a victim from its mark to the point after `count` instructions; false if it came to
-    /// the next mark instead.
+    /// Takes a victim from its mark to the point after `count` instructions; returns false if it
+    /// came to the next mark instead.
     pub fn follow(&self, victim: &mut Victim, count: u64) -> bool {
         let mut best = (count, 0);
         for from in (1..=count).rev() {
@@ -68,7 +68,7 @@ impl Route {
     }
 }
 
-/// Runs until `address` is reached for the `passes`-th time; false if a mark comes first.
+/// Runs until `address` is reached for the `passes`-th time; returns false if a mark comes first.
 fn run_to(victim: &mut Victim, address: i64, passes: u64) -> bool {
     for pass in 1..=passes {
         let code = victim.peek(address);

@@ -1,6 +1,7 @@
-//! Those who live on when the victim is killed or stopped, and what they must still be able to do.
+//! The survivors of a victim that is killed or stopped, and the calls that must still succeed.
 //!
-//! Every call is made a fixed number of times: whoever cannot get on with that is wedged.
+//! Every call is made a fixed number of times: an endpoint that makes no progress with that is
+//! wedged.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -13,17 +14,17 @@ use horus_shm::{Access, Namespace, Sample};
 use super::ends::{CAPACITY, Kind, Receiver, Ring, Sender};
 use crate::stream::{Account, Stream, Tagged};
 
-/// Who a message is of.
+/// The sender of a message.
 pub const VICTIM: u32 = 1;
 const OTHER: u32 = 2;
 const NEXT: u32 = 3;
 
-/// Messages that must pass after the blow.
+/// The messages that must pass after the kill or stop.
 const FLOW: u32 = 3 * CAPACITY as u32;
-/// Calls after which a receiver must have nothing left.
+/// The calls after which a receiver must have received everything.
 pub const DRAIN_CALLS: u64 = 8 * CAPACITY;
 
-/// What comes first after a death: a look at what is left, or the successor.
+/// The first step after a death: a check of the others, or the successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     OthersFirst,
@@ -41,10 +42,10 @@ struct Source<M> {
 struct Reader<M> {
     end: Receiver<M>,
     account: Account,
-    /// By source: what it is owed from.
+    /// By source: the first number that this reader must get.
     owed: Vec<(u32, u32)>,
     latest: bool,
-    /// Borrowed for as long as this reader lives.
+    /// Messages borrowed for as long as this reader lives.
     held: Vec<(Sample<M>, Option<(u32, u32)>)>,
 }
 
@@ -95,7 +96,7 @@ impl<M: Tagged> Reader<M> {
     }
 }
 
-/// The ends that this process has of the ring.
+/// The endpoints that this process has of the ring.
 pub struct Survivors<M> {
     kind: Kind,
     ring: Ring<M>,
@@ -106,13 +107,13 @@ pub struct Survivors<M> {
 }
 
 impl<M: Tagged> Survivors<M> {
-    /// A ring of which this process has no end yet.
+    /// Makes a ring of which this process has no endpoint yet.
     pub fn bystanders(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
         let ring = Ring::create(kind, namespace, topic);
         Self { kind, ring, sources: Vec::new(), readers: Vec::new(), asleep: 0 }
     }
 
-    /// A ring to which a sender will be added, for whom the last place is free.
+    /// Makes a ring with one free place, for a sender that will be added.
     pub fn beside_sender(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
         let mut this = Self::bystanders(kind, namespace, topic);
         this.add_reader(kind == Kind::Pod).unwrap();
@@ -125,7 +126,7 @@ impl<M: Tagged> Survivors<M> {
         this
     }
 
-    /// A ring to which a receiver will be added, for whom the last place is free.
+    /// Makes a ring with one free place, for a receiver that will be added.
     pub fn beside_receiver(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
         let mut this = Self::bystanders(kind, namespace, topic);
         if kind.has_many_consumers() {
@@ -157,7 +158,7 @@ impl<M: Tagged> Survivors<M> {
         Ok(())
     }
 
-    /// One reader, and one place that is free.
+    /// Makes a ring with one reader, and one free place.
     pub fn beside_sender_and_reader(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
         let mut this = Self::bystanders(kind, namespace, topic);
         this.add_reader(false).unwrap();
@@ -165,12 +166,12 @@ impl<M: Tagged> Survivors<M> {
         this
     }
 
-    /// The first reader borrows the next message, and keeps it.
+    /// Makes the first reader borrow the next message, and keep it.
     pub fn hold(&mut self) {
         self.readers[0].hold();
     }
 
-    /// Announces the first reader as asleep: each send has somebody to wake.
+    /// Announces the first reader as asleep, so that each send has a reader to wake.
     pub fn fall_asleep(&mut self) {
         self.asleep = 1;
         self.wait_block().unwrap().waiters.fetch_or_relaxed(self.asleep);
@@ -180,13 +181,14 @@ impl<M: Tagged> Survivors<M> {
         Some(self.ring.segment()?.wait_block(Access::Write).unwrap())
     }
 
-    /// True if somebody else has announced that it is about to sleep.
+    /// Returns true if another endpoint has announced that it is about to sleep.
     pub fn has_waiter(&self) -> bool {
         self.wait_block()
             .is_some_and(|wait| wait.waiters.get() != self.asleep || wait.room_waiters.get() != 0)
     }
 
-    /// What the dead had announced and pinned was taken back; what the living have was not.
+    /// Checks that announcements and pins of the dead were removed, and those of live endpoints
+    /// were not.
     fn expect_no_remains(&self) -> Check {
         let (Some(wait), Some(segment)) = (self.wait_block(), self.ring.segment()) else {
             return Ok(());
@@ -202,7 +204,7 @@ impl<M: Tagged> Survivors<M> {
         if pins == held { Ok(()) } else { Err(format!("{pins} pins, {held} messages are held")) }
     }
 
-    /// Sends `count` messages of every source, which nobody may refuse.
+    /// Sends `count` messages of every source, none of which may be refused.
     pub fn send(&mut self, count: u32) -> Check {
         (0..self.sources.len()).try_for_each(|index| self.send_of(index, count, false))
     }
@@ -226,12 +228,12 @@ impl<M: Tagged> Survivors<M> {
         Ok(())
     }
 
-    /// One call of every reader.
+    /// Makes one call of every reader.
     fn receive(&mut self) {
         self.readers.iter_mut().for_each(|reader| _ = reader.take());
     }
 
-    /// Takes all but `left` messages of the victim's `sent`.
+    /// Receives all but `left` messages of the victim's `sent`.
     pub fn receive_all_but(&mut self, sent: u32, left: u32) {
         (left..sent).for_each(|_| self.receive());
     }
@@ -245,7 +247,7 @@ impl<M: Tagged> Survivors<M> {
         self.readers.iter().try_for_each(|reader| reader.settle(&self.sources))
     }
 
-    /// After the death of a sender in its call number `sent`.
+    /// Checks the ring after the death of a sender in its call number `sent`.
     pub fn bury_sender(&mut self, sent: u32, order: Order) -> Check {
         if order == Order::OthersFirst {
             self.drain()?;
@@ -260,7 +262,8 @@ impl<M: Tagged> Survivors<M> {
         self.expect_of_victim(&[sent, sent + 1])
     }
 
-    /// After the death of a sender that was freeing, or about to free, a dead reader's gate.
+    /// Checks the ring after the death of a sender that was freeing, or about to free, a dead
+    /// reader's gate.
     pub fn bury_reaper(&mut self, order: Order) -> Check {
         if order == Order::OthersFirst {
             self.add_source(NEXT)?;
@@ -280,7 +283,7 @@ impl<M: Tagged> Survivors<M> {
         }
     }
 
-    /// Every full account of the victim's messages ends at one of `ends`.
+    /// Checks that every full account of the victim's messages ends at one of `ends`.
     pub fn expect_of_victim(&self, ends: &[u32]) -> Check {
         for reader in self.readers.iter().filter(|reader| !reader.latest) {
             let Some(Stream { first: 0, next, count }) = reader.account.of(VICTIM) else {
@@ -293,7 +296,7 @@ impl<M: Tagged> Survivors<M> {
         Ok(())
     }
 
-    /// While a sender is stopped: nobody takes it for dead, and the others go on.
+    /// Checks that a stopped sender is not taken for dead, and that the others go on.
     pub fn work_beside_stopped_sender(&mut self) -> Check {
         if self.kind != Kind::Ticket && self.ring.sender().is_ok() {
             return Err("the stopped sender was taken for dead".into());
@@ -303,15 +306,15 @@ impl<M: Tagged> Survivors<M> {
         self.drain()
     }
 
-    /// After a stopped sender went on and ended its call, the `sent`-th.
+    /// Checks the ring after a stopped sender went on and ended its call, the `sent`-th.
     pub fn check_resumed_sender(&mut self, sent: u32) -> Check {
         self.drain()?;
         self.settle()?;
         self.expect_of_victim(&[sent])
     }
 
-    /// After the death of a receiver that had received `warm` messages of every source. Where a
-    /// successor goes on, as many as `passed_max` died with it.
+    /// Checks the ring after the death of a receiver that had received `warm` messages of every
+    /// source. Where a successor continues, up to `passed_max` messages died with it.
     pub fn bury_receiver(
         &mut self,
         warm: u32,
@@ -332,7 +335,7 @@ impl<M: Tagged> Survivors<M> {
         self.settle()
     }
 
-    /// The last reader took a dead one's place: it begins there, or a few messages later.
+    /// Checks that the last reader, in a dead one's place, begins there or a few messages later.
     fn resume(&mut self, warm: u32, passed_max: u32) -> Check {
         let reader = self.readers.last_mut().expect("one was just added");
         reader.drain()?;
@@ -351,7 +354,7 @@ impl<M: Tagged> Survivors<M> {
         Ok(())
     }
 
-    /// While a receiver is stopped: nobody takes it for dead, and senders get an answer.
+    /// Checks that a stopped receiver is not taken for dead, and that senders get an answer.
     pub fn work_beside_stopped_receiver(&mut self) -> Check {
         if self.ring.receiver().is_ok() {
             return Err("the stopped receiver was taken for dead".into());
@@ -369,7 +372,7 @@ impl<M: Tagged> Survivors<M> {
         self.drain()
     }
 
-    /// All that was sent so far, and the newest of it.
+    /// Returns the number of all sent messages, and the next number of each source.
     pub fn sent(&self) -> (u64, Vec<(u32, u32)>) {
         let ends: Vec<_> = self.sources.iter().map(|source| (source.id, source.next)).collect();
         (ends.iter().map(|(_, next)| u64::from(*next)).sum(), ends)

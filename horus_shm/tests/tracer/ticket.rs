@@ -1,5 +1,5 @@
 //! A ring that is wrong on purpose: producers share one ticket counter, so one that stops between
-//! its ticket and its slot holds up all others. It shows that the sweep sees such a thing.
+//! its ticket and its slot blocks all others. It shows that the sweep finds such a fault.
 
 use std::fs::File;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use memmap2::MmapRaw;
 
 const LINE: usize = 128;
 
-/// One end of the ring, of either kind.
+/// One endpoint of the ring, of either kind.
 pub struct Ticket<M> {
     map: MmapRaw,
     capacity: u64,
@@ -68,7 +68,7 @@ impl<M: Pod> Ticket<M> {
         if self.sequence(self.tail).load(Ordering::Acquire) != self.tail + 1 {
             return None;
         }
-        // SAFETY: published, and not free again before the store below.
+        // SAFETY: published, and not reused before the store below.
         let message = unsafe { self.payload(self.tail).read_unaligned() };
         // ORDERING(ticket): Release. Pairs with the load in `send`.
         self.sequence(self.tail).store(self.tail + self.capacity, Ordering::Release);

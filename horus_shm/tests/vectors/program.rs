@@ -1,5 +1,5 @@
-//! A program that keeps vectors in registers across calls that copy, compiled for one CPU or
-//! another by `vectors.rs`. Panics if one of them was changed.
+//! A program that keeps vectors in registers across calls that copy. `vectors.rs` compiles it for
+//! each CPU. Panics if a vector was changed.
 
 #[cfg(not(all(target_arch = "x86_64", target_feature = "avx")))]
 fn main() {
@@ -19,7 +19,7 @@ mod avx {
     use horus_shm::internals::copy;
     use horus_shm::{Consumer, Producer, RingOptions, SpscShm};
 
-    /// Longer than what is copied in words.
+    /// Longer than the messages that are copied in words.
     type Message = [u64; 64];
 
     const ROUNDS: usize = 9;
@@ -45,8 +45,8 @@ mod avx {
         unsafe { std::mem::transmute(vector) }
     }
 
-    /// Counts in vectors how often `$copy` ran, which is compiled into this function. Few vectors:
-    /// the compiler keeps them in the registers that the copy does not use itself.
+    /// Counts in vectors how often `$copy` ran, which is compiled into this function. It uses few
+    /// vectors, which the compiler keeps in registers that the copy does not use itself.
     macro_rules! counted {
         ($copy:expr) => {{
             let step = vector(black_box(BASE));
@@ -63,14 +63,14 @@ mod avx {
     #[inline(never)]
     fn across_store(shared: &mut Message, private: &Message) -> [Lanes; 2] {
         let (dst, src) = (shared.as_mut_ptr().cast(), private.as_ptr().cast());
-        // SAFETY: both are of this size, and of this thread.
+        // SAFETY: both buffers have this size, and belong to this thread.
         counted!(unsafe { copy::store(dst, src, size_of::<Message>()) })
     }
 
     #[inline(never)]
     fn across_load(private: &mut Message, shared: &Message) -> [Lanes; 2] {
         let (dst, src) = (private.as_mut_ptr().cast(), shared.as_ptr().cast());
-        // SAFETY: both are of this size, and of this thread.
+        // SAFETY: both buffers have this size, and belong to this thread.
         counted!(unsafe { copy::load(dst, src, size_of::<Message>()) })
     }
 
