@@ -177,7 +177,7 @@ fn time_sends(bout: &Bout, mut sender: Sender<Message>) -> Histogram {
         times.add(start.elapsed());
         number += u32::from(sent);
     }
-    assert!(number > 0, "nothing was ever sent");
+    assert!(number > 0, "no message was sent");
     times
 }
 
@@ -189,7 +189,7 @@ fn time_recvs(bout: &Bout, mut receiver: Receiver<Message>) -> Histogram {
         times.add(start.elapsed());
         message.inspect(|message| account.take(message));
     }
-    assert!(account.received > 0, "nothing ever came");
+    assert!(account.received > 0, "no message was received");
     assert!(account.faults.is_empty(), "{:?}", account.faults);
     times
 }

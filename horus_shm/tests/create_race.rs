@@ -259,7 +259,7 @@ impl Track {
 }
 
 #[test]
-fn survivors_of_a_creation_race_end_on_one_file_whoever_is_killed_or_sweeps() {
+fn survivors_of_a_creation_race_end_on_one_file_despite_kills_and_sweeps() {
     let _alone = alone();
     let (racers, races) = (rounds(4, 16), rounds(40, 500));
     let mut track = Track::new(racers as u32);

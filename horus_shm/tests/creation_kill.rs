@@ -206,7 +206,11 @@ impl Point {
         drop(self.topic.take());
         victim.run_to_mark();
         let gone = self.topic_bytes().is_none();
-        Some(if gone { Ok(()) } else { Err("the topic outlives both".into()) })
+        Some(if gone {
+            Ok(())
+        } else {
+            Err("the topic file is left after both processes left it".into())
+        })
     }
 
     fn namespace_path(&self) -> PathBuf {
@@ -222,7 +226,7 @@ impl Point {
         };
         let known = |names: BTreeSet<String>, known: &[&str]| -> Check {
             match names.into_iter().find(|name| !known.contains(&name.as_str())) {
-                Some(name) => Err(format!("a file '{name}' was left behind")),
+                Some(name) => Err(format!("a file '{name}' is left")),
                 None => Ok(()),
             }
         };
@@ -270,7 +274,7 @@ impl Point {
         pass(&segment, &mut consumer)?;
         drop((consumer, segment));
         if self.topic_bytes().is_some() {
-            return Err("the topic outlives the last who used it".into());
+            return Err("the topic file is left after its last user left it".into());
         }
         let report = sweep(namespace).map_err(said)?;
         if !report.removed.is_empty() || !report.foreign.is_empty() {
@@ -329,7 +333,7 @@ fn a_namespace_whose_maker_was_killed_under_a_masking_umask_is_usable() {
 }
 
 #[test]
-fn what_is_never_given_back_is_free_after_a_death_at_any_system_call_of_the_exit() {
+fn all_is_free_after_a_death_at_any_system_call_of_an_exit_that_drops_nothing() {
     sweep_life(Scene::Exit, Point::check);
 }
 
@@ -349,7 +353,7 @@ fn an_attended_topic_survives_the_death_of_a_visitor_at_any_system_call() {
 }
 
 #[test]
-fn a_leftover_topic_is_usable_after_a_death_at_any_system_call_of_who_came_next() {
+fn a_leftover_topic_is_usable_after_a_death_at_any_system_call_of_the_next_process() {
     sweep_life(Scene::Leftover, Point::check);
 }
 
@@ -361,7 +365,7 @@ fn the_last_to_leave_removes_the_topic_wherever_another_was_stopped() {
 
 /// One sweep removes all files that a death leaves, in a process that was there before.
 #[test]
-fn a_sweep_removes_what_a_death_at_any_system_call_left() {
+fn a_sweep_removes_all_files_that_a_death_at_any_system_call_leaves() {
     sweep_life(Scene::Leftover, |point| {
         let namespace = point.namespace.as_ref().unwrap();
         let report = sweep(namespace).map_err(said)?;

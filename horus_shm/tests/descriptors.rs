@@ -103,7 +103,7 @@ fn close_all() {
 }
 
 #[test]
-fn a_program_that_closes_our_descriptors_is_told_and_can_begin_anew() {
+fn a_program_that_closes_our_descriptors_gets_an_error_and_can_begin_anew() {
     let dir = spawn::shm_dir();
     let mut holder = Child::spawn("hold", dir.path());
     assert_eq!(holder.listen(), "here");

@@ -98,7 +98,7 @@ fn a_childs_copies_say_that_they_are_forked() {
 
 /// A child's writes stay in the child, also those without a call: through an inherited loan.
 #[test]
-fn a_childs_writes_through_a_loan_reach_nobody() {
+fn a_childs_writes_through_a_loan_stay_in_the_child() {
     let dir = shm_dir();
     let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
     let ring = FanoutShm::<Message>::create(&namespace(dir.path()), "topic", &options).unwrap();
@@ -154,7 +154,7 @@ fn each_generation_has_memory_of_its_own() {
 
 /// The statistics of an inherited endpoint are not written to the shared file.
 #[test]
-fn a_child_that_asks_for_figures_changes_nothing() {
+fn a_child_that_reads_statistics_changes_nothing() {
     let dir = shm_dir();
     let ring = Ring::<Message>::create(Kind::Fanout, &namespace(dir.path()), "topic");
     let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());

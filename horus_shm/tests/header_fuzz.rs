@@ -14,7 +14,7 @@ use horus_shm::internals::layout::{
 };
 use horus_shm::{OpenError, RawConsumer, Reading, Reliability, Segment};
 
-use hostile::{FIELDS, Image, Rng, Scene, expect_told, request, rounds};
+use hostile::{FIELDS, Image, Rng, Scene, expect_actionable, request, rounds};
 
 /// The most mutations of one image.
 const MUTATIONS_MAX: u64 = 4;
@@ -49,7 +49,7 @@ const EDGES: [u64; 25] = [
 ];
 
 /// Makes a header that a creator could have written, with the right length of its file.
-fn contract_of_anybody(rng: &mut Rng, scene: &Scene) -> Image {
+fn random_contract(rng: &mut Rng, scene: &Scene) -> Image {
     let mut request = request();
     request.capacity = Some(1 << (1 + rng.below(12)));
     request.lane_limit = Some(1 + rng.below(64) as u32);
@@ -162,7 +162,7 @@ fn attempt(scene: &Scene, image: &Image, tool: bool, seed: u64) -> bool {
             false
         }
         Err(error @ (OpenError::NotATopic { .. } | OpenError::Damaged { .. })) => {
-            expect_told(&error, &scene.path(), &what);
+            expect_actionable(&error, &scene.path(), &what);
             false
         }
         Err(
@@ -177,7 +177,7 @@ fn attempt(scene: &Scene, image: &Image, tool: bool, seed: u64) -> bool {
 }
 
 #[test]
-fn any_header_is_refused_with_a_typed_error_or_meant_what_it_said() {
+fn any_header_is_refused_with_a_typed_error_or_is_valid() {
     let mut scene = Scene::new();
     let rounds = rounds(20_000, 5_000_000);
     let descriptors = spawn::open_descriptors(scene.namespace.path());
@@ -185,7 +185,7 @@ fn any_header_is_refused_with_a_typed_error_or_meant_what_it_said() {
     for seed in 0..rounds {
         let mut rng = Rng(seed);
         let mut image =
-            if rng.below(2) == 0 { scene.image() } else { contract_of_anybody(&mut rng, &scene) };
+            if rng.below(2) == 0 { scene.image() } else { random_contract(&mut rng, &scene) };
         for _ in 0..rng.below(MUTATIONS_MAX + 1) {
             mutate(&mut rng, &mut image);
         }
@@ -200,7 +200,10 @@ fn any_header_is_refused_with_a_typed_error_or_meant_what_it_said() {
         }
     }
     println!("{accepted} of {rounds} were accepted");
-    assert!((rounds / 10..rounds / 2).contains(&accepted), "{accepted}: a lopsided fuzz");
+    assert!(
+        (rounds / 10..rounds / 2).contains(&accepted),
+        "too few or too many headers were accepted: {accepted}"
+    );
     scene.expect_neighbour("after the fuzz");
     assert_eq!(
         spawn::open_descriptors(scene.namespace.path()),
@@ -227,7 +230,7 @@ fn random_bytes_are_never_a_topic() {
 /// The bytes are changed all at once: neither the text of a schema nor the rest of the area is
 /// read.
 #[test]
-fn what_lies_between_the_parts_of_a_header_is_not_looked_at() {
+fn bytes_between_the_parts_of_a_header_are_not_read() {
     let scene = Scene::new();
     let mut image = scene.image();
     let end = SCHEMA_OFFSET + image.header().schema_bytes as usize;

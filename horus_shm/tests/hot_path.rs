@@ -202,7 +202,7 @@ fn slept(place: Place<'_>, wake_edge: WakeEdge) -> Ring {
     assert_eq!(consumer.recv_until(briefly()), None);
     while producer.send_until(briefly(), &message(0)).is_ok() {}
     while consumer.recv().is_some() {}
-    ring(&format!("a topic of {wake_edge:?} that was slept at,"), 8, move |number| {
+    ring(&format!("a topic of {wake_edge:?} whose endpoints have slept,"), 8, move |number| {
         producer.send(message(number)).unwrap();
         check::<1>(consumer.recv(), number);
     })

@@ -477,7 +477,7 @@ fn watched<T>(threads: usize, what: &str, body: impl FnOnce(&[AtomicU64]) -> T) 
                 let now = steps.load(Ordering::Relaxed);
                 *seen = if now == seen.0 { (now, seen.1 + 1) } else { (now, 0) };
                 if seen.1 > LOOKS_MAX {
-                    eprintln!("{what}: a call does not come back, after {now} that did");
+                    eprintln!("{what}: a call does not return, after {now} that did");
                     std::process::abort();
                 }
             }
@@ -598,7 +598,7 @@ fn check_recovery(
         steps.fetch_add(1, Ordering::Relaxed);
         match send(&mut producer, MARK | (sent + 1)) {
             true => sent += 1,
-            false if refused > 1000 => return Err("full for good".into()),
+            false if refused > 1000 => return Err("full and stays full".into()),
             false => {
                 refused += 1;
                 std::thread::sleep(Duration::from_micros(100));
@@ -670,7 +670,7 @@ fn the_ledger_of_a_reader_survives_wild_heads_in_all_lanes() {
         };
         set_heads(wild);
         let _ = consumer.stats();
-        // This reader joins at wild heads that are right again later.
+        // This reader joins at damaged heads that are valid again later.
         let late = self::consumer(&segment, Reading::KeepLast);
         set_heads(5);
         let _ = (consumer.stats(), late.map(|late| late.stats()));
@@ -715,7 +715,7 @@ fn gets_through(producer: &mut Producer<u64>, consumer: &mut Consumer<u64>) -> b
 
 /// The message is lost with its stamp; the messages after it are not.
 #[test]
-fn whoever_follows_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
+fn a_successor_of_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
     let kind = Kind::spsc();
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
@@ -788,7 +788,7 @@ fn a_message_whose_stamp_is_damaged_is_one_loss_in_the_ledger() {
 
 /// A cursor that is too small holds the writer back, and no later message would advance it.
 #[test]
-fn a_reader_that_waits_puts_its_damaged_cursor_right() {
+fn a_waiting_reader_repairs_its_damaged_cursor() {
     let kind = Kind::spsc();
     let dir = spawn::shm_dir();
     let segment = Segment::create(&spawn::namespace(dir.path()), &topic(), &kind.request).unwrap();
@@ -839,12 +839,12 @@ fn a_wild_head_makes_no_reader_pass_on() {
 }
 
 #[test]
-fn ends_survive_scribbles_on_every_shared_word_between_their_calls() {
+fn endpoints_survive_scribbles_on_every_shared_word_between_their_calls() {
     expect_all_survive(storm_in_turn, 20, rounds(2000, 100_000));
 }
 
 #[test]
-fn ends_survive_scribbles_on_every_shared_word_during_their_calls() {
+fn endpoints_survive_scribbles_on_every_shared_word_during_their_calls() {
     expect_all_survive(storm_at_once, 2, rounds(2000, 100_000));
 }
 
@@ -902,7 +902,7 @@ fn a_message_of_one_size_is_never_shortened() {
 
 /// A lane number that no topic can have is not taken for another lane.
 #[test]
-fn a_lane_that_there_cannot_be_is_neither_ignored_nor_heeded() {
+fn an_impossible_lane_is_neither_ignored_nor_included() {
     let dir = spawn::shm_dir();
     let segment =
         Segment::create(&spawn::namespace(dir.path()), &topic(), &Kind::pinnable().request);
@@ -927,7 +927,7 @@ fn a_lane_that_there_cannot_be_is_neither_ignored_nor_heeded() {
 
 /// An announcement of an absent reader would cost every send a check, or a slot, for ever.
 #[test]
-fn pins_and_waiters_of_nobody_are_taken_back() {
+fn pins_and_waiters_of_absent_readers_are_removed() {
     let dir = spawn::shm_dir();
     let segment =
         Segment::create(&spawn::namespace(dir.path()), &topic(), &Kind::pinnable().request);

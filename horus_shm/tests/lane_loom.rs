@@ -67,7 +67,7 @@ models! {
         a_drained_lane_gives_every_message,
         two_gated_readers_both_get_every_message,
         a_late_gate_holds_the_writer_from_its_start_on,
-        a_late_joiner_finds_what_the_head_promised,
+        a_late_joiner_finds_the_messages_under_the_head,
         a_gate_that_leaves_has_read_its_last_message,
         a_gate_that_died_has_read_its_last_message,
         a_gate_handed_on_carries_its_last_reads_along,
@@ -80,19 +80,19 @@ models! {
         a_dead_gate_is_adopted_or_reaped;
     takeover:
         a_successor_goes_on_where_its_predecessor_was_killed,
-        a_takeover_vouches_for_what_it_found_published,
+        the_head_of_a_takeover_covers_all_published_messages,
         a_takeover_may_be_killed_anywhere,
         a_lane_has_one_owner,
         a_lane_handed_on_continues_its_positions,
         a_dead_session_is_no_history,
-        what_a_dead_publisher_left_is_got_by_asking,
+        messages_of_a_dead_publisher_are_history_on_request,
         an_ended_session_is_no_history;
     pins:
         a_pinned_message_stays,
         a_pin_that_moves_on_gives_its_message_back,
         a_pin_used_again_gives_its_last_message_back,
         skips_are_not_counted,
-        a_late_joiner_knows_the_number_of_what_comes,
+        a_late_joiner_knows_the_number_of_its_first_message,
         a_successor_goes_on_after_a_skip,
         the_latest_is_found_behind_skips,
         an_observer_sees_whole_messages,
@@ -111,9 +111,9 @@ models! {
         a_ticket_is_received_once,
         a_ticket_ring_holds_its_capacity,
         a_run_of_tickets_gives_its_slots_back,
-        a_deserted_ring_is_empty,
-        a_deserted_lane_is_empty,
-        a_channel_with_a_new_sender_is_not_deserted;
+        a_disconnected_ring_is_empty,
+        a_disconnected_lane_is_empty,
+        a_channel_with_a_new_sender_is_not_disconnected;
     handle:
         a_call_never_meets_a_value_that_is_gone,
         a_call_within_another_is_waited_for,

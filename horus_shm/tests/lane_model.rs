@@ -395,7 +395,7 @@ fn a_reader_stalls_from_the_first_refusal_in_a_row_on() {
         std::thread::yield_now();
     }
     // The lane is full again, for the first time since a message was sent.
-    assert!(producer.send(9).unwrap_err().is_full(), "detached a reader that gets on");
+    assert!(producer.send(9).unwrap_err().is_full(), "detached a reader that makes progress");
     assert_eq!(consumer.raw().detached(), 0);
 }
 
@@ -424,7 +424,7 @@ fn a_gated_only_ring_refuses_readers_that_have_no_gate() {
 
 #[cfg(not(miri))]
 #[test]
-fn history_that_persists_outlives_every_end_of_the_topic() {
+fn persistent_history_outlives_every_endpoint_of_the_topic() {
     let Memory::Mapped { namespace, _dir } = Memory::mapped() else { unreachable!() };
     let name = TopicName::new("latched").unwrap();
     let mut request = Request::new(TypeInfo::opaque::<u64>());

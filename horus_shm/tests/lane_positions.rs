@@ -137,7 +137,7 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
         events.push((polled, message, counts));
     }
     assert!(number < SENT_MAX);
-    assert_eq!(lane.block().corrupt_resync.load(Ordering::Relaxed), 0, "a lane disbelieved");
+    assert_eq!(lane.block().corrupt_resync.load(Ordering::Relaxed), 0, "a takeover found damage");
     events
 }
 
@@ -218,7 +218,7 @@ fn a_lapped_reader_past_the_largest_position_keeps_an_exact_ledger() {
 /// the newest stamp in the accepted range, and counts a resync. New readers work; a reader that was
 /// past that position waits until the lane reaches it again.
 #[test]
-fn a_takeover_past_what_is_believed_begins_anew_and_says_so() {
+fn a_takeover_past_the_accepted_positions_begins_anew_and_counts_a_resync() {
     // The head, and where a lane continues whose last lap ended there.
     let believed = [
         (BELIEVED_MAX, BELIEVED_MAX, 0),

@@ -76,7 +76,7 @@ mod checker {
 
             pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
                 let others = self.users.swap(-1, Ordering::Relaxed);
-                assert_eq!(others, 0, "written while somebody is in it");
+                assert_eq!(others, 0, "written while another thread is in it");
                 thread::yield_now();
                 let answer = write(self.value.get());
                 self.users.store(0, Ordering::Relaxed);
@@ -257,7 +257,7 @@ impl Topic {
             for _ in 0..=SLOTS {
                 if heir.send() == Err(NoRoom) {
                     self.reap(&heir, lane, HEIR);
-                    heir.send().expect("a dead gate is in the way");
+                    heir.send().expect("no room, because of a dead gate");
                 }
             }
             late.finish(heir.writer.position());

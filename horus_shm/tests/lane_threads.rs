@@ -172,7 +172,7 @@ fn run<const WORDS: usize>(ends: Ends<WORDS>) {
                 match ends.takes {
                     Takes::All => assert_eq!(lost + skipped, 0),
                     Takes::Next => assert!(skipped == 0 && (lost == 0 || !gated)),
-                    Takes::Latest => assert_eq!(lost, 0, "passed over is not lost"),
+                    Takes::Latest => assert_eq!(lost, 0, "a skipped message is not lost"),
                 }
             });
         }
@@ -466,7 +466,7 @@ fn producers_that_come_and_go_lose_and_repeat_nothing() {
 }
 
 #[test]
-fn readers_that_come_and_go_keep_exact_ledgers_and_hold_nobody_back_for_good() {
+fn readers_that_come_and_go_keep_exact_ledgers_and_hold_no_writer_back_for_good() {
     let segment = reliable_topic::<38>(None);
     let raw = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
     let mut producer = Producer::<Message<38>>::new(raw);
@@ -500,7 +500,7 @@ fn readers_that_come_and_go_keep_exact_ledgers_and_hold_nobody_back_for_good() {
 }
 
 #[test]
-fn ends_can_be_sent_to_a_thread_and_not_shared() {
+fn endpoints_can_be_sent_to_a_thread_and_not_shared() {
     /// Implemented once for types that are not `Sync` and twice for others, so that the call is
     /// ambiguous.
     trait UnlessSync<Marker> {

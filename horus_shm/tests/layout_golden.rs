@@ -159,7 +159,7 @@ fn a_gated_only_ring_has_the_golden_bytes() {
 }
 
 #[test]
-fn a_slot_its_lane_block_and_its_cursor_say_what_was_sent_and_received() {
+fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
     let ring = SpscShm::create(&namespace, "golden/words", &RingOptions::capacity(4)).unwrap();
@@ -302,7 +302,7 @@ fn wakes_are_counted_in_four_bytes() {
 }
 
 #[test]
-fn a_lane_that_nobody_claimed_takes_no_memory() {
+fn an_unclaimed_lane_takes_no_memory() {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
     let name = TopicName::new("sparse").unwrap();

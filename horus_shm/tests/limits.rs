@@ -181,7 +181,7 @@ impl Crowd {
 }
 
 #[test]
-fn one_process_may_take_every_place_and_is_told_when_there_is_none_left() {
+fn one_process_may_take_every_place_and_gets_the_limit_when_none_is_left() {
     for end in End::ALL {
         let dir = spawn::shm_dir();
         let segment = topic(&spawn::namespace(dir.path()));
@@ -208,7 +208,7 @@ fn one_process_may_take_every_place_and_is_told_when_there_is_none_left() {
 }
 
 #[test]
-fn several_processes_share_the_places_and_each_is_told_when_there_is_none_left() {
+fn several_processes_share_the_places_and_each_gets_the_limit_when_none_is_left() {
     for end in End::ALL {
         let mut crowd = Crowd::new(end);
         end.expect_full(&crowd.segment);

@@ -423,7 +423,7 @@ fn presence_is_shared_or_exclusive() {
     assert!(!a.presence_exclude(ino).unwrap(), "b is there");
     assert!(b.presence_attended(ino), "a stays");
     b.presence_release(ino);
-    assert!(!a.presence_attended(ino), "one's own does not count");
+    assert!(!a.presence_attended(ino), "a process's own lock does not count");
     assert!(a.presence_exclude(ino).unwrap());
     assert!(!b.presence_share(ino).unwrap() && b.presence_share(other_ino).unwrap());
     assert!(b.presence_attended(ino));
@@ -492,7 +492,7 @@ fn damages() -> impl Iterator<Item = Damage> {
 }
 
 #[test]
-fn a_damaged_registry_of_nobody_is_replaced() {
+fn a_damaged_registry_without_a_process_is_replaced() {
     for (what, damage, _) in damages() {
         let place = Place::new();
         let old_id = place.join().unwrap().id();
@@ -548,7 +548,7 @@ fn an_entry_out_of_generations_is_passed_over() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_at_once() {
+fn a_path_that_is_no_file_is_refused_at_once() {
     type Make = fn(&Path);
     let cases: [(&str, Make); 5] = [
         ("a FIFO", |path| {

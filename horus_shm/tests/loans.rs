@@ -99,7 +99,7 @@ fn skips(segment: &Segment) -> u64 {
 
 /// A publisher does not step over released slots; a pin that stayed would cost a slot in every lap.
 #[test]
-fn a_publisher_steps_over_nothing_that_was_given_back() {
+fn a_publisher_steps_over_no_released_slot() {
     const CAPACITY: u64 = 8;
     type Reader = Consumer<[u64; 512]>;
     let ways: [(&str, fn(&mut Reader)); 6] = [
@@ -131,7 +131,7 @@ fn a_publisher_steps_over_nothing_that_was_given_back() {
 }
 
 #[test]
-fn what_lies_before_a_borrowed_latest_is_skipped_and_not_lost() {
+fn messages_before_a_borrowed_latest_are_skipped_and_not_lost() {
     let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(8)).unwrap();
     let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
     producer.send([0; 512]).unwrap();
@@ -156,7 +156,7 @@ fn a_message_behind_many_skips_is_found_at_once() {
         producer.send([number; 512]).unwrap();
         assert_eq!(reader.recv().map(|message| message[0]), Some(number));
     }
-    assert!(skips(ring.segment()) >= 7, "the publisher has gone round");
+    assert!(skips(ring.segment()) >= 7, "the publisher has written a lap");
     assert_eq!((reader.stats().lost, reader.stats().received), (0, 64));
     drop(held);
 }
@@ -251,7 +251,7 @@ fn a_loan_is_apart_from_slots_that_are_being_copied() {
         let mut loan = producer.loan().unwrap();
         let before = slots();
         loan.fill(value);
-        assert_eq!(slots() == before, is_pinned, "{value} is not where it is to be written");
+        assert_eq!(slots() == before, is_pinned, "{value}: the loan is in the wrong place");
         loan.publish().unwrap();
         pin_all(false);
         assert_eq!(consumer.recv(), Some([value; 512]));
@@ -285,7 +285,7 @@ fn a_loan_is_apart_while_a_heap_segment_is_observed() {
 
 /// A buffer apart from its slot is not lent again while it is held, and outlives its publisher.
 #[test]
-fn a_loan_apart_from_its_slot_is_kept_by_who_keeps_its_memory() {
+fn a_loan_apart_from_its_slot_is_kept_while_its_memory_is_held() {
     let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
     let ring = FanoutShm::<[u64; 512]>::heap(&options).unwrap();
     let _observer = RawConsumer::new(Arc::clone(ring.segment()), Reading::Observer).unwrap();
@@ -296,7 +296,7 @@ fn a_loan_apart_from_its_slot_is_kept_by_who_keeps_its_memory() {
     unsafe { first.as_ptr().cast::<[u64; 512]>().write([7; 512]) };
     producer.publish_lent(4096).unwrap();
     let second = producer.lend().unwrap();
-    assert_ne!(first, second, "somebody still keeps it");
+    assert_ne!(first, second, "lent again while it is held");
     // SAFETY: as above.
     unsafe { second.as_ptr().cast::<[u64; 512]>().write([8; 512]) };
     drop(producer);
@@ -307,7 +307,7 @@ fn a_loan_apart_from_its_slot_is_kept_by_who_keeps_its_memory() {
 
 /// An observer of a file makes no load that could race with a loan: the kernel copies for it.
 #[test]
-fn an_observer_has_the_kernel_copy_what_may_be_on_loan() {
+fn the_kernel_copies_slots_that_may_be_on_loan_for_an_observer() {
     let dir = spawn::shm_dir();
     let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
     let ring = FanoutShm::<[u64; 512]>::create(&spawn::namespace(dir.path()), "seen", &options);
@@ -389,7 +389,7 @@ fn a_reader_that_died_holds_nothing_any_more() {
     for number in 0..10 {
         producer.send([number; 512]).unwrap();
     }
-    assert!(!is_pinned(), "the dead one's pins were taken back");
+    assert!(!is_pinned(), "the dead reader's pins were removed");
     assert_eq!(producer.position(), 21);
 }
 

@@ -250,7 +250,11 @@ impl Reader {
         assert_eq!((sent, waiting), (self.total, 0));
         let passed = |stats: ReadStats| stats.received + stats.lost + stats.skipped;
         assert_eq!(passed(stats) - passed(at_rest), at_rest.waiting);
-        assert_eq!(lost + skipped, self.account.missing(), "not the gaps that were seen");
+        assert_eq!(
+            lost + skipped,
+            self.account.missing(),
+            "the ledger and the missing numbers differ"
+        );
         let each = (self.total / u64::from(self.case.senders)) as u32;
         for id in 0..self.case.senders {
             assert_eq!(self.account.of(id).unwrap().next, each, "the newest of {id} is missing");
@@ -341,15 +345,18 @@ fn balances(place: &str, case: &'static Case, run: fn(&'static Case, Pace) -> Ve
         for (index, seen) in seen.iter().enumerate() {
             // A reader that stopped until it was lapped, or given up, has lost messages.
             let overrun = pace.has_stops() && !case.is_lossless(index);
-            assert!(!overrun || seen.lost + seen.skipped > 0, "{pace}: it never stopped");
+            assert!(
+                !overrun || seen.lost + seen.skipped > 0,
+                "{pace}: a reader that stops lost no message"
+            );
         }
         let gated = case.readings.contains(&Reading::Gated);
         let detaches = gated && case.on_stalled != OnStalled::Full;
         let detached = seen.iter().map(|seen| seen.detached).sum::<u64>();
-        assert!(!(detaches && pace.has_stops()) || detached > 0, "nobody was detached");
+        assert!(!(detaches && pace.has_stops()) || detached > 0, "no reader was detached");
         let words: Vec<_> = seen.iter().map(|seen| format!("{:?}", seen.words())).collect();
         let figures = format!(
-            "{pace}: sent={} readers (delivered, lost, passed over, in ring, detached): {}",
+            "{pace}: sent={} readers (delivered, lost, skipped, in ring, detached): {}",
             messages(case),
             words.join(" ")
         );

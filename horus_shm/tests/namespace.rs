@@ -218,7 +218,7 @@ fn a_directory_of_another_user_is_refused() {
 }
 
 #[test]
-fn what_is_no_directory_is_refused() {
+fn a_path_that_is_no_directory_is_refused() {
     for index in 0..3 {
         for is_symlink in [true, false] {
             let dir = private_dir();
@@ -286,7 +286,7 @@ fn only_an_unattended_namespace_is_removed() {
 }
 
 #[test]
-fn a_removal_that_fails_lets_others_in_again() {
+fn a_failed_removal_lets_other_processes_in_again() {
     let dir = private_dir();
     let namespace = Namespace::open(&config(dir.path())).unwrap();
     let stranger = namespace.topics_path().join("directory");

@@ -47,7 +47,7 @@ fn play(role: &str) {
             // A skipped role reports success otherwise.
             assert_eq!(child.listen(), WELL);
         }
-        Some(other) => panic!("the part '{role}' says {other:?}"),
+        Some(other) => panic!("the role '{role}' printed {other:?}"),
     }
     child.finish();
 }
@@ -88,7 +88,7 @@ fn on_own_mount(dir: &Path, options: &'static str, body: fn(&Path)) {
         body(dir);
         true
     });
-    assert!(join_fork(pid), "the part ended badly, by a panic or a signal");
+    assert!(join_fork(pid), "the role failed by a panic or a signal");
 }
 
 fn mount_own(dir: &Path, options: &str) -> io::Result<()> {
@@ -391,7 +391,7 @@ fn follow_a_lying_ready_bit(dir: &Path) {
 }
 
 #[test]
-fn a_ready_bit_of_a_lane_that_nobody_reserved_does_not_kill_a_reader_in_a_full_file_system() {
+fn a_ready_bit_of_an_unreserved_lane_does_not_kill_a_reader_in_a_full_file_system() {
     play("ready bit");
 }
 
@@ -497,7 +497,7 @@ fn go_on_without_descriptors(dir: &Path) {
 }
 
 #[test]
-fn ends_of_an_open_topic_go_on_and_leave_without_descriptors() {
+fn endpoints_of_an_open_topic_go_on_and_leave_without_descriptors() {
     play("go on");
 }
 
@@ -587,12 +587,12 @@ fn live_on_without_lengths() {
         let refused_again = Namespace::current().is_err_and(|error| carries(&error, libc::EFBIG));
         refused && refused_again
     });
-    assert!(join_fork(visitor), "the limited one ended badly, by a panic or a signal");
-    expect_usable(&segment, "after a limited one");
+    assert!(join_fork(visitor), "the limited process failed by a panic or a signal");
+    expect_usable(&segment, "after a limited process");
 }
 
 #[test]
-fn who_may_not_have_long_files_is_refused_or_lives_on_and_gets_no_signal() {
+fn a_process_without_long_files_is_refused_or_goes_on_and_gets_no_signal() {
     play("live on");
 }
 

@@ -26,7 +26,9 @@ fn skips_without_strangers() -> bool {
     let dir = spawn::shm_dir();
     // SAFETY: the call takes nothing and cannot fail.
     if unsafe { libc::geteuid() } == STRANGER {
-        spawn::skip_as_this_user(format_args!("user {STRANGER} is no stranger to itself"));
+        spawn::skip_as_this_user(format_args!(
+            "this test runs as user {STRANGER}, so its files are not another user's"
+        ));
         return true;
     }
     match std::os::unix::fs::chown(dir.path(), Some(STRANGER), Some(STRANGER)) {
@@ -153,7 +155,7 @@ fn a_directory_that_became_open_to_others_is_refused_to_newcomers_and_left_as_it
             for part in [bad.display().to_string(), format!("{:04o}", bad_mode & 0o777)] {
                 assert!(told.contains(&part), "no '{part}' in: {told}");
             }
-            assert_eq!(mode(bad), bad_mode, "somebody changed it");
+            assert_eq!(mode(bad), bad_mode, "the mode was changed");
             set_mode(bad, 0o700);
             let namespace = Namespace::open(&config(&base)).unwrap();
             let segment = Segment::open(&namespace, &topic(), &open_request()).unwrap();
@@ -192,7 +194,7 @@ fn a_place_for_everybody_is_no_directory_of_ours() {
 }
 
 #[test]
-fn what_belongs_to_another_user_is_refused_even_to_root() {
+fn files_of_another_user_are_refused_even_to_root() {
     if skips_without_strangers() {
         return;
     }
@@ -234,7 +236,7 @@ fn a_topic_file_of_another_user_is_not_a_topic() {
     for answer in [scene.open(), scene.open_or_create(), scene.create(), scene.inspect()] {
         let error = answer.unwrap_err();
         assert!(matches!(error, OpenError::NotATopic { .. }), "{error:?}");
-        hostile::expect_told(&error, &scene.path(), "another user's");
+        hostile::expect_actionable(&error, &scene.path(), "another user's");
         for uid in [STRANGER, 0] {
             assert!(error.to_string().contains(&format!(" {uid}")), "{error}");
         }
@@ -244,7 +246,7 @@ fn a_topic_file_of_another_user_is_not_a_topic() {
 }
 
 #[test]
-fn a_stranger_is_refused_the_namespace_of_root_and_told_whose_it_is() {
+fn a_stranger_is_refused_the_namespace_of_root_by_an_error_that_names_its_owner() {
     if skips_without_strangers() {
         return;
     }
@@ -261,13 +263,13 @@ fn a_stranger_is_refused_the_namespace_of_root_and_told_whose_it_is() {
         for part in parts {
             assert!(said.contains(part), "no '{part}' in: {said}");
         }
-        expect_usable(&segment, "a stranger came by");
+        expect_usable(&segment, "after the refused open of a stranger");
         assert_eq!(fs::read_dir(&base).unwrap().count(), 1);
     }
 }
 
 #[test]
-fn a_stranger_without_a_place_is_told_where_and_nothing_is_made_elsewhere() {
+fn without_a_place_the_error_names_the_path_and_nothing_is_made_elsewhere() {
     if skips_without_strangers() {
         return;
     }

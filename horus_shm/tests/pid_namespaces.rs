@@ -82,7 +82,7 @@ fn child_role() {
         });
         join_fork(inhabitant)
     });
-    assert!(join_fork(gate_keeper), "the inhabitant ended badly");
+    assert!(join_fork(gate_keeper), "the process behind the border failed");
 }
 
 /// Makes `/proc` show only this side of the border, as in a container.
@@ -195,8 +195,8 @@ fn kill_the_writer(border: Border, kind: Kind) -> Option<()> {
     let mine = namespace.registry().me();
     let writer = owners(&segment).into_iter().find(|&owner| owner != mine).unwrap();
     let info = namespace.registry().process(writer).unwrap();
-    assert_eq!(info.pid, 1, "it says what it is called on its own side");
-    assert!(!namespace.registry().is_dead(writer), "though here number 1 is somebody else");
+    assert_eq!(info.pid, 1, "the registry has its number on its own side");
+    assert!(!namespace.registry().is_dead(writer), "although number 1 is another process here");
 
     child.kill();
     wait_for_death(&namespace, writer);
@@ -314,7 +314,10 @@ fn two_processes_of_the_same_number_are_not_taken_for_each_other() {
 
     reader.kill();
     wait_for_death(&namespace, both[1]);
-    assert!(!namespace.registry().is_dead(both[0]), "its namesake died, not it");
+    assert!(
+        !namespace.registry().is_dead(both[0]),
+        "the process of the same number died, not this one"
+    );
     receive(&mut witness, &mut account, WRITER, MESSAGES);
     account.expect_sound(witness.stats().unwrap()).unwrap();
     writer.kill();

@@ -213,7 +213,7 @@ impl Holder {
             assert_eq!(stats.lost, 0, "{stats:?}");
         }
         let (received, lost, skipped) = (stats.received, stats.lost, stats.skipped);
-        format!("{received} delivered + {lost} lost + {skipped} passed over = {total} sent")
+        format!("{received} delivered + {lost} lost + {skipped} skipped = {total} sent")
     }
 
     /// Reads until nothing is left of `total` messages.
@@ -229,7 +229,7 @@ impl Holder {
                 return;
             }
             idle += 1;
-            assert!(idle < IDLE_MAX, "nothing comes any more: {stats:?} of {total}");
+            assert!(idle < IDLE_MAX, "no message arrives any more: {stats:?} of {total}");
             let wait_policy = WaitPolicy::of(Duration::from_millis(20));
             if let Some(message) = self.consumer.recv_until(wait_policy) {
                 self.account.take(&message);
@@ -473,7 +473,9 @@ fn expect_promise(segment: &Arc<Segment>, progress: &Mutex<(u64, u64)>) -> Resul
         return Err(format!("{} is called {}", number + 1, consumer.raw().sequence()));
     }
     if !(before..=after).contains(&first) {
-        return Err(format!("owed from {first} on, but joined at {before} to {after}: {stats:?}"));
+        return Err(format!(
+            "the first message is {first}, but it joined at {before} to {after}: {stats:?}"
+        ));
     }
     Ok(())
 }
@@ -513,7 +515,7 @@ fn readers_that_die_with_borrowed_messages_leave_nothing_behind() {
             // SAFETY: `status` is valid for the write.
             unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) == pid }
         });
-        assert!(libc::WIFSIGNALED(status), "cycle {cycle}: it was to be killed");
+        assert!(libc::WIFSIGNALED(status), "cycle {cycle}: the reader was not killed");
         for number in 0..4 * CAPACITY as u32 {
             refused += u64::from(producer.send(Message::new(2, number)).is_err());
         }

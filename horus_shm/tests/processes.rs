@@ -296,7 +296,7 @@ fn a_producer_outlives_consumers_that_are_killed_at_random() {
 }
 
 #[test]
-fn a_ring_outlives_both_of_its_ends_killed_at_random() {
+fn a_ring_outlives_both_of_its_endpoints_killed_at_random() {
     for kind in KINDS {
         let (dir, mut dice) = (shm_dir(), Dice(0x5eed_0003));
         let namespace = namespace(dir.path());
@@ -370,7 +370,7 @@ fn a_killed_reader_leaves_its_place_to_the_next() {
 
 /// The sender died between its two stores, of the stamp and of the head.
 #[test]
-fn a_message_that_a_dead_sender_did_not_put_under_its_head_is_no_newcomers() {
+fn a_newcomer_gets_no_message_past_the_head_of_a_dead_sender() {
     for kind in KINDS {
         let dir = shm_dir();
         let namespace = namespace(dir.path());
@@ -450,7 +450,7 @@ fn racing_creators_end_on_one_file_and_the_last_to_leave_removes_it() {
         left_behind += u32::from(files != ["start"]);
     }
     racers.into_iter().for_each(Child::finish);
-    println!("{RACES} races, {left_behind} files left behind by who left last");
+    println!("{RACES} races, {left_behind} files left by the last process");
     sweep(&namespace).unwrap();
     assert_eq!(topic_files(&namespace), ["start"]);
     assert_eq!(left_behind, 0);

@@ -166,7 +166,7 @@ fn record(what: &str, sorted: &[Recovery]) -> Duration {
         format_args!(
             "{} kills, all accounts exact; recovery p50 {p50:.2?}, p99 {p99:.2?} \
              (goal {GOAL_P99:?} {}), max {max:.2?} (goal {GOAL_MAX:?} {}); \
-             less the wait of one of them for a core, p99 {own_p99:.2?}, max {own_max:.2?}",
+             minus the longest wait of a member for a CPU, p99 {own_p99:.2?}, max {own_max:.2?}",
             sorted.len(),
             word(p99 <= GOAL_P99),
             word(max <= GOAL_MAX),
@@ -198,7 +198,7 @@ fn a_long_run_fails_by_recovery_that_takes_longer_than_half_a_second() {
         is_too_slow(all.len(), quantile(&all, 0.99))
     };
     assert!(!of(10) && of(11));
-    assert!(!is_too_slow(KILLS_MIN - 1, slow), "too few to tell");
+    assert!(!is_too_slow(KILLS_MIN - 1, slow), "too few kills for a percentile");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn every_ring_goes_on_when_a_producer_and_a_consumer_are_killed_at_once() {
 }
 
 #[test]
-fn every_ring_goes_on_when_one_who_comes_and_goes_is_killed() {
+fn every_ring_goes_on_when_a_visitor_is_killed() {
     kill_everywhere(&[Job::Visit]);
 }
 

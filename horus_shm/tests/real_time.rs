@@ -76,14 +76,14 @@ fn exchange_in<M: Tagged>(place: &str) {
 }
 
 #[test]
-fn no_end_of_a_ring_on_the_heap_leaves_the_real_time_path() {
+fn no_endpoint_of_a_ring_on_the_heap_leaves_the_real_time_path() {
     exchange_in::<[u64; 2]>("heap");
     exchange_in::<[u64; 38]>("heap");
     exchange_in::<[u64; 185]>("heap");
 }
 
 #[test]
-fn no_end_of_a_ring_in_a_file_leaves_the_real_time_path() {
+fn no_endpoint_of_a_ring_in_a_file_leaves_the_real_time_path() {
     exchange_in::<[u64; 2]>("file");
     exchange_in::<[u64; 38]>("file");
     exchange_in::<[u64; 185]>("file");

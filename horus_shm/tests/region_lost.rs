@@ -150,7 +150,11 @@ fn send_until_lost(sender: Sender<Message>, flow: &Flow, first: impl Fn()) {
     let topic = producer.raw().segment().label();
     for _ in 0..CALLS_AFTER {
         let answer = producer.send_ref(&Message::new(SENDER, number));
-        assert_eq!(answer, Err(SendError::RegionLost { topic, message: () }), "lost is for good");
+        assert_eq!(
+            answer,
+            Err(SendError::RegionLost { topic, message: () }),
+            "a lost region stays lost"
+        );
     }
 }
 
@@ -178,7 +182,11 @@ fn receive_until_lost(receiver: Receiver<Message>, flow: &Flow, first: impl Fn()
     }
     for _ in 0..CALLS_AFTER {
         assert!(consumer.recv().is_none() && consumer.latest().is_none());
-        assert_eq!(consumer.check(), Err(RecvError::RegionLost { topic }), "lost is for good");
+        assert_eq!(
+            consumer.check(),
+            Err(RecvError::RegionLost { topic }),
+            "a lost region stays lost"
+        );
     }
     assert_eq!(consumer.stats().received, account.received);
     account
@@ -299,7 +307,7 @@ impl Scene {
         }
         if matches!(blow, Blow::Unlink | Blow::Replace) {
             let before = flow.count();
-            eventually("the ends go on among themselves", || flow.count() > before + 10);
+            eventually("the endpoints continue without the name", || flow.count() > before + 10);
         }
         File::from(fd).set_len(blow.cut(segment)).unwrap();
     }
@@ -326,7 +334,11 @@ impl Scene {
     fn expect_reborn(&self, name: &str, blow: Blow) {
         let files = topic_files(&self.namespace);
         if blow == Blow::Replace {
-            assert_eq!(fs::read(self.path(name)).unwrap(), [0x5a; 20_000], "it was nobody's");
+            assert_eq!(
+                fs::read(self.path(name)).unwrap(),
+                [0x5a; 20_000],
+                "the foreign file was changed"
+            );
             fs::remove_file(self.path(name)).unwrap();
         } else {
             assert!(!files.iter().any(|file| file == name), "{files:?}");
@@ -388,7 +400,7 @@ fn a_file_struck_between_processes_is_region_lost_in_both() {
         scene.expect_reborn(&name, blow);
     }
     peer.finish();
-    report("struck between processes", rounds, messages, neighbours.finish());
+    report("damaged between processes", rounds, messages, neighbours.finish());
 }
 
 /// All endpoints are in this process: the thread that touches the hole notifies the others.
@@ -414,12 +426,12 @@ fn a_file_struck_between_threads_is_region_lost_in_both() {
         drop(ring);
         scene.expect_reborn(&name, blow);
     }
-    report("struck between threads", rounds, messages, neighbours.finish());
+    report("damaged between threads", rounds, messages, neighbours.finish());
 }
 
 /// The file is truncated between two calls of endpoints that wait for room or for a message.
 #[test]
-fn an_end_that_waits_finds_out_in_its_next_call() {
+fn a_waiting_endpoint_finds_the_loss_in_its_next_call() {
     let scene = Scene::new();
     for kind in KINDS {
         let ring = Ring::<Message>::create(kind, &scene.namespace, "topic");
@@ -438,7 +450,7 @@ fn an_end_that_waits_finds_out_in_its_next_call() {
             true
         };
         OpenOptions::new().write(true).truncate(true).open(scene.path("topic")).unwrap();
-        assert_eq!(consumer.check(), Ok(()), "nobody touched it yet");
+        assert_eq!(consumer.check(), Ok(()), "no call has touched the file yet");
         if full {
             assert_eq!(
                 producer.send_ref(&message),
@@ -462,7 +474,7 @@ fn an_end_that_waits_finds_out_in_its_next_call() {
 
 /// A reader that has met no publisher touches only the blocks.
 #[test]
-fn a_reader_without_a_publisher_finds_out_in_its_next_call() {
+fn a_reader_without_a_publisher_finds_the_loss_in_its_next_call() {
     let scene = Scene::new();
     for kind in KINDS {
         let ring = Ring::<Message>::create(kind, &scene.namespace, "topic");
@@ -491,7 +503,7 @@ fn a_file_that_is_made_whole_again_is_opened_anew() {
     assert_eq!(
         producer.send(2),
         Err(SendError::RegionLost { topic, message: 2 }),
-        "lost is for good"
+        "a lost region stays lost"
     );
 
     let options = RingOptions::default();

@@ -178,7 +178,7 @@ fn report(kind: Kind, call: Call, swept: &Swept) {
 }
 
 #[test]
-fn a_send_or_recv_whose_file_is_cut_under_it_is_done_or_says_so() {
+fn a_send_or_recv_during_which_the_file_is_cut_succeeds_or_reports_the_loss() {
     for kind in KINDS {
         for call in [Call::Send, Call::Recv, Call::Latest] {
             let swept = sweep(kind, call, rounds(24, 500));
@@ -190,7 +190,7 @@ fn a_send_or_recv_whose_file_is_cut_under_it_is_done_or_says_so() {
 
 /// Each opens in about ten thousand instructions, most of which do not access the file.
 #[test]
-fn an_end_whose_file_is_cut_while_it_opens_is_opened_or_says_so() {
+fn an_endpoint_whose_file_is_cut_while_it_opens_is_opened_or_reports_the_loss() {
     for call in [Call::OpenSender, Call::OpenReceiver] {
         let swept = sweep(Kind::Fanout, call, rounds(4, 100));
         report(Kind::Fanout, call, &swept);

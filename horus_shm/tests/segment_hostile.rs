@@ -21,7 +21,7 @@ use horus_shm::{OpenError, Reliability, Request, RingOptions, Segment, SpscShm, 
 
 use common::Child;
 use hostile::{
-    FIELDS, FILE_NAME, Field, Image, Scene, TOPIC, expect_linked, expect_told, expect_usable,
+    FIELDS, FILE_NAME, Field, Image, Scene, TOPIC, expect_actionable, expect_linked, expect_usable,
     request,
 };
 
@@ -75,7 +75,7 @@ fn expect_verdict(scene: &mut Scene, image: &Image, wanted: &[Verdict], what: &s
     match answer {
         Ok(segment) => expect_usable(&segment, what),
         Err(error) if matches!(verdict, NotATopic | Damaged | Replaced) => {
-            expect_told(&error, &scene.path(), what);
+            expect_actionable(&error, &scene.path(), what);
         }
         Err(_) => {}
     }
@@ -83,7 +83,7 @@ fn expect_verdict(scene: &mut Scene, image: &Image, wanted: &[Verdict], what: &s
         assert!(scene.path().exists(), "{what}: removed");
         for answer in [scene.inspect(), scene.open_or_create(), scene.create(), scene.open_ring()] {
             assert_eq!(Verdict::of(&answer, scene), verdict, "{what}");
-            expect_told(&answer.unwrap_err(), &scene.path(), what);
+            expect_actionable(&answer.unwrap_err(), &scene.path(), what);
         }
     }
     scene.clear();
@@ -252,7 +252,7 @@ fn stale_images(scene: &Scene) -> Vec<Stale> {
 }
 
 #[test]
-fn a_stale_file_that_nobody_has_open_is_replaced_silently() {
+fn a_stale_file_that_no_process_has_open_is_replaced_silently() {
     let _alone = alone();
     let mut scene = Scene::new();
     for Stale { what, mut image, .. } in stale_images(&scene) {
@@ -285,7 +285,7 @@ fn expect_refused_while_held<H>(scene: &mut Scene, hold: impl Fn(&Path) -> H) {
         for answer in [scene.open(), scene.open_or_create(), scene.create(), scene.inspect()] {
             let error = answer.unwrap_err();
             assert!(is_wanted(&error), "{what}: {error:?}");
-            expect_told(&error, &scene.path(), &what);
+            expect_actionable(&error, &scene.path(), &what);
         }
         scene.expect_neighbour(&what);
         assert_eq!(fs::read(scene.path()).unwrap()[..HEADER_BYTES], image.bytes, "{what}");
@@ -341,7 +341,7 @@ fn a_topic_attended_under_a_registry_that_a_user_removed_is_refused_until_its_us
     for answer in [scene.open(), scene.open_or_create(), scene.inspect()] {
         let error = answer.unwrap_err();
         assert!(matches!(error, OpenError::RegistryReplaced { .. }), "{error:?}");
-        expect_told(&error, &scene.path(), "attended");
+        expect_actionable(&error, &scene.path(), "attended");
     }
     scene.expect_neighbour("attended");
     child.kill();
@@ -349,7 +349,7 @@ fn a_topic_attended_under_a_registry_that_a_user_removed_is_refused_until_its_us
     scene.expect_clean("unattended");
 }
 
-/// No process has the file open, so it is replaced, and no opener disturbs another.
+/// No process has the file open, so it is replaced, and no opener makes another one fail.
 #[test]
 fn many_openers_of_a_stale_file_end_on_one_new_file() {
     let _alone = alone();
@@ -467,7 +467,7 @@ fn names_and_schemas_that_are_no_text_are_damage() {
 }
 
 #[test]
-fn a_schema_length_that_lies_is_damage_or_only_a_longer_text() {
+fn a_wrong_schema_length_is_damage_or_only_a_longer_text() {
     let mut scene = Scene::new();
     let right = scene.image().header().schema_bytes;
     let max = SCHEMA_BYTES_MAX as u32;
@@ -573,7 +573,7 @@ fn a_flipped_bit_in_any_field_with_its_checksum_is_judged_by_the_field() {
 }
 
 #[test]
-fn what_is_no_regular_file_of_one_name_is_not_a_topic() {
+fn only_a_regular_file_of_one_name_is_a_topic() {
     let makers: [(&str, fn(&Scene)); 7] = [
         ("a directory", |scene| fs::create_dir(scene.path()).unwrap()),
         ("not a regular file", |scene| make_fifo(&scene.path())),
@@ -596,7 +596,7 @@ fn what_is_no_regular_file_of_one_name_is_not_a_topic() {
                 let error = open(&scene).unwrap_err();
                 assert!(matches!(error, OpenError::NotATopic { .. }), "{found}: {error:?}");
                 assert!(error.to_string().contains(found), "{error}");
-                expect_told(&error, &scene.path(), found);
+                expect_actionable(&error, &scene.path(), found);
             }
             assert!(fs::symlink_metadata(scene.path()).is_ok(), "{found}: removed");
             scene.expect_neighbour(found);
@@ -627,7 +627,7 @@ fn a_file_open_to_others_is_refused() {
             Err(error) => {
                 let told = error.to_string();
                 assert!(told.contains(&format!("{mode:04o}")), "{mode:04o}: {error}");
-                expect_told(&error, &scene.path(), &format!("mode {mode:04o}"));
+                expect_actionable(&error, &scene.path(), &format!("mode {mode:04o}"));
             }
         }
         scene.clear();

@@ -190,7 +190,7 @@ fn outcome(action: &str, name: &str) -> String {
 }
 
 #[test]
-fn a_fault_of_another_mapping_is_fatal_unless_somebody_handles_it() {
+fn a_fault_of_another_mapping_is_fatal_without_a_handler() {
     let killed = format!("killed by signal {}", libc::SIGBUS);
     for name in ["runtime", "default", "ignore"] {
         assert_eq!(outcome("fault", name), killed, "{name}");
@@ -221,7 +221,7 @@ fn a_handler_from_before_runs_again_unless_it_was_to_run_once() {
 }
 
 #[test]
-fn a_signal_that_somebody_sends_does_what_it_did_before() {
+fn a_signal_that_a_process_sends_has_the_same_effect_as_before() {
     let killed = format!("killed by signal {}", libc::SIGBUS);
     assert_eq!(outcome("send", "default"), killed);
     assert_eq!(outcome("send", "ignore"), "0 runs, saw 0, exited with 0");

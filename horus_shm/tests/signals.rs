@@ -102,14 +102,14 @@ fn child_role() {
             say("ready");
             while live(2000) {}
         }
-        ["obeys"] => {
+        ["exits"] => {
             handle(libc::SIGTERM);
             handle(libc::SIGINT);
             say("ready");
             while live(2000) {}
             std::process::exit(ASKED);
         }
-        ["storm", lives] => be_disturbed(lives.parse().unwrap()),
+        ["storm", lives] => be_interrupted(lives.parse().unwrap()),
         ["writes", kind] => write_on(Kind::parse(kind)),
         _ => panic!("{role:?}"),
     }
@@ -151,7 +151,7 @@ fn start_next(dir: &Path) {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["registry", "topics"], "something was left behind");
+    assert_eq!(names, ["registry", "topics"], "files are left");
     assert_eq!(sweep(&namespace).unwrap(), SweepReport::default());
     let segment = horus_shm::Segment::create(&namespace, &hostile::topic(), &hostile::request());
     hostile::expect_usable(&segment.unwrap(), "after the end");
@@ -170,7 +170,7 @@ fn end_at_random(role: &str, signals: &[i32], lives: u64, check: impl Fn(i32, &m
             unsafe { libc::signal(signal, libc::SIG_DFL) };
             let mut child = Child::spawn(role, dir.path());
             // Every other one may get the signal while it still starts.
-            if role == "obeys" || life % 2 == 0 {
+            if role == "exits" || life % 2 == 0 {
                 assert_eq!(child.listen(), "ready");
             }
             std::thread::sleep(Duration::from_micros(rng.below(LIFE_US)));
@@ -185,7 +185,7 @@ fn end_at_random(role: &str, signals: &[i32], lives: u64, check: impl Fn(i32, &m
 }
 
 #[test]
-fn who_is_ended_by_a_signal_leaves_nothing_that_the_next_start_does_not_sweep() {
+fn the_next_start_sweeps_all_that_a_process_ended_by_a_signal_leaves() {
     let lives = rounds(15, 100);
     let signals = [libc::SIGTERM, libc::SIGINT];
     let left = end_at_random("lives", &signals, lives, |signal, child| {
@@ -193,24 +193,24 @@ fn who_is_ended_by_a_signal_leaves_nothing_that_the_next_start_does_not_sweep() 
         assert_eq!(status.signal(), Some(signal), "the library caught it: {status:?}");
     });
     progress(format_args!("ended by signals: {} lives, {left} of them left a topic", 2 * lives));
-    assert!(left > 0, "no life was ended in the middle");
+    assert!(left > 0, "no life left a topic, so none ended in the middle");
 }
 
 #[test]
-fn who_ends_because_a_signal_asked_for_it_leaves_nothing_at_all() {
+fn a_process_that_exits_on_a_termination_signal_leaves_nothing() {
     let lives = rounds(10, 100);
     let signals = [libc::SIGTERM, libc::SIGINT];
-    let left = end_at_random("obeys", &signals, lives, |_, child| {
+    let left = end_at_random("exits", &signals, lives, |_, child| {
         assert_eq!(child.wait().code(), Some(ASKED));
     });
-    progress(format_args!("asked to end: {} lives, {left} of them left a topic", 2 * lives));
+    progress(format_args!("exited on signals: {} lives, {left} of them left a topic", 2 * lives));
     assert_eq!(left, 0);
 }
 
 // ---- interrupted by signals
 
 /// Opens, sends, receives, sleeps and leaves, without an error, while signals arrive all the time.
-fn be_disturbed(lives: u32) {
+fn be_interrupted(lives: u32) {
     handle(libc::SIGALRM);
     handle(libc::SIGCHLD);
     start_alarms();
@@ -271,8 +271,8 @@ fn a_storm_of_signals_is_no_error_and_loses_nothing() {
     account.expect_all(CHILD, 0, lives).unwrap();
     account.expect_sound(receiver.stats().unwrap()).unwrap();
     let (alarms, children) = (child.listen_u64(), child.listen_u64());
-    progress(format_args!("disturbed: {lives} lives, {alarms} SIGALRM, {children} SIGCHLD"));
-    assert!(alarms > u64::from(lives) && children > u64::from(lives), "it was calm");
+    progress(format_args!("interrupted: {lives} lives, {alarms} SIGALRM, {children} SIGCHLD"));
+    assert!(alarms > u64::from(lives) && children > u64::from(lives), "too few signals arrived");
     child.finish();
 }
 
@@ -339,11 +339,14 @@ fn stop_again_and_again(kind: Kind, stops: u64) {
         beside.go_on();
         let sent = beside.sent;
         beside.go_on();
-        assert!(beside.sender.is_none() || beside.sent > sent, "{kind:?}: held up by the stopped");
+        assert!(
+            beside.sender.is_none() || beside.sent > sent,
+            "{kind:?}: blocked by the stopped writer"
+        );
         child.signal(libc::SIGCONT);
         let of_child = |beside: &Beside| beside.account.of(CHILD).map_or(0, |stream| stream.count);
         let before = of_child(&beside);
-        eventually("a message of the continued", || {
+        eventually("a message of the continued writer", || {
             beside.receive();
             of_child(&beside) > before
         });

@@ -108,7 +108,7 @@ fn leave_behind(dir: &Path, topics: &str) {
 }
 
 #[test]
-fn what_the_dead_left_is_removed_and_what_persists_is_kept() {
+fn files_of_dead_processes_are_removed_and_persistent_topics_are_kept() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     leave_behind(dir.path(), "a,a/b,a.b,kept/1,kept/2");
@@ -126,7 +126,7 @@ fn what_the_dead_left_is_removed_and_what_persists_is_kept() {
 }
 
 #[test]
-fn whoever_joins_a_namespace_sweeps_it() {
+fn joining_a_namespace_sweeps_it() {
     let dir = spawn::shm_dir();
     leave_behind(dir.path(), "a,b,kept");
     let namespace = spawn::namespace(dir.path());
@@ -134,7 +134,7 @@ fn whoever_joins_a_namespace_sweeps_it() {
 }
 
 #[test]
-fn what_anybody_attends_is_never_removed() {
+fn an_attended_topic_is_never_removed() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let mine = open_or_create(&namespace, "mine").unwrap();
@@ -158,7 +158,7 @@ fn what_anybody_attends_is_never_removed() {
 }
 
 #[test]
-fn what_persists_is_removed_by_name_unless_somebody_attends_it() {
+fn a_persistent_topic_is_removed_by_name_unless_it_is_attended() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let remove = |topic: &str| remove_topic(&namespace, &name(topic)).unwrap();
@@ -194,7 +194,7 @@ fn the_last_of_many_to_leave_takes_the_topic_along() {
 }
 
 #[test]
-fn what_is_not_ours_is_named_and_left_alone() {
+fn foreign_files_are_named_and_left_alone() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let topics = namespace.topics_path();
@@ -236,7 +236,7 @@ fn damaged_file(namespace: &Namespace) -> String {
 }
 
 #[test]
-fn what_is_no_text_is_named_as_far_as_it_can_be() {
+fn a_file_name_that_is_no_text_is_named_as_far_as_possible() {
     use std::os::unix::ffi::OsStrExt;
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
@@ -271,7 +271,7 @@ fn many_sweeps_at_once_remove_each_leftover_and_nothing_else() {
 }
 
 #[test]
-fn an_opener_ends_on_the_file_that_has_the_name_however_others_sweep() {
+fn an_opener_ends_on_the_file_with_the_name_during_sweeps() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let mut children: Vec<_> = ["sweep 2000", "sweep 2000", "visit 1500", "visit 1500"]
@@ -290,7 +290,7 @@ fn an_opener_ends_on_the_file_that_has_the_name_however_others_sweep() {
 
 /// Threads of one process share its presence, so its table has to separate them.
 #[test]
-fn a_sweep_never_removes_what_another_thread_is_opening() {
+fn a_sweep_never_removes_a_topic_that_another_thread_is_opening() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let stop = AtomicBool::new(false);
@@ -313,7 +313,7 @@ fn a_sweep_never_removes_what_another_thread_is_opening() {
 }
 
 #[test]
-fn messages_of_a_killed_publisher_stay_with_those_who_attend() {
+fn messages_of_a_killed_publisher_stay_while_the_topic_is_attended() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let options = RingOptions::capacity(16);
@@ -405,7 +405,7 @@ fn whatever_has_the_name_of_a_topic_is_removed_by_it() {
 }
 
 #[test]
-fn what_is_in_the_way_of_a_removal_is_named() {
+fn a_file_that_blocks_a_removal_is_named() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let path = namespace.topics_path().join("kept");

@@ -36,9 +36,9 @@ const MAP_ANONYMOUS: i64 = libc::MAP_ANONYMOUS as i64;
 const SPARED: [(&[i64], &str); 5] = [
     (
         &[libc::SYS_brk, libc::SYS_mremap, libc::SYS_madvise, libc::SYS_mprotect],
-        "the allocator's: a process without heap ends, by the language's own rule",
+        "the allocator's calls: the language ends a process without heap",
     ),
-    (&[libc::SYS_munmap], "of a whole mapping it cannot fail"),
+    (&[libc::SYS_munmap], "cannot fail for a whole mapping"),
     (&[libc::SYS_geteuid, libc::SYS_getpid, libc::SYS_gettid], "cannot fail"),
     (&[libc::SYS_futex, libc::SYS_sched_yield], "the standard library's locks; cannot fail"),
     (&[libc::SYS_exit, libc::SYS_exit_group], "do not return"),
@@ -50,7 +50,7 @@ fn spared(call: Call) -> Option<&'static str> {
         return Some(SPARED[0].1);
     }
     if call.number == libc::SYS_getrandom && call.args[2] != 0 {
-        return Some("the standard library's hash seeds: it panics by its own rule");
+        return Some("the standard library's hash seeds: it panics if this fails");
     }
     SPARED.iter().find(|(calls, _)| calls.contains(&call.number)).map(|(_, reason)| *reason)
 }
@@ -137,7 +137,7 @@ fn fault_of(error: &(dyn Error + 'static), dir: &Path) -> Option<&'static str> {
     // Or the directory that it is in.
     let path = dir.parent().unwrap().to_str().unwrap();
     if !error.to_string().contains(path) {
-        return Some("an error that does not say where");
+        return Some("an error without the path");
     }
     let mut source = Some(error);
     while let Some(found) = source {
@@ -197,7 +197,7 @@ fn visit(dir: &Path, base: &Path, has_own_place: bool) -> Result<(), String> {
     }
     let fault = std::fs::read_to_string(&found).unwrap_or_else(|_| "it died".into());
     let _ = std::fs::remove_file(&found);
-    Err(format!("to a newcomer: {fault}"))
+    Err(format!("a new process finds: {fault}"))
 }
 
 /// Returns the calls of a round without a fault, except the spared ones.
@@ -371,7 +371,7 @@ fn a_topic_is_created_opened_and_left_whichever_call_fails() {
 }
 
 #[test]
-fn ends_are_opened_and_used_whichever_call_fails() {
+fn endpoints_are_opened_and_used_whichever_call_fails() {
     sweep_all(&[Produce, Consume, ConsumeGated, Discover, SendFull, SendPastDead]);
 }
 

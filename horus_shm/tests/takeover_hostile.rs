@@ -299,7 +299,7 @@ fn a_takeover_is_bounded_and_repeatable() {
         }
         // After a death in this takeover, or right after it, the next one finds the same position.
         if take_over(lane, ME) != pos {
-            return Err("a second takeover goes on elsewhere".into());
+            return Err("a second takeover finds another position".into());
         }
         Ok(())
     });
@@ -314,7 +314,7 @@ fn a_takeover_goes_on_far_below_the_largest_position() {
         if pos < WILD {
             return Ok(());
         }
-        Err("a session that begins where positions end".into())
+        Err("a session that begins near the largest position".into())
     });
 }
 
@@ -343,7 +343,7 @@ fn expect_in_step(lane: &Lane, gated: bool) -> Result<(), String> {
         return Err(format!("a reader that never gets in step, gated {gated}"));
     }
     if take_over(lane, ME) != writer.position() {
-        return Err(format!("what was sent since the takeover is forgotten, gated {gated}"));
+        return Err(format!("messages since the takeover are lost, gated {gated}"));
     }
     Ok(())
 }
@@ -472,7 +472,7 @@ fn scribble_on_pins(rng: &mut Rng, lane: &Lane, values: &[u64]) {
 }
 
 #[test]
-fn those_who_lend_and_borrow_on_any_lane_do_bounded_work_without_a_panic() {
+fn loans_and_borrows_on_any_lane_do_bounded_work_without_a_panic() {
     let mut faults = Faults::default();
     let cases = rounds(20_000, 1_000_000);
     for seed in 0..cases {
@@ -563,7 +563,7 @@ fn lane_with_a_skip() -> (Lane, LaneWriter<Lane>) {
 
 /// A publisher may die after it stored the stamp of a position, and before it stored the head.
 #[test]
-fn what_the_dead_sent_past_their_head_is_numbered_without_skips() {
+fn messages_past_the_head_of_a_dead_publisher_are_numbered_without_skips() {
     let (lane, _) = lane_with_a_skip();
     let block = &lane.0.block;
     assert_eq!(count_all(&lane), (3, 4));
@@ -577,7 +577,7 @@ fn what_the_dead_sent_past_their_head_is_numbered_without_skips() {
 }
 
 #[test]
-fn a_position_before_a_skip_has_no_number_that_anybody_knows() {
+fn a_position_before_a_skip_has_no_known_number() {
     let (lane, _) = lane_with_a_skip();
     let numbers = [1, 2, 3, 4].map(|position| number_at(&lane.0.block, position));
     assert_eq!(numbers, [None, None, Some(2), Some(3)]);

@@ -150,12 +150,15 @@ fn a_producer_that_waits_gives_a_stalled_reader_up_in_time() {
     let sends = || (0..4).for_each(|n| producer.send_until(asleep(), &[0, n, 0]).unwrap());
     let ((), awaited) = Awaited::of(sends);
     assert!(awaited.slices > 0, "it had to sleep");
-    assert!(now_ns() - awaited.begin_ns < GUARD.as_nanos() as u64 / 2, "not before the very end");
+    assert!(
+        now_ns() - awaited.begin_ns < GUARD.as_nanos() as u64 / 2,
+        "it slept up to the hang guard"
+    );
     assert_eq!(room_waiters(&segment), 0);
 }
 
 #[test]
-fn nobody_is_announced_who_does_not_wait() {
+fn only_a_waiting_reader_is_announced() {
     for &edge in EDGES {
         let segment = topic_on_heap(edge);
         let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
@@ -164,7 +167,7 @@ fn nobody_is_announced_who_does_not_wait() {
         for number in 0..100 {
             writer.send([0, number, 0]).unwrap();
         }
-        assert_eq!(wakes(&segment), 0, "a send called the kernel for nobody");
+        assert_eq!(wakes(&segment), 0, "a send called the kernel without a sleeper");
     }
 }
 
@@ -180,7 +183,7 @@ fn wait_at(watch: Watch) -> thread::JoinHandle<Awaited> {
 }
 
 #[test]
-fn who_stops_waiting_does_not_take_the_bit_of_another_sleeper_of_the_same_reader() {
+fn a_thread_that_stops_waiting_leaves_the_bit_of_another_sleeper_of_the_reader() {
     for &edge in EDGES {
         let segment = topic_on_heap(edge);
         let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
@@ -214,11 +217,11 @@ fn a_watch_of_a_reader_that_left_does_not_touch_the_next_one_in_its_place() {
     writer.send([0; 3]).unwrap();
     let done_ns = now_ns();
     watching.join().unwrap().expect_woken(done_ns);
-    assert!(!watch.has_message() || watch.is_closed(), "it says what it said last");
+    assert!(!watch.has_message() || watch.is_closed(), "the watch of a dropped reader changed");
 }
 
 #[test]
-fn a_place_is_free_once_its_reader_is_gone_and_nobody_sleeps_there() {
+fn a_place_is_free_once_its_reader_is_gone_and_no_thread_sleeps_there() {
     let mut one_place = request(WakeEdge::Fence);
     one_place.reader_limit = Some(1);
     let segment = topic(None, "topic", &one_place);
@@ -240,7 +243,7 @@ fn a_place_is_free_once_its_reader_is_gone_and_nobody_sleeps_there() {
 }
 
 #[test]
-fn a_watch_sees_what_is_unread_and_counts_what_arrives() {
+fn a_watch_sees_unread_messages_and_counts_arrivals() {
     let segment = topic_on_heap(WakeEdge::Membarrier);
     let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
     let watch = reader.raw().watch();

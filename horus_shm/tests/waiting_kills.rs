@@ -80,7 +80,7 @@ fn the_bit_of_a_killed_sleeper_costs_a_few_wakes_and_no_more() {
         assert_eq!(child.listen(), "ready");
         eventually("the child sleeps", || waiters(&segment) != 0);
         child.kill();
-        assert_ne!(waiters(&segment), 0, "a dead process clears nothing");
+        assert_ne!(waiters(&segment), 0, "the bit of a dead process stays at first");
         let mut sends = 0;
         while waiters(&segment) != 0 && sends < 100 {
             sends += 1;
@@ -92,7 +92,7 @@ fn the_bit_of_a_killed_sleeper_costs_a_few_wakes_and_no_more() {
         assert_eq!(wakes(&segment), before, "{edge:?}: sends still call the kernel");
         assert_eq!(segment.subscriber_count(), 0);
         let places = [consumer(&segment), consumer(&segment)];
-        assert_eq!(segment.subscriber_count(), places.len(), "every place can be had again");
+        assert_eq!(segment.subscriber_count(), places.len(), "every place is free again");
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{edge:?}: bit reaped after {sends} sends, {before} wakes in all");
     }
@@ -117,7 +117,7 @@ fn the_bit_of_a_publisher_killed_waiting_for_room_goes_too() {
         let mut child = Child::spawn(&format!("wait-for-room {edge:?}"), dir.path());
         eventually("the child waits", || room_waiters(&segment) != 0);
         child.kill();
-        assert_ne!(room_waiters(&segment), 0, "a dead process clears nothing");
+        assert_ne!(room_waiters(&segment), 0, "the bit of a dead process stays at first");
         assert_eq!(reader.recv(), Some([0, 0, 0]));
         assert_eq!(reader.recv(), Some([0, 1, 0]));
         for _ in 0..FRUITLESS_MAX {
@@ -266,7 +266,7 @@ fn a_waiter_that_may_make_no_barriers_looks_every_millisecond() {
         let polls = feed(role);
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{role}: {MESSAGES} messages, {polls} sleeps in two slices");
-        assert!(polls > 2, "it slept as if it could be woken");
+        assert!(polls > 2, "it slept longer than a poll period");
     }
 }
 

@@ -264,7 +264,7 @@ fn check(place: &str, run: impl Fn(Case) -> (Tally, u64)) {
         let sides = if hub == Hub::Sleeps { 2 } else { 1 };
         assert_eq!(pairs, sides * sleepers * rounds, "{case:?}");
         assert_eq!(lost_wakes, 0, "{case:?}: {tally:?}");
-        assert!(wakes > 0, "{case:?}: nobody ever slept");
+        assert!(wakes > 0, "{case:?}: no endpoint slept");
     }
 }
 

@@ -135,7 +135,7 @@ impl Child {
         loop {
             line.clear();
             let bytes = self.said.read_line(&mut line).unwrap();
-            assert_ne!(bytes, 0, "the child ended without a word");
+            assert_ne!(bytes, 0, "the child ended without printing a line");
             if let Some(said) = line.strip_prefix('@') {
                 return said.trim_end().into();
             }

@@ -128,7 +128,7 @@ impl<M: Tagged> Sink<M> {
                 return Ok(stats);
             }
             if start.elapsed() > PATIENCE {
-                return Err(format!("it never comes to an end: {stats:?}"));
+                return Err(format!("messages keep coming while senders rest: {stats:?}"));
             }
         }
     }

@@ -71,7 +71,7 @@ pub fn expect_no_accusation(dir: &Path) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.file_name().unwrap().to_string_lossy().starts_with("fault") {
-            panic!("a child says: {}", std::fs::read_to_string(path).unwrap());
+            panic!("a child reports: {}", std::fs::read_to_string(path).unwrap());
         }
     }
 }

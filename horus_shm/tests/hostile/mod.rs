@@ -291,7 +291,7 @@ pub fn expect_linked(segment: &Segment, what: &str) {
 
 /// Expects an error that a user can act on: where, what was found, and what was wanted.
 #[track_caller]
-pub fn expect_told(error: &OpenError, path: &std::path::Path, what: &str) {
+pub fn expect_actionable(error: &OpenError, path: &std::path::Path, what: &str) {
     let message = error.to_string();
     let tells = |part: &str| assert!(message.contains(part), "{what}: no '{part}' in: {message}");
     tells(&path.display().to_string());

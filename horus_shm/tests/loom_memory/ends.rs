@@ -216,7 +216,7 @@ impl Consumer {
     /// Reads all that is left, once the lane is at rest at position `end`.
     pub(crate) fn finish(&mut self, end: u64) -> &[u64] {
         while self.poll() == Polled::Message {}
-        assert_eq!(self.reader.position(), end, "not at the end of a lane at rest");
+        assert_eq!(self.reader.position(), end, "not at the end of the lane");
         &self.delivered
     }
 }

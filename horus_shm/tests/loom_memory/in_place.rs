@@ -196,7 +196,7 @@ impl Borrower {
         let seen = self.reader.copy_by(MESSAGE_BYTES, copying, load);
         if let Ok(Pinned { number, .. }) = seen {
             self.received += 1;
-            assert_eq!(bytes, [message(number - 1); 2], "torn, or not of its number");
+            assert_eq!(bytes, [message(number - 1); 2], "torn, or not the message of its number");
         }
         seen.is_ok()
     }

@@ -97,7 +97,7 @@ pub(crate) fn a_run_of_tickets_gives_its_slots_back() {
 }
 
 /// A receiver that finds that the last sender of a ring left has received all sent values.
-pub(crate) fn a_deserted_ring_is_empty() {
+pub(crate) fn a_disconnected_ring_is_empty() {
     explore(2, || {
         let (ring, ends) = (LoomTickets::new(2, 2), ends(2));
         let sending = [1, 2].map(|value| {
@@ -121,7 +121,7 @@ pub(crate) fn a_deserted_ring_is_empty() {
 }
 
 /// A receiver that finds that the sender of a lane left has received all sent messages.
-pub(crate) fn a_deserted_lane_is_empty() {
+pub(crate) fn a_disconnected_lane_is_empty() {
     explore(3, || {
         let (lane, ends) = (LoomLane::new(2, 1, Copying::Exclusive, 1), ends(1));
         let mut consumer = Consumer::join(&lane, 0);
@@ -143,7 +143,7 @@ pub(crate) fn a_deserted_lane_is_empty() {
 }
 
 /// A sender made by another one keeps the channel connected when that one leaves.
-pub(crate) fn a_channel_with_a_new_sender_is_not_deserted() {
+pub(crate) fn a_channel_with_a_new_sender_is_not_disconnected() {
     explore(3, || {
         let (ring, ends) = (LoomTickets::new(1, 1), ends(1));
         let (theirs, seat) = (ring.clone(), Rc::clone(&ends));

@@ -98,7 +98,7 @@ pub(crate) fn a_late_gate_holds_the_writer_from_its_start_on() {
 }
 
 /// A late joiner that requests the newest message finds it published.
-pub(crate) fn a_late_joiner_finds_what_the_head_promised() {
+pub(crate) fn a_late_joiner_finds_the_messages_under_the_head() {
     explore(3, || {
         let lane = LoomLane::new(4, 1, Copying::Racing, 1);
         let mut producer = Producer::first(&lane, 1);

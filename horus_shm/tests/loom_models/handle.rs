@@ -97,7 +97,7 @@ pub(crate) fn a_call_never_meets_a_value_that_is_gone() {
         let theirs = Rc::clone(&entry);
         let calling = thread::spawn(move || {
             for _ in 0..2 {
-                assert!(matches!(theirs.call(0), None | Some(42)), "a value that is gone");
+                assert!(matches!(theirs.call(0), None | Some(42)), "a dropped value");
             }
         });
         entry.open(42);
@@ -113,7 +113,7 @@ pub(crate) fn a_call_within_another_is_waited_for() {
         let entry = Entry::new();
         let theirs = Rc::clone(&entry);
         let calling = thread::spawn(move || {
-            assert!(matches!(theirs.call_within(0), None | Some(42)), "a value that is gone");
+            assert!(matches!(theirs.call_within(0), None | Some(42)), "a dropped value");
         });
         entry.open(42);
         assert!(entry.close());

@@ -88,7 +88,7 @@ pub(crate) fn skips_are_not_counted() {
 }
 
 /// A reader that joins while positions are stepped over gets the right first number.
-pub(crate) fn a_late_joiner_knows_the_number_of_what_comes() {
+pub(crate) fn a_late_joiner_knows_the_number_of_its_first_message() {
     explore(3, || {
         let lane = LoomLane::pinnable((2, 0), 2, Copying::Exclusive, DEAD);
         let mut lender = Lender::first(&lane);
@@ -99,7 +99,7 @@ pub(crate) fn a_late_joiner_knows_the_number_of_what_comes() {
         let joining = thread::spawn(move || Borrower::join(&theirs, 1));
         assert!(lender.send() && lender.send());
         let mut late = joining.join().unwrap();
-        assert!(late.promised() >= 1, "what was sent before is not owed");
+        assert!(late.promised() >= 1, "earlier messages are not promised");
         late.finish(3);
         holder.give_back(pin);
     });
@@ -172,7 +172,7 @@ pub(crate) fn an_observer_sees_whole_messages() {
     }
 }
 
-/// A reader whose copy is not spared, since every slot was pinned, gets whole messages too.
+/// A copy that is not spared, since every slot was pinned, is whole or is no message.
 pub(crate) fn a_copy_that_is_not_spared_is_whole_or_none() {
     for latest in [false, true] {
         explore(3, move || {

@@ -53,7 +53,7 @@ fn succeed(copying: Copying, killed: u32) {
 }
 
 /// A late joiner that sees the head of a successor finds the last message of the predecessor.
-pub(crate) fn a_takeover_vouches_for_what_it_found_published() {
+pub(crate) fn the_head_of_a_takeover_covers_all_published_messages() {
     for gate in [UNGATED, 0] {
         explore(3, move || {
             let lane = LoomLane::new(2, 1, Copying::Racing, 1);
@@ -140,8 +140,8 @@ pub(crate) fn a_lane_handed_on_continues_its_positions() {
     });
 }
 
-/// A reader that joins after a publisher died gets none of its messages, whoever takes its lane:
-/// not even the message that was published, but not yet under the head.
+/// A reader that joins after a publisher died gets none of its messages, whichever process takes
+/// its lane: not even the message that was published, but not yet under the head.
 pub(crate) fn a_dead_session_is_no_history() {
     for (gate, died_at, history) in
         [(UNGATED, 5, 2), (0, 5, 2), (UNGATED, 4, 2), (0, 4, 2), (UNGATED, 4, 0), (0, 4, 0)]
@@ -168,7 +168,7 @@ pub(crate) fn a_dead_session_is_no_history() {
 
 /// A reader that joins before the lane has a successor gets none of them either, unless it requests
 /// the messages of all senders.
-pub(crate) fn what_a_dead_publisher_left_is_got_by_asking() {
+pub(crate) fn messages_of_a_dead_publisher_are_history_on_request() {
     explore(0, || {
         for (died_at, gate) in [(3, UNGATED), (4, UNGATED), (5, UNGATED), (4, 0), (5, 0)] {
             let lane = LoomLane::new(4, 1, Copying::Racing, 1);

@@ -362,14 +362,14 @@ impl World {
                 self.act_until(wanted);
                 return match reported {
                     Err(RecvError::LaneNotMapped { .. }) => Ok(()),
-                    other => Err(format!("a lane that is not there is reported as {other:?}")),
+                    other => Err(format!("a lane that is not mapped is reported as {other:?}")),
                 };
             }
             // A namespace that was removed in part is opened anew to remove the rest.
             Remove => {
                 let error = answer.as_ref().err().and_then(|error| error.downcast_ref());
                 if let Some(NamespaceRemoveError::Replaced { .. }) = error {
-                    return Err("replaced, though by nobody".into());
+                    return Err("reported as replaced, but no process replaced it".into());
                 }
                 let again = self.namespace().remove();
                 if let Err(NamespaceRemoveError::Replaced { .. }) = again {
@@ -420,7 +420,7 @@ impl World {
             if is_left() {
                 let report = sweep(&namespace).map_err(|error| error.to_string())?;
                 if is_left() {
-                    return Err(format!("files are left, and the sweep says {report:?}"));
+                    return Err(format!("files are left, and the sweep reports {report:?}"));
                 }
             }
         }

@@ -208,7 +208,7 @@ fn request<M>(kind: Kind) -> Request {
     request
 }
 
-#[allow(clippy::large_enum_variant, reason = "a box would be one more step to sweep")]
+#[allow(clippy::large_enum_variant, reason = "a box would add steps to the sweep")]
 pub enum Sender<M> {
     Lane(Producer<M>),
     Ticket(Ticket<M>),

@@ -57,7 +57,7 @@ impl<M: Tagged> Reader<M> {
 
     fn drain(&mut self) -> Check {
         let got_all = (0..DRAIN_CALLS).any(|_| !self.take());
-        if got_all { Ok(()) } else { Err("a receiver that never comes to an end".into()) }
+        if got_all { Ok(()) } else { Err("a receiver that never finds the ring empty".into()) }
     }
 
     fn ledger(&self) -> Check {
@@ -195,7 +195,9 @@ impl<M: Tagged> Survivors<M> {
         };
         if self.has_waiter() {
             let (messages, room) = (wait.waiters.get(), wait.room_waiters.get());
-            return Err(format!("the dead wait: {messages:#x}, for room {room:#x}"));
+            return Err(format!(
+                "the bits of dead waiters stay: {messages:#x}, for room {room:#x}"
+            ));
         }
         let limit = segment.shape().request().reader_limit;
         let blocks = (0..limit).map(|reader| segment.reader_block(reader, Access::Read).unwrap());

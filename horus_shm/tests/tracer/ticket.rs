@@ -80,7 +80,7 @@ impl<M: Pod> Ticket<M> {
         assert!(offset + 8 <= self.map.len());
         // SAFETY: within the mapping, by the line above.
         let word = unsafe { self.map.as_mut_ptr().add(offset) };
-        // SAFETY: aligned, and mapped for as long as this end lives.
+        // SAFETY: aligned, and mapped for as long as this endpoint lives.
         unsafe { AtomicU64::from_ptr(word.cast()) }
     }
 

@@ -102,8 +102,8 @@ mod avx {
 
     pub(super) fn main() {
         let ring = SpscShm::<Message>::heap(&RingOptions::capacity(64)).expect("memory is there");
-        let mut producer = ring.producer().expect("nobody else produces");
-        let mut consumer = ring.consumer().expect("nobody else consumes");
+        let mut producer = ring.producer().expect("no other producer");
+        let mut consumer = ring.consumer().expect("no other consumer");
         let (sent, mut received) = (black_box([7; 64]), [0; 64]);
         let counted = |rounds| BASE.map(|base| base * (rounds as f64));
         let wanted = [counted(ROUNDS + 1), counted(ROUNDS + 2)];
