@@ -1,28 +1,28 @@
-# Everything that this repository can be asked to do. `make help` lists it.
+# All tasks of this repository. `make help` lists them.
 
 CARGO ?= cargo
 
-# Where a run is kept, or what is read: benchmarks/record/<cpu>/<date>-<commit>. Unless it is set, a
-# run goes to a directory that does not have it yet; nothing is written over.
+# The directory of a record, to write or to read: benchmarks/record/<cpu>/<date>-<commit>. Unless it
+# is set, a run makes a new directory; no record is overwritten.
 RECORD ?=
 record-of = $(or $(RECORD),$(shell benchmarks/research/record_dir.sh '$(1)'))
 
-# `make bench BENCH=--quick` is meant to take three minutes instead of thirty.
+# `make bench BENCH=--quick` takes about three minutes instead of thirty.
 BENCH ?=
 
-# Where `make test` installs the Python package, to test what users get.
+# The virtual environment in which `make test` installs the Python package, as users do.
 VENV := target/venv
 
-# Where tests record what they could not check here; `make test` ends with the list.
+# The file in which tests record what they skipped on this machine; `make test` prints it at the end.
 export HORUS_TEST_SKIPS := $(CURDIR)/target/skipped-tests.txt
 
-# The oldest Rust that Cargo.toml promises to work with.
+# The oldest Rust that Cargo.toml supports.
 OLDEST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-# What has to compile alone, with no more features of its dependencies than it asks for itself.
+# The packages that have to compile alone, with only the features of dependencies that they request.
 CRATES := horus_shm horus_core horus_cpp horus_py horus_benchmarks robot
 
-# What the bindings of the peer iceoryx2 are generated with.
+# The library that generates the bindings of the peer iceoryx2.
 HAS_LIBCLANG = test -n "$$LIBCLANG_PATH" || PATH="$$PATH:/sbin" ldconfig -p | grep -q 'libclang[-.0-9]*\.so'
 NO_LIBCLANG = no libclang (apt-get install libclang-dev)
 
@@ -38,7 +38,7 @@ demo: tools ## runs the robot of examples/robot: five processes, one of which is
 # Features that all tests are built with at once.
 FEATURES = horus_core/async-io$(shell $(HAS_LIBCLANG) && echo ,horus_benchmarks/iceoryx2)
 
-test: test-tools ## runs all tests, side by side; ends with a list of what was skipped
+test: test-tools ## runs all tests side by side; lists the skipped ones at the end
 	@mkdir -p target && rm -f "$(HORUS_TEST_SKIPS)"
 	@$(HAS_LIBCLANG) || echo "bench_check iceoryx2: $(NO_LIBCLANG)" >>"$(HORUS_TEST_SKIPS)"
 	CARGO="$(CARGO)" .ci/tests --features "$(FEATURES)" --also "$(MAKE) test-python"
@@ -49,26 +49,26 @@ test: test-tools ## runs all tests, side by side; ends with a list of what was s
 test-python: install-python
 	$(VENV)/bin/pytest --quiet horus_py/tests
 
-bench-python: install-python ## measures Python alone, and records it
+bench-python: install-python ## runs only the Python benchmarks, and records them
 	record="$(call record-of,*.json)" && mkdir -p "$$record" && \
 	record=$$(cd "$$record" && pwd) && cd horus_py && \
 	PYTHONPATH=. "$(CURDIR)/$(VENV)/bin/python" benchmarks/research_bench_python.py \
 		--json "$$record/research_bench_python.json"
 
-bench-peers: install-python ## measures Python packages from PyPI beside ours, and records it
+bench-peers: install-python ## compares Python packages from PyPI with this one, and records it
 	record="$(call record-of,compare_peers.json)" && mkdir -p "$$record" && \
 	"$(VENV)/bin/python" horus_py/benchmarks/compare_peers.py --json "$$record/compare_peers.json"
 
-# WHY a target directory of its own for pip: it is kept between runs, and pip's is not.
+# WHY CARGO_TARGET_DIR: this directory is kept between runs, and pip's own is not.
 install-python: test-tools
 	test -x $(VENV)/bin/pytest || { rm -rf $(VENV) && python3 -m venv $(VENV); }
 	CARGO_TARGET_DIR="$(CURDIR)/target" $(VENV)/bin/pip install --quiet \
 		--disable-pip-version-check './horus_py[test]'
 
-torture: test-tools ## runs the long versions of all tests, then sanitizers; records what was reached
+torture: test-tools ## runs the long versions of all tests, then sanitizers; records the results
 	CARGO="$(CARGO)" .ci/torture "$(call record-of,torture.txt)"
 
-mutants: test-tools ## runs the tests against programs that are wrong on purpose, 95 % have to fail
+mutants: test-tools ## runs the tests against mutants, of which 95 % must be killed
 	CARGO="$(CARGO)" .ci/mutants
 
 # The crates with library tests whose files differ from the last commit, or all of them.
@@ -95,15 +95,15 @@ lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny
 	@if $(OLDEST_INSTALL); then $(MAKE) oldest; \
 	else echo "SKIP oldest: rustup cannot install Rust $(OLDEST)"; fi
 
-# WHY quiet: a machine without rustup, or without a network, cannot have it.
+# WHY quiet: on a machine without rustup or network this fails, and that is no error.
 OLDEST_INSTALL = timeout 300 rustup toolchain install $(OLDEST) --profile minimal \
 	--no-self-update >/dev/null 2>&1
 
-oldest: tools ## checks that all compiles with the oldest Rust promised; downloads that by rustup
+oldest: tools ## checks that all compiles with the oldest supported Rust, which rustup downloads
 	$(OLDEST_INSTALL)
 	CARGO_TARGET_DIR=target/oldest cargo +$(OLDEST) check --workspace --all-targets --locked
 
-bench: tools ## measures everything and records it in benchmarks/record, with a page of it
+bench: tools ## runs all benchmarks, and records them with a page in benchmarks/record
 	CARGO="$(CARGO)" benchmarks/research/run_all.sh $(if $(RECORD),--output "$(RECORD)") $(BENCH)
 
 page: tools ## makes the page and the CSV of a record: make page RECORD=benchmarks/record/...
@@ -113,18 +113,18 @@ readme: tools ## writes the tables of the documents from the newest record of th
 	$(CARGO) run --release --locked -p horus_benchmarks --bin readme_table -- \
 		"$(or $(RECORD),$(dir $(shell benchmarks/research/record_dir.sh torture.txt)))"
 
-# What rustup's stable toolchain on a bare Debian may still lack.
+# Checks for tools that a bare Debian with rustup's stable toolchain may lack.
 tools:
 	@command -v $(CARGO) >/dev/null || { echo "error: no cargo: install Rust from \
 	https://rustup.rs" >&2; exit 1; }
 	@found=$$($(CARGO) --version | cut -d ' ' -f 2); \
-	printf '%s\n%s\n' "$(OLDEST)" "$$found" | sort -C -V || { echo "error: $(CARGO) is of Rust \
-	$$found, and $(OLDEST) is the oldest that works: install Rust from https://rustup.rs (or \
+	printf '%s\n%s\n' "$(OLDEST)" "$$found" | sort -C -V || { echo "error: $(CARGO) is Rust \
+	$$found, and at least $(OLDEST) is needed: install Rust from https://rustup.rs (or \
 	'rustup update stable'), and have ~/.cargo/bin before /usr/bin in PATH" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "error: no C compiler to link with: \
 	apt-get install gcc libc6-dev" >&2; exit 1; }
 
-# What the tests compile and run besides.
+# Checks for tools that only the tests need.
 test-tools: tools
 	@command -v c++ >/dev/null || { echo "error: no C++ compiler: apt-get install g++" >&2; exit 1; }
 	@command -v cmake >/dev/null || { echo "error: no cmake: apt-get install cmake make" >&2; exit 1; }
@@ -135,7 +135,7 @@ test-tools: tools
 	@python3 -c 'import ensurepip, venv' 2>/dev/null || { echo "error: python3 cannot make virtual \
 	environments: apt-get install python3-venv" >&2; exit 1; }
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: python3 is \
-	older than 3.11" >&2; exit 1; }
+	older than 3.11, which the tests need" >&2; exit 1; }
 
 lint-tools: tools
 	@$(CARGO) fmt --version >/dev/null 2>&1 || { echo "error: no rustfmt: \

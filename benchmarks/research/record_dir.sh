@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Names a directory for a new record: benchmarks/record/<cpu>/<date>-<commit> below the root, and with
-# -2, -3, ... behind that if files of the PATTERN were recorded there already. So nothing is ever
-# written over.
+# Prints a directory for a new record: benchmarks/record/<cpu>/<date>-<commit> below the root. Adds
+# -2, -3, ... if it holds files of the PATTERN already, so that no record is overwritten.
 set -euo pipefail
 
 pattern=${1:?usage: record_dir.sh PATTERN [RECORDS]}

@@ -1,34 +1,34 @@
 #!/usr/bin/env bash
-# Runs every benchmark, keeps what each of them measured, and makes one page of all of it.
+# Runs every benchmark, records the results, and makes one page of them.
 set -euo pipefail
 
 usage() {
     cat <<'TEXT'
-Runs every benchmark and makes one page of what they measured.
+Runs every benchmark, records the results, and makes one page of them.
 
 Usage: run_all.sh [OPTIONS]
        run_all.sh --compare OLD NEW
 
 Options:
-  --quick            meant for 3 minutes instead of 30, on a machine that does nothing else
-  --smoke            one round of three messages each: shows that everything runs; measures nothing
-  --output DIR       where to keep it; otherwise benchmarks/record/<cpu>/<date>-<commit>, with --quick
-                     and --smoke a directory below target/, which is no record
-  --only A,B         these programs of programs.txt only, and no other language
-  --bin-dir DIR      programs that were built before; otherwise they are built for release
-  --compare OLD NEW  compares two directories; the exit code is 1 if something became slower by more
+  --quick            takes about 3 minutes instead of 30, on an otherwise idle machine
+  --smoke            one round of three messages each: shows that everything runs; no measurement
+  --output DIR       the directory of the results; default benchmarks/record/<cpu>/<date>-<commit>;
+                     with --quick and --smoke a directory below target/, which is no record
+  --only A,B         only these programs of programs.txt, and no other language
+  --bin-dir DIR      the directory of built programs; otherwise they are built for release
+  --compare OLD NEW  compares two directories; the exit code is 1 if a result became slower by more
                      than noise, is missing, or fails now
   --help             this text
 
 Writes <program>.json and outcomes.tsv, which are the record, and .hlog (histograms), .txt, results.csv
-and report.html, which are not committed. What was recorded before is never written over. The exit
-code is 1 if a program failed: the page says which, and shows the others.
+and report.html, which are not committed. No record is overwritten. The exit code is 1 if a program
+failed: the page names it, and shows the others.
 TEXT
 }
 
 # Stops with a message about the command line.
 refuse() {
-    printf 'run_all.sh: %s (--help tells what there is)\n' "$1" >&2
+    printf 'run_all.sh: %s (--help lists the options)\n' "$1" >&2
     exit 2
 }
 
@@ -36,7 +36,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 cargo=${CARGO:-cargo}
 
-# How long one program may take before it is ended, in seconds.
+# The longest that one program may run before it is ended, in seconds.
 TIME_MAX=1200
 
 mode=full
@@ -70,7 +70,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-# The programs to run, a line each, as in programs.txt.
+# Prints the programs to run, a line each, as in programs.txt.
 programs() {
     grep -v '^ *\(#\|$\)' "$here/programs.txt" | while IFS='|' read -r name rest; do
         name=${name// /}
@@ -80,13 +80,13 @@ programs() {
     done
 }
 
-# Notes how a program ended: name, result, seconds.
+# Records the result of a program: name, result, seconds.
 note() {
     printf '%s\t%s\t%d\n' "$1" "$2" "$3" >>"$output/outcomes.tsv"
     printf '%-30s %5d s  %s\n' "$1" "$3" "$2" >&2
 }
 
-# Runs a program whose arguments follow its name; keeps its table, and what it says if it fails.
+# Runs a program whose arguments follow its name; keeps its table, and its messages if it fails.
 run() {
     local name=$1 begin=$SECONDS code=0
     shift
@@ -109,7 +109,7 @@ run() {
     note "$name" "$result" $((SECONDS - begin))
 }
 
-# Builds all programs for release: with iceoryx2 to compare with, where that can be built.
+# Builds all programs for release: with iceoryx2 for comparison, where it can be built.
 build() {
     local options=(build --release --locked -p horus_benchmarks --bins)
     cd "$root"
@@ -121,7 +121,7 @@ build() {
     bin_dir=${CARGO_TARGET_DIR:-$root/target}/release
 }
 
-# The Python benchmark, in a virtual environment with the package as users get it.
+# Runs the Python benchmark, in a virtual environment with the package as users install it.
 run_python() {
     local name=research_bench_python seconds=5
     local script=$root/horus_py/benchmarks/$name.py
@@ -144,7 +144,7 @@ run_python() {
     fi
 }
 
-# What the C++ binding costs, measured from C++.
+# Measures the cost of the C++ binding, from C++.
 run_cpp() {
     local name=cpp_benchmark begin=$SECONDS
     local target=${CARGO_TARGET_DIR:-$root/target}
@@ -177,7 +177,7 @@ if [ -z "$output" ]; then
     output=$root/$("$here/record_dir.sh" '*.json' "$records")
 fi
 ! compgen -G "$output/*.json" >/dev/null ||
-    refuse "$output holds a record already, and no record is written over"
+    refuse "--output $output holds a record, and no record is overwritten: name another directory"
 mkdir -p "$output"
 output=$(cd "$output" && pwd)
 : >"$output/outcomes.tsv"

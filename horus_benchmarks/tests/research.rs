@@ -292,7 +292,7 @@ fn nothing_that_was_recorded_is_written_over() {
     let output = run_all(programs(), &["--smoke", "--output", text(&first)]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("no record is written over"), "{said}");
+    assert!(said.contains("no record is overwritten"), "{said}");
     assert_eq!(fs::read_to_string(first.join("raw_baselines.json")).unwrap(), "kept");
 
     fs::write(first.join("torture.txt"), "kept").unwrap();
