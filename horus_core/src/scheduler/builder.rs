@@ -1,4 +1,4 @@
-//! What can be asked for a node.
+//! The builder of a node, with all its settings.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -21,7 +21,7 @@ use crate::scheduler::run::executor::async_io::TaskNode;
 use crate::topic::error::{TopicError, WaitSetFull};
 use crate::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, Watchable};
 
-/// What a node is to be: ends with [`Self::build`], which takes the node.
+/// Collects the settings of a node. [`Self::build`] takes the node and ends it.
 #[must_use = "a node is added by `build()`"]
 pub struct NodeBuilder<'a> {
     scheduler: &'a mut Scheduler,
@@ -44,45 +44,47 @@ impl<'a> NodeBuilder<'a> {
         Self { scheduler, spec, safe_state: None, wake, subscriptions }
     }
 
-    /// Runs before the nodes of a larger order, where they run one after the other. Default 0.
+    /// Runs the node before the nodes of a larger order, if they run one after the other. Default
+    /// 0.
     ///
-    /// Of nodes of one order, those who write a topic run before those who read it, as far as the
-    /// scheduler knows: by [`Self::publisher`] and [`Self::subscriber`], [`Self::writes`] and
-    /// [`Self::reads`], and [`Self::on`]. Where nothing follows from that, they run as they were
+    /// Of nodes of one order, the writers of a topic run before its readers, as far as the
+    /// scheduler knows them: by [`Self::publisher`] and [`Self::subscriber`], [`Self::writes`] and
+    /// [`Self::reads`], and [`Self::on`]. If that leaves the order open, they run as they were
     /// added, in simulated runs by name.
     pub fn order(mut self, order: i32) -> Self {
         self.spec.order = order;
         self
     }
 
-    /// Runs so often, on a thread of its own. Implies a budget of 80 % and a deadline of 95 % of
-    /// the period.
+    /// Runs the node at this rate, on a thread of its own. Implies a budget of 80 % and a deadline
+    /// of 95 % of the period.
     pub fn rate(mut self, rate: Rate) -> Self {
         self.spec.rate = Some(rate);
         self
     }
 
-    /// Runs whenever this subscriber has messages that it has not received, on a thread of its own
-    /// that sleeps until then. The subscriber belongs to the node; say this before it moves there.
+    /// Runs the node whenever this subscriber has messages that it has not received, on a thread of
+    /// its own that sleeps until then. The subscriber belongs to the node; call this before it
+    /// moves there.
     ///
-    /// A tick that receives one message is followed by another at once if there are more: whether
-    /// a burst is one tick or many is up to the node.
+    /// A tick that receives one message is followed by another at once if there are more. So the
+    /// node decides whether a burst is one tick or many.
     ///
     /// # Panics
     ///
-    /// If there are more than a [`WaitSet`] can hold.
+    /// Panics if there are more topics than a [`WaitSet`] can hold.
     pub fn on<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
-        self.wake.add(subscriber).expect("a node waits for too many topics");
+        self.wake.add(subscriber).expect("a node waits for more topics than a `WaitSet` holds");
         self.spec.topics.push(subscriber.name().to_owned());
         self.reads(subscriber)
     }
 
-    /// [`Self::on`] for any subscriber, here of the topic that is called `topic`: for programs
-    /// that learn types and topics when they run.
+    /// Does what [`Self::on`] does for a subscriber of any type, here of the topic `topic`: for
+    /// programs that learn types and topics at run time.
     ///
     /// # Errors
     ///
-    /// [`WaitSetFull`] if there are more than a [`WaitSet`] can hold.
+    /// Returns [`WaitSetFull`] if there are more topics than a [`WaitSet`] can hold.
     pub fn wake_by(&mut self, topic: &str, subscriber: &impl Watchable) -> Result<(), WaitSetFull> {
         self.wake.add(subscriber)?;
         self.spec.topics.push(topic.to_owned());
@@ -90,8 +92,8 @@ impl<'a> NodeBuilder<'a> {
         Ok(())
     }
 
-    /// [`Self::reads`] for any subscriber, here of the topic that is called `topic`: for programs
-    /// that learn types and topics when they run.
+    /// Does what [`Self::reads`] does for a subscriber of any type, here of the topic `topic`: for
+    /// programs that learn types and topics at run time.
     pub fn read_by(&mut self, topic: &str, subscriber: &impl Watchable) {
         self.spec.reads.push(topic.to_owned());
         let subscription = Subscription::new(topic, subscriber);
@@ -100,24 +102,24 @@ impl<'a> NodeBuilder<'a> {
         }
     }
 
-    /// A publisher for the node, in the scheduler's namespace: the scheduler's [`Graph`] shows that
-    /// the node writes this topic, and those who read it come after it. Creates the topic if it is
-    /// not there.
+    /// Makes a publisher for the node, in the scheduler's namespace. The scheduler's [`Graph`]
+    /// shows that the node writes this topic, and readers of the topic run after it. Creates the
+    /// topic if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: another message type, too many publishers, a bad name, no memory …
+    /// Returns [`TopicError`]: another message type, too many publishers, a bad name, no memory …
     ///
     /// [`Graph`]: super::Graph
     pub fn publisher<T: Payload>(&mut self, topic: &str) -> Result<Publisher<T>, TopicError> {
         self.publisher_with(topic, Qos::new())
     }
 
-    /// As [`Self::publisher`], with a quality of service.
+    /// Does what [`Self::publisher`] does, with a quality of service.
     ///
     /// # Errors
     ///
-    /// As [`Self::publisher`]; and the topic has another quality of service.
+    /// As [`Self::publisher`]; and if the topic has another quality of service.
     pub fn publisher_with<T: Payload>(
         &mut self,
         topic: &str,
@@ -128,21 +130,21 @@ impl<'a> NodeBuilder<'a> {
         Ok(publisher)
     }
 
-    /// A subscriber for the node, as [`Self::publisher`]: the node comes after those who write the
-    /// topic. It does not wake the node: [`Self::on`] does that.
+    /// Makes a subscriber for the node, as [`Self::publisher`] does: the node runs after the
+    /// writers of the topic. Messages do not wake the node: [`Self::on`] does that.
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: another message type, too many subscribers, a bad name, no memory …
+    /// Returns [`TopicError`]: another message type, too many subscribers, a bad name, no memory …
     pub fn subscriber<T: Payload>(&mut self, topic: &str) -> Result<Subscriber<T>, TopicError> {
         self.subscriber_with(topic, Qos::new())
     }
 
-    /// As [`Self::subscriber`], with a quality of service.
+    /// Does what [`Self::subscriber`] does, with a quality of service.
     ///
     /// # Errors
     ///
-    /// As [`Self::subscriber`]; and the topic has another quality of service.
+    /// As [`Self::subscriber`]; and if the topic has another quality of service.
     pub fn subscriber_with<T: Payload>(
         &mut self,
         topic: &str,
@@ -153,12 +155,12 @@ impl<'a> NodeBuilder<'a> {
         Ok(subscriber)
     }
 
-    /// A subscriber for the node, as [`Self::subscriber`], that must not stay silent for longer
-    /// than `timeout`, from the node's start on.
+    /// Makes a subscriber as [`Self::subscriber`] does, for a topic that must not stay silent for
+    /// longer than `timeout`, from the node's start on.
     ///
-    /// A tick that has not had a message for longer counts as a miss, however quick it was:
-    /// [`Self::on_miss`] says what follows. [`Input::fresh`] is what the node uses, so that it does
-    /// not steer by what is no longer true.
+    /// A tick counts as a miss if the last message is older than `timeout`, however quick the tick
+    /// was: [`Self::on_miss`] decides what follows. The node should read by [`Input::fresh`], so
+    /// that it does not act on stale data.
     ///
     /// # Errors
     ///
@@ -171,7 +173,7 @@ impl<'a> NodeBuilder<'a> {
         self.input_with(topic, timeout, Qos::new())
     }
 
-    /// As [`Self::subscribe_with_timeout`], with a quality of service.
+    /// Does what [`Self::subscribe_with_timeout`] does, with a quality of service.
     ///
     /// # Errors
     ///
@@ -196,83 +198,85 @@ impl<'a> NodeBuilder<'a> {
         }
     }
 
-    /// The node receives from this subscriber, which was made elsewhere, for instance with a
-    /// quality of service. If it cannot map the memory of a publisher, that is an event of the node
+    /// Declares that the node receives from this subscriber, which was made elsewhere, for instance
+    /// with a quality of service. If the subscriber cannot map the memory of a publisher, that is
+    /// an event of the node
     /// ([`NodeEvent::LANE_NOT_MAPPED`](crate::message::NodeEvent::LANE_NOT_MAPPED)).
     pub fn reads<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
         self.read_by(subscriber.name(), subscriber);
         self
     }
 
-    /// The node publishes by this publisher, which was made elsewhere.
+    /// Declares that the node publishes by this publisher, which was made elsewhere.
     pub fn writes<T: Payload>(self, publisher: &Publisher<T>) -> Self {
         self.writes_topic(publisher.name())
     }
 
-    /// As [`Self::reads`], by the topic's name: for ends of any type. The scheduler does not see
-    /// the subscriber, so that no event says what it cannot map.
+    /// Does what [`Self::reads`] does, by the topic's name: for endpoints of any type. The
+    /// scheduler does not see the subscriber, so no event reports memory that it cannot map.
     pub fn reads_topic(mut self, topic: &str) -> Self {
         self.spec.reads.push(topic.to_owned());
         self
     }
 
-    /// As [`Self::writes`], by the topic's name: for ends of any type.
+    /// Does what [`Self::writes`] does, by the topic's name: for endpoints of any type.
     pub fn writes_topic(mut self, topic: &str) -> Self {
         self.spec.writes.push(topic.to_owned());
         self
     }
 
-    /// A node on topics ticks so often at most, from begin to begin: the messages of a burst wait
-    /// for one tick, which receives them all, or as many as it likes. What waits takes room in the
-    /// topic, and an unreliable topic drops what is overrun. A deadline counts from when the tick
-    /// may begin.
+    /// Limits the rate of a node on topics, from begin to begin. The messages of a burst wait for
+    /// one tick, which may receive all of them or fewer. Waiting messages take slots of the topic,
+    /// and an unreliable topic drops messages when it runs out of slots. A deadline counts from the
+    /// time at which the tick may begin.
     pub fn at_most(mut self, rate: Rate) -> Self {
         self.spec.at_most = Some(rate);
         self
     }
 
-    /// Takes long, and may be late: runs on one of the threads that such nodes share, at its rate,
-    /// or 100 times a second. See [`Scheduler::compute_threads`].
+    /// Declares that the node computes for long and may be late. It runs on one of the threads that
+    /// such nodes share, at its rate, or 100 times a second. See [`Scheduler::compute_threads`].
     pub fn compute(mut self) -> Self {
         self.spec.is_compute = true;
         self
     }
 
-    /// A tick may take so long.
+    /// Sets the longest time that a tick may take.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.spec.budget = Some(budget);
         self
     }
 
-    /// A tick has to be over so long after it was due.
+    /// Sets the time from the due time to the latest end of a tick.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.spec.deadline = Some(deadline);
         self
     }
 
-    /// What follows when it is not, and when an input is stale
+    /// Sets the reaction to a missed deadline or budget, and to a stale input
     /// ([`Self::subscribe_with_timeout`]). Default [`Miss::Warn`].
     pub fn on_miss(mut self, policy: Miss) -> Self {
         self.spec.on_miss = Some(policy);
         self
     }
 
-    /// What follows when a tick fails or panics. Default [`FailurePolicy::Fatal`].
+    /// Sets the reaction to a tick that fails or panics. Default [`FailurePolicy::Fatal`].
     pub fn failure_policy(mut self, policy: FailurePolicy) -> Self {
         self.spec.on_failure = policy;
         self
     }
 
-    /// A tick may last so long before the node counts as stuck. Default twice the budget.
+    /// Sets the time after which a tick counts as stuck. Default twice the budget.
     pub fn watchdog(mut self, limit: Duration) -> Self {
         self.spec.watchdog = Some(limit);
         self
     }
 
-    /// A tick passes so many checkpoints, in order: [`Context::checkpoint`] with 1, 2, and so on.
-    /// One that is left out, repeated or not reached counts as a miss, whatever the time says.
+    /// Declares the number of checkpoints that a tick passes, in order: [`Context::checkpoint`]
+    /// with 1, 2, and so on. A checkpoint that is left out, repeated or not reached counts as a
+    /// miss, even if the tick is in time.
     ///
-    /// A watchdog that only knows a limit finds few of the faults that there are; with an order and
+    /// A watchdog with a time limit alone finds few of the possible faults; with an order and
     /// [`Self::not_before`] it finds most (IEC 61508-2, table A.10).
     ///
     /// [`Context::checkpoint`]: super::Context::checkpoint
@@ -281,17 +285,17 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// A tick that begins sooner than so long after the one before counts as a miss: a node on a
-    /// topic that is flooded, a clock that is wrong.
+    /// Counts a tick as a miss if it begins sooner than `least` after the previous one, for
+    /// instance because a topic is flooded or a clock is wrong.
     pub fn not_before(mut self, least: Duration) -> Self {
         self.spec.not_before = Some(least);
         self
     }
 
-    /// Calls `enter` when a tick of the node does not end, once each time, from the thread of the
-    /// supervisor: for instance to send a halt, by a publisher of its own. The node itself cannot
-    /// be called then. A tick that lasts longer than the [`Self::watchdog`] does not end, and one
-    /// that still lasts when the run has ended.
+    /// Calls `enter` when a tick of the node does not end, once for each such tick, from the
+    /// supervisor's thread: for instance to send a halt, by a publisher of its own. The node itself
+    /// cannot be called then. A tick does not end if it lasts longer than the [`Self::watchdog`],
+    /// or still lasts when the run has ended.
     ///
     /// The node needs a rate, a budget or a watchdog: otherwise [`Self::build`] refuses it.
     pub fn safe_state(mut self, enter: impl FnMut() + Send + 'static) -> Self {
@@ -299,9 +303,9 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Does what [`Self::safe_state`] does, for a call that may take long: `begin` has another
-    /// thread make it, and returns the channel by which that thread says how it ended. The event
-    /// that the node is in its safe state follows only then; an error is recorded instead.
+    /// Does what [`Self::safe_state`] does, for a call that may take long. `begin` has another
+    /// thread make the call, and returns the channel on which that thread sends the result. The
+    /// event that the node is in its safe state follows only then; an error is recorded instead.
     pub fn safe_state_elsewhere(
         mut self,
         begin: impl FnMut() -> Receiver<Result<(), String>> + Send + 'static,
@@ -310,39 +314,40 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Priority of its thread under SCHED_FIFO, 1 to 99, if the system allows it.
+    /// Sets the SCHED_FIFO priority of the node's thread, 1 to 99, if the system allows it.
     pub fn priority(mut self, priority: u8) -> Self {
         self.spec.priority = Some(priority);
         self
     }
 
-    /// The processor that its thread stays on.
+    /// Pins the node's thread to this CPU.
     pub fn core(mut self, core: usize) -> Self {
         self.spec.core = Some(core);
         self
     }
 
-    /// Keeps the processors of the machine from sleeping while this node runs, if the system allows
-    /// it (PM QoS, `/dev/cpu_dma_latency`, usually root's). A processor that sleeps wakes after
-    /// some 10 to 100 µs, one of a virtual machine later still, and nothing else shortens that.
-    /// Costs power, and speed where the others would have had what it burns.
+    /// Keeps the machine's CPUs from sleeping while this node runs, if the system allows it (PM
+    /// QoS, `/dev/cpu_dma_latency`, usually root's). A sleeping CPU wakes after some 10 to 100 µs,
+    /// that of a virtual machine later still, and nothing else shortens that. Costs power, and
+    /// speed on other CPUs that could have used that power.
     pub fn stay_awake(mut self) -> Self {
         self.spec.stays_awake = true;
         self
     }
 
-    /// Shares the thread of all nodes of this chain, which have one rate, core and priority: they
-    /// run one after the other, by their order, each right after the one before.
+    /// Runs the node on the thread of all nodes of this chain, which have one rate, core and
+    /// priority. They run one after the other, by their order, each right after the previous one.
     pub fn chain(mut self, chain: &str) -> Self {
         self.spec.chain = Some(chain.to_owned());
         self
     }
 
-    /// Waits for files or networks: runs as a task of tokio, on one thread with all such nodes, at
-    /// its rate, or 100 times a second. Due times are kept to a millisecond.
+    /// Declares that the node waits for files or networks. It runs as a task of tokio, on one
+    /// thread with all such nodes, at its rate, or 100 times a second. Due times are exact to a
+    /// millisecond.
     ///
-    /// The node's ticks should wait by `await`: then those of other nodes go on meanwhile. Such a
-    /// node is made by [`Self::build_async`], which says this by itself, or is a
+    /// The node's ticks should wait by `await`, so that ticks of other nodes go on meanwhile.
+    /// [`Self::build_async`] makes such a node and calls this by itself; otherwise the node is a
     /// [`TaskNode`](super::TaskNode).
     #[cfg(feature = "async-io")]
     pub fn async_io(mut self) -> Self {
@@ -350,10 +355,10 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Adds an asynchronous closure as a node. Its ticks overlap with those of other such nodes
-    /// while they wait, never with its own. A tick that waits is not stuck, however long; budget
-    /// and deadline count from when it was due. When everything stops, ticks under way have most
-    /// of a second, and are dropped then.
+    /// Adds an asynchronous closure as a node. While its ticks wait, they overlap with those of
+    /// other such nodes, never with its own. A tick that waits is not stuck, however long; budget
+    /// and deadline count from its due time. When the run stops, ticks under way have most of a
+    /// second, and are then dropped.
     ///
     /// ```
     /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -386,11 +391,11 @@ impl<'a> NodeBuilder<'a> {
         self.async_io().build(TaskNode::new(tick))
     }
 
-    /// Adds `node`, a [`Node`] or a closure.
+    /// Adds `node`, which is a [`Node`] or a closure.
     ///
     /// # Errors
     ///
-    /// [`PlanError`]: what was asked for contradicts itself, and why.
+    /// Returns [`PlanError`] with the reason if the settings contradict each other.
     pub fn build(self, node: impl Node) -> Result<(), PlanError> {
         let Self { scheduler, spec, safe_state, wake, subscriptions } = self;
         scheduler.admit(Box::new(node), spec, safe_state, (wake, subscriptions))

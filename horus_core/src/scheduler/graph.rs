@@ -1,4 +1,4 @@
-//! Who reads and writes which topics: the order that follows from it, and what is odd about it.
+//! The graph of nodes and topics: the order that follows from it, and likely mistakes in it.
 
 mod components;
 mod show;
@@ -9,26 +9,26 @@ use crate::scheduler::api::plan::{Class, Plan};
 use crate::scheduler::api::rate::Rate;
 use components::components;
 
-/// A node, and the topics at its ends.
+/// A node and the topics of its endpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphNode {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// Who runs it.
+    /// The class of the node.
     pub class: Class,
     /// The order that it was given.
     pub order: i32,
-    /// How often it runs, if it has a rate.
+    /// The node's rate, if it has one.
     pub rate: Option<Rate>,
-    /// Topics that it receives from.
+    /// The topics that it receives from.
     pub reads: Vec<String>,
-    /// Topics that it publishes on.
+    /// The topics that it publishes on.
     pub writes: Vec<String>,
 }
 
-/// The nodes of a scheduler and how messages go from one to the other.
+/// The nodes of a scheduler and the flow of messages between them.
 ///
-/// The same for the same nodes, in whatever sequence they are given.
+/// The graph is the same for the same nodes, in whatever sequence they are added.
 ///
 /// ```
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -53,48 +53,48 @@ pub struct GraphNode {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
-    /// Sorted by name.
+    /// The nodes, sorted by name.
     nodes: Vec<GraphNode>,
-    /// One for each node.
+    /// The rank of each node.
     ranks: Vec<usize>,
-    /// Indices of nodes, sorted.
+    /// The cycles, as sorted indices of nodes.
     cycles: Vec<Vec<usize>>,
 }
 
-/// Something about a graph that may be a mistake.
+/// A likely mistake in a graph.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Finding {
-    /// No node writes what some read. Fine if another program does.
-    #[error("nobody in this program writes '{topic}', which {readers:?} read")]
+    /// Nodes read a topic that no node writes. No mistake if another program writes it.
+    #[error("no node of this program writes '{topic}', which {readers:?} read")]
     NobodyWrites {
         /// The topic.
         topic: String,
-        /// Who reads it.
+        /// The nodes that read it.
         readers: Vec<String>,
     },
-    /// No node reads what some write. Fine if another program does.
-    #[error("nobody in this program reads '{topic}', which {writers:?} write")]
+    /// Nodes write a topic that no node reads. No mistake if another program reads it.
+    #[error("no node of this program reads '{topic}', which {writers:?} write")]
     NobodyReads {
         /// The topic.
         topic: String,
-        /// Who writes it.
+        /// The nodes that write it.
         writers: Vec<String>,
     },
-    /// A node has its turn before the one whose messages it reads, so it reads those of the last
-    /// round. Not said of nodes in a cycle, where one of them has to.
+    /// A node runs before the writer of a topic that it reads, so it reads the messages of the
+    /// previous round. Not reported for nodes in a cycle, where one of them has to.
     #[error(
         "'{reader}' (order {reader_order}) reads '{topic}' before '{writer}' (order \
-         {writer_order}) writes it: what it reads is a round old"
+         {writer_order}) writes it, so it reads the messages of the previous round"
     )]
     OrderAgainstFlow {
         /// The topic.
         topic: String,
-        /// Who writes it.
+        /// The node that writes it.
         writer: String,
         /// The writer's order.
         writer_order: i32,
-        /// Who reads it.
+        /// The node that reads it.
         reader: String,
         /// The reader's order, which is smaller.
         reader_order: i32,
@@ -102,7 +102,7 @@ pub enum Finding {
 }
 
 impl Plan {
-    /// What a graph shows of it.
+    /// Returns the part of the plan that a graph shows.
     pub(super) fn graph_node(&self) -> GraphNode {
         GraphNode {
             name: self.name.clone(),
@@ -115,16 +115,16 @@ impl Plan {
     }
 }
 
-/// What reads and writes a topic: indices of nodes, sorted.
+/// The readers and writers of a topic: sorted indices of nodes.
 #[derive(Debug, Default)]
-struct Ends {
+struct Endpoints {
     readers: Vec<usize>,
     writers: Vec<usize>,
 }
 
 impl Graph {
-    /// Of these nodes. Takes time in proportion to the nodes' ends, and where there are cycles, to
-    /// that times the nodes in them.
+    /// Makes the graph of these nodes. Takes time in proportion to the number of endpoints, and in
+    /// cycles that times the number of nodes in them.
     #[must_use]
     pub fn new(nodes: impl IntoIterator<Item = GraphNode>) -> Self {
         let mut nodes: Vec<_> = nodes.into_iter().collect();
@@ -134,7 +134,8 @@ impl Graph {
                 topics.dedup();
             }
         }
-        // WHY more than the name: two nodes of one name, which no scheduler has, are a set as well.
+        // WHY more than the name: the order has to be unique even if two nodes had one name, which
+        // no scheduler allows.
         nodes.sort_by(|a, b| {
             let key = |node: &GraphNode| (node.order, node.rate, node.class as u8);
             let names = a.name.cmp(&b.name).then_with(|| key(a).cmp(&key(b)));
@@ -146,45 +147,46 @@ impl Graph {
         Self { nodes, ranks, cycles }
     }
 
-    /// The nodes, by name.
+    /// Returns the nodes, by name.
     #[must_use]
     pub fn nodes(&self) -> &[GraphNode] {
         &self.nodes
     }
 
-    /// How many nodes, one behind the other, have to have their turns before each of
-    /// [`Self::nodes`], so that those who write a topic come before those who read it.
+    /// Returns the number of nodes, in a chain, that have to run before each of [`Self::nodes`], so
+    /// that writers of a topic come before its readers.
     ///
-    /// An order that a node was given goes first: from a node of a larger order to one of a smaller
-    /// nothing follows. A cycle within one order is broken before its first node by name, which so
-    /// reads what the others wrote a round ago; what is left of it is treated the same. To have it
-    /// broken elsewhere, give that node a smaller order.
+    /// A given order takes precedence: a flow from a node of a larger order to one of a smaller
+    /// order is ignored. A cycle within one order is broken before its first node by name, which
+    /// then reads what the other nodes wrote in the previous round; what is left of the cycle is
+    /// treated the same way. To break the cycle elsewhere, give that node a smaller order.
     #[must_use]
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }
 
-    /// The rank of the node of this name, see [`Self::ranks`].
+    /// Returns the rank of the node of this name, see [`Self::ranks`].
     #[must_use]
     pub fn rank(&self, name: &str) -> Option<usize> {
         let found = self.nodes.binary_search_by(|node| node.name.as_str().cmp(name));
         found.ok().map(|index| self.ranks[index])
     }
 
-    /// Nodes that get, over others or directly, what they themselves write: the names of each such
-    /// set, sorted. Feedback is usual in robots; here it is said where it is.
+    /// Returns sets of nodes that receive, directly or through other nodes, what they write
+    /// themselves: the sorted names of each set. Feedback is usual in robots; this shows where it
+    /// is.
     #[must_use]
     pub fn cycles(&self) -> Vec<Vec<&str>> {
         let names = |cycle: &Vec<usize>| cycle.iter().map(|node| self.name(*node)).collect();
         self.cycles.iter().map(names).collect()
     }
 
-    /// Topics that only one side of this program knows, by name.
+    /// Returns the topics that no node of this program writes, or none reads, by name.
     #[must_use]
     pub fn dangling(&self) -> Vec<Finding> {
         let names = |nodes: Vec<usize>| nodes.iter().map(|n| self.name(*n).to_owned()).collect();
         let mut found = Vec::new();
-        for (topic, Ends { readers, writers }) in topics(&self.nodes) {
+        for (topic, Endpoints { readers, writers }) in topics(&self.nodes) {
             let topic = topic.to_owned();
             if writers.is_empty() {
                 found.push(Finding::NobodyWrites { topic, readers: names(readers) });
@@ -195,7 +197,7 @@ impl Graph {
         found
     }
 
-    /// Commands that contradict the flow of messages, by topic.
+    /// Returns the orders that contradict the flow of messages, by topic.
     #[must_use]
     pub fn contradictions(&self) -> Vec<Finding> {
         let mut cycle_of = vec![None; self.nodes.len()];
@@ -205,11 +207,11 @@ impl Graph {
         let mut found = Vec::new();
         for (topic, ends) in topics(&self.nodes) {
             for (writer, reader) in pairs(&ends) {
-                let commands = [writer, reader].map(|node| self.nodes[node].order);
+                let orders = [writer, reader].map(|node| self.nodes[node].order);
                 let in_cycle = cycle_of[writer].is_some() && cycle_of[writer] == cycle_of[reader];
-                if commands[1] < commands[0] && !in_cycle {
+                if orders[1] < orders[0] && !in_cycle {
                     let [writer, reader] = [writer, reader].map(|node| self.name(node).to_owned());
-                    let (topic, [writer_order, reader_order]) = (topic.to_owned(), commands);
+                    let (topic, [writer_order, reader_order]) = (topic.to_owned(), orders);
                     found.push(Finding::OrderAgainstFlow {
                         topic,
                         writer,
@@ -223,7 +225,7 @@ impl Graph {
         found
     }
 
-    /// Everything that may be a mistake.
+    /// Returns all likely mistakes.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let mut found = self.contradictions();
@@ -236,9 +238,9 @@ impl Graph {
     }
 }
 
-/// The topics of all nodes, by name.
-fn topics(nodes: &[GraphNode]) -> BTreeMap<&str, Ends> {
-    let mut topics = BTreeMap::<&str, Ends>::new();
+/// Returns the endpoints of each topic, by topic name.
+fn topics(nodes: &[GraphNode]) -> BTreeMap<&str, Endpoints> {
+    let mut topics = BTreeMap::<&str, Endpoints>::new();
     for (index, node) in nodes.iter().enumerate() {
         node.reads.iter().for_each(|name| topics.entry(name).or_default().readers.push(index));
         node.writes.iter().for_each(|name| topics.entry(name).or_default().writers.push(index));
@@ -246,15 +248,16 @@ fn topics(nodes: &[GraphNode]) -> BTreeMap<&str, Ends> {
     topics
 }
 
-/// Each writer of a topic with each reader.
-fn pairs(ends: &Ends) -> impl Iterator<Item = (usize, usize)> {
+/// Returns each writer of a topic with each reader.
+fn pairs(ends: &Endpoints) -> impl Iterator<Item = (usize, usize)> {
     ends.writers.iter().flat_map(|writer| ends.readers.iter().map(|reader| (*writer, *reader)))
 }
 
-/// The rank of each node: order by order, since a smaller one goes first whoever reads what.
+/// Returns the rank of each node. It goes from order to order, since a smaller order runs first in
+/// any case.
 fn ranks(nodes: &[GraphNode]) -> Vec<usize> {
     let mut ranks = vec![0; nodes.len()];
-    // The rank that readers of a topic have at least, by what nodes of smaller orders write.
+    // The lowest rank of a topic's readers, as far as nodes of smaller orders write it.
     let mut least = BTreeMap::<&str, usize>::new();
     for order in nodes.iter().map(|node| node.order).collect::<BTreeSet<_>>() {
         let group: Vec<_> = (0..nodes.len()).filter(|node| nodes[*node].order == order).collect();
@@ -275,12 +278,12 @@ fn ranks(nodes: &[GraphNode]) -> Vec<usize> {
 
 /// A graph whose vertices are the nodes of a group, and then their topics.
 ///
-/// WHY topics too: an edge from each writer to each reader would be too many of them.
+/// WHY topics too: edges from each writer to each reader would be too many.
 struct Flow<'a> {
-    /// The vertices that are nodes, as indices of all nodes.
+    /// The vertices that are nodes, as indices into all nodes.
     nodes: &'a [usize],
     topics: Vec<&'a str>,
-    /// For each vertex, where messages go from there.
+    /// The vertices to which messages go from each vertex.
     next: Vec<Vec<usize>>,
 }
 
@@ -299,10 +302,10 @@ impl<'a> Flow<'a> {
         Self { nodes, topics, next }
     }
 
-    /// Sets of nodes that reach each other, and nodes that reach themselves.
+    /// Returns the sets of nodes that reach each other, and nodes that reach themselves.
     fn cycles(&self) -> Vec<Vec<usize>> {
-        // With a topic in it a component is a cycle: the topic is reached from a node and reaches
-        // one.
+        // A component with a topic in it is a cycle: a node reaches the topic, and the topic
+        // reaches a node.
         let found = components(&self.next).into_iter().filter(|component| component.len() > 1);
         let mut cycles: Vec<Vec<_>> = found
             .map(|component| component.into_iter().filter(|v| *v < self.nodes.len()).collect())
@@ -312,7 +315,8 @@ impl<'a> Flow<'a> {
         cycles
     }
 
-    /// Takes out what goes to the first node of each cycle from within it, until there is none.
+    /// Removes the edges to the first node of each cycle from within the cycle, until there is no
+    /// cycle.
     fn break_cycles(&mut self) {
         let mut sets = vec![(0..self.next.len()).collect::<Vec<_>>()];
         while let Some(set) = sets.pop() {
@@ -328,7 +332,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Has the first node of this cycle read what others write, and not what the cycle does.
+    /// Removes the edges from within this cycle to its first node, and keeps those from outside.
     fn cut(&mut self, cycle: &[usize]) {
         let (head, begin) = (cycle[0], self.nodes.len());
         for topic in cycle.iter().copied().filter(|vertex| *vertex >= begin) {
@@ -337,7 +341,7 @@ impl<'a> Flow<'a> {
             if self.next[topic].len() == readers {
                 continue;
             }
-            // A topic for what the others write, which is in no cycle.
+            // A topic for the messages of writers outside the cycle. It is in no cycle.
             let other = self.next.len();
             self.next.push(vec![head]);
             self.topics.push(self.topics[topic - begin]);
@@ -350,14 +354,15 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// For each node, by its index among all, the nodes that are one behind the other before it.
-    /// There are no cycles.
+    /// Returns, for each node by its index into all nodes, the length of the longest chain of nodes
+    /// before it. The graph must have no cycles.
     fn depths(&self, least: impl Fn(&str) -> usize) -> Vec<(usize, usize)> {
         let mut depths = vec![0; self.next.len()];
         for (depth, topic) in depths[self.nodes.len()..].iter_mut().zip(&self.topics) {
             *depth = least(topic);
         }
-        // WHY this order: Tarjan's algorithm finds a component after all that it reaches.
+        // WHY this order: Tarjan's algorithm finds a component after all components that it
+        // reaches.
         for vertex in components(&self.next).into_iter().rev().flatten() {
             let step = usize::from(vertex < self.nodes.len());
             for next in &self.next[vertex] {

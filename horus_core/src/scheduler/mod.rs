@@ -1,4 +1,4 @@
-//! Nodes, and what runs them: at their rates, in order, watched.
+//! Runs the nodes of a program: at their rates, in order, with a watchdog.
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -77,10 +77,10 @@ use crate::scheduler::api::subscription::Subscription;
 use crate::topic::WaitSet;
 use crate::topic::error::TopicError;
 
-/// How often nodes without a rate have their turn.
+/// The default rate of nodes without a rate.
 const MAIN_RATE_HZ: f64 = 100.0;
 
-/// Nodes, and what runs them.
+/// Collects nodes, and runs them.
 pub struct Scheduler {
     entries: Vec<PendingNode>,
     shared: Arc<Shared>,
@@ -89,7 +89,7 @@ pub struct Scheduler {
     compute_threads: Option<usize>,
     main_rate: Rate,
     on_event: EventSink,
-    /// Where the ends of nodes are made; otherwise where the environment says.
+    /// The namespace of the nodes' endpoints; otherwise the one of the environment.
     namespace: Option<Arc<Namespace>>,
     name: String,
     stops_on_signals: bool,
@@ -103,7 +103,8 @@ impl std::fmt::Debug for Scheduler {
 }
 
 impl Scheduler {
-    /// Without nodes. Takes some milliseconds, to learn how fast the processor's counter runs.
+    /// Makes a scheduler without nodes. Takes some milliseconds, to measure the frequency of the
+    /// CPU's counter.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -120,31 +121,33 @@ impl Scheduler {
         }
     }
 
-    /// Begins a node of this name: say what it needs, then `build(node)`.
+    /// Begins a node of this name: add its settings, then call `build(node)`.
     pub fn node(&mut self, name: &str) -> NodeBuilder<'_> {
         NodeBuilder::new(self, name)
     }
 
-    /// The namespace of the ends that nodes are given from now on, see [`NodeBuilder::publisher`];
-    /// otherwise that of the environment (`HORUS_SHM_DIR`, `HORUS_NAMESPACE`).
+    /// Sets the namespace of the endpoints that nodes get from now on, see
+    /// [`NodeBuilder::publisher`]. Default: the one of the environment (`HORUS_SHM_DIR`,
+    /// `HORUS_NAMESPACE`).
     pub fn namespace(&mut self, namespace: &Arc<Namespace>) {
         self.namespace = Some(Arc::clone(namespace));
     }
 
-    /// Which nodes read and write which topics, as far as their builders were told.
+    /// Returns which nodes read and write which topics, as far as their builders know.
     #[must_use]
     pub fn graph(&self) -> Graph {
         Graph::new(self.entries.iter().map(|entry| entry.runner.plan().graph_node()))
     }
 
-    /// Puts the nodes in the order in which they have their turns where they run one after the
-    /// other: by order, and writers of topics before readers.
+    /// Sorts the nodes into the order of their turns, for nodes that run one after the other: by
+    /// order, and writers of a topic before its readers.
     ///
-    /// WHY not by name then: whoever hands data from one closure to another beside the topics has
-    /// them run as he wrote them down. Only simulated runs promise not to depend on that.
+    /// WHY not by name after that: a program that passes data from one closure to another without a
+    /// topic relies on the order in which it added them. Only simulated runs promise not to depend
+    /// on that.
     fn sort(&mut self) {
         let graph = self.graph();
-        // Stable: others stay as they were.
+        // Stable: otherwise the nodes stay in the order in which they were added.
         self.entries.sort_by_key(|entry| {
             let plan = entry.runner.plan();
             (plan.order, graph.rank(&plan.name))
@@ -154,7 +157,7 @@ impl Scheduler {
         }
     }
 
-    /// Opens what others see of it.
+    /// Opens the scheduler's topics.
     fn monitor(&self) -> Result<Monitor, TopicError> {
         let current =
             || Namespace::current().map_err(|error| TopicError::new(&self.name, error.into()));
@@ -170,15 +173,15 @@ impl Scheduler {
         safe_state: Option<SafeState>,
         (wake, subscriptions): (WaitSet, Vec<Subscription>),
     ) -> Result<(), PlanError> {
-        let others = || self.entries.iter().map(|entry| entry.runner.plan());
-        if others().any(|plan| plan.name == spec.name) {
+        let admitted = || self.entries.iter().map(|entry| entry.runner.plan());
+        if admitted().any(|plan| plan.name == spec.name) {
             return Err(PlanError::SameName { node: spec.name });
         }
         let plan = spec.clone().whole(self.cores)?;
         if safe_state.is_some() {
             plan.check_safe_state()?;
         }
-        others().try_for_each(|other| plan.check_chain(other))?;
+        admitted().try_for_each(|other| plan.check_chain(other))?;
         let (commands, metrics) = (Arc::<Commands>::default(), Arc::<LiveMetrics>::default());
         let entry = NodeEntry { spec, commands, metrics };
         let runner = Runner::new(node, plan, &entry);
@@ -187,53 +190,53 @@ impl Scheduler {
         Ok(())
     }
 
-    /// What it is called where others look for it: [`schedulers`], [`RemoteScheduler`]. Default:
-    /// the program's name. Anything but letters, digits, `-` and `_` becomes `_`; if a scheduler
-    /// that runs has the name, `-2` follows, or the next number that is free
-    /// ([`Report::scheduler`]).
+    /// Sets the name under which other processes find the scheduler: [`schedulers`],
+    /// [`RemoteScheduler`]. Default: the program's name. Any character except letters, digits, `-`
+    /// and `_` becomes `_`. If a running scheduler has the name, `-2` or the next free number is
+    /// appended ([`Report::scheduler`]).
     pub fn name(&mut self, name: &str) {
         name.clone_into(&mut self.name);
     }
 
-    /// Stops, with [`Reason::Signal`], when the process gets SIGINT (Ctrl-C) or SIGTERM; a second
-    /// one ends the process at once, with 128 and its number. Also when it comes while everything
-    /// stops for another reason, unless a node failed.
+    /// Stops the run, with [`Reason::Signal`], when the process gets SIGINT (Ctrl-C) or SIGTERM; a
+    /// second signal ends the process at once, with exit code 128 plus its number. A signal that
+    /// comes while the run stops for another reason becomes the reason, unless a node failed.
     ///
-    /// The handlers are installed when the scheduler starts, in the place of what was there, and
-    /// that is back when the run is over. A signal that comes too late for the report is sent
-    /// again then, so that none is lost.
+    /// The handlers are installed when the scheduler starts, in place of the previous ones, which
+    /// are restored when the run is over. A signal that comes too late for the report is then sent
+    /// again, so that none is lost.
     ///
     /// A node that does not return from `init` or `shutdown`, or hangs on the thread that runs the
-    /// scheduler, holds all up: that is what the second signal is for.
+    /// scheduler, blocks the end of the run. The second signal exists for that case.
     pub const fn stop_on_signals(&mut self) {
         self.stops_on_signals = true;
     }
 
-    /// Whom to tell what happens to nodes, from the supervisor's thread, some milliseconds later at
-    /// most. Default: what is not as it should be goes to stderr. Everything is in the
-    /// [`black_box`], whoever is told.
-    pub fn on_event(&mut self, tell: impl FnMut(&NodeEvent) + Send + 'static) {
-        self.on_event = Box::new(tell);
+    /// Sets the callback for the events of nodes. The supervisor's thread calls it, some
+    /// milliseconds after the event at most. Default: events that are not OK are printed to stderr.
+    /// All events are in the [`black_box`] in any case.
+    pub fn on_event(&mut self, report: impl FnMut(&NodeEvent) + Send + 'static) {
+        self.on_event = Box::new(report);
     }
 
-    /// How often nodes without a rate have their turn. Default 100 Hz.
+    /// Sets the rate of nodes without a rate. Default 100 Hz.
     pub const fn main_rate(&mut self, rate: Rate) {
         self.main_rate = rate;
     }
 
-    /// So many threads run the nodes that are [`compute()`](NodeBuilder::compute), at least one
-    /// and at most as many as there are such nodes. Default: one less than there are cores.
+    /// Sets the number of threads for nodes that are [`compute()`](NodeBuilder::compute), at least
+    /// one and at most the number of such nodes. Default: one less than the number of CPUs.
     pub const fn compute_threads(&mut self, threads: usize) {
         self.compute_threads = Some(threads);
     }
 
-    /// Reads the time from the kernel instead of the processor's counter: for machines on which the
-    /// counter is not to be trusted though it says so. A reading costs some 20 ns more.
+    /// Reads the time from the kernel instead of the CPU's counter: for machines whose counter is
+    /// wrong although the kernel reports it as reliable. A reading costs some 20 ns more.
     pub fn use_kernel_clock(&mut self) {
         self.clock = Clock::kernel();
     }
 
-    /// Stops the run and changes its nodes, from any thread.
+    /// Returns a handle that stops the run and changes its nodes, from any thread.
     #[must_use]
     pub fn handle(&self) -> Handle {
         Handle::new(Arc::clone(&self.shared), self.cores)
@@ -243,16 +246,17 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// [`StartError`]. That a node fails in its `init` is no error here, but a reason to stop.
+    /// Returns [`StartError`]. A node that fails in its `init` is no error here, but a reason to
+    /// stop.
     pub fn start(self) -> Result<Running, StartError> {
         Running::start(self)
     }
 
-    /// Runs until a node, a [`Handle`], a command or a signal stops it, and shuts everything down.
+    /// Runs until a node, a [`Handle`], a command or a signal stops it, and shuts all nodes down.
     ///
     /// # Errors
     ///
-    /// [`RunError`]: a node failed, and its policy ended the run; or nothing could be started.
+    /// Returns [`RunError`] if a node failed and its policy ended the run, or if the start failed.
     pub fn run(self) -> Result<Report, RunError> {
         self.run_for(Duration::MAX)
     }
@@ -268,17 +272,17 @@ impl Scheduler {
         running.finish()
     }
 
-    /// Runs this much simulated time, as fast as it goes, on this thread alone.
+    /// Runs `time` of simulated time, as fast as possible, on this thread alone.
     ///
-    /// A clock that only moves from one due time to the next is what nodes see, also in the
-    /// timestamps that they make (counted from `epoch_ns`). Who comes first at one time depends on
-    /// order, on who reads what others write, and on name; random numbers depend on `seed` and
-    /// name: the same nodes with the same inputs do the same, however they were added. Nodes on
-    /// topics run when a node before them at that time has sent something, and their silence is
-    /// not watched. Nothing is late.
+    /// Nodes see a clock that only moves from one due time to the next, also in the timestamps that
+    /// they make (counted from `epoch_ns`). The order at one time depends on order, on which nodes
+    /// read what other nodes write, and on name; random numbers depend on `seed` and name. So the
+    /// same nodes with the same inputs do the same, in whatever order they were added. Nodes on
+    /// topics run when a node before them at that time has sent a message, and their silence is not
+    /// watched. Nothing is late.
     ///
-    /// That a node failed is in the report, and becomes an error by [`Report::into_result`].
-    #[must_use = "it says whether a node failed"]
+    /// A failed node is in the report; [`Report::into_result`] turns it into an error.
+    #[must_use = "the report shows whether a node failed"]
     pub fn simulate(mut self, time: Duration, seed: u64, epoch_ns: u64) -> Report {
         self.entries.sort_by(|a, b| a.runner.plan().name.cmp(&b.runner.plan().name));
         self.sort();
@@ -295,11 +299,11 @@ impl Scheduler {
         let clock = Clock::simulated(0);
         for node in &mut nodes {
             let after = node.runner.start(&clock);
-            self.shared.tell([&node.runner], after);
+            self.shared.stop_after([&node.runner], after);
         }
         if !self.shared.is_stopping() {
             let after = simulated::run(&mut nodes, nanos(time), epoch_ns);
-            self.shared.tell(nodes.iter().map(|node| &node.runner), after);
+            self.shared.stop_after(nodes.iter().map(|node| &node.runner), after);
         }
         nodes.iter_mut().rev().for_each(|node| node.runner.stop());
         nodes.iter_mut().rev().for_each(|node| node.runner.release());
@@ -318,14 +322,14 @@ impl Default for Scheduler {
     }
 }
 
-/// Tells stderr of an event, if something is not as it should be.
+/// Prints an event to stderr, unless its level is OK.
 fn print(event: &NodeEvent) {
     if event.level != DiagnosticStatus::OK {
         eprintln!("horus: {event}");
     }
 }
 
-/// What the program is called.
+/// Returns the program's name.
 fn program_name() -> String {
     let path = std::env::args_os().next().map(std::path::PathBuf::from).unwrap_or_default();
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()

@@ -1,4 +1,5 @@
-//! `node!`: a node's struct, its ends and its place in the scheduler in one go.
+//! The macro `node!`: declares a node's struct, its endpoints and its place in the scheduler at
+//! once.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use crate::scheduler::api::input::Input;
 use crate::topic::error::TopicError;
 use crate::topic::{Payload, Publisher, Qos, Subscriber};
 
-/// A topic of a [`node!`](crate::node), as it is written there: its name, then what else is said.
+/// A topic of a [`node!`](crate::node) as written there: its name, then timeout and quality of
+/// service.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct EndpointSpec<'a> {
@@ -39,8 +41,8 @@ impl EndpointSpec<'_> {
     }
 }
 
-// WHY generic: whatever gives a `&str` of itself names a topic, also in a tuple, where nothing is
-// coerced.
+// WHY generic: any type that gives a `&str` names a topic, also in a tuple, where no coercion
+// happens.
 impl<'a, S: AsRef<str> + ?Sized> From<&'a S> for EndpointSpec<'a> {
     fn from(topic: &'a S) -> Self {
         (topic, Duration::MAX, Qos::new()).into()
@@ -65,7 +67,7 @@ impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'
     }
 }
 
-/// Declares a node: a struct whose fields are the ends of topics and state, and what it does.
+/// Declares a node: a struct whose fields are endpoints of topics and state, and its functions.
 ///
 /// ```
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -74,7 +76,7 @@ impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'
 /// use horus_core::prelude::*;
 ///
 /// horus_core::node! {
-///     /// Steers against what the gyroscope says.
+/// Steers against the rotation that the gyroscope measures.
 ///     pub struct Controller {
 ///         subscribe imu: Imu = "imu",
 ///         publish motors: CmdVel = "cmd_vel",
@@ -101,26 +103,26 @@ impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'
 /// # Ok::<(), horus_core::Error>(())
 /// ```
 ///
-/// Each field begins with what it is:
+/// The first word of a field is its kind:
 ///
 /// * `subscribe name: T = topic`: a `Subscriber<T>`, by [`NodeBuilder::subscriber`];
-/// * `wake name: T = topic`: one whose messages wake the node, as by [`NodeBuilder::on`];
+/// * `wake name: T = topic`: a subscriber whose messages wake the node, as by [`NodeBuilder::on`];
 /// * `input name: T = (topic, timeout)`: an [`Input<T>`], which knows its age, by
 ///   [`NodeBuilder::subscribe_with_timeout`];
 /// * `publish name: T = topic`: a `Publisher<T>`, by [`NodeBuilder::publisher`];
-/// * `state name: T = value`: a `T`, which begins as this value.
+/// * `state name: T = value`: a `T`, which begins with this value.
 ///
 /// A topic is its name, or with a quality of service `("motors", Qos::reliable())`; that of an
 /// input is `("imu", timeout, Qos::sensor_data())`.
 ///
 /// `tick` comes first. Its `context` (any name, or none) is a `&mut Context`, and it returns
-/// nothing or a result. The other functions, if there are any, are those of [`Node`], as they stand
-/// there.
+/// nothing or a result. All other functions are those of [`Node`], with the signatures that they
+/// have there.
 ///
-/// What is left is a plain struct with a plain `impl Node`, and `build(builder)`, which makes the
-/// ends, so that the scheduler knows them, and adds the node; it returns a
-/// [`horus_core::Result`](crate::Result). A node that needs more, as parameters of `build`, is
-/// written as these three things.
+/// The macro makes a plain struct, a plain `impl Node`, and `build(builder)`. That makes the
+/// endpoints, so that the scheduler knows them, adds the node, and returns a
+/// [`horus_core::Result`](crate::Result). For a node that needs more, such as parameters of
+/// `build`, write these three parts by hand.
 ///
 /// [`Input<T>`]: crate::scheduler::Input
 /// [`Node`]: crate::scheduler::Node
@@ -145,15 +147,15 @@ macro_rules! node {
         }
 
         impl $Node {
-            /// Adds the node to the scheduler, with ends in its namespace.
+            /// Adds the node to the scheduler, with endpoints in its namespace.
             ///
             /// # Errors
             ///
-            /// A topic cannot be opened, or what was asked of the builder contradicts itself.
+            /// A topic cannot be opened, or settings of the builder contradict each other.
             $visible fn build(
                 builder: $crate::scheduler::NodeBuilder<'_>,
             ) -> $crate::Result<()> {
-                #[allow(unused_mut, reason = "a node without ends")]
+                #[allow(unused_mut, reason = "a node without endpoints")]
                 let mut builder = builder;
                 let node = Self { $($field: $crate::__node_make!(builder $kind $type, $value)),* };
                 Ok(builder.build(node)?)
@@ -205,7 +207,7 @@ macro_rules! __node_make {
         $crate::scheduler::EndpointSpec::from($topic).subscriber::<$type>(&mut $builder)?
     };
     ($builder:ident wake $type:ty, $topic:expr) => {{
-        // WHY one expression: what the topic borrows lives until its end.
+        // WHY one expression: the borrows of the topic live until its end.
         let subscriber =
             $crate::scheduler::EndpointSpec::from($topic).subscriber::<$type>(&mut $builder)?;
         $builder = $builder.on(&subscriber);
@@ -225,7 +227,7 @@ macro_rules! __node_make {
     };
 }
 
-/// Hands the context over if `tick` has a name for it.
+/// Passes the context on if `tick` has a name for it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __node_context {

@@ -1,4 +1,4 @@
-//! A scheduler that runs: its threads, its rounds, its end.
+//! A running scheduler: its threads, its rounds, its end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,23 +28,23 @@ use crate::scheduler::run::workers::{StartContext, Workers};
 use crate::scheduler::watch::supervisor::Supervisor;
 use crate::scheduler::watch::watched_node::WatchedNode;
 
-/// How long a node may go on with its last tick when everything stops.
-const FAREWELL: Duration = Duration::from_millis(800);
-/// How long the supervisor has at least to say what has become of everything, also after a node
-/// has used up all the time.
-const LAST_WORDS: Duration = Duration::from_millis(150);
-/// A process that is told to end has ended after this, also if a node hangs.
+/// The time that a node has for its last tick when the run stops.
+const LAST_TICK: Duration = Duration::from_millis(800);
+/// The time that the supervisor has at least to report the end of the run, also after a node has
+/// used up all the time.
+const LAST_REPORT: Duration = Duration::from_millis(150);
+/// The time within which a process ends after a termination signal, also if a node hangs.
 const END_MAX: Duration = Duration::from_secs(1);
-const _: () = assert!(FAREWELL.as_millis() + LAST_WORDS.as_millis() < END_MAX.as_millis());
-/// The longest sleep between rounds, after which orders are carried out.
+const _: () = assert!(LAST_TICK.as_millis() + LAST_REPORT.as_millis() < END_MAX.as_millis());
+/// The longest sleep between rounds, after which commands are applied.
 const SLICE_NS: u64 = 20_000_000;
-/// How long rounds without a sleep may go on before the clock is set again.
+/// The longest time of rounds without a sleep before the clock is synchronised again.
 const RESYNC_NS: u64 = 1_000_000;
 
-/// A scheduler whose nodes run: those with a rate, or on topics, on threads of their own, and all
-/// others when it is given the calling thread, by [`Self::run_for`] or [`Self::tick_once`].
+/// A scheduler whose nodes run: nodes with a rate, or on topics, on threads of their own, and all
+/// other nodes on the calling thread, in [`Self::run_for`] or [`Self::tick_once`].
 ///
-/// Dropping it stops everything, as [`Self::finish`] does, but tells nobody of a node that failed.
+/// Dropping it stops the run, as [`Self::finish`] does, but reports no failed node.
 #[derive(Debug)]
 pub struct Running {
     name: String,
@@ -52,13 +52,13 @@ pub struct Running {
     handle: Handle,
     clock: Clock,
     resync_at_ns: u64,
-    /// Due times of the nodes without a rate.
+    /// The due times of the nodes without a rate.
     timeline: Timeline,
     workers: Workers,
     supervisor: Option<JoinHandle<()>>,
     signals: Option<Arc<TerminationSignals>>,
     recorder: Recorder,
-    /// The result, once everything is shut down.
+    /// The report, once all nodes are shut down.
     report: Option<Report>,
 }
 
@@ -86,11 +86,12 @@ impl Running {
             recorder: monitor.recorder(SUPERVISOR_LANE),
             monitor,
             signals: signals.as_ref().map(Arc::downgrade).unwrap_or_default(),
-            tell: on_event,
+            on_event,
             is_emergency: false,
         };
         supervisor.begin();
-        // WHY before any `init`: it may take long, and signals and commands are heard meanwhile.
+        // WHY before any `init`: it may take long, and the supervisor handles signals and commands
+        // meanwhile.
         let supervisor = spawn("supervisor", move || supervisor.run());
         let supervisor = supervisor
             .map_err(|cause| StartError::Thread { name: "supervisor".to_owned(), cause })?;
@@ -99,7 +100,7 @@ impl Running {
                 break;
             }
             let after = entry.runner.start(&clock);
-            shared.tell([&entry.runner], after);
+            shared.stop_after([&entry.runner], after);
         }
         let begin_ns = clock.resync();
         let start = StartContext {
@@ -108,7 +109,7 @@ impl Running {
             begin_ns,
             main_rate,
             compute_threads: scheduler.compute_threads,
-            // As many as may run now, whatever the numbers of their processors.
+            // As many as may run now, whatever the numbers of their CPUs.
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let mut running = Self {
@@ -129,43 +130,44 @@ impl Running {
         Ok(running)
     }
 
-    /// What it is called where others look for it.
+    /// Returns the name under which other processes find it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Steers it, from any thread.
+    /// Returns a handle that controls the run, from any thread.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Whether it is to stop, because it was asked to or a node failed.
+    /// Returns true if it is to stop, because a stop was requested or a node failed.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.shared.is_stopping()
     }
 
     /// Gives every node that has neither a rate nor a topic one turn, now, on this thread. For
-    /// programs with a main loop of their own. Costs some 30 ns a node, and what they do.
+    /// programs with a main loop of their own. Costs some 30 ns a node plus their ticks.
     ///
-    /// False if everything is to stop: then nothing was done.
+    /// Returns false if the run is to stop: then no node had a turn.
     ///
     /// # Errors
     ///
-    /// [`RunError::Failed`]: a node failed, in this round or on a thread of its own, and its policy
-    /// ended the run. All nodes have been shut down, as by [`Self::finish`], which says the same.
+    /// Returns [`RunError::Failed`] if a node failed, in this round or on a thread of its own, and
+    /// its policy ended the run. All nodes have been shut down, as by [`Self::finish`], which
+    /// returns the same error.
     #[inline]
     pub fn tick_once(&mut self) -> Result<bool, RunError> {
         if self.shared.is_stopping() {
             return self.end_if_failed().map(|()| false);
         }
-        // WHY: to give nobody a turn, nobody has to know the time.
+        // WHY: without nodes no clock has to be read.
         if self.workers.main.is_empty() {
             return Ok(true);
         }
-        // WHY not always: it costs as much as a turn, and those who are not watched need it not.
+        // WHY not always: it costs as much as a turn, and nodes without a watchdog do not need it.
         let here = self.workers.has_watched.then(|| Here::run(&self.workers.main));
         let begin_ns = self.clock.now_ns();
         let after = self.round(begin_ns, begin_ns);
@@ -176,7 +178,7 @@ impl Running {
         Ok(true)
     }
 
-    /// Ends the run if a node failed and thereby stopped everything.
+    /// Ends the run if a node failed and thereby stopped it.
     #[cold]
     fn end_if_failed(&mut self) -> Result<(), RunError> {
         match self.shared.reason() {
@@ -189,7 +191,7 @@ impl Running {
         let (end_ns, after) =
             best_effort::turns(&mut self.workers.main, &self.clock, due_ns, begin_ns);
         if after != After::Continue {
-            self.shared.tell(&self.workers.main, after);
+            self.shared.stop_after(&self.workers.main, after);
         }
         if end_ns >= self.resync_at_ns {
             self.resync_at_ns = self.clock.resync().saturating_add(RESYNC_NS);
@@ -236,14 +238,14 @@ impl Running {
         }
     }
 
-    /// Stops everything, shuts all nodes down in reverse order, and says what they did. Takes
-    /// less than a second, unless an `init`, a `shutdown` or the main thread hangs: a node whose
-    /// last tick does not end within 0.8 s is left behind, with its thread, and has failed.
+    /// Stops the run, shuts all nodes down in reverse order, and returns the report. Takes less
+    /// than a second, unless an `init`, a `shutdown` or the main thread hangs. A node whose last
+    /// tick does not end within 0.8 s is left behind, with its thread, and has failed.
     ///
     /// # Errors
     ///
-    /// [`RunError::Failed`]: a node failed, and its policy ended the run, or it was left behind.
-    /// The error contains the report.
+    /// Returns [`RunError::Failed`] if a node failed and its policy ended the run, or if a node was
+    /// left behind. The error contains the report.
     pub fn finish(mut self) -> Result<Report, RunError> {
         self.end().into_result()
     }
@@ -253,27 +255,27 @@ impl Running {
             return report.clone();
         }
         self.shared.stop(Reason::Over);
-        let deadline = Instant::now() + FAREWELL;
+        let deadline = Instant::now() + LAST_TICK;
         let (mut runners, mut nodes) = self.workers.end(deadline);
-        self.shared.blame(&nodes);
+        self.shared.fail_if_hanging(&nodes);
         let reason = self.shared.reason().unwrap_or(Reason::Over);
         for node in &nodes {
             let event = NodeEvent::new(NodeEvent::STUCK, &node.name, Clock::kernel().now_ns());
             self.recorder.record(event.saying(node.last_error.as_deref().unwrap_or_default()));
             self.shared.leave_behind(&node.name);
         }
-        // In reverse order: those who use others go before them.
+        // In reverse order: a node ends before the nodes that it reads from.
         if reason.is_failure() {
             runners.iter_mut().rev().for_each(Runner::enter_safe_state);
         }
         runners.iter_mut().rev().for_each(Runner::stop);
-        // WHY here: what they say in that is told as long as there is somebody to tell it.
+        // WHY here: the supervisor still reports the events of these drops.
         runners.iter_mut().rev().for_each(Runner::release);
         nodes.extend(runners.iter().map(Runner::report));
         nodes.sort_by_key(|node| node.position);
         self.shared.end();
-        // The supervisor ends when everything does, unless what it was told to call hangs.
-        let deadline = deadline.max(Instant::now() + LAST_WORDS);
+        // The supervisor ends after all nodes, unless a safe-state callback hangs.
+        let deadline = deadline.max(Instant::now() + LAST_REPORT);
         let _ = self.supervisor.take().map(|supervisor| join(supervisor, deadline));
         if let Some(signal) = self.signals.take().and_then(|signals| signals.received()) {
             self.shared.stop(Reason::Signal(signal));
@@ -287,18 +289,19 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // After `finish` it has nothing to do. Otherwise nobody is left to be told.
+        // After `finish` it has nothing to do. Otherwise no caller can receive the report.
         let _ = self.end();
     }
 }
 
-/// Lanes of the black box: of the supervisor, of the main thread, and of the pool.
+/// Lanes of the black box: of the supervisor, of the main thread, of the pool, and of the async
+/// thread.
 const SUPERVISOR_LANE: usize = 0;
 const MAIN_LANE: usize = 1;
 const POOL_LANE: usize = 2;
 const ASYNC_LANE: usize = 3;
 
-/// In which lane of the black box each node writes: one for each thread. And how many there are.
+/// Returns the black-box lane of each node, one for each thread, and the number of lanes.
 pub(super) fn lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
     let (mut chains, mut next) = (HashMap::new(), ASYNC_LANE + 1);
     let mut new = || {

@@ -1,7 +1,8 @@
-//! The way that a tick has to take, and how soon the next one may begin: a watchdog's other half.
+//! Checks of a tick besides its duration: the order of its checkpoints, and the shortest time
+//! between two ticks.
 //!
-//! WHY: a limit of time alone finds few faults. IEC 61508-2, table A.10, rates a watchdog with a
-//! limit only as low, one with a window of time (too early counts too) or with a logical sequence
+//! WHY: a time limit alone finds few faults. IEC 61508-2, table A.10, rates a watchdog with a limit
+//! only as low. It rates one with a time window (too early counts too) or with a logical sequence
 //! as medium, and both together as high.
 
 use std::sync::Arc;
@@ -12,69 +13,69 @@ use horus_shm::internals::sync::Word;
 
 use crate::scheduler::api::policy::nanos;
 
-/// What was wrong with the way a tick took.
+/// A fault in the checkpoints of a tick, or in the time between two ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CheckpointFault {
-    /// One was left out.
+    /// A checkpoint was left out.
     #[error("checkpoint {found} after {last}: {} was skipped", last + 1)]
     Skipped {
-        /// The one before.
+        /// The last checkpoint that was passed.
         last: u64,
-        /// The one that was passed too soon.
+        /// The checkpoint that was passed too soon.
         found: u64,
     },
-    /// One was passed again.
+    /// A checkpoint was passed again.
     #[error("checkpoint {found} after {last}: it was passed before")]
     Repeated {
-        /// The one before.
+        /// The last checkpoint that was passed.
         last: u64,
-        /// The one that was passed again.
+        /// The checkpoint that was passed again.
         found: u64,
     },
-    /// One that was not declared.
+    /// A checkpoint was passed that was not declared.
     #[error(
-        "checkpoint {found} is none of this node's {wanted}, which count from 1: \
+        "checkpoint {found} was not declared: this node has {wanted}, counted from 1; \
          declare more with checkpoints({found})"
     )]
     Unknown {
-        /// The one that was passed.
+        /// The checkpoint that was passed.
         found: u64,
-        /// How many there are.
+        /// The number of declared checkpoints.
         wanted: u64,
     },
-    /// The tick was over before the last one.
+    /// The tick ended before the last checkpoint.
     #[error("the tick ended after checkpoint {last} of {wanted}: {} was not reached", last + 1)]
     Missing {
-        /// The last that was passed; 0 if none was.
+        /// The last checkpoint that was passed; 0 if none was.
         last: u64,
-        /// How many there are.
+        /// The number of declared checkpoints.
         wanted: u64,
     },
-    /// The tick began too soon after the one before.
-    #[error("the tick began {found:?} after the one before, and not before {wanted:?} was wanted")]
+    /// The tick began too soon after the previous one.
+    #[error("the tick began {found:?} after the previous one, wanted at least {wanted:?}")]
     Early {
-        /// From begin to begin.
+        /// The time from begin to begin.
         found: Duration,
-        /// What it had to be at least.
+        /// The shortest time allowed.
         wanted: Duration,
     },
 }
 
-/// The last checkpoint that a node has passed, for others to read while it is in a tick.
+/// The last checkpoint that a node has passed, for other threads to read while it is in a tick.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointPosition(AtomicU64);
 
 impl CheckpointPosition {
-    /// The last checkpoint of the present tick, or of the one before between two; 0 before the
-    /// first. A load.
+    /// Returns the last checkpoint of the present tick, or between two ticks that of the previous
+    /// one; 0 before the first. Costs a load.
     #[must_use]
     pub(crate) fn last(&self) -> u64 {
-        // Relaxed: a figure, and one that whoever watches asks for again and again.
+        // Relaxed: a counter, which the supervisor polls.
         self.0.get()
     }
 }
 
-/// Where a node that does not return has got to: `stuck after checkpoint 1`.
+/// Shows the place at which a node that does not return is stuck: `stuck after checkpoint 1`.
 impl std::fmt::Display for CheckpointPosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.last() {
@@ -84,21 +85,22 @@ impl std::fmt::Display for CheckpointPosition {
     }
 }
 
-/// The checkpoints of one node: in each tick they are passed in order, each once, all of them.
+/// The checkpoints of one node: each tick has to pass all of them, in order, each once.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     wanted: u64,
     not_before_ns: u64,
-    /// In the present tick.
+    /// The last checkpoint of the present tick.
     last: u64,
     began_ns: Option<u64>,
-    /// The first of this tick: what comes after it follows from it.
+    /// The first fault of this tick. Later ones follow from it.
     fault: Option<CheckpointFault>,
     place: Arc<CheckpointPosition>,
 }
 
 impl Checkpoints {
-    /// So many a tick, and ticks that begin at least so long after one another.
+    /// Expects `wanted` checkpoints a tick, and at least `not_before` from the begin of one tick to
+    /// the next.
     #[must_use]
     pub(crate) fn new(wanted: u64, not_before: Duration) -> Self {
         Self {
@@ -111,14 +113,14 @@ impl Checkpoints {
         }
     }
 
-    /// Where the node is, for another thread.
+    /// Returns the node's position, for another thread.
     #[must_use]
     pub(crate) const fn place(&self) -> &Arc<CheckpointPosition> {
         &self.place
     }
 
-    /// A tick begins, at `begin_ns` of a clock that should only go forwards: one that goes back
-    /// makes a tick early, which is what it is if the time is right.
+    /// Notes that a tick begins, at `begin_ns` of a clock that should only go forwards. If the
+    /// clock goes back, the tick counts as early, as it would if the earlier time was right.
     #[inline]
     pub(crate) fn begin(&mut self, begin_ns: u64) {
         self.last = 0;
@@ -136,8 +138,8 @@ impl Checkpoints {
         }
     }
 
-    /// The node passes a checkpoint, 1 for the first. Costs two comparisons and a relaxed
-    /// store.
+    /// Notes that the node passes a checkpoint, 1 for the first. Costs two comparisons and a
+    /// relaxed store.
     #[inline]
     pub(crate) fn pass(&mut self, checkpoint: u64) {
         if checkpoint != self.last.wrapping_add(1) || checkpoint > self.wanted {
@@ -148,11 +150,11 @@ impl Checkpoints {
         self.place.0.set(checkpoint);
     }
 
-    /// The tick is over.
+    /// Notes that the tick is over.
     ///
     /// # Errors
     ///
-    /// The first thing that was wrong with it.
+    /// Returns the first fault of the tick.
     #[inline]
     pub(crate) fn end(&mut self) -> Result<(), CheckpointFault> {
         match self.fault.take() {
@@ -162,7 +164,7 @@ impl Checkpoints {
         }
     }
 
-    /// One was passed that was not due.
+    /// Notes the fault of a checkpoint that was not the next one.
     #[cold]
     fn stray(&mut self, found: u64) {
         let (last, wanted) = (self.last, self.wanted);
@@ -183,7 +185,7 @@ impl Checkpoints {
 mod tests {
     use super::*;
 
-    /// What a tick comes to that passes these of `wanted` checkpoints.
+    /// Returns the fault of a tick that passes these of `wanted` checkpoints.
     fn tick(wanted: u64, passed: &[u64]) -> Result<(), String> {
         let mut checkpoints = Checkpoints::new(wanted, Duration::ZERO);
         checkpoints.begin(0);
@@ -203,10 +205,10 @@ mod tests {
             (3, &[1, 2, 3, 1], Some("checkpoint 1 after 3: it was passed before")),
             (3, &[], Some("the tick ended after checkpoint 0 of 3: 1 was not reached")),
             (3, &[1, 2], Some("the tick ended after checkpoint 2 of 3: 3 was not reached")),
-            (3, &[1, 2, 3, 4], Some("checkpoint 4 is none of this node's 3, which")),
-            (3, &[0], Some("checkpoint 0 is none of this node's 3, which count from 1")),
+            (3, &[1, 2, 3, 4], Some("checkpoint 4 was not declared: this node has 3,")),
+            (3, &[0], Some("0 was not declared: this node has 3, counted from 1")),
             (0, &[1], Some("declare more with checkpoints(1)")),
-            (1, &[u64::MAX, 0], Some("none of this node's 1")),
+            (1, &[u64::MAX, 0], Some("not declared: this node has 1")),
         ] {
             match (tick(wanted, passed), fault) {
                 (Ok(()), None) => {}
@@ -216,9 +218,9 @@ mod tests {
         }
     }
 
-    /// Of all ways of up to four steps, exactly the declared one is right.
+    /// Exactly the declared sequence is accepted, of all sequences of up to four checkpoints.
     #[test]
-    fn no_other_way_is_right() {
+    fn no_other_sequence_is_accepted() {
         for wanted in 0..4_u64 {
             for way in 0..5_u64.pow(4) {
                 let steps: Vec<_> = (0..4).map(|step| way / 5_u64.pow(step) % 5).collect();
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_that_begins_too_soon_is_a_fault_and_one_in_time_is_none() {
+    fn a_tick_that_begins_too_soon_is_a_fault_and_one_in_time_is_not() {
         let mut checkpoints = Checkpoints::new(0, Duration::from_nanos(100));
         // (begin, found if it is early); the clock goes back once.
         for (begin_ns, early) in [
@@ -252,12 +254,12 @@ mod tests {
             found: Duration::from_micros(20),
             wanted: Duration::from_millis(1),
         };
-        let text = "the tick began 20µs after the one before, and not before 1ms was wanted";
+        let text = "the tick began 20µs after the previous one, wanted at least 1ms";
         assert_eq!(fault.to_string(), text);
     }
 
     #[test]
-    fn a_fault_is_told_once_and_the_first_of_a_tick_counts() {
+    fn a_fault_is_returned_once_and_the_first_of_a_tick_counts() {
         let mut checkpoints = Checkpoints::new(2, Duration::from_secs(1));
         checkpoints.begin(0);
         (1..=2).for_each(|checkpoint| checkpoints.pass(checkpoint));
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn others_see_where_a_node_is() {
+    fn another_thread_sees_the_last_checkpoint() {
         let mut checkpoints = Checkpoints::new(2, Duration::ZERO);
         let place = Arc::clone(checkpoints.place());
         let mut seen = vec![place.to_string()];

@@ -1,4 +1,4 @@
-//! What a node is told in a tick.
+//! The context of a tick, which the scheduler passes to the node.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use horus_shm::clock::Clock;
 use crate::scheduler::api::checkpoints::Checkpoints;
 use crate::scheduler::api::random::Random;
 
-/// A tick, as its node sees it. Times are of one monotonic clock.
+/// A tick as its node sees it. All times are of one monotonic clock.
 #[derive(Debug)]
 pub struct Context<'a> {
     pub(crate) clock: &'a Clock,
     pub(crate) tick: u64,
     pub(crate) due_ns: u64,
     pub(crate) begin_ns: u64,
-    /// When the budget is spent; `u64::MAX` without one.
+    /// The time at which the budget is spent; `u64::MAX` without one.
     pub(crate) budget_end_ns: u64,
     pub(crate) period_ns: u64,
     pub(crate) stop: bool,
@@ -23,38 +23,38 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Number of this tick of this node, from 0 on.
+    /// Returns the number of this tick of this node, from 0 on.
     #[must_use]
     pub const fn tick(&self) -> u64 {
         self.tick
     }
 
-    /// When the tick was due, in nanoseconds of CLOCK_MONOTONIC.
+    /// Returns the time at which the tick was due, in nanoseconds of CLOCK_MONOTONIC.
     #[must_use]
     pub const fn scheduled_ns(&self) -> u64 {
         self.due_ns
     }
 
-    /// When the tick began, in nanoseconds of CLOCK_MONOTONIC.
+    /// Returns the time at which the tick began, in nanoseconds of CLOCK_MONOTONIC.
     #[must_use]
     pub const fn started_ns(&self) -> u64 {
         self.begin_ns
     }
 
-    /// How much later than due the tick began.
+    /// Returns how much later than due the tick began.
     #[must_use]
     pub const fn lateness(&self) -> Duration {
         Duration::from_nanos(self.begin_ns.saturating_sub(self.due_ns))
     }
 
-    /// From one tick to the next; zero without a rate.
+    /// Returns the time from one tick to the next; zero without a rate.
     #[must_use]
     pub const fn period(&self) -> Duration {
         Duration::from_nanos(self.period_ns)
     }
 
-    /// What is left of the budget; zero when it is spent, [`Duration::MAX`] without one. Costs a
-    /// reading of the clock.
+    /// Returns the rest of the budget; zero when it is spent, [`Duration::MAX`] without one. Reads
+    /// the clock once.
     #[must_use]
     pub fn budget_left(&self) -> Duration {
         if self.budget_end_ns == u64::MAX {
@@ -63,9 +63,9 @@ impl Context<'_> {
         Duration::from_nanos(self.budget_end_ns.saturating_sub(self.clock.now_ns()))
     }
 
-    /// Passes a checkpoint, 1 for the first of a tick, in order, as many as were declared by
-    /// [`checkpoints`](crate::scheduler::NodeBuilder::checkpoints) of the builder. Without any, and
-    /// outside of ticks, it does nothing. Costs about a nanosecond.
+    /// Passes a checkpoint, 1 for the first of a tick, in order, as many as
+    /// [`checkpoints`](crate::scheduler::NodeBuilder::checkpoints) of the builder declared. Does
+    /// nothing if none were declared, and outside of ticks. Costs about a nanosecond.
     #[inline]
     pub fn checkpoint(&mut self, number: u64) {
         if let Some(checkpoints) = &mut self.checkpoints {
@@ -73,15 +73,16 @@ impl Context<'_> {
         }
     }
 
-    /// 64 random bits of this node's own: the same in every deterministic run with the same seed,
-    /// whatever other nodes there are. Not for secrets.
+    /// Returns 64 random bits from this node's own generator. They are the same in every simulated
+    /// run with the same seed, whichever other nodes there are. Not for secrets.
     pub const fn random(&mut self) -> u64 {
         self.random.bits()
     }
 
-    /// A random number from 0 to 1, 1 not included, as [`Self::random`].
+    /// Returns a random number from 0 to 1, 1 not included, from the same generator as
+    /// [`Self::random`].
     pub const fn random_f64(&mut self) -> f64 {
-        // WHY 53 bits: as many as a float of this size holds.
+        // WHY 53 bits: an `f64` holds as many.
         (self.random.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 

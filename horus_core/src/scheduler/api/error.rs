@@ -4,24 +4,24 @@ use std::io;
 
 use crate::topic::error::TopicError;
 
-/// Why a scheduler could not be started. No node has ticked, and those that were initialised have
-/// been shut down.
+/// The reason why a scheduler could not be started. No node has ticked, and the nodes that were
+/// initialised have been shut down.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// What others see of it could not be put into shared memory.
-    #[error("the scheduler cannot be shown to others: {0}")]
+    /// The scheduler's topics (status, events, commands) could not be opened.
+    #[error("the scheduler's topics cannot be opened: {0}")]
     Monitor(#[from] TopicError),
-    /// No handler for signals could be installed.
-    #[error("no handler for signals: {cause}")]
+    /// The signal handlers could not be installed.
+    #[error("the signal handlers cannot be installed: {cause}")]
     Signals {
         /// The error of the system.
         cause: io::Error,
     },
-    /// The system has no room for a thread.
-    #[error("no thread for '{name}': {cause}; see the limits on processes and memory")]
+    /// The system could not create a thread.
+    #[error("cannot start thread '{name}': {cause}; check the limits on processes and memory")]
     Thread {
-        /// What was to run on it.
+        /// The name of the thread.
         name: String,
         /// The error of the system.
         cause: io::Error,

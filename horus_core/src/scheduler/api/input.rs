@@ -1,4 +1,4 @@
-//! Inputs that may get too old: a subscriber, and the watch that tells the scheduler.
+//! Inputs that can become stale: a subscriber, and the watch that the scheduler checks.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -10,11 +10,11 @@ use crate::message::Text;
 use crate::scheduler::api::policy::nanos;
 use crate::topic::{Payload, Subscriber};
 
-/// Receives messages of type `T`, and knows for how long there was none.
+/// Receives messages of type `T`, and knows the age of the last one.
 ///
-/// Made by [`subscribe_with_timeout`](crate::scheduler::NodeBuilder::subscribe_with_timeout) of the
-/// builder. Use it in the node's calls only: its time is that of the node's present tick, in
-/// simulated runs too, so that asking for ages reads no clock.
+/// [`subscribe_with_timeout`](crate::scheduler::NodeBuilder::subscribe_with_timeout) of the builder
+/// makes it. Use it in the node's calls only: its time is that of the node's present tick, also in
+/// simulated runs. So reading an age reads no clock.
 ///
 /// A message counts as arrived when the tick began that received it. So receive in every tick, and
 /// choose a timeout longer than the node's period.
@@ -24,7 +24,7 @@ pub struct Input<T: Payload> {
     watch: Arc<InputWatch>,
     /// The newest message, if [`Self::fresh`] received it.
     held: Option<T>,
-    /// When the last message arrived; none before the first.
+    /// The arrival time of the last message; `None` before the first.
     arrived_ns: Option<u64>,
 }
 
@@ -33,8 +33,8 @@ impl<T: Payload> Input<T> {
         Self { subscriber, watch, held: None, arrived_ns: None }
     }
 
-    /// The newest message, also if it was returned before, unless it is older than the timeout.
-    /// Receives what has come, and passes over all but the newest. Never blocks.
+    /// Returns the newest message, also if it was returned before, unless it is older than the
+    /// timeout. Receives all messages that have come and keeps only the newest. Never blocks.
     #[inline]
     pub fn fresh(&mut self) -> Option<&T> {
         if let Some(message) = self.subscriber.latest() {
@@ -44,8 +44,8 @@ impl<T: Payload> Input<T> {
         if self.is_stale() { None } else { self.held.as_ref() }
     }
 
-    /// [`Subscriber::recv`]: each message once, however old. [`Self::fresh`] says nothing then
-    /// until another one comes.
+    /// Receives by [`Subscriber::recv`]: each message once, however old. [`Self::fresh`] then
+    /// returns `None` until another message comes.
     #[inline]
     pub fn recv(&mut self) -> Option<T> {
         let message = self.subscriber.recv()?;
@@ -54,7 +54,7 @@ impl<T: Payload> Input<T> {
         Some(message)
     }
 
-    /// [`Subscriber::latest`], otherwise as [`Self::recv`].
+    /// Receives by [`Subscriber::latest`], otherwise as [`Self::recv`].
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         let message = self.subscriber.latest()?;
@@ -63,26 +63,26 @@ impl<T: Payload> Input<T> {
         Some(message)
     }
 
-    /// The messages that are there, by [`Self::recv`].
+    /// Receives the messages that are there, by [`Self::recv`].
     pub fn try_iter(&mut self) -> impl Iterator<Item = T> {
         std::iter::from_fn(|| self.recv())
     }
 
-    /// How long ago the last message arrived, at the begin of the present tick; before the first
-    /// one, how long ago the node was initialised. No reading of a clock.
+    /// Returns the age of the last message at the begin of the present tick; before the first one,
+    /// the time since the node was initialised. Reads no clock.
     #[must_use]
     pub fn age(&self) -> Duration {
         let since_ns = self.arrived_ns.unwrap_or_else(|| self.watch.last_ns.get());
         Duration::from_nanos(self.watch.now_ns.get().saturating_sub(since_ns))
     }
 
-    /// Whether that is longer than the timeout.
+    /// Returns true if [`Self::age`] is longer than the timeout.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         nanos(self.age()) > self.watch.timeout_ns
     }
 
-    /// The subscriber, for its figures, and to wake the node by
+    /// Returns the subscriber, for its counters, and to wake the node by
     /// [`NodeBuilder::on`](crate::scheduler::NodeBuilder::on).
     #[must_use]
     pub const fn subscriber(&self) -> &Subscriber<T> {
@@ -92,20 +92,21 @@ impl<T: Payload> Input<T> {
     fn arrived(&mut self) {
         // Relaxed: the node's own thread set it before the tick.
         let now_ns = self.watch.now_ns.get();
-        // Relaxed: a figure.
+        // Relaxed: a counter.
         self.watch.last_ns.set(now_ns);
         self.arrived_ns = Some(now_ns);
     }
 }
 
-/// What the scheduler knows of an input. All times are of the clock that the node's runner has.
+/// The scheduler's watch on an input. All times are of the clock that the node's runner has.
 #[derive(Debug)]
 pub(crate) struct InputWatch {
     topic: Arc<str>,
     timeout_ns: u64,
-    /// When the node's present tick began: written by the runner.
+    /// The begin of the node's present tick. The runner writes it.
     now_ns: AtomicU64,
-    /// When the last message arrived, or the node was initialised since: written by the node.
+    /// The arrival of the last message, or a later initialisation of the node. The node's thread
+    /// writes it.
     last_ns: AtomicU64,
 }
 
@@ -115,37 +116,36 @@ impl InputWatch {
         Self { topic: topic.into(), timeout_ns: nanos(timeout), now_ns, last_ns }
     }
 
-    /// What is wrong if it is stale, for a person.
+    /// Describes a stale input.
     pub(crate) fn complaint(&self, now_ns: u64) -> Text<128> {
         let [age, timeout] = [self.age_ns(now_ns), self.timeout_ns].map(Duration::from_nanos);
         let topic = &self.topic;
-        let what = format_args!("nothing on '{topic}' for {age:?}, and {timeout:?} are allowed");
+        let what = format_args!("no message on '{topic}' for {age:?}: the timeout is {timeout:?}");
         Text::format(what)
     }
 
-    /// The node is about to be initialised: patience begins anew.
+    /// Restarts the timeout: the node is about to be initialised.
     pub(crate) fn restart(&self, now_ns: u64) {
         self.begin(now_ns);
-        // Relaxed: a figure.
+        // Relaxed: a counter.
         self.last_ns.set(now_ns);
     }
 
-    /// A tick of the node begins.
+    /// Notes that a tick of the node begins.
     #[inline(always)]
     pub(crate) fn begin(&self, now_ns: u64) {
-        // Relaxed: for the node's calls, on this thread.
+        // Relaxed: only the node's calls read it, on this thread.
         self.now_ns.set(now_ns);
     }
 
-    /// How long there has been no message.
+    /// Returns the time since the last message.
     fn age_ns(&self, now_ns: u64) -> u64 {
-        // Relaxed: a figure.
+        // Relaxed: a counter.
         now_ns.saturating_sub(self.last_ns.get())
     }
 }
 
-/// Of the inputs whose last message is older than allowed, the one that is too old by most; the
-/// first of several.
+/// Returns the input whose last message exceeds its timeout by most; the first of several.
 #[inline]
 pub(crate) fn stalest(inputs: &[Arc<InputWatch>], now_ns: u64) -> Option<&InputWatch> {
     let over = |input: &InputWatch| input.age_ns(now_ns).saturating_sub(input.timeout_ns);
@@ -164,17 +164,17 @@ mod tests {
         let inputs = [Arc::new(input)];
         assert!(stalest(&inputs, 1100).is_none());
         let complaint = stalest(&inputs, 1101).unwrap().complaint(1101);
-        assert_eq!(complaint.as_str(), "nothing on 'imu' for 101ns, and 100ns are allowed");
+        assert_eq!(complaint.as_str(), "no message on 'imu' for 101ns: the timeout is 100ns");
         inputs[0].last_ns.set(1101);
         assert!(stalest(&inputs, 1201).is_none() && stalest(&inputs, 1202).is_some());
-        // A clock that went back a little is no reason.
+        // A clock that went back a little makes no input stale.
         assert!(stalest(&inputs, 0).is_none());
         inputs[0].restart(5000);
         assert!(stalest(&inputs, 5100).is_none());
     }
 
     #[test]
-    fn of_several_the_one_that_is_too_old_by_most_is_named() {
+    fn the_input_that_exceeds_its_timeout_by_most_is_named() {
         let with = |topic, timeout_ns| {
             let input = InputWatch::new(topic, Duration::from_nanos(timeout_ns));
             input.restart(0);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_timeout_never_ends() {
+    fn an_infinite_timeout_never_ends() {
         let input = InputWatch::new("map", Duration::MAX);
         input.restart(0);
         assert!(stalest(&[Arc::new(input)], u64::MAX).is_none());

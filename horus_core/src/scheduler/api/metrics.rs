@@ -1,26 +1,28 @@
-//! What a node's thread notes about it, for others to read: plain stores to a line of its own.
+//! Metrics of a node: its thread writes them by plain stores to cache lines of its own, and any
+//! thread reads them.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use horus_shm::internals::sync::Word;
 
-/// Buckets of a histogram: bucket i counts what is below 2^i ns, the last one everything above.
+/// The buckets of a histogram: bucket i counts values below 2^i ns, the last one all values above.
 pub const HISTOGRAM_BUCKETS: usize = 40;
 
-/// In the place of a time: the hook of a panic runs.
+/// The value in place of a time while a panic hook runs.
 const PANICS: u64 = u64::MAX;
-/// A node hangs whose panic has not been told of for so long: its hook waits for something.
+/// The longest time for a panic hook. After it the node counts as hanging: its hook waits for
+/// something.
 const PANIC_MAX_NS: u64 = 10_000_000_000;
 
-/// The figures of one node. Written by the thread that runs it, read by any.
+/// The metrics of one node. The thread that runs it writes them, any thread reads them.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct LiveMetrics {
     ticks: AtomicU64,
-    /// When the present tick began; 0 between two.
+    /// The begin of the present tick; 0 between two.
     began_ns: AtomicU64,
-    /// When the hook of the last panic in a tick was over; the maximum while it runs.
+    /// The end of the hook of the last panic in a tick; `PANICS` while it runs.
     panicked_ns: AtomicU64,
     last_ns: AtomicU64,
     max_ns: AtomicU64,
@@ -54,7 +56,7 @@ impl Default for LiveMetrics {
     }
 }
 
-/// How a node is.
+/// The health of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Health {
@@ -63,7 +65,7 @@ pub enum Health {
     Active,
     /// It was paused.
     Paused,
-    /// It has failed, and rests until it is tried again.
+    /// Its tick failed or was late, and it backs off for some time.
     Resting,
     /// It is in its safe state.
     Safe,
@@ -75,10 +77,10 @@ impl Health {
     const ALL: [Self; 5] = [Self::Active, Self::Paused, Self::Resting, Self::Safe, Self::Stopped];
 }
 
-/// Adds to a word that only this thread writes.
+/// Adds to a counter that only this thread writes.
 #[inline(always)]
 fn add(word: &AtomicU64, more: u64) {
-    // Relaxed: a figure.
+    // Relaxed: a counter.
     word.set(word.get().wrapping_add(more));
 }
 
@@ -89,35 +91,35 @@ const fn bucket(ns: u64) -> usize {
 }
 
 impl LiveMetrics {
-    /// A tick begins.
+    /// Notes that a tick begins.
     #[inline(always)]
     pub(crate) fn begin(&self, due_ns: u64, begin_ns: u64) {
-        // Relaxed: a figure, and one that whoever watches asks for again and again.
+        // Relaxed: a counter, which the supervisor polls.
         self.began_ns.set(begin_ns);
         add(&self.lateness[bucket(begin_ns.saturating_sub(due_ns))], 1);
     }
 
-    /// The tick goes on after it has waited.
+    /// Notes that the tick goes on after a wait.
     #[cfg(feature = "async-io")]
     pub(crate) fn go_on(&self, now_ns: u64) {
         // Relaxed: as in `begin`.
         self.began_ns.set(now_ns);
     }
 
-    /// The tick waits: it is under way, and not busy.
+    /// Notes that the tick waits: it is under way, and not busy.
     #[cfg(feature = "async-io")]
     pub(crate) fn pause(&self) {
         // Relaxed: as in `begin`.
         self.began_ns.set(0);
     }
 
-    /// The tick is over.
+    /// Notes that the tick is over.
     #[inline(always)]
     pub(crate) fn end(&self, begin_ns: u64, end_ns: u64) {
         let duration = end_ns.saturating_sub(begin_ns);
         add(&self.ticks, 1);
         add(&self.durations[bucket(duration)], 1);
-        // Relaxed: figures.
+        // Relaxed: counters.
         self.last_ns.set(duration);
         if duration > self.max_ns.get() {
             self.max_ns.set(duration);
@@ -125,14 +127,14 @@ impl LiveMetrics {
         self.began_ns.set(0);
     }
 
-    /// How the node is from now on.
+    /// Sets the health of the node.
     pub(crate) fn is_now(&self, health: Health) {
-        // Relaxed: a figure.
+        // Relaxed: a counter.
         self.health.set(health as u64);
     }
 
     fn health(&self) -> Health {
-        // Relaxed: a figure.
+        // Relaxed: a counter.
         Health::ALL.get(self.health.get() as usize).copied().unwrap_or_default()
     }
 
@@ -149,19 +151,20 @@ impl LiveMetrics {
         add(&self.panics, u64::from(is_panic));
     }
 
-    /// When the present tick began; 0 between two.
+    /// Returns the begin of the present tick; 0 between two.
     pub(crate) fn began_ns(&self) -> u64 {
-        // Relaxed: a figure.
+        // Relaxed: a counter.
         self.began_ns.get()
     }
 
-    /// The tick panics, and the panic is about to be told of.
+    /// Notes that the tick panics, and that the panic hook is about to run.
     pub(crate) fn begin_panic(&self) {
         // Relaxed: as in `begin`.
         self.panicked_ns.set(PANICS);
     }
 
-    /// That is done. The tick ends soon, unless the node catches its panics itself.
+    /// Notes that the panic hook has run. The tick ends soon, unless the node catches its panics
+    /// itself.
     pub(crate) fn end_panic(&self, now_ns: u64) {
         // Relaxed: as in `begin`.
         self.panicked_ns.set(now_ns);
@@ -169,11 +172,11 @@ impl LiveMetrics {
 
     /// Returns true while the hook of a panic runs.
     pub(crate) fn panics(&self) -> bool {
-        // Relaxed: a figure.
+        // Relaxed: a counter.
         self.panicked_ns.get() == PANICS
     }
 
-    /// For how long the present tick has lasted, whatever it does; 0 between two.
+    /// Returns how long the present tick has lasted, panic hook included; 0 between two.
     pub(crate) fn lasted_ns(&self, now_ns: u64) -> u64 {
         match self.began_ns() {
             0 => 0,
@@ -181,15 +184,15 @@ impl LiveMetrics {
         }
     }
 
-    /// For how long the present tick has lasted; `None` between two. What it takes to tell of a
-    /// panic does not count, unless that does not end either.
+    /// Returns how long the present tick has lasted; `None` between two. The time of a panic hook
+    /// does not count, unless the hook does not end either.
     pub(crate) fn busy_for(&self, now_ns: u64) -> Option<Duration> {
         let began = self.began_ns();
         if began == 0 {
             return None;
         }
         let busy_ns = now_ns.saturating_sub(began);
-        // Relaxed: a figure.
+        // Relaxed: a counter.
         let busy_ns = match self.panicked_ns.get() {
             PANICS if busy_ns < PANIC_MAX_NS => 0,
             PANICS => busy_ns,
@@ -198,9 +201,9 @@ impl LiveMetrics {
         Some(Duration::from_nanos(busy_ns))
     }
 
-    /// All figures. Not of one moment: the node goes on meanwhile.
+    /// Returns all metrics. They are not of one moment: the node goes on meanwhile.
     pub(crate) fn metrics(&self) -> TickMetrics {
-        // Relaxed: figures.
+        // Relaxed: counters.
         let all = |words: &[AtomicU64; HISTOGRAM_BUCKETS]| {
             std::array::from_fn(|index| words[index].get())
         };
@@ -219,53 +222,53 @@ impl LiveMetrics {
     }
 }
 
-/// What a node has done so far.
+/// The metrics of a node since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickMetrics {
-    /// Ticks that are over.
+    /// The ticks that have ended.
     pub ticks: u64,
-    /// How long the last one took.
+    /// The duration of the last tick.
     pub last: Duration,
-    /// How long the longest one took.
+    /// The duration of the longest tick.
     pub max: Duration,
-    /// Ticks that were over after their deadline, or took more than their budget.
+    /// The ticks that ended after their deadline or took more than their budget.
     pub misses: u64,
-    /// Due times at which the node did not run, because it was still busy or late.
+    /// The due times at which the node did not run, because it was still busy or late.
     pub skipped_ticks: u64,
-    /// Ticks that returned an error or panicked.
+    /// The ticks that returned an error or panicked.
     pub failures: u64,
-    /// Those that panicked.
+    /// The ticks that panicked.
     pub panics: u64,
-    /// How it is.
+    /// The health of the node.
     pub health: Health,
-    /// How long ticks took.
+    /// The durations of ticks.
     pub durations: Histogram,
-    /// How much later than due they began.
+    /// The times from due to begin.
     pub lateness: Histogram,
 }
 
-/// Counts of times, by powers of two.
+/// The counts of times, by powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Histogram {
     buckets: [u64; HISTOGRAM_BUCKETS],
 }
 
 impl Histogram {
-    /// How many were counted below 1, 2, 4 ... nanoseconds and in no bucket before; in the last one
-    /// all others.
+    /// Returns the counts of values below 1, 2, 4 ... nanoseconds that are in no earlier bucket;
+    /// the last bucket has all larger values.
     #[must_use]
     pub const fn buckets(&self) -> &[u64; HISTOGRAM_BUCKETS] {
         &self.buckets
     }
 
-    /// How many were counted.
+    /// Returns the number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().fold(0, |sum, count| sum.wrapping_add(*count))
     }
 
-    /// A time that `share` of those counted, from 0 to 1, do not reach: the end of the bucket that
-    /// the percentile is in, at most twice what it is. Zero if none was counted.
+    /// Returns a time that `share` of the values, from 0 to 1, are below. It is the upper bound of
+    /// the bucket of that percentile, at most twice the percentile. Zero if there are no values.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         let wanted = (self.count() as f64 * share.clamp(0.0, 1.0)).ceil() as u64;
@@ -293,12 +296,12 @@ mod tests {
             metrics.end(begin, end);
             assert_eq!(metrics.busy_for(end), None);
         }
-        let figures = metrics.metrics();
-        assert_eq!((figures.ticks, figures.durations.count()), (3, 3));
-        assert_eq!((figures.last.as_nanos(), figures.max.as_nanos()), (10_000, 10_000));
-        assert_eq!(figures.lateness.quantile(0.3), Duration::from_nanos(1));
-        assert_eq!(figures.lateness.quantile(1.0), Duration::from_nanos(512));
-        assert_eq!(figures.durations.quantile(0.5), Duration::from_nanos(1024));
+        let snapshot = metrics.metrics();
+        assert_eq!((snapshot.ticks, snapshot.durations.count()), (3, 3));
+        assert_eq!((snapshot.last.as_nanos(), snapshot.max.as_nanos()), (10_000, 10_000));
+        assert_eq!(snapshot.lateness.quantile(0.3), Duration::from_nanos(1));
+        assert_eq!(snapshot.lateness.quantile(1.0), Duration::from_nanos(512));
+        assert_eq!(snapshot.durations.quantile(0.5), Duration::from_nanos(1024));
     }
 
     #[test]
@@ -306,27 +309,27 @@ mod tests {
         let metrics = LiveMetrics::default();
         metrics.begin(0, u64::MAX);
         metrics.end(0, u64::MAX);
-        let figures = metrics.metrics();
-        assert_eq!(figures.durations.quantile(0.5), Duration::from_nanos(1 << 39));
+        let snapshot = metrics.metrics();
+        assert_eq!(snapshot.durations.quantile(0.5), Duration::from_nanos(1 << 39));
         assert_eq!(Histogram { buckets: [0; HISTOGRAM_BUCKETS] }.quantile(0.5), Duration::ZERO);
     }
 
     #[test]
-    fn what_it_takes_to_tell_of_a_panic_is_no_time_of_the_tick() {
+    fn the_time_of_a_panic_hook_does_not_count_as_time_of_the_tick() {
         const MS: u64 = 1_000_000;
         let metrics = LiveMetrics::default();
         let busy_ms = |now_ms| metrics.busy_for(now_ms * MS).map(|busy| busy.as_millis());
         metrics.begin(100 * MS, 100 * MS);
         metrics.begin_panic();
         assert_eq!([busy_ms(100), busy_ms(2000), busy_ms(10_099)], [Some(0); 3]);
-        // A hook that does not end hangs like anything else.
+        // A hook that does not end makes the tick hang.
         assert_eq!(busy_ms(10_100), Some(10_000));
         metrics.end_panic(2000 * MS);
-        // A node that has caught its panic itself, and goes on.
+        // The node has caught its panic itself, and goes on.
         assert_eq!([busy_ms(2000), busy_ms(2050)], [Some(0), Some(50)]);
         metrics.end(100 * MS, 2100 * MS);
         assert_eq!(busy_ms(2200), None);
-        // Not of the next tick.
+        // The panic does not count for the next tick.
         metrics.begin(3000 * MS, 3000 * MS);
         assert_eq!(busy_ms(3007), Some(7));
     }

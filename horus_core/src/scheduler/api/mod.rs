@@ -1,6 +1,6 @@
-//! What programs say of their nodes, and what they are given: settings, contexts, reports.
+//! The interface of nodes: settings, contexts, metrics and reports.
 //!
-//! Pure, except that metrics are shared between threads. Imports no other room of the scheduler.
+//! Pure, except that metrics are shared between threads. Imports no other part of the scheduler.
 
 pub(crate) mod checkpoints;
 pub(crate) mod context;

@@ -1,4 +1,4 @@
-//! What a node is: a name, and what to do when it is its turn.
+//! The trait of nodes, and the result of their calls.
 
 use std::any::Any;
 use std::error::Error;
@@ -7,11 +7,11 @@ use std::ops::Deref;
 
 use crate::scheduler::api::context::Context;
 
-/// Why a node failed: anything that is an error, or a text. `?` makes it of any error, and it can
-/// be used as a `&dyn Error`.
+/// The reason why a node failed: any error, or a text. `?` converts any error into it, and it
+/// derefs to `dyn Error`.
 ///
-/// WHY no alias of a `Box`: where a [`NodeResult`] is wanted and something else is given, the
-/// compiler names this type.
+/// WHY not an alias of a `Box`: the compiler names this type where a [`NodeResult`] is expected and
+/// another type is given.
 pub struct NodeError(Box<dyn Error + Send + Sync>);
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
@@ -40,7 +40,7 @@ impl fmt::Display for NodeError {
     }
 }
 
-/// The result of a call of a node: of `tick`, `init` and `shutdown`.
+/// The result of a call of a node: `tick`, `init` and `shutdown`.
 pub type NodeResult = Result<(), NodeError>;
 
 /// A part of a robot's program that the scheduler runs.
@@ -68,51 +68,51 @@ pub type NodeResult = Result<(), NodeError>;
 /// }
 /// ```
 ///
-/// All calls of one node come from one thread at a time, and never two at once. A panic in any of
-/// them is caught and counts as a failure.
+/// Only one thread at a time calls a node, and never makes two calls at once. A panic in a call is
+/// caught and counts as a failure.
 pub trait Node: Send + Any {
-    /// Called once before the first tick of any node, in order, on the thread that starts the
-    /// scheduler; and again after a restart or a swap, on the thread of the ticks.
+    /// Initialises the node. Called once before the first tick of any node, in order, on the thread
+    /// that starts the scheduler. Called again after a restart or a swap, on the thread of the
+    /// ticks.
     ///
     /// # Errors
     ///
-    /// The node does not start: its failure policy says what follows.
+    /// An error means that the node does not start: its failure policy decides what follows.
     fn init(&mut self, _context: &mut Context<'_>) -> NodeResult {
         Ok(())
     }
 
-    /// Does what there is to do, and returns: at the node's rate, or whenever its topics have
-    /// messages.
+    /// Does the node's work and returns: at the node's rate, or whenever its topics have messages.
     ///
     /// # Errors
     ///
-    /// The tick failed: the node's failure policy says what follows.
+    /// An error means that the tick failed: the node's failure policy decides what follows.
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult;
 
-    /// Called once after the last tick.
+    /// Shuts the node down. Called once after the last tick.
     ///
     /// # Errors
     ///
-    /// Reported, and nothing else.
+    /// An error is reported and has no other effect.
     fn shutdown(&mut self) -> NodeResult {
         Ok(())
     }
 
-    /// Brings what the node controls into a state that harms nobody, for instance to a halt.
-    /// Called once, until the node has left the safe state.
+    /// Brings what the node controls into a state that does no harm, for instance to a halt. Not
+    /// called again until the node has left the safe state.
     fn enter_safe_state(&mut self) {}
 
-    /// Whether that state has been reached. Asked right after it was entered; the answer is in the
-    /// black box.
+    /// Returns true if the safe state has been reached. Called right after
+    /// [`Self::enter_safe_state`]; the answer is recorded in the black box.
     fn is_safe_state(&self) -> bool {
         true
     }
 
-    /// Told of every failure of this node, before its policy is applied.
+    /// Called on every failure of this node, before its policy is applied.
     fn on_error(&mut self, _error: &NodeError) {}
 }
 
-/// A type that a closure which is a node may return, or the `tick` of [`node!`](crate::node): `()`,
+/// A type that a closure node, or the `tick` of [`node!`](crate::node), may return: `()`,
 /// [`NodeResult`], or any `Result<(), E>` whose `E` is an error.
 #[diagnostic::on_unimplemented(
     message = "a tick returns `NodeResult`, and not `{Self}`",
@@ -121,11 +121,11 @@ pub trait Node: Send + Any {
             `Result<(), E>` whose `E` is an error that is `Send + Sync + 'static`"
 )]
 pub trait IntoNodeResult {
-    /// As a result.
+    /// Converts the value into a [`NodeResult`].
     ///
     /// # Errors
     ///
-    /// The closure's own.
+    /// Returns the error of the closure.
     fn into_node_result(self) -> NodeResult;
 }
 
@@ -135,7 +135,7 @@ impl IntoNodeResult for () {
     }
 }
 
-// WHY: otherwise the compiler explains by which steps an `E` would become a `NodeError`.
+// WHY: otherwise the compiler lists the conversions by which an `E` would become a `NodeError`.
 #[diagnostic::do_not_recommend]
 impl<E: Into<NodeError>> IntoNodeResult for Result<(), E> {
     fn into_node_result(self) -> NodeResult {
@@ -143,7 +143,7 @@ impl<E: Into<NodeError>> IntoNodeResult for Result<(), E> {
     }
 }
 
-/// A closure is a node that only ticks.
+/// A closure is a node that has only a tick.
 impl<R: IntoNodeResult, F: FnMut(&mut Context<'_>) -> R + Send + 'static> Node for F {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
         self(context).into_node_result()

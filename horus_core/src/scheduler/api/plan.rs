@@ -1,4 +1,4 @@
-//! What a node was asked to be, made whole or refused: pure, before anything runs.
+//! Checks the settings of a node and completes them to a plan. Pure, before anything runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use crate::scheduler::api::input::InputWatch;
 use crate::scheduler::api::policy::{FailurePolicy, Miss};
 use crate::scheduler::api::rate::{Rate, RateError};
 
-/// Who runs a node.
+/// The executor that runs a node, which follows from the node's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
-    /// A thread of its own, at absolute times: what has a rate.
+    /// A thread of its own, at absolute times, for nodes with a rate.
     RealTime,
-    /// The pool of threads for what takes long and may be late.
+    /// A thread pool, for nodes that compute for long and may be late.
     Compute,
-    /// A thread that sleeps until a topic has a message: what waits for topics.
+    /// A thread that sleeps until a topic has a message, for nodes that wait for topics.
     Event,
-    /// Tasks that wait for files and networks.
+    /// Async tasks, for nodes that wait for files and networks.
     AsyncIo,
-    /// The thread that runs the scheduler, between everything else: what asks for nothing.
+    /// The thread that runs the scheduler, for nodes without any of these settings.
     BestEffort,
 }
 
@@ -35,7 +35,7 @@ impl std::fmt::Display for Class {
     }
 }
 
-/// What the builder of a node was told.
+/// The settings of a node as its builder collected them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodeSpec {
     pub(crate) name: String,
@@ -47,39 +47,39 @@ pub(crate) struct NodeSpec {
     pub(crate) on_failure: FailurePolicy,
     pub(crate) priority: Option<u8>,
     pub(crate) core: Option<usize>,
-    /// Processors do not sleep while it runs.
+    /// The node keeps the CPUs from sleeping while it runs.
     pub(crate) stays_awake: bool,
-    /// Nodes of one chain share a thread.
+    /// The chain: the nodes of one chain share a thread.
     pub(crate) chain: Option<String>,
     pub(crate) watchdog: Option<Duration>,
-    /// Checkpoints in a tick.
+    /// The number of checkpoints in a tick.
     pub(crate) checkpoints: u64,
-    /// From the begin of a tick to the next, at least.
+    /// The shortest time from the begin of a tick to that of the next.
     pub(crate) not_before: Option<Duration>,
-    /// Topics that wake it.
+    /// The topics that wake it.
     pub(crate) topics: Vec<String>,
-    /// Topics that it receives from, those that wake it among them.
+    /// The topics that it reads, including those that wake it.
     pub(crate) reads: Vec<String>,
-    /// Topics that it publishes on.
+    /// The topics that it publishes on.
     pub(crate) writes: Vec<String>,
-    /// Topics that must not stay silent for long.
+    /// The inputs that must not stay silent for long.
     pub(crate) inputs: Vec<Arc<InputWatch>>,
-    /// How often they wake it at most.
+    /// The highest rate at which topics wake it.
     pub(crate) at_most: Option<Rate>,
     pub(crate) is_compute: bool,
     pub(crate) is_async_io: bool,
 }
 
-/// A node that can be run.
+/// The checked settings of a node that can be run.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) name: String,
     pub(crate) order: i32,
     pub(crate) class: Class,
     pub(crate) rate: Option<Rate>,
-    /// How long a tick may take.
+    /// The longest time that a tick may take.
     pub(crate) budget: Option<Duration>,
-    /// When a tick has to be over, from the time that it was due.
+    /// The time from the due time to the latest end of a tick.
     pub(crate) deadline: Option<Duration>,
     pub(crate) on_miss: Miss,
     pub(crate) on_failure: FailurePolicy,
@@ -90,78 +90,78 @@ pub(crate) struct Plan {
     pub(crate) watchdog: Option<Duration>,
     pub(crate) checkpoints: u64,
     pub(crate) not_before: Option<Duration>,
-    /// Topics that it receives from, those that wake it among them.
+    /// The topics that it reads, including those that wake it.
     pub(crate) reads: Vec<String>,
     pub(crate) writes: Vec<String>,
     pub(crate) inputs: Vec<Arc<InputWatch>>,
     pub(crate) at_most: Option<Rate>,
 }
 
-/// Why nodes cannot be run as they were asked to be. Nothing was started.
+/// The reason why a node cannot run with its settings. Nothing was started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// Two nodes have one name.
-    #[error("two nodes are called '{node}': metrics and control could not tell them apart")]
+    /// Two nodes have the same name.
+    #[error("two nodes are called '{node}': metrics and commands need a name for each node")]
     SameName {
         /// The name.
         node: String,
     },
-    /// A name that is none.
-    #[error("'{node}' is no name: from 1 to {NAME_BYTES_MAX} bytes without control characters")]
+    /// A node's name is invalid.
+    #[error("node name '{node}' is invalid: 1 to {NAME_BYTES_MAX} bytes, no control characters")]
     Name {
-        /// What was given.
+        /// The name that was given.
         node: String,
     },
-    /// A rate that is none.
+    /// A rate is invalid.
     #[error("node '{node}': {cause}")]
     Rate {
         /// The node.
         node: String,
-        /// What is wrong.
+        /// The fault of the rate.
         cause: RateError,
     },
-    /// Two nodes of a chain that cannot share a thread.
+    /// Two nodes of a chain cannot share a thread.
     #[error(
-        "nodes '{node}' and '{other}' are of the chain '{chain}' but differ in {setting}: a chain \
-             shares one thread"
+        "nodes '{node}' and '{other}' of the chain '{chain}' differ in {setting}: a chain shares \
+         one thread, so give both the same"
     )]
     Chain {
-        /// A node.
+        /// The one node.
         node: String,
-        /// Another.
+        /// The other node.
         other: String,
         /// Their chain.
         chain: String,
-        /// What they differ in.
+        /// The setting in which they differ.
         setting: &'static str,
     },
-    /// Two settings that exclude each other.
+    /// Two settings exclude each other.
     #[error("node '{node}' has {one} and {other}: {reason}")]
     Contradiction {
         /// The node.
         node: String,
-        /// The name of the setting.
+        /// The one setting.
         one: String,
-        /// Another.
+        /// The other setting.
         other: String,
-        /// Why not both.
+        /// The reason why they exclude each other.
         reason: &'static str,
     },
-    /// A setting that has no effect on a node of this class.
-    #[error("node '{node}' has {setting}, which means nothing to a {class} node: {advice}")]
+    /// A setting has no effect on a node of this class.
+    #[error("node '{node}' has {setting}, which has no effect on a {class} node: {advice}")]
     Meaningless {
         /// The node.
         node: String,
         /// The name of the setting.
         setting: &'static str,
-        /// What the node is.
+        /// The class of the node.
         class: Class,
-        /// The advice: what to do about it.
+        /// The advice on what to do.
         advice: &'static str,
     },
-    /// A number out of its range.
-    #[error("node '{node}' has {setting} {found}, and it has to be {wanted}")]
+    /// A number is out of its range.
+    #[error("node '{node}' has {setting} {found}: it has to be {wanted}")]
     Range {
         /// The node.
         node: String,
@@ -169,17 +169,17 @@ pub enum PlanError {
         setting: &'static str,
         /// Its value.
         found: String,
-        /// What it may be.
+        /// The allowed values.
         wanted: String,
     },
 }
 
-/// Bytes of a node's name, at most: what its place in shared memory has room for.
+/// The longest name of a node, in bytes: its field in shared memory has room for that.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// Parts of a period that a tick may take, in percent, unless told otherwise.
+/// The default budget, in percent of a period.
 const BUDGET_PERCENT: u32 = 80;
-/// When a tick has to be over, in percent of a period, unless told otherwise.
+/// The default deadline, in percent of a period.
 const DEADLINE_PERCENT: u32 = 95;
 
 impl NodeSpec {
@@ -199,7 +199,7 @@ impl NodeSpec {
         let period = rate.map(Rate::period);
         let part = |percent| period.map(|period| period * percent / 100);
         let deadline = self.deadline.or_else(|| part(DEADLINE_PERCENT));
-        // WHY the minimum: whoever shortens the deadline shortens what fits before it.
+        // WHY the minimum: a shorter deadline also shortens the time for a tick.
         let budget = part(BUDGET_PERCENT).map(|budget| budget.min(deadline.unwrap_or(budget)));
         Ok(Plan {
             class,
@@ -224,7 +224,7 @@ impl NodeSpec {
         })
     }
 
-    /// What runs the node, by what it asks for.
+    /// Returns the class that follows from the settings.
     fn class(&self) -> Result<Class, PlanError> {
         let contradiction = |one: &str, other: &str, reason| {
             let (one, other) = (one.to_owned(), other.to_owned());
@@ -234,12 +234,12 @@ impl NodeSpec {
             (true, true, _) => contradiction(
                 "compute()",
                 "async_io()",
-                "a pool for computing must not wait for files, and tasks must not compute",
+                "compute nodes must not wait for files, and async nodes must not compute",
             ),
             (true, _, false) => contradiction(
                 "compute()",
                 "on(topic)",
-                "an event node has a thread that sleeps; let it hand work to a compute node",
+                "an event node sleeps on its own thread; have it pass work to a compute node",
             ),
             (_, true, false) => contradiction(
                 "async_io()",
@@ -259,14 +259,14 @@ impl NodeSpec {
         }
     }
 
-    /// Whether budget, deadline and watchdog fit into each other and into a period.
+    /// Checks that budget, deadline and watchdog fit together and into a period.
     fn check_times(&self, class: Class, rate: Option<Rate>) -> Result<(), PlanError> {
         let meaningless = |setting, advice| {
             Err(PlanError::Meaningless { node: self.name.clone(), setting, class, advice })
         };
         let has_due_time = rate.is_some() || class == Class::Event;
         if !has_due_time && self.deadline.is_some() {
-            return meaningless("a deadline", "give it a rate, so that it is due at some time");
+            return meaningless("a deadline", "give it a rate, which sets its due times");
         }
         let is_guarded = self.checkpoints > 0 || self.not_before.is_some();
         if !has_due_time && self.on_miss.is_some() && self.inputs.is_empty() && !is_guarded {
@@ -274,7 +274,7 @@ impl NodeSpec {
             return meaningless("a policy for misses", advice);
         }
         if class != Class::Event && self.at_most.is_some() {
-            return meaningless("at_most()", "it bounds what topics do; wake it by on(topic)");
+            return meaningless("at_most()", "it limits how often topics wake it; add on(topic)");
         }
         let times = [
             ("a watchdog of", self.watchdog),
@@ -294,7 +294,7 @@ impl NodeSpec {
         }
         for (setting, time) in times {
             if time == Some(Duration::ZERO) {
-                let (node, wanted) = (self.name.clone(), "more than nothing".to_owned());
+                let (node, wanted) = (self.name.clone(), "more than 0 s".to_owned());
                 return Err(PlanError::Range { node, setting, found: "0 s".to_owned(), wanted });
             }
         }
@@ -319,18 +319,18 @@ impl NodeSpec {
         if let (Some(watchdog), Some(budget)) = (watchdog, budget)
             && watchdog.1 < budget.1
         {
-            return contradiction(watchdog, budget, "it would bark at ticks that are in order");
+            return contradiction(watchdog, budget, "it would report ticks within their budget");
         }
         Ok(())
     }
 
-    /// Whether the node can have the thread that it wants.
+    /// Checks that the node can have the thread settings that it wants.
     fn check_thread(&self, class: Class, cores: usize) -> Result<(), PlanError> {
         let has_thread = matches!(class, Class::RealTime | Class::Event);
         let settings = [
             ("a priority", self.priority.is_some()),
             ("a core", self.core.is_some()),
-            ("to stay awake", self.stays_awake),
+            ("stay_awake()", self.stays_awake),
         ];
         for (setting, is_set) in settings {
             if is_set && !has_thread {
@@ -352,7 +352,7 @@ impl NodeSpec {
                 range("the priority", priority.to_string(), "from 1 to 99".to_owned())
             }
             (_, Some(core)) if core >= cores => {
-                range("the core", core.to_string(), format!("below {cores}, as many as there are"))
+                range("the core", core.to_string(), format!("below {cores}, the number of CPUs"))
             }
             _ => Ok(()),
         }
@@ -360,12 +360,12 @@ impl NodeSpec {
 }
 
 impl Plan {
-    /// Whether the node counts as stuck at some time.
+    /// Returns true if the watchdog can find the node stuck.
     pub(crate) const fn is_watched(&self) -> bool {
         self.budget.is_some() || self.watchdog.is_some()
     }
 
-    /// Returns true if a tick that does not end is noticed, so that something can be done about it.
+    /// Checks that a tick that does not end is noticed, so that its safe state can be called.
     pub(crate) fn check_safe_state(&self) -> Result<(), PlanError> {
         if self.is_watched() {
             return Ok(());
@@ -374,18 +374,18 @@ impl Plan {
             node: self.name.clone(),
             setting: "a safe_state()",
             class: self.class,
-            advice: "it is called when a tick lasts longer than a watchdog allows: give it one",
+            advice: "it is called when a tick exceeds a watchdog's limit: give it a watchdog",
         })
     }
 
-    /// Whether both nodes can be of one chain, if they are.
+    /// Checks that both nodes can share a thread, if they are of one chain.
     pub(crate) fn check_chain(&self, other: &Self) -> Result<(), PlanError> {
         let (Some(chain), true) = (&self.chain, self.chain == other.chain) else { return Ok(()) };
         let differs = [
-            ("their rates", self.rate != other.rate),
-            ("their cores", self.core != other.core),
-            ("their priorities", self.priority != other.priority),
-            ("whether they stay awake", self.stays_awake != other.stays_awake),
+            ("rate", self.rate != other.rate),
+            ("core", self.core != other.core),
+            ("priority", self.priority != other.priority),
+            ("stay_awake", self.stays_awake != other.stays_awake),
         ];
         match differs.into_iter().find(|(_, differ)| *differ) {
             None => Ok(()),
@@ -438,13 +438,13 @@ mod tests {
         for (spec, reason) in [
             (NodeSpec { rate, topics: topics.clone(), ..spec("n") }, "by the clock or by messages"),
             (NodeSpec { is_compute: true, is_async_io: true, ..spec("n") }, "must not compute"),
-            (NodeSpec { is_compute: true, topics: topics.clone(), ..spec("n") }, "hand work"),
+            (NodeSpec { is_compute: true, topics: topics.clone(), ..spec("n") }, "pass work"),
             (NodeSpec { is_async_io: true, topics: topics.clone(), ..spec("n") }, "recv_async"),
             (NodeSpec { rate, budget: ms(11), ..spec("n") }, "due before it is over"),
             (NodeSpec { rate, deadline: ms(11), ..spec("n") }, "due before it is over"),
             (NodeSpec { rate, budget: ms(6), deadline: ms(5), ..spec("n") }, "would be late"),
-            (NodeSpec { rate, budget: ms(6), watchdog: ms(5), ..spec("n") }, "in order"),
-            (NodeSpec { rate, budget: ms(0), ..spec("n") }, "more than nothing"),
+            (NodeSpec { rate, budget: ms(6), watchdog: ms(5), ..spec("n") }, "within their budget"),
+            (NodeSpec { rate, budget: ms(0), ..spec("n") }, "more than 0 s"),
             (NodeSpec { deadline: ms(5), ..spec("n") }, "give it a rate"),
             (NodeSpec { on_miss: Some(Miss::Skip), ..spec("n") }, "an input with a timeout"),
             (NodeSpec { rate, not_before: ms(11), ..spec("n") }, "would be too early"),
@@ -455,13 +455,13 @@ mod tests {
             (NodeSpec { chain: Some("c".into()), ..spec("n") }, "give it the rate"),
             (NodeSpec { rate, core: Some(2), ..spec("n") }, "below 2"),
             (NodeSpec { rate: Some(0.hz()), ..spec("n") }, "a rate has to be"),
-            (NodeSpec { at_most: rate, rate, ..spec("n") }, "wake it by on(topic)"),
-            (NodeSpec { at_most: rate, is_compute: true, ..spec("n") }, "wake it by on(topic)"),
-            (NodeSpec { at_most: rate, ..spec("n") }, "wake it by on(topic)"),
+            (NodeSpec { at_most: rate, rate, ..spec("n") }, "add on(topic)"),
+            (NodeSpec { at_most: rate, is_compute: true, ..spec("n") }, "add on(topic)"),
+            (NodeSpec { at_most: rate, ..spec("n") }, "add on(topic)"),
             (NodeSpec { at_most: Some(0.hz()), topics: topics.clone(), ..spec("n") }, "has to be"),
-            (spec(""), "no name"),
-            (spec("a\nb"), "no name"),
-            (spec(&"x".repeat(65)), "no name"),
+            (spec(""), "is invalid"),
+            (spec("a\nb"), "is invalid"),
+            (spec(&"x".repeat(65)), "is invalid"),
         ] {
             let error = one(spec).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}, not: {reason}");

@@ -1,28 +1,29 @@
-//! What happens when a node is late, and when it fails: decided here, done elsewhere.
+//! Policies for late and for failed nodes. They decide here; the runner carries the decisions out.
 
 use std::time::Duration;
 
-/// What follows when a node misses its deadline.
+/// The reaction when a node misses its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Miss {
-    /// It is counted and reported, and nothing else.
+    /// The miss is counted and reported, and has no other effect.
     #[default]
     Warn,
-    /// The node leaves out its next tick, which gives the others the time back.
+    /// The node skips its next tick, so that other nodes get that time.
     Skip,
-    /// The node enters its safe state, and goes on in it until it has kept its deadline for a
-    /// while.
+    /// The node enters its safe state. It goes on ticking in it, and leaves it after ten ticks in a
+    /// row in time.
     SafeMode,
-    /// One step after the other: it is warned of; then the node runs at every second due time only;
-    /// then it enters its safe state and does not run for a second, and longer the second and the
-    /// third time; then the whole scheduler stops. Each step needs four misses since ten ticks in a
-    /// row were in time, and ten such ticks take one step back.
+    /// The reaction grows step by step. First the misses are warned of. Then the node runs at every
+    /// second due time only. Then it enters its safe state and does not run for a second; twice as
+    /// long the second time, and four times the third time. Then the whole scheduler stops. Each
+    /// step takes four misses without ten ticks in a row in time between them; ten such ticks take
+    /// one step back.
     Graduated,
     /// The whole scheduler stops, every node in its safe state.
     Stop,
 }
 
-/// What follows when a node's tick returns an error or panics.
+/// The reaction when a node's tick returns an error or panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailurePolicy {
     /// The whole scheduler stops, every node in its safe state.
@@ -30,40 +31,41 @@ pub enum FailurePolicy {
     Fatal,
     /// The node is shut down and initialised again, after a pause that doubles each time.
     Restart {
-        /// Restarts in a row; one more failure is fatal. A minute without a failure begins anew.
+        /// The restarts in a row; one more failure is fatal. After a minute without a failure the
+        /// count begins anew.
         max: u32,
         /// The first pause.
         backoff: Duration,
     },
     /// The tick is lost, and the node goes on.
     Skip {
-        /// Failures in a row; after one more the node rests.
+        /// The failures in a row; after one more the node backs off.
         max: u32,
-        /// For how long it rests then.
+        /// The time for which it backs off.
         cooldown: Duration,
     },
-    /// It is counted and reported, and the node goes on.
+    /// The failure is counted and reported, and the node goes on.
     Ignore,
 }
 
 /// The longest pause before a restart.
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
-/// Without a failure for this long, earlier ones are forgotten.
+/// The time without a failure after which earlier ones are forgotten.
 const FORGET_NS: u64 = 60_000_000_000;
 
-/// What to do about a failure.
+/// The action that a failure policy decides on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// Go on with the next tick.
     Continue,
-    /// Leave ticks out until then.
+    /// Skip ticks until then.
     Rest {
-        /// On the scheduler's clock.
+        /// The time on the scheduler's clock.
         until_ns: u64,
     },
     /// Initialise the node again then.
     Restart {
-        /// On the scheduler's clock.
+        /// The time on the scheduler's clock.
         at_ns: u64,
     },
     /// Stop everything.
@@ -78,7 +80,7 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// The node failed at `now_ns`.
+    /// Notes that the node failed at `now_ns`, and returns what to do.
     pub(crate) fn record(&mut self, policy: FailurePolicy, now_ns: u64) -> Remedy {
         if now_ns.saturating_sub(self.last_ns) > FORGET_NS {
             self.in_a_row = 0;
@@ -102,7 +104,7 @@ impl Failures {
         }
     }
 
-    /// The node ticked without a failure: of a `Skip`, only failures in a row count.
+    /// Notes a tick without a failure. Under `Skip` only failures in a row count.
     pub(crate) fn forgive(&mut self, policy: FailurePolicy) {
         if matches!(policy, FailurePolicy::Skip { .. }) {
             self.in_a_row = 0;
@@ -110,7 +112,7 @@ impl Failures {
     }
 }
 
-/// Nanoseconds; saturates after 584 years.
+/// Converts to nanoseconds; saturates after 584 years.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -122,7 +124,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
-    fn a_node_that_fails_is_restarted_later_and_later_and_then_no_more() {
+    fn pauses_before_restarts_double_until_the_scheduler_stops() {
         let backoff = Duration::from_secs(1);
         let policy = FailurePolicy::Restart { max: 3, backoff };
         let mut failures = Failures::default();
@@ -131,7 +133,7 @@ mod tests {
             assert_eq!(failures.record(policy, 0), remedy);
         }
         assert_eq!(failures.record(policy, 0), Remedy::Stop);
-        // After a minute without one it is as if none had been.
+        // After a minute without a failure the count begins anew.
         assert_eq!(failures.record(policy, 61 * SECOND), Remedy::Restart { at_ns: 62 * SECOND });
     }
 
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn only_failures_in_a_row_make_a_node_rest() {
+    fn only_failures_in_a_row_make_a_node_back_off() {
         let policy = FailurePolicy::Skip { max: 2, cooldown: Duration::from_secs(5) };
         let mut failures = Failures::default();
         for _ in 0..10 {

@@ -1,9 +1,9 @@
-//! How often a node runs.
+//! The rate of a node.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How often something happens, exactly: so many times in a second, in millionths.
+/// A rate: an exact number of times per second, in millionths of a hertz.
 ///
 /// ```
 /// use horus_core::scheduler::{Hertz, Rate};
@@ -11,52 +11,53 @@ use std::time::Duration;
 /// assert_eq!(100.hz().period().as_millis(), 10);
 /// assert_eq!(0.5.hz().period().as_secs(), 2);
 /// assert_eq!(1.khz(), 1000.hz());
-/// // A rate that is none is refused when the scheduler is built.
+/// An invalid rate is refused when the scheduler is built.
 /// assert!((-1).hz().check().is_err());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate {
-    /// Millionths of a hertz; 0 for what is no rate.
+    /// Millionths of a hertz; 0 for an invalid rate.
     microhertz: u64,
 }
 
-/// A rate that nothing can have.
+/// The error of an invalid rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a rate has to be a number from 0.000001 Hz to 1 MHz: one shot in a second is 1.hz()")]
+#[error("a rate has to be a number from 0.000001 Hz to 1 MHz: once a second is 1.hz()")]
 #[non_exhaustive]
 pub struct RateError;
 
 impl Rate {
-    /// Once in a million seconds.
+    /// The rate of once in a million seconds.
     pub const MIN: Self = Self { microhertz: 1 };
-    /// Once in a microsecond.
+    /// The rate of once in a microsecond.
     pub const MAX: Self = Self { microhertz: 1_000_000 * MILLION };
 
-    /// So many times in a second, rounded to a millionth.
+    /// Makes a rate of `hertz` times per second, rounded to a millionth.
     #[must_use]
     pub fn hz(hertz: f64) -> Self {
         let microhertz = (hertz * MILLION as f64).round();
-        // WHY: what is out of range, or not a number, becomes 0, which `check` refuses.
+        // WHY: a value that is out of range or not a number becomes 0, which `check` refuses.
         let fits = (1.0..=Self::MAX.microhertz as f64).contains(&microhertz);
         Self { microhertz: if fits { microhertz as u64 } else { 0 } }
     }
 
-    /// Once in this time.
+    /// Makes a rate of once per `period`.
     #[must_use]
     pub fn every(period: Duration) -> Self {
         Self::hz(1.0 / period.as_secs_f64())
     }
 
-    /// Whether it is a rate.
+    /// Returns the rate if it is valid.
     ///
     /// # Errors
     ///
-    /// [`RateError`] if it was made of 0, a negative number, NaN, or too large a number.
+    /// Returns [`RateError`] if the rate was made of 0, a negative number, NaN, or too large a
+    /// number.
     pub const fn check(self) -> Result<Self, RateError> {
         if self.microhertz == 0 { Err(RateError) } else { Ok(self) }
     }
 
-    /// From one to the next, rounded to a nanosecond; [`Duration::MAX`] if it is no rate.
+    /// Returns the period, rounded to a nanosecond; [`Duration::MAX`] if the rate is invalid.
     #[must_use]
     pub const fn period(self) -> Duration {
         if self.microhertz == 0 {
@@ -65,13 +66,13 @@ impl Rate {
         Duration::from_nanos((NS_MICROHERTZ + self.microhertz / 2) / self.microhertz)
     }
 
-    /// Times in a second.
+    /// Returns the number of times per second.
     #[must_use]
     pub fn hertz(self) -> f64 {
         self.microhertz as f64 / MILLION as f64
     }
 
-    /// Whole nanoseconds of a period, and what is left: `(q, r, d)` for `q + r / d`.
+    /// Returns a period as whole nanoseconds and a fraction: `(q, r, d)` for `q + r / d`.
     pub(crate) const fn period_exact(self) -> (u64, u64, u64) {
         let d = self.microhertz;
         (NS_MICROHERTZ / d, NS_MICROHERTZ % d, d)
@@ -79,7 +80,7 @@ impl Rate {
 }
 
 const MILLION: u64 = 1_000_000;
-/// Nanoseconds in a second, times a million.
+/// The nanoseconds of a second, times a million.
 const NS_MICROHERTZ: u64 = 1_000_000_000 * MILLION;
 
 impl fmt::Display for Rate {
@@ -88,12 +89,12 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Rates as one says them: `100.hz()`, `2.5.khz()`.
+/// Short forms of rates: `100.hz()`, `2.5.khz()`.
 pub trait Hertz {
-    /// So many times in a second.
+    /// Makes a rate of that many times per second.
     fn hz(self) -> Rate;
 
-    /// So many thousand times in a second.
+    /// Makes a rate of that many thousand times per second.
     fn khz(self) -> Rate;
 }
 

@@ -6,28 +6,29 @@ use crate::scheduler::api::error::StartError;
 use crate::scheduler::api::metrics::TickMetrics;
 use crate::scheduler::api::plan::Class;
 
-/// Why a scheduler stopped.
+/// The reason why a scheduler stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It was asked to, by [`Handle::stop`](crate::scheduler::Handle::stop), a node, or a command.
+    /// The run was stopped by [`Handle::stop`](crate::scheduler::Handle::stop), a node, or a
+    /// command.
     Asked,
-    /// The time that it was given is over.
+    /// The time that was given to the run is over.
     Over,
     /// The process got this signal.
     Signal(i32),
-    /// A node failed or was late, and its policy is to stop everything; or its last tick did not
-    /// end when the run did, and it was left behind.
+    /// A node failed or was late, and its policy stops the run; or its last tick did not end with
+    /// the run, and it was left behind.
     Node {
         /// The node.
         name: String,
-        /// What it said last.
+        /// The text of its last error.
         error: String,
     },
 }
 
 impl Reason {
-    /// Whether it means that something is wrong, so that nodes go through their safe states.
+    /// Returns true if something is wrong, so that nodes go through their safe states.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Node { .. })
@@ -48,33 +49,33 @@ impl fmt::Display for Reason {
 /// The result of a run. Its `Display` is a line for the scheduler and a line for each node.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// What the scheduler was called: what was asked for, or that with a number behind it.
+    /// The scheduler's name: the requested one, or that with a number appended.
     pub scheduler: String,
-    /// Why it ended.
+    /// The reason why it ended.
     pub reason: Reason,
     /// The nodes, in the order in which they were started.
     pub nodes: Vec<NodeReport>,
 }
 
 impl Report {
-    /// The node of this name.
+    /// Returns the report of the node of this name.
     #[must_use]
     pub fn node(&self, name: &str) -> Option<&NodeReport> {
         self.nodes.iter().find(|node| node.name == name)
     }
 
-    /// The report, or an error that contains it if a node failed and thereby ended the run, or was
-    /// left behind at its end. A run that was stopped by a signal is no error.
+    /// Returns the report, or an error that contains it if a node failed and thereby ended the run,
+    /// or was left behind at its end. A run that a signal stopped is no error.
     ///
     /// # Errors
     ///
-    /// [`RunError::Failed`].
+    /// Returns [`RunError::Failed`] with the report.
     pub fn into_result(self) -> Result<Self, RunError> {
         if self.reason.is_failure() { Err(RunError::Failed(Box::new(self))) } else { Ok(self) }
     }
 
-    /// What the process is to exit with: 0, 1 if a node failed, or, as shells expect it, 128 and
-    /// the number of the signal.
+    /// Returns the exit code for the process: 0, 1 if a node failed, or 128 plus the number of the
+    /// signal, as shells expect.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.reason {
@@ -92,7 +93,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Why a run ended in an error.
+/// The error of a run.
 ///
 /// A program that returns it from `main` ends with status 1 and shows which node failed, and why:
 ///
@@ -106,7 +107,7 @@ impl fmt::Display for Report {
 /// }
 /// ```
 ///
-/// A program for which the failure of a node is a result like any other asks for the report:
+/// A program that treats a failed node like any other result takes the report:
 ///
 /// ```no_run
 /// # use horus_core::prelude::*;
@@ -129,11 +130,11 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The report of a run in which a node failed.
+    /// Returns the report of a run in which a node failed.
     ///
     /// # Errors
     ///
-    /// [`StartError`], if there was no run.
+    /// Returns [`StartError`] if there was no run.
     pub fn into_report(self) -> Result<Report, StartError> {
         match self {
             Self::Start(error) => Err(error),
@@ -141,7 +142,7 @@ impl RunError {
         }
     }
 
-    /// The report of a run in which a node failed; `None` if there was no run.
+    /// Returns the report of a run in which a node failed; `None` if there was no run.
     #[must_use]
     pub fn report(&self) -> Option<&Report> {
         match self {
@@ -151,7 +152,7 @@ impl RunError {
     }
 }
 
-// WHY: `main` shows an error by its `Debug`, and the figures of all nodes would hide the reason.
+// WHY: `main` shows an error by its `Debug`, and the metrics of all nodes would hide the reason.
 impl fmt::Debug for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -161,23 +162,23 @@ impl fmt::Debug for RunError {
     }
 }
 
-/// What one node did in a run.
+/// The report of one node.
 #[derive(Debug, Clone)]
 pub struct NodeReport {
     /// Its name.
     pub name: String,
-    /// Its place in the order of start.
+    /// The node's position in the order of start.
     pub(crate) position: usize,
-    /// Whether its last tick had not ended when its thread was left behind.
+    /// True if its last tick had not ended when its thread was left behind.
     pub(crate) hangs: bool,
-    /// Who ran it.
+    /// The class of the node.
     pub class: Class,
-    /// What it did.
+    /// The node's metrics.
     pub metrics: TickMetrics,
-    /// What it said when it failed last.
+    /// The text of its last failure.
     pub last_error: Option<String>,
-    /// What its thread was to have and could not, with the reason: a core, a priority, memory that
-    /// stays, processors that stay awake.
+    /// The thread settings that the system refused, with the reason: a CPU, a priority, locked
+    /// memory, CPUs that stay awake.
     pub refused: Vec<String>,
 }
 

@@ -1,11 +1,12 @@
-//! The hook of a node that hangs.
+//! The safe-state callback for a node that hangs.
 
 use std::sync::mpsc::Receiver;
 
-/// What is done for a node that hangs. It is not the node's own, so that it can be called then.
+/// The callback for a node that hangs. It does not belong to the node, so that another thread can
+/// call it then.
 pub(crate) enum SafeState {
     /// The supervisor calls it.
     Here(Box<dyn FnMut() + Send>),
-    /// The supervisor begins it, and another thread says how it ended.
+    /// The supervisor starts it, and another thread reports the result.
     Elsewhere(Box<dyn FnMut() -> Receiver<Result<(), String>> + Send>),
 }

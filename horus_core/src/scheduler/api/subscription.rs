@@ -1,4 +1,4 @@
-//! A subscriber of a node, and whether it misses a publisher because there is no memory for it.
+//! A subscriber of a node, and a check for publishers that it cannot map.
 
 use horus_shm::{LaneNotMapped, LaneWatch};
 
@@ -22,11 +22,11 @@ impl Subscription {
         self.watch.is_same(&other.watch)
     }
 
-    /// Returns the kind and the text of an event if the subscriber misses a publisher since the
-    /// last call, or misses none any more.
+    /// Returns the kind and the text of an event if the subscriber has come to miss a publisher
+    /// since the last call, or misses none any more.
     pub(crate) fn look(&mut self) -> Option<(u8, Text<128>)> {
         let error = self.watch.unmapped();
-        // WHY: a subscriber that is gone has not got its publisher back.
+        // WHY: a subscriber that was dropped has not regained its publisher.
         let is_gone = error.is_none() && self.watch.is_closed();
         if is_gone || error.is_some() == self.is_incomplete {
             return None;
@@ -39,7 +39,7 @@ impl Subscription {
     }
 }
 
-/// Says what is missing and why. The topic comes last: a long name is cut, the numbers are not.
+/// Describes the failed mapping. The topic comes last: a long name is cut, the numbers are not.
 fn describe(topic: &str, error: LaneNotMapped) -> Text<128> {
     let LaneNotMapped { lane, bytes, errno, limit, .. } = error;
     match limit {

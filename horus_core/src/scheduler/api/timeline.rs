@@ -1,52 +1,54 @@
-//! When a periodic node is due: absolute times that never drift, and what a late one skips.
+//! Due times of periodic nodes: absolute times that never drift, and the ticks that a late node
+//! skips.
 
 use crate::scheduler::api::rate::Rate;
 
-/// The due times of a node: its phase, and then a period after the other, exactly.
+/// The due times of a node: the first one, and then one after each period, exactly.
 ///
 /// All times are nanoseconds of one monotonic clock. Pure: it reads no clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
     due_ns: u64,
-    /// What `due_ns` leaves out, in parts of `denominator`.
+    /// The fraction of `due_ns`, in parts of `denominator`.
     remainder: u64,
-    /// A period: whole nanoseconds, and the rest in parts of `denominator`.
+    /// A period: whole nanoseconds, and the fraction in parts of `denominator`.
     whole_ns: u64,
     rest: u64,
     denominator: u64,
 }
 
 impl Timeline {
-    /// Due at `first_ns`, and then at the rate, which has to be one.
+    /// Makes due times at `first_ns` and then at the rate, which has to be valid.
     #[must_use]
     pub const fn new(first_ns: u64, rate: Rate) -> Self {
         let (whole_ns, rest, denominator) = rate.period_exact();
         Self { due_ns: first_ns, remainder: 0, whole_ns, rest, denominator }
     }
 
-    /// When the node is due next.
+    /// Returns the next due time.
     #[must_use]
     pub const fn due_ns(&self) -> u64 {
         self.due_ns
     }
 
-    /// A period, rounded down.
+    /// Returns a period, rounded down.
     #[must_use]
     pub const fn period_ns(&self) -> u64 {
         self.whole_ns
     }
 
-    /// Goes on to the first due time after `now_ns`, at least one period further, and returns how
-    /// many were passed over: their time is gone, and running them late would only be late again.
+    /// Advances to the first due time after `now_ns`, at least one period further, and returns the
+    /// number of skipped ticks. WHY skipped: their time is gone, and a late tick would only delay
+    /// the next.
     pub const fn advance(&mut self, now_ns: u64) -> u64 {
         self.step();
         if self.due_ns > now_ns {
             return 0;
         }
-        self.pass_over(now_ns)
+        self.skip_until(now_ns)
     }
 
-    /// The same due times, from the first one after `now_ns` on.
+    /// Returns the same due times, from the first one after `now_ns` on.
     #[must_use]
     pub const fn starting_after(mut self, now_ns: u64) -> Self {
         if self.due_ns <= now_ns {
@@ -64,13 +66,13 @@ impl Timeline {
         }
     }
 
-    /// Steps over all due times up to `now_ns`, in constant time however long ago they were.
+    /// Skips all due times up to `now_ns`, in constant time however long ago they were.
     #[cold]
-    const fn pass_over(&mut self, now_ns: u64) -> u64 {
+    const fn skip_until(&mut self, now_ns: u64) -> u64 {
         let period = self.whole_ns as u128 * self.denominator as u128 + self.rest as u128;
         let late = (now_ns - self.due_ns) as u128 * self.denominator as u128;
-        // WHY: due times up to and including now have passed; the remainder says how far past its
-        // whole nanosecond the present one is.
+        // WHY: due times up to and including `now_ns` have passed. The remainder is the fraction of
+        // the present due time beyond its whole nanosecond.
         let passed = (late + self.denominator as u128 - 1 - self.remainder as u128) / period + 1;
         let moved = passed * period + self.remainder as u128;
         self.due_ns += (moved / self.denominator as u128) as u64;
@@ -78,7 +80,7 @@ impl Timeline {
         passed as u64
     }
 
-    /// The same due times from the present one on, at another rate.
+    /// Returns the same due times from the present one on, at another rate.
     #[must_use]
     pub const fn at_rate(self, rate: Rate) -> Self {
         let (whole_ns, rest, denominator) = rate.period_exact();
@@ -91,7 +93,7 @@ mod tests {
     use super::*;
     use crate::scheduler::Hertz;
 
-    /// The due times by division: what the steps have to agree with.
+    /// Computes the due times by division, for comparison with the steps.
     fn due(first_ns: u64, rate: Rate, index: u64) -> u64 {
         let (whole, rest, denominator) = rate.period_exact();
         let ns = u128::from(index)
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_keeps_the_phase() {
+    fn a_late_node_keeps_its_phase() {
         let mut state = 1_u64;
         for rate in RATES.map(Rate::hz) {
             let mut timeline = Timeline::new(0, rate);
@@ -128,7 +130,7 @@ mod tests {
                 assert_eq!(timeline.due_ns(), due(0, rate, index), "{rate}");
                 assert!(timeline.due_ns() > now, "{rate}: due in the past");
                 let before = due(0, rate, index - 1);
-                assert!(before <= now, "{rate}: one too many passed over");
+                assert!(before <= now, "{rate}: one too many skipped");
             }
         }
     }

@@ -1,18 +1,19 @@
-//! Strongly connected components: what reaches each other in a directed graph.
+//! Strongly connected components of a directed graph: sets of vertices that reach each other.
 
-/// Not visited yet.
+/// The index of a vertex that is not visited yet.
 const NEW: usize = usize::MAX;
 
-/// The components of a graph, given by where each vertex leads; each after all that it reaches.
+/// Returns the components of a graph, given the successors of each vertex; each component comes
+/// after all that it reaches.
 ///
-/// Tarjan's algorithm (1972), with a stack of its own instead of recursion, so that no graph
-/// exhausts the thread's. Time in proportion to vertices and edges.
+/// Tarjan's algorithm (1972), with an explicit stack instead of recursion, so that no graph
+/// exhausts the thread's stack. Takes time in proportion to vertices and edges.
 pub(super) fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     let (mut index, mut low) = (vec![NEW; next.len()], vec![NEW; next.len()]);
     let mut is_open = vec![false; next.len()];
-    // What is visited and in no component yet; and the path to the present vertex, with how many
-    // edges of each were followed.
+    // The visited vertices that are in no component yet; and the path to the present vertex, with
+    // the number of edges of each that were followed.
     let (mut open, mut path) = (Vec::new(), Vec::<(usize, usize)>::new());
     let mut visited = 0;
     for root in 0..next.len() {
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_path_needs_no_stack_and_comes_last_first() {
+    fn a_long_path_needs_no_stack_and_is_found_from_its_end() {
         let count = 1_000_000;
         let mut next: Vec<_> = (1..count).map(|to| vec![to]).collect();
         next.push(Vec::new());

@@ -5,7 +5,8 @@ use std::fmt::{self, Write as _};
 use super::{Graph, GraphNode, topics};
 
 impl Graph {
-    /// In the language of Graphviz: boxes are nodes, ellipses topics. Show it with `dot -Tsvg`.
+    /// Returns the graph in the language of Graphviz: boxes are nodes, ellipses topics. Show it
+    /// with `dot -Tsvg`.
     #[must_use]
     pub fn to_dot(&self) -> String {
         let mut text = "digraph nodes {\n    rankdir = LR\n".to_owned();
@@ -21,7 +22,7 @@ impl Graph {
         text + "}\n"
     }
 
-    /// In the language of Mermaid, which web pages of many projects show as a picture.
+    /// Returns the graph in the language of Mermaid, which many web pages show as a picture.
     #[must_use]
     pub fn to_mermaid(&self) -> String {
         let mut text = "flowchart LR\n".to_owned();
@@ -37,23 +38,23 @@ impl Graph {
         text
     }
 
-    /// Hands over everything that is to be drawn: what is connected before what connects it.
+    /// Passes all shapes to `draw`: nodes and topics before the edges between them.
     fn draw(&self, text: &mut String, mut draw: impl FnMut(&mut String, Shape<'_>) -> fmt::Result) {
         let topics = topics(&self.nodes);
         let nodes = self.nodes.iter().enumerate().map(|(id, node)| Shape::Node(id, node));
         let names = topics.keys().enumerate().map(|(id, name)| Shape::Topic(id, name));
-        let ends = topics.values().enumerate().flat_map(|(id, ends)| {
-            let writes = ends.writers.iter().map(move |node| Shape::Writes(*node, id));
-            writes.chain(ends.readers.iter().map(move |node| Shape::Reads(id, *node)))
+        let edges = topics.values().enumerate().flat_map(|(id, endpoints)| {
+            let writes = endpoints.writers.iter().map(move |node| Shape::Writes(*node, id));
+            writes.chain(endpoints.readers.iter().map(move |node| Shape::Reads(id, *node)))
         });
-        for shape in nodes.chain(names).chain(ends) {
+        for shape in nodes.chain(names).chain(edges) {
             // Writing to a string does not fail.
             let _ = draw(text, shape);
         }
     }
 }
 
-/// A part of a picture; numbers are those of nodes and of topics.
+/// A part of a picture; the numbers are those of nodes and of topics.
 enum Shape<'a> {
     Node(usize, &'a GraphNode),
     Topic(usize, &'a str),
@@ -77,7 +78,7 @@ fn mermaid(name: &str) -> String {
     name.replace('<', "#lt;").replace('>', "#gt;").replace(char::is_control, " ")
 }
 
-/// A table in the order of turns, and below it what may be a mistake.
+/// Shows a table in the order of turns, and the likely mistakes below it.
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = ["order", "rank", "node", "class", "rate", "reads", "writes"];

@@ -1,4 +1,4 @@
-//! Graphs, held to what is obvious of them.
+//! Graphs compared with their definition on small and random cases.
 
 use super::*;
 use crate::scheduler::Hertz;
@@ -15,7 +15,7 @@ fn node(name: &str, order: i32, reads: &[&str], writes: &[&str]) -> GraphNode {
     }
 }
 
-/// Sensors, a controller, a motor, a log.
+/// Makes a graph of sensors, a controller, a motor and a log.
 fn robot() -> Graph {
     let control = node("control", 0, &["imu", "scan"], &["cmd_vel"]);
     Graph::new([
@@ -48,52 +48,52 @@ fn an_order_goes_first_and_a_contradiction_is_found() {
     let ranks = ["early", "late", "same", "after"].map(|name| graph.rank(name));
     assert_eq!(ranks, [Some(0), Some(0), Some(1), Some(1)]);
     let found: Vec<_> = graph.findings().iter().map(ToString::to_string).collect();
-    let wanted = "'early' (order 0) reads 'topic' before 'late' (order 1) writes it: what it reads \
-                  is a round old";
+    let wanted = "'early' (order 0) reads 'topic' before 'late' (order 1) writes it, so it reads \
+                  the messages of the previous round";
     assert_eq!(found, [wanted]);
 }
 
 #[test]
 fn a_cycle_is_broken_before_its_first_node_or_where_an_order_says() {
     let plant = [("control", "state", "command"), ("motor", "command", "torque")];
-    let cycle = |commands: [i32; 3]| {
+    let cycle = |orders: [i32; 3]| {
         let mut nodes: Vec<_> = plant
             .iter()
-            .zip(commands)
+            .zip(orders)
             .map(|((name, reads, writes), order)| node(name, order, &[reads], &[writes]))
             .collect();
-        nodes.push(node("world", commands[2], &["torque"], &["state"]));
+        nodes.push(node("world", orders[2], &["torque"], &["state"]));
         Graph::new(nodes)
     };
     let graph = cycle([0, 0, 0]);
     assert_eq!(graph.ranks(), [0, 1, 2]);
     assert_eq!(graph.cycles(), [["control", "motor", "world"]]);
     assert!(graph.findings().is_empty());
-    // The world begins.
+    // The world runs first.
     let graph = cycle([0, 0, -1]);
     assert_eq!(graph.ranks(), [1, 2, 0]);
-    assert!(graph.findings().is_empty(), "one of a cycle has to read what is old");
-    // Who reads what it writes waits for nobody.
+    assert!(graph.findings().is_empty(), "one node of a cycle has to read old messages");
+    // A node that reads its own topic waits for no other node.
     let alone =
         Graph::new([node("echo", 0, &["topic"], &["topic"]), node("z", 0, &["topic"], &[])]);
     assert_eq!((alone.ranks(), alone.cycles()), ([0, 1].as_slice(), vec![vec!["echo"]]));
 }
 
 #[test]
-fn what_only_one_side_knows_is_found() {
+fn topics_without_writers_or_readers_are_found() {
     let graph = Graph::new([node("a", 0, &["in"], &["out"]), node("b", 0, &["in"], &[])]);
     let found: Vec<_> = graph.dangling().iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
         [
-            r#"nobody in this program writes 'in', which ["a", "b"] read"#,
-            r#"nobody in this program reads 'out', which ["a"] write"#,
+            r#"no node of this program writes 'in', which ["a", "b"] read"#,
+            r#"no node of this program reads 'out', which ["a"] write"#,
         ]
     );
 }
 
 #[test]
-fn a_graph_can_be_looked_at() {
+fn a_graph_is_shown_as_table_dot_and_mermaid() {
     let table = "\
 order  rank  node     class        rate    reads         writes
 0      0     imu      best effort  -       -             imu
@@ -142,9 +142,9 @@ impl Dice {
     }
 
     fn nodes(&mut self) -> Vec<GraphNode> {
-        let (count, topics, commands) = (1 + self.below(8), 1 + self.below(9), 1 + self.below(3));
+        let (count, topics, orders) = (1 + self.below(8), 1 + self.below(9), 1 + self.below(3));
         let mut one = |index| GraphNode {
-            order: self.below(commands) as i32,
+            order: self.below(orders) as i32,
             reads: self.topics(topics),
             writes: self.topics(topics),
             ..node(&format!("n{index}"), 0, &[], &[])
@@ -153,12 +153,13 @@ impl Dice {
     }
 }
 
-/// Whether messages of the one get to the other, in a step: the definition.
+/// Returns true if messages of `from` reach `to` directly: the definition.
 fn flows(from: &GraphNode, to: &GraphNode) -> bool {
     from.writes.iter().any(|topic| to.reads.contains(topic))
 }
 
-/// The ranks by the definition: cycles by closure, one broken after the other, depths by trying.
+/// Computes the ranks by the definition: cycles by closure, broken one after the other, depths by
+/// repeated relaxation.
 fn naive(nodes: &[GraphNode]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let all = 0..nodes.len();
     let closure = |edges: &Vec<Vec<bool>>| {
@@ -201,7 +202,7 @@ fn naive(nodes: &[GraphNode]) -> (Vec<Vec<usize>>, Vec<usize>) {
 }
 
 #[test]
-fn random_graphs_are_as_the_definition_says_however_they_were_put_together() {
+fn random_graphs_match_the_definition_in_any_sequence_of_nodes() {
     let mut dice = Dice(1);
     let (mut with_cycles, mut deep) = (0, 0);
     for round in 0..3000 {
@@ -218,12 +219,12 @@ fn random_graphs_are_as_the_definition_says_however_they_were_put_together() {
         }
         assert_eq!(Graph::new(nodes), graph, "round {round}");
     }
-    // The test has seen what it is for.
+    // The random graphs had enough cycles and depth.
     assert!(with_cycles > 300 && deep > 50, "{with_cycles} {deep}");
 }
 
 #[test]
-fn a_thousand_nodes_that_all_talk_to_each_other_are_ranked() {
+fn a_thousand_nodes_on_one_topic_are_ranked() {
     let name = |index| format!("{index:04}");
     let nodes = (0..1000).map(|index| node(&name(index), 0, &["bus"], &["bus"]));
     let graph = Graph::new(nodes);
