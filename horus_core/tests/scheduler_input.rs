@@ -85,7 +85,7 @@ fn a_message_is_fresh_until_its_timeout_by_the_simulated_clock() {
 fn the_policy_for_misses_is_applied_to_stale_inputs() {
     // From the node's start on.
     let (report, seen) = looking(|_| false, Miss::Stop);
-    let error = "nothing on 'input' for 40ms, and 35ms are allowed".to_owned();
+    let error = "no message on 'input' for 40ms: the timeout is 35ms".to_owned();
     assert_eq!(report.reason, Reason::Node { name: "looking".into(), error });
     assert_eq!(seen.len(), 5);
 
@@ -136,7 +136,7 @@ fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
     builder.build(Looking { input, seen: Seen::default() }).unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
     let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
-    assert!(name == "driver" && error.starts_with("nothing on 'cmd_vel' for "), "{error}");
+    assert!(name == "driver" && error.starts_with("no message on 'cmd_vel' for "), "{error}");
     assert_eq!(report.nodes[0].metrics.ticks, 0);
 }
 

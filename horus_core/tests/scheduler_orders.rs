@@ -193,7 +193,7 @@ fn the_nodes_of_a_chain_run_one_after_the_other_at_one_time() {
     }
     let odd = scheduler.node("odd").chain("arm").rate(2.khz()).build(Counter::default());
     let error = odd.unwrap_err().to_string();
-    assert!(error.contains("'odd' and 'third' are of the chain 'arm' but differ in their rates"));
+    assert!(error.contains("'odd' and 'third' of the chain 'arm' differ in rate"));
     let report = scheduler.run().unwrap();
     assert!(report.nodes.iter().all(|node| node.class == Class::RealTime));
     let log = log.lock().unwrap();

@@ -245,10 +245,10 @@ fn what_a_thread_could_not_have_is_reported() {
     let refused = &report.nodes[0].refused;
     println!("RESULT scheduler-privileges: {refused:?}");
     let known = [
-        "processors that stay awake (/dev/cpu_dma_latency): ",
+        "CPUs that stay awake (/dev/cpu_dma_latency): ",
         "core 0: ",
         "priority 50 (SCHED_FIFO): ",
-        "memory that stays (mlockall): ",
+        "locked memory (mlockall): ",
     ];
     assert!(refused.iter().all(|one| known.iter().any(|known| one.starts_with(known))));
     assert_eq!(report.nodes[0].metrics.ticks, 1);

@@ -151,7 +151,7 @@ def test_what_waits_when_everything_ends_is_cancelled(scheduler):
         report = scheduler.run_for(0.3)
         gc.collect()
     assert seen == ["waits", "cancelled", "beside"]
-    assert "still waiting when everything ended" in report.node("forever").last_error
+    assert "still waiting when the run ended" in report.node("forever").last_error
 
 
 def test_what_swallows_its_cancellation_does_not_hold_up_the_end(scheduler):

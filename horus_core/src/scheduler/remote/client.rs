@@ -1,4 +1,4 @@
-//! Schedulers of other processes: who they are, what their nodes do, and what they are told.
+//! Schedulers of other processes: their state, their nodes, and commands to them.
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -21,7 +21,7 @@
 //! }
 //! match RemoteScheduler::open(&namespace, "arm") {
 //!     Ok(mut arm) => arm.pause("controller")?,
-//!     Err(RemoteError::NotRunning { .. }) => println!("nobody to pause"),
+//!     Err(RemoteError::NotRunning { .. }) => println!("no scheduler to pause"),
 //!     Err(error) => return Err(error.into()),
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -42,50 +42,50 @@ use crate::scheduler::remote::topic_path::{
 use crate::topic::Publisher;
 use crate::topic::error::{SendError, TopicError};
 
-/// A scheduler, as another process sees it.
+/// A scheduler as another process sees it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SchedulerInfo {
-    /// Its name. Not always the one that was wanted: while a scheduler lives, the next one of its
-    /// name gets `-2`.
+    /// Its name. This can differ from the requested one: while a scheduler lives, the next one of
+    /// its name gets `-2`.
     pub name: String,
-    /// Its process, in that one's own namespace of processes: the one that lives, else the one that
-    /// said something last. `None` if that is not known.
+    /// The id of its process, in that process's own PID namespace: that of the living scheduler,
+    /// else that of the last status. `None` if neither is known.
     pub process_id: Option<u32>,
-    /// Whether it lives. The kernel says so, which knows who holds what; no clock decides it.
+    /// True if it lives. The kernel's locks decide that, not a clock.
     pub is_alive: bool,
-    /// How it was when it last said so. `None` before that.
+    /// Its last status. `None` before the first.
     pub status: Option<SchedulerStatusHeader>,
-    /// Its nodes, all as they were at that moment.
+    /// Its nodes, all at the moment of that status.
     pub nodes: Vec<NodeMetrics>,
 }
 
-/// The schedulers of a namespace, by name: those that live, and those that died or ended and whose
-/// name nobody has taken since.
+/// Returns the schedulers of a namespace, by name: the living ones, and those that died or ended
+/// and whose name no other scheduler has taken since.
 ///
-/// Disturbs nobody: takes no place, writes nothing. Does not block. Costs some 40 µs each. One that
-/// cannot be understood, as of another version of this library, has neither status nor nodes; what
-/// is no topic at all is left out.
+/// Delays no process: takes no slot, writes nothing. Does not block. Costs some 40 µs each. A
+/// scheduler that cannot be read, for instance of another version of this library, has neither
+/// status nor nodes; a file that is no topic is left out.
 ///
 /// # Errors
 ///
-/// [`OpenError::Io`] if the namespace's directory cannot be read.
+/// Returns [`OpenError::Io`] if the namespace's directory cannot be read.
 pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, OpenError> {
-    let places = SchedulerTopics::all(namespace)?;
-    // What was removed meanwhile, or is no topic, is no scheduler.
-    Ok(places.iter().filter_map(|place| look(place).ok()).collect())
+    let found = SchedulerTopics::all(namespace)?;
+    // A topic that was removed meanwhile, or is none, is left out.
+    Ok(found.iter().filter_map(|topics| inspect(topics).ok()).collect())
 }
 
-/// The last events of a scheduler, oldest first: of each of its threads 64 at least, if there were
-/// as many, also after it was killed. Those of earlier schedulers of the name are among them as
-/// long as there is room: `process_id` and `SCHEDULER_STARTED` tell them apart.
+/// Returns the last events of a scheduler, oldest first: at least 64 of each of its threads, if
+/// there were as many, also after it was killed. Events of earlier schedulers of the name are
+/// included as long as there is room: `process_id` and `SCHEDULER_STARTED` distinguish them.
 ///
-/// Disturbs nobody: takes no place, writes nothing. Does not block. Costs about a microsecond for
+/// Delays no process: takes no slot, writes nothing. Does not block. Costs about a microsecond for
 /// each event, of which there may be 14 336.
 ///
 /// # Errors
 ///
-/// [`TopicError`]; its cause is [`OpenError::NotFound`] if no scheduler ever had that name.
+/// Returns [`TopicError`]; its cause is [`OpenError::NotFound`] if no scheduler ever had that name.
 pub fn black_box(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, TopicError> {
     let mut observer = SchedulerTopics::new(namespace, name).events().observer()?;
     let mut events: Vec<_> = observer.try_iter().take(BOX_EVENTS_MAX).collect();
@@ -94,24 +94,24 @@ pub fn black_box(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent
     Ok(events)
 }
 
-/// Removes what a scheduler left that is no more: its status and its black box. True if they are
-/// gone, false if somebody has them open, as it itself has while it lives.
+/// Removes the status and the black box of a scheduler that has ended. Returns true if they are
+/// gone, false if a process has them open, as the scheduler itself has while it lives.
 ///
 /// # Errors
 ///
 /// [`TopicError`].
 pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
-    let place = SchedulerTopics::new(namespace, name);
-    // WHY the status first: while it lives nothing of it goes.
-    Ok(place.remove(STATUS)? && place.remove(EVENTS)? && place.remove(COMMANDS)?)
+    let topics = SchedulerTopics::new(namespace, name);
+    // WHY the status first: while the scheduler lives, nothing of it may be removed.
+    Ok(topics.remove(STATUS)? && topics.remove(EVENTS)? && topics.remove(COMMANDS)?)
 }
 
-/// A publisher of emergency stops, heard by all schedulers of the namespace: send
+/// Returns a publisher of emergency stops, which all schedulers of the namespace receive: send
 /// [`EmergencyStop::engage`] or [`EmergencyStop::release`].
 ///
-/// What was said last stays when its process is gone, so that a scheduler that starts later does
-/// not move anything either until it is released. That holds unless somebody else made the topic
-/// before, without history: then only those hear it who run.
+/// The last message stays when its process is gone, so that a scheduler that starts later does not
+/// move anything either until the stop is released. This does not hold if the topic was created
+/// before, without history: then only running schedulers receive the stop.
 ///
 /// # Errors
 ///
@@ -120,21 +120,21 @@ pub fn emergency_stop(namespace: &Arc<Namespace>) -> Result<Publisher<EmergencyS
     topic_path::emergency_stop(namespace, |topic| topic.publisher())
 }
 
-/// What is known of the scheduler at a place.
-fn look(place: &SchedulerTopics) -> Result<SchedulerInfo, TopicError> {
-    let inspector = Inspector::open_in(place.namespace(), &place.topic(STATUS))?;
-    // WHY before the status: one that dies in between said what is read after it.
+/// Inspects a scheduler by its topics.
+fn inspect(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicError> {
+    let inspector = Inspector::open_in(topics.namespace(), &topics.topic(STATUS))?;
+    // WHY before the status: the last status of a scheduler that dies in between is read after it.
     let lanes = inspector.publishers();
     let mut living = lanes.iter().filter_map(|LaneCounters { publisher, .. }| publisher.as_ref());
     let (living, is_alive) = match living.next() {
         Some(participant) => (participant.process.as_ref().map(|process| process.pid), true),
         None => (None, false),
     };
-    let last = place.status(0).observer().ok().and_then(|mut status| status.latest());
+    let last = topics.status(0).observer().ok().and_then(|mut status| status.latest());
     let status = last.as_ref().map(|status| *status.header());
     let nodes = last.as_ref().and_then(|status| status.nodes().ok()).map(<[_]>::to_vec);
     Ok(SchedulerInfo {
-        name: place.name().to_owned(),
+        name: topics.name().to_owned(),
         process_id: living.or(status.map(|status| status.process_id)),
         is_alive,
         status,
@@ -142,18 +142,18 @@ fn look(place: &SchedulerTopics) -> Result<SchedulerInfo, TopicError> {
     })
 }
 
-/// A scheduler of another process, or of this one, to be told something.
+/// Sends commands to a scheduler of another process, or of this one.
 ///
-/// A call returns when the command is sent, not when it is carried out: the scheduler does that
-/// within some milliseconds, and what came of it is in its [`black_box`] and in [`Self::info`].
-/// Nodes are named as they were built; an empty name means all nodes. Costs some 20 µs a call.
+/// A call returns when the command is sent, not when it is applied. The scheduler applies it within
+/// some milliseconds, and the result is in its [`black_box`] and in [`Self::info`]. Nodes have the
+/// names with which they were built; an empty name means all nodes. Costs some 20 µs a call.
 #[derive(Debug)]
 pub struct RemoteScheduler {
-    place: SchedulerTopics,
+    topics: SchedulerTopics,
     commands: Publisher<NodeCommand>,
 }
 
-/// Why a scheduler was not told anything.
+/// The reason why a command was not sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
@@ -162,26 +162,26 @@ pub enum RemoteError {
     NotRunning {
         /// The name.
         name: String,
-        /// Those that live.
+        /// The schedulers that live.
         running: Vec<String>,
     },
-    /// It has no such node.
+    /// The scheduler has no such node.
     #[error("scheduler '{scheduler}' has no node '{node}'; there are: {}", list(.nodes))]
     NoSuchNode {
         /// The scheduler.
         scheduler: String,
         /// The name of the node.
         node: String,
-        /// The nodes that it has.
+        /// The scheduler's nodes.
         nodes: Vec<String>,
     },
-    /// No node has a name that long.
-    #[error("no node: {0}")]
+    /// The name is too long for a node.
+    #[error("the node name is invalid: {0}")]
     NodeName(#[from] TextTooLong),
-    /// The rate is none.
+    /// The rate is invalid.
     #[error(transparent)]
     Rate(#[from] RateError),
-    /// Its topics cannot be opened.
+    /// The scheduler's topics cannot be opened.
     #[error(transparent)]
     Topic(#[from] TopicError),
     /// The command cannot be sent.
@@ -194,34 +194,34 @@ fn list(names: &[String]) -> String {
 }
 
 impl RemoteScheduler {
-    /// The scheduler of this name, which must live.
+    /// Opens the scheduler of this name, which must live.
     ///
     /// # Errors
     ///
-    /// [`RemoteError::NotRunning`], [`RemoteError::Topic`].
+    /// Returns [`RemoteError::NotRunning`] or [`RemoteError::Topic`].
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, RemoteError> {
-        let place = SchedulerTopics::new(namespace, name);
-        expect_alive(&place)?;
-        let commands = place.commands().publisher()?;
-        Ok(Self { place, commands })
+        let topics = SchedulerTopics::new(namespace, name);
+        expect_alive(&topics)?;
+        let commands = topics.commands().publisher()?;
+        Ok(Self { topics, commands })
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.place.name()
+        self.topics.name()
     }
 
-    /// How it is, as [`schedulers`] shows it.
+    /// Returns its state, as [`schedulers`] does.
     ///
     /// # Errors
     ///
-    /// [`RemoteError::Topic`].
+    /// Returns [`RemoteError::Topic`].
     pub fn info(&self) -> Result<SchedulerInfo, RemoteError> {
-        Ok(look(&self.place)?)
+        Ok(inspect(&self.topics)?)
     }
 
-    /// Has a node not tick until it is resumed.
+    /// Pauses a node until it is resumed.
     ///
     /// # Errors
     ///
@@ -230,7 +230,7 @@ impl RemoteScheduler {
         self.command(node, NodeCommand::new(NodeCommand::PAUSE, Text::new(node)?))
     }
 
-    /// Has a node go on after a pause.
+    /// Resumes a paused node.
     ///
     /// # Errors
     ///
@@ -239,7 +239,7 @@ impl RemoteScheduler {
         self.command(node, NodeCommand::new(NodeCommand::RESUME, Text::new(node)?))
     }
 
-    /// Has a node end after its present tick. It does not come back.
+    /// Stops a node after its present tick. It cannot be started again.
     ///
     /// # Errors
     ///
@@ -248,7 +248,7 @@ impl RemoteScheduler {
         self.command(node, NodeCommand::new(NodeCommand::STOP, Text::new(node)?))
     }
 
-    /// Has a node tick at another rate.
+    /// Sets the rate of a node.
     ///
     /// # Errors
     ///
@@ -258,7 +258,7 @@ impl RemoteScheduler {
         self.command(node, set_rate.at_hz(rate.check()?.hertz()))
     }
 
-    /// Has all nodes end, and the scheduler with them.
+    /// Stops all nodes, and the scheduler with them.
     ///
     /// # Errors
     ///
@@ -268,8 +268,8 @@ impl RemoteScheduler {
     }
 
     fn command(&mut self, node: &str, command: NodeCommand) -> Result<(), RemoteError> {
-        // WHY each time: a topic that is held open cannot be replaced by the scheduler's next run.
-        let SchedulerInfo { name: scheduler, status, nodes, .. } = expect_alive(&self.place)?;
+        // WHY each time: a topic that is open cannot be replaced by the scheduler's next run.
+        let SchedulerInfo { name: scheduler, status, nodes, .. } = expect_alive(&self.topics)?;
         let has_node = || nodes.iter().any(|metrics| metrics.name == *node);
         if !node.is_empty() && status.is_some() && !has_node() {
             let nodes = nodes.iter().map(|metrics| metrics.name.to_string()).collect();
@@ -280,9 +280,9 @@ impl RemoteScheduler {
     }
 }
 
-/// The scheduler at a place, if it lives.
-fn expect_alive(place: &SchedulerTopics) -> Result<SchedulerInfo, RemoteError> {
-    let found = look(place);
+/// Returns the state of a scheduler if it lives.
+fn expect_alive(topics: &SchedulerTopics) -> Result<SchedulerInfo, RemoteError> {
+    let found = inspect(topics);
     let is_absent =
         |error: &TopicError| matches!(error.as_open_error(), Some(OpenError::NotFound { .. }));
     match found {
@@ -290,7 +290,7 @@ fn expect_alive(place: &SchedulerTopics) -> Result<SchedulerInfo, RemoteError> {
         Err(error) if !is_absent(&error) => return Err(error.into()),
         Ok(_) | Err(_) => {}
     }
-    let all = schedulers(place.namespace()).unwrap_or_default();
+    let all = schedulers(topics.namespace()).unwrap_or_default();
     let running = all.into_iter().filter(|info| info.is_alive).map(|info| info.name).collect();
-    Err(RemoteError::NotRunning { name: place.name().to_owned(), running })
+    Err(RemoteError::NotRunning { name: topics.name().to_owned(), running })
 }

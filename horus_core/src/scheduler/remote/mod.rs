@@ -1,4 +1,5 @@
-//! Schedulers and other processes: status, metrics, events and commands as topics, from both sides.
+//! The topics of schedulers: status, events and commands, as the scheduler and other processes use
+//! them.
 //!
 //! Imports `api` only.
 

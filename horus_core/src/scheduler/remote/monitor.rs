@@ -1,4 +1,4 @@
-//! How a scheduler is seen and commanded from other processes: its topics, from its side.
+//! The topics of a running scheduler, through which other processes see and command it.
 //!
 //! All are ordinary topics, of a scheduler called `arm` in its namespace:
 //!
@@ -6,12 +6,12 @@
 //! |---|---|---|
 //! | `horus/schedulers/arm/status` | `SchedulerStatus`, all nodes at one moment | the last |
 //! | `horus/schedulers/arm/events` | `NodeEvent`, the black box | 224 of each lane |
-//! | `horus/schedulers/arm/commands` | `NodeCommand` | nothing: void while nobody listens |
+//! | `horus/schedulers/arm/commands` | `NodeCommand` | nothing: lost while no scheduler runs |
 //! | `emergency_stop` | `EmergencyStop`, for all schedulers | the last |
 //!
-//! Whoever publishes the status has the name; the kernel knows whether it lives. The next scheduler
-//! of that name in turn finds the black box of one that died, and writes behind what is there: old
-//! events go when new ones need their place, lane by lane.
+//! The publisher of the status has the name; the kernel knows if it lives. The next scheduler of
+//! that name reuses the black box of one that died, and appends to it: old events are overwritten
+//! when new ones need their slots, lane by lane.
 
 #[cfg(test)]
 mod tests;
@@ -35,10 +35,10 @@ use crate::topic::{Publisher, Subscriber};
 
 const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
 
-/// So many schedulers of one name can live at a time.
+/// The most schedulers of one name that can live at a time.
 const NUMBERS_MAX: u32 = 1000;
 
-/// The topics of a scheduler that runs.
+/// The topics of a running scheduler.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     name: String,
@@ -53,15 +53,15 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    /// Takes a name and opens its topics: the wanted one, with `-2`, `-3`, … behind it while a
-    /// scheduler lives that has it. What a name may be is said at [`SchedulerTopics::new`].
+    /// Takes a name and opens its topics. While a scheduler lives that has the wanted name, `-2`,
+    /// `-3`, … is appended. [`SchedulerTopics::new`] describes the allowed names.
     ///
-    /// There will be room for `nodes` in a status, and a lane of the black box for each of
-    /// `threads`, up to 64. A lane costs 64 KiB. Blocks for some milliseconds at most.
+    /// The status has room for `nodes`, and the black box has a lane for each of `threads`, up to
+    /// 64. A lane costs 64 KiB. Blocks for some milliseconds at most.
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: no memory, no rights, no name left.
+    /// Returns [`TopicError`]: no memory, no rights, no free name.
     pub(crate) fn open(
         namespace: &Arc<Namespace>,
         wanted_name: &str,
@@ -78,13 +78,13 @@ impl Monitor {
         Err(TopicError::new(&wanted.topic(STATUS), error))
     }
 
-    /// `None` if the name is taken.
+    /// Opens the topics of one name; `None` if the name is taken.
     fn open_at(
         place: &SchedulerTopics,
         nodes: usize,
         threads: usize,
     ) -> Result<Option<Self>, TopicError> {
-        // WHY first: commands that are sent as soon as the scheduler lives are not void.
+        // WHY first: commands that are sent as soon as the scheduler lives must not be lost.
         let commands = place.open(COMMANDS, || place.commands().subscriber())?;
         let status = place.open(STATUS, || place.status(nodes).publisher())?;
         let (Some(commands), Some(status)) = (commands, status) else { return Ok(None) };
@@ -93,8 +93,8 @@ impl Monitor {
         };
         let lanes = claim_lanes(first, threads)?;
         let mut events = place.events().subscriber()?;
-        // WHY: what is there is of those who had the name before, for nothing was sent yet.
-        let _passed_over = events.try_iter().take(BOX_EVENTS_MAX).count();
+        // WHY: nothing was sent yet, so these events are of earlier schedulers of the name.
+        let _earlier = events.try_iter().take(BOX_EVENTS_MAX).count();
         Ok(Some(Self {
             name: place.name().to_owned(),
             process_id: std::process::id(),
@@ -110,24 +110,24 @@ impl Monitor {
         }))
     }
 
-    /// The name that it got.
+    /// Returns the name that it got.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What thread `thread` writes events with: a lane of its own, while there are no more threads
-    /// than lanes.
+    /// Returns the recorder of events for thread `thread`: each has a lane of its own, while there
+    /// are no more threads than lanes.
     pub(crate) fn recorder(&self, thread: usize) -> Recorder {
         Recorder::new(&self.lanes[thread % self.lanes.len()])
     }
 
-    /// Publishes how everything is: `state` is one of `SchedulerStatusHeader`. Nodes beyond those
-    /// that there is room for are left out. Never blocks, and allocates nothing.
+    /// Publishes the status: `state` is one of `SchedulerStatusHeader`. Nodes for which there is no
+    /// room are left out. Never blocks, and allocates nothing.
     ///
     /// # Errors
     ///
-    /// [`SendError::Forked`], [`SendError::RegionLost`]; [`SendError::Full`] while others hold all
-    /// of the last ones.
+    /// Returns [`SendError::Forked`], [`SendError::RegionLost`], or [`SendError::Full`] while
+    /// subscribers hold all of the last statuses.
     pub(crate) fn publish(
         &mut self,
         state: u8,
@@ -155,36 +155,36 @@ impl Monitor {
         loan.publish()
     }
 
-    /// Its own black box, from the first event of this run on.
+    /// Returns its own black box, from the first event of this run on.
     pub(crate) const fn events(&mut self) -> &mut Subscriber<NodeEvent> {
         &mut self.events
     }
 
-    /// What it is told.
+    /// Returns the commands to it.
     pub(crate) const fn commands(&mut self) -> &mut Subscriber<NodeCommand> {
         &mut self.commands
     }
 
-    /// Emergency stops, the last one before the start included.
+    /// Returns the emergency stops, including the last one before the start.
     pub(crate) const fn emergency_stop(&mut self) -> &mut Subscriber<EmergencyStop> {
         &mut self.emergency_stop
     }
 }
 
-/// A lane for each thread, as far as there are any.
+/// Claims a lane for each thread, as far as there are free ones.
 fn claim_lanes(first: Publisher<NodeEvent>, threads: usize) -> Result<Vec<Lane>, TopicError> {
     let mut lanes = vec![first];
     while lanes.len() < threads.min(LANES) {
         match lanes[0].try_clone() {
             Ok(lane) => lanes.push(lane),
-            // WHY: threads of an earlier run in this process, which hang, may still have theirs.
+            // WHY: hanging threads of an earlier run in this process may still have theirs.
             Err(error) => match error.as_open_error() {
                 Some(OpenError::TooManyPublishers { .. }) => break,
                 _ => return Err(error),
             },
         }
     }
-    // WHY: an event is not to cost a thread that has to be in time the fault of a page.
+    // WHY: recording an event must not cost a real-time thread a page fault.
     lanes.iter().for_each(Publisher::touch);
     Ok(lanes.into_iter().map(|lane| Arc::new(Mutex::new(lane))).collect())
 }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::message::NodeEvent;
 use crate::topic::Publisher;
 
-/// A lane of the black box, which threads share if there are more of them than lanes.
+/// A lane of the black box. Threads share it if there are more threads than lanes.
 pub(crate) type Lane = Arc<Mutex<Publisher<NodeEvent>>>;
 
-/// Writes into one lane of the black box.
+/// Writes events into one lane of the black box.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorder {
     lane: Lane,
@@ -21,17 +21,17 @@ impl Recorder {
         Self { lane: Arc::clone(lane), process_id: std::process::id() }
     }
 
-    /// Writes `event`, with the id of this process: when this returns it is in shared memory, and
-    /// stays if the process dies.
+    /// Writes `event`, with the id of this process. When this returns, the event is in shared
+    /// memory, and stays there if the process dies.
     ///
     /// Allocates nothing. Calls the kernel only if another thread writes into the same lane at this
-    /// moment, or if somebody sleeps until there is an event.
+    /// moment, or if a reader sleeps until there is an event.
     pub(crate) fn record(&self, mut event: NodeEvent) {
         event.process_id = self.process_id;
-        // A panic cannot leave a publisher half-changed, so poison means nothing here.
+        // A panic cannot leave a publisher half-changed, so poison is ignored.
         let mut lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
-        // WHY ignored: it fails in a forked child, which is not who this is about, and if the file
-        // was truncated. There is nobody to tell: this is where it would be told.
+        // WHY ignored: it fails in a forked child, whose events these are not, and if the file was
+        // truncated. The black box itself would be the place to report that.
         let _ = lane.send(&event);
     }
 }

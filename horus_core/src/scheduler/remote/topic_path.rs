@@ -1,4 +1,4 @@
-//! Where the topics of a scheduler are, and of what kind.
+//! The names and settings of a scheduler's topics.
 
 use std::sync::Arc;
 
@@ -14,22 +14,23 @@ pub(crate) const STATUS: &str = "/status";
 pub(crate) const EVENTS: &str = "/events";
 pub(crate) const COMMANDS: &str = "/commands";
 
-/// The topic on which every scheduler of a namespace hears of emergency stops.
+/// The topic on which every scheduler of a namespace receives emergency stops.
 pub const EMERGENCY_STOP_TOPIC: &str = "emergency_stop";
 
-/// Longest name of a scheduler, in bytes: what a status has room for.
+/// The longest name of a scheduler, in bytes: a status has room for that.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Lanes of a black box: all that a topic can have.
+/// The lanes of a black box: the most that a topic can have.
 pub(crate) const LANES: usize = 64;
-/// Events that a lane keeps. Of the slots one in eight is out of a late reader's reach, because the
-/// publisher may come to it: 224 are left, which is 64 for each of three threads.
+/// The slots of a lane. A late reader cannot reach one slot in eight, because the publisher may
+/// overwrite it: 224 events are left, which is 64 for each of three threads.
 const LANE_EVENTS: u64 = 256;
 const LANE_HISTORY: u32 = 224;
-/// What somebody who reads a whole black box stops at, if events come as fast as they are read.
+/// The most events that a reader of a whole black box takes, even if events come as fast as it
+/// reads.
 pub(crate) const BOX_EVENTS_MAX: usize = LANES * LANE_EVENTS as usize;
 
-/// The name of a scheduler in a namespace.
+/// The topics of a scheduler, by its name in a namespace.
 #[derive(Debug, Clone)]
 pub(crate) struct SchedulerTopics {
     namespace: Arc<Namespace>,
@@ -37,8 +38,8 @@ pub(crate) struct SchedulerTopics {
 }
 
 impl SchedulerTopics {
-    /// What anything becomes as the name of a scheduler: letters, digits, `-` and `_` of ASCII
-    /// stay, any other character becomes `_`; 64 of them at most, and `scheduler` if there is none.
+    /// Makes a valid scheduler name of any text: ASCII letters, digits, `-` and `_` stay, any other
+    /// character becomes `_`; 64 characters at most, and `scheduler` if there is none.
     pub(crate) fn new(namespace: &Arc<Namespace>, wanted: &str) -> Self {
         let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let safe = wanted.chars().map(|c| if is_safe(c) { c } else { '_' });
@@ -49,19 +50,19 @@ impl SchedulerTopics {
         Self { namespace: Arc::clone(namespace), name }
     }
 
-    /// The same, or from 2 on with this number behind it: `arm-2`.
+    /// Returns the topics of the same name, from `number` 2 on with the number appended: `arm-2`.
     pub(crate) fn numbered(&self, number: u32) -> Self {
         let mut numbered = self.clone();
         if number > 1 {
             let suffix = format!("-{number}");
-            // WHY: of ASCII, so that any byte is where a character begins.
+            // WHY: the name is ASCII, so that a character begins at any byte.
             numbered.name.truncate(NAME_BYTES_MAX - suffix.len());
             numbered.name.push_str(&suffix);
         }
         numbered
     }
 
-    /// Those of all schedulers that there are or were, sorted by name.
+    /// Returns the topics of all schedulers that live or have left topics, sorted by name.
     pub(crate) fn all(namespace: &Arc<Namespace>) -> Result<Vec<Self>, OpenError> {
         let name_of = |topic: &TopicName| {
             let name = topic.as_str().strip_prefix(ROOT)?.strip_suffix(STATUS)?;
@@ -81,7 +82,7 @@ impl SchedulerTopics {
         &self.namespace
     }
 
-    /// The name of one of its topics, as [`STATUS`].
+    /// Returns the name of one of its topics, such as [`STATUS`].
     pub(crate) fn topic(&self, part: &str) -> String {
         format!("{ROOT}{}{part}", self.name)
     }
@@ -90,39 +91,41 @@ impl SchedulerTopics {
         Topic::builder(&self.topic(part)).namespace(&self.namespace)
     }
 
-    /// The topic of the last status, with room for so many nodes if it is made. Whoever publishes
-    /// there has the name.
+    /// Returns the topic of the last status, with room for `nodes` nodes if it is created. Its
+    /// publisher has the name.
     pub(crate) fn status(&self, nodes: usize) -> TopicBuilder<SchedulerStatus> {
-        // WHY in steps: a scheduler that begins anew with a node more uses the topic as it is.
+        // WHY in powers of two: a scheduler that restarts with one node more can use the same
+        // topic.
         let nodes = nodes.next_power_of_two() * size_of::<NodeMetrics>();
         let bytes = (size_of::<SchedulerStatusHeader>() + nodes) as u64;
-        // WHY 2: the last position may be one that was stepped over, because somebody held it.
+        // WHY 2: the last slot may be one that the publisher skipped, because a reader held it.
         let qos = Qos::latched().history(2).publishers_max(1);
         let bytes = bytes.max(SchedulerStatusHeader::MAX_MESSAGE_BYTES);
         self.builder(STATUS).qos(qos).max_message_bytes(bytes)
     }
 
-    /// The topic of events that outlives everybody.
+    /// Returns the topic of events. It stays when all processes are gone.
     pub(crate) fn events(&self) -> TopicBuilder<NodeEvent> {
         let qos = Qos::sensor_data().capacity(LANE_EVENTS).history(LANE_HISTORY);
         self.builder(EVENTS).qos(qos.persist_after_exit(true).publishers_max(LANES as u32))
     }
 
-    /// The topic of commands: those given while nobody listens are void.
+    /// Returns the topic of commands. A command is lost while no scheduler receives it.
     pub(crate) fn commands(&self) -> TopicBuilder<NodeCommand> {
         let qos = Qos::command().capacity(64).publishers_max(LANES as u32);
         self.builder(COMMANDS).qos(qos)
     }
 
-    /// Opens an end of one of these topics; anew, if what has the name is of another kind, as from
-    /// another version of this library, and nobody attends it. `None` if somebody has it.
+    /// Opens an endpoint of one of these topics. Replaces a topic of another kind, as of another
+    /// version of this library, unless a process has it open. `None` if another process has the
+    /// topic.
     pub(crate) fn open<E>(
         &self,
         part: &str,
-        end: impl Fn() -> Result<E, TopicError>,
+        make: impl Fn() -> Result<E, TopicError>,
     ) -> Result<Option<E>, TopicError> {
-        let open = || match end() {
-            Ok(end) => Ok(Found::End(end)),
+        let open = || match make() {
+            Ok(endpoint) => Ok(Found::Endpoint(endpoint)),
             Err(error) if is_of_another_kind(&error) => Ok(Found::Other),
             Err(error) => match error.as_open_error() {
                 Some(OpenError::TooManyPublishers { .. }) => Ok(Found::Taken),
@@ -134,12 +137,12 @@ impl SchedulerTopics {
             found = open()?;
         }
         Ok(match found {
-            Found::End(end) => Some(end),
+            Found::Endpoint(endpoint) => Some(endpoint),
             Found::Taken | Found::Other => None,
         })
     }
 
-    /// Removes one of these topics, unless somebody attends it; true if it is gone.
+    /// Removes one of these topics, unless a process has it open; returns true if it is gone.
     pub(crate) fn remove(&self, part: &str) -> Result<bool, TopicError> {
         let name = self.topic(part);
         let removed = TopicName::new(&name).map_err(OpenError::from);
@@ -148,9 +151,9 @@ impl SchedulerTopics {
     }
 }
 
-/// What has the name of a topic.
+/// The result of opening an endpoint by the topic's name.
 enum Found<E> {
-    End(E),
+    Endpoint(E),
     Taken,
     Other,
 }
@@ -160,15 +163,15 @@ fn is_of_another_kind(error: &TopicError) -> bool {
         || matches!(error.as_open_error(), Some(OpenError::QosMismatch { .. }))
 }
 
-/// Opens an end of the topic of emergency stops, whoever made it. Who makes it this way has the
-/// last word said there stay for those who come later, also when nobody is left.
+/// Opens an endpoint of the topic of emergency stops. If this creates the topic, the last message
+/// stays for later subscribers, also when all processes are gone.
 pub(crate) fn emergency_stop<E>(
     namespace: &Arc<Namespace>,
-    end: impl Fn(TopicBuilder<EmergencyStop>) -> Result<E, TopicError>,
+    make: impl Fn(TopicBuilder<EmergencyStop>) -> Result<E, TopicError>,
 ) -> Result<E, TopicError> {
     let topic = || Topic::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
-    match end(topic().qos(Qos::latched())) {
-        Err(error) if is_of_another_kind(&error) => end(topic()),
+    match make(topic().qos(Qos::latched())) {
+        Err(error) if is_of_another_kind(&error) => make(topic()),
         result => result,
     }
 }
@@ -179,7 +182,7 @@ mod tests {
     use crate::namespace::{NamespaceConfig, NamespaceName};
 
     #[test]
-    fn anything_becomes_a_name_that_a_topic_can_have() {
+    fn any_text_becomes_a_name_that_a_topic_can_have() {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
         let namespace = Namespace::open(&config).unwrap();

@@ -1,34 +1,34 @@
-//! Calls of what others wrote: a panic in it, or in what is left of it, ends here.
+//! Runs user code under `catch_unwind`, including the drop of the panic payload.
 
 use std::any::Any;
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls it; if it panics, what the panic said.
+/// Calls `call`; returns the text of the panic if it panics.
 #[inline(always)]
 pub(crate) fn caught<R>(call: impl FnOnce() -> R) -> Result<R, String> {
-    // WHY unwind safe: what panicked is only called again if somebody's policy says so.
+    // WHY unwind safe: what panicked is only called again if the failure policy says so.
     catch_unwind(AssertUnwindSafe(call)).map_err(message_of)
 }
 
-/// Drops what others wrote; if that panics, what the panic said.
+/// Drops a value of user code; returns the text of the panic if the drop panics.
 pub(crate) fn dropped<T>(what: T) -> Option<String> {
     caught(|| drop(what)).err()
 }
 
-/// What an error says, even if it panics when it is asked.
+/// Returns the text of an error, even if its `Display` panics.
 pub(crate) fn said_by(error: &(dyn Error + Send + Sync)) -> String {
     let text = caught(|| error.to_string());
     text.unwrap_or_else(|panic| format!("an error whose text panicked: {panic}"))
 }
 
-/// What a panic said.
+/// Returns the text of a panic.
 #[cold]
 fn message_of(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("a panic without a text").to_owned();
-    // WHY: what it carries is the node's, too. What that leaves when it panics is left to be.
+    // WHY: the payload is user code, too. If its drop panics, the second payload is leaked.
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(second);
     }
@@ -64,7 +64,7 @@ mod tests {
     impl Error for Mute {}
 
     #[test]
-    fn whatever_a_panic_carries_it_ends_here() {
+    fn a_panic_is_caught_whatever_its_payload_is() {
         assert_eq!(caught(|| 7), Ok(7));
         assert_eq!(caught(|| panic!("plain")), Err::<(), _>("plain".to_owned()));
         assert_eq!(caught(|| panic!("made of {}", 2)), Err::<(), _>("made of 2".to_owned()));

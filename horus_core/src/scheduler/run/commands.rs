@@ -1,4 +1,4 @@
-//! What others ask of a node: noted under a lock, looked at by its thread with one load a turn.
+//! Commands to a node: stored under a lock, polled by its thread with one load a turn.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -12,27 +12,27 @@ use crate::scheduler::api::policy::nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::run::exchange::Exchange;
 
-/// The orders of one node.
+/// The pending commands of one node.
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
-    /// 1 while the node's thread has something to look at below.
+    /// 1 while the node's thread has to look at `wanted`.
     attention: AtomicU64,
     wanted: Mutex<Wanted>,
 }
 
-/// What is wanted of a node.
+/// The wanted state of a node.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) mode: Mode,
-    /// Whether there is an emergency: the node is in its safe state and does not tick.
+    /// True during an emergency stop: the node is in its safe state and does not tick.
     pub(crate) is_emergency: bool,
-    /// A new rate, until it is taken.
+    /// A new rate, until the node's thread takes it.
     pub(crate) pace: Option<Pace>,
-    /// A new node, until it is taken.
+    /// A new node, until the node's thread takes it.
     pub(crate) exchange: Option<Exchange>,
 }
 
-/// Whether a node is to tick.
+/// The wanted mode of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Mode {
     #[default]
@@ -41,7 +41,7 @@ pub(crate) enum Mode {
     Stop,
 }
 
-/// How often a node is due, and how much of that it may use.
+/// The rate of a node, and the times that follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
     pub(crate) rate: Option<Rate>,
@@ -63,15 +63,15 @@ impl Pace {
 }
 
 impl Commands {
-    /// Whether there is something to look at. A load.
+    /// Returns true if the node's thread has to look at the commands. Costs a load.
     #[inline(always)]
     pub(crate) fn attention(&self) -> bool {
-        // Relaxed: what there is to look at has a lock.
+        // Relaxed: the commands themselves are under a lock.
         self.attention.get() != 0
     }
 
-    /// Changes what is wanted. WHY it looks again and again where others sleep until the lock is
-    /// free: the node's thread has it for some nanoseconds, and would have to wake who sleeps.
+    /// Changes what is wanted. WHY by `try_lock` in a loop: the node's thread holds the lock for
+    /// some nanoseconds, and would have to wake a thread that sleeps on it.
     pub(crate) fn want<R>(&self, change: impl FnOnce(&mut Wanted) -> R) -> R {
         let mut wanted = loop {
             match self.wanted.try_lock() {
@@ -81,13 +81,14 @@ impl Commands {
             }
         };
         let answer = change(&mut wanted);
-        // Relaxed: as in `attention`. Also if all is plain again: the thread does not know yet.
+        // Relaxed: as in `attention`. Also set if nothing is wanted any more: the thread does not
+        // know that yet.
         self.attention.set(1);
         answer
     }
 
-    /// Shows the node's thread what is wanted of it. Not if somebody is about to change it: then
-    /// the thread looks again in its next turn, so that it never waits.
+    /// Shows what is wanted to the node's thread. Returns `None` if another thread holds the lock:
+    /// then the node's thread looks again in its next turn, so that it never waits.
     pub(crate) fn poll<R>(&self, look: impl FnOnce(&mut Wanted) -> R) -> Option<R> {
         let mut wanted: MutexGuard<'_, Wanted> = match self.wanted.try_lock() {
             Ok(wanted) => wanted,
@@ -97,7 +98,7 @@ impl Commands {
         let answer = look(&mut wanted);
         let is_plain = wanted.mode == Mode::Run && !wanted.is_emergency;
         let is_taken = wanted.pace.is_none() && wanted.exchange.is_none();
-        // Relaxed: as in `attention`. Under the lock, so that the last word is the last change's.
+        // Relaxed: as in `attention`. Under the lock, so that the last change also sets it last.
         self.attention.set(u64::from(!(is_plain && is_taken)));
         Some(answer)
     }
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attention_lasts_until_all_is_plain_and_taken() {
+    fn attention_lasts_until_the_node_runs_and_all_commands_are_taken() {
         let commands = Commands::default();
         assert!(!commands.attention());
         let pace = Pace { rate: None, budget_ns: 1, deadline_ns: 2, period_ns: 3 };
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_of_the_node_never_waits_for_who_gives_orders() {
+    fn the_thread_of_a_node_never_waits_for_a_sender_of_commands() {
         let commands = Commands::default();
         commands.want(|_| assert!(commands.poll(|_| ()).is_none()));
     }

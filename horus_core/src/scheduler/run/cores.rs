@@ -1,18 +1,18 @@
-//! How many processors there may be.
+//! The number of CPUs that a thread may be pinned to.
 
 use std::thread;
 
-/// What the numbers of processors are below.
+/// Returns a number above all CPU numbers.
 ///
-/// WHY not `available_parallelism`: that is how many the calling thread may run on now. Of a
-/// program that was started on processor 1 alone it is one, and a node may be put on processor 1
-/// or any other. What the system refuses in the end is reported.
+/// WHY not `available_parallelism`: that is the number of CPUs on which the calling thread may run
+/// now. For a program that was started on CPU 1 alone it is one, and yet a node may be pinned to
+/// CPU 1 or any other. A pin that the system refuses is reported.
 pub(crate) fn cores() -> usize {
     let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     of_list(&possible).unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// One more than the largest number in a list as the kernel writes it, such as `0-3,8-11`.
+/// Returns one more than the largest number in a list in the kernel's format, such as `0-3,8-11`.
 fn of_list(list: &str) -> Option<usize> {
     let last = list.trim_end().rsplit([',', '-']).next()?;
     last.parse::<usize>().ok()?.checked_add(1)

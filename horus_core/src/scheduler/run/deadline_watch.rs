@@ -1,23 +1,23 @@
-//! How a node keeps its deadlines, and what follows when it does not: decided here, done elsewhere.
+//! Decides what follows when a node misses its deadlines. The runner carries it out.
 
 use crate::scheduler::api::policy::Miss;
 
-/// What to do about a tick that was late, or about one that was not.
+/// The action after a tick that was late, or in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing.
+    /// Do nothing.
     Fine,
-    /// Say so.
+    /// Record the miss.
     Warn,
-    /// Leave out the next tick.
+    /// Skip the next tick.
     Skip,
     /// From now on tick at every second due time only.
     Halve,
-    /// Leave ticks out until then, and go on at every second due time.
+    /// Skip ticks until then, and go on at every second due time.
     Isolate {
-        /// On the scheduler's clock.
+        /// The time on the scheduler's clock.
         until_ns: u64,
-        /// Enter the safe state first. Not when the node is in it already.
+        /// True if the node has to enter its safe state first. False if it is in it already.
         enters_safe_state: bool,
     },
     /// Enter the safe state.
@@ -30,49 +30,49 @@ pub(crate) enum Verdict {
     Stop,
 }
 
-/// Ticks in time, in a row, that take one step back.
+/// The ticks in time, in a row, that take one step back.
 const GOOD_TICKS: u32 = 10;
-/// Misses that lead one step further: these have been warned of.
+/// The misses that are only warned of; one more leads one step further.
 const WARNINGS: u32 = 3;
-/// So often a node is isolated; then everything stops.
+/// The number of isolations, after which everything stops.
 const ISOLATIONS_MAX: u32 = 3;
-/// How long it is isolated first. Doubles each time.
+/// The duration of the first isolation. Doubles each time.
 const ISOLATION_NS: u64 = 1_000_000_000;
 
-/// How far it has come with a node.
+/// The step that a node has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Rung {
+enum Level {
     /// It ticks at every due time.
     #[default]
     Free,
     /// It ticks at every second due time.
     Halved,
-    /// It is in its safe state: for good ticks to get it out, and before that, if the policy is
-    /// graduated, isolated.
+    /// The node is in its safe state, and under the graduated policy first isolated. Ticks in time
+    /// take it out.
     Safe,
 }
 
-/// How a node has kept its deadlines so far.
+/// The history of a node's deadlines.
 ///
-/// WHY misses are neither counted in a row nor in a window of time: a node that is late every other
-/// tick would never have three misses in a row, and a window would have to know the node's period.
-/// Misses add up until ten ticks in a row were in time. So a miss in eleven ticks is warned of
-/// forever, and one in ten ticks or more leads on.
+/// WHY misses are counted neither in a row nor in a time window: a node that is late every other
+/// tick would never have three misses in a row, and a window would depend on the node's period.
+/// Misses add up until ten ticks in a row were in time. So one miss in eleven ticks is warned of
+/// forever, and one in ten ticks or more often leads to the next step.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DeadlineWatch {
-    rung: Rung,
-    /// Whether there is anything that good ticks would take back.
+    level: Level,
+    /// True if ticks in time have a miss or a step to take back.
     is_on_trial: bool,
     good_in_a_row: u32,
-    /// On this rung, since ten ticks in a row were in time.
+    /// The misses on this level, since ten ticks in a row were in time.
     misses: u32,
-    /// Since the node ticked at every due time.
+    /// The isolations since the node ticked at every due time.
     isolations: u32,
 }
 
 impl DeadlineWatch {
-    /// The node's tick, over at `now_ns`, missed its deadline, or did not. Costs a branch as long
-    /// as it does not.
+    /// Notes whether the node's tick, which ended at `now_ns`, missed its deadline, and returns
+    /// what to do. Costs a branch while no deadline is missed.
     #[inline(always)]
     pub(crate) fn record(&mut self, policy: Miss, missed: bool, now_ns: u64) -> Verdict {
         match (missed, self.is_on_trial) {
@@ -82,12 +82,12 @@ impl DeadlineWatch {
         }
     }
 
-    /// Whether the node is to be in its safe state.
+    /// Returns true if the node has to be in its safe state.
     pub(crate) fn is_safe(&self) -> bool {
-        self.rung == Rung::Safe
+        self.level == Level::Safe
     }
 
-    /// A good tick after a miss: ten of them take one step back.
+    /// Notes a tick in time after a miss: ten of them take one step back.
     #[cold]
     fn keep(&mut self, policy: Miss) -> Verdict {
         self.good_in_a_row += 1;
@@ -95,20 +95,20 @@ impl DeadlineWatch {
             return Verdict::Fine;
         }
         (self.good_in_a_row, self.misses) = (0, 0);
-        match self.rung {
-            Rung::Free => {
+        match self.level {
+            Level::Free => {
                 self.is_on_trial = false;
                 Verdict::Fine
             }
-            Rung::Halved => {
+            Level::Halved => {
                 *self = Self::default();
                 Verdict::Restore
             }
-            Rung::Safe if policy == Miss::Graduated => {
-                self.rung = Rung::Halved;
+            Level::Safe if policy == Miss::Graduated => {
+                self.level = Level::Halved;
                 Verdict::LeaveSafeState
             }
-            Rung::Safe => {
+            Level::Safe => {
                 *self = Self::default();
                 Verdict::LeaveSafeState
             }
@@ -122,25 +122,25 @@ impl DeadlineWatch {
         match policy {
             Miss::Warn => Verdict::Warn,
             Miss::Skip => Verdict::Skip,
-            Miss::SafeMode if self.rung == Rung::Safe => Verdict::Warn,
+            Miss::SafeMode if self.level == Level::Safe => Verdict::Warn,
             Miss::SafeMode => {
-                self.rung = Rung::Safe;
+                self.level = Level::Safe;
                 Verdict::EnterSafeState
             }
-            Miss::Graduated => self.climb(now_ns),
+            Miss::Graduated => self.escalate(now_ns),
             Miss::Stop => Verdict::Stop,
         }
     }
 
-    /// One more miss under [`Miss::Graduated`].
-    fn climb(&mut self, now_ns: u64) -> Verdict {
+    /// Notes one more miss under [`Miss::Graduated`].
+    fn escalate(&mut self, now_ns: u64) -> Verdict {
         self.misses += 1;
         if self.misses <= WARNINGS {
             return Verdict::Warn;
         }
         self.misses = 0;
-        if self.rung == Rung::Free {
-            self.rung = Rung::Halved;
+        if self.level == Level::Free {
+            self.level = Level::Halved;
             return Verdict::Halve;
         }
         if self.isolations >= ISOLATIONS_MAX {
@@ -148,8 +148,8 @@ impl DeadlineWatch {
         }
         let until_ns = now_ns.saturating_add(ISOLATION_NS << self.isolations);
         self.isolations += 1;
-        let enters_safe_state = self.rung != Rung::Safe;
-        self.rung = Rung::Safe;
+        let enters_safe_state = self.level != Level::Safe;
+        self.level = Level::Safe;
         Verdict::Isolate { until_ns, enters_safe_state }
     }
 }
@@ -160,7 +160,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Judges so many ticks at `now_ns`; what there was to do, without what is fine.
+    /// Judges `ticks` ticks at `now_ns`; returns all verdicts except [`Verdict::Fine`].
     fn judge(
         deadline_watch: &mut DeadlineWatch,
         missed: bool,
@@ -171,7 +171,7 @@ mod tests {
         verdicts.filter(|verdict| *verdict != Verdict::Fine).collect()
     }
 
-    /// Three warnings, and then this.
+    /// Returns three warnings, and then this verdict.
     fn after_warnings(verdict: Verdict) -> Vec<Verdict> {
         vec![Verdict::Warn, Verdict::Warn, Verdict::Warn, verdict]
     }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn each_policy_says_what_it_is_called() {
+    fn warn_skip_and_stop_give_the_verdict_of_their_name() {
         for (policy, verdict) in
             [(Miss::Warn, Verdict::Warn), (Miss::Skip, Verdict::Skip), (Miss::Stop, Verdict::Stop)]
         {
@@ -214,11 +214,11 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_always_late_climbs_to_the_end() {
+    fn a_node_that_is_always_late_goes_through_all_steps_to_the_stop() {
         let mut node = DeadlineWatch::default();
         assert_eq!(judge(&mut node, true, 4, 0), after_warnings(Verdict::Halve));
         assert_eq!(judge(&mut node, true, 4, 0), after_warnings(isolated(SECOND, true)));
-        // In its safe state it stays from one isolation to the next.
+        // It stays in its safe state from one isolation to the next.
         assert_eq!(judge(&mut node, true, 4, SECOND), after_warnings(isolated(3 * SECOND, false)));
         let third = isolated(7 * SECOND, false);
         assert_eq!(judge(&mut node, true, 4, 3 * SECOND), after_warnings(third));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_time_again_gets_back_one_step_after_the_other() {
+    fn a_node_that_is_in_time_again_goes_back_step_by_step() {
         let mut node = DeadlineWatch::default();
         for round in 0..5 {
             judge(&mut node, true, 7, 0);
@@ -244,11 +244,11 @@ mod tests {
     }
 
     #[test]
-    fn halfway_back_is_no_fresh_start() {
+    fn a_miss_halfway_back_does_not_begin_anew() {
         let mut node = DeadlineWatch::default();
         judge(&mut node, true, 8, 0);
         assert_eq!(judge(&mut node, false, 10, 0), [Verdict::LeaveSafeState]);
-        // Isolated for longer than before, and from outside of the safe state.
+        // The isolation is longer than before, and begins outside of the safe state.
         assert_eq!(judge(&mut node, true, 4, 0), after_warnings(isolated(2 * SECOND, true)));
         assert_eq!(judge(&mut node, false, 20, 0), [Verdict::LeaveSafeState, Verdict::Restore]);
         assert_eq!(judge(&mut node, true, 4, 0), after_warnings(Verdict::Halve));
@@ -256,8 +256,8 @@ mod tests {
     }
 
     #[test]
-    fn a_miss_now_and_then_is_warned_of_and_one_too_often_leads_on() {
-        // (in time between two misses, what a hundred misses lead to)
+    fn rare_misses_are_warned_of_and_frequent_ones_lead_on() {
+        // (ticks in time between two misses, true if a hundred misses lead to the next step)
         for (good, halves) in [(0, true), (1, true), (9, true), (10, false), (100, false)] {
             let mut node = DeadlineWatch::default();
             let mut verdicts = Vec::new();

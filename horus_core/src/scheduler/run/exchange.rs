@@ -1,4 +1,4 @@
-//! Another node in a node's place, between two ticks, and the way back.
+//! Swaps a node for another between two ticks, and rolls the swap back.
 
 use std::any::{Any, type_name};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use crate::scheduler::api::node::Node;
 
-/// Ticks without a failure after which a swap is final.
+/// The ticks without a failure after which a swap is final.
 pub(crate) const TRIAL_TICKS: u64 = 10;
 
-/// How a swap is going.
+/// The state of a swap.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SwapState {
     /// The node has not had a turn since.
     #[default]
     Pending,
-    /// The new node ticks; until it has ticked ten times without a failure, the first one takes
-    /// the old one back.
+    /// The new node ticks on probation: until it has ticked ten times without a failure, its first
+    /// failure brings the old node back.
     OnTrial,
-    /// The new node has proved itself; the old one is gone.
+    /// The new node has passed its probation; the old node is gone.
     Done,
-    /// The old node is back, or was never replaced: for this reason.
+    /// The old node is back, or was never replaced, for this reason.
     RolledBack(String),
-    /// The run, or the node, was over before.
+    /// The run or the node ended before the swap was done.
     Abandoned,
 }
 
@@ -33,7 +33,7 @@ impl SwapState {
     }
 }
 
-/// A swap that was asked for: where to learn how it is going.
+/// A requested swap, which reports its state.
 #[derive(Debug, Clone, Default)]
 pub struct Swap(Arc<Progress>);
 
@@ -44,14 +44,14 @@ struct Progress {
 }
 
 impl Swap {
-    /// How it is going.
+    /// Returns the state of the swap.
     #[must_use]
     pub fn state(&self) -> SwapState {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until it is done, rolled back or abandoned, for `timeout` at most, and says how it is
-    /// going then. Blocks; not for use in a tick.
+    /// Waits until the swap is done, rolled back or abandoned, for `timeout` at most, and returns
+    /// its state then. Blocks; not for use in a tick.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> SwapState {
         let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,8 +59,8 @@ impl Swap {
         wait.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
-    /// Waits until the new node ticks, or does not come to that, for `timeout` at most. Blocks; not
-    /// for use in a tick.
+    /// Waits until the swap is no longer pending, for `timeout` at most. Blocks; not for use in a
+    /// tick.
     #[must_use]
     pub fn wait_begun(&self, timeout: Duration) -> SwapState {
         let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +78,7 @@ impl Swap {
     }
 }
 
-/// What takes a node's place, and what is left of the old one.
+/// Makes the new node of the old one, with a way back; or returns the old node with a reason.
 type Change = Box<dyn FnOnce(Box<dyn Node>) -> Result<Changed, Unchanged> + Send>;
 type Undo = Box<dyn FnOnce(Box<dyn Node>) -> Option<Box<dyn Node>> + Send>;
 
@@ -96,11 +96,11 @@ struct Unchanged {
 enum Back {
     /// The old node itself.
     Kept(Box<dyn Node>),
-    /// What makes the old node of the new one.
+    /// A function that makes the old node of the new one.
     Made(Undo),
 }
 
-/// A swap that waits for the node's thread. Abandoned if it is dropped.
+/// A swap that waits for the node's thread. If it is dropped, the swap is abandoned.
 pub(crate) struct Exchange {
     change: Option<Change>,
     swap: Swap,
@@ -113,13 +113,15 @@ impl std::fmt::Debug for Exchange {
 }
 
 impl Exchange {
-    /// `node` in the place of the old one, which is kept until the trial is over.
+    /// Makes an exchange that puts `node` in the place of the old node, which is kept until the
+    /// probation is over.
     pub(crate) fn of(node: impl Node) -> Self {
         let node: Box<dyn Node> = Box::new(node);
         Self::new(move |old| Ok(Changed { node, back: Back::Kept(old) }))
     }
 
-    /// What `change` makes of the old node, which has to be an `Old`, and `undo` for the way back.
+    /// Makes an exchange that has `change` make the new node of the old one, which has to be an
+    /// `Old`. `undo` is the way back.
     pub(crate) fn with<Old: Node, New: Node>(
         change: impl FnOnce(Old) -> New + Send + 'static,
         undo: impl FnOnce(New) -> Old + Send + 'static,
@@ -130,7 +132,8 @@ impl Exchange {
                 Ok(Changed { node: Box::new(change(*old)), back: Back::Made(Box::new(undo)) })
             }
             Err(node) => {
-                Err(Unchanged { node, reason: format!("it is no {}", type_name::<Old>()) })
+                let reason = format!("the node is not of type {}", type_name::<Old>());
+                Err(Unchanged { node, reason })
             }
         })
     }
@@ -141,12 +144,13 @@ impl Exchange {
         Self { change: Some(Box::new(change)), swap: Swap::default() }
     }
 
-    /// Where to learn how it is going.
+    /// Returns the handle that reports the state of the swap.
     pub(crate) fn swap(&self) -> Swap {
         self.swap.clone()
     }
 
-    /// Puts the new node in the place of the old one. An error says why the old one stayed.
+    /// Puts the new node in the place of the old one. The error is the reason why the old node
+    /// stayed.
     pub(crate) fn carry_out(mut self, place: &mut Box<dyn Node>) -> Result<Probation, String> {
         let change = self.change.take().expect("an exchange is carried out once");
         match change(std::mem::replace(place, Box::new(VacantNode))) {
@@ -166,14 +170,14 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        // Also when `change` panicked.
+        // Also if `change` panicked.
         if self.swap.state() == SwapState::Pending {
             self.swap.is_now(SwapState::Abandoned);
         }
     }
 }
 
-/// A new node that has to prove itself. Abandoned if it is dropped.
+/// The probation of a new node. If it is dropped, the swap is abandoned.
 pub(crate) struct Probation {
     back: Option<Back>,
     swap: Swap,
@@ -181,13 +185,14 @@ pub(crate) struct Probation {
 }
 
 impl Probation {
-    /// The new node has ticked without a failure. True if it has proved itself by that.
+    /// Notes a tick of the new node without a failure. Returns true if that was the last one of the
+    /// probation.
     pub(crate) const fn passes_tick(&mut self) -> bool {
         self.left -= 1;
         self.left == 0
     }
 
-    /// The old node, if there still is one: to be shut down before [`Self::accept`].
+    /// Takes the old node, if it was kept: it has to be shut down before [`Self::accept`].
     pub(crate) fn take_old(&mut self) -> Option<Box<dyn Node>> {
         match self.back.take() {
             Some(Back::Kept(old)) => Some(old),
@@ -200,8 +205,8 @@ impl Probation {
         self.swap.is_now(SwapState::Done);
     }
 
-    /// Takes the old node back for this reason. Returns the new node, to be shut down, if there
-    /// still is one.
+    /// Puts the old node back for this reason. Returns the new node, if it still exists, for
+    /// shutdown.
     pub(crate) fn roll_back(
         mut self,
         place: &mut Box<dyn Node>,
@@ -227,7 +232,7 @@ impl Drop for Probation {
     }
 }
 
-/// In a node's place while it is being changed or dropped, and for good if that panicked.
+/// The node in place of one that is being changed or dropped, for good if that panicked.
 pub(crate) struct VacantNode;
 
 impl Node for VacantNode {
@@ -236,11 +241,11 @@ impl Node for VacantNode {
     }
 }
 
-/// The node as what it is, if it is an `N`.
+/// Returns the node as an `N`, or unchanged if it is none.
 fn downcast<N: Node>(node: Box<dyn Node>) -> Result<Box<N>, Box<dyn Node>> {
     if !(&*node as &dyn Any).is::<N>() {
         return Err(node);
     }
     let node: Box<dyn Any> = node;
-    Ok(node.downcast().expect("it was asked what it is"))
+    Ok(node.downcast().expect("its type was checked"))
 }

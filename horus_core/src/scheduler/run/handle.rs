@@ -1,4 +1,4 @@
-//! A scheduler from outside: stopping it, and changing its nodes while they run.
+//! The handle of a scheduler: stops it, and changes its nodes while they run.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -13,35 +13,35 @@ use crate::scheduler::run::exchange::{Exchange, Swap};
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::shared::Shared;
 
-/// Steers a scheduler and its nodes from any thread of its process.
+/// Controls a scheduler and its nodes from any thread of its process.
 ///
-/// Commands are noted, and carried out by the thread of the node before its next turn: nothing here
-/// waits for a node. From other processes: [`RemoteScheduler`](crate::scheduler::RemoteScheduler).
+/// Commands are stored, and the node's thread applies them before its next turn: nothing here waits
+/// for a node. From other processes use [`RemoteScheduler`](crate::scheduler::RemoteScheduler).
 #[derive(Debug, Clone)]
 pub struct Handle {
     shared: Arc<Shared>,
     cores: usize,
 }
 
-/// Why an order was not given.
+/// The reason why a command was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
     /// There is no such node.
     #[error("no node is called '{node}'; there are: {known}")]
     NoSuchNode {
-        /// What was asked for.
+        /// The name that was given.
         node: String,
-        /// The names that there are.
+        /// The names of the nodes.
         known: String,
     },
-    /// The node has no rate that could be changed.
-    #[error("node '{node}' has no rate: what wakes it is not the clock")]
+    /// The node has no rate to change.
+    #[error("node '{node}' has no rate to change: build it with a rate")]
     NoRate {
         /// The node.
         node: String,
     },
-    /// The node cannot run so.
+    /// The node cannot run with this setting.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
@@ -51,60 +51,61 @@ impl Handle {
         Self { shared, cores }
     }
 
-    /// Has every node shut down after its present tick.
+    /// Stops the run: every node is shut down after its present tick.
     pub fn stop(&self) {
         self.shared.stop(Reason::Asked);
     }
 
-    /// Whether it is to stop, or has stopped: because it was asked to, or a node failed. A load.
+    /// Returns true if the run is to stop, or has stopped: by request, or because a node failed.
+    /// Costs a load.
     #[inline]
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.shared.is_stopping()
     }
 
-    /// Why it is to stop, or has stopped; `None` while nothing has stopped it.
+    /// Returns the reason why the run is to stop, or has stopped; `None` while it runs.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {
         self.shared.reason()
     }
 
-    /// Has `word` be `number` from now on until everything is to stop, and then 0: for who has to
-    /// know that often and without the handle. The first call counts.
+    /// Sets `word` to `number` until the run is to stop, and then to 0: for code that polls this
+    /// often and without the handle. Only the first call has an effect.
     pub fn show_in(&self, word: &'static AtomicU64, number: u64) {
         self.shared.show_in(word, number);
     }
 
-    /// The names of the nodes, in the order in which they were added.
+    /// Returns the names of the nodes, in the order in which they were added.
     #[must_use]
     pub fn nodes(&self) -> Vec<String> {
         self.shared.node_entries().iter().map(|entry| entry.spec.name.clone()).collect()
     }
 
-    /// What the node has done so far. Disturbs nobody.
+    /// Returns the metrics of the node so far. Delays no thread.
     ///
     /// # Errors
     ///
-    /// [`CommandError::NoSuchNode`].
+    /// Returns [`CommandError::NoSuchNode`].
     pub fn metrics(&self, node: &str) -> Result<TickMetrics, CommandError> {
         self.of(node, |entry| entry.metrics.metrics())
     }
 
-    /// Has the node tick no more until [`Self::resume`]. Its due times pass. It stays as it is:
-    /// what moves because of it goes on moving.
+    /// Pauses the node's ticks until [`Self::resume`]. Its due times pass. Nothing else changes:
+    /// what the node has set in motion goes on moving.
     ///
     /// # Errors
     ///
-    /// [`CommandError::NoSuchNode`].
+    /// Returns [`CommandError::NoSuchNode`].
     pub fn pause(&self, node: &str) -> Result<(), CommandError> {
         self.change_mode(node, Mode::Pause)
     }
 
-    /// Has a paused node tick again.
+    /// Resumes the ticks of a paused node.
     ///
     /// # Errors
     ///
-    /// [`CommandError::NoSuchNode`].
+    /// Returns [`CommandError::NoSuchNode`].
     pub fn resume(&self, node: &str) -> Result<(), CommandError> {
         self.change_mode(node, Mode::Run)
     }
@@ -113,7 +114,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`CommandError::NoSuchNode`].
+    /// Returns [`CommandError::NoSuchNode`].
     pub fn stop_node(&self, node: &str) -> Result<(), CommandError> {
         self.change_mode(node, Mode::Stop)
     }
@@ -121,7 +122,7 @@ impl Handle {
     fn change_mode(&self, node: &str, mode: Mode) -> Result<(), CommandError> {
         let change = |entry: &NodeEntry| {
             entry.commands.want(|wanted| {
-                // WHY: a node that is shut down has no way back.
+                // WHY: a node that is shut down cannot be started again.
                 if wanted.mode != Mode::Stop {
                     wanted.mode = mode;
                 }
@@ -130,13 +131,13 @@ impl Handle {
         self.of(node, change)
     }
 
-    /// Has the node tick at another rate from its next due time on. Budget and deadline change with
-    /// it, unless they were given. All nodes of a chain change together.
+    /// Sets the node's rate from its next due time on. Budget and deadline change with it, unless
+    /// they were given. All nodes of a chain change together.
     ///
     /// # Errors
     ///
-    /// No such node, one without a rate, or a rate at which the node's budget, deadline or watchdog
-    /// make no sense.
+    /// Returns an error if there is no such node, if it has no rate, or if the node's budget,
+    /// deadline or watchdog contradict the new rate.
     pub fn set_rate(&self, node: &str, rate: Rate) -> Result<(), CommandError> {
         let mut node_entries = self.shared.node_entries();
         let entry = find(&node_entries, node)?;
@@ -149,7 +150,7 @@ impl Handle {
             None => entry.spec.name == node,
         };
         let of_rate = |entry: &NodeEntry| NodeSpec { rate: Some(rate), ..entry.spec.clone() };
-        // WHY twice: either all of a chain change or none.
+        // WHY twice: all nodes of a chain change, or none.
         for entry in node_entries.iter().filter(|entry| is_meant(entry)) {
             of_rate(entry).whole(self.cores)?;
         }
@@ -162,28 +163,30 @@ impl Handle {
         Ok(())
     }
 
-    /// Puts `replacement` in the node's place, between two ticks: it is initialised by the node's
-    /// thread, and the next tick is its own. No due time is lost but by what its `init` takes.
+    /// Puts `replacement` in the node's place, between two ticks: the node's thread initialises it,
+    /// and it has the next tick. Due times are skipped only as far as its `init` lasts that long.
     ///
-    /// The replacement has ends of its own; what arrives at them from when they are made is its
-    /// input. To hand the old node's over, with what waits in them, use [`Self::swap_with`].
+    /// The replacement has endpoints of its own, and receives what arrives there from their
+    /// creation on. To pass the old node's endpoints on, with the messages that wait in them, use
+    /// [`Self::swap_with`].
     ///
-    /// If its `init` or one of its first ten ticks fails, the old node takes its place again, as it
-    /// was. After that the old node is shut down and dropped, by the node's thread.
+    /// If its `init` or one of its first ten ticks fails, the old node takes its place again,
+    /// unchanged. After ten ticks without a failure the node's thread shuts the old node down and
+    /// drops it.
     ///
     /// # Errors
     ///
-    /// [`CommandError::NoSuchNode`]. What becomes of the swap is told by [`Swap`].
+    /// Returns [`CommandError::NoSuchNode`]. [`Swap`] reports the outcome of the swap.
     pub fn swap(&self, node: &str, replacement: impl Node) -> Result<Swap, CommandError> {
         self.exchange(node, Exchange::of(replacement))
     }
 
-    /// Has `change` make another node of the node, between two ticks, on the node's thread: its
-    /// publishers and subscribers move along, so that every message is handled once, by the one or
-    /// the other, in order. `undo` is the way back, if `init` or one of the first ten ticks fails;
-    /// a message that the failed tick received is lost with it.
+    /// Has `change` make another node of the node, between two ticks, on the node's thread. The
+    /// node's publishers and subscribers move along, so that every message is handled once, by the
+    /// one or the other, in order. `undo` is the way back, if `init` or one of the first ten ticks
+    /// fails; a message that the failed tick received is lost with it.
     ///
-    /// A closure that panics takes the node with it, and its failure policy follows.
+    /// If a closure panics, the node is lost with it, and its failure policy applies.
     ///
     /// ```
     /// # use horus_core::scheduler::{Context, Handle, Node, NodeResult, CommandError};
@@ -203,8 +206,8 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`CommandError::NoSuchNode`]. That the node is not an `Old` is told by [`Swap`], as what
-    /// becomes of it.
+    /// Returns [`CommandError::NoSuchNode`]. [`Swap`] reports the outcome, also that the node is
+    /// not an `Old`.
     pub fn swap_with<Old: Node, New: Node>(
         &self,
         node: &str,
@@ -217,7 +220,7 @@ impl Handle {
     fn exchange(&self, node: &str, exchange: Exchange) -> Result<Swap, CommandError> {
         self.of(node, |entry| {
             let swap = exchange.swap();
-            // WHY replaced outside the lock: an earlier swap that nobody took is dropped here.
+            // WHY replaced outside the lock: an earlier swap that was not taken is dropped here.
             drop(entry.commands.want(|wanted| wanted.exchange.replace(exchange)));
             swap
         })

@@ -1,6 +1,6 @@
-//! Giving nodes their turns: the runner, the executors and their threads.
+//! Runs nodes: the runner, the executors and their threads.
 //!
-//! Imports `api`, and of `remote` the recorder of events.
+//! Imports `api`, and from `remote` the recorder of events.
 
 pub(crate) mod caught;
 pub(crate) mod commands;

@@ -1,4 +1,4 @@
-//! A node as the threads know it that do not run it.
+//! A node's entry: what threads that do not run the node know of it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::plan::NodeSpec;
 use crate::scheduler::run::commands::Commands;
 
-/// What is known of a node by those who do not run it.
+/// The entry of a node, for threads that do not run it.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeEntry {
     pub(crate) spec: NodeSpec,

@@ -1,5 +1,5 @@
-//! Panics in ticks: noted before their backtrace is written, which may take seconds, so that a node
-//! that only says why it fails is not taken for one that hangs.
+//! Marks panics in ticks before their backtrace is written, which may take seconds, so that a node
+//! that panics is not taken for one that hangs.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -19,9 +19,9 @@ thread_local! {
 /// Marks nodes as run by the calling thread, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Here {
-    /// So many there were before, of a scheduler around this one.
+    /// The number of nodes before these, of a scheduler that surrounds this one.
     before: usize,
-    /// It stays on its thread.
+    /// Keeps this on its thread (`!Send`).
     marker: PhantomData<*const ()>,
 }
 
@@ -42,19 +42,19 @@ impl Drop for Here {
     }
 }
 
-/// Calls it with each node that is in a tick on this thread.
+/// Calls `act` with each node that is in a tick on this thread.
 fn each_in_a_tick(act: impl Fn(&LiveMetrics)) {
-    // WHY no panic of its own, neither at the end of a thread nor in a drop: this is a panic hook.
+    // WHY no panic here, at the end of a thread or in a drop: this runs in a panic hook.
     let _ = NODES.try_with(|nodes| {
         let Ok(nodes) = nodes.try_borrow() else { return };
         nodes.iter().filter(|metrics| metrics.began_ns() != 0).for_each(|metrics| act(metrics));
     });
 }
 
-/// Puts a panic hook before the one that is there, once in a process.
+/// Installs a panic hook before the present one, once in a process.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
-    // WHY the check: the hook cannot be changed from a panic.
+    // WHY the check: a thread that panics cannot change the hook.
     if std::thread::panicking() {
         return;
     }

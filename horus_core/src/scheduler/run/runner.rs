@@ -1,4 +1,4 @@
-//! The one place that calls a node: its turns, its orders, its clock, its failures.
+//! The runner of a node: the only place that calls it, times it and applies its policies.
 
 mod event_log;
 mod life;
@@ -30,21 +30,21 @@ use crate::scheduler::run::exchange::Probation;
 use crate::scheduler::run::guards::{Fault, Guards};
 use crate::scheduler::run::node_entry::NodeEntry;
 
-/// A node and everything that is known of it. Driven by one thread at a time.
+/// A node with all its state. Only one thread at a time uses it.
 pub(crate) struct Runner {
     node: Box<dyn Node>,
     metrics: Arc<LiveMetrics>,
     commands: Arc<Commands>,
     state: State,
-    /// Whether orders keep it from ticking.
+    /// The commands that keep it from ticking.
     held: HeldBack,
-    /// Whether it was brought into its safe state, and has not left it.
+    /// True if it was brought into its safe state and has not left it.
     is_safe: bool,
     tick: u64,
     pace: Pace,
     failures: Failures,
     deadline_watch: DeadlineWatch,
-    /// Whether it runs at every second due time only.
+    /// True if it runs at every second due time only.
     is_halved: bool,
     random: Random,
     probation: Option<Probation>,
@@ -52,49 +52,49 @@ pub(crate) struct Runner {
     /// A rate that the executor has not yet taken.
     new_rate: Option<Rate>,
     event_log: EventLog,
-    /// Why everything is to stop because of it.
+    /// The reason why this node stops the run.
     fatal: Option<String>,
     plan: Plan,
-    /// Its place in the order of start.
+    /// Its position in the order of start.
     position: usize,
-    /// What its thread could not have.
+    /// The thread settings that the system refused.
     refused: Vec<String>,
 }
 
-/// Whether a node runs.
+/// The state of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// It ticks.
     Active,
-    /// It leaves out its next tick.
+    /// It skips its next tick.
     Skipping,
-    /// It leaves out every second tick.
+    /// It skips every second tick.
     Halved { ticks_next: bool },
-    /// It leaves out ticks until then.
+    /// It skips ticks until then.
     Resting { until_ns: u64 },
-    /// It is to be initialised, then or at once.
+    /// It has to be initialised, at that time or at once.
     New { at_ns: u64 },
-    /// It could not be initialised, and that stops everything.
+    /// It could not be initialised, which stops the run.
     Broken,
     /// It is shut down.
     Over,
 }
 
-/// What orders have already been carried out.
+/// The commands that have been applied and keep a node from ticking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct HeldBack {
     is_paused: bool,
     is_emergency: bool,
 }
 
-/// What the scheduler is to do after a node's turn.
+/// The action of the scheduler after a node's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     /// Go on.
     Continue,
-    /// Stop everything: the node asked for it.
+    /// Stop the run: the node asked for it.
     Stop,
-    /// Stop everything: the node failed, or was late, and its policy says so.
+    /// Stop the run: the node failed or was late, and its policy demands it.
     Abort,
 }
 
@@ -136,7 +136,7 @@ impl Runner {
         }
     }
 
-    /// Returns what the node did so far.
+    /// Returns the report of the node so far.
     pub(crate) fn report(&self) -> NodeReport {
         NodeReport {
             name: self.plan.name.clone(),
@@ -149,12 +149,12 @@ impl Runner {
         }
     }
 
-    /// Gives the node the random numbers that belong to this seed.
+    /// Seeds the node's random numbers.
     pub(crate) fn seed(&mut self, seed: u64) {
         self.random = Random::new(seed, &self.plan.name);
     }
 
-    /// Notes its place in the order of start.
+    /// Sets its position in the order of start.
     pub(crate) const fn stand_at(&mut self, position: usize) {
         self.position = position;
     }
@@ -163,12 +163,12 @@ impl Runner {
         self.position
     }
 
-    /// Where its events go from now on.
+    /// Sets the recorder of its events.
     pub(crate) fn record_to(&mut self, recorder: Recorder) {
         self.event_log.record_to(recorder);
     }
 
-    /// Notes what its thread could not have.
+    /// Notes the thread settings that the system refused.
     pub(crate) fn refuse(&mut self, refused: Vec<String>) {
         refused.iter().for_each(|what| self.event_log.note(self.tick, NodeEvent::REFUSED, 0, what));
         self.refused = refused;
@@ -182,33 +182,33 @@ impl Runner {
         &self.metrics
     }
 
-    /// Where it is in its tick, for another thread, if it has checkpoints.
+    /// Returns its checkpoint position, for another thread, if it has checkpoints.
     pub(crate) fn place(&self) -> Option<Arc<CheckpointPosition>> {
         self.guards.as_ref()?.place()
     }
 
-    /// The last failure, for a person.
+    /// Returns the text of the last failure.
     pub(crate) fn last_error(&self) -> Option<&str> {
         self.event_log.last_error()
     }
 
-    /// Why everything is to stop because of it, if it is.
+    /// Returns the reason why this node stops the run, if it does.
     pub(crate) fn fatal(&self) -> Option<&str> {
         self.fatal.as_deref()
     }
 
-    /// The rate that it is to have from now on, once.
+    /// Takes the new rate, if there is one.
     #[inline]
     pub(crate) const fn take_new_rate(&mut self) -> Option<Rate> {
         self.new_rate.take()
     }
 
-    /// Whether it will never tick again.
+    /// Returns true if it will never tick again.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// Carries out orders, if there are any. A load if there are none.
+    /// Applies commands, if there are any. Costs a load if there are none.
     #[inline(always)]
     pub(crate) fn poll(&mut self, clock: &Clock, now_ns: u64) {
         if self.commands.attention() {
@@ -216,8 +216,7 @@ impl Runner {
         }
     }
 
-    /// Carries out orders, if there are any, and says whether something keeps the node from ticking
-    /// until later.
+    /// Applies commands, if there are any, and returns true if the node may not tick yet.
     pub(crate) fn is_held(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.poll(clock, now_ns);
         match self.state {
@@ -227,13 +226,13 @@ impl Runner {
         }
     }
 
-    /// Whether there are orders, carried out or not. A load.
+    /// Returns true if there are commands, applied or not. Costs a load.
     pub(crate) fn has_commands(&self) -> bool {
         self.commands.attention()
     }
 
-    /// The node's turn, which was due at `due_ns` and begins at `begin_ns`. Returns when it ended,
-    /// which is when the next node's turn begins, and what follows.
+    /// Runs the node's turn, which was due at `due_ns` and begins at `begin_ns`. Returns its end,
+    /// at which the next node's turn begins, and what to do then.
     #[inline]
     pub(crate) fn turn(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> (u64, After) {
         if let Some(after) = self.open(clock, due_ns, begin_ns) {
@@ -245,7 +244,7 @@ impl Runner {
         self.close(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
     }
 
-    /// The first part of a turn: what follows if the node does not tick.
+    /// Runs the first part of a turn. Returns what to do if the node does not tick.
     #[inline(always)]
     pub(crate) fn open(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> Option<After> {
         if (self.commands.attention() || self.state != State::Active)
@@ -260,7 +259,7 @@ impl Runner {
         None
     }
 
-    /// What ticks, and what it is told.
+    /// Returns the node and the context of the tick.
     #[inline(always)]
     pub(crate) fn parts<'a>(
         &'a mut self,
@@ -283,7 +282,7 @@ impl Runner {
         (&mut **node, context)
     }
 
-    /// The last part of a turn: what the tick came to. Returns as [`Self::turn`].
+    /// Runs the last part of a turn, with the outcome of the tick. Returns as [`Self::turn`].
     #[inline(always)]
     pub(crate) fn close(
         &mut self,
@@ -310,7 +309,7 @@ impl Runner {
         self.judge(is_late || fault.is_some(), fault, late_ns, end_ns)
     }
 
-    /// Asks the guards, and notes what is new.
+    /// Runs a check of the guards, and records what is new.
     fn guard(&mut self, look: impl FnOnce(&mut Guards) -> Option<Fault>) -> Option<Fault> {
         let guards = self.guards.as_mut()?;
         let was_stale = guards.is_stale();
@@ -325,7 +324,7 @@ impl Runner {
         fault
     }
 
-    /// A time at which the node has no turn: a stale input is a miss then, too.
+    /// Checks the inputs at a time without a turn: a stale input is a miss then, too.
     pub(crate) fn idle(&mut self, now_ns: u64) -> After {
         let is_waiting = matches!(self.state, State::Active | State::Halved { .. });
         if self.guards.is_none() || !is_waiting || self.held != HeldBack::default() {
@@ -337,7 +336,7 @@ impl Runner {
         }
     }
 
-    /// After a tick without an error: was it in time, and as it should be?
+    /// Judges a tick without an error: its times and its guards.
     #[inline]
     fn judge(&mut self, is_miss: bool, fault: Option<Fault>, late_ns: u64, now_ns: u64) -> After {
         if self.probation.is_some() {
@@ -355,8 +354,8 @@ impl Runner {
         if !matches!(verdict, Verdict::LeaveSafeState | Verdict::Restore) {
             self.metrics.count_miss();
             match &fault {
-                // What is wrong with it has been noted.
-                Some(fault) => self.event_log.blame(fault.text.as_str()),
+                // The fault has been recorded.
+                Some(fault) => self.event_log.set_last_error(fault.text.as_str()),
                 None => self.event_log.note_often(self.tick, NodeEvent::MISSED, late_ns, ""),
             }
         }
@@ -389,13 +388,13 @@ impl Runner {
         After::Continue
     }
 
-    /// The state of a node that ticks: now, not necessarily the next time.
+    /// Returns the state of a node that ticks at this due time, though not necessarily at the next.
     const fn awake(&self) -> State {
         if self.is_halved { State::Halved { ticks_next: false } } else { State::Active }
     }
 
-    /// Brings the node into its safe state, unless it is in it: whatever the reasons, once. A panic
-    /// in that is only noted.
+    /// Brings the node into its safe state, unless it is in it: once, even for several reasons. A
+    /// panic in that call is only recorded.
     pub(crate) fn enter_safe_state(&mut self) {
         if self.is_safe || matches!(self.state, State::Over | State::New { .. } | State::Broken) {
             return;
@@ -416,7 +415,7 @@ impl Runner {
         }
     }
 
-    /// Says that the node is out of its safe state, unless there is another reason for it.
+    /// Takes the node out of its safe state, unless another reason keeps it there.
     fn leave_safe_state(&mut self) {
         if self.is_safe && !self.held.is_emergency && !self.deadline_watch.is_safe() {
             self.is_safe = false;
@@ -425,11 +424,11 @@ impl Runner {
         self.show();
     }
 
-    /// Shows others how the node is.
+    /// Publishes the health of the node in its metrics.
     fn show(&self) {
         self.metrics.is_now(match self.state {
             State::Over | State::Broken => Health::Stopped,
-            // Also a node that is not initialised yet: nothing of it moves.
+            // Also a node that is not initialised yet: it has moved nothing.
             _ if self.held.is_emergency => Health::Safe,
             _ if self.held.is_paused => Health::Paused,
             _ if self.is_safe => Health::Safe,
@@ -440,21 +439,21 @@ impl Runner {
         });
     }
 
-    /// Counts and writes down a panic that no policy is for.
-    fn note_panic(&mut self, panic: &str, place: &str) {
-        let error = format!("panicked{place}: {panic}");
+    /// Counts and records a panic that no policy covers.
+    fn note_panic(&mut self, panic: &str, call: &str) {
+        let error = format!("panicked{call}: {panic}");
         self.metrics.count_failure(true);
         self.event_log.note(self.tick, NodeEvent::PANICKED, 0, &error);
-        self.event_log.blame(&error);
+        self.event_log.set_last_error(&error);
     }
 
-    /// The node's tick, or what `place` says, failed: what follows.
+    /// Handles a failure of the node's tick, or of the call that `call` names, by its policy.
     #[cold]
-    fn fail(&mut self, outcome: Result<NodeResult, String>, place: &str, now_ns: u64) -> After {
+    fn fail(&mut self, outcome: Result<NodeResult, String>, call: &str, now_ns: u64) -> After {
         let (error, is_panic): (NodeError, bool) = match outcome {
             Ok(Ok(())) => return After::Continue,
             Ok(Err(error)) => (error, false),
-            Err(panic) => (format!("panicked{place}: {panic}").into(), true),
+            Err(panic) => (format!("panicked{call}: {panic}").into(), true),
         };
         let text = said_by(&*error);
         self.metrics.count_failure(is_panic);
@@ -469,13 +468,13 @@ impl Runner {
         }
         if let Some(probation) = self.probation.take() {
             self.roll_back(probation, &text);
-            self.event_log.blame(&text);
+            self.event_log.set_last_error(&text);
             return After::Continue;
         }
-        self.event_log.blame(&text);
+        self.event_log.set_last_error(&text);
         match self.failures.record(self.plan.on_failure, now_ns) {
             Remedy::Continue => {}
-            // WHY: a node that could not be initialised has nothing to go on with, nor to end.
+            // WHY: a node that could not be initialised cannot go on, and needs no shutdown.
             Remedy::Rest { until_ns } => {
                 self.state = match self.state {
                     State::New { .. } => State::New { at_ns: until_ns },
@@ -487,7 +486,7 @@ impl Runner {
                 if !matches!(self.state, State::New { .. }) {
                     self.end();
                 }
-                // What it was found to be is over with it.
+                // The history of the deadlines ends with the old instance.
                 (self.deadline_watch, self.is_halved) = (DeadlineWatch::default(), false);
                 (self.state, self.is_safe) = (State::New { at_ns }, false);
                 self.show();
@@ -500,7 +499,7 @@ impl Runner {
         After::Continue
     }
 
-    /// Carries out orders, and says whether the node ticks now.
+    /// Applies commands, and returns true if the node ticks now.
     #[cold]
     fn may_tick(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.poll(clock, now_ns);
@@ -530,13 +529,13 @@ impl Runner {
         }
     }
 
-    /// The node ticks again, in its safe state if it was in that.
+    /// Lets the node tick again, in its safe state if it was in that.
     fn is_awake(&mut self) {
         self.state = self.awake();
         self.show();
     }
 
-    /// What follows from a turn in which the node did not tick.
+    /// Returns what to do after a turn in which the node did not tick.
     const fn after_no_tick(&self) -> After {
         match self.state {
             State::Broken => After::Abort,

@@ -1,4 +1,4 @@
-//! What all threads of a scheduler know: whether it is to stop, and why, and who has a seat.
+//! State that all threads of a scheduler share: the stop flag, its reason, and the nodes.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,39 +13,40 @@ use crate::scheduler::run::runner::{After, Runner};
 /// The state of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// 1 once everything is to stop: what threads look at between turns.
+    /// 1 once the run is to stop: threads poll it between turns.
     stopping: AtomicU64,
     /// 1 once all nodes are shut down.
     ended: AtomicU64,
-    /// 1 once all threads are there.
+    /// 1 once all threads have started.
     begun: AtomicU64,
     reason: Mutex<Option<Reason>>,
-    /// A word elsewhere, and what it holds while nothing is to stop.
+    /// A word of the caller, and its value while the run goes on.
     sign: OnceLock<(&'static AtomicU64, u64)>,
     changed: Condvar,
     node_entries: Mutex<Vec<NodeEntry>>,
-    /// Nodes whose last tick does not end, until the supervisor has taken note of them.
+    /// The nodes whose last tick does not end, until the supervisor takes them.
     left_behind: Mutex<Vec<String>>,
 }
 
 impl Shared {
-    /// Whether everything is to stop. A load.
+    /// Returns true if the run is to stop. Costs a load.
     #[inline(always)]
     pub(crate) fn is_stopping(&self) -> bool {
-        // Relaxed: nothing is read because of it but the reason, which has a lock.
+        // Relaxed: only the reason is read because of it, and that has a lock.
         self.stopping.get() != 0
     }
 
-    /// Stops everything; the first reason counts, but a signal comes before what was planned.
+    /// Stops the run. The first reason is kept, except that a signal replaces a planned stop.
     pub(crate) fn stop(&self, reason: Reason) {
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        // WHY: a process that was told to end says so by its exit code.
+        // WHY: a process that ends by a signal shows that in its exit code.
         let is_planned = matches!(&*first, Some(Reason::Asked | Reason::Over));
         if first.is_none() || (is_planned && matches!(reason, Reason::Signal(_))) {
             *first = Some(reason);
         }
         if let Some((word, number)) = self.sign.get() {
-            // WHY claimed: the word may be somebody else's by now. Relaxed: as `is_stopping`.
+            // WHY compare_exchange: the word may belong to another scheduler by now. Relaxed: as
+            // `is_stopping`.
             word.compare_exchange_relaxed(*number, 0);
         }
         drop(first);
@@ -53,9 +54,9 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Has the first of these nodes that hangs be the reason, unless there is one already that was
-    /// not planned.
-    pub(crate) fn blame(&self, left_behind: &[NodeReport]) {
+    /// Makes the first of these nodes that hangs the reason, unless the present reason was not
+    /// planned.
+    pub(crate) fn fail_if_hanging(&self, left_behind: &[NodeReport]) {
         let hanging = left_behind.iter().filter(|node| node.hangs);
         let Some(node) = hanging.min_by_key(|node| node.position) else { return };
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,9 +66,10 @@ impl Shared {
         }
     }
 
-    /// Has `word` be `number` until everything is to stop, and then 0. Once.
+    /// Sets `word` to `number` until the run is to stop, and then to 0. Only the first call has an
+    /// effect.
     pub(crate) fn show_in(&self, word: &'static AtomicU64, number: u64) {
-        // WHY under the lock: either `stop` sees the sign, or this sees its reason.
+        // WHY under the lock: either `stop` sees the word, or this sees its reason.
         let first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         if self.sign.set((word, number)).is_ok() && first.is_none() {
             // Relaxed: as `is_stopping`.
@@ -75,8 +77,12 @@ impl Shared {
         }
     }
 
-    /// Stops everything if the turns of these nodes said so.
-    pub(crate) fn tell<'a>(&self, runners: impl IntoIterator<Item = &'a Runner>, after: After) {
+    /// Stops the run if a turn of these nodes demands it.
+    pub(crate) fn stop_after<'a>(
+        &self,
+        runners: impl IntoIterator<Item = &'a Runner>,
+        after: After,
+    ) {
         if after == After::Continue {
             return;
         }
@@ -87,7 +93,7 @@ impl Shared {
         }));
     }
 
-    /// All threads are there: their nodes may have their turns.
+    /// Notes that all threads have started: their nodes may have turns.
     pub(crate) fn begin(&self) {
         let reason = self.reason.lock();
         self.begun.set(1);
@@ -95,47 +101,47 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Waits until all threads are there, or everything is to stop.
+    /// Waits until all threads have started, or the run is to stop.
     pub(crate) fn wait_for_begin(&self) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         let is_to_wait = |reason: &mut Option<Reason>| reason.is_none() && self.begun.get() == 0;
         drop(self.changed.wait_while(reason, is_to_wait));
     }
 
-    /// Whether all nodes are shut down.
+    /// Returns true if all nodes are shut down.
     pub(crate) fn has_ended(&self) -> bool {
-        // Relaxed: whoever asks only ends too.
+        // Relaxed: no data is read because of it.
         self.ended.get() != 0
     }
 
-    /// All nodes are shut down.
+    /// Notes that all nodes are shut down.
     pub(crate) fn end(&self) {
         self.ended.set(1);
     }
 
-    /// Waits until everything is to stop, for `timeout` at most.
+    /// Waits until the run is to stop, for `timeout` at most.
     pub(crate) fn wait(&self, timeout: Duration) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.changed.wait_timeout_while(reason, timeout, |reason| reason.is_none()));
     }
 
-    /// Why it stops, if it does.
+    /// Returns the reason of the stop, if there is one.
     pub(crate) fn reason(&self) -> Option<Reason> {
         self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Has the supervisor bring a node into its safe state whose last tick does not end.
+    /// Asks the supervisor to bring a node into its safe state whose last tick does not end.
     pub(crate) fn leave_behind(&self, node: &str) {
         let mut left_behind = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner);
         left_behind.push(node.to_owned());
     }
 
-    /// The nodes that were left behind since the last call.
+    /// Takes the nodes that were left behind since the last call.
     pub(crate) fn take_left_behind(&self) -> Vec<String> {
         std::mem::take(&mut self.left_behind.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The nodes.
+    /// Locks the nodes' entries.
     pub(crate) fn node_entries(&self) -> MutexGuard<'_, Vec<NodeEntry>> {
         self.node_entries.lock().unwrap_or_else(PoisonError::into_inner)
     }

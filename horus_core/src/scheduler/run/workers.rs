@@ -1,4 +1,5 @@
-//! Who gives the nodes their turns: the main thread, threads of their own, and the pool.
+//! Distributes the nodes over the threads that run them: the main thread, threads of their own, and
+//! the pool.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,7 +26,7 @@ use crate::topic::WaitSet;
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     pub(crate) main: Vec<Runner>,
-    /// Whether one of these counts as stuck at some time.
+    /// True if one of these nodes has a watchdog.
     pub(crate) has_watched: bool,
     threads: Vec<NodeThread>,
     pool: Option<Pool>,
@@ -33,11 +34,11 @@ pub(crate) struct Workers {
     async_io: Option<AsyncIo>,
 }
 
-/// What the threads are started with.
+/// The parameters for the start of the threads.
 pub(crate) struct StartContext {
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Clock,
-    /// When the first ticks are due.
+    /// The due time of the first ticks.
     pub(crate) begin_ns: u64,
     pub(crate) main_rate: Rate,
     pub(crate) compute_threads: Option<usize>,
@@ -45,15 +46,15 @@ pub(crate) struct StartContext {
 }
 
 impl StartContext {
-    /// When a node is due, by its rate or that of the main thread.
+    /// Returns the due times of a node, by its rate or that of the main thread.
     fn timeline(&self, runner: &Runner) -> Timeline {
         Timeline::new(self.begin_ns, runner.plan().rate.unwrap_or(self.main_rate))
     }
 }
 
 impl Workers {
-    /// Gives each node to who runs it. If there is no thread for one, it and those that have not
-    /// been given out stay with the main thread, which is to end them.
+    /// Gives each node to its executor. If a thread cannot be started, its nodes and all that were
+    /// not yet distributed stay with the main thread, which shuts them down.
     pub(crate) fn start(
         &mut self,
         entries: Vec<PendingNode>,
@@ -113,7 +114,8 @@ impl Workers {
         self.begin(chain, start, move |runners, shared| {
             let is_first = runners.iter().any(|runner| runner.plan().priority.is_some());
             let spin = Spin::learn(&mut clock, timeline.period_ns(), is_first);
-            // WHY: the first due time has passed meanwhile, and that is nobody's fault.
+            // WHY: the first due time has passed during the measurement, and must not count as a
+            // miss.
             let timeline = timeline.starting_after(clock.resync());
             real_time::run(runners, &mut clock, shared, timeline, spin)
         })
@@ -160,8 +162,8 @@ impl Workers {
         Ok(())
     }
 
-    /// Waits until the last ticks are over, but not beyond `deadline`. The nodes, and what is said
-    /// of those that are left behind.
+    /// Waits until the last ticks are over, but not beyond `deadline`. Returns the nodes, and the
+    /// reports of those that are left behind.
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         let (mut runners, mut left_behind) = (std::mem::take(&mut self.main), Vec::new());
         for thread in self.threads.drain(..) {
@@ -182,7 +184,7 @@ impl Workers {
     }
 }
 
-/// Adds the node to those that it shares a thread with.
+/// Adds the node to the chain whose thread it shares.
 fn join_chain(chains: &mut Vec<Vec<Runner>>, runner: Runner) {
     let chain = runner.plan().chain.as_ref();
     let is_same =

@@ -1,4 +1,4 @@
-//! Watching nodes from a thread of its own: ticks that do not end, safe states, commands.
+//! The supervisor thread: ticks that do not end, safe states, commands, status.
 //!
 //! Imports `api`, `remote` and `run`.
 

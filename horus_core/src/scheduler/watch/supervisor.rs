@@ -1,4 +1,4 @@
-//! Watches the nodes from a thread of its own, shows them to others, and hears commands.
+//! The supervisor: a thread that watches the nodes, publishes their status, and applies commands.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Weak};
@@ -19,42 +19,42 @@ use crate::scheduler::run::shared::Shared;
 use crate::scheduler::watch::watched_node::{Finding, WatchedNode};
 use crate::topic::WaitSet;
 
-/// Who is told of events.
+/// The callback for events.
 pub(crate) type EventSink = Box<dyn FnMut(&NodeEvent) + Send>;
 
-/// The supervisor looks this often at least; when a tick may last too long, then, too.
+/// The longest time between two looks. The supervisor also looks when a tick exceeds its limit.
 const PERIOD_NS: u64 = 10_000_000;
-/// How often it looks when everything stops.
+/// The time between two looks while the run stops.
 const LAST_NS: u64 = 500_000;
-/// How often it shows the nodes to others.
+/// The period of the status.
 const STATUS_PERIOD_NS: u64 = 100_000_000;
-/// How long it waits for a safe state that another thread enters, before it goes on to watch the
-/// other nodes.
+/// The longest wait for a safe state that another thread enters, before the supervisor goes on to
+/// watch the other nodes.
 const HANDOVER: Duration = Duration::from_millis(20);
-/// So many commands, and events, are handled before everything else has its turn again.
+/// The most commands, or events, that are handled at once.
 const BURST: usize = 1024;
 
-/// What the supervisor works with.
+/// The state of the supervisor.
 pub(crate) struct Supervisor {
     pub(crate) nodes: Vec<WatchedNode>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) handle: Handle,
     pub(crate) monitor: Monitor,
     pub(crate) recorder: Recorder,
-    /// Weak: they are the run's, which has them put back also if this thread hangs.
+    /// Weak: the run owns them, and restores the old handlers also if this thread hangs.
     pub(crate) signals: Weak<TerminationSignals>,
-    pub(crate) tell: EventSink,
+    pub(crate) on_event: EventSink,
     pub(crate) is_emergency: bool,
 }
 
 impl Supervisor {
-    /// What comes before the first node: an emergency stop that is engaged already counts.
+    /// Prepares for the first node: an emergency stop that is already engaged takes effect.
     pub(crate) fn begin(&mut self) {
         self.record(NodeEvent::SCHEDULER_STARTED, "", 0, self.monitor.name());
         self.poll_emergency_stop(Clock::kernel().now_ns());
     }
 
-    /// Watches until everything is to stop, and on until it has.
+    /// Watches until all nodes are shut down.
     pub(crate) fn run(mut self) {
         let (clock, mut status_ns) = (Clock::kernel(), 0);
         let mut wake = self.wake_set();
@@ -74,19 +74,19 @@ impl Supervisor {
                 status_ns = now_ns.saturating_add(STATUS_PERIOD_NS);
                 self.show(now_ns);
             }
-            // WHY a wait that fails is no reason to end: it does so in a forked child only.
+            // WHY a failed wait is ignored: it fails in a forked child only.
             let nap_ns = self.nap_ns(now_ns, clock.now_ns());
             let _ = wake.wait(Duration::from_nanos(nap_ns));
         }
-        // WHY again: who ends the run does not wait for a look.
+        // WHY again: the thread that ends the run does not wait for a look.
         self.secure_left_behind();
         self.end_safe_states();
-        self.record(NodeEvent::SCHEDULER_STOPPED, "", 0, &self.farewell());
+        self.record(NodeEvent::SCHEDULER_STOPPED, "", 0, &self.stop_text());
         self.report_events();
         self.show(clock.now_ns());
     }
 
-    /// How long it has nothing to do, after a look at `look_ns`.
+    /// Returns the time to sleep, after a look at `look_ns`.
     fn nap_ns(&self, look_ns: u64, now_ns: u64) -> u64 {
         if self.shared.is_stopping() {
             return LAST_NS;
@@ -96,21 +96,22 @@ impl Supervisor {
         next_ns.saturating_sub(now_ns)
     }
 
-    /// What wakes it before its period is over. WHY not the events: they wait that long.
+    /// Returns the topics that wake it before its period is over. WHY not the events: they can wait
+    /// that long.
     fn wake_set(&mut self) -> WaitSet {
         let mut wake = WaitSet::new();
         wake.set_spin(Duration::ZERO);
-        // A set has room for more than two.
+        // Cannot fail: a set has room for more than two.
         let _ = (wake.add(self.monitor.commands()), wake.add(self.monitor.emergency_stop()));
         wake
     }
 
-    fn farewell(&self) -> String {
+    fn stop_text(&self) -> String {
         match self.shared.reason() {
             Some(Reason::Node { name, error }) => format!("because of {name}: {error}"),
             Some(Reason::Signal(signal)) => format!("by signal {signal}"),
             Some(Reason::Over) => "its time is over".to_owned(),
-            Some(Reason::Asked) | None => "as it was asked to".to_owned(),
+            Some(Reason::Asked) | None => "a stop was requested".to_owned(),
         }
     }
 
@@ -119,13 +120,13 @@ impl Supervisor {
         self.recorder.record(event.lasting(value_ns).saying(text));
     }
 
-    /// Looks whether ticks end.
+    /// Looks for ticks that do not end, and for those that ended after all.
     fn watch(&mut self, now_ns: u64) {
         for index in 0..self.nodes.len() {
             let Some(news) = self.nodes[index].look(now_ns) else { continue };
             let name = self.nodes[index].name().to_owned();
             match news {
-                // WHY no event but that of the safe state: the panic is told of first.
+                // WHY no event except that of the safe state: the event of the panic follows.
                 Finding::Unsafe => self.make_safe(index, &name),
                 Finding::Stuck { busy_ns, place } => {
                     self.record(NodeEvent::STUCK, &name, busy_ns, &place);
@@ -144,15 +145,16 @@ impl Supervisor {
         }
     }
 
-    /// Records which subscribers miss a publisher since the last look, or miss none any more.
+    /// Records subscribers that have come to miss a publisher since the last look, or miss none any
+    /// more.
     ///
-    /// WHY here: a node's own thread would look in every tick at what hardly ever changes.
+    /// WHY here: a node's own thread would check in every tick what hardly ever changes.
     fn look_at_subscribers(&mut self) {
         let events = self.nodes.iter_mut().flat_map(WatchedNode::look_at_subscribers);
         events.for_each(|event| self.recorder.record(event));
     }
 
-    /// Brings the nodes into their safe states whose last tick does not end.
+    /// Brings nodes into their safe states whose last tick does not end.
     fn secure_left_behind(&mut self) {
         for name in self.shared.take_left_behind() {
             let is_meant = |node: &WatchedNode| node.name() == name;
@@ -162,7 +164,7 @@ impl Supervisor {
         }
     }
 
-    /// Does what was given to be done for a node that hangs, unless that was done in this tick.
+    /// Calls the safe-state callback of a node that hangs, unless that was done in this tick.
     fn make_safe(&mut self, index: usize, name: &str) {
         if !self.nodes[index].is_to_be_made_safe() {
             return;
@@ -185,11 +187,11 @@ impl Supervisor {
         }
     }
 
-    /// Records what became of safe states that other threads enter.
-    fn poll_safe_states(&mut self, wait_policy: Duration) {
+    /// Records the results of safe states that other threads enter.
+    fn poll_safe_states(&mut self, timeout: Duration) {
         for index in 0..self.nodes.len() {
             let Some(entering) = &self.nodes[index].entering else { continue };
-            let outcome = match entering.recv_timeout(wait_policy) {
+            let outcome = match entering.recv_timeout(timeout) {
                 Ok(outcome) => outcome,
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => Err("its thread ended".to_owned()),
@@ -206,7 +208,7 @@ impl Supervisor {
         }
     }
 
-    /// The same when the run has ended, and nobody hears of them later.
+    /// Records the remaining results when the run has ended, and those that are missing.
     fn end_safe_states(&mut self) {
         self.poll_safe_states(Duration::ZERO);
         for node in self.nodes.iter().filter(|node| node.entering.is_some()) {
@@ -216,7 +218,7 @@ impl Supervisor {
     }
 
     fn poll_emergency_stop(&mut self, now_ns: u64) {
-        // WHY the last one only: what counts is whether it is engaged now.
+        // WHY the last one only: only the present state of the stop matters.
         let Some(stop) = self.monitor.emergency_stop().latest() else { return };
         let is_engaged = stop.is_engaged();
         if std::mem::replace(&mut self.is_emergency, is_engaged) == is_engaged {
@@ -232,10 +234,10 @@ impl Supervisor {
     }
 
     fn poll_commands(&mut self, now_ns: u64) {
-        let mut has_heard = false;
+        let mut has_command = false;
         for _ in 0..BURST {
             let Some(command) = self.monitor.commands().recv() else { break };
-            has_heard = true;
+            has_command = true;
             if let Err(error) = self.apply(&command) {
                 self.record(
                     NodeEvent::COMMAND,
@@ -245,13 +247,13 @@ impl Supervisor {
                 );
             }
         }
-        if has_heard {
+        if has_command {
             self.show(now_ns);
         }
     }
 
     fn apply(&self, command: &NodeCommand) -> Result<(), String> {
-        let order = |act: &dyn Fn(&str) -> Result<(), CommandError>| {
+        let each = |act: &dyn Fn(&str) -> Result<(), CommandError>| {
             let nodes = match command.node.as_str() {
                 "" => self.handle.nodes(),
                 node => vec![node.to_owned()],
@@ -260,35 +262,35 @@ impl Supervisor {
             outcomes.into_iter().collect::<Result<(), _>>().map_err(|error| error.to_string())
         };
         match command.kind {
-            NodeCommand::PAUSE => order(&|node| self.handle.pause(node)),
-            NodeCommand::RESUME => order(&|node| self.handle.resume(node)),
-            NodeCommand::STOP => order(&|node| self.handle.stop_node(node)),
+            NodeCommand::PAUSE => each(&|node| self.handle.pause(node)),
+            NodeCommand::RESUME => each(&|node| self.handle.resume(node)),
+            NodeCommand::STOP => each(&|node| self.handle.stop_node(node)),
             NodeCommand::SET_RATE => {
-                order(&|node| self.handle.set_rate(node, Rate::hz(command.rate_hz)))
+                each(&|node| self.handle.set_rate(node, Rate::hz(command.rate_hz)))
             }
             NodeCommand::STOP_SCHEDULER => {
                 self.handle.stop();
                 Ok(())
             }
-            kind => Err(format!("there is no command {kind}")),
+            kind => Err(format!("unknown command {kind}")),
         }
     }
 
-    /// Passes on what is new in the black box.
+    /// Passes new events of the black box to the callback.
     fn report_events(&mut self) {
-        let Self { monitor, nodes, tell, .. } = self;
+        let Self { monitor, nodes, on_event, .. } = self;
         for _ in 0..BURST {
             let Some(event) = monitor.events().recv() else { break };
             let node = nodes.iter_mut().find(|node| event.node == *node.name());
             node.into_iter().for_each(|node| node.note_event(&event));
-            if caught(|| tell(&event)).is_err() {
-                // It is not told again: the panic has said why.
-                dropped(std::mem::replace(tell, Box::new(|_| {})));
+            if caught(|| on_event(&event)).is_err() {
+                // It is not called again: the panic has been reported.
+                dropped(std::mem::replace(on_event, Box::new(|_| {})));
             }
         }
     }
 
-    /// Shows all nodes to whoever looks.
+    /// Publishes the status of all nodes.
     fn show(&mut self, now_ns: u64) {
         let state = match self.shared.reason() {
             _ if self.shared.has_ended() => SchedulerStatusHeader::STATE_STOPPED,

@@ -1,4 +1,4 @@
-//! One node, as the supervisor sees it: whether its tick ends, and what others are shown of it.
+//! A node as the supervisor sees it: the check that its tick ends, and its published metrics.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -15,26 +15,26 @@ use crate::scheduler::api::safe_state::SafeState;
 use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
 
-/// Without a watchdog of its own a tick may last so many times its budget.
+/// The default limit of a tick, in budgets.
 const BUDGETS: u64 = 2;
-/// How long a tick may last that has neither budget nor watchdog.
+/// The limit of a tick without a budget and a watchdog.
 const ENDLESS_NS: u64 = u64::MAX;
-/// A node that hangs so many times longer than it may ends the run, but not before a second is
-/// over: a machine that is busy with other things may hold up a fast node for many periods.
+/// A node that hangs for this many times its limit ends the run, but not before a second is over: a
+/// busy machine may delay a fast node for many periods.
 const GIVE_UP: u64 = 10;
 const GIVE_UP_NS: u64 = 1_000_000_000;
 
-/// A node whose panic has not been told of for so long beyond its limit is brought into its safe
-/// state: a backtrace takes less, and a pipe that nobody empties blocks for ever.
+/// The time beyond its limit after which a node whose panic hook still runs is brought into its
+/// safe state. A backtrace takes less, and a pipe that is not read blocks forever.
 const PANIC_GRACE_NS: u64 = 1_000_000_000;
 
-/// From one look at a node to the next, at least: while it does nothing, and in a tick.
+/// The shortest times between two looks at a node: while it is idle, and in a tick.
 const IDLE_LEAST_NS: u64 = 500_000;
 const BUSY_LEAST_NS: u64 = 100_000;
-/// How often is looked whether a node that is stuck has recovered.
+/// The time between two looks at a node that is stuck, until it has recovered.
 const STUCK_PERIOD_NS: u64 = 1_000_000;
 
-/// A node that is watched.
+/// The supervisor's state of one node.
 pub(crate) struct WatchedNode {
     name: String,
     class: Class,
@@ -42,28 +42,29 @@ pub(crate) struct WatchedNode {
     metrics: Arc<LiveMetrics>,
     place: Option<Arc<CheckpointPosition>>,
     limit_ns: u64,
-    /// Ends the run if a tick lasts for so long.
+    /// The duration of a tick that ends the run.
     last_ns: u64,
     pub(crate) safe_state: Option<SafeState>,
-    /// Says how the last call of that ended, if another thread makes it and it has not ended.
+    /// The channel for the result of the last call of that, if another thread makes it and has not
+    /// returned.
     pub(crate) entering: Option<Receiver<Result<(), String>>>,
-    /// When the last tick began for which the supervisor has called that; 0 if there was none.
+    /// The begin of the last tick for which the supervisor has called that; 0 if there was none.
     made_safe_in_ns: u64,
     stuck_ns: Option<u64>,
     last_error: Text<128>,
-    /// Its subscribers, as far as they are known.
+    /// The subscribers that the scheduler knows.
     subscriptions: Vec<Subscription>,
 }
 
-/// What is new about a node.
+/// A change of a node that the supervisor has found.
 pub(crate) enum Finding {
-    /// A tick panics, and telling of that does not end: the node is not made safe yet.
+    /// A tick panics, and the panic hook does not end: the node needs its safe state.
     Unsafe,
-    /// A tick does not end: it has lasted so long.
+    /// A tick does not end: it has lasted `busy_ns`.
     Stuck { busy_ns: u64, place: String },
-    /// It is over, after so long.
+    /// The tick that was stuck is over, after `busy_ns`.
     Recovered { busy_ns: u64 },
-    /// It still does not end, and that ends everything.
+    /// The tick still does not end, which ends the run.
     Hopeless { busy_ns: u64, place: String },
 }
 
@@ -101,17 +102,17 @@ impl WatchedNode {
     }
 
     /// Notes that its safe state is being entered for the present tick. Returns false if that was
-    /// done before: once is enough for a tick, whatever it is found to do later.
+    /// done before: a tick gets one such call, whatever is found later.
     pub(crate) fn is_to_be_made_safe(&mut self) -> bool {
         let began_ns = self.metrics.began_ns();
         let before = std::mem::replace(&mut self.made_safe_in_ns, began_ns);
         began_ns == 0 || before != began_ns
     }
 
-    /// When it has to be looked at next, after it was at `now_ns`.
+    /// Returns the time of the next look, after one at `now_ns`.
     ///
-    /// WHY not so often a period: a tick that lasts too long is found the moment that it does, and
-    /// one that has not begun yet cannot have lasted too long before.
+    /// WHY no short period: the look comes at the moment at which the present tick exceeds its
+    /// limit, and a tick that has not begun yet cannot exceed it earlier.
     pub(crate) fn next_look_ns(&self, now_ns: u64) -> u64 {
         if self.stuck_ns.is_some() {
             return now_ns.saturating_add(STUCK_PERIOD_NS);
@@ -123,12 +124,12 @@ impl WatchedNode {
         over_ns.max(now_ns.saturating_add(least_ns))
     }
 
-    /// Looks once; says what is new.
+    /// Looks once; returns what has changed.
     pub(crate) fn look(&mut self, now_ns: u64) -> Option<Finding> {
         let busy_ns = self.metrics.busy_for(now_ns).map_or(0, nanos);
         let lasted_ns = self.metrics.lasted_ns(now_ns);
         let was_stuck_ns = self.stuck_ns;
-        // WHY not `busy_ns` in both cases: what is stuck is not over when it panics.
+        // WHY not `busy_ns` in both cases: a tick that is stuck is not over when it panics.
         let stuck_ns = if was_stuck_ns.is_some() { lasted_ns } else { busy_ns };
         self.stuck_ns = (stuck_ns > self.limit_ns).then_some(stuck_ns);
         match (was_stuck_ns, self.stuck_ns) {
@@ -140,7 +141,8 @@ impl WatchedNode {
                 Some(Finding::Unsafe)
             }
             (None, Some(busy_ns)) => Some(Finding::Stuck { busy_ns, place: self.whereabouts() }),
-            // WHY `busy_ns` here: a panic says more about what happened.
+            // WHY `busy_ns` here: the time of a panic hook does not count, and the panic explains
+            // more.
             (Some(_), Some(_)) if busy_ns > self.last_ns => {
                 self.last_ns = ENDLESS_NS;
                 Some(Finding::Hopeless { busy_ns, place: self.whereabouts() })
@@ -150,8 +152,8 @@ impl WatchedNode {
         }
     }
 
-    /// Looks at its subscribers once: an event of each that misses a publisher since the last look,
-    /// or misses none any more.
+    /// Looks at its subscribers once. Returns an event for each that has come to miss a publisher
+    /// since the last look, or misses none any more.
     pub(super) fn look_at_subscribers(&mut self) -> impl Iterator<Item = NodeEvent> {
         let Self { name, subscriptions, .. } = self;
         subscriptions.iter_mut().filter_map(Subscription::look).map(|(kind, text)| {
@@ -159,12 +161,12 @@ impl WatchedNode {
         })
     }
 
-    /// Where it is in its tick, if that is known.
+    /// Returns the checkpoint at which it is in its tick; empty without checkpoints.
     fn whereabouts(&self) -> String {
         self.place.as_ref().map(ToString::to_string).unwrap_or_default()
     }
 
-    /// Notes what an event says of it.
+    /// Updates the last error and the rate from an event of the node.
     pub(crate) fn note_event(&mut self, event: &NodeEvent) {
         match event.kind {
             NodeEvent::FAILED | NodeEvent::PANICKED | NodeEvent::CHECKPOINT => {
@@ -177,10 +179,10 @@ impl WatchedNode {
         }
     }
 
-    /// All that is known of it.
+    /// Returns its metrics as they are published.
     pub(crate) fn metrics(&self) -> NodeMetrics {
-        let figures = self.metrics.metrics();
-        let state = match figures.health {
+        let counters = self.metrics.metrics();
+        let state = match counters.health {
             _ if self.stuck_ns.is_some() => NodeMetrics::STATE_STUCK,
             Health::Active => NodeMetrics::STATE_ACTIVE,
             Health::Paused => NodeMetrics::STATE_PAUSED,
@@ -195,16 +197,16 @@ impl WatchedNode {
         };
         NodeMetrics {
             last_error: self.last_error,
-            ticks: figures.ticks,
+            ticks: counters.ticks,
             period_ns: self.rate.map_or(0, |rate| nanos(rate.period())),
-            last_ns: nanos(figures.last),
-            max_ns: nanos(figures.max),
-            misses: figures.misses,
-            skipped_ticks: figures.skipped_ticks,
-            failures: figures.failures,
-            panics: figures.panics,
-            durations: *figures.durations.buckets(),
-            lateness: *figures.lateness.buckets(),
+            last_ns: nanos(counters.last),
+            max_ns: nanos(counters.max),
+            misses: counters.misses,
+            skipped_ticks: counters.skipped_ticks,
+            failures: counters.failures,
+            panics: counters.panics,
+            durations: *counters.durations.buckets(),
+            lateness: *counters.lateness.buckets(),
             node_class: class_number(self.class),
             state,
             level,
@@ -231,7 +233,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A node that may be in a tick for 10 ms, and its pulse.
+    /// Makes a node that may be in a tick for 10 ms, and its metrics.
     fn watched_node() -> (WatchedNode, Arc<LiveMetrics>) {
         let watchdog = Some(std::time::Duration::from_millis(10));
         let spec = NodeSpec { name: "n".into(), watchdog, ..NodeSpec::default() };
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_stuck_stays_so_while_it_panics_and_is_made_safe_once() {
+    fn a_stuck_node_stays_stuck_while_it_panics_and_is_made_safe_once() {
         let (mut watched_node, metrics) = watched_node();
         metrics.begin(100 * MS, 100 * MS);
         assert!(matches!(watched_node.look(120 * MS), Some(Finding::Stuck { .. })));
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_whose_panic_cannot_be_told_of_is_made_safe_once_and_not_taken_for_stuck() {
+    fn a_node_whose_panic_hook_hangs_is_made_safe_once_before_it_is_stuck() {
         let (mut watched_node, metrics) = watched_node();
         metrics.begin(100 * MS, 100 * MS);
         metrics.begin_panic();
@@ -273,7 +275,7 @@ mod tests {
         assert!(matches!(watched_node.look(1111 * MS), Some(Finding::Unsafe)));
         assert!(watched_node.is_to_be_made_safe());
         assert!(watched_node.look(9000 * MS).is_none());
-        // It hangs like anything else, and is safe already.
+        // It now hangs like any other tick, and is safe already.
         assert!(matches!(watched_node.look(10_100 * MS), Some(Finding::Stuck { .. })));
         assert!(!watched_node.is_to_be_made_safe());
     }

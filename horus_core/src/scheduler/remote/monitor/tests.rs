@@ -1,4 +1,4 @@
-//! Schedulers seen, commanded and outlived by other processes.
+//! Schedulers that other processes see, command and outlive.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ const ROLE: &str = "HORUS_MONITOR_TEST_ROLE";
 const PATIENCE: Duration = Duration::from_secs(60);
 const RUNNING: u8 = SchedulerStatusHeader::STATE_RUNNING;
 
-/// A directory in memory, and the namespace in it.
+/// A directory in shared memory, and the namespace in it.
 struct Home {
     // Before the directory: fields are dropped in this order.
     namespace: Arc<Namespace>,
@@ -58,10 +58,10 @@ fn namespace_in(dir: &Path) -> Arc<Namespace> {
     Namespace::open(&NamespaceConfig::new(dir, NamespaceName::default())).unwrap()
 }
 
-/// This binary once more, to play a role; killed when dropped.
+/// This binary as a child process that plays a role; killed when dropped.
 struct Child {
     process: process::Child,
-    said: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
     stdin: ChildStdin,
 }
 
@@ -75,18 +75,18 @@ impl Child {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let said = BufReader::new(process.stdout.take().unwrap());
+        let output = BufReader::new(process.stdout.take().unwrap());
         let stdin = process.stdin.take().unwrap();
-        Self { process, said, stdin }
+        Self { process, output, stdin }
     }
 
-    /// The next word that the child says; `None` when it ended.
+    /// Returns the next word of the child; `None` when it has ended.
     fn try_listen(&mut self) -> Option<String> {
         let mut line = String::new();
-        while self.said.read_line(&mut line).unwrap() > 0 {
-            // WHY: what a killed child was about to say is no word.
-            if let Some(said) = line.strip_prefix('@').and_then(|said| said.strip_suffix('\n')) {
-                return Some(said.to_owned());
+        while self.output.read_line(&mut line).unwrap() > 0 {
+            // WHY: a word that a killed child has not completed is dropped.
+            if let Some(word) = line.strip_prefix('@').and_then(|word| word.strip_suffix('\n')) {
+                return Some(word.to_owned());
             }
             line.clear();
         }
@@ -94,7 +94,7 @@ impl Child {
     }
 
     fn listen(&mut self) -> String {
-        self.try_listen().expect("the child ended without a word")
+        self.try_listen().expect("the child ended before its next word")
     }
 
     fn kill(&mut self) {
@@ -102,7 +102,7 @@ impl Child {
         self.process.wait().unwrap();
     }
 
-    /// Waits until the child has ended, well.
+    /// Waits until the child has ended, with success.
     fn finish(&mut self) {
         let _ = self.stdin.write_all(b"end\n");
         while self.try_listen().is_some() {}
@@ -117,16 +117,16 @@ impl Drop for Child {
     }
 }
 
-/// Says a word to the parent, in one write. The harness may be in the middle of a line.
+/// Sends a word to the parent, in one write. The harness may be in the middle of a line.
 fn say(word: impl std::fmt::Display) {
     let line = format!("\n@{word}\n");
-    // WHY: a parent that is gone hears nothing, and this process has nothing left to do.
+    // WHY: without a parent this process has nothing left to do.
     if std::io::stdout().lock().write_all(line.as_bytes()).is_err() {
         process::exit(0);
     }
 }
 
-/// Waits until the parent has this process end, or is gone.
+/// Waits until the parent ends this process, or is gone.
 fn park() {
     let _ = std::io::stdin().read(&mut [0]);
 }
@@ -143,7 +143,7 @@ fn metrics(name: &str, ticks: u64) -> NodeMetrics {
     NodeMetrics { ticks, state: NodeMetrics::STATE_ACTIVE, ..NodeMetrics::new(name) }
 }
 
-/// Not a property: the parts that this binary plays as somebody's child.
+/// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -167,7 +167,7 @@ fn child_role() {
                 break;
             }
         },
-        // Says each number, or some, before it records it.
+        // Sends each number, or each hundredth, before it records it.
         "records-all" | "records-fast" => {
             let step = if role == "records-all" { 1 } else { 100 };
             let recorder = monitor.recorder(1);
@@ -178,12 +178,12 @@ fn child_role() {
                 recorder.record(event(number, "counter"));
             }
         }
-        other => panic!("no part called '{other}'"),
+        other => panic!("no role called '{other}'"),
     }
 }
 
 #[test]
-fn what_nodes_do_is_read_from_another_process_and_after_its_death() {
+fn status_and_events_are_read_from_another_process_and_after_its_death() {
     let home = Home::new();
     let mut child = home.child("shows");
     assert_eq!(child.listen(), "robot");
@@ -211,12 +211,12 @@ fn the_black_box_of_a_killed_process_lacks_at_most_the_last_event() {
     let home = Home::new();
     let (mut whole, mut lacking) = (0, 0);
     for round in 0..ROUNDS {
-        // WHY both: one that says every number is killed when it says one, most of the time; the
-        // other one while it records, and then nobody knows which number was the last.
+        // WHY both: a child that sends every number is mostly killed while it sends one. The other
+        // child is killed while it records, and then the last recorded number is unknown.
         let says_all = round % 2 == 0;
         let mut child = home.child(if says_all { "records-all" } else { "records-fast" });
         let pid = child.process.id();
-        // A restart has the name of the one that was killed.
+        // A restarted scheduler gets the name of the killed one.
         assert_eq!(child.listen(), "robot", "round {round}");
         let wait = round * round * 7 % 1000;
         let mut said = 0;
@@ -241,7 +241,7 @@ fn the_black_box_of_a_killed_process_lacks_at_most_the_last_event() {
 }
 
 #[test]
-fn old_events_stay_until_new_ones_need_their_place_and_are_not_this_run_s() {
+fn old_events_stay_until_new_ones_need_their_slots_and_are_not_this_runs() {
     let home = Home::new();
     let record = |monitor: &Monitor, range: std::ops::Range<u64>| {
         let recorder = monitor.recorder(0);
@@ -262,7 +262,7 @@ fn old_events_stay_until_new_ones_need_their_place_and_are_not_this_run_s() {
 }
 
 #[test]
-fn a_name_that_is_taken_gets_a_number_and_that_of_a_dead_one_is_free() {
+fn a_taken_name_gets_a_number_and_the_name_of_a_dead_scheduler_is_free() {
     let home = Home::new();
     let mut child = home.child("shows");
     assert_eq!((child.listen(), child.listen()), ("robot".into(), "shown".into()));
@@ -278,7 +278,7 @@ fn a_name_that_is_taken_gets_a_number_and_that_of_a_dead_one_is_free() {
     let all = names(schedulers(&home.namespace).unwrap());
     let wanted = [("robot", false), ("robot-2", false), ("robot-3", true)];
     assert_eq!(all, wanted.map(|(name, is_alive)| (name.to_owned(), is_alive)));
-    // More nodes than the dead one's topic has room for.
+    // More nodes than the topic of the dead scheduler has room for.
     let mut first = home.open("robot", 1000, 1);
     assert_eq!(first.name(), "robot");
     let nodes = (0..1000).map(|n| metrics(&format!("node {n}"), n));
@@ -290,7 +290,7 @@ fn a_name_that_is_taken_gets_a_number_and_that_of_a_dead_one_is_free() {
 }
 
 #[test]
-fn what_another_version_left_is_replaced_unless_somebody_has_it() {
+fn topics_of_another_version_are_replaced_unless_a_process_has_them_open() {
     let home = Home::new();
     let foreign = |name: &str| {
         let topic = Topic::<DiagnosticStatus>::builder(name).namespace(&home.namespace);
@@ -326,11 +326,11 @@ fn a_dead_scheduler_is_forgotten_and_a_living_one_is_not() {
     }
     assert!(schedulers(&home.namespace).unwrap().is_empty());
     let left: Vec<_> = std::fs::read_dir(home.namespace.topics_path()).unwrap().collect();
-    assert_eq!(left.len(), 1, "only what is no scheduler's own: {left:?}");
+    assert_eq!(left.len(), 1, "only the topic that no scheduler owns: {left:?}");
 }
 
 #[test]
-fn a_crowd_of_threads_records_and_loses_nothing() {
+fn a_hundred_threads_record_and_lose_nothing() {
     const THREADS: usize = 100;
     const EVENTS: u64 = 64;
     let home = Home::new();
@@ -357,7 +357,7 @@ fn a_crowd_of_threads_records_and_loses_nothing() {
 }
 
 #[test]
-fn reading_a_black_box_takes_no_place_and_is_in_order_of_time() {
+fn reading_a_black_box_takes_no_slot_and_is_in_order_of_time() {
     let home = Home::new();
     let monitor = home.open("robot", 1, 2);
     let at = |monotonic_ns, thread| {
@@ -375,7 +375,7 @@ fn reading_a_black_box_takes_no_place_and_is_in_order_of_time() {
 }
 
 #[test]
-fn commands_arrive_and_are_refused_when_nobody_is_there() {
+fn commands_arrive_and_are_refused_when_no_scheduler_runs() {
     let home = Home::new();
     let nobody = RemoteScheduler::open(&home.namespace, "robot").unwrap_err();
     let wanted = "no scheduler 'robot' runs in this namespace; there are: none";
@@ -409,7 +409,7 @@ fn commands_arrive_and_are_refused_when_nobody_is_there() {
 }
 
 #[test]
-fn a_node_that_a_scheduler_has_not_is_not_commanded() {
+fn a_command_to_an_unknown_node_is_refused() {
     let home = Home::new();
     let mut child = home.child("shows");
     assert_eq!((child.listen(), child.listen()), ("robot".into(), "shown".into()));
@@ -434,7 +434,7 @@ fn an_emergency_stop_before_the_start_counts_until_it_is_released() {
 }
 
 #[test]
-fn an_emergency_stop_topic_of_somebody_else_is_used_as_it_is() {
+fn an_emergency_stop_topic_of_another_process_is_used_as_it_is() {
     let home = Home::new();
     let topic = Topic::<EmergencyStop>::builder(EMERGENCY_STOP_TOPIC).namespace(&home.namespace);
     let mut theirs = topic.publisher().unwrap();
@@ -446,21 +446,21 @@ fn an_emergency_stop_topic_of_somebody_else_is_used_as_it_is() {
 }
 
 #[test]
-fn a_status_is_of_one_moment_while_it_is_published_again_and_again() {
+fn a_status_is_of_one_moment_while_it_is_published_repeatedly() {
     const NODES: u64 = 50;
     let home = Home::new();
     let mut monitor = home.open("robot", NODES as usize, 1);
     let begin = Instant::now();
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let mut seen = 0;
-            while seen < 100 {
-                assert!(begin.elapsed() < PATIENCE, "{seen} statuses seen");
+            let mut received = 0;
+            while received < 100 {
+                assert!(begin.elapsed() < PATIENCE, "{received} statuses received");
                 let info = home.only();
                 if info.status.is_some_and(|status| status.uptime_ns > 0) {
                     assert_eq!(info.nodes.len() as u64, NODES);
                     assert!(info.nodes.iter().all(|node| node.ticks == info.nodes[0].ticks));
-                    seen += 1;
+                    received += 1;
                 }
             }
         });

@@ -1,4 +1,4 @@
-//! Nodes that wait for files and networks: tasks, all on one thread.
+//! Nodes that wait for files and networks: async tasks, all on one thread.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -28,47 +28,48 @@ use crate::scheduler::run::shared::Shared;
 
 use super::thread::{Member, join, spawn};
 
-/// The longest sleep of a task, after which it carries out orders.
+/// The longest sleep of a task, after which it applies commands.
 const SLICE: Duration = Duration::from_millis(20);
 
 /// A tick under way. It is made, and stays, on the thread of all tasks; so it need not be `Send`.
 pub type Underway<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
 
-/// A node whose ticks wait, with all that a [`Node`] may have: the same, but for the tick.
+/// A node whose ticks wait. It has the same calls as a [`Node`], except that its tick is async.
 ///
-/// Most are closures, see [`NodeBuilder::build_async`](crate::scheduler::NodeBuilder::build_async).
-/// Others are added as a [`TaskNode`].
+/// Most such nodes are closures, see
+/// [`NodeBuilder::build_async`](crate::scheduler::NodeBuilder::build_async). All others are added
+/// as a [`TaskNode`].
 pub trait AsyncNode: Send + 'static {
-    /// Begins a tick. As [`Node::tick`].
+    /// Begins a tick. Otherwise as [`Node::tick`].
     fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a>;
 
-    /// As [`Node::init`]: it does not wait.
+    /// Does what [`Node::init`] does; it cannot wait.
     ///
     /// # Errors
     ///
-    /// The node does not start.
+    /// An error means that the node does not start.
     fn init(&mut self, _context: &mut Context<'_>) -> NodeResult {
         Ok(())
     }
 
-    /// As [`Node::shutdown`]: it does not wait.
+    /// Does what [`Node::shutdown`] does; it cannot wait.
     ///
     /// # Errors
     ///
-    /// Reported, and nothing else.
+    /// An error is reported and has no other effect.
     fn shutdown(&mut self) -> NodeResult {
         Ok(())
     }
 
-    /// As [`Node::enter_safe_state`].
+    /// Does what [`Node::enter_safe_state`] does.
     fn enter_safe_state(&mut self) {}
 
-    /// As [`Node::is_safe_state`].
+    /// Does what [`Node::is_safe_state`] does.
     fn is_safe_state(&self) -> bool {
         true
     }
 
-    /// As [`Node::on_error`].
+    /// Does what [`Node::on_error`] does.
     fn on_error(&mut self, _error: &NodeError) {}
 }
 
@@ -82,10 +83,10 @@ where
     }
 }
 
-/// An [`AsyncNode`] as a node, for [`build`](crate::scheduler::NodeBuilder::build) behind
-/// [`async_io`](crate::scheduler::NodeBuilder::async_io), and to be swapped in for another.
+/// Makes a node of an [`AsyncNode`], for [`build`](crate::scheduler::NodeBuilder::build) after
+/// [`async_io`](crate::scheduler::NodeBuilder::async_io), and as the replacement in a swap.
 ///
-/// Everywhere else its ticks fail: what it waits for would not come.
+/// In any other place its ticks fail, because nothing would poll what they wait for.
 pub struct TaskNode(Box<dyn AsyncNode>);
 
 impl std::fmt::Debug for TaskNode {
@@ -95,19 +96,19 @@ impl std::fmt::Debug for TaskNode {
 }
 
 impl TaskNode {
-    /// The node whose ticks are those of `node`.
+    /// Makes a node whose ticks are those of `node`.
     #[must_use]
     pub fn new(node: impl AsyncNode) -> Self {
         Self(Box::new(node))
     }
 
-    /// The node as one whose ticks wait, if it is one.
+    /// Returns the node as a [`TaskNode`] if it is one, else unchanged.
     fn of(node: &mut dyn Node) -> Result<&mut Self, &mut dyn Node> {
         if !(node as &dyn Any).is::<Self>() {
             return Err(node);
         }
         let node: &mut dyn Any = node;
-        Ok(node.downcast_mut().expect("it was asked what it is"))
+        Ok(node.downcast_mut().expect("its type was checked"))
     }
 }
 
@@ -116,10 +117,10 @@ impl Node for TaskNode {
         self.0.init(context)
     }
 
-    /// Only called where there are no tasks: in simulated time, or in the place of a plain node.
+    /// Only called without tasks: in simulated time, or in the place of a plain node.
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        Err("its ticks wait, which they can neither in simulated time nor in the place of a node \
-             that was not built with async_io()"
+        Err("the node's ticks are async: they run neither in simulated time nor in the place of a \
+             node that was not built with async_io()"
             .into())
     }
 
@@ -140,13 +141,13 @@ impl Node for TaskNode {
     }
 }
 
-/// Before everything has to be over, what is left to a thread whose ticks were dropped.
+/// The time between the drop of the ticks and the deadline, for the thread to end.
 const MARGIN: Duration = Duration::from_millis(200);
 
-/// When ticks under way are dropped; `None` while everything runs.
+/// The time at which ticks under way are dropped; `None` while the run goes on.
 type End = Option<time::Instant>;
 
-/// A node, how it ticks, and when.
+/// A node with its due times.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) runner: Runner,
@@ -154,14 +155,14 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// Gives the node its turns until everything is to stop.
+    /// Gives the node its turns until the run is to stop.
     async fn run(mut self, shared: Arc<Shared>, mut end: watch::Receiver<End>) -> Runner {
-        // WHY not the counter: a tick may last so long that it would drift.
+        // WHY not the CPU's counter: it would drift during a long tick.
         let clock = Clock::kernel();
         while !shared.is_stopping() {
             let due_ns = self.timeline.due_ns();
             let nap = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns())).min(SLICE);
-            // Ends early if everything does.
+            // Ends early if the run does.
             if time::timeout(nap, end.wait_for(Option::is_some)).await.is_ok() {
                 break;
             }
@@ -171,7 +172,7 @@ impl Task {
                 continue;
             }
             let (end_ns, after) = self.turn(&clock, (due_ns, begin_ns), &mut end).await;
-            shared.tell([&self.runner], after);
+            shared.stop_after([&self.runner], after);
             if let Some(rate) = self.runner.take_new_rate() {
                 self.timeline = self.timeline.at_rate(rate);
             }
@@ -197,7 +198,7 @@ impl Task {
         let (node, mut context) = runner.parts(clock, due_ns, begin_ns);
         let outcome = match TaskNode::of(node) {
             Ok(node) => drive(node.0.tick(&mut context), &metrics, clock, end).await,
-            // It was made to be one that does not wait, or swapped for one.
+            // A node that does not wait: it was built so, or swapped in.
             Err(node) => caught(|| node.tick(&mut context)),
         };
         let stop = context.stop;
@@ -205,40 +206,39 @@ impl Task {
     }
 }
 
-/// Polls a tick until it is over or panics, or has to be dropped because everything ends.
+/// Polls a tick until it is over or panics, or is dropped because the run ends.
 async fn drive(
     mut tick: Underway<'_>,
     metrics: &LiveMetrics,
     clock: &Clock,
     end: &mut watch::Receiver<End>,
 ) -> Result<NodeResult, String> {
-    let mut farewell = pin!(farewell(end));
+    let mut drop_time = pin!(wait_for_drop_time(end));
     let outcome = poll_fn(|task| {
-        // WHY each time: a tick that waits is not stuck, and one that does not give back the
-        // thread is.
+        // WHY each time: a tick that waits is not stuck, and one that blocks the thread is.
         metrics.go_on(clock.now_ns());
         let polled = caught(|| tick.as_mut().poll(task));
         metrics.pause();
         match polled {
             Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
             Err(panic) => Poll::Ready(Err(panic)),
-            Ok(Poll::Pending) => farewell.as_mut().poll(task).map(|()| {
-                Ok(Err("a tick was still waiting when everything ended: dropped".into()))
+            Ok(Poll::Pending) => drop_time.as_mut().poll(task).map(|()| {
+                Ok(Err("the tick was dropped: it was still waiting when the run ended".into()))
             }),
         }
     })
     .await;
-    // Drops run code of the node's, too.
+    // The drop runs code of the node, too.
     match dropped(tick) {
         Some(panic) if matches!(outcome, Ok(Ok(()))) => Err(panic),
         _ => outcome,
     }
 }
 
-/// Waits until ticks are to be dropped.
-async fn farewell(end: &mut watch::Receiver<End>) {
-    let ending = end.wait_for(Option::is_some).await;
-    let drop_at = ending.ok().and_then(|end| *end);
+/// Waits until ticks have to be dropped.
+async fn wait_for_drop_time(end: &mut watch::Receiver<End>) {
+    let stopping = end.wait_for(Option::is_some).await;
+    let drop_at = stopping.ok().and_then(|end| *end);
     if let Some(drop_at) = drop_at {
         time::sleep_until(drop_at).await;
     }
@@ -258,8 +258,8 @@ impl AsyncIo {
     ///
     /// # Errors
     ///
-    /// The system has no room for a thread, or no descriptors. No node has had a turn then, and
-    /// `tasks` has them all.
+    /// Returns an error if the system cannot create a thread or a descriptor. No node has had a
+    /// turn then, and all are in `tasks`.
     pub(crate) fn start(tasks: &mut Vec<Task>, shared: &Arc<Shared>) -> io::Result<Self> {
         let runtime = above_standard(|| Builder::new_current_thread().enable_all().build())?;
         let (end, ends) = watch::channel(None);
@@ -272,14 +272,14 @@ impl AsyncIo {
             run(runtime, tasks, &shared, &ends, &done);
         })?;
         let members = tasks.iter().map(|task| Member::of(&task.runner)).collect();
-        // It waits for them, so it is there.
+        // The thread waits for them, so this cannot fail.
         let _ = give.send(std::mem::take(tasks));
         Ok(Self { thread, end, members, ended })
     }
 
-    /// Ends all turns. Ticks under way have until shortly before `deadline`, and are dropped then.
-    /// The nodes, and those that are left behind with their thread, because a tick does not give it
-    /// back.
+    /// Ends all turns. Ticks under way have until shortly before `deadline`, and are then dropped.
+    /// Returns the nodes, and the reports of those that are left behind with their thread, because
+    /// a tick blocks it.
     pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         let drop_at = deadline.checked_sub(MARGIN).unwrap_or(deadline);
         self.end.send_replace(Some(time::Instant::from_std(drop_at)));
@@ -312,7 +312,7 @@ fn run(
             ended.lock().unwrap_or_else(PoisonError::into_inner).extend(runner);
         }
     });
-    // What nodes have started besides ends here, too; what blocks is not waited for.
+    // Tasks that nodes have spawned end here, too; blocking calls are not waited for.
     drop(local);
     runtime.shutdown_background();
 }

@@ -1,11 +1,12 @@
-//! Nodes in turn: those that ask for nothing on the main thread, and those of a chain on theirs.
+//! Runs nodes in turn: those without a thread of their own on the main thread, and those of a chain
+//! on the chain's thread.
 
 use horus_shm::clock::Clock;
 
 use crate::scheduler::run::runner::{After, Runner};
 
-/// Gives each node a turn, in order, from `begin_ns` on. The end of one is the begin of the next,
-/// so that a turn costs one reading of the clock. Returns the end of the last.
+/// Gives each node a turn, in order, from `begin_ns` on. The end of one turn is the begin of the
+/// next, so that a turn costs one reading of the clock. Returns the end of the last.
 #[inline]
 pub(crate) fn turns(
     runners: &mut [Runner],
@@ -19,7 +20,7 @@ pub(crate) fn turns(
         begin_ns = end_ns;
         match one {
             After::Continue => {}
-            // WHY the others go on: they stop in order, after a whole round.
+            // WHY the other nodes still run: they stop in order, after a whole round.
             After::Stop => after = After::Stop,
             After::Abort => return (end_ns, After::Abort),
         }

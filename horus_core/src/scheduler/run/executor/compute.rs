@@ -1,4 +1,4 @@
-//! Nodes that compute for long: a few threads, and whoever is due first.
+//! Nodes that compute for long: a thread pool that runs the node that is due first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ use crate::scheduler::run::shared::Shared;
 
 use super::thread::{Member, join, spawn};
 
-/// A node, and when it is due. Small, so that a heap moves it cheaply.
+/// A node with its due times. Small, so that a heap moves it cheaply.
 #[derive(Debug)]
 pub(crate) struct Job {
     timeline: Timeline,
@@ -35,7 +35,7 @@ impl Job {
         *self.runner
     }
 
-    /// Who comes first: who is due first, then who is of a smaller order.
+    /// Returns the sort key: earlier due time first, then smaller order.
     fn rank(&self) -> (u64, i32) {
         (self.timeline.due_ns(), self.runner.plan().order)
     }
@@ -61,41 +61,41 @@ impl Ord for Job {
     }
 }
 
-/// How many threads there are for so many nodes: one core is left to everything else.
+/// Returns the number of threads for `nodes` nodes. By default one CPU is left to other threads.
 pub(crate) fn threads(wanted: Option<usize>, cores: usize, nodes: usize) -> usize {
     wanted.unwrap_or(cores.saturating_sub(1)).max(1).min(nodes)
 }
 
-/// The longest sleep of the thread that watches, after which it looks for orders.
+/// The longest sleep of the watching thread, after which it looks for commands.
 const SLICE_NS: u64 = 20_000_000;
 
-/// What the threads have in common. Holds a lock only to take a node and to put it back.
+/// The queue that the threads share. It is locked only to take a node and to put it back.
 #[derive(Debug)]
-struct Desk {
+struct SharedQueue {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
-/// Nodes that wait for their turn.
+/// The nodes that wait for their turn.
 #[derive(Debug, Default)]
 struct Queue {
     jobs: BinaryHeap<Reverse<Job>>,
-    /// Those that have their turn.
+    /// The nodes that have their turn.
     in_hand: Vec<Arc<Member>>,
-    /// When the thread that sleeps until somebody is due wakes; the others sleep until they are
-    /// told. WHY: if all slept until then, all would wake for one node.
+    /// The wake-up time of the one thread that sleeps until the next node is due; all others sleep
+    /// until they are notified. WHY: if all slept until then, all would wake for one node.
     watch_ns: Option<u64>,
-    /// When orders are looked for next.
+    /// The time of the next look for commands.
     look_ns: u64,
     is_over: bool,
 }
 
-impl Desk {
+impl SharedQueue {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The node that is due first, once it is due; `None` when everything is over. Blocks.
+    /// Takes the node that is due first, once it is due; `None` when the run is over. Blocks.
     fn take(&self, clock: &mut Clock, shared: &Shared) -> Option<(Job, u64)> {
         let mut queue = self.lock();
         while !queue.is_over && !shared.is_stopping() {
@@ -128,7 +128,7 @@ impl Desk {
         None
     }
 
-    /// Carries out the orders of nodes that are not due for long, meanwhile without the lock.
+    /// Applies the commands of nodes that are not due for long, without the lock meanwhile.
     fn poll<'a>(
         &'a self,
         mut queue: MutexGuard<'a, Queue>,
@@ -165,19 +165,19 @@ impl Desk {
         {
             queue.in_hand.swap_remove(index);
         }
-        // WHY nobody is told: the thread that puts it back looks next, and takes over the watch.
+        // WHY no notification: the thread that puts it back looks next, and takes over the watch.
         queue.jobs.push(Reverse(job));
         queue
     }
 
-    /// Gives nodes their turns until everything is to stop.
+    /// Gives nodes their turns until the run is to stop.
     fn work(&self, clock: &mut Clock, shared: &Shared) {
         shared.wait_for_begin();
         while let Some((mut job, now_ns)) = self.take(clock, shared) {
             let here = Here::run([&*job.runner]);
             let (end_ns, after) = job.runner.turn(clock, job.timeline.due_ns(), now_ns);
             drop(here);
-            shared.tell([&*job.runner], after);
+            shared.stop_after([&*job.runner], after);
             if let Some(rate) = job.runner.take_new_rate() {
                 job.timeline = job.timeline.at_rate(rate);
             }
@@ -190,33 +190,36 @@ impl Desk {
     }
 }
 
-/// Threads that give compute nodes their turns: the node that is due first to the thread that is
-/// free first, and never one node to two. A node that takes long delays nobody as long as a thread
+/// Threads that give compute nodes their turns. The first free thread takes the node that is due
+/// first, and no node has two threads. A node that takes long delays no other as long as a thread
 /// is free.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    desk: Arc<Desk>,
+    shared_queue: Arc<SharedQueue>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Pool {
-    /// Starts so many threads for these nodes.
+    /// Starts `threads` threads for these nodes.
     ///
     /// # Errors
     ///
-    /// The system has no room for a thread. No node has had a turn then, and `jobs` has them all.
+    /// Returns an error if the system cannot create a thread. No node has had a turn then, and all
+    /// are in `jobs`.
     pub(crate) fn start(
         threads: usize,
         jobs: &mut Vec<Job>,
         clock: &Clock,
         shared: &Arc<Shared>,
     ) -> io::Result<Self> {
-        let desk = Arc::new(Desk { queue: Mutex::default(), changed: Condvar::new() });
-        let mut pool = Self { desk: Arc::clone(&desk), threads: Vec::with_capacity(threads) };
+        let shared_queue =
+            Arc::new(SharedQueue { queue: Mutex::default(), changed: Condvar::new() });
+        let mut pool =
+            Self { shared_queue: Arc::clone(&shared_queue), threads: Vec::with_capacity(threads) };
         for index in 0..threads {
-            let (desk, shared) = (Arc::clone(&desk), Arc::clone(shared));
+            let (shared_queue, shared) = (Arc::clone(&shared_queue), Arc::clone(shared));
             let mut clock = clock.clone();
-            let work = move || desk.work(&mut clock, &shared);
+            let work = move || shared_queue.work(&mut clock, &shared);
             match spawn(&format!("compute {index}"), work) {
                 Ok(thread) => pool.threads.push(thread),
                 Err(error) => {
@@ -225,25 +228,25 @@ impl Pool {
                 }
             }
         }
-        desk.lock().jobs.extend(jobs.drain(..).map(Reverse));
-        desk.changed.notify_all();
+        shared_queue.lock().jobs.extend(jobs.drain(..).map(Reverse));
+        shared_queue.changed.notify_all();
         Ok(pool)
     }
 
-    /// Has the threads end after their present turns.
+    /// Ends the threads after their present turns.
     fn dismiss(&self) {
-        self.desk.lock().is_over = true;
-        self.desk.changed.notify_all();
+        self.shared_queue.lock().is_over = true;
+        self.shared_queue.changed.notify_all();
     }
 
-    /// Ends all turns. Waits for those that have begun, until `deadline`. The nodes, and
-    /// those whose tick has not ended: they are left behind, each with its thread.
+    /// Ends all turns. Waits for those that have begun, until `deadline`. Returns the nodes, and
+    /// the reports of those whose tick has not ended: they are left behind, each with its thread.
     pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         self.dismiss();
         for thread in self.threads {
             join(thread, deadline);
         }
-        let mut queue = self.desk.lock();
+        let mut queue = self.shared_queue.lock();
         let runners = queue.jobs.drain().map(|Reverse(job)| job.into_runner()).collect();
         (runners, queue.in_hand.iter().map(|member| member.left_behind()).collect())
     }
@@ -254,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_core_is_left_to_the_others_and_no_thread_is_idle() {
+    fn one_cpu_is_left_to_other_threads_and_no_thread_is_idle() {
         for (wanted, cores, nodes, found) in [
             (None, 1, 5, 1),
             (None, 2, 5, 1),

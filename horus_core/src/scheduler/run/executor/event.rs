@@ -1,4 +1,4 @@
-//! Nodes that wait for messages: a thread each, asleep until a topic has some.
+//! Nodes that wait for messages: one thread each, asleep until a topic has some.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::scheduler::run::runner::{After, Runner};
 use crate::scheduler::run::shared::Shared;
 use crate::topic::{Reason, WaitSet};
 
-/// The longest sleep, after which a thread looks whether everything is to stop, and for orders.
+/// The longest sleep, after which a thread checks for the stop of the run and for commands.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// How long messages wait for a node that does not take its turn, because it rests or leaves one
-/// out. WHY: they would wake it again at once, and again, until it does.
-const REST: Duration = Duration::from_millis(1);
+/// The pause while messages wait for a node that does not take its turn, because it backs off or
+/// skips one. WHY: they would wake it again at once, and again, until it does.
+const BACK_OFF: Duration = Duration::from_millis(1);
 
-/// Gives a node a turn whenever it has messages, as often as it may, until everything is to stop,
-/// or its subscribers are gone.
+/// Gives a node a turn whenever it has messages, at its highest rate at most, until the run is to
+/// stop or its subscribers are closed.
 pub(crate) fn run(
     runner: &mut Runner,
     clock: &mut Clock,
@@ -31,12 +31,12 @@ pub(crate) fn run(
         let has_message = ready.iter().any(|ready| ready.reason == Reason::Message);
         let now_ns = clock.resync();
         let after = if runner.is_held(clock, now_ns) {
-            shared.wait(REST);
+            shared.wait(BACK_OFF);
             After::Continue
         } else if !has_message {
             runner.idle(now_ns)
         } else {
-            // When there were messages, and the node could have its turn.
+            // The time at which there were messages and the node was allowed to tick.
             let due_ns = not_before_ns.max(*seen_ns.get_or_insert(now_ns));
             if now_ns < due_ns {
                 shared.wait(Duration::from_nanos(due_ns - now_ns).min(SLICE));
@@ -45,7 +45,7 @@ pub(crate) fn run(
             let (end_ns, after) = runner.turn(clock, due_ns, now_ns);
             (not_before_ns, seen_ns) = (now_ns.saturating_add(pause_ns), None);
             if after == After::Continue && end_ns == now_ns {
-                shared.wait(REST);
+                shared.wait(BACK_OFF);
             }
             after
         };

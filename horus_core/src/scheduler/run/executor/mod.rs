@@ -1,4 +1,4 @@
-//! Executors: one file for each way in which nodes are given their turns.
+//! Executors: one file for each way in which nodes get their turns.
 
 #[cfg(feature = "async-io")]
 pub(crate) mod async_io;

@@ -13,8 +13,8 @@ use crate::scheduler::run::shared::Shared;
 use super::best_effort::turns;
 use super::spin::Spin;
 
-/// Asks for what the node's thread is to have: what it has as long as that is kept, and what could
-/// not be had, for a person.
+/// Applies the thread settings of the node. Returns what keeps the CPUs awake, and the settings
+/// that the system refused, with the reason.
 pub(crate) fn prepare(plan: &Plan) -> (Option<Awake>, Vec<String>) {
     let mut refused = Vec::new();
     let mut note = |what: String, outcome: io::Result<()>| {
@@ -25,26 +25,26 @@ pub(crate) fn prepare(plan: &Plan) -> (Option<Awake>, Vec<String>) {
     let mut awake = None;
     if plan.stays_awake {
         let kept = Awake::keep().map(|kept| awake = Some(kept));
-        note("processors that stay awake (/dev/cpu_dma_latency)".to_owned(), kept);
+        note("CPUs that stay awake (/dev/cpu_dma_latency)".to_owned(), kept);
     }
     if let Some(core) = plan.core {
         note(format!("core {core}"), rt::pin_to(core));
     }
     if let Some(priority) = plan.priority {
         note(format!("priority {priority} (SCHED_FIFO)"), rt::run_first(priority));
-        note("memory that stays (mlockall)".to_owned(), rt::lock_memory());
+        note("locked memory (mlockall)".to_owned(), rt::lock_memory());
         rt::touch_stack();
     }
     (awake, refused)
 }
 
-/// The longest sleep, after which a thread looks whether everything is to stop, and for orders.
+/// The longest sleep, after which a thread checks for the stop of the run and for commands.
 const SLICE_NS: u64 = 20_000_000;
 
-/// Gives nodes their turns, one after the other at each due time, until everything is to stop.
+/// Gives nodes their turns, one after the other at each due time, until the run is to stop.
 ///
-/// Sleeps until `spin` before they are due and burns the rest: the kernel wakes late by as much as
-/// it likes. No allocation, lock or system call but the sleep.
+/// Sleeps until `spin` before they are due and then spins, because the kernel wakes late. Makes no
+/// allocation, takes no lock, and its only system call is the sleep.
 pub(crate) fn run(
     runners: &mut [Runner],
     clock: &mut Clock,
@@ -64,7 +64,7 @@ pub(crate) fn run(
         let wake_ns = spin.wake_ns(now_ns, due_ns);
         if now_ns < wake_ns {
             let until_ns = wake_ns.min(now_ns.saturating_add(SLICE_NS));
-            // WHY here too: a slow node is not due for long, and an emergency does not wait.
+            // WHY here too: a slow node is not due for long, and an emergency stop must not wait.
             runners.iter_mut().for_each(|runner| runner.poll(clock, now_ns));
             spin.begin_sleep(now_ns);
             sleep_until(until_ns);

@@ -1,4 +1,4 @@
-//! Everything on one thread and one simulated clock: the same order, and the same times, in every
+//! Runs all nodes on one thread and one simulated clock: the same order and the same times in every
 //! run.
 
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::runner::{After, Runner};
 use crate::topic::WaitSet;
 
-/// Rounds at one time: messages that make messages must end.
+/// The most rounds at one time: chains of messages that cause messages must end.
 const ROUNDS_MAX: u32 = 1024;
 
-/// A node, and what gives it a turn.
+/// A node, and the source of its turns.
 pub(crate) struct Simulated {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
     timeline: Option<Timeline>,
-    /// Of a node on topics: how long it waits from one tick to the next at least.
+    /// The shortest time between two ticks of a node on topics.
     pause_ns: u64,
     not_before_ns: u64,
 }
@@ -32,7 +32,8 @@ impl Simulated {
         Self { runner, wake, timeline, pause_ns, not_before_ns: 0 }
     }
 
-    /// The node's turn at this time, if it is due, or has messages. Says whether it had one.
+    /// Gives the node its turn at this time, if it is due or has messages. Returns true if it had
+    /// one.
     fn turn(&mut self, clock: &Clock, now_ns: u64, after: &mut After) -> bool {
         let is_due = match &mut self.timeline {
             Some(timeline) if timeline.due_ns() == now_ns => {
@@ -50,7 +51,7 @@ impl Simulated {
         is_due
     }
 
-    /// When the node may be due next, after `now_ns`.
+    /// Returns the time at which the node may be due next, after `now_ns`.
     fn next_ns(&self, now_ns: u64) -> Option<u64> {
         let waits = (self.not_before_ns > now_ns).then_some(self.not_before_ns);
         self.timeline.map_or(waits, |timeline| Some(timeline.due_ns()))
@@ -58,8 +59,8 @@ impl Simulated {
 }
 
 /// Goes from one due time to the next until `end_ns`. At each, all nodes that are due or have
-/// messages get their turns in order, again and again until none has messages any more. The nodes
-/// are in the order in which they have their turns.
+/// messages get their turns in order, again and again until none has messages any more. `nodes`
+/// have to be in the order of their turns.
 pub(crate) fn run(nodes: &mut [Simulated], end_ns: u64, epoch_ns: u64) -> After {
     let mut clock = Clock::simulated(0);
     let mut after = After::Continue;
@@ -70,7 +71,7 @@ pub(crate) fn run(nodes: &mut [Simulated], end_ns: u64, epoch_ns: u64) -> After 
         simulate_time(Some(epoch_ns.saturating_add(now_ns)));
         for _ in 0..ROUNDS_MAX {
             let mut turn = |node: &mut Simulated| node.turn(&clock, now_ns, &mut after);
-            // WHY a fold: every node gets its turn, also behind one that had one.
+            // WHY a fold: every node gets its turn, also after one that had one.
             if !nodes.iter_mut().fold(false, |any, node| turn(node) | any) {
                 break;
             }

@@ -1,54 +1,55 @@
-//! How long before its turns a thread wakes: the kernel wakes late, by how much is learned.
+//! The wake-up time before a turn: the kernel wakes late, and this learns by how much.
 
 use horus_shm::clock::{Clock, sleep_until};
 
-/// Sleeps by which is learned how late the kernel wakes at first: so many, of so long at most.
+/// The number of sleeps that measure the kernel's lateness at first, and their longest duration.
 const TRIALS: usize = 10;
 const TRIAL_NS_MAX: u64 = 1_000_000;
-/// Of the lateness in those, how many are longer than what is burned.
+/// The number of these wakes that may be later than the spin covers.
 const WORSE: usize = 1;
-/// A wake that was not late enough to matter takes so much of the spin, in parts of its most; one
-/// that was later adds so many times that, which is where one in five hundred is later. WHY so few:
-/// who wants 99 turns of a hundred in time has other reasons to be late, too.
+/// The spin shrinks by this part of its maximum after a wake that it covered, and grows by this
+/// many times that after one that was later. It settles where one wake in five hundred is later.
+/// WHY no larger part: a node that needs 99 of 100 turns in time has other reasons to be late, too.
 const DOWN_PARTS: u64 = 10_000;
 const UP_TIMES: u64 = 499;
-/// Part of a period that may be burned, in percent.
+/// The part of a period that may be spun, in percent.
 const SPIN_PERCENT: u64 = 8;
-/// What may be burned however short the period is. WHY: the kernel wakes no sooner for a shorter
-/// one, and a node that is woken later than its next turn misses that.
+/// The time that may be spun even if the period is short. WHY: the kernel wakes no sooner for a
+/// shorter period, and a node that wakes later than its next turn misses that.
 const SPIN_NS: u64 = 80_000;
-/// If less than this would be left to sleep, all of the period may be burned.
+/// If less than this would be left to sleep, the whole period may be spun.
 const SLEEP_NS_MIN: u64 = 50_000;
-/// How many times as long as it slept a thread may be awake.
+/// The ratio of time awake to time asleep that a thread may reach.
 ///
-/// WHY: SCHED_FIFO may have 95 % of a core, and Linux takes the rest at once: for up to 50 ms of
-/// each second, in which a node of 10 kHz loses 500 turns (6.18, by the fair server: measured were
-/// 26 to 46 ms). Whoever leaves it by and by loses hardly any.
+/// WHY: SCHED_FIFO may have 95 % of a CPU, and Linux takes the rest at once: for up to 50 ms of
+/// each second, in which a 10 kHz node loses 500 turns (6.18, by the fair server: 26 to 46 ms were
+/// measured). A thread that yields that time in small parts loses hardly any turn.
 const AWAKE_TIMES: u64 = 15;
-/// The shortest sleep after that. WHY not shorter: it would be over before another thread runs.
-const BREATH_NS: u64 = 20_000;
+/// The shortest sleep of that kind. WHY not shorter: it would be over before another thread runs.
+const FORCED_SLEEP_NS: u64 = 20_000;
 
-/// How long before a turn a thread has to wake in order to be in time nearly always: what the
-/// kernel's wakes are late by, all but one in five hundred, and no more than [`spin_max_ns`].
+/// The time before a turn at which a thread has to wake to be in time nearly always. It covers the
+/// kernel's lateness in all except one of five hundred wakes, up to [`spin_max_ns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spin {
     ns: u64,
     max_ns: u64,
     period_ns: u64,
-    /// It keeps its core from others that want it.
+    /// True if its priority keeps other threads from its CPU.
     is_first: bool,
-    /// When it last began to sleep, when it woke, and until when it may be awake now.
+    /// The begin of its last sleep, its last wake, and the time until which it may be awake now.
     slept_ns: u64,
     woke_ns: u64,
     awake_until_ns: u64,
 }
 
 impl Spin {
-    /// Learns it from a few sleeps. Takes 10 ms at most, and what the kernel is late by.
+    /// Learns it from a few sleeps. Takes 10 ms at most, plus the kernel's lateness.
     ///
-    /// `is_first`: the thread has a priority, and is to leave the core to others now and then.
+    /// `is_first`: the thread has a priority, and has to yield the CPU to other threads now and
+    /// then.
     pub(crate) fn learn(clock: &mut Clock, period_ns: u64, is_first: bool) -> Self {
-        // WHY no shorter than the sleeps to come: who sleeps deeper wakes later.
+        // WHY no shorter than the later sleeps: the CPU wakes later from a deeper sleep.
         let trial_ns = period_ns.min(TRIAL_NS_MAX);
         let mut late: [u64; TRIALS] = std::array::from_fn(|_| {
             let wake_ns = clock.resync() + trial_ns;
@@ -57,7 +58,7 @@ impl Spin {
         });
         late.sort_unstable();
         let ns = late[TRIALS - 1 - WORSE];
-        // Until it wakes it is owed nothing.
+        // It need not sleep before its first wake.
         let awake_until_ns = u64::MAX;
         let mut spin =
             Self { ns, max_ns: 0, period_ns, is_first, slept_ns: 0, woke_ns: 0, awake_until_ns };
@@ -67,21 +68,22 @@ impl Spin {
         spin.at_period(period_ns)
     }
 
-    /// The same for another period.
+    /// Returns the same for another period.
     pub(super) fn at_period(self, period_ns: u64) -> Self {
         let max_ns = spin_max_ns(period_ns);
         Self { ns: self.ns.min(max_ns), max_ns, period_ns, ..self }
     }
 
-    /// True if all of a period may be burned.
+    /// Returns true if the whole period may be spun.
     const fn may_never_sleep(&self) -> bool {
         self.max_ns >= self.period_ns
     }
 
-    /// When to wake for a turn: it is to be slept until then, if that has not come yet.
+    /// Returns the wake-up time for a turn: the thread has to sleep until then, if that has not
+    /// come yet.
     ///
-    /// Who was awake for too long sleeps now, if need be to the cost of that turn, and if it burns
-    /// all of a period leaves a quarter of it from then on, until a wake is late.
+    /// A thread that was awake for too long sleeps now, even at the cost of that turn. If it spins
+    /// the whole period, it also yields a quarter of it from then on, until a wake is late.
     pub(super) fn wake_ns(&mut self, now_ns: u64, due_ns: u64) -> u64 {
         let was_awake = self.is_first && now_ns >= self.awake_until_ns;
         if was_awake && self.may_never_sleep() {
@@ -92,18 +94,18 @@ impl Spin {
             return wake_ns;
         }
         let owed_ns = now_ns.saturating_sub(self.woke_ns) / AWAKE_TIMES;
-        wake_ns.max(now_ns + owed_ns.min(self.period_ns / 4).max(BREATH_NS))
+        wake_ns.max(now_ns + owed_ns.min(self.period_ns / 4).max(FORCED_SLEEP_NS))
     }
 
-    /// A sleep begins.
+    /// Notes that a sleep begins.
     pub(super) const fn begin_sleep(&mut self, now_ns: u64) {
         self.slept_ns = now_ns;
     }
 
-    /// It is over, late by so much.
+    /// Notes that the sleep is over, `late_ns` late.
     pub(super) fn end_sleep(&mut self, now_ns: u64, late_ns: u64) {
         let slept_ns = now_ns.saturating_sub(self.slept_ns);
-        // WHY at most a period: what is owed for one slow turn is not to be paid for long.
+        // WHY at most a period: one slow turn must not cost sleep for long.
         let owed_ns = self.slept_ns.saturating_sub(self.awake_until_ns).min(self.period_ns);
         let until_ns = now_ns.saturating_add(slept_ns.saturating_mul(AWAKE_TIMES));
         self.awake_until_ns = until_ns.saturating_sub(owed_ns);
@@ -111,7 +113,7 @@ impl Spin {
         self.note(late_ns);
     }
 
-    /// Learns from a wake that was late by so much.
+    /// Learns from a wake that was `late_ns` late.
     fn note(&mut self, late_ns: u64) {
         let down_ns = (self.max_ns / DOWN_PARTS).max(1);
         self.ns = if late_ns <= self.ns {
@@ -124,8 +126,8 @@ impl Spin {
     }
 }
 
-/// What may be burned before each turn: 8 % of a period; of one that is shorter than 1 ms as much
-/// as of that one, or all of it if that leaves next to nothing to sleep.
+/// Returns the time that may be spun before each turn: 8 % of a period; below 1 ms as much as at 1
+/// ms, or the whole period if that leaves almost no time to sleep.
 fn spin_max_ns(period_ns: u64) -> u64 {
     let ns = (period_ns / 100 * SPIN_PERCENT).max(SPIN_NS);
     if period_ns < ns + SLEEP_NS_MIN { period_ns } else { ns }
@@ -136,12 +138,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_period_may_burn_as_much_as_one_of_a_millisecond() {
+    fn a_short_period_may_spin_as_long_as_one_of_a_millisecond() {
         let most = [10_000_000, 1_000_000, 500_000, 100_000, 50_000].map(spin_max_ns);
         assert_eq!(most, [800_000, 80_000, 80_000, 100_000, 50_000]);
     }
 
-    /// Of a thread with a priority that was awake for long.
+    /// Makes the spin of a thread with a priority that was awake for long.
     fn spin(ns: u64, period_ns: u64) -> Spin {
         let max_ns = spin_max_ns(period_ns);
         Spin { ns, max_ns, period_ns, is_first: true, slept_ns: 0, woke_ns: 0, awake_until_ns: 0 }
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_priority_leaves_the_core_for_a_twentieth_of_the_time() {
+    fn a_thread_with_a_priority_yields_the_cpu_for_a_twentieth_of_the_time() {
         for period_ns in [20_000, 50_000, 100_000, 150_000, 1_000_000] {
             for (tick_percent, late_ns) in [(0, 0), (30, 80_000), (90, 5_000), (200, 200_000)] {
                 let mut spin = spin(spin_max_ns(period_ns), period_ns);
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn who_burns_all_sleeps_in_every_period_as_long_as_the_wakes_are_in_time() {
+    fn a_thread_that_spins_all_sleeps_in_every_period_while_wakes_are_in_time() {
         let mut spin = spin(100_000, 100_000);
         assert_eq!(spin.wake_ns(1_000, 100_000), 25_000);
         spin.begin_sleep(1_000);
@@ -201,17 +203,17 @@ mod tests {
         spin.begin_sleep(101_000);
         spin.end_sleep(205_000, 80_000);
         assert_eq!(spin.wake_ns(206_000, 300_000), 200_000);
-        // Who has no priority keeps nobody from the core.
+        // A thread without a priority keeps no thread from the CPU.
         let mut usual = Spin { is_first: false, awake_until_ns: 0, ..spin };
         assert_eq!(usual.wake_ns(206_000, 300_000), 200_000);
-        // And who sleeps anyway keeps what it learned, however long a tick took.
+        // A thread that sleeps anyway keeps what it learned, however long a tick took.
         let mut spin = Spin { ns: 10_000, ..spin.at_period(1_000_000) };
         assert_eq!(spin.wake_ns(900_000_000, 0), 900_000_000 + 250_000);
         assert_eq!(spin.ns, 10_000);
     }
 
     #[test]
-    fn another_rate_has_another_spin() {
+    fn a_new_rate_bounds_the_spin_anew() {
         let spin = spin(700_000, 10_000_000);
         let faster = spin.at_period(100_000);
         assert_eq!((faster.ns, faster.max_ns, faster.may_never_sleep()), (100_000, 100_000, true));

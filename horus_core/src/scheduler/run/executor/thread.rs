@@ -1,4 +1,4 @@
-//! A thread with nodes of its own: begun, and ended in time or left behind.
+//! A thread with nodes of its own: started, and ended in time or left behind.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ pub(crate) struct NodeThread {
     members: Vec<Member>,
 }
 
-/// A node that a thread has, as far as it is known without the thread.
+/// A node of a thread, as far as it is known without the thread.
 #[derive(Debug)]
 pub(crate) struct Member {
     name: String,
@@ -31,8 +31,8 @@ pub(crate) struct Member {
 }
 
 impl NodeThread {
-    /// Starts a thread for these nodes, of which there is one at least. If there is no room for
-    /// one, the nodes come back.
+    /// Starts a thread for these nodes, at least one. If the system cannot create a thread, the
+    /// nodes are returned.
     pub(crate) fn begin(
         runners: Vec<Runner>,
         shared: &Arc<Shared>,
@@ -42,7 +42,7 @@ impl NodeThread {
         let plan = runners[0].plan();
         let name = plan.chain.as_ref().unwrap_or(&plan.name).clone();
         let shared = Arc::clone(shared);
-        // WHY: a thread that is not started drops what was to move there.
+        // WHY: if a thread is not started, what its closure owns is dropped.
         let given = Arc::new(Mutex::new(runners));
         let take = |given: &Mutex<Vec<Runner>>| {
             std::mem::take(&mut *given.lock().unwrap_or_else(PoisonError::into_inner))
@@ -53,10 +53,10 @@ impl NodeThread {
             let _here = Here::run(&runners);
             let (_awake, refused) = real_time::prepare(runners[0].plan());
             runners.iter_mut().for_each(|runner| runner.refuse(refused.clone()));
-            // WHY: if there is no room for another thread, no node is to have ticked.
+            // WHY: if another thread cannot be started, no node may have ticked.
             shared.wait_for_begin();
             let after = run(&mut runners, &shared);
-            shared.tell(&runners, after);
+            shared.stop_after(&runners, after);
             runners
         });
         match thread {
@@ -79,13 +79,13 @@ impl Member {
         Self { name: plan.name.clone(), position: runner.position(), class: plan.class, metrics }
     }
 
-    /// Its place in the order of start.
+    /// Returns its position in the order of start.
     #[cfg(feature = "async-io")]
     pub(crate) const fn position(&self) -> usize {
         self.position
     }
 
-    /// What is said of a node whose last tick does not end.
+    /// Returns the report of a node whose last tick does not end.
     pub(crate) fn left_behind(&self) -> NodeReport {
         NodeReport {
             name: self.name.clone(),
@@ -107,7 +107,7 @@ pub(crate) fn spawn<R: Send + 'static>(
     thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
-/// What a thread came to, if it ends in time.
+/// Returns the result of a thread, if it ends before `deadline`.
 pub(crate) fn join<R>(thread: JoinHandle<R>, deadline: Instant) -> Option<R> {
     while !thread.is_finished() {
         if Instant::now() > deadline {

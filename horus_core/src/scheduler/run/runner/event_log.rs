@@ -1,18 +1,18 @@
-//! What happens to a node, written down: events for the black box, and the last error.
+//! Records what happens to a node: events for the black box, and the last error.
 
 use horus_shm::clock::Clock;
 
 use crate::message::{NodeEvent, Text};
 use crate::scheduler::remote::recorder::Recorder;
 
-/// What is written down of a node, and where.
+/// The log of a node.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     node: String,
     recorder: Option<Recorder>,
-    /// What was noted last of what may happen in every tick.
+    /// The last event of the kinds that may come in every tick.
     repeated: Repeated,
-    /// Empty before the first. With room for what comes up in every tick.
+    /// The last error; empty before the first. Has room for errors that may come in every tick.
     last_error: String,
 }
 
@@ -24,10 +24,11 @@ struct Repeated {
     left_out: u64,
 }
 
-/// Room for an error. Those of misses are no longer.
+/// The room for an error. Errors of misses are no longer.
 const ERROR_BYTES: usize = 256;
 
-/// How soon after another one of its kind an event is left out that may come in every tick.
+/// The time in which an event that may come in every tick is left out after another one of its
+/// kind.
 const REPEAT_NS: u64 = 100_000_000;
 
 impl EventLog {
@@ -37,13 +38,13 @@ impl EventLog {
         Self { node: node.to_owned(), recorder, repeated, last_error }
     }
 
-    /// Where events go from now on.
+    /// Sets the recorder of events.
     pub(crate) fn record_to(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
     }
 
-    /// Notes the last failure. Allocates only if it is longer than all before.
-    pub(crate) fn blame(&mut self, error: &str) {
+    /// Stores the last failure. Allocates only if it is longer than all before.
+    pub(crate) fn set_last_error(&mut self, error: &str) {
         self.last_error.clear();
         self.last_error.push_str(error);
     }
@@ -52,8 +53,9 @@ impl EventLog {
         Some(self.last_error.as_str()).filter(|error| !error.is_empty())
     }
 
-    /// Writes down what may happen in every tick: of one kind, ten in a second. The next one says
-    /// how many were left out. WHY: they would drive everything else out of the black box.
+    /// Records an event that may come in every tick: of one kind, ten in a second. The next one
+    /// contains the number of events that were left out. WHY: they would drive all other events out
+    /// of the black box.
     #[cold]
     pub(crate) fn note_often(&mut self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let now_ns = Clock::kernel().now_ns();
@@ -72,7 +74,7 @@ impl EventLog {
         }
     }
 
-    /// Writes down what happened in this tick, or before it.
+    /// Records what happened in this tick, or before it.
     #[cold]
     pub(crate) fn note(&self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let Some(recorder) = &self.recorder else { return };

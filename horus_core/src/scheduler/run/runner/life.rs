@@ -1,4 +1,4 @@
-//! The life of a node: initialised, shut down, dropped.
+//! The life cycle of a node: initialised, shut down, dropped.
 
 use horus_shm::clock::Clock;
 
@@ -10,7 +10,7 @@ use crate::scheduler::run::caught::{caught, dropped, said_by};
 use crate::scheduler::run::exchange::{Probation, VacantNode};
 
 impl Runner {
-    /// Initialises the node; true if it can tick.
+    /// Initialises the node; returns true if it can tick.
     pub(crate) fn begin(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.guards.iter().for_each(|guards| guards.restart(now_ns));
         let Self { node, random, tick, pace, .. } = self;
@@ -69,7 +69,7 @@ impl Runner {
                 if let Some(panic) = dropped(error) {
                     self.note_panic(&panic, " in the drop of an error");
                 }
-                self.event_log.blame(&text);
+                self.event_log.set_last_error(&text);
                 text
             }
             Err(panic) => {
@@ -80,7 +80,7 @@ impl Runner {
         self.event_log.note(self.tick, NodeEvent::FINISHED, 0, &error);
     }
 
-    /// Drops what was the node's.
+    /// Drops a value of the node; a panic in that is recorded.
     fn let_go<T>(&mut self, what: T) {
         if let Some(panic) = dropped(what) {
             self.note_panic(&panic, " in its drop");
@@ -92,7 +92,7 @@ impl Runner {
         if !matches!(self.state, State::New { .. } | State::Broken | State::Over) {
             self.end();
         }
-        // A node that waits for another one to prove itself has its end, too.
+        // The old node of a swap on probation is shut down, too.
         if let Some(old) = self.probation.as_mut().and_then(Probation::take_old) {
             self.end_of(old);
         }
@@ -100,7 +100,7 @@ impl Runner {
         self.show();
     }
 
-    /// Drops the node: the last that is called of it.
+    /// Drops the node, as the last call to it.
     pub(crate) fn release(&mut self) {
         let node = std::mem::replace(&mut self.node, Box::new(VacantNode));
         let probation = self.probation.take();

@@ -1,4 +1,4 @@
-//! Another node in the place of one: on trial first, and rolled back if that fails.
+//! Swaps the node of a runner: on probation first, rolled back if that fails.
 
 use horus_shm::clock::Clock;
 
@@ -13,16 +13,17 @@ impl Runner {
         if matches!(self.state, State::Over | State::Broken) {
             return;
         }
-        // An earlier one that is still on trial has passed: who swaps again has seen enough.
+        // An earlier swap that is still on probation is accepted: a caller that swaps again is
+        // content with it.
         self.accept_trial();
         let place = &mut self.node;
         match caught(|| exchange.carry_out(place)) {
             Ok(Ok(probation)) => {
                 self.probation = Some(probation);
                 self.event_log.note(self.tick, NodeEvent::SWAPPED, 0, "");
-                // If that fails it is rolled back.
+                // If `init` fails, it is rolled back.
                 let is_new = !matches!(self.state, State::New { .. }) && self.begin(clock, now_ns);
-                // WHY: it is another node that has to be safe.
+                // WHY: the new node has to enter its safe state, too.
                 if is_new && self.probation.is_some() && std::mem::take(&mut self.is_safe) {
                     self.enter_safe_state();
                 }
@@ -55,7 +56,7 @@ impl Runner {
             Ok(new) => new.into_iter().for_each(|new| self.end_of(new)),
             Err(panic) => self.note_panic(&panic, " in a swap"),
         }
-        // A node that was to be initialised still is.
+        // A node that had to be initialised before still has to be.
         if !matches!(self.state, State::New { .. }) {
             self.is_awake();
         }

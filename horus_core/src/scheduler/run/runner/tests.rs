@@ -1,4 +1,4 @@
-//! A node that is late, from its first warning to the end of everything.
+//! A node that is always late, from its first warning to the end of the run.
 
 use std::sync::atomic::AtomicU64;
 
@@ -9,7 +9,7 @@ use crate::scheduler::api::plan::NodeSpec;
 use crate::scheduler::api::policy::Miss;
 use crate::scheduler::api::rate::Hertz;
 
-/// A node that only counts how often it enters its safe state.
+/// A node that counts how often it enters its safe state.
 struct Counting(Arc<AtomicU64>);
 
 impl Node for Counting {
@@ -23,7 +23,7 @@ impl Node for Counting {
 }
 
 #[test]
-fn a_late_node_is_halved_isolated_and_ends_everything_in_one_safe_state() {
+fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
     let rate = Some(1000.hz());
     let spec =
         NodeSpec { name: "n".into(), rate, on_miss: Some(Miss::Graduated), ..NodeSpec::default() };
