@@ -1,4 +1,4 @@
-//! Nodes that wait for files and networks: they overlap, end, and fail as all others.
+//! Nodes that wait for files and networks: they overlap, end and fail like all other nodes.
 
 use horus_testing as _;
 
@@ -21,18 +21,18 @@ use private::Private;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
-/// What a test waits for at most that would otherwise hang; a machine may be slow.
+/// The timeout of a wait that would otherwise hang; a machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A pipe between a thread and a task.
+/// Makes a pipe between a thread and a task.
 fn pipe() -> (StdStream, StdStream) {
     let (one, other) = StdStream::pair().unwrap();
     other.set_nonblocking(true).unwrap();
     (one, other)
 }
 
-/// Each of two nodes waits, in one tick, for what the other sends in one: a tick that kept the
-/// thread until it is over would wait forever.
+/// Each of two nodes waits, in one tick, for what the other sends in one. If a tick kept the thread
+/// until its end, this would wait forever.
 #[test]
 fn ticks_of_two_nodes_overlap_while_they_wait_for_each_other() {
     let (mut scheduler, _private) = Private::alone();
@@ -56,7 +56,7 @@ fn ticks_of_two_nodes_overlap_while_they_wait_for_each_other() {
         if done {
             return Ok(());
         }
-        // WHY not at once: the address is told by another task of this thread.
+        // WHY not at once: another task of this thread sends the address.
         let Ok(address) = told.try_recv() else { return Ok(()) };
         let mut stream = TcpStream::connect(address).await?;
         let mut byte = [0];
@@ -77,7 +77,7 @@ fn ticks_of_two_nodes_overlap_while_they_wait_for_each_other() {
 }
 
 #[test]
-fn what_waits_need_not_be_send_and_a_node_may_not_wait_at_all() {
+fn ticks_need_not_be_send_and_a_node_may_not_wait_at_all() {
     let (mut scheduler, _private) = Private::alone();
     let waits = async |context: &mut Context<'_>| {
         let here = Rc::new(context.tick());
@@ -95,7 +95,7 @@ fn what_waits_need_not_be_send_and_a_node_may_not_wait_at_all() {
 }
 
 #[test]
-fn a_tick_that_takes_longer_than_a_period_is_followed_by_one_and_not_overtaken() {
+fn a_tick_longer_than_a_period_does_not_overlap_with_the_next() {
     let (mut scheduler, _private) = Private::alone();
     let inside = Arc::new(AtomicU64::new(0));
     let due = Arc::new(Mutex::new(Vec::new()));
@@ -115,14 +115,14 @@ fn a_tick_that_takes_longer_than_a_period_is_followed_by_one_and_not_overtaken()
     let due = due.lock().unwrap();
     let periods: Vec<_> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(periods.iter().all(|ns| ns % 5_000_000 == 0 && *ns >= 15_000_000), "{periods:?}");
-    let figures = report.node("slow").unwrap().metrics;
-    assert_eq!((figures.ticks, figures.misses), (5, 5));
+    let metrics = report.node("slow").unwrap().metrics;
+    assert_eq!((metrics.ticks, metrics.misses), (5, 5));
     let skipped_ticks = (due[4] - due[0]) / 5_000_000 - 4;
-    assert!(figures.skipped_ticks >= skipped_ticks, "{figures:?}");
+    assert!(metrics.skipped_ticks >= skipped_ticks, "{metrics:?}");
 }
 
 #[test]
-fn a_panic_between_two_waits_is_the_business_of_its_node() {
+fn a_panic_between_two_waits_fails_only_its_node() {
     let (mut scheduler, _private) = Private::alone();
     let panics = async |context: &mut Context<'_>| {
         tokio::task::yield_now().await;
@@ -147,7 +147,7 @@ fn a_panic_between_two_waits_is_the_business_of_its_node() {
 }
 
 #[test]
-fn a_fatal_failure_ends_everything() {
+fn a_fatal_failure_ends_the_run() {
     let (mut scheduler, _private) = Private::alone();
     let bad = async |_: &mut Context<'_>| -> NodeResult {
         tokio::task::yield_now().await;
@@ -159,16 +159,16 @@ fn a_fatal_failure_ends_everything() {
     assert_eq!(scheduler.run().or_else(RunError::into_report).unwrap().reason, reason);
 }
 
-/// Both ticks last for as long as a watchdog takes to bark at the one that blocks.
+/// Both ticks last until the watchdog reports the one that blocks.
 #[test]
-fn who_waits_is_not_stuck_and_who_blocks_is() {
+fn a_tick_that_waits_is_not_stuck_and_one_that_blocks_is() {
     let (mut scheduler, _private) = Private::alone();
     let events = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&events);
-    let (barked, heard) = mpsc::channel();
+    let (report, reported) = mpsc::channel();
     scheduler.on_event(move |event| {
         if event.kind == NodeEvent::STUCK && event.node == *"blocks" {
-            let _ = barked.send(());
+            let _ = report.send(());
         }
         all.lock().unwrap().push(*event);
     });
@@ -187,7 +187,7 @@ fn who_waits_is_not_stuck_and_who_blocks_is() {
         tokio::task::yield_now().await;
         // WHY the second tick: the other node waits by then.
         if context.tick() == 1 {
-            heard.recv_timeout(PATIENCE)?;
+            reported.recv_timeout(PATIENCE)?;
             thread_end.write_all(&[1])?;
         }
         Ok(())
@@ -201,7 +201,7 @@ fn who_waits_is_not_stuck_and_who_blocks_is() {
     assert!(report.node("waits").unwrap().metrics.max >= watchdog, "it did wait");
 }
 
-/// Notes that it was dropped, and panics as it is.
+/// Sends a message when it is dropped, and panics.
 struct Dropped(mpsc::Sender<()>);
 
 impl Drop for Dropped {
@@ -255,7 +255,7 @@ fn a_tick_under_way_may_end_when_everything_stops() {
     assert_eq!((last.metrics.ticks, last.metrics.failures), (1, 0), "{last:?}");
 }
 
-/// Notes its end.
+/// Logs its shutdown.
 struct Noting(&'static str, Arc<Mutex<Vec<&'static str>>>);
 
 impl Node for Noting {
@@ -270,7 +270,7 @@ impl Node for Noting {
 }
 
 #[test]
-fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
+fn nodes_are_shut_down_in_reverse_order_on_any_executor() {
     let (mut scheduler, _private) = Private::alone();
     let ended = Arc::default();
     let noting = |name| Noting(name, Arc::clone(&ended));
@@ -284,7 +284,7 @@ fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
 }
 
 #[test]
-fn who_does_not_give_back_the_thread_is_left_behind() {
+fn a_tick_that_blocks_the_thread_is_left_behind() {
     let (mut scheduler, _private) = Private::alone();
     let (release, released) = mpsc::channel::<()>();
     let stopper = scheduler.handle();
@@ -301,7 +301,7 @@ fn who_does_not_give_back_the_thread_is_left_behind() {
 }
 
 #[test]
-fn nothing_comes_from_outside_in_simulated_time() {
+fn an_async_node_fails_in_simulated_time() {
     let (mut scheduler, _private) = Private::alone();
     scheduler.node("waits").build_async(async |_: &mut Context<'_>| ()).unwrap();
     let report = scheduler.simulate(Duration::from_secs(1), 0, 0);
@@ -310,7 +310,7 @@ fn nothing_comes_from_outside_in_simulated_time() {
     assert!(matches!(report.reason, Reason::Node { .. }), "{report:?}");
 }
 
-/// Yields in its ticks, and notes what else is asked of it.
+/// Yields in its ticks, and logs all other calls.
 struct Whole(&'static str, Arc<Mutex<Vec<String>>>);
 
 impl Whole {
@@ -352,7 +352,7 @@ impl AsyncNode for Whole {
 }
 
 #[test]
-fn a_task_node_is_asked_for_all_that_a_node_may_have() {
+fn a_task_node_gets_every_call_of_a_node() {
     let (mut scheduler, _private) = Private::alone();
     let notes = Arc::default();
     let bad = TaskNode::new(Whole("bad", Arc::clone(&notes)));
@@ -364,7 +364,7 @@ fn a_task_node_is_asked_for_all_that_a_node_may_have() {
 }
 
 #[test]
-fn a_task_node_takes_the_place_of_one_that_waits_and_of_no_other() {
+fn a_task_node_replaces_only_nodes_that_were_built_with_async_io() {
     let (mut scheduler, _private) = Private::alone();
     let notes = Arc::default();
     let node = |name| TaskNode::new(Whole(name, Arc::clone(&notes)));
@@ -377,7 +377,9 @@ fn a_task_node_takes_the_place_of_one_that_waits_and_of_no_other() {
     let swap = handle.swap("waits", node("bad")).unwrap();
     assert!(matches!(swap.wait(PATIENCE), SwapState::RolledBack(_)));
     let swap = handle.swap("plain", node("lost")).unwrap();
-    let SwapState::RolledBack(why) = swap.wait(PATIENCE) else { panic!("it took that place") };
+    let SwapState::RolledBack(why) = swap.wait(PATIENCE) else {
+        panic!("the swap was not rolled back")
+    };
     assert!(why.contains("not built with async_io()"), "{why}");
     let report = running.finish().unwrap();
     assert!(report.node("waits").unwrap().metrics.ticks >= 10, "{report:?}");

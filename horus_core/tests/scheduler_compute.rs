@@ -1,4 +1,5 @@
-//! Nodes that share a few threads: each at its rate, never twice at once, and nobody in their way.
+//! Nodes that share a few threads: each at its rate, never twice at once, and without delay for
+//! other nodes.
 
 use horus_testing as _;
 
@@ -15,10 +16,10 @@ use horus_core::scheduler::{
 };
 use private::Private;
 
-/// What a test waits for at most that would otherwise hang; a machine may be slow.
+/// The timeout of a wait that would otherwise hang; a machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits until `is_so`; false if it never is.
+/// Waits until `is_so`; returns false after a timeout.
 fn eventually(is_so: impl Fn() -> bool) -> bool {
     let begin = Instant::now();
     while !is_so() {
@@ -30,14 +31,14 @@ fn eventually(is_so: impl Fn() -> bool) -> bool {
     true
 }
 
-/// A node that counts its ticks.
+/// Makes a node that counts its ticks.
 fn counting(ticks: &Arc<AtomicU64>) -> impl FnMut(&mut Context<'_>) + Send + 'static {
     let ticks = Arc::clone(ticks);
     move |_| _ = ticks.fetch_add(1, Ordering::Relaxed)
 }
 
-/// One tick of the slow node lasts as long as it takes the others to tick five times: if it were
-/// in their way, it would never end.
+/// One tick of the slow node lasts until the other nodes have ticked five times. If it delayed
+/// them, it would never end.
 #[test]
 fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
     let (mut scheduler, _private) = Private::alone();
@@ -48,7 +49,7 @@ fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
         for ticks in [&main, &real_time] {
             let before = ticks.load(Ordering::Relaxed);
             if !eventually(|| ticks.load(Ordering::Relaxed) >= before + 5) {
-                return Err("the others do not tick".into());
+                return Err("the other nodes do not tick".into());
             }
         }
         context.stop();
@@ -61,8 +62,8 @@ fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
     assert_eq!(report.node("slow").unwrap().metrics.ticks, 1);
 }
 
-/// Each of two nodes waits in its fourth tick for the other to be in that: the thread that has been
-/// asleep since the third one has to be told.
+/// Each of two nodes waits in its fourth tick for the other to be in its fourth tick, too. So the
+/// thread that has been asleep since the third one has to be notified.
 #[test]
 fn as_many_nodes_run_at_once_as_there_are_threads() {
     let (mut scheduler, _private) = Private::alone();
@@ -87,11 +88,11 @@ fn as_many_nodes_run_at_once_as_there_are_threads() {
     assert_eq!(report.reason, Reason::Asked, "{report:?}");
 }
 
-/// When a node was due first and last.
+/// The first and the last due time of a node.
 type FirstAndLast = Arc<Mutex<Option<(u64, u64)>>>;
 
 #[test]
-fn many_nodes_on_two_threads_have_their_turns_or_are_counted_as_passed_over() {
+fn many_nodes_on_two_threads_have_their_turns_or_skip_them() {
     const NODES: usize = 24;
     let (mut scheduler, _private) = Private::alone();
     scheduler.compute_threads(2);
@@ -114,7 +115,7 @@ fn many_nodes_on_two_threads_have_their_turns_or_are_counted_as_passed_over() {
             let (first, last) = times.unwrap_or((due, 0));
             assert!(due > last, "due twice");
             *times = Some((first, due));
-            // WHY: too long for all of them, so that some due times have to be passed over.
+            // WHY: too long for all of them, so that some ticks have to be skipped.
             thread::sleep(Duration::from_micros(500));
             ticks[index].fetch_add(1, Ordering::Relaxed);
             busy.store(false, Ordering::Relaxed);
@@ -134,13 +135,13 @@ fn many_nodes_on_two_threads_have_their_turns_or_are_counted_as_passed_over() {
     assert_eq!(threads.lock().unwrap().len(), 2);
     let mut skipped_ticks = 0;
     for (index, times) in times.iter().enumerate() {
-        let figures = report.node(&format!("n{index}")).unwrap().metrics;
+        let metrics = report.node(&format!("n{index}")).unwrap().metrics;
         let (first, last) = times.lock().unwrap().expect("a node without a turn");
         assert_eq!((last - first) % 4_000_000, 0, "the phase was not kept");
         let due = (last - first) / 4_000_000 + 1;
-        let (ticks, passed) = (figures.ticks, figures.skipped_ticks);
-        // The last tick may have passed over due times after it.
-        assert!(ticks <= due && ticks + passed >= due, "n{index}: {due} due, {figures:?}");
+        let (ticks, passed) = (metrics.ticks, metrics.skipped_ticks);
+        // The last tick may have skipped due times after it.
+        assert!(ticks <= due && ticks + passed >= due, "n{index}: {due} due, {metrics:?}");
         skipped_ticks += passed;
     }
     assert!(skipped_ticks > 0, "24 nodes of 0.5 ms each do not fit into 4 ms of two threads");
@@ -165,7 +166,7 @@ fn a_node_without_a_rate_runs_a_hundred_times_a_second() {
 }
 
 #[test]
-fn a_panic_is_the_business_of_its_node() {
+fn a_panic_fails_only_its_node() {
     let (mut scheduler, _private) = Private::alone();
     let panics = |context: &mut Context<'_>| {
         assert!(context.tick() % 2 == 0, "on purpose");
@@ -187,7 +188,7 @@ fn a_panic_is_the_business_of_its_node() {
 }
 
 #[test]
-fn a_fatal_failure_ends_everything() {
+fn a_fatal_failure_ends_the_run() {
     let (mut scheduler, _private) = Private::alone();
     let bad = |_: &mut Context<'_>| -> NodeResult { Err("on purpose".into()) };
     scheduler.node("bad").compute().build(bad).unwrap();
@@ -197,7 +198,7 @@ fn a_fatal_failure_ends_everything() {
     assert_eq!(report.reason, reason);
 }
 
-/// Notes its end.
+/// Logs its shutdown.
 struct Noting(&'static str, Arc<Mutex<Vec<&'static str>>>);
 
 impl Node for Noting {
@@ -212,7 +213,7 @@ impl Node for Noting {
 }
 
 #[test]
-fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
+fn nodes_are_shut_down_in_reverse_order_on_any_executor() {
     let (mut scheduler, _private) = Private::alone();
     scheduler.compute_threads(2);
     let ended = Arc::default();
@@ -228,7 +229,7 @@ fn nodes_are_shut_down_in_reverse_order_whoever_ran_them() {
 }
 
 #[test]
-fn a_node_that_does_not_return_is_left_behind_and_the_others_are_shut_down() {
+fn a_node_that_hangs_is_left_behind_and_all_other_nodes_are_shut_down() {
     let (mut scheduler, _private) = Private::alone();
     scheduler.compute_threads(2);
     let ended = Arc::default();

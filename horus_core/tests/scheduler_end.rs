@@ -1,4 +1,4 @@
-//! The end of a run, as the program sees it: an error when a node failed, and its exit status.
+//! The end of a run as the program sees it: an error if a node failed, and the exit status.
 
 use horus_testing as _;
 
@@ -21,15 +21,15 @@ use horus_core::scheduler::{
 use horus_core::topic::Qos;
 use private::Private;
 
-/// Plays the roles of children; does nothing without a role.
+/// Not a test: entry point of the re-executed child process; does nothing without a role.
 #[test]
 fn child_role() -> Result<(), Box<dyn Error>> {
     let Some((role, dir)) = role() else { return Ok(()) };
     match role.as_str() {
-        "run failing" => obvious(&dir, true),
-        "run" => obvious(&dir, false),
-        "rounds failing" => obvious_rounds(&dir, true),
-        "rounds" => obvious_rounds(&dir, false),
+        "run failing" => simple(&dir, true),
+        "run" => simple(&dir, false),
+        "rounds failing" => simple_rounds(&dir, true),
+        "rounds" => simple_rounds(&dir, false),
         "slow panics" => {
             slow_panics();
             Ok(())
@@ -42,7 +42,7 @@ fn child_role() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Adds a node that fails in its first tick, or asks for the end in it.
+/// Adds a node that fails in its first tick, or stops the run in it.
 fn add_node(scheduler: &mut Scheduler, policy: FailurePolicy, is_failing: bool) {
     let node = move |context: &mut Context<'_>| {
         if is_failing && context.tick() == 0 {
@@ -54,16 +54,16 @@ fn add_node(scheduler: &mut Scheduler, policy: FailurePolicy, is_failing: bool) 
     scheduler.node("wheel").failure_policy(policy).build(node).unwrap();
 }
 
-/// The program that everybody writes.
-fn obvious(dir: &Path, is_failing: bool) -> Result<(), Box<dyn Error>> {
+/// The simplest program.
+fn simple(dir: &Path, is_failing: bool) -> Result<(), Box<dyn Error>> {
     let mut scheduler = arm(dir);
     add_node(&mut scheduler, FailurePolicy::Fatal, is_failing);
     scheduler.run()?;
     Ok(())
 }
 
-/// The one with a main loop of its own.
-fn obvious_rounds(dir: &Path, is_failing: bool) -> Result<(), Box<dyn Error>> {
+/// The simplest program with a main loop of its own.
+fn simple_rounds(dir: &Path, is_failing: bool) -> Result<(), Box<dyn Error>> {
     let mut scheduler = arm(dir);
     add_node(&mut scheduler, FailurePolicy::Fatal, is_failing);
     let mut running = scheduler.start()?;
@@ -72,7 +72,7 @@ fn obvious_rounds(dir: &Path, is_failing: bool) -> Result<(), Box<dyn Error>> {
 }
 
 #[test]
-fn the_obvious_program_ends_with_an_error_status_when_a_node_failed() {
+fn the_simplest_program_ends_with_an_error_status_when_a_node_failed() {
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
     for program in ["run", "rounds"] {
@@ -83,7 +83,7 @@ fn the_obvious_program_ends_with_an_error_status_when_a_node_failed() {
     }
 }
 
-/// Each way to run a scheduler to its end.
+/// All ways to run a scheduler to its end.
 const WAYS: [fn(Scheduler) -> Result<Report, RunError>; 6] = [
     Scheduler::run,
     |scheduler| scheduler.run_for(Duration::from_secs(60)),
@@ -97,7 +97,7 @@ const WAYS: [fn(Scheduler) -> Result<Report, RunError>; 6] = [
         while running.tick_once()? {}
         running.finish()
     },
-    // The end says again what was not looked at.
+    // `finish` returns the error again that was ignored.
     |scheduler| {
         let mut running = scheduler.start()?;
         while running.tick_once().unwrap_or(false) {}
@@ -120,7 +120,7 @@ fn every_way_to_run_gives_an_error_with_the_report_when_a_node_failed() {
         let error = run(scheduler).unwrap_err();
         let text = "the run of scheduler 'cart' ended: node 'wheel' failed: the wheel fell off";
         assert_eq!(error.to_string(), text);
-        // What `main` shows is one short line.
+        // `main` shows one short line.
         assert!(format!("{error:?}").contains("the wheel fell off"), "{error:?}");
         assert!(!format!("{error:?}").contains("histogram"), "{error:?}");
         assert_eq!(error.report().map(|report| &report.reason), Some(&reason));
@@ -130,7 +130,7 @@ fn every_way_to_run_gives_an_error_with_the_report_when_a_node_failed() {
 }
 
 #[test]
-fn a_failure_that_its_policy_forgives_is_no_error() {
+fn a_failure_that_its_policy_ignores_is_no_error() {
     for run in WAYS {
         let (mut scheduler, _private) = Private::alone();
         add_node(&mut scheduler, FailurePolicy::Ignore, true);
@@ -140,7 +140,7 @@ fn a_failure_that_its_policy_forgives_is_no_error() {
 }
 
 #[test]
-fn a_program_may_ask_for_the_report_of_a_failed_run() {
+fn a_program_can_take_the_report_of_a_failed_run() {
     let (mut scheduler, _private) = Private::alone();
     add_node(&mut scheduler, FailurePolicy::Fatal, true);
     let report: Result<Report, StartError> = scheduler.run().or_else(RunError::into_report);
@@ -169,7 +169,7 @@ fn every_error_of_a_scheduler_is_an_error_of_the_library() {
 
 #[test]
 fn a_node_that_hangs_when_the_run_ends_is_made_safe_once() {
-    // Before it is found to be stuck, and after.
+    // Before the watchdog finds it stuck, and after.
     for watchdog in [Duration::from_secs(3600), Duration::from_millis(20)] {
         let (mut scheduler, _private) = Private::alone();
         let (calls, release) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
@@ -224,17 +224,17 @@ fn a_node_that_is_left_behind_has_failed_whatever_ended_the_run() {
     }
 }
 
-/// Panics in its first tick.
+/// Panics in each tick.
 struct Panicking(Arc<AtomicU64>);
 
 #[test]
-fn a_panic_with_a_long_backtrace_is_not_taken_for_a_hang_and_made_safe_once() {
+fn a_panic_with_a_slow_hook_is_no_hang_and_is_made_safe_once() {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-    // WHY a process of its own: a panic hook is the process's.
+    // WHY a process of its own: a panic hook applies to the whole process.
     assert_eq!(Child::spawn("slow panics", dir.path()).wait(), End::Code(0));
 }
 
-/// What a panic says of which the hook takes long to tell.
+/// The text of a panic for which the hook takes long.
 const SLOW_PANIC: &str = "with a long backtrace";
 
 impl Node for Panicking {
@@ -247,13 +247,13 @@ impl Node for Panicking {
     }
 }
 
-/// Runs a node that panics, and whose panic is told of slowly, in each way to run one.
+/// Runs a node that panics, with a slow panic hook, in each way to run one.
 fn slow_panics() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        let said = panic.payload().downcast_ref::<String>();
-        // As long as a backtrace takes where the symbols are still to be read.
-        if said.is_some_and(|said| said == SLOW_PANIC) {
+        let text = panic.payload().downcast_ref::<String>();
+        // As long as a backtrace takes if the symbols have to be read first.
+        if text.is_some_and(|text| text == SLOW_PANIC) {
             thread::sleep(Duration::from_millis(300));
         } else {
             before(panic);
@@ -263,8 +263,8 @@ fn slow_panics() {
         let private = Private::new();
         let mut scheduler = private.scheduler();
         let (entered, called) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
-        let told = Arc::<Mutex<Vec<u8>>>::default();
-        let kinds = Arc::clone(&told);
+        let recorded = Arc::<Mutex<Vec<u8>>>::default();
+        let kinds = Arc::clone(&recorded);
         scheduler.on_event(move |event| kinds.lock().unwrap().push(event.kind));
         let work = private.subscriber::<CmdVel>("work", Qos::new());
         private.publisher::<CmdVel>("work", Qos::new()).send(CmdVel::default()).unwrap();
@@ -288,7 +288,8 @@ fn slow_panics() {
         };
         let error = outcome.unwrap_err().to_string();
         assert!(error.contains(SLOW_PANIC), "{class}: {error}");
-        let count = |kind: u8| told.lock().unwrap().iter().filter(|told| **told == kind).count();
+        let count =
+            |kind: u8| recorded.lock().unwrap().iter().filter(|found| **found == kind).count();
         let found = [NodeEvent::STUCK, NodeEvent::PANICKED, NodeEvent::SAFE_STATE_ENTERED];
         assert_eq!(found.map(count), [0, 1, 1], "{class}: stuck, panicked, safe");
         let safe = [called, entered].map(|calls| calls.load(Ordering::Relaxed));
@@ -297,12 +298,12 @@ fn slow_panics() {
 }
 
 #[test]
-fn a_node_whose_panic_cannot_be_told_of_is_made_safe_meanwhile() {
+fn a_node_whose_panic_hook_blocks_is_made_safe_meanwhile() {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     assert_eq!(Child::spawn("blocked panic", dir.path()).wait(), End::Code(0));
 }
 
-/// Runs a node whose panic is told of to somebody who does not listen before the node is safe.
+/// Runs a node whose panic hook blocks until the node is safe.
 fn blocked_panic() {
     let called = Arc::<AtomicU64>::default();
     let (has_called, before) = (Arc::clone(&called), std::panic::take_hook());
@@ -313,8 +314,8 @@ fn blocked_panic() {
         }
     }));
     let (mut scheduler, _private) = Private::alone();
-    let told = Arc::<Mutex<Vec<u8>>>::default();
-    let kinds = Arc::clone(&told);
+    let recorded = Arc::<Mutex<Vec<u8>>>::default();
+    let kinds = Arc::clone(&recorded);
     scheduler.on_event(move |event| kinds.lock().unwrap().push(event.kind));
     let calls = Arc::clone(&called);
     let node = scheduler.node("panics").rate(100.hz()).watchdog(Duration::from_millis(20));
@@ -322,8 +323,9 @@ fn blocked_panic() {
     node.build(Panicking(Arc::default())).unwrap();
     assert!(scheduler.run().unwrap_err().to_string().contains(SLOW_PANIC));
     assert_eq!(called.load(Ordering::Relaxed), 1);
-    let told = told.lock().unwrap();
-    assert!(told.contains(&NodeEvent::PANICKED) && !told.contains(&NodeEvent::STUCK), "{told:?}");
+    let recorded = recorded.lock().unwrap();
+    assert!(recorded.contains(&NodeEvent::PANICKED), "{recorded:?}");
+    assert!(!recorded.contains(&NodeEvent::STUCK), "{recorded:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Nodes on topics: bursts that become one tick, and messages that wait for a node that rests.
+//! Nodes on topics: bursts that become one tick, and messages that wait for a node that backs off.
 
 use horus_testing as _;
 
@@ -15,17 +15,17 @@ use horus_core::scheduler::{Class, Context, FailurePolicy, Hertz, NodeResult, Re
 use horus_core::topic::PayloadType;
 use private::Private;
 
-/// What a test waits for at most that would otherwise hang; a machine may be slow.
+/// The timeout of a wait that would otherwise hang; a machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn ticks(report: &Report, name: &str) -> u64 {
     report.nodes.iter().find(|node| node.name == name).unwrap().metrics.ticks
 }
 
-/// When ticks began, and what each received.
+/// The begin of each tick, and the number of messages that it received.
 type Ticks = Arc<Mutex<Vec<(u64, u64)>>>;
 
-/// A node that receives all there is, and notes it.
+/// Makes a node that receives all messages that are there, and logs their number.
 fn draining(
     mut commands: Subscriber<CmdVel>,
     noted: &Ticks,
@@ -104,7 +104,7 @@ fn simulated_bursts_become_the_same_ticks() {
     assert!(noted.lock().unwrap().iter().copied().eq(wanted), "{noted:?}");
 }
 
-/// Nanoseconds that the thread of this name has had a processor.
+/// Returns the CPU time of the thread of this name, in nanoseconds.
 fn on_cpu_ns(name: &str) -> u64 {
     let threads = fs::read_dir("/proc/self/task").unwrap();
     let of =
@@ -118,7 +118,7 @@ fn on_cpu_ns(name: &str) -> u64 {
 }
 
 #[test]
-fn a_node_that_rests_does_not_burn_time_on_the_messages_that_wait() {
+fn a_node_that_backs_off_uses_no_cpu_time_for_waiting_messages() {
     let private = Private::new();
     let builder = || private.builder::<CmdVel>("cmd_vel");
     let (mut publisher, mut commands) =
@@ -127,37 +127,38 @@ fn a_node_that_rests_does_not_burn_time_on_the_messages_that_wait() {
     let cooldown = Duration::from_millis(500);
     let policy = FailurePolicy::Skip { max: 0, cooldown };
     let resting = scheduler.node("resting").on(&commands).failure_policy(policy);
-    let (tell, told) = mpsc::channel();
+    let (send, received) = mpsc::channel();
     let node = move |context: &mut Context<'_>| -> NodeResult {
         if context.tick() == 0 {
-            tell.send(())?;
+            send.send(())?;
             return Err("on purpose".into());
         }
         commands.recv().ok_or("the message is gone")?;
-        tell.send(())?;
+        send.send(())?;
         Ok(())
     };
     resting.build(node).unwrap();
     publisher.send(CmdVel::new(0.0, 0.0)).unwrap();
     let stopper = scheduler.handle();
     let measured = thread::spawn(move || {
-        told.recv_timeout(PATIENCE).unwrap();
+        received.recv_timeout(PATIENCE).unwrap();
         let before_ns = on_cpu_ns("resting");
         thread::sleep(cooldown * 3 / 5);
-        let burned_ns = on_cpu_ns("resting") - before_ns;
-        told.recv_timeout(PATIENCE).unwrap();
+        let used_ns = on_cpu_ns("resting") - before_ns;
+        received.recv_timeout(PATIENCE).unwrap();
         stopper.stop();
-        burned_ns
+        used_ns
     });
     let report = scheduler.run().unwrap();
-    let burned_ns = measured.join().unwrap();
+    let used_ns = measured.join().unwrap();
     assert_eq!((report.reason, report.nodes[0].metrics.ticks), (Reason::Asked, 2));
-    assert!(burned_ns < 60_000_000, "{burned_ns} ns of 300 ms");
+    assert!(used_ns < 60_000_000, "{used_ns} ns of 300 ms");
 }
 
-/// A node on ends that learnt their type at run time: woken by one, and behind who writes another.
+/// A node with endpoints whose type is known only at run time: one wakes it, and another puts it
+/// after a writer.
 #[test]
-fn ends_of_any_type_wake_a_node_and_put_it_in_order() {
+fn endpoints_of_any_type_wake_a_node_and_put_it_in_order() {
     let private = Private::new();
     let builder = || private.builder::<CmdVel>("cmd_vel");
     let mut publisher = builder().publisher().unwrap();

@@ -1,5 +1,5 @@
-//! Nodes that fail in every way, on every executor: what follows is what their policy says, told
-//! with the reason, and nobody else is harmed.
+//! Nodes that fail in every way, on every executor: the policy decides what follows, the reason is
+//! recorded, and no other node is harmed.
 
 use horus_testing as _;
 
@@ -12,7 +12,7 @@ use std::panic::panic_any;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use executors::{EXECUTORS, Executor, LONG, Told};
+use executors::{EXECUTORS, Executor, LONG, Recorded};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
@@ -21,17 +21,17 @@ use horus_core::scheduler::{
 use noise::result;
 use private::Private;
 
-/// What is wrong with a node.
+/// The fault of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Error,
-    /// An error whose text panics.
+    /// Returns an error whose `Display` panics.
     MuteError,
-    /// Panics with what `panic!` carries, formatted or not, and with anything else.
+    /// Panics with the payload of `panic!`, formatted or not, or with any other payload.
     Str,
     Text,
     Other,
-    /// Panics with what panics when it is dropped.
+    /// Panics with a payload whose drop panics.
     Bomb,
     Init,
     InitError,
@@ -64,9 +64,9 @@ const POLICIES: [FailurePolicy; 4] = [FailurePolicy::Fatal, RESTART, SKIP, Failu
 const BAD_TICK: u64 = 2;
 
 impl Fault {
-    /// What is said of it, and whether as a panic; nothing if it does not show in what the policy
-    /// is for.
-    const fn said(self) -> Option<(&'static str, bool)> {
+    /// Returns the recorded text, and true for a panic; `None` if the policy does not apply to this
+    /// fault.
+    const fn text(self) -> Option<(&'static str, bool)> {
         Some(match self {
             Self::Error | Self::OnError | Self::SafeState => ("on purpose", false),
             Self::MuteError => ("an error whose text panicked: on purpose", false),
@@ -79,8 +79,8 @@ impl Fault {
         })
     }
 
-    /// A panic that it is beside that.
-    const fn also_said(self) -> Option<&'static str> {
+    /// Returns the text of a second panic.
+    const fn second_text(self) -> Option<&'static str> {
         match self {
             Self::OnError => Some("panicked in on_error: on purpose"),
             Self::SafeState => Some("panicked in enter_safe_state: on purpose"),
@@ -116,11 +116,11 @@ impl Drop for Bomb {
     }
 }
 
-/// What nodes did, in order.
+/// The calls of nodes, in order.
 #[derive(Clone, Default)]
-struct Diary(Arc<Mutex<Vec<String>>>);
+struct CallLog(Arc<Mutex<Vec<String>>>);
 
-impl Diary {
+impl CallLog {
     fn note(&self, what: String) {
         self.0.lock().unwrap().push(what);
     }
@@ -129,26 +129,26 @@ impl Diary {
         self.0.lock().unwrap().clone()
     }
 
-    /// The names of those who did this, in order.
-    fn who(&self, what: &str) -> String {
+    /// Returns the names of the nodes that did this, in order.
+    fn nodes_with(&self, what: &str) -> String {
         let read = self.read();
         let names = read.iter().filter_map(|line| line.strip_suffix(what)).map(str::trim);
         names.collect::<Vec<_>>().join(" ")
     }
 }
 
-/// A node that notes its calls, and has a fault.
+/// A node that logs its calls and has a fault.
 struct Faulty {
     name: &'static str,
     fault: Option<Fault>,
-    diary: Diary,
+    calls: CallLog,
     commands: Option<Subscriber<CmdVel>>,
     has_failed: bool,
 }
 
 impl Faulty {
     fn note(&self, what: &str) {
-        self.diary.note(format!("{} {what}", self.name));
+        self.calls.note(format!("{} {what}", self.name));
     }
 
     fn panics_if(&self, fault: Fault) {
@@ -159,7 +159,7 @@ impl Faulty {
 impl Node for Faulty {
     fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
         self.note("init");
-        // Only the first time.
+        // Fails only the first time.
         if !std::mem::replace(&mut self.has_failed, true) {
             self.panics_if(Fault::Init);
             if self.fault == Some(Fault::InitError) {
@@ -172,7 +172,7 @@ impl Node for Faulty {
 
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
         self.commands.iter_mut().for_each(|commands| _ = commands.recv());
-        assert!(self.diary.read().contains(&format!("{} ready", self.name)), "it is not ready");
+        assert!(self.calls.read().contains(&format!("{} ready", self.name)), "it is not ready");
         if context.tick() != BAD_TICK {
             return Ok(());
         }
@@ -201,7 +201,7 @@ impl Node for Faulty {
     }
 
     fn on_error(&mut self, _: &NodeError) {
-        self.note("told");
+        self.note("on_error");
         self.panics_if(Fault::OnError);
     }
 }
@@ -213,31 +213,31 @@ impl Drop for Faulty {
     }
 }
 
-/// Runs until it stops or `is_over`.
+/// Runs until the scheduler stops or `is_over`.
 fn run(running: &mut Running, what: &str, mut is_over: impl FnMut(&Handle) -> bool) {
     let (handle, end) = (running.handle(), Instant::now() + LONG);
     while !running.is_stopping() && !is_over(&handle) {
-        // A failure is looked at in the report.
+        // The report contains a failure, too.
         drop(running.run_for(Duration::from_millis(2)));
         assert!(Instant::now() < end, "never: {what}");
     }
 }
 
-/// A bad node among good ones.
-struct Trial {
+/// The outcome of a run with a bad node among good ones.
+struct Outcome {
     report: Report,
     events: Vec<NodeEvent>,
-    diary: Diary,
+    calls: CallLog,
 }
 
-/// Ticks that everybody makes after a fault that is not fatal.
+/// The ticks that every node makes after a fault that is not fatal.
 const MORE_TICKS: u64 = 4;
 
-fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Trial {
+fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Outcome {
     let private = Private::new();
-    let told = Told::default();
-    let mut scheduler = told.scheduler(&private);
-    let diary = Diary::default();
+    let recorded = Recorded::default();
+    let mut scheduler = recorded.scheduler(&private);
+    let calls = CallLog::default();
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let plan = [
         ("first", Executor::BestEffort),
@@ -253,8 +253,8 @@ fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Trial {
         };
         let node = scheduler.node(name).order(order as i32).failure_policy(policy);
         let node = executor.runs(node, 200, &commands);
-        let (diary, commands) = (diary.clone(), Some(commands));
-        node.build(Faulty { name, fault, diary, commands, has_failed: false }).unwrap();
+        let (calls, commands) = (calls.clone(), Some(commands));
+        node.build(Faulty { name, fault, calls, commands, has_failed: false }).unwrap();
     }
     let mut running = scheduler.start().unwrap();
     let what = format!("{executor:?} {fault:?} {policy:?}");
@@ -267,11 +267,11 @@ fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Trial {
         running.handle().stop();
     }
     let report = running.finish().or_else(RunError::into_report).unwrap();
-    Trial { report, events: told.all(), diary }
+    Outcome { report, events: recorded.all(), calls }
 }
 
-/// How many say this of the node.
-fn said(events: &[NodeEvent], node: &str, kind: u8, text: &str) -> usize {
+/// Returns the number of events with this text for the node.
+fn count_events(events: &[NodeEvent], node: &str, kind: u8, text: &str) -> usize {
     let is_it = |event: &&NodeEvent| {
         event.kind == kind && event.node == *node && event.text.as_str() == text
     };
@@ -279,61 +279,61 @@ fn said(events: &[NodeEvent], node: &str, kind: u8, text: &str) -> usize {
 }
 
 fn judge(executor: Executor, fault: Fault, policy: FailurePolicy) {
-    let Trial { report, events, diary } = try_out(executor, fault, policy);
+    let Outcome { report, events, calls } = try_out(executor, fault, policy);
     let what =
-        format!("{executor:?} {fault:?} {policy:?}: {report:?}\n{:?}\n{events:?}", diary.read());
-    let is_fatal = policy == FailurePolicy::Fatal && fault.said().is_some();
+        format!("{executor:?} {fault:?} {policy:?}: {report:?}\n{:?}\n{events:?}", calls.read());
+    let is_fatal = policy == FailurePolicy::Fatal && fault.text().is_some();
     let bad = report.node("bad").unwrap();
 
-    // What was to follow followed, for the whole and for the node.
-    match fault.said() {
+    // The policy was applied to the run and to the node.
+    match fault.text() {
         Some((error, _)) if is_fatal => {
             let reason = Reason::Node { name: "bad".into(), error: error.into() };
             assert_eq!(report.reason, reason, "{what}");
         }
         _ => assert_eq!(report.reason, Reason::Asked, "{what}"),
     }
-    let restarts = usize::from(policy == RESTART && fault.said().is_some() && !fault.is_in_init());
+    let restarts = usize::from(policy == RESTART && fault.text().is_some() && !fault.is_in_init());
     let inits = if fault.is_in_init() && !is_fatal { 2 } else { 1 + restarts };
-    let count = |what: &str| diary.read().iter().filter(|line| *line == what).count();
+    let count = |what: &str| calls.read().iter().filter(|line| *line == what).count();
     assert_eq!(count("bad init"), inits, "{what}");
     let is_ready = usize::from(!(is_fatal && fault.is_in_init()));
     assert_eq!(count("bad shutdown"), is_ready + restarts, "{what}");
-    assert_eq!(count("bad told"), usize::from(fault.said().is_some()), "{what}");
+    assert_eq!(count("bad on_error"), usize::from(fault.text().is_some()), "{what}");
     assert_eq!(count("bad dropped"), 1, "{what}");
 
-    // It was said what happened, where, and when.
+    // The fault was recorded, with its text, call and tick.
     let mut panics = 0;
-    if let Some((error, is_panic)) = fault.said() {
+    if let Some((error, is_panic)) = fault.text() {
         let kind = if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED };
-        assert_eq!(said(&events, "bad", kind, error), 1, "{what}");
+        assert_eq!(count_events(&events, "bad", kind, error), 1, "{what}");
         let event = events.iter().find(|event| event.kind == kind).unwrap();
         let tick = if fault.is_in_init() { 0 } else { BAD_TICK + 1 };
         assert_eq!(event.tick, tick, "{what}");
         panics += u64::from(is_panic);
     }
-    // A safe state is for the end of everything only.
+    // A safe state is entered only at the end of the run.
     let is_also = fault != Fault::SafeState || is_fatal;
-    if let Some(error) = fault.also_said().filter(|_| is_also) {
-        assert_eq!(said(&events, "bad", NodeEvent::PANICKED, error), 1, "{what}");
+    if let Some(error) = fault.second_text().filter(|_| is_also) {
+        assert_eq!(count_events(&events, "bad", NodeEvent::PANICKED, error), 1, "{what}");
         panics += 1;
     }
     assert_eq!(bad.metrics.panics, panics, "{what}");
 
-    // Nobody else was harmed, and all ended in order.
+    // No other node was harmed, and all ended in order.
     let others = report.nodes.iter().filter(|node| node.name != "bad");
     assert!(others.clone().all(|node| node.metrics.failures == 0), "{what}");
     let initialised = match is_fatal && fault.is_in_init() {
         true => "first",
         false => "last like it bad first",
     };
-    let ends = diary.who("shutdown");
+    let ends = calls.nodes_with("shutdown");
     let ends = ends.strip_prefix("bad ").filter(|_| restarts > 0).unwrap_or(&ends);
     assert_eq!(ends, initialised, "{what}");
     let safe = if is_fatal { initialised } else { "" };
-    assert_eq!(diary.who("safe"), safe, "{what}");
-    assert_eq!(diary.who("dropped"), "last like it bad first", "{what}");
-    let lines = diary.read();
+    assert_eq!(calls.nodes_with("safe"), safe, "{what}");
+    assert_eq!(calls.nodes_with("dropped"), "last like it bad first", "{what}");
+    let lines = calls.read();
     let first_end = lines.iter().rposition(|line| line == "first safe");
     let shutdown = lines.iter().position(|line| {
         *line == format!("{} shutdown", if initialised == "first" { "first" } else { "last" })
@@ -351,32 +351,32 @@ fn matrix(executor: Executor) {
 }
 
 #[test]
-fn a_fault_on_a_thread_of_its_own_is_followed_by_what_the_policy_says() {
+fn the_policy_is_applied_to_a_fault_on_a_thread_of_its_own() {
     matrix(Executor::RealTime);
 }
 
 #[test]
-fn a_fault_in_a_chain_is_followed_by_what_the_policy_says() {
+fn the_policy_is_applied_to_a_fault_in_a_chain() {
     matrix(Executor::Chain);
 }
 
 #[test]
-fn a_fault_on_a_topic_is_followed_by_what_the_policy_says() {
+fn the_policy_is_applied_to_a_fault_on_a_topic() {
     matrix(Executor::Event);
 }
 
 #[test]
-fn a_fault_on_the_main_thread_is_followed_by_what_the_policy_says() {
+fn the_policy_is_applied_to_a_fault_on_the_main_thread() {
     matrix(Executor::BestEffort);
 }
 
 #[test]
-fn a_fault_in_the_pool_is_followed_by_what_the_policy_says() {
+fn the_policy_is_applied_to_a_fault_in_the_pool() {
     matrix(Executor::Compute);
 }
 
 #[cfg(feature = "async-io")]
 #[test]
-fn a_fault_of_a_task_is_followed_by_what_the_policy_says() {
+fn the_policy_is_applied_to_a_fault_of_a_task() {
     matrix(Executor::AsyncIo);
 }

@@ -1,4 +1,5 @@
-//! Nodes whose ends the scheduler knows: it runs writers before readers, and shows who is who.
+//! The graph of nodes: the scheduler runs writers before readers, and shows the endpoints that it
+//! knows.
 
 use horus_testing as _;
 
@@ -11,13 +12,13 @@ use horus_core::prelude::*;
 use horus_core::scheduler::Class;
 use private::Private;
 
-/// Names of nodes in the order of their turns.
+/// The names of nodes in the order of their turns.
 type Turns = Arc<Mutex<Vec<&'static str>>>;
 
-/// A node: its name, order, and the topics that it reads and writes.
+/// A node: its name, its order, and the topics that it reads and writes.
 type Described = (&'static str, i32, &'static [&'static str], &'static [&'static str]);
 
-/// Adds a node that notes each of its turns, and stops the scheduler in its third.
+/// Adds a node that logs each of its turns, and stops the scheduler in its third.
 fn add(scheduler: &mut Scheduler, (name, order, reads, writes): Described, turns: &Turns) {
     let mut builder = scheduler.node(name);
     let mut inputs: Vec<Subscriber<CmdVel>> =
@@ -27,7 +28,7 @@ fn add(scheduler: &mut Scheduler, (name, order, reads, writes): Described, turns
     let turns = Arc::clone(turns);
     let node = move |context: &mut Context<'_>| {
         turns.lock().unwrap().push(name);
-        // What writers have sent in this round is there.
+        // The messages that writers sent in this round are there.
         for input in &mut inputs {
             assert!(input.recv().is_some() || context.tick() == 0, "{name}: nothing to read");
         }
@@ -48,7 +49,7 @@ const CHAIN: [Described; 4] = [
     ("bystander", 0, &[], &[]),
 ];
 
-/// The turns of these nodes, on the main thread or simulated.
+/// Returns the turns of these nodes in one round, on the main thread or simulated.
 fn turns(nodes: &[Described], is_simulated: bool) -> Vec<&'static str> {
     let (private, turns) = (Private::new(), Turns::default());
     let mut scheduler = private.scheduler();
@@ -59,7 +60,7 @@ fn turns(nodes: &[Described], is_simulated: bool) -> Vec<&'static str> {
         scheduler.run().unwrap();
     }
     let mut turns = turns.lock().unwrap();
-    // The last rounds are as the first one.
+    // All rounds are the same.
     let rest = turns.len() - nodes.len();
     let round = turns.split_off(rest);
     assert!(turns.chunks(nodes.len()).all(|other| other == round), "{turns:?}");
@@ -67,7 +68,7 @@ fn turns(nodes: &[Described], is_simulated: bool) -> Vec<&'static str> {
 }
 
 #[test]
-fn writers_run_before_readers_however_they_were_added() {
+fn writers_run_before_readers_in_whatever_order_they_were_added() {
     let mut nodes = CHAIN;
     for _ in 0..CHAIN.len() {
         nodes.rotate_left(1);
@@ -77,14 +78,14 @@ fn writers_run_before_readers_however_they_were_added() {
         assert!(laser < control && control < log, "{main:?}");
         assert_eq!(turns(&nodes, true), ["bystander", "laser", "control", "a_log"]);
     }
-    // Where nothing follows from topics, as they were added.
+    // Nodes without topics run in the order in which they were added.
     let free: [Described; 3] = [("c", 0, &[], &[]), ("a", 0, &[], &[]), ("b", 0, &[], &[])];
     assert_eq!(turns(&free, false), ["c", "a", "b"]);
     assert_eq!(turns(&free, true), ["a", "b", "c"]);
 }
 
 #[test]
-fn an_order_that_was_given_counts_more() {
+fn a_given_order_takes_precedence_over_topics() {
     let mut nodes = CHAIN;
     nodes[0].1 = -1;
     assert_eq!(turns(&nodes, true), ["a_log", "bystander", "laser", "control"]);
@@ -92,7 +93,7 @@ fn an_order_that_was_given_counts_more() {
 }
 
 #[test]
-fn a_cycle_is_broken_where_its_names_begin() {
+fn a_cycle_is_broken_before_its_first_node_by_name() {
     let cycle: [Described; 3] = [
         ("world", 0, &["torque"], &["state"]),
         ("motor", 0, &["command"], &["torque"]),
@@ -104,14 +105,14 @@ fn a_cycle_is_broken_where_its_names_begin() {
 }
 
 #[test]
-fn the_graph_knows_every_end_that_builders_were_told_of() {
+fn the_graph_has_every_endpoint_that_builders_know() {
     let private = Private::new();
     let mut scheduler = private.scheduler();
     let quiet = |_: &mut Context<'_>| {};
     let mut builder = scheduler.node("control").rate(100.hz());
-    let _ends = (builder.subscriber::<Imu>("imu").unwrap(), builder.subscriber::<Imu>("imu"));
+    let _endpoints = (builder.subscriber::<Imu>("imu").unwrap(), builder.subscriber::<Imu>("imu"));
     let _motors = builder.publisher::<CmdVel>("cmd_vel").unwrap();
-    // What could not be opened is no end.
+    // An endpoint that could not be opened is not in the graph.
     let refused = builder.publisher::<Imu>("cmd_vel").unwrap_err().to_string();
     assert!(refused.contains("another message"), "{refused}");
     assert!(builder.subscriber::<Imu>("no//name").is_err());
@@ -135,6 +136,6 @@ fn the_graph_knows_every_end_that_builders_were_told_of() {
     );
     assert_eq!((slam.class, slam.order, slam.rate), (Class::Event, 1, None));
     assert_eq!((graph.rank("control"), graph.rank("slam")), (Some(0), Some(1)));
-    // Made in the namespace that was given, and nowhere else.
+    // All topics are in the given namespace.
     assert_eq!(private.topic_files().len(), 4);
 }

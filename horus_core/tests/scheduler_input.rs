@@ -1,4 +1,4 @@
-//! Inputs that get too old: the node sees it, and its policy for misses is applied.
+//! Stale inputs: the node sees them, and its policy for misses is applied.
 
 use horus_testing as _;
 
@@ -13,10 +13,10 @@ use private::Private;
 
 const TIMEOUT: Duration = Duration::from_millis(35);
 
-/// What a node saw in each tick: the message's number, if it was fresh, and its age.
+/// The input in each tick of a node: the message's number, if it was fresh, and its age.
 type Seen = Arc<Mutex<Vec<(Option<u64>, u64)>>>;
 
-/// A node that looks at its input in each tick, and notes the safe state with an age of `u64::MAX`.
+/// A node that reads its input in each tick, and logs the safe state with an age of `u64::MAX`.
 struct Looking {
     input: Input<CmdVel>,
     seen: Seen,
@@ -35,8 +35,8 @@ impl Node for Looking {
     }
 }
 
-/// A simulated second of a node at 100 Hz whose input comes in the ticks of `sends`, and its
-/// policy.
+/// Simulates a second of a node at 100 Hz, with this policy, whose input comes in the ticks of
+/// `sends`.
 fn looking(sends: fn(u64) -> bool, policy: Miss) -> (Report, Vec<(Option<u64>, u64)>) {
     let (private, seen) = (Private::new(), Seen::default());
     let mut scheduler = private.scheduler();
@@ -83,7 +83,7 @@ fn a_message_is_fresh_until_its_timeout_by_the_simulated_clock() {
 
 #[test]
 fn the_policy_for_misses_is_applied_to_stale_inputs() {
-    // From the node's start on.
+    // The timeout counts from the node's start on.
     let (report, seen) = looking(|_| false, Miss::Stop);
     let error = "no message on 'input' for 40ms: the timeout is 35ms".to_owned();
     assert_eq!(report.reason, Reason::Node { name: "looking".into(), error });
@@ -101,7 +101,7 @@ fn the_policy_for_misses_is_applied_to_stale_inputs() {
 }
 
 #[test]
-fn what_recv_took_is_not_fresh_any_more() {
+fn a_message_that_recv_took_is_not_fresh_any_more() {
     let private = Private::new();
     let mut output = private.publisher::<CmdVel>("input", Qos::new());
     let mut scheduler = private.scheduler();
@@ -141,7 +141,7 @@ fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
 }
 
 #[test]
-fn patience_begins_with_the_node_and_anew_after_a_restart() {
+fn the_timeout_counts_from_the_start_of_the_node_and_from_a_restart() {
     let (private, ages) = (Private::new(), Arc::new(Mutex::new(Vec::new())));
     let restart = FailurePolicy::Restart { max: 1, backoff: TIMEOUT * 3 };
     let mut scheduler = private.scheduler();
@@ -158,9 +158,9 @@ fn patience_begins_with_the_node_and_anew_after_a_restart() {
     assert!(matches!(report.reason, Reason::Node { .. }), "{report:?}");
     assert_eq!(*ages.lock().unwrap(), [0, 10, 20, 0, 10, 20, 30, 40]);
 
-    // By the clock that nodes have when they run for good.
+    // The same with the real clock.
     let mut scheduler = private.scheduler();
-    // What else would be a miss on a slow machine is none.
+    // WHY `Warn`: on a slow machine a late tick is a miss as well.
     let mut builder = scheduler.node("looking").rate(100.hz()).on_miss(Miss::Warn);
     let endless = Duration::from_secs(600);
     let input: Input<CmdVel> = builder.subscribe_with_timeout("input", endless).unwrap();

@@ -1,4 +1,4 @@
-//! A publisher that a subscriber of a node has no memory to map is an event of that node.
+//! A publisher that a subscriber of a node cannot map for lack of memory is an event of that node.
 
 use horus_testing as _;
 
@@ -14,18 +14,18 @@ use horus_core::scheduler::Running;
 use private::Private;
 
 const ROLE: &str = "HORUS_TEST_ROLE";
-/// Slots of a lane, which then takes more than 4 MiB.
+/// The slots of a lane, which then takes more than 4 MiB.
 const CAPACITY: u64 = 1 << 17;
-/// Longer than two attempts to map a lane are apart.
+/// A time longer than that between two attempts to map a lane.
 const TWO_ATTEMPTS: Duration = Duration::from_millis(250);
 
-/// Bytes of address space that this process uses.
+/// Returns the bytes of address space that this process uses.
 fn address_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096
 }
 
-/// Lets this process have so many more bytes of address space; nothing for as many as it likes.
+/// Allows this process `more` bytes of address space; without limit for `None`.
 fn limit_address_bytes(more: Option<u64>) {
     let limit = libc::rlimit {
         rlim_cur: more.map_or(libc::RLIM_INFINITY, |bytes| address_bytes() + bytes),
@@ -35,7 +35,7 @@ fn limit_address_bytes(more: Option<u64>) {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
 }
 
-/// Events about lanes that are new, of all nodes: node, kind, text.
+/// Returns the new events about lanes, of all nodes: node, kind, text.
 fn news(events: &Receiver<NodeEvent>) -> Vec<(String, u8, String)> {
     let about_lanes = [NodeEvent::LANE_NOT_MAPPED, NodeEvent::LANE_MAPPED];
     let events = events.try_iter().filter(|event| about_lanes.contains(&event.kind));
@@ -45,7 +45,7 @@ fn news(events: &Receiver<NodeEvent>) -> Vec<(String, u8, String)> {
     news
 }
 
-/// Has the nodes tick, until both that the scheduler knows have an event, and for a while longer.
+/// Runs until both nodes that the scheduler knows have an event, and for a while longer.
 fn tick_until_news(
     running: &mut Running,
     events: &Receiver<NodeEvent>,
@@ -68,12 +68,12 @@ fn child_role() {
     if std::env::var_os(ROLE).is_none() {
         return;
     }
-    // SAFETY: the call takes no pointer. One heap, which has room enough.
+    // SAFETY: the call takes no pointer. One heap, which is large enough.
     assert_eq!(unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) }, 1);
     let (private, qos) = (Private::new(), Qos::new().capacity(CAPACITY));
     let mut scheduler = private.scheduler();
-    let (tell, events) = channel();
-    scheduler.on_event(move |event| tell.send(*event).unwrap_or_default());
+    let (sender, events) = channel();
+    scheduler.on_event(move |event| sender.send(*event).unwrap_or_default());
     let mut asked = scheduler.node("asked");
     let mut commands = asked.subscriber_with::<CmdVel>("cmd_vel", qos).unwrap();
     let reads = |commands: &mut Subscriber<CmdVel>| while commands.recv().is_some() {};
@@ -100,20 +100,20 @@ fn child_role() {
         let all = tick_until_news(&mut running, &events);
         let well = |node: &str| (node.to_owned(), NodeEvent::LANE_MAPPED, "cmd_vel".to_owned());
         assert_eq!(all, [well("asked"), well("given")]);
-        // The next round has another lane, and this one is free only after it.
+        // The next round needs another lane, and this one must not be free before.
         std::mem::forget(publisher);
     }
     running.finish().unwrap();
-    assert_eq!(news(&events), [], "nodes that end miss nothing");
+    assert_eq!(news(&events), [], "nodes that end have no such events");
     println!("@well");
 }
 
 #[test]
-fn a_node_that_misses_a_publisher_has_an_event_each_time_that_begins() {
+fn a_node_has_an_event_each_time_it_begins_to_miss_a_publisher() {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
     let child = child.env(ROLE, "small").stdin(Stdio::null()).output().unwrap();
-    let [said, errors] =
+    let [output, errors] =
         [child.stdout, child.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    assert!(child.status.success() && said.contains("@well"), "{said}\n{errors}");
+    assert!(child.status.success() && output.contains("@well"), "{output}\n{errors}");
 }

@@ -12,11 +12,11 @@ use horus_core::prelude::*;
 use horus_core::scheduler::{Class, PlanError, Reason};
 use private::Private;
 
-/// Shut down so many times.
+/// The number of shutdowns.
 static SHUT_DOWN: AtomicU64 = AtomicU64::new(0);
 
 node! {
-    /// Says how fast the robot turns.
+    /// Publishes the rotation of the robot.
     struct Gyroscope {
         publish imu: Imu = "imu",
         state turn: f64 = 1.0,
@@ -31,11 +31,11 @@ node! {
 }
 
 node! {
-    /// Steers against it.
+    /// Steers against the rotation.
     #[derive(Debug)]
     pub(crate) struct Controller {
         wake imu: Imu = "imu",
-        /// What the motors get.
+        /// The commands to the motors.
         publish motors: CmdVel = "cmd_vel",
         state gain: f32 = 0.5,
         state errors: Vec<String> = Vec::new(),
@@ -87,7 +87,7 @@ node! {
 }
 
 #[test]
-fn declared_nodes_run_and_the_scheduler_knows_their_ends() {
+fn declared_nodes_run_and_the_scheduler_knows_their_endpoints() {
     let private = Private::new();
     let mut scheduler = private.scheduler();
     let ignore = horus_core::scheduler::FailurePolicy::Ignore;
@@ -108,13 +108,13 @@ fn declared_nodes_run_and_the_scheduler_knows_their_ends() {
 
     let report = scheduler.simulate(Duration::from_secs(1), 1, 0);
     assert_eq!(report.reason, Reason::Asked);
-    let figures = |name: &str| report.nodes.iter().find(|node| node.name == name).unwrap().metrics;
-    assert_eq!((figures("control").ticks, figures("control").failures), (10, 1));
+    let metrics = |name: &str| report.nodes.iter().find(|node| node.name == name).unwrap().metrics;
+    assert_eq!((metrics("control").ticks, metrics("control").failures), (10, 1));
     assert_eq!(SHUT_DOWN.load(Ordering::Relaxed), 1);
 }
 
 #[test]
-fn build_says_which_topic_or_setting_is_wrong() {
+fn the_error_of_build_names_the_topic_or_setting() {
     let private = Private::new();
     let _other = private.publisher::<Imu>("cmd_vel", Qos::new());
     let mut scheduler = private.scheduler();
@@ -127,7 +127,7 @@ fn build_says_which_topic_or_setting_is_wrong() {
 }
 
 node! {
-    /// Tells late joiners what it said last, and reads what it must not lose.
+    /// Keeps its last message for late subscribers, and reads reliable topics.
     struct Careful {
         publish mode: CmdVel = ("mode", Qos::latched()),
         subscribe orders: CmdVel = ("orders", Qos::reliable()),
@@ -144,7 +144,7 @@ node! {
 }
 
 #[test]
-fn the_topics_of_a_node_have_the_quality_of_service_that_was_asked_for() {
+fn the_topics_of_a_node_have_the_declared_quality_of_service() {
     let private = Private::new();
     let mut scheduler = private.scheduler();
     Careful::build(scheduler.node("careful")).unwrap();
@@ -153,16 +153,16 @@ fn the_topics_of_a_node_have_the_quality_of_service_that_was_asked_for() {
     assert!(is_reliable("orders") && is_reliable("calls") && !is_reliable("mode"));
     private.publisher::<CmdVel>("calls", Qos::reliable()).send(CmdVel::default()).unwrap();
     assert_eq!(scheduler.run().unwrap().reason, Reason::Asked);
-    // The one who joins late gets the last message.
+    // A late subscriber gets the last message.
     let mut late = private.subscriber::<CmdVel>("mode", Qos::new());
     assert_eq!(late.recv().map(|mode| mode.linear), Some(1.5));
 }
 
-/// The arm that a node is for.
+/// The arm to which the node belongs.
 const ARM: &&str = &"left";
 
 node! {
-    /// Has topics whose names are made when it is built.
+    /// Has topics whose names are made when the node is built.
     struct Named {
         wake calls: CmdVel = &format!("{ARM}/calls"),
         subscribe orders: CmdVel = &["orders", ARM].join("/"),
@@ -179,7 +179,7 @@ node! {
 }
 
 #[test]
-fn the_name_of_a_topic_is_whatever_gives_a_text_also_a_temporary_one() {
+fn the_name_of_a_topic_may_be_any_text_even_a_temporary_one() {
     let private = Private::new();
     let mut scheduler = private.scheduler();
     Named::build(scheduler.node("named")).unwrap();

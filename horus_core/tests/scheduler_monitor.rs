@@ -1,4 +1,4 @@
-//! What other processes see of schedulers, where none is; and what an event costs.
+//! Schedulers as other processes see them, without a running one; and the cost of an event.
 
 use horus_testing as _;
 
@@ -20,20 +20,20 @@ fn a_namespace_without_schedulers_has_none() {
     assert!(matches!(remote, RemoteError::NotRunning { .. }), "{remote}");
     let error = black_box(namespace, "arm").unwrap_err();
     assert!(matches!(error.as_open_error(), Some(OpenError::NotFound { .. })), "{error}");
-    assert!(private.topic_files().is_empty(), "looking made a topic");
+    assert!(private.topic_files().is_empty(), "the look created a topic");
 }
 
 #[test]
-fn topics_that_are_no_scheduler_s_are_not_taken_for_one() {
+fn topics_of_other_names_are_not_taken_for_a_scheduler() {
     let private = Private::new();
     let names = ["horus/schedulers/a/b/status", "horus/schedulers/a/state", "schedulers/a/status"];
     let _topics = names.map(|name| private.publisher::<NodeEvent>(name, Qos::new()));
     assert!(schedulers(private.namespace()).unwrap().is_empty());
 }
 
-/// A scheduler is whoever publishes its status, in whatever language.
+/// A publisher of a status is a scheduler, in any language.
 #[test]
-fn a_scheduler_is_who_publishes_a_status() {
+fn a_publisher_of_a_status_is_a_scheduler() {
     let private = Private::new();
     let topic = "horus/schedulers/theirs/status";
     let mut status = private.publisher::<SchedulerStatus>(topic, Qos::latched());
@@ -65,5 +65,5 @@ fn an_event_is_made_and_sent_without_allocating() {
     });
     assert_eq!(bytes, 0);
     let (_, bytes) = heap::peak(|| NodeEvent::STUCK.to_string());
-    assert!(bytes > 0, "nothing is counted");
+    assert!(bytes > 0, "the allocator counts nothing");
 }

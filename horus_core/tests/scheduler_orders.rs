@@ -1,4 +1,4 @@
-//! Nodes that are paused, stopped, given another rate or another logic while they run.
+//! Commands to nodes while they run: pause, stop, another rate, another node in their place.
 
 use horus_testing as _;
 
@@ -18,14 +18,14 @@ use horus_core::scheduler::{
 };
 use private::Private;
 
-/// A scheduler in a namespace of its own.
+/// Makes a scheduler in a namespace of its own.
 fn scheduler(private: &Private) -> Scheduler {
     let mut scheduler = private.scheduler();
     scheduler.on_event(|_| {});
     scheduler
 }
 
-/// Counts its ticks, and its ends.
+/// Counts its ticks and shutdowns.
 #[derive(Clone, Default)]
 struct Counter {
     ticks: Arc<AtomicU64>,
@@ -77,7 +77,7 @@ fn a_dropped_run_has_shut_its_nodes_down() {
     assert_eq!(timed.shutdowns.load(Ordering::Relaxed), 1);
 }
 
-/// Runs a node at a rate, and one that has none, beside `steer`.
+/// Runs a node with a rate and one without, and calls `steer` meanwhile.
 fn beside(steer: impl FnOnce(&Handle, &mut Running)) {
     let private = Private::new();
     let mut scheduler = scheduler(&private);
@@ -119,7 +119,7 @@ fn a_stopped_node_is_shut_down_and_the_others_go_on() {
             let is_stopped = || handle.metrics(node).unwrap().health == Health::Stopped;
             until("stopped", || running.tick_once().unwrap() && is_stopped());
             let before = ticks(handle, node);
-            // There is no way back.
+            // A stopped node cannot be resumed.
             handle.resume(node).unwrap();
             thread::sleep(Duration::from_millis(5));
             assert!(running.tick_once().unwrap());
@@ -129,7 +129,7 @@ fn a_stopped_node_is_shut_down_and_the_others_go_on() {
 }
 
 #[test]
-fn a_new_rate_holds_from_the_next_due_time_on() {
+fn a_new_rate_applies_from_the_next_due_time_on() {
     let private = Private::new();
     let mut scheduler = scheduler(&private);
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -159,7 +159,7 @@ fn a_new_rate_holds_from_the_next_due_time_on() {
 }
 
 #[test]
-fn orders_that_make_no_sense_are_refused_with_the_reason() {
+fn invalid_commands_are_refused_with_the_reason() {
     beside(|handle, _| {
         let error = handle.pause("tmied").unwrap_err();
         assert_eq!(error.to_string(), "no node is called 'tmied'; there are: timed, main");
@@ -176,7 +176,7 @@ fn orders_that_make_no_sense_are_refused_with_the_reason() {
 }
 
 #[test]
-fn the_nodes_of_a_chain_run_one_after_the_other_at_one_time() {
+fn the_nodes_of_a_chain_run_one_after_the_other_at_each_due_time() {
     let private = Private::new();
     let mut scheduler = scheduler(&private);
     let log = Arc::new(Mutex::new(Vec::new()));
@@ -211,7 +211,7 @@ horus_core::message! {
     }
 }
 
-/// Receives numbers, and passes them on with its mark.
+/// Receives numbers, and logs them with its mark.
 struct Marker {
     mark: u64,
     input: Subscriber<Number>,
@@ -231,7 +231,7 @@ impl Node for Marker {
     }
 }
 
-/// The same node by another type, with the next mark.
+/// The same node with another type and the next mark.
 struct Marked(Marker);
 
 impl Node for Marked {
@@ -249,7 +249,7 @@ fn unmarked(new: Marked) -> Marker {
 }
 
 #[test]
-fn a_swap_hands_the_queue_over_and_every_message_is_handled_once_in_order() {
+fn a_swap_passes_the_queue_on_and_every_message_is_handled_once_in_order() {
     let private = Private::new();
     let mut scheduler = scheduler(&private);
     let mut sender = private.publisher::<Number>("numbers", Qos::reliable().capacity(256));
@@ -291,7 +291,7 @@ fn a_swap_hands_the_queue_over_and_every_message_is_handled_once_in_order() {
 }
 
 #[test]
-fn a_swap_that_fails_is_taken_back_and_nothing_is_lost() {
+fn a_swap_that_fails_is_rolled_back_and_nothing_is_lost() {
     let private = Private::new();
     let mut scheduler = scheduler(&private);
     let old = Counter::default();
@@ -310,11 +310,11 @@ fn a_swap_that_fails_is_taken_back_and_nothing_is_lost() {
     let before = old.ticks.load(Ordering::Relaxed);
     until("the old one ticks", || old.ticks.load(Ordering::Relaxed) > before + 3);
     assert_eq!(old.shutdowns.load(Ordering::Relaxed), 0);
-    // What is no such node is not changed.
+    // A node of another type is not changed.
     let swap = handle.swap_with("n", marked, unmarked).unwrap();
     let SwapState::RolledBack(why) = swap.wait(LONG) else { panic!() };
     assert!(why.contains("Marker"), "{why}");
-    // A good one is final after its trial, and the old one is shut down.
+    // A swap without a failure is final after its probation, and the old node is shut down.
     let new = Counter::default();
     assert_eq!(handle.swap("n", new.clone()).unwrap().wait(LONG), SwapState::Done);
     assert_eq!(old.shutdowns.load(Ordering::Relaxed), 1);
@@ -327,7 +327,7 @@ fn a_swap_that_fails_is_taken_back_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_failed_first_message_goes_back_with_the_ends() {
+fn a_swap_that_fails_on_a_message_gives_the_endpoints_back() {
     let private = Private::new();
     let mut scheduler = scheduler(&private);
     let mut sender = private.publisher::<Number>("numbers", Qos::reliable());
@@ -354,16 +354,16 @@ fn a_failed_first_message_goes_back_with_the_ends() {
     assert_eq!(running.finish().unwrap().reason, Reason::Over);
 }
 
-/// For bindings, which ask that more often than they look a scheduler up.
+/// For bindings, which poll this too often to look the scheduler up each time.
 #[test]
-fn a_word_shows_until_everything_is_to_stop() {
+fn a_word_holds_its_number_until_the_run_is_to_stop() {
     static WORD: AtomicU64 = AtomicU64::new(0);
     static OTHER: AtomicU64 = AtomicU64::new(0);
     let shown = |word: &AtomicU64| word.load(Ordering::Relaxed);
     let private = Private::new();
     let first = scheduler(&private).handle();
     first.show_in(&WORD, 7);
-    // The first call counts.
+    // Only the first call has an effect.
     first.show_in(&OTHER, 8);
     assert_eq!((shown(&WORD), shown(&OTHER)), (7, 0));
     first.stop();
@@ -371,7 +371,7 @@ fn a_word_shows_until_everything_is_to_stop() {
 
     let second = scheduler(&private).handle();
     second.show_in(&WORD, 9);
-    // It is somebody else's by now.
+    // The word belongs to another scheduler by now.
     WORD.store(10, Ordering::Relaxed);
     second.stop();
     assert_eq!(shown(&WORD), 10);

@@ -1,4 +1,4 @@
-//! What schedulers promise to other processes: shown, remembered, commanded, halted.
+//! Schedulers and other processes: status, black box, commands and emergency stops.
 
 use horus_testing as _;
 
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 const FAULTY: [&str; 6] = ["clocked", "first", "second", "woken", "pooled", "main"];
 
-/// The test that plays the roles of children; nothing without a role.
+/// Not a test: entry point of the re-executed child process; does nothing without a role.
 #[test]
 fn child_role() {
     let Some((role, dir)) = role() else { return };
@@ -37,7 +37,7 @@ fn child_role() {
     }
 }
 
-/// A directory for namespaces, and the default one in it.
+/// A directory for namespaces, and the default namespace in it.
 struct Site {
     // Before the directory: fields are dropped in this order.
     namespace: Arc<Namespace>,
@@ -55,25 +55,25 @@ impl Site {
         Child::spawn(role, self.dir.path())
     }
 
-    /// The one scheduler that there is or was, once it has shown itself.
+    /// Returns the only scheduler, which has published a status.
     fn only(&self) -> SchedulerInfo {
         let mut all = schedulers(&self.namespace).unwrap();
         assert_eq!(all.len(), 1, "{all:?}");
         all.remove(0)
     }
 
-    /// Waits until the scheduler is so.
+    /// Waits until the scheduler `is_so`.
     fn await_scheduler(&self, what: &str, is_so: impl Fn(&SchedulerInfo) -> bool) -> SchedulerInfo {
         let look = || schedulers(&self.namespace).unwrap().into_iter().next();
         until(what, || look().is_some_and(|info| info.status.is_some() && is_so(&info)));
         self.only()
     }
 
-    /// Waits until the scheduler has shown itself again, so often.
-    fn await_shows(&self, times: u32) -> SchedulerInfo {
+    /// Waits until the scheduler has published its status `times` times more.
+    fn await_statuses(&self, times: u32) -> SchedulerInfo {
         for _ in 0..times {
             let shown_ns = monotonic_ns(&self.only());
-            self.await_scheduler("shows itself", |info| monotonic_ns(info) > shown_ns);
+            self.await_scheduler("publishes its status", |info| monotonic_ns(info) > shown_ns);
         }
         self.only()
     }
@@ -122,7 +122,7 @@ fn is_halted(info: &SchedulerInfo) -> bool {
 
 // The black box.
 
-/// Fails or panics in every tick, in turn, and says so before.
+/// Fails or panics in every tick, in turn, and reports that before.
 struct Faulty {
     name: &'static str,
     failures: u64,
@@ -143,7 +143,7 @@ impl Node for Faulty {
         let number = self.failures;
         self.failures += 1;
         say(format_args!("{} {number}", self.name));
-        // WHY in turn: of one kind that repeats, the black box leaves some out.
+        // WHY in turn: the black box leaves out events of one kind that repeat.
         if number.is_multiple_of(2) { Err(number.to_string().into()) } else { panic!("{number}") }
     }
 }
@@ -178,7 +178,7 @@ fn faulty(dir: &Path) {
     let mut node = scheduler.node("main").failure_policy(ignore);
     main.work = Some(node.publisher("work").unwrap());
     node.build(main).unwrap();
-    // One that is late in every tick, and one that has nothing to say.
+    // One node that is late in every tick, and one without events.
     let (budget, deadline) = (Duration::from_nanos(1), Duration::from_nanos(2));
     let late = scheduler.node("late").rate(300.hz()).budget(budget).deadline(deadline);
     late.build(|_: &mut Context<'_>| ()).unwrap();
@@ -189,7 +189,7 @@ fn faulty(dir: &Path) {
     running.run_for(Duration::MAX).unwrap();
 }
 
-/// Numbers of the failures of a node that are in the black box.
+/// Returns the numbers of a node's failures that are in the black box.
 fn noted(events: &[NodeEvent], node: &str) -> Vec<u64> {
     let is_failure =
         |event: &&NodeEvent| matches!(event.kind, NodeEvent::FAILED | NodeEvent::PANICKED);
@@ -200,7 +200,7 @@ fn noted(events: &[NodeEvent], node: &str) -> Vec<u64> {
 }
 
 #[test]
-fn a_black_box_tells_what_was_until_the_kill() {
+fn a_black_box_has_all_events_until_the_kill_except_the_last() {
     let (site, mut rng) = (Site::new(), Rng(5));
     let (mut before, mut last_missing, mut found, mut kept) = (Vec::<NodeEvent>::new(), 0, 0, 0);
     let kills = rounds(20, 200);
@@ -212,8 +212,8 @@ fn a_black_box_tells_what_was_until_the_kill() {
             info.process_id == Some(child.id()) && info.is_alive && is_running(info)
         });
         let mut remote = RemoteScheduler::open(&site.namespace, "arm").unwrap();
-        for order in 0..rng.below(6) {
-            if order % 2 == 0 { remote.pause("quiet") } else { remote.resume("quiet") }.unwrap();
+        for command in 0..rng.below(6) {
+            if command % 2 == 0 { remote.pause("quiet") } else { remote.resume("quiet") }.unwrap();
             thread::sleep(Duration::from_micros(rng.below(20_000) as u64));
         }
         thread::sleep(Duration::from_micros(rng.below(300_000) as u64));
@@ -239,7 +239,7 @@ fn a_black_box_tells_what_was_until_the_kill() {
         assert!(pauses.iter().copied().eq(in_turn.take(pauses.len())), "{pauses:?}");
         assert!(mine.iter().any(|event| event.kind == NodeEvent::SCHEDULER_STARTED));
         assert!(mine.iter().any(|event| event.kind == NodeEvent::MISSED && event.node == *"late"));
-        // What was there before goes only where something new came.
+        // An old event is overwritten only by a new one.
         let stayed = before.iter().filter(|event| events.contains(event)).count();
         assert!(before.len() - stayed <= mine.len(), "{} - {stayed}", before.len());
         kept += stayed;
@@ -247,12 +247,12 @@ fn a_black_box_tells_what_was_until_the_kill() {
         let info = site.only();
         assert!(!info.is_alive);
         assert_eq!((info.name.as_str(), info.process_id), ("arm", Some(child.id())));
-        assert!(is_running(&info) && info.nodes.len() == 8, "the last that was shown: {info:?}");
+        assert!(is_running(&info) && info.nodes.len() == 8, "the last status: {info:?}");
         assert!(info.nodes.iter().all(|node| node.name == *"quiet" || node.ticks > 0) || round > 0);
         let error = remote.pause("quiet").unwrap_err();
         assert!(matches!(error, RemoteError::NotRunning { .. }), "{error}");
     }
-    assert!(kept > 0, "nothing outlived a restart");
+    assert!(kept > 0, "no event outlived a restart");
     noise::result(
         "scheduler_black_box",
         format!(
@@ -263,9 +263,9 @@ fn a_black_box_tells_what_was_until_the_kill() {
     );
 }
 
-// TickMetrics and commands.
+// Metrics and commands.
 
-/// Says when it was due, and at which period.
+/// Reports each due time, and its period.
 struct Steady;
 
 impl Node for Steady {
@@ -296,8 +296,8 @@ fn shown(dir: &Path) {
     planner.build(hang).unwrap();
     scheduler.node("idle").build(|_: &mut Context<'_>| ()).unwrap();
     thread::spawn(|| {
-        while let Some(order) = hear() {
-            HANGS.store(order == "hang", Ordering::Relaxed);
+        while let Some(word) = hear() {
+            HANGS.store(word == "hang", Ordering::Relaxed);
         }
     });
     exit(scheduler.run());
@@ -308,7 +308,7 @@ fn sum(buckets: &[u64]) -> u64 {
 }
 
 #[test]
-fn figures_are_seen_from_outside_while_nodes_run() {
+fn metrics_are_seen_from_another_process_while_nodes_run() {
     let site = Site::new();
     let mut child = site.child("shown");
     child.await_word("due");
@@ -325,8 +325,8 @@ fn figures_are_seen_from_outside_while_nodes_run() {
     for node in ["steady", "bad", "planner", "idle"] {
         site.await_state(node, NodeMetrics::STATE_PAUSED);
     }
-    // A tick that had begun may have been shown half.
-    let (paused, later) = (site.await_shows(2), site.await_shows(3));
+    // The first status may show a tick that was half done.
+    let (paused, later) = (site.await_statuses(2), site.await_statuses(3));
     for node in &paused.nodes {
         assert_eq!(sum(&node.durations), node.ticks, "{node}");
         assert_eq!(sum(&node.lateness), node.ticks, "{node}");
@@ -354,7 +354,7 @@ fn figures_are_seen_from_outside_while_nodes_run() {
 }
 
 #[test]
-fn commands_from_another_process_are_carried_out_or_refused() {
+fn commands_from_another_process_are_applied_or_refused() {
     let site = Site::new();
     let nobody = RemoteScheduler::open(&site.namespace, "arm").unwrap_err();
     assert!(matches!(nobody, RemoteError::NotRunning { .. }), "{nobody}");
@@ -365,8 +365,8 @@ fn commands_from_another_process_are_carried_out_or_refused() {
 
     remote.pause("steady").unwrap();
     site.await_state("steady", NodeMetrics::STATE_PAUSED);
-    let ticks = site.await_shows(1);
-    let still = site.await_shows(3);
+    let ticks = site.await_statuses(1);
+    let still = site.await_statuses(3);
     assert_eq!(node_of(&ticks, "steady").ticks, node_of(&still, "steady").ticks);
     assert!(node_of(&ticks, "idle").ticks < node_of(&still, "idle").ticks, "it is not paused");
     remote.resume("steady").unwrap();
@@ -393,7 +393,7 @@ fn commands_from_another_process_are_carried_out_or_refused() {
     site.await_state("steady", NodeMetrics::STATE_STOPPED);
     child.await_word("steady is shut down");
     remote.resume("steady").unwrap();
-    let (then, later) = (site.await_shows(1), site.await_shows(3));
+    let (then, later) = (site.await_statuses(1), site.await_statuses(3));
     assert_eq!(node_of(&then, "steady").ticks, node_of(&later, "steady").ticks);
     assert_eq!(node_of(&later, "steady").state, NodeMetrics::STATE_STOPPED);
 
@@ -404,19 +404,19 @@ fn commands_from_another_process_are_carried_out_or_refused() {
     assert!(matches!(error, RemoteError::NotRunning { .. }), "{error}");
 }
 
-/// Ticks at a new period are due that long after one another, or where some were passed over, so
-/// many times that.
+/// Checks that ticks at a new period are due that long after one another, or a multiple of it if
+/// ticks were skipped.
 fn assert_rate(child: &mut Child, period_ns: u64) {
     let mut dues = Vec::new();
     loop {
         let word = child.await_word("due ");
-        let figures: Vec<u64> = word.split(' ').skip(1).map(|part| part.parse().unwrap()).collect();
-        if figures[1] != period_ns {
+        let numbers: Vec<u64> = word.split(' ').skip(1).map(|part| part.parse().unwrap()).collect();
+        if numbers[1] != period_ns {
             assert!(dues.is_empty(), "it is back at another rate: {word}");
             continue;
         }
-        dues.push(figures[0]);
-        // The first was due by the rate before.
+        dues.push(numbers[0]);
+        // The first was due by the previous rate.
         let [_, .., before, last] = dues[..] else { continue };
         assert_eq!((last - before) % period_ns, 0, "{dues:?}");
         if last - before == period_ns {
@@ -427,7 +427,7 @@ fn assert_rate(child: &mut Child, period_ns: u64) {
 
 // Emergency stops.
 
-/// Says when it begins and when it enters its safe state; a tick after that is said, too.
+/// Reports its initialisation and each entry into its safe state.
 struct Machine {
     name: String,
 }
@@ -447,7 +447,7 @@ impl Node for Machine {
     }
 }
 
-/// Those who tick often, and those who do not.
+/// The nodes that tick often, and those that tick seldom.
 const QUICK: [&str; 6] = ["clocked", "first", "second", "woken", "pooled", "main"];
 const SLOW: [&str; 2] = ["slow clocked", "slow pooled"];
 
@@ -492,7 +492,7 @@ fn sender(dir: &Path) {
     while hear().is_some() {}
 }
 
-/// Gives the node on topics something to do, until this is so.
+/// Sends messages to the node on topics until `is_so`.
 fn with_work(site: &Site, what: &str, mut is_so: impl FnMut() -> bool) {
     let topic = Topic::<CmdVel>::builder("work").namespace(&site.namespace);
     let mut work = topic.publisher().unwrap();
@@ -502,7 +502,7 @@ fn with_work(site: &Site, what: &str, mut is_so: impl FnMut() -> bool) {
     });
 }
 
-/// All quick nodes tick, and all are shown as active.
+/// Checks that all quick nodes tick, and that the status shows all nodes as active.
 fn assert_runs(site: &Site) {
     let before = site.await_scheduler("runs", |info| is_running(info) && info.nodes.len() == 8);
     with_work(site, "all tick", || {
@@ -514,13 +514,13 @@ fn assert_runs(site: &Site) {
     }
 }
 
-/// All nodes are in their safe states, and none ticks, also if there is work.
+/// Checks that all nodes are in their safe states, and that none ticks, even if there are messages.
 fn assert_stands_still(site: &Site) {
     site.await_scheduler("stands still", is_halted);
     for name in QUICK.iter().chain(&SLOW) {
         site.await_state(name, NodeMetrics::STATE_SAFE);
     }
-    let before = site.await_shows(1);
+    let before = site.await_statuses(1);
     let shown_ns = monotonic_ns(&before);
     with_work(site, "some time passes", || monotonic_ns(&site.only()) > shown_ns + 400_000_000);
     let after = site.only();
@@ -530,7 +530,7 @@ fn assert_stands_still(site: &Site) {
     assert!(is_halted(&after));
 }
 
-/// So often has each node entered its safe state.
+/// Checks how often each node has entered its safe state.
 fn assert_entered(child: &mut Child, times: usize) {
     for name in QUICK.iter().chain(&SLOW) {
         assert_eq!(child.count(&format!("safe {name}")), times, "{name}: {:?}", child.said());
@@ -554,7 +554,7 @@ fn an_emergency_stop_reaches_every_node_once_and_lasts_until_it_is_released() {
             let mut other = emergency_stop(&site.namespace).unwrap();
             other.send(EmergencyStop::engage("other", "test")).unwrap();
             button.send(EmergencyStop::engage("button", "test")).unwrap();
-            // Pauses come and go below it.
+            // A node can be paused and resumed meanwhile.
             let mut remote = RemoteScheduler::open(&site.namespace, "arm").unwrap();
             remote.pause("clocked").unwrap();
             site.await_event(NodeEvent::PAUSED, "clocked");
@@ -570,7 +570,7 @@ fn an_emergency_stop_reaches_every_node_once_and_lasts_until_it_is_released() {
     let stopped =
         site.events().iter().filter(|event| event.kind == NodeEvent::EMERGENCY_STOP).count();
     assert_eq!(stopped, stops);
-    // In an emergency everything can still be ended, and nothing is made safe twice.
+    // The run can be ended during an emergency stop, and no node enters its safe state twice.
     button.send(EmergencyStop::engage("button", "test")).unwrap();
     assert_stands_still(&site);
     RemoteScheduler::open(&site.namespace, "arm").unwrap().stop().unwrap();
@@ -579,7 +579,7 @@ fn an_emergency_stop_reaches_every_node_once_and_lasts_until_it_is_released() {
 }
 
 #[test]
-fn an_emergency_stop_outlives_who_engaged_it_and_counts_before_the_start() {
+fn an_emergency_stop_outlives_its_sender_and_applies_before_the_start() {
     let site = Site::new();
     let mut early = site.child("plant");
     assert_runs(&site);
@@ -594,7 +594,7 @@ fn an_emergency_stop_outlives_who_engaged_it_and_counts_before_the_start() {
         info.process_id == Some(late.id()) && is_halted(info)
     });
     assert_stands_still(&site);
-    // What has not been initialised has nothing to make safe.
+    // A node that was not initialised does not enter its safe state.
     assert!(late.told("init ").is_empty() && late.told("safe ").is_empty(), "{:?}", late.said());
     assert!(site.only().nodes.iter().all(|node| node.ticks == 0));
     let mut button = emergency_stop(&site.namespace).unwrap();

@@ -1,8 +1,8 @@
-//! What a real-time thread does between two sleeps: no call of the kernel, no memory asked for, no
-//! page missing, whatever happens to its nodes.
+//! A real-time thread between two sleeps makes no system call, no allocation and no page fault,
+//! whatever happens to its nodes.
 //!
-//! `.ci/sanitizers` also builds this file with RealtimeSanitizer, which ends a process that
-//! allocates, locks or calls the kernel within a function that is marked `nonblocking`.
+//! `.ci/sanitizers` also builds this file with RealtimeSanitizer. It ends a process that allocates,
+//! locks or calls the kernel within a function that is marked `nonblocking`.
 
 #![cfg_attr(horus_sanitizer = "realtime", feature(sanitize))]
 
@@ -27,7 +27,7 @@ use horus_core::scheduler::{
 use noise::result;
 use private::Private;
 
-/// Counts how often this thread asks for memory or gives it back.
+/// Counts the allocations and deallocations of this thread.
 struct Counting;
 
 thread_local! {
@@ -42,13 +42,14 @@ fn count() {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller guarantees a layout of non-zero size, which `System.alloc` requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count();
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller guarantees that `block` came from this allocator, which is `System`,
+        // with this layout.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -56,23 +57,23 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Page faults of this thread so far.
+/// Returns the page faults of this thread so far.
 fn page_faults() -> u64 {
-    // SAFETY: usage is plain data, of which zeros are none.
+    // SAFETY: `rusage` is plain data, valid as zeros.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the place is valid for a usage.
+    // SAFETY: the pointer is valid for a write of a `rusage`.
     assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) }, 0);
     (usage.ru_minflt + usage.ru_majflt) as u64
 }
 
-/// Long enough for anything that happens at all.
+/// A timeout long enough for anything that happens at all.
 const LONG: Duration = Duration::from_secs(60);
-/// Ticks before it counts: what is used for the first time may cost something.
+/// The ticks before the measurement: the first use of something may cost something.
 const WARM_UP: u64 = 300;
-/// Ticks that count.
+/// The measured ticks.
 const TICKS: u64 = 1000;
 
-/// What a thread did in the ticks that count.
+/// The costs of a thread in the measured ticks.
 #[derive(Default)]
 struct Costs {
     allocator_calls: AtomicU64,
@@ -80,7 +81,7 @@ struct Costs {
     ticks: AtomicU64,
 }
 
-/// The work of a node on a real-time thread: it receives and sends, is astray or late in most
+/// The work of a node on a real-time thread: it receives and sends, is out of order or late in most
 /// ticks, and measures itself and everything around it.
 struct Work {
     commands: Subscriber<CmdVel>,
@@ -111,15 +112,15 @@ impl Work {
         while let Some(command) = self.commands.recv() {
             self.echo.send(command)?;
         }
-        // Out of turn now and then.
+        // Out of order now and then.
         context.checkpoint(1 + u64::from(context.tick() % 300 > 200));
-        // And late.
+        // Late now and then.
         while context.tick() % 300 > 100 && !context.budget_left().is_zero() {}
         Ok(())
     }
 }
 
-/// A scheduler with such a node, by the rate if `is_timed`, on the main thread otherwise.
+/// Makes a scheduler with such a node, with a rate if `is_timed`, on the main thread otherwise.
 fn scheduler(private: &Private, is_timed: bool) -> (Scheduler, Arc<Costs>) {
     let mut scheduler = Scheduler::new();
     scheduler.name("real time");
@@ -140,8 +141,8 @@ fn scheduler(private: &Private, is_timed: bool) -> (Scheduler, Arc<Costs>) {
     (scheduler, costs)
 }
 
-/// Gives orders as they come while a robot runs.
-fn order(handle: &Handle, round: u64) {
+/// Sends commands to the node while it runs.
+fn command(handle: &Handle, round: u64) {
     match round % 4 {
         0 => handle.set_rate("works", 1.khz()).unwrap(),
         1 => handle.pause("works").unwrap(),
@@ -151,12 +152,12 @@ fn order(handle: &Handle, round: u64) {
 }
 
 #[test]
-fn a_real_time_thread_only_sleeps_and_works() {
+fn a_real_time_thread_makes_no_system_call_except_its_sleep() {
     let private = Private::new();
     let (scheduler, costs) = scheduler(&private, true);
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let mut echo = private.subscriber::<CmdVel>("echo", Qos::new());
-    // What is to be seen is seen: a call that this thread makes.
+    // The observation works: it sees a system call of this thread.
     thread::scope(|scope| {
         scope.spawn(|| {
             kernel::watch();
@@ -171,13 +172,13 @@ fn a_real_time_thread_only_sleeps_and_works() {
     }
     let running = scheduler.start().unwrap();
     let handle = running.handle();
-    let (end, mut heard, mut round) = (Instant::now() + LONG, 0, 0);
+    let (end, mut received, mut round) = (Instant::now() + LONG, 0, 0);
     while costs.ticks.load(Ordering::Relaxed) <= WARM_UP + TICKS {
         assert!(Instant::now() < end, "never done");
         publisher.send(CmdVel::default()).unwrap();
-        heard += echo.try_iter().count();
+        received += echo.try_iter().count();
         if costs.ticks.load(Ordering::Relaxed) > 10 {
-            order(&handle, round);
+            command(&handle, round);
             round += 1;
         }
         thread::sleep(Duration::from_millis(3));
@@ -193,23 +194,23 @@ fn a_real_time_thread_only_sleeps_and_works() {
     result(
         "scheduler_real_time/thread",
         format!(
-            "in {TICKS} ticks {} misses ({missed} and {astray} noted), {paced} new rates, {heard} \
+            "in {TICKS} ticks {} misses ({missed} and {astray} noted), {paced} new rates, {received} \
              messages: {calls:?} calls of the kernel, {allocator_calls} of the allocator, \
              {page_faults} page faults",
             report.nodes[0].metrics.misses
         ),
     );
     assert!(
-        missed > 0 && astray > 0 && paced > 0 && heard > 0,
-        "{missed} {astray} {paced} {heard}"
+        missed > 0 && astray > 0 && paced > 0 && received > 0,
+        "{missed} {astray} {paced} {received}"
     );
     assert_eq!(allocator_calls, 0);
-    // WHY not none: the kernel may have moved a page of ours.
+    // WHY not none: the kernel may have moved a page of this process.
     assert!(page_faults < 4, "{page_faults}");
     if let Some(calls) = calls {
         let others = calls.iter().filter(|(number, _)| *number != libc::SYS_clock_nanosleep);
         assert_eq!(others.count(), 0, "{calls:?}");
-        assert!(!calls.is_empty(), "no sleep was seen, so nothing would be");
+        assert!(!calls.is_empty(), "no sleep was seen, so no other call would be either");
     }
 }
 
@@ -219,17 +220,17 @@ fn round(running: &mut Running) -> bool {
     running.tick_once().unwrap()
 }
 
-/// Also the way of RealtimeSanitizer into the turns of nodes.
+/// This is also the entry of RealtimeSanitizer into the turns of nodes.
 #[test]
-fn a_round_on_the_main_thread_asks_for_no_memory() {
+fn a_round_on_the_main_thread_does_not_allocate() {
     let private = Private::new();
     let (scheduler, costs) = scheduler(&private, false);
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let mut running = scheduler.start().unwrap();
     let handle = running.handle();
     for number in 0..=WARM_UP + TICKS {
-        // WHY not all: what is used for the first time is mapped then, and the test asks the kernel
-        // for its own figures in the first and the last tick that count.
+        // WHY not all: memory is mapped at its first use, and the test itself calls the kernel in
+        // the first and the last measured tick.
         let counts = (WARM_UP + 1..WARM_UP + TICKS).contains(&number);
         let round =
             if counts { round } else { |running: &mut Running| running.tick_once().unwrap() };

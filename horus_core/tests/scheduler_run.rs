@@ -1,4 +1,4 @@
-//! Nodes that run: at their rates, in order, and whatever the others do.
+//! Nodes run at their rates, in order, and independently of each other.
 
 use horus_testing as _;
 
@@ -15,11 +15,11 @@ use horus_core::scheduler::{
 };
 use private::Private;
 
-/// What nodes did, in order.
+/// The calls of nodes, in order.
 #[derive(Clone, Default)]
-struct Diary(Arc<Mutex<Vec<String>>>);
+struct CallLog(Arc<Mutex<Vec<String>>>);
 
-impl Diary {
+impl CallLog {
     fn note(&self, what: impl Into<String>) {
         self.0.lock().unwrap().push(what.into());
     }
@@ -29,26 +29,26 @@ impl Diary {
     }
 }
 
-/// A node that notes every call, and fails or stops as told.
+/// A node that logs every call, and fails or stops by `act`.
 struct Noting {
     name: &'static str,
-    diary: Diary,
+    calls: CallLog,
     act: fn(u64, &mut Context<'_>) -> NodeResult,
 }
 
 impl Node for Noting {
     fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
-        self.diary.note(format!("{} init", self.name));
+        self.calls.note(format!("{} init", self.name));
         Ok(())
     }
 
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        self.diary.note(format!("{} {}", self.name, context.tick()));
+        self.calls.note(format!("{} {}", self.name, context.tick()));
         (self.act)(context.tick(), context)
     }
 
     fn shutdown(&mut self) -> NodeResult {
-        self.diary.note(format!("{} shutdown", self.name));
+        self.calls.note(format!("{} shutdown", self.name));
         Ok(())
     }
 }
@@ -59,7 +59,7 @@ fn ticks(report: &Report, name: &str) -> u64 {
 
 #[test]
 fn nodes_begin_tick_and_end_in_order() {
-    let diary = Diary::default();
+    let calls = CallLog::default();
     let (mut scheduler, _private) = Private::alone();
     for (name, order) in [("c", 2), ("a", 0), ("b", 1)] {
         let act = |tick, context: &mut Context<'_>| {
@@ -68,18 +68,18 @@ fn nodes_begin_tick_and_end_in_order() {
             }
             Ok(())
         };
-        let node = Noting { name, diary: diary.clone(), act };
+        let node = Noting { name, calls: calls.clone(), act };
         scheduler.node(name).order(order).build(node).unwrap();
     }
     let report = scheduler.run().unwrap();
     assert_eq!(report.reason, Reason::Asked);
     let wanted = "a init,b init,c init,a 0,b 0,c 0,a 1,b 1,c 1,c shutdown,b shutdown,a shutdown";
-    assert_eq!(diary.read().join(","), wanted);
+    assert_eq!(calls.read().join(","), wanted);
     assert!(report.nodes.iter().map(|node| node.name.as_str()).eq(["a", "b", "c"]));
 }
 
 #[test]
-fn a_rate_neither_drifts_nor_is_made_up_for() {
+fn due_times_do_not_drift_and_skipped_ticks_are_not_made_up_for() {
     let (mut scheduler, _private) = Private::alone();
     let first_and_last = Arc::new(Mutex::new((0, 0)));
     let times = Arc::clone(&first_and_last);
@@ -95,25 +95,25 @@ fn a_rate_neither_drifts_nor_is_made_up_for() {
     scheduler.node("fast").rate(500.hz()).build(node).unwrap();
     let report = scheduler.run_for(Duration::from_millis(500)).unwrap();
     assert_eq!(report.reason, Reason::Over);
-    let figures = report.nodes[0].metrics;
+    let metrics = report.nodes[0].metrics;
     let (first, last) = *first_and_last.lock().unwrap();
-    // Every due time was kept or passed over, none was shifted.
+    // Each tick ran at its due time or was skipped; no due time was shifted.
     assert_eq!((last - first) % 2_000_000, 0);
     let due = (last - first) / 2_000_000 + 1;
-    let passed = figures.skipped_ticks;
-    assert!(figures.ticks <= due && figures.ticks + passed >= due, "{due}: {figures:?}");
-    assert_eq!(figures.durations.count(), figures.ticks);
+    let passed = metrics.skipped_ticks;
+    assert!(metrics.ticks <= due && metrics.ticks + passed >= due, "{due}: {metrics:?}");
+    assert_eq!(metrics.durations.count(), metrics.ticks);
 }
 
-/// Runs a node that fails in its second tick, under a policy; what it noted.
+/// Runs a node that fails in its second tick, under a policy; returns the report and its calls.
 fn failing(policy: FailurePolicy, ticks: u64, panics: bool) -> (Report, Vec<String>) {
-    let diary = Diary::default();
+    let calls = CallLog::default();
     let act: fn(u64, &mut Context<'_>) -> NodeResult = match panics {
         true => |tick, _| if tick == 1 { panic!("on purpose") } else { Ok(()) },
         false => |tick, _| if tick == 1 { Err("on purpose".into()) } else { Ok(()) },
     };
     let (mut scheduler, _private) = Private::alone();
-    let node = Noting { name: "bad", diary: diary.clone(), act };
+    let node = Noting { name: "bad", calls: calls.clone(), act };
     scheduler.node("bad").failure_policy(policy).build(node).unwrap();
     let stop = move |context: &mut Context<'_>| {
         if context.tick() == ticks {
@@ -121,11 +121,11 @@ fn failing(policy: FailurePolicy, ticks: u64, panics: bool) -> (Report, Vec<Stri
         }
     };
     scheduler.node("good").order(1).build(stop).unwrap();
-    (scheduler.run().or_else(RunError::into_report).unwrap(), diary.read())
+    (scheduler.run().or_else(RunError::into_report).unwrap(), calls.read())
 }
 
 #[test]
-fn a_failure_ends_everything_or_what_the_policy_says() {
+fn a_failure_ends_the_run_or_is_handled_by_its_policy() {
     for panics in [false, true] {
         let (report, noted) = failing(FailurePolicy::Fatal, 5, panics);
         let error = if panics { "panicked: on purpose" } else { "on purpose" };
@@ -135,8 +135,8 @@ fn a_failure_ends_everything_or_what_the_policy_says() {
         let (report, noted) = failing(FailurePolicy::Ignore, 3, panics);
         assert_eq!((report.reason.clone(), ticks(&report, "bad")), (Reason::Asked, 4));
         assert_eq!(noted, ["bad init", "bad 0", "bad 1", "bad 2", "bad 3", "bad shutdown"]);
-        let figures = report.nodes[0].metrics;
-        assert_eq!((figures.failures, figures.panics), (1, u64::from(panics)));
+        let metrics = report.nodes[0].metrics;
+        assert_eq!((metrics.failures, metrics.panics), (1, u64::from(panics)));
         assert_eq!(report.nodes[0].last_error.as_deref(), Some(error));
 
         let backoff = Duration::from_millis(1);
@@ -148,11 +148,11 @@ fn a_failure_ends_everything_or_what_the_policy_says() {
 }
 
 #[test]
-fn a_node_that_hangs_is_found_and_made_safe_once_while_others_go_on() {
-    let (safe, events) = (Arc::new(AtomicU64::new(0)), Diary::default());
-    let (entered, told) = (Arc::clone(&safe), events.clone());
+fn a_node_that_hangs_is_found_and_made_safe_once_while_other_nodes_go_on() {
+    let (safe, events) = (Arc::new(AtomicU64::new(0)), CallLog::default());
+    let (entered, recorded) = (Arc::clone(&safe), events.clone());
     let (mut scheduler, _private) = Private::alone();
-    scheduler.on_event(move |event| told.note(event.to_string()));
+    scheduler.on_event(move |event| recorded.note(event.to_string()));
     let began = Arc::new(Mutex::new(None::<Instant>));
     let hung = Arc::clone(&began);
     let (others, during) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -173,7 +173,7 @@ fn a_node_that_hangs_is_found_and_made_safe_once_while_others_go_on() {
     assert!(began.lock().unwrap().is_some());
     let events = events.read();
     let of_it = |what: &str| events.iter().filter(|event| event.contains(what)).count() as u64;
-    // Once for each time; on a machine with no time for it, it may hang more than once.
+    // Once for each time; on a machine without free CPU time it may hang more than once.
     let stuck = of_it("hangs: stuck, a tick has lasted");
     assert!(stuck >= 1, "{events:?}");
     assert_eq!(safe.load(Ordering::Relaxed), stuck);
@@ -215,7 +215,7 @@ fn a_node_on_a_topic_runs_when_there_are_messages_and_only_then() {
     assert!(both.unwrap_err().to_string().contains("by the clock or by messages"));
     let driver = scheduler.node("driver").on(&commands);
     let node = move |context: &mut Context<'_>| {
-        // One of a burst in each tick.
+        // Receives one message of a burst in each tick.
         count.fetch_add(u64::from(commands.recv().is_some()), Ordering::Relaxed);
         if count.load(Ordering::Relaxed) == sent {
             context.stop();
@@ -238,7 +238,7 @@ fn a_node_on_a_topic_runs_when_there_are_messages_and_only_then() {
 }
 
 #[test]
-fn what_a_thread_could_not_have_is_reported() {
+fn refused_thread_settings_are_reported() {
     let (mut scheduler, _private) = Private::alone();
     scheduler.node("first").rate(100.hz()).core(0).priority(50).stay_awake().build(once).unwrap();
     let report = scheduler.run().unwrap();
@@ -258,7 +258,7 @@ fn once(context: &mut Context<'_>) {
     context.stop();
 }
 
-/// A robot of four nodes that answer each other, with noise; all that was sent, byte by byte.
+/// Simulates a robot of four nodes that answer each other, with noise; returns all sent bytes.
 fn simulated(seed: u64, added: [usize; 4]) -> Vec<u8> {
     let private = Private::new();
     let mut sensor = private.builder::<Imu>("imu").publisher().unwrap();
@@ -315,7 +315,7 @@ fn simulated(seed: u64, added: [usize; 4]) -> Vec<u8> {
 }
 
 #[test]
-fn a_simulated_run_is_the_same_to_the_byte_however_nodes_were_added() {
+fn a_simulated_run_is_the_same_to_the_byte_in_whatever_order_nodes_were_added() {
     let first = simulated(7, [0, 1, 2, 3]);
     assert_eq!(first.len(), 333 * 8 + 1994 * 16);
     for added in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
@@ -325,14 +325,14 @@ fn a_simulated_run_is_the_same_to_the_byte_however_nodes_were_added() {
 }
 
 #[test]
-fn who_is_late_skips_or_stops_as_told() {
+fn a_late_node_skips_a_tick_or_stops_the_run_by_its_policy() {
     let slow = |_: &mut Context<'_>| std::thread::sleep(Duration::from_millis(6));
     let (mut scheduler, _private) = Private::alone();
     scheduler.node("skips").rate(200.hz()).on_miss(Miss::Skip).build(slow).unwrap();
     let report = scheduler.run_for(Duration::from_millis(200)).unwrap();
-    let figures = report.nodes[0].metrics;
-    assert_eq!(figures.misses, figures.ticks, "{figures:?}");
-    assert!(figures.skipped_ticks >= figures.ticks - 1, "{figures:?}");
+    let metrics = report.nodes[0].metrics;
+    assert_eq!(metrics.misses, metrics.ticks, "{metrics:?}");
+    assert!(metrics.skipped_ticks >= metrics.ticks - 1, "{metrics:?}");
     let (mut scheduler, _private) = Private::alone();
     scheduler.node("stops").rate(200.hz()).on_miss(Miss::Stop).build(slow).unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();

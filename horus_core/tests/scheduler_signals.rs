@@ -1,4 +1,5 @@
-//! Signals to schedulers that were asked to heed them: none lost, none left, and the right code.
+//! Termination signals to schedulers that stop on them: none is lost, nothing is left, and the exit
+//! code is right.
 
 use horus_testing as _;
 
@@ -20,14 +21,14 @@ use horus_core::topic::{Qos, Topic};
 use noise::{Rng, rounds};
 use tempfile::TempDir;
 
-/// The test that plays the roles of children; nothing without a role.
+/// Not a test: entry point of the re-executed child process; does nothing without a role.
 #[test]
 fn child_role() {
     let Some((role, dir)) = role() else { return };
     match role.split_once(' ').unwrap_or((&role, "")) {
         ("short", _) => short(&dir),
         ("hangs", class) => hangs(&dir, class),
-        ("farewell", _) => farewell(&dir),
+        ("hangs_at_end", _) => hangs_at_end(&dir),
         ("stormed", _) => stormed(&dir),
         ("restored", _) => restored(&dir),
         (other, _) => panic!("no role '{other}'"),
@@ -39,7 +40,8 @@ fn shm_dir() -> TempDir {
     tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap()
 }
 
-/// Says when it begins, ticks first and ends; does this in its ticks, and this in its end.
+/// Reports its initialisation, first tick and shutdown; calls `tick` in its ticks, and `end` in its
+/// shutdown.
 struct Saying<T, E> {
     name: &'static str,
     tick: T,
@@ -71,15 +73,15 @@ where
     }
 }
 
-/// A node that only says when it begins and ends.
+/// Makes a node that only reports its calls.
 fn plain(name: &'static str) -> Saying<fn(&mut Context<'_>), fn()> {
     Saying { name, tick: |_| {}, end: || {} }
 }
 
 const NAMES: [&str; 4] = ["clocked", "pooled", "woken", "main"];
 
-/// A node of each kind, in this order; `replace` may say what one of them is.
-fn crew(
+/// Makes a scheduler with a node of each kind, in this order; `build` adds each node.
+fn nodes(
     dir: &Path,
     mut build: impl FnMut(horus_core::scheduler::NodeBuilder<'_>, &'static str),
 ) -> Scheduler {
@@ -100,12 +102,12 @@ fn crew(
             name,
         );
     }
-    // WHY: a node on a subscriber that is gone ends, and none of these receives.
+    // WHY: a node whose subscriber was dropped ends, and none of these receives.
     std::mem::forget(work);
     scheduler
 }
 
-/// What a run ended with, in the order of the end.
+/// Returns the nodes that were shut down, in order.
 fn ends(child: &mut Child) -> Vec<String> {
     child.told("end ")
 }
@@ -116,18 +118,18 @@ fn is_reversed(child: &mut Child) -> bool {
     begun == child.told("end ")
 }
 
-// At any time.
+// Signals at any time.
 
 /// Runs for some milliseconds.
 fn short(dir: &Path) {
-    let scheduler = crew(dir, |node, name| {
+    let scheduler = nodes(dir, |node, name| {
         let end = || thread::sleep(Duration::from_millis(2));
         node.build(Saying { name, tick: |_: &mut Context<'_>| {}, end }).unwrap();
     });
     exit(scheduler.run_for(Duration::from_millis(15)));
 }
 
-/// The topics that are left in a directory.
+/// Returns the topics that are left in a directory.
 fn left(dir: &Path) -> Vec<String> {
     let names = std::fs::read_dir(namespace_in(dir).topics_path()).unwrap();
     let mut names: Vec<_> =
@@ -139,7 +141,7 @@ fn left(dir: &Path) -> Vec<String> {
 #[test]
 fn a_signal_at_any_time_ends_a_process_with_its_number_and_leaves_nothing() {
     let mut rng = Rng(26);
-    // How long a child takes, from its first moment to its last.
+    // The duration of a child, from its first moment to its last.
     let begin = Instant::now();
     {
         let dir = shm_dir();
@@ -172,8 +174,8 @@ fn a_signal_at_any_time_ends_a_process_with_its_number_and_leaves_nothing() {
         let mut words = std::iter::from_fn(|| child.try_listen().map(str::to_owned));
         let over = words.find(|word| word.starts_with("over "));
         if over.as_deref() == Some("over 0") {
-            // WHY: it came too late for the report, so it ends the process: as soon as the thread
-            // that has it is given time, for which the process stays.
+            // WHY: the signal came too late for the report, so it ends the process, as soon as the
+            // thread that received it runs. The process stays until then.
             while child.try_listen().is_some() {}
         }
         let end = child.wait();
@@ -197,7 +199,7 @@ fn a_signal_at_any_time_ends_a_process_with_its_number_and_leaves_nothing() {
                 assert_eq!(state, SchedulerStatusHeader::STATE_STOPPED, "{case}");
                 if begun < NAMES.len() { "reported, in the start" } else { "reported" }
             }
-            // Before there are handlers, and when there are none any more.
+            // Before the handlers are installed, or after they were removed.
             End::Signal(by) => {
                 assert_eq!(by, signal, "{case}");
                 assert!(begun == 0 || (ended == NAMES.len() && is_reversed(&mut child)), "{case}");
@@ -217,11 +219,11 @@ fn a_signal_at_any_time_ends_a_process_with_its_number_and_leaves_nothing() {
 
 static HANGING: AtomicBool = AtomicBool::new(false);
 
-/// The node of this name hangs in its second tick.
-fn hangs(dir: &Path, who: &str) {
-    let who = who.to_owned();
-    let scheduler = crew(dir, |node, name| {
-        if name != who {
+/// Runs a scheduler in which the node of this name hangs in its first tick.
+fn hangs(dir: &Path, hanging: &str) {
+    let hanging = hanging.to_owned();
+    let scheduler = nodes(dir, |node, name| {
+        if name != hanging {
             return node.build(plain(name)).unwrap();
         }
         let tick = |_: &mut Context<'_>| {
@@ -267,7 +269,7 @@ fn a_node_that_hangs_is_left_behind_and_named_when_a_signal_comes() {
         assert_eq!(child.told("all "), ["4"]);
         let others: Vec<_> = NAMES.into_iter().rev().filter(|other| *other != name).collect();
         assert_eq!(ends(&mut child), others);
-        // The last words of the supervisor: it has time for them.
+        // The supervisor has time to report the end.
         let namespace = namespace_in(dir.path());
         let events = black_box(&namespace, "arm").unwrap();
         let stuck = events.iter().find(|event| event.kind == NodeEvent::STUCK).unwrap();
@@ -278,14 +280,14 @@ fn a_node_that_hangs_is_left_behind_and_named_when_a_signal_comes() {
         let status = schedulers(&namespace).unwrap().remove(0).status.unwrap();
         assert_eq!(status.state, SchedulerStatusHeader::STATE_STOPPED);
     }
-    // The promise. WHY the best: a machine that is busy may hold up any of them.
+    // The guarantee. WHY the best: a busy machine may delay any of them.
     assert!(best < Duration::from_secs(1), "the process was there for {best:?} at least");
     noise::result("scheduler_hangs", format!("3 kinds of nodes, over after at most {worst:?}"));
 }
 
-/// A node's end hangs.
-fn farewell(dir: &Path) {
-    let scheduler = crew(dir, |node, name| {
+/// Runs a scheduler in which the shutdown of a node hangs.
+fn hangs_at_end(dir: &Path) {
+    let scheduler = nodes(dir, |node, name| {
         let end = move || {
             if name == "woken" {
                 say("hangs");
@@ -304,7 +306,7 @@ fn a_second_signal_ends_the_process_at_once() {
     let kinds = [libc::SIGINT, libc::SIGTERM];
     for (first, second) in kinds.into_iter().flat_map(|one| kinds.map(|other| (one, other))) {
         let dir = shm_dir();
-        let mut child = Child::spawn("farewell", dir.path());
+        let mut child = Child::spawn("hangs_at_end", dir.path());
         child.await_word("tick main");
         child.signal(first);
         child.await_word("hangs");
@@ -322,12 +324,12 @@ extern "C" fn count(_: libc::c_int) {
     STORMED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Runs until it is told to end, and counts what was wrong.
+/// Runs until a signal stops it, and counts faults.
 fn stormed(dir: &Path) {
     for signal in [libc::SIGCHLD, libc::SIGALRM] {
         // SAFETY: an action of zeros is valid.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        // WHY without SA_RESTART: every system call is cut short.
+        // WHY without SA_RESTART: every system call is interrupted.
         action.sa_sigaction = count as *const () as usize;
         // SAFETY: the action is valid, and its handler only counts.
         assert_eq!(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) }, 0);
@@ -372,7 +374,7 @@ fn stormed(dir: &Path) {
 }
 
 #[test]
-fn storms_of_other_signals_disturb_nobody() {
+fn many_other_signals_disturb_no_node() {
     let dir = shm_dir();
     let mut child = Child::spawn("stormed", dir.path());
     child.await_word("received 100");
@@ -390,7 +392,7 @@ fn storms_of_other_signals_disturb_nobody() {
     let is_bad = |event: &String| event.contains("failed") || event.contains("panicked");
     assert!(!events.iter().any(is_bad), "{events:?}");
     let got: u64 = child.told("storms ")[0].parse().unwrap();
-    // Signals of one kind that come together are one.
+    // Signals of one kind that come together count as one.
     assert!(got > 0 && got <= sent, "{got} of {sent}");
     noise::result("scheduler_storm", format!("{sent} signals sent, {got} arrived, nothing failed"));
 }
@@ -400,7 +402,7 @@ fn storms_of_other_signals_disturb_nobody() {
 fn action_of(signal: i32) -> usize {
     // SAFETY: an action of zeros is valid.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: null asks for no change, and the action is valid for the write.
+    // SAFETY: null requests no change, and the action is valid for the write.
     assert_eq!(unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) }, 0);
     action.sa_sigaction
 }
@@ -416,7 +418,7 @@ fn restored(dir: &Path) {
         let mut running = scheduler.start().unwrap();
         assert_ne!(action_of(libc::SIGINT), libc::SIG_DFL);
         assert_ne!(action_of(libc::SIGTERM), count as *const () as usize);
-        // A second one beside it changes nothing, and neither does its end.
+        // A second scheduler beside it changes nothing, and neither does its end.
         let mut other = arm(dir);
         other.stop_on_signals();
         drop(other.start().unwrap());
@@ -428,15 +430,15 @@ fn restored(dir: &Path) {
         assert_eq!(action_of(libc::SIGTERM), count as *const () as usize);
     }
     say("over");
-    while let Some(order) = hear() {
-        if order == "count" {
+    while let Some(word) = hear() {
+        if word == "count" {
             say(format_args!("counted {}", STORMED.load(Ordering::Relaxed)));
         }
     }
 }
 
 #[test]
-fn what_signals_did_before_a_run_they_do_after_it() {
+fn signal_handlers_are_restored_after_a_run() {
     let dir = shm_dir();
     let mut child = Child::spawn("restored", dir.path());
     child.await_word("over");

@@ -1,5 +1,5 @@
-//! A scheduler that cannot be started: an error, no node has ticked, and who was initialised is
-//! shut down.
+//! A scheduler that cannot be started returns an error; no node has ticked, and initialised nodes
+//! are shut down.
 
 use horus_testing as _;
 
@@ -17,7 +17,7 @@ use private::Private;
 
 const ROLE: &str = "HORUS_TEST_ROLE";
 
-/// Notes its calls.
+/// Logs its calls.
 struct Noting(&'static str, Arc<Mutex<Vec<String>>>);
 
 impl Noting {
@@ -43,13 +43,13 @@ impl Node for Noting {
     }
 }
 
-/// Bytes of address space that this process uses.
+/// Returns the bytes of address space that this process uses.
 fn address_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096
 }
 
-/// Lets this process have so many bytes of address space; nothing for as many as it likes.
+/// Allows this process `bytes` of address space; without limit for `None`.
 fn limit_address_bytes(bytes: Option<u64>) {
     let limit = libc::rlimit {
         rlim_cur: bytes.unwrap_or(libc::RLIM_INFINITY),
@@ -59,9 +59,9 @@ fn limit_address_bytes(bytes: Option<u64>) {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
 }
 
-/// Sees to it that there is heap, whatever address space there is. WHY: where it ends a program in
-/// Rust ends, and that is not what this is about.
-fn hoard_heap() {
+/// Reserves heap, whatever address space is left. WHY: a Rust program aborts without heap, which is
+/// not the subject of this test.
+fn reserve_heap() {
     const HEAP_BYTES: usize = 16 << 20;
     for (option, value) in [
         (libc::M_ARENA_MAX, 1),
@@ -74,7 +74,8 @@ fn hoard_heap() {
     drop(std::hint::black_box(vec![1_u8; HEAP_BYTES]));
 }
 
-/// Starts nodes of all kinds with so much address space left; the error, if it is one.
+/// Starts nodes of all kinds with `room_bytes` of address space left; returns the error if it
+/// fails.
 fn start(private: &Private, room_bytes: u64) -> Option<StartError> {
     let calls = Arc::<Mutex<Vec<String>>>::default();
     let mut scheduler = private.scheduler();
@@ -116,13 +117,13 @@ fn start(private: &Private, room_bytes: u64) -> Option<StartError> {
     }
 }
 
-/// Not a property: the process that has little room, as somebody's child.
+/// Not a test: entry point of the re-executed child process, which has little memory.
 #[test]
 fn child_role() {
     if std::env::var_os(ROLE).is_none() {
         return;
     }
-    hoard_heap();
+    reserve_heap();
     let private = Private::new();
     let mut errors = Vec::<String>::new();
     for quarters in 0..200 {
@@ -144,15 +145,15 @@ fn child_role() {
 }
 
 #[test]
-fn who_finds_no_room_for_a_thread_says_so_and_shuts_down_who_was_initialised() {
+fn a_start_without_room_for_a_thread_fails_and_shuts_initialised_nodes_down() {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
     let child = child.env(ROLE, "small").stdin(Stdio::null()).output().unwrap();
-    let [said, errors] =
+    let [output, errors] =
         [child.stdout, child.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    assert!(child.status.success(), "{:?}: {said}\n{errors}", child.status);
-    let said = said.lines().find_map(|line| Some(line.split_once('@')?.1)).unwrap();
-    assert!(said.contains("no thread for 'supervisor'"), "{said}");
-    assert!(said.contains("no thread for 'timed'"), "{said}");
-    result("scheduler_start/no_room", said);
+    assert!(child.status.success(), "{:?}: {output}\n{errors}", child.status);
+    let found = output.lines().find_map(|line| Some(line.split_once('@')?.1)).unwrap();
+    assert!(found.contains("no thread for 'supervisor'"), "{found}");
+    assert!(found.contains("no thread for 'timed'"), "{found}");
+    result("scheduler_start/no_room", found);
 }

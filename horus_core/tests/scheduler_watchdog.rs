@@ -1,5 +1,5 @@
-//! Ticks that do not end, go astray or come too early: found at once, made safe once, and nobody
-//! else is held up.
+//! Ticks that do not end, miss checkpoints or begin too early are found at once and made safe once,
+//! and delay no other node.
 
 use horus_testing as _;
 
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use executors::{EXECUTORS, Executor, LONG, Told, ticks, until};
+use executors::{EXECUTORS, Executor, LONG, Recorded, ticks, until};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
@@ -25,25 +25,25 @@ use private::Private;
 
 const MS: u64 = 1_000_000;
 
-/// A counter, and what counts up there.
+/// Makes a counter, and a callback that increments it.
 fn counter() -> (Arc<AtomicU64>, impl FnMut() + Send + 'static) {
     let count = Arc::<AtomicU64>::default();
     let more = Arc::clone(&count);
     (count, move || _ = more.fetch_add(1, Ordering::Relaxed))
 }
 
-/// How a tick does not end.
+/// The reason why a tick does not end.
 #[derive(Debug, Clone, Copy)]
 enum Hang {
     Loop,
     Lock,
 }
 
-/// A node that hangs once, until it is let go, beside others.
+/// Runs a node that hangs once, until it is released, beside other nodes.
 fn hang(executor: Executor, hang: Hang) {
     let what = format!("{executor:?} {hang:?}");
-    let (private, told) = (Private::new(), Told::default());
-    let mut scheduler = told.scheduler(&private);
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
     let (entered, enter) = counter();
@@ -72,11 +72,11 @@ fn hang(executor: Executor, hang: Hang) {
     scheduler.node("event").on(&heard).build(receiving(heard)).unwrap();
     let handle = scheduler.handle();
     let test = {
-        let (told, what) = (told.clone(), what.clone());
+        let (recorded, what) = (recorded.clone(), what.clone());
         thread::spawn(move || {
             let guard = lock.lock().unwrap();
             let send = |publisher: &mut Publisher<CmdVel>| publisher.send(CmdVel::default());
-            let is_stuck = || told.count("bad", NodeEvent::STUCK) > 0;
+            let is_stuck = || recorded.count("bad", NodeEvent::STUCK) > 0;
             until(&what, || {
                 send(&mut publisher).is_ok() && ticks(&handle, "bad") == 2 && is_stuck()
             });
@@ -88,7 +88,7 @@ fn hang(executor: Executor, hang: Hang) {
             assert_eq!(ticks(&handle, "bad"), 2, "{what}: it did not hang");
             is_free.store(true, Ordering::Relaxed);
             drop(guard);
-            let has_recovered = || told.count("bad", NodeEvent::RECOVERED) > 0;
+            let has_recovered = || recorded.count("bad", NodeEvent::RECOVERED) > 0;
             until(&what, || send(&mut publisher).is_ok() && has_recovered());
             until(&what, || send(&mut publisher).is_ok() && ticks(&handle, "bad") > 5);
             handle.stop();
@@ -97,22 +97,22 @@ fn hang(executor: Executor, hang: Hang) {
     let report = scheduler.run().unwrap();
     test.join().unwrap();
     assert_eq!(report.reason, Reason::Asked, "{what}");
-    let stuck = told.of("bad", NodeEvent::STUCK);
-    // Once for each time; on a machine with no time for it, it may be stuck more than once.
+    let stuck = recorded.of("bad", NodeEvent::STUCK);
+    // Once for each time; on a machine without free CPU time it may be stuck more than once.
     assert_eq!(entered.load(Ordering::Relaxed), stuck.len() as u64, "{what}: {stuck:?}");
-    let safe = told.count("bad", NodeEvent::SAFE_STATE_ENTERED);
+    let safe = recorded.count("bad", NodeEvent::SAFE_STATE_ENTERED);
     assert_eq!(safe, stuck.len() as u64, "{what}");
     let is_there = |event: &NodeEvent| event.text.as_str() == "stuck after checkpoint 1";
     assert!(stuck.iter().any(is_there), "{what}: {stuck:?}");
 }
 
-/// A node that only receives.
+/// Makes a node that only receives.
 fn receiving(mut commands: Subscriber<CmdVel>) -> impl FnMut(&mut Context<'_>) {
     move |_| _ = commands.recv()
 }
 
 #[test]
-fn a_node_that_hangs_is_found_and_made_safe_once_whoever_runs_it() {
+fn a_node_that_hangs_is_found_and_made_safe_once_on_any_executor() {
     for executor in EXECUTORS {
         hang(*executor, Hang::Loop);
         hang(*executor, Hang::Lock);
@@ -122,11 +122,12 @@ fn a_node_that_hangs_is_found_and_made_safe_once_whoever_runs_it() {
 
 type Outcome = Result<(), String>;
 
-/// What is told of a node that hangs until something of this kind is told, whose safe state ends
-/// with `outcome`, or does not end, in another thread: how often it was entered, and all errors.
-fn entered_elsewhere(outcome: Option<Option<Outcome>>, until_told: u8) -> (u64, Vec<String>) {
-    let (private, told) = (Private::new(), Told::default());
-    let mut scheduler = told.scheduler(&private);
+/// Runs a node that hangs until an event of kind `until_event` comes. Its safe state, in another
+/// thread, ends with `outcome`, or not at all. Returns the number of entries into it, and all
+/// errors.
+fn entered_elsewhere(outcome: Option<Option<Outcome>>, until_event: u8) -> (u64, Vec<String>) {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
     let mut endless = Vec::new();
     let begin = move || {
         let (sender, receiver) = mpsc::channel();
@@ -138,24 +139,24 @@ fn entered_elsewhere(outcome: Option<Option<Outcome>>, until_told: u8) -> (u64, 
         receiver
     };
     let node = scheduler.node("bad").watchdog(Duration::from_millis(20));
-    let heard = told.clone();
+    let heard = recorded.clone();
     let tick = move |context: &mut Context<'_>| {
         if context.tick() == 2 {
-            until("it is told", || heard.count("bad", until_told) > 0);
+            until("the event", || heard.count("bad", until_event) > 0);
             context.stop();
         }
     };
     node.safe_state_elsewhere(begin).build(tick).unwrap();
     scheduler.run().unwrap();
-    let mut errors: Vec<_> = told.of("bad", NodeEvent::FAILED);
-    // On a machine with no time for it, it may be stuck more than once.
+    let mut errors: Vec<_> = recorded.of("bad", NodeEvent::FAILED);
+    // On a machine without free CPU time it may be stuck more than once.
     errors.dedup_by_key(|event| event.text);
     let errors = errors.iter().map(|event| event.text.as_str().to_owned()).collect();
-    (told.count("bad", NodeEvent::SAFE_STATE_ENTERED), errors)
+    (recorded.count("bad", NodeEvent::SAFE_STATE_ENTERED), errors)
 }
 
 #[test]
-fn a_safe_state_in_another_thread_is_recorded_as_it_ended() {
+fn the_result_of_a_safe_state_in_another_thread_is_recorded() {
     let (entered, errors) = entered_elsewhere(Some(Some(Ok(()))), NodeEvent::SAFE_STATE_ENTERED);
     assert!(entered > 0 && errors.is_empty(), "{entered} {errors:?}");
     let failed = Some(Some(Err("no arm".to_owned())));
@@ -167,7 +168,7 @@ fn a_safe_state_in_another_thread_is_recorded_as_it_ended() {
     assert_eq!(endless, (0, vec!["safe_state had not returned when the run ended".to_owned()]));
 }
 
-/// Notes that it was made safe.
+/// Counts the entries into its safe state.
 struct Careful(Arc<AtomicU64>);
 
 impl Node for Careful {
@@ -181,9 +182,9 @@ impl Node for Careful {
 }
 
 #[test]
-fn two_nodes_that_wait_for_each_other_end_the_run_and_everybody_is_made_safe_once() {
-    let (private, told) = (Private::new(), Told::default());
-    let mut scheduler = told.scheduler(&private);
+fn two_nodes_in_a_deadlock_end_the_run_and_every_node_is_made_safe_once() {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
     let locks = [(); 2].map(|()| Arc::new(Mutex::new(())));
     let held = Arc::new(AtomicU64::new(0));
     let mut safe = Vec::new();
@@ -211,8 +212,8 @@ fn two_nodes_that_wait_for_each_other_end_the_run_and_everybody_is_made_safe_onc
     for name in ["one", "other"] {
         let error = report.node(name).unwrap().last_error.as_deref().unwrap();
         assert!(error.contains("left behind"), "{error}");
-        // Found once, and left behind once.
-        assert_eq!(told.count(name, NodeEvent::STUCK), 2);
+        // One event when it was found, and one when it was left behind.
+        assert_eq!(recorded.count(name, NodeEvent::STUCK), 2);
     }
     assert!(safe.iter().all(|entered| entered.load(Ordering::Relaxed) == 1), "{safe:?}");
     assert_eq!(careful.load(Ordering::Relaxed), 1);
@@ -220,11 +221,11 @@ fn two_nodes_that_wait_for_each_other_end_the_run_and_everybody_is_made_safe_onc
 }
 
 #[test]
-fn a_tick_of_twice_its_budget_is_a_miss_whoever_runs_it() {
+fn a_tick_of_twice_its_budget_is_a_miss_on_any_executor() {
     let budget = Duration::from_millis(4);
     for executor in EXECUTORS {
-        let (private, told) = (Private::new(), Told::default());
-        let mut scheduler = told.scheduler(&private);
+        let (private, recorded) = (Private::new(), Recorded::default());
+        let mut scheduler = recorded.scheduler(&private);
         let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
         let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
         let node = executor.runs(scheduler.node("slow"), 100, &commands).budget(budget);
@@ -241,21 +242,21 @@ fn a_tick_of_twice_its_budget_is_a_miss_whoever_runs_it() {
         let report = scheduler.run().unwrap();
         assert_eq!(report.reason, Reason::Asked);
         assert_eq!(report.nodes[0].metrics.misses, 4, "{executor:?}: {report:?}");
-        let missed = told.of("slow", NodeEvent::MISSED);
-        // By how much.
+        let missed = recorded.of("slow", NodeEvent::MISSED);
+        // The event contains the time by which the budget was exceeded.
         let over_ns = budget.as_nanos() as u64;
         assert!(!missed.is_empty(), "{executor:?}");
         assert!(missed.iter().all(|event| event.value_ns >= over_ns), "{executor:?}: {missed:?}");
-        assert_eq!(told.count("slow", NodeEvent::STUCK), 0, "{executor:?}");
+        assert_eq!(recorded.count("slow", NodeEvent::STUCK), 0, "{executor:?}");
     }
 }
 
-/// What lies so far up in the sorted list.
+/// Returns the element at `share` of the sorted list.
 fn quantile(sorted: &[u64], share: f64) -> u64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }
 
-/// TickMetrics of times, in milliseconds; the median and the 99th percentile.
+/// Summarises times in milliseconds; also returns the median and the 99th percentile.
 fn summary(mut times_ns: Vec<u64>) -> (String, [u64; 2]) {
     times_ns.sort_unstable();
     let ms = |share| quantile(&times_ns, share) as f64 / 1e6;
@@ -265,20 +266,20 @@ fn summary(mut times_ns: Vec<u64>) -> (String, [u64; 2]) {
     (text, [0.5, 0.99].map(|share| quantile(&times_ns, share)))
 }
 
-/// What a node noted of how late it was: while another one failed, and otherwise.
+/// The lateness of a node, while another node failed, and otherwise.
 #[derive(Default)]
 struct Lateness {
     while_bad: Vec<u64>,
     otherwise: Vec<u64>,
 }
 
-/// A node at 50 Hz that hangs for three periods, is late by half of one, or panics, now and then,
-/// beside a node at 200 Hz that notes how late it is.
+/// A node at 50 Hz hangs for three periods, is late by half of one, or panics, now and then, beside
+/// a node at 200 Hz that logs its lateness.
 ///
-/// The machine may be busy, so what is allowed is measured in the same run: how late the other
-/// node is when nothing is wrong.
+/// The machine may be busy, so the allowed lateness is measured in the same run, as that of the
+/// other node while nothing is wrong.
 #[test]
-fn faults_are_found_within_two_periods_and_others_keep_theirs() {
+fn faults_are_found_within_two_periods_and_delay_no_other_node() {
     const PERIOD_NS: u64 = 20 * MS;
     const OTHER_PERIOD_NS: u64 = 5 * MS;
     let times = rounds(20, 200);
@@ -287,14 +288,14 @@ fn faults_are_found_within_two_periods_and_others_keep_theirs() {
         ("is late", NodeEvent::MISSED),
         ("panics", NodeEvent::PANICKED),
     ] {
-        let (private, told) = (Private::new(), Told::default());
-        let mut scheduler = told.scheduler(&private);
+        let (private, recorded) = (Private::new(), Recorded::default());
+        let mut scheduler = recorded.scheduler(&private);
         let began = Arc::new(Mutex::new(Vec::new()));
         let (faults, is_bad) = (Arc::clone(&began), Arc::new(AtomicBool::new(false)));
         let while_bad = Arc::clone(&is_bad);
         let tick = move |context: &mut Context<'_>| {
             is_bad.store(false, Ordering::Relaxed);
-            // WHY so seldom: events of one kind are noted ten times a second.
+            // WHY so seldom: events of one kind are recorded ten times a second at most.
             if context.tick() % 8 != 7 {
                 return;
             }
@@ -326,7 +327,7 @@ fn faults_are_found_within_two_periods_and_others_keep_theirs() {
         let Lateness { while_bad, otherwise } = std::mem::take(&mut *lateness.lock().unwrap());
         let (control, [control_p50, control_p99]) = summary(otherwise);
         let id = |what| format!("scheduler_watchdog/{what} {name}");
-        let events = told.of("bad", kind);
+        let events = recorded.of("bad", kind);
         let began = began.lock().unwrap();
         // The first event of each fault.
         let found = began.iter().enumerate().filter_map(|(index, begin_ns)| {
@@ -335,7 +336,7 @@ fn faults_are_found_within_two_periods_and_others_keep_theirs() {
             events.iter().find(is_its).map(|event| event.monotonic_ns - begin_ns)
         });
         let found: Vec<_> = found.collect();
-        // WHY not all: what is told of too often on a busy machine is left out now and then.
+        // WHY not all: on a busy machine frequent events are left out now and then.
         assert!(found.len() as u64 > times / 2, "{name}: {} of {times} were found", found.len());
         let (text, [median, _]) = summary(found);
         result(&id("found: one"), format!("{text} (period 20 ms)"));
@@ -347,12 +348,12 @@ fn faults_are_found_within_two_periods_and_others_keep_theirs() {
     }
 }
 
-/// Runs a node that passes these of three checkpoints in its third tick, until it is told of.
+/// Runs a node that passes these of three checkpoints in its third tick, until the event comes.
 fn stray(passed: &'static [u64]) -> (Report, Vec<NodeEvent>) {
-    let (private, told) = (Private::new(), Told::default());
-    let mut scheduler = told.scheduler(&private);
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
     let handle = scheduler.handle();
-    let heard = told.clone();
+    let heard = recorded.clone();
     let tick = move |context: &mut Context<'_>| {
         let is_third = context.tick() == 2;
         let passed = if is_third { passed } else { &[1, 2, 3] };
@@ -363,11 +364,11 @@ fn stray(passed: &'static [u64]) -> (Report, Vec<NodeEvent>) {
     };
     let node = scheduler.node("astray").rate(100.hz()).checkpoints(3);
     node.watchdog(LONG).build(tick).unwrap();
-    (scheduler.run_for(LONG).unwrap(), told.of("astray", NodeEvent::CHECKPOINT))
+    (scheduler.run_for(LONG).unwrap(), recorded.of("astray", NodeEvent::CHECKPOINT))
 }
 
 #[test]
-fn a_tick_that_goes_astray_is_a_miss_and_it_is_told_where() {
+fn a_tick_that_misses_a_checkpoint_is_a_miss_with_its_position() {
     for (passed, text) in [
         (&[1, 3][..], "checkpoint 3 after 1: 2 was skipped"),
         (&[1, 1, 2, 3], "checkpoint 1 after 1: it was passed before"),
@@ -384,8 +385,8 @@ fn a_tick_that_goes_astray_is_a_miss_and_it_is_told_where() {
 
 #[test]
 fn a_tick_that_comes_too_early_is_a_miss() {
-    let (private, told) = (Private::new(), Told::default());
-    let mut scheduler = told.scheduler(&private);
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
     let node = scheduler.node("driver").on(&commands).not_before(Duration::from_secs(10));
@@ -399,12 +400,12 @@ fn a_tick_that_comes_too_early_is_a_miss() {
     (0..2).for_each(|_| publisher.send(CmdVel::default()).unwrap());
     let report = scheduler.run().unwrap();
     assert_eq!((report.nodes[0].metrics.ticks, report.nodes[0].metrics.misses), (2, 1));
-    let early = told.of("driver", NodeEvent::CHECKPOINT);
+    let early = recorded.of("driver", NodeEvent::CHECKPOINT);
     assert_eq!(early.len(), 1);
     assert!(early[0].text.as_str().contains("wanted at least 10s"), "{early:?}");
 }
 
-/// Late for its first eight ticks, and notes how often it was made safe.
+/// A node that is late in its first eight ticks, and counts the entries into its safe state.
 struct Improving {
     entered: Arc<AtomicU64>,
     due: Arc<Mutex<Vec<(u64, u64)>>>,
@@ -426,17 +427,17 @@ impl Node for Improving {
 
 #[test]
 fn a_late_node_is_halved_isolated_in_one_safe_state_and_comes_back() {
-    let (private, told) = (Private::new(), Told::default());
-    let mut scheduler = told.scheduler(&private);
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
     let (entered, due) = (Arc::<AtomicU64>::default(), Arc::<Mutex<Vec<_>>>::default());
     let node = Improving { entered: Arc::clone(&entered), due: Arc::clone(&due) };
     let builder = scheduler.node("improving").rate(50.hz()).on_miss(Miss::Graduated);
     builder.watchdog(LONG).build(node).unwrap();
     let handle = scheduler.handle();
-    let heard = told.clone();
+    let heard = recorded.clone();
     let test = thread::spawn(move || {
         let has_left = || heard.count("improving", NodeEvent::SAFE_STATE_LEFT) > 0;
-        until("it is trusted again", has_left);
+        until("it has left its safe state", has_left);
         let before = ticks(&handle, "improving");
         until("it ticks on", || ticks(&handle, "improving") > before + 15);
         handle.stop();
@@ -446,20 +447,21 @@ fn a_late_node_is_halved_isolated_in_one_safe_state_and_comes_back() {
     assert_eq!(report.reason, Reason::Asked, "{report:?}");
     let events = ["SAFE_STATE_ENTERED", "SAFE_STATE_LEFT"];
     let [in_it, out] = [NodeEvent::SAFE_STATE_ENTERED, NodeEvent::SAFE_STATE_LEFT]
-        .map(|kind| told.count("improving", kind));
+        .map(|kind| recorded.count("improving", kind));
     assert_eq!(entered.load(Ordering::Relaxed), in_it);
-    // On a machine with no time for it, it may be late again.
+    // On a machine without free CPU time it may be late again.
     assert!(in_it == out || in_it == out + 1, "{events:?}: {in_it} {out}");
     let due = due.lock().unwrap();
     let gap = |index: usize| due[index].0 - due[index - 1].0;
-    // From the fourth miss on at every second due time, of those that it does not miss itself.
+    // From the fourth miss on it runs at every second due time, of those that it does not miss
+    // itself.
     assert!(gap(5) >= 60 * MS && gap(5) % (20 * MS) == 0, "{due:?}");
     assert!(gap(8) >= 1000 * MS, "not isolated for a second: {due:?}");
     let (text, _) = summary((1..due.len()).map(gap).collect());
     result("scheduler_watchdog/graduated", format!("{in_it} safe states; from due to due {text}"));
 }
 
-/// Late always, and notes how often it was made safe.
+/// A node that is always late, and counts the entries into its safe state.
 struct Late(Arc<AtomicU64>);
 
 impl Node for Late {
@@ -474,10 +476,10 @@ impl Node for Late {
 }
 
 #[test]
-fn who_is_in_the_safe_state_already_does_not_enter_it_again_in_the_end() {
+fn a_node_in_its_safe_state_does_not_enter_it_again_at_the_end() {
     for policy in [Miss::SafeMode, Miss::Warn] {
-        let (private, told) = (Private::new(), Told::default());
-        let mut scheduler = told.scheduler(&private);
+        let (private, recorded) = (Private::new(), Recorded::default());
+        let mut scheduler = recorded.scheduler(&private);
         let entered = Arc::<AtomicU64>::default();
         let node = scheduler.node("late").rate(100.hz()).on_miss(policy).watchdog(LONG);
         node.build(Late(Arc::clone(&entered))).unwrap();
@@ -489,17 +491,17 @@ fn who_is_in_the_safe_state_already_does_not_enter_it_again_in_the_end() {
         let report = scheduler.run().or_else(RunError::into_report).unwrap();
         assert!(report.reason.is_failure());
         assert_eq!(entered.load(Ordering::Relaxed), 1, "{policy:?}");
-        assert_eq!(told.count("late", NodeEvent::SAFE_STATE_ENTERED), 1, "{policy:?}");
+        assert_eq!(recorded.count("late", NodeEvent::SAFE_STATE_ENTERED), 1, "{policy:?}");
     }
 }
 
-/// What each node did when: due and begun.
+/// The due time and the begin of each tick of a node.
 type Log = Arc<Mutex<Vec<(u64, u64)>>>;
 
-/// Runs nodes of all kinds; their logs, and what was told.
-fn run_all(watchdog: Duration, time: Duration) -> (Vec<(Executor, Log)>, Told) {
-    let (private, told) = (Private::new(), Told::default());
-    let mut scheduler = told.scheduler(&private);
+/// Runs nodes of all kinds; returns their logs and the events.
+fn run_all(watchdog: Duration, time: Duration) -> (Vec<(Executor, Log)>, Recorded) {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let send = move |_: &mut Context<'_>| -> NodeResult { Ok(publisher.send(CmdVel::default())?) };
     scheduler.node("sends").rate(100.hz()).watchdog(watchdog).build(send).unwrap();
@@ -517,12 +519,12 @@ fn run_all(watchdog: Duration, time: Duration) -> (Vec<(Executor, Log)>, Told) {
     }
     let report = scheduler.run_for(time).unwrap();
     assert_eq!(report.reason, Reason::Over, "{report:?}");
-    (logs, told)
+    (logs, recorded)
 }
 
 const ROLE: &str = "HORUS_TEST_ROLE";
 
-/// Not a property: the process that is stopped and goes on, as somebody's child.
+/// Not a test: entry point of the re-executed child process, which is stopped for a while.
 #[test]
 fn child_role() {
     if std::env::var_os(ROLE).is_none() {
@@ -548,7 +550,7 @@ fn child_role() {
 }
 
 #[test]
-fn a_process_that_is_stopped_for_a_while_goes_on_in_phase_and_makes_up_for_nothing() {
+fn a_process_that_was_stopped_goes_on_in_phase_and_makes_up_for_no_tick() {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
     let child = child.env(ROLE, "stopped").stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -560,28 +562,28 @@ fn a_process_that_is_stopped_for_a_while_goes_on_in_phase_and_makes_up_for_nothi
         thread::sleep(Duration::from_millis(250));
     }
     let output = child.wait_with_output().unwrap();
-    let [said, errors] =
+    let [text, errors] =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    assert!(output.status.success(), "{said}\n{errors}");
-    let said = said.lines().filter(|line| line.contains("longest pause"));
-    result("scheduler_watchdog/stopped", said.collect::<Vec<_>>().join("; "));
+    assert!(output.status.success(), "{text}\n{errors}");
+    let pauses = text.lines().filter(|line| line.contains("longest pause"));
+    result("scheduler_watchdog/stopped", pauses.collect::<Vec<_>>().join("; "));
 }
 
 #[test]
-fn nobody_is_called_stuck_who_is_not_whether_the_machine_is_idle_or_busy() {
+fn no_node_is_falsely_stuck_on_an_idle_or_busy_machine() {
     for (name, busy) in [("idle", false), ("busy", true)] {
         let is_over = Arc::new(AtomicBool::new(false));
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let burn = |_| {
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        let spin = |_| {
             let is_over = Arc::clone(&is_over);
             thread::spawn(move || while !is_over.load(Ordering::Relaxed) {})
         };
-        let burners: Vec<_> = (0..if busy { cores } else { 0 }).map(burn).collect();
+        let spinners: Vec<_> = (0..if busy { cpus } else { 0 }).map(spin).collect();
         let seconds = rounds(2, 300);
-        let (logs, told) = run_all(Duration::from_secs(1), Duration::from_secs(seconds));
+        let (logs, recorded) = run_all(Duration::from_secs(1), Duration::from_secs(seconds));
         is_over.store(true, Ordering::Relaxed);
-        burners.into_iter().for_each(|burner| burner.join().unwrap());
-        let all = told.all();
+        spinners.into_iter().for_each(|spinner| spinner.join().unwrap());
+        let all = recorded.all();
         let alarms = all.iter().filter(|event| event.kind == NodeEvent::STUCK).count();
         let turns: usize = logs.iter().map(|(_, log)| log.lock().unwrap().len()).sum();
         let text = format!("{alarms} false alarms in {seconds} s and {turns} ticks");

@@ -1,20 +1,20 @@
-//! Messages that keep a ledger of themselves: each is dropped once, and none is forgotten.
+//! Messages with a ledger: each is dropped exactly once.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What became of all messages that were made for it.
+/// The ledger of all messages that were made for it.
 #[derive(Debug, Default)]
 pub struct Ledger {
     made: AtomicU64,
     dropped: AtomicU64,
-    /// The first thing that went wrong.
+    /// True after the first fault.
     fault: AtomicBool,
 }
 
-/// The life of a message. What was dropped is marked, so that it shows if it is dropped again.
+/// The state of a message. A dropped message is marked, so that a second drop is noticed.
 const ALIVE: u64 = 0x5a5a_a11e_5a5a_a11e;
 const DEAD: u64 = 0xdead_dead_dead_dead;
 
@@ -22,7 +22,7 @@ const DEAD: u64 = 0xdead_dead_dead_dead;
 #[derive(Debug)]
 pub struct Counted {
     state: u64,
-    // WHY: a second drop would free it twice, which the allocator or miri notices too.
+    // WHY a box: a second drop frees it twice, which the allocator or miri notices, too.
     number: Box<u64>,
     ledger: Arc<Ledger>,
 }
@@ -37,7 +37,7 @@ impl Ledger {
         Counted { state: ALIVE, number: Box::new(number), ledger: Arc::clone(self) }
     }
 
-    /// Messages that were made, clones included, and not dropped.
+    /// Returns the number of messages that were made, clones included, and not dropped.
     #[track_caller]
     pub fn alive(&self) -> u64 {
         assert!(!self.fault.load(Ordering::Relaxed), "dropped twice, or used after its drop");

@@ -1,4 +1,4 @@
-//! Who gives nodes their turns, for tests that try all of them, and what a scheduler tells.
+//! The executors, for tests that try all of them, and the events of a scheduler.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -12,7 +12,7 @@ use horus_core::scheduler::{Handle, Hertz, NodeBuilder, Scheduler};
 
 use crate::private::Private;
 
-/// Long enough for anything that happens at all.
+/// A timeout long enough for anything that happens at all.
 pub const LONG: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub const EXECUTORS: &[Executor] = &[
 ];
 
 impl Executor {
-    /// Says that it is to run the node: at this rate, unless it is woken by the commands or runs
-    /// whenever there is time.
+    /// Sets the node up for this executor: at this rate, or woken by the commands, or without a
+    /// rate.
     pub fn runs<'a>(
         self,
         node: NodeBuilder<'a>,
@@ -57,12 +57,12 @@ impl Executor {
     }
 }
 
-/// What a scheduler tells.
+/// Collects the events of a scheduler.
 #[derive(Clone, Default)]
-pub struct Told(Arc<Mutex<Vec<NodeEvent>>>);
+pub struct Recorded(Arc<Mutex<Vec<NodeEvent>>>);
 
-impl Told {
-    /// A scheduler in this namespace that tells this.
+impl Recorded {
+    /// Makes a scheduler in this namespace whose events are collected here.
     pub fn scheduler(&self, private: &Private) -> Scheduler {
         let mut scheduler = private.scheduler();
         let all = self.clone();
@@ -74,7 +74,7 @@ impl Told {
         self.0.lock().unwrap().clone()
     }
 
-    /// All events of this kind of the node.
+    /// Returns all events of this kind of the node.
     pub fn of(&self, node: &str, kind: u8) -> Vec<NodeEvent> {
         let mut all = self.all();
         all.retain(|event| event.kind == kind && event.node == *node);
@@ -86,7 +86,7 @@ impl Told {
     }
 }
 
-/// Waits until `is_so`, which it has to be at some time.
+/// Waits until `is_so`, which must happen at some time.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + LONG;
     while !is_so() {

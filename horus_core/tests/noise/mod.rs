@@ -1,10 +1,10 @@
-//! Deterministic noise for tests, and how much of it a run wants.
+//! Deterministic noise for tests, and the number of rounds of a run.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use std::io::Write;
 
-/// SplitMix64.
+/// The generator SplitMix64.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -17,7 +17,7 @@ impl Rng {
     }
 }
 
-/// Says which case failed.
+/// Prints the seed of a case that fails.
 pub struct Case(pub u64);
 
 impl Drop for Case {
@@ -28,15 +28,15 @@ impl Drop for Case {
     }
 }
 
-/// The seeds of `cases` cases, or the one of `HORUS_TEST_SEED`.
+/// Returns the seeds of `cases` cases, or the one in `HORUS_TEST_SEED`.
 pub fn seeds(cases: u64) -> std::ops::Range<u64> {
     let seed = std::env::var("HORUS_TEST_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
-    // WHY fewer: miri runs a thousandth as fast.
+    // WHY fewer: miri is a thousand times slower.
     let cases = if cfg!(miri) { (cases / 500).max(1) } else { cases };
     seed.map_or(0..cases, |seed| seed..seed + 1)
 }
 
-/// How much a run does: `usual`, or `torture` where the environment asks for it.
+/// Returns the number of rounds: `usual`, or `torture` if the environment asks for it.
 pub fn rounds(usual: u64, torture: u64) -> u64 {
     if std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1") {
         torture
@@ -45,9 +45,9 @@ pub fn rounds(usual: u64, torture: u64) -> u64 {
     }
 }
 
-/// Prints what a property reached, as `RESULT <id>: <figures>`, past the capture of the harness.
-pub fn result(id: &str, figures: impl std::fmt::Display) {
-    // WHY: the harness may be in the middle of a line of its own, which has to end first.
-    let line = format!("\nRESULT {id}: {figures}\n");
+/// Prints the result of a test, as `RESULT <id>: <values>`, past the capture of the harness.
+pub fn result(id: &str, values: impl std::fmt::Display) {
+    // WHY the newline: the harness may be in the middle of a line of its own.
+    let line = format!("\nRESULT {id}: {values}\n");
     std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
 }
