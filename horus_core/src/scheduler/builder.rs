@@ -21,7 +21,7 @@ use crate::scheduler::run::executor::async_io::TaskNode;
 use crate::topic::error::{TopicError, WaitSetFull};
 use crate::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, Watchable};
 
-/// Collects the settings of a node. [`Self::build`] takes the node and ends it.
+/// Collects the settings of a node; [`Self::build`] adds the node with them.
 #[must_use = "a node is added by `build()`"]
 pub struct NodeBuilder<'a> {
     scheduler: &'a mut Scheduler,
