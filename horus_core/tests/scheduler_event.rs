@@ -22,7 +22,7 @@ fn ticks(report: &Report, name: &str) -> u64 {
     report.nodes.iter().find(|node| node.name == name).unwrap().metrics.ticks
 }
 
-/// The begin of each tick, and the number of messages that it received.
+/// The start of each tick, and the number of messages that it received.
 type Ticks = Arc<Mutex<Vec<(u64, u64)>>>;
 
 /// Makes a node that receives all messages that are there, and logs their number.

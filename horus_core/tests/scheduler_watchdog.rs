@@ -495,7 +495,7 @@ fn a_node_in_its_safe_state_does_not_enter_it_again_at_the_end() {
     }
 }
 
-/// The due time and the begin of each tick of a node.
+/// The due time and the start of each tick of a node.
 type Log = Arc<Mutex<Vec<(u64, u64)>>>;
 
 /// Runs nodes of all kinds; returns their logs and the events.

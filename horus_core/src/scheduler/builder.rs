@@ -225,7 +225,7 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Limits the rate of a node on topics, from begin to begin. The messages of a burst wait for
+    /// Limits the rate of a node on topics, from start to start. The messages of a burst wait for
     /// one tick, which may receive all of them or fewer. Waiting messages take slots of the topic,
     /// and an unreliable topic drops messages when it runs out of slots. A deadline counts from the
     /// time at which the tick may begin.

@@ -54,7 +54,7 @@ pub(crate) enum CheckpointFault {
     /// The tick began too soon after the previous one.
     #[error("the tick began {found:?} after the previous one, wanted at least {wanted:?}")]
     Early {
-        /// The time from begin to begin.
+        /// The time from start to start.
         found: Duration,
         /// The shortest time allowed.
         wanted: Duration,
@@ -99,7 +99,7 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Expects `wanted` checkpoints a tick, and at least `not_before` from the begin of one tick to
+    /// Expects `wanted` checkpoints a tick, and at least `not_before` from the start of one tick to
     /// the next.
     #[must_use]
     pub(crate) fn new(wanted: u64, not_before: Duration) -> Self {

@@ -68,7 +68,7 @@ impl<T: Payload> Input<T> {
         std::iter::from_fn(|| self.recv())
     }
 
-    /// Returns the age of the last message at the begin of the present tick; before the first one,
+    /// Returns the age of the last message at the start of the present tick; before the first one,
     /// the time since the node was initialised. Reads no clock.
     #[must_use]
     pub fn age(&self) -> Duration {
@@ -103,7 +103,7 @@ impl<T: Payload> Input<T> {
 pub(crate) struct InputWatch {
     topic: Arc<str>,
     timeout_ns: u64,
-    /// The begin of the node's present tick. The runner writes it.
+    /// The start of the node's present tick. The runner writes it.
     now_ns: AtomicU64,
     /// The arrival of the last message, or a later initialisation of the node. The node's thread
     /// writes it.

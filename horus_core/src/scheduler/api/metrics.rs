@@ -20,7 +20,7 @@ const PANIC_MAX_NS: u64 = 10_000_000_000;
 #[repr(align(128))]
 pub(crate) struct LiveMetrics {
     ticks: AtomicU64,
-    /// The begin of the present tick; 0 between two.
+    /// The start of the present tick; 0 between two.
     began_ns: AtomicU64,
     /// The end of the hook of the last panic in a tick; `PANICS` while it runs.
     panicked_ns: AtomicU64,
@@ -151,7 +151,7 @@ impl LiveMetrics {
         add(&self.panics, u64::from(is_panic));
     }
 
-    /// Returns the begin of the present tick; 0 between two.
+    /// Returns the start of the present tick; 0 between two.
     pub(crate) fn began_ns(&self) -> u64 {
         // Relaxed: a counter.
         self.began_ns.get()
@@ -243,7 +243,7 @@ pub struct TickMetrics {
     pub health: Health,
     /// The durations of ticks.
     pub durations: Histogram,
-    /// The times from due to begin.
+    /// The times from due to start.
     pub lateness: Histogram,
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct NodeSpec {
     pub(crate) watchdog: Option<Duration>,
     /// The number of checkpoints in a tick.
     pub(crate) checkpoints: u64,
-    /// The shortest time from the begin of a tick to that of the next.
+    /// The shortest time from the start of a tick to that of the next.
     pub(crate) not_before: Option<Duration>,
     /// The topics that wake it.
     pub(crate) topics: Vec<String>,

@@ -32,7 +32,7 @@ pub enum FailurePolicy {
     /// The node is shut down and initialised again, after a pause that doubles each time.
     Restart {
         /// The restarts in a row; one more failure is fatal. After a minute without a failure the
-        /// count begins anew.
+        /// count restarts.
         max: u32,
         /// The first pause.
         backoff: Duration,
@@ -133,7 +133,7 @@ mod tests {
             assert_eq!(failures.record(policy, 0), remedy);
         }
         assert_eq!(failures.record(policy, 0), Remedy::Stop);
-        // After a minute without a failure the count begins anew.
+        // After a minute without a failure the count restarts.
         assert_eq!(failures.record(policy, 61 * SECOND), Remedy::Restart { at_ns: 62 * SECOND });
     }
 

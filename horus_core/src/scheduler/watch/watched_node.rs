@@ -48,7 +48,7 @@ pub(crate) struct WatchedNode {
     /// The channel for the result of the last call of that, if another thread makes it and has not
     /// returned.
     pub(crate) entering: Option<Receiver<Result<(), String>>>,
-    /// The begin of the last tick for which the supervisor has called that; 0 if there was none.
+    /// The start of the last tick for which the supervisor has called that; 0 if there was none.
     made_safe_in_ns: u64,
     stuck_ns: Option<u64>,
     last_error: Text<128>,

@@ -5,7 +5,7 @@ use horus_shm::clock::Clock;
 
 use crate::scheduler::run::runner::{After, Runner};
 
-/// Gives each node a turn, in order, from `begin_ns` on. The end of one turn is the begin of the
+/// Gives each node a turn, in order, from `begin_ns` on. The end of one turn is the start of the
 /// next, so that a turn costs one reading of the clock. Returns the end of the last.
 #[inline]
 pub(crate) fn turns(

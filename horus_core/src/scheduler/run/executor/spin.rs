@@ -37,7 +37,7 @@ pub(crate) struct Spin {
     period_ns: u64,
     /// True if its priority keeps other threads from its CPU.
     is_first: bool,
-    /// The begin of its last sleep, its last wake, and the time until which it may be awake now.
+    /// The start of its last sleep, its last wake, and the time until which it may be awake now.
     slept_ns: u64,
     woke_ns: u64,
     awake_until_ns: u64,
