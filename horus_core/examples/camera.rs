@@ -1,12 +1,12 @@
-//! A camera that looks at a red ball in front of a wall: images on `camera/rgb`, and where the ball
-//! is on `camera/truth`, until Ctrl-C.
+//! A camera that watches a red ball in front of a wall: publishes images on `camera/rgb` and the
+//! ball's position on `camera/truth`, until Ctrl-C.
 //!
 //! ```text
 //! cargo run --release -p horus_core --example camera [-- --rate HZ]
 //! ```
 //!
 //! `horus_py/examples/detector.py` finds the ball. Every image is drawn in shared memory, where its
-//! subscribers read it.
+//! subscribers read it in place.
 
 use horus_core::message::{BoundingBox2D, Detection, Encoding, Image, ImageHeader, Text};
 use horus_core::prelude::*;
@@ -16,17 +16,17 @@ const WIDTH: u32 = 640;
 const HEIGHT: u32 = 480;
 const RADIUS: f64 = 28.0;
 const RATE_HZ: f64 = 30.0;
-/// How far the ball gets from one image to the next: radians of its way around.
+/// The angle by which the ball moves along its path between two images, in radians.
 const STEP: f64 = 0.05;
 
-/// Where the ball is in image `number`: column and row of its middle.
+/// Returns the ball's centre in image `number`: column and row.
 fn ball(number: u64) -> (f64, f64) {
     let angle = STEP * number as f64;
     let (x, y) = (f64::from(WIDTH) / 2.0, f64::from(HEIGHT) / 2.0);
     (x + 250.0 * angle.cos(), y + 170.0 * (2.0 * angle).sin())
 }
 
-/// A wall with bricks, lit from the left.
+/// Returns a brick wall, lit from the left.
 fn wall() -> Vec<u8> {
     let pixel = |row: u32, column: u32| {
         let brick = (column / 40 + row / 20 % 2 + row / 20) % 3;
@@ -36,7 +36,7 @@ fn wall() -> Vec<u8> {
     (0..HEIGHT).flat_map(|row| (0..WIDTH).flat_map(move |column| pixel(row, column))).collect()
 }
 
-/// The ball, lit from above, in front of what is there.
+/// Draws the ball, lit from above, over the image.
 fn draw_ball(image: &mut Image<impl AsRef<[u8]> + AsMut<[u8]>>, (x, y): (f64, f64)) {
     for row in (y - RADIUS) as u32..=(y + RADIUS) as u32 {
         for column in (x - RADIUS) as u32..=(x + RADIUS) as u32 {

@@ -1,18 +1,18 @@
-//! Receives what the `talker` publishes on `cmd_vel`, until Ctrl-C.
+//! Receives the messages of the `talker` on `cmd_vel`, until Ctrl-C.
 //!
 //! ```text
 //! cargo run --release -p horus_core --example listener [-- --count N]
 //! ```
 //!
-//! The latency is from the message's timestamp to its arrival here. The listener sleeps until
-//! there is a message, and most of the latency is waking up: the benchmarks measure both.
+//! The latency is the time from the message's timestamp to its arrival here. The listener sleeps
+//! until there is a message, and most of the latency is the wake-up; the benchmarks measure both.
 
 use std::process::ExitCode;
 
 use horus_core::message::timestamp_now_ns;
 use horus_core::prelude::*;
 
-/// One message in so many is shown.
+/// One message of this many is shown.
 const SHOWN: u64 = 100;
 
 fn main() -> Result<ExitCode> {
@@ -37,7 +37,7 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many messages to wait for; `None` if the command line is not understood.
+/// Returns the number of messages to wait for; `None` if the command line is not valid.
 fn count() -> Option<u64> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {

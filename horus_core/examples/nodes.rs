@@ -1,14 +1,14 @@
-//! A robot's loop in one process: a sensor at 200 Hz, a controller that it wakes, a log.
+//! A robot's loop in one process: a sensor at 200 Hz, a controller that it triggers, a log.
 //!
-//! Ctrl-C stops it, everything in reverse order. `kill -9` does not, and the black box is still
-//! there: run it again, and it shows how the last one ended.
+//! Ctrl-C stops the nodes in reverse order. `kill -9` stops nothing in order, but the black box
+//! survives: the next run shows how the last one ended.
 
 use horus_core::namespace::Namespace;
 use horus_core::prelude::*;
 use horus_core::scheduler::{FailurePolicy, Miss, black_box};
 
 horus_core::node! {
-    /// Turns with a wobble, and says so.
+    /// A gyroscope: simulates a robot that turns unsteadily, and publishes its rate.
     struct Gyroscope {
         publish imu: Imu = "imu",
     }
@@ -21,7 +21,7 @@ horus_core::node! {
 }
 
 horus_core::node! {
-    /// Steers against what the gyroscope says.
+    /// Steers against the rate of the gyroscope.
     struct Controller {
         wake imu: Imu = "imu",
         publish motors: CmdVel = "cmd_vel",
@@ -45,7 +45,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut scheduler = Scheduler::new();
     scheduler.name("nodes");
     scheduler.stop_on_signals();
-    // There is none before the first run.
+    // There is no black box before the first run.
     let last_run = black_box(&Namespace::current()?, "nodes").unwrap_or_default();
     last_run.iter().rev().take(3).rev().for_each(|event| println!("last run: {event}"));
 
@@ -59,7 +59,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     })?;
 
     println!("{}", scheduler.graph());
-    // After a failure of a node this is an error, and the program ends with status 1.
+    // An error after a failure of a node, which ends the program with status 1.
     let report = scheduler.run()?;
     println!("{report}");
     for node in &report.nodes {

@@ -1,9 +1,9 @@
-//! Sends back one message of every standard type, as it was received: for the tests of bindings.
+//! Echoes one message of every standard type as it was received: for the tests of bindings.
 //!
-//! The message `CmdVel` comes on the topic `CmdVel` and goes back on `CmdVel_back`. Says `ready`
-//! when it listens. With the argument `values`, it sends back what comes on `values` on
-//! `values_back`, until nil comes; before that, bytes that are no value. With `framed`, one of
-//! each message that ends in data.
+//! The message `CmdVel` comes on the topic `CmdVel` and is echoed on `CmdVel_back`. The program
+//! prints `ready` when it has subscribed. With the argument `values`, it first publishes bytes that
+//! are not a value on `values_back`, then echoes there what comes on `values`, until nil comes.
+//! With `framed`, it echoes one of each message type that ends in data.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use horus_core::message::{
 use horus_core::prelude::*;
 use horus_core::topic::PayloadType;
 
-/// How long a message may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The most time to wait for a message.
+const RECEIVE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Both ends of one type, as a step that relays one message.
+/// Opens both endpoints of one type and returns a step that relays one message.
 fn relay<T: Message>() -> Result<Box<dyn FnMut() -> Result<()>>> {
     let name = T::SCHEMA.name;
     let mut subscriber: Subscriber<T> = Subscriber::new(name)?;
     let mut publisher: Publisher<T> = Publisher::new(&format!("{name}_back"))?;
     Ok(Box::new(move || {
-        let message = subscriber.recv_timeout(PATIENCE)?;
+        let message = subscriber.recv_timeout(RECEIVE_TIMEOUT)?;
         Ok(publisher.send(&message)?)
     }))
 }
@@ -35,12 +35,12 @@ macro_rules! relays {
     };
 }
 
-/// Both ends of one type of messages that end in data.
+/// Opens both endpoints of one type of messages that end in data.
 fn relay_framed<H: Header>() -> Result<Box<dyn FnMut() -> Result<()>>> {
     let mut subscriber: Subscriber<Framed<H>> = Subscriber::new(H::NAME)?;
     let mut publisher: Publisher<Framed<H>> = Publisher::new(&format!("{}_back", H::NAME))?;
     Ok(Box::new(move || {
-        let message = subscriber.recv_timeout(PATIENCE)?;
+        let message = subscriber.recv_timeout(RECEIVE_TIMEOUT)?;
         Ok(publisher.send(&message)?)
     }))
 }
@@ -55,7 +55,7 @@ fn relay_values() -> Result<()> {
     }
     let mut publisher: Publisher<Value> = Publisher::new("values_back")?;
     loop {
-        let value = subscriber.recv_timeout(PATIENCE)?;
+        let value = subscriber.recv_timeout(RECEIVE_TIMEOUT)?;
         publisher.send(&value)?;
         if value.is_nil() {
             return Ok(());

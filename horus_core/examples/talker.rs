@@ -4,9 +4,9 @@
 //! cargo run --release -p horus_core --example talker [-- --count N]
 //! ```
 //!
-//! Start it before or after the `listener`, as often as you like. Ctrl-C may end it at any
-//! instruction: for a listener the next talker goes on where this one stopped, and what is left
-//! where nobody listens is swept up by the next start.
+//! Start it before or after the `listener`, any number of times. Ctrl-C may end it at any
+//! instruction. For a listener, the next talker continues where this one stopped. Files that no
+//! process uses any more are removed by the next start.
 
 use std::process::ExitCode;
 use std::thread;
@@ -31,14 +31,14 @@ fn main() -> Result<ExitCode> {
             let (number, CmdVel { linear, .. }) = (publisher.sequence(), command);
             println!("[talker] cmd_vel  #{number}  linear={linear:.2} angular={angular:.2}");
         }
-        // Until the next deadline, not for a period: else each turn would add its own length.
+        // WHY until a deadline, not for a period: a period would add the length of each turn.
         deadline += Duration::from_secs(1) / RATE_HZ;
         thread::sleep(deadline.saturating_duration_since(Instant::now()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many messages to send; `None` if the command line is not understood.
+/// Returns the number of messages to send; `None` if the command line is not valid.
 fn count() -> Option<u64> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {

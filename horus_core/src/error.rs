@@ -1,6 +1,6 @@
-//! The error that every error of this library converts to.
+//! The error type that every error of this library converts to.
 //!
-//! It stands above all rooms: nothing but `lib.rs` and programs imports it.
+//! It is above all rooms: only `lib.rs` and programs import it.
 
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
@@ -11,7 +11,7 @@ use crate::topic::error::{
     TopicError, WaitError, WaitSetFull,
 };
 
-/// Any error of this library, for programs that hand them on with `?`.
+/// Any error of this library, for programs that pass errors on with `?`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,13 +21,13 @@ pub enum Error {
     /// A message was not sent.
     #[error(transparent)]
     Send(SendError<()>),
-    /// There was no slot to lend.
+    /// No slot could be lent.
     #[error(transparent)]
     Loan(#[from] LoanError),
     /// A message could not be borrowed.
     #[error(transparent)]
     Borrow(#[from] BorrowError),
-    /// Nothing will be received any more.
+    /// No more messages will be received.
     #[error(transparent)]
     Recv(#[from] RecvError),
     /// No message was received in time.
@@ -36,7 +36,7 @@ pub enum Error {
     /// A wait set is full.
     #[error(transparent)]
     WaitSetFull(#[from] WaitSetFull),
-    /// A wait set does not wait.
+    /// A wait set cannot wait.
     #[error(transparent)]
     Wait(#[from] WaitError),
     /// A namespace could not be opened.
@@ -45,13 +45,13 @@ pub enum Error {
     /// A namespace could not be removed.
     #[error(transparent)]
     NamespaceRemove(#[from] NamespaceRemoveError),
-    /// A name is none.
+    /// The name is not valid.
     #[error(transparent)]
     Name(#[from] NameError),
     /// A text is longer than the field of a message.
     #[error(transparent)]
     Text(#[from] TextTooLong),
-    /// A node cannot be run as it was asked to be.
+    /// A node cannot run as it was configured.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// A scheduler could not be started.
@@ -60,10 +60,10 @@ pub enum Error {
     /// A node failed and ended the run of its scheduler.
     #[error(transparent)]
     Run(RunError),
-    /// A node could not be given a command.
+    /// A command for a node was refused.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// The transport refused, apart from any message.
+    /// The transport refused an operation that concerns no message.
     #[error(transparent)]
     Open(#[from] OpenError),
 }

@@ -1,7 +1,8 @@
-//! Introspection: what a namespace's topics carry, who takes part, how fast, and what was lost.
+//! Introspection: the topics of a namespace, their types, participants, rates and losses.
 //!
-//! Looking disturbs nobody: no place is taken, nothing is written, and no participant notices. The
-//! figures are counters that the participants keep in the topic's memory anyway.
+//! An inspector does not disturb the topic: it takes no participant slot, writes nothing, and is
+//! invisible to participants. Its numbers are counters that the participants keep in the topic's
+//! memory anyway.
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -35,7 +36,7 @@ use horus_shm::{Namespace, OpenError, Reliability, Segment, TopicName, topic_nam
 use crate::topic::Backend;
 use crate::topic::error::TopicError;
 
-/// The names of the topics that there are, sorted: those in use and those that persist.
+/// Returns the names of the existing topics, sorted: those in use and those that persist.
 ///
 /// # Errors
 ///
@@ -47,14 +48,14 @@ pub fn topics(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
     Ok(names)
 }
 
-/// A look at one topic from outside, whatever it carries.
+/// A read-only view of one topic, whatever it carries.
 #[derive(Debug, Clone)]
 pub struct Inspector {
     segment: Arc<Segment>,
 }
 
 impl Inspector {
-    /// Looks at the topic `name` of the current namespace, which must be there.
+    /// Opens the topic `name` of the current namespace, which must exist.
     ///
     /// # Errors
     ///
@@ -75,55 +76,55 @@ impl Inspector {
         Ok(Self { segment })
     }
 
-    /// The message type's name.
+    /// Returns the name of the message type.
     #[must_use]
     pub fn message_type(&self) -> &str {
         &self.segment.contract().type_info.name
     }
 
-    /// The schema text: a line for each field of the message.
+    /// Returns the schema text: a line for each field of the message.
     #[must_use]
     pub fn schema(&self) -> &str {
         &self.segment.contract().type_info.schema
     }
 
-    /// Size of a message, of the longest one if they differ.
+    /// Returns the size of a message in bytes, or of the longest one if sizes differ.
     #[must_use]
     pub fn message_bytes(&self) -> u64 {
         self.segment.contract().type_info.bytes
     }
 
-    /// Slots of each publisher's lane, in messages.
+    /// Returns the number of slots of each publisher's lane, in messages.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.segment.shape().capacity()
     }
 
-    /// What a full lane means to a publisher.
+    /// Returns what a publisher does when its lane is full: overwrite or refuse.
     #[must_use]
     pub fn reliability(&self) -> Reliability {
         self.segment.contract().reliability
     }
 
-    /// What kind of ring the topic is with its present participants.
+    /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::of(&self.segment)
     }
 
-    /// The lanes that were ever used, and their publishers as far as they live.
+    /// Returns the lanes that were ever used, with their publishers if those are alive.
     #[must_use]
     pub fn publishers(&self) -> Vec<LaneCounters> {
         self.segment.lane_figures()
     }
 
-    /// The subscribers that live, observers apart.
+    /// Returns the live subscribers, without observers.
     #[must_use]
     pub fn subscribers(&self) -> Vec<ReaderCounters> {
         self.segment.reader_figures()
     }
 
-    /// What was counted until now, to be compared with a later look by [`Snapshot::until`].
+    /// Takes a snapshot of the counters, to be compared with a later one by [`Snapshot::until`].
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let (lanes, readers) = (self.publishers(), self.subscribers());
@@ -137,13 +138,13 @@ impl Inspector {
     }
 }
 
-/// The counts of a topic at a moment, over all of its participants.
+/// The counters of a topic at one moment, summed over all of its participants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// When.
+    /// The time of the snapshot.
     pub at: Instant,
-    /// Messages sent since the topic was made.
+    /// Messages sent since the topic was created.
     pub sent: u64,
     /// Sends refused.
     pub refused: u64,
@@ -154,8 +155,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What happened from this snapshot to a later one. Counts that a subscriber took away with it
-    /// when it left show as none.
+    /// Returns the change from this snapshot to a later one. The counts of a subscriber that left
+    /// in between are gone with it; if a sum got smaller, its change is reported as 0.
     #[must_use]
     pub fn until(&self, later: &Self) -> Change {
         Change {
@@ -168,11 +169,11 @@ impl Snapshot {
     }
 }
 
-/// What happened between two snapshots.
+/// The change between two snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
-    /// Time between them.
+    /// The time between them.
     pub took: Duration,
     /// Messages sent.
     pub sent: u64,
@@ -185,7 +186,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Messages sent, per second; 0 if no time passed.
+    /// Returns the number of messages sent per second; 0 if no time passed.
     #[must_use]
     pub fn sent_hz(&self) -> f64 {
         let seconds = self.took.as_secs_f64();

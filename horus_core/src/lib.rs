@@ -1,24 +1,26 @@
-//! Topics, messages and nodes: what a robot programmer uses.
+//! Topics, messages and nodes: the API for robot programmers.
 //!
-//! A *message* is plain data of a fixed size with a table of its fields, made by [`message!`]. The
-//! usual ones are in [`mod@message`]: [`CmdVel`](message::CmdVel), [`Imu`](message::Imu),
-//! [`LaserScan`](message::LaserScan) and many others, with the names and units of ROS 2 and
-//! REP-103. [`message::STANDARD`] lists them; `docs/messages.md` shows each of their bytes.
+//! A *message* is plain data of a fixed size with a table of its fields, declared with
+//! [`message!`]. The usual ones are in [`mod@message`]: [`CmdVel`](message::CmdVel),
+//! [`Imu`](message::Imu), [`LaserScan`](message::LaserScan) and many others, with the names and
+//! units of ROS 2 and REP-103. [`message::STANDARD`] lists them; `docs/messages.md` shows the byte
+//! layout of each.
 //!
 //! A *topic* is a named stream of one message type between any number of processes: a
 //! [`Publisher`](topic::Publisher), a [`Subscriber`](topic::Subscriber), or both in one
 //! [`Topic`](topic::Topic).
 //!
-//! A *value* is data whose type is known only when the program runs: see [`value`]; and
-//! [`Layout`](message::Layout) shows any message as one, from its schema text.
-//! Messages are written and read as ROS 2 has them by [`ros`].
+//! A *value* is data whose type is known only at run time: see [`value`].
+//! [`Layout`](message::Layout) shows any message as a value, from its schema text. [`ros`] reads
+//! and writes messages in the encoding of ROS 2.
 //!
 //! A *channel* carries messages of any type between the threads of one process: see [`channel`].
 //!
-//! Features, all on by default: `async` for futures and streams of messages, `glam` for computing
-//! with poses, `serde` for topics of any type of serde.
+//! All features are on by default: `async` for futures and streams of messages, `glam` for
+//! computing with poses, `serde` for topics of any serde type.
 
-// WHY: `message!` holds the one exception, an `unsafe impl` that its own compile-time checks prove.
+// WHY: `message!` holds the only exception, an `unsafe impl` that its own compile-time checks
+// prove.
 #![deny(unsafe_code)]
 
 #[cfg(test)]
@@ -26,7 +28,7 @@ use horus_testing as _;
 
 pub mod channel;
 mod error;
-/// Handles for the bindings to other languages in this workspace; not for users.
+/// Handles for the language bindings in this workspace; not for users.
 #[doc(hidden)]
 pub use horus_shm::internals::{above_standard, handle};
 pub mod introspect;
@@ -43,7 +45,7 @@ pub use topic::error::{
     RecvTimeoutError, SendError, TopicError, TopicLabel, WaitError, WaitSetFull, WriteError,
 };
 
-/// What a robot program needs, in one `use`.
+/// The types that a robot program needs, in one `use`.
 pub mod prelude {
     pub use crate::message::{
         CmdVel, Imu, JointCommand, JointState, LaserScan, Message, Odometry, Pose2D, Pose3D,
@@ -59,7 +61,7 @@ pub mod prelude {
     pub use crate::{Error, RecvError, RecvTimeoutError, Result, SendError, TopicError, message};
 }
 
-/// Compiles what the README shows.
+/// Compiles the code examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -1,9 +1,9 @@
-//! Namespaces: which topics processes share, where their files are, and how to clear up.
+//! Namespaces: sets of processes that share topics, the folders of their files, and cleaning up.
 //!
-//! A process meets all others that have the same `HORUS_SHM_DIR` and `HORUS_NAMESPACE`; without
-//! these variables, all others of the same user. Open a namespace by hand to keep something apart
-//! (a test, a demo, a second robot), to remove it afterwards, or to [`sweep`] up what processes
-//! left that were killed.
+//! Processes share topics if they have the same `HORUS_SHM_DIR` and `HORUS_NAMESPACE`. Without
+//! these variables, all processes of one user do. Open a namespace explicitly to isolate something
+//! (a test, a demo, a second robot), to remove it afterwards, or to [`sweep`] up the files of
+//! killed processes.
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -32,12 +32,13 @@ pub use horus_shm::{
 
 use crate::topic::error::TopicError;
 
-/// Removes the topic `name`, even if it is to outlive its processes; never while a process has an
-/// end of it, this one included. True if it is gone, also if it never was.
+/// Removes the topic `name`, even if it is to persist after its processes exit. It is not removed
+/// while any process, this one included, has an endpoint of it. Returns true if the topic is gone,
+/// also if it never existed.
 ///
 /// # Errors
 ///
-/// [`TopicError`]: a bad name, a file that cannot be looked at or is none of ours.
+/// [`TopicError`]: a bad name, or a file that cannot be examined or is not a topic of this library.
 pub fn remove_topic(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
     let remove = || horus_shm::remove_topic(namespace, &TopicName::new(name)?);
     remove().map_err(|error| TopicError::new(name, error))

@@ -1,10 +1,10 @@
 //! The time limit of a test binary: a hang is a failure that names its test.
 //!
-//! A timer of the kernel ends the process when the limit has passed. Before that, a copy of the
-//! process executes the binary again, only to print the names of the tests that still run.
+//! A kernel timer ends the process when the limit has passed. Before that, a copy of the process
+//! executes the binary again, only to print the names of the tests that still run.
 //!
-//! WHY a timer and not a thread: many tests fork, count their threads, or enter namespaces that
-//! processes of several threads may not enter. A timer is inherited by no child.
+//! WHY a timer and not a thread: many tests fork, count their threads, or enter namespaces that a
+//! process with several threads may not enter. No child inherits a timer.
 
 use std::env;
 use std::ffi::{CStr, CString, OsStr};
@@ -16,38 +16,38 @@ use std::process::{self, Command};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Sets the limit, in seconds; 0 stands for none.
+/// The variable that sets the limit, in seconds; 0 disables it.
 const SECONDS_VARIABLE: &str = "HORUS_TEST_SECONDS";
 
-/// Tells a copy of the process which process it has to report.
+/// The variable that names, for the reporting copy, the process to report on.
 const REPORT_VARIABLE: &str = "HORUS_TEST_REPORT_PROCESS";
 
-/// The limit by default. The slowest test binary takes about a tenth of it on two cores.
+/// The default limit. The slowest test binary takes about a tenth of it on two CPUs.
 const SECONDS: u64 = 1800;
 
-/// The limit by default of the long versions of tests, which `HORUS_TORTURE` selects.
+/// The default limit of the long versions of tests, which `HORUS_TORTURE` selects.
 const TORTURE_SECONDS: u64 = 6 * 3600;
 
-/// The exit status of a process that was ended by the limit, as by the command `timeout`.
+/// The exit status of a process that the limit ended, the same as of the command `timeout`.
 const EXIT_STATUS: i32 = 124;
 
-/// The kernel cuts names of threads to as many bytes.
+/// The kernel truncates thread names to this many bytes.
 const THREAD_NAME_BYTES_MAX: usize = 15;
 
-/// Tests that are listed by name for one thread.
+/// The most tests that are listed by name for one thread.
 const CANDIDATES_MAX: usize = 8;
 
 /// The environment of the reporting process, for `execve`. Null until the limit is armed.
 static REPORT_ENVIRONMENT: AtomicPtr<*const libc::c_char> = AtomicPtr::new(null_mut());
 
-// SAFETY: the linker calls what stands in this section before `main`, as a C function without
-// results; `arm` is one, and ignores the arguments that it gets.
+// SAFETY: the linker's start-up code calls the pointers in this section before `main`, as C
+// functions without results. `arm` is one, and ignores the arguments that it gets.
 #[cfg(target_os = "linux")]
 #[used]
 #[unsafe(link_section = ".init_array")]
 static ARM: extern "C" fn() = arm;
 
-/// Arms the limit, or reports if this process was started for that.
+/// Arms the limit, or reports if this process was started to report.
 extern "C" fn arm() {
     if let Some(process) = env::var_os(REPORT_VARIABLE) {
         report(&process);
@@ -55,7 +55,7 @@ extern "C" fn arm() {
     }
     let seconds = match env::var(SECONDS_VARIABLE) {
         Ok(text) => text.parse().unwrap_or_else(|_| {
-            eprintln!("error: {SECONDS_VARIABLE} is '{text}', which is no number of seconds");
+            eprintln!("error: {SECONDS_VARIABLE} is '{text}': wanted a number of seconds");
             process::exit(2);
         }),
         Err(_) if env::var_os("HORUS_TORTURE").is_some() => TORTURE_SECONDS,
@@ -82,27 +82,27 @@ fn prepare_report(seconds: u64) {
     entries.push(null());
     // Never freed: the handler may run at any time.
     let environment = Box::leak(entries.into_boxed_slice()).as_mut_ptr();
-    // Relaxed suffices: this runs before `main`, so that every thread begins after it.
+    // Relaxed suffices: this runs before `main`, so every thread starts after it.
     REPORT_ENVIRONMENT.store(environment, Ordering::Relaxed);
 }
 
-/// Has the kernel send this process a signal after `seconds`.
+/// Makes the kernel send this process a signal after `seconds`.
 fn start_timer(seconds: u64) {
-    // WHY this signal: no test and nothing in the library uses it, and `alarm` is in use.
+    // WHY this signal: no test and no code of the library uses it, and `alarm` is used elsewhere.
     let signal = libc::SIGRTMAX() - 3;
-    // SAFETY: an action of zeros is valid.
+    // SAFETY: `sigaction` is plain data, for which zeros are a valid value.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = expire as extern "C" fn(libc::c_int) as usize;
     action.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
     // SAFETY: the action is valid, and its handler is async-signal-safe.
     let mut failed = unsafe { libc::sigaction(signal, &raw const action, null_mut()) };
-    // SAFETY: an event of zeros is valid.
+    // SAFETY: `sigevent` is plain data, for which zeros are a valid value.
     let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
     (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, signal);
     let mut timer: libc::timer_t = null_mut();
     // SAFETY: both pointers are valid for the call.
     failed |= unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) };
-    // SAFETY: a time of zeros is valid.
+    // SAFETY: `itimerspec` is plain data, for which zeros are a valid value.
     let mut limit: libc::itimerspec = unsafe { std::mem::zeroed() };
     limit.it_value.tv_sec = i64::try_from(seconds).unwrap_or(i64::MAX);
     if failed == 0 {
@@ -115,25 +115,26 @@ fn start_timer(seconds: u64) {
     }
 }
 
-/// Ends the process, after a copy of it has printed what still runs. Calls only what is
-/// async-signal-safe.
+/// Ends the process, after a copy of it has printed the tests that still run. It calls only
+/// async-signal-safe functions.
 extern "C" fn expire(_: libc::c_int) {
     const EXECUTABLE: &CStr = c"/proc/self/exe";
     let arguments = [EXECUTABLE.as_ptr(), null()];
     let environment = REPORT_ENVIRONMENT.load(Ordering::Relaxed);
     // WHY not `fork`: it runs handlers, and takes the allocator's locks.
-    // SAFETY: with no flag but the signal of its end, the child is a copy as by `fork`. It only
+    // SAFETY: the only flag is the exit signal, so the child is a copy as by `fork`. It only
     // executes another program.
     let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
     if child == 0 {
-        // SAFETY: all three are zero-terminated and live for ever, or until the call.
+        // SAFETY: all strings end in a 0, both arrays in a null pointer, and all live until the
+        // call.
         unsafe { libc::execve(EXECUTABLE.as_ptr(), arguments.as_ptr(), environment) };
         // SAFETY: the call takes no pointer, and does not return.
         unsafe { libc::_exit(127) };
     }
     let child = child as libc::pid_t;
     let interrupted = || io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
-    // SAFETY: null stands for no interest in the status.
+    // SAFETY: a null status pointer is allowed, and means that the status is not wanted.
     while child > 0 && unsafe { libc::waitpid(child, null_mut(), 0) } == -1 && interrupted() {}
     // SAFETY: the call takes no pointer, and does not return.
     unsafe { libc::_exit(EXIT_STATUS) };
@@ -158,7 +159,7 @@ fn report(process: &OsStr) {
     let _ = io::stderr().write_all(line.as_bytes());
 }
 
-/// The names of all tests in a test binary.
+/// Returns the names of all tests in a test binary.
 fn tests_of(binary: &Path) -> Vec<String> {
     let mut list = Command::new(binary);
     list.args(["--list", "--format", "terse"]).env_remove(REPORT_VARIABLE);
@@ -173,7 +174,8 @@ fn thread_names(tasks: &Path) -> Vec<String> {
     names.map(|name| name.trim_end_matches('\n').to_owned()).collect()
 }
 
-/// The test that a thread called `name` runs; several if they begin alike, `None` if there is none.
+/// Returns the tests that a thread called `name` may run, since names are truncated; `None` if
+/// there is none.
 fn candidates(name: &str, tests: &[String]) -> Option<String> {
     let cut = |test: &String| test.as_bytes()[..test.len().min(THREAD_NAME_BYTES_MAX)].to_vec();
     let alike: Vec<_> =
@@ -183,7 +185,7 @@ fn candidates(name: &str, tests: &[String]) -> Option<String> {
     match (alike.len(), more) {
         (0, _) => None,
         (_, 0) => Some(named),
-        _ => Some(format!("{named} or {more} more that begin alike")),
+        _ => Some(format!("{named} or {more} more with the same beginning")),
     }
 }
 
@@ -200,6 +202,9 @@ mod tests {
         assert_eq!(candidates("a_message", &tests), None);
         let many: Vec<_> = (0..11).map(|number| format!("a_message_arrives_{number}")).collect();
         let alike = candidates("a_message_arriv", &many).unwrap();
-        assert!(alike.ends_with("a_message_arrives_7 or 3 more that begin alike"), "{alike}");
+        assert!(
+            alike.ends_with("a_message_arrives_7 or 3 more with the same beginning"),
+            "{alike}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! A test that hangs fails with its name, and a skip is recorded where it was asked for.
+//! A hanging test fails with its name, and a skip is recorded in the requested file.
 
 use std::env;
 use std::fs;
@@ -7,7 +7,7 @@ use std::thread;
 
 const ROLE_VARIABLE: &str = "HORUS_TESTING_ROLE";
 
-/// Runs one of the tests below in a process of its own, in which it plays its part.
+/// Runs one of the tests below in a process of its own, as a child.
 fn play(test: &str, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env::current_exe().unwrap());
     // WHY two threads: with one, the harness runs a test in the main thread, which has no name.
@@ -19,7 +19,7 @@ fn is_child() -> bool {
     env::var_os(ROLE_VARIABLE).is_some()
 }
 
-/// Not a property: the part of a test that hangs.
+/// Not a test of a property: the child that hangs.
 #[test]
 fn hang_if_asked() {
     while is_child() {
@@ -27,7 +27,7 @@ fn hang_if_asked() {
     }
 }
 
-/// Not a property: the part of a test that cannot check anything.
+/// Not a test of a property: the child that skips.
 #[test]
 fn skip_if_asked() {
     if is_child() {

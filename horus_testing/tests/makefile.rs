@@ -1,4 +1,4 @@
-//! The Makefile says what is missing before anything fails for want of it.
+//! The Makefile reports missing tools before a command fails without them.
 
 use horus_testing as _;
 
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs `make tools` with a cargo that says it is of Rust `version`.
+/// Runs `make tools` with a fake cargo that reports the Rust `version`.
 fn make_tools(version: &str) -> Output {
     let cargo = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cargo-{version}"));
     fs::write(&cargo, format!("#!/bin/sh\necho 'cargo {version} (0123abcde 2025-01-01)'\n"))

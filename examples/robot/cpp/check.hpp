@@ -1,4 +1,4 @@
-// The check that every message of the demo carries of its own content, as in src/check.rs.
+// Every message of the demo carries a check of its own content, as in src/check.rs.
 #pragma once
 
 #include <array>
@@ -7,7 +7,8 @@
 
 namespace check {
 
-/// FNV-1a by words of 8 bytes, of all but the check: the two lowest bytes of the last number.
+/// FNV-1a over 8-byte words, of everything except the check: the two lowest bytes of the last
+/// number.
 template <class Last, class Message>
 std::array<unsigned char, 2> of(const Message &message) {
     static_assert(sizeof message % 8 == 0);
@@ -23,7 +24,7 @@ std::array<unsigned char, 2> of(const Message &message) {
     return {static_cast<unsigned char>(hash >> 48), static_cast<unsigned char>(hash >> 56)};
 }
 
-/// The message with its check filled in.
+/// Returns the message with its check filled in.
 template <class Last, class Message>
 Message sign(Message message) {
     const auto check = of<Last>(message);
@@ -32,7 +33,7 @@ Message sign(Message message) {
     return message;
 }
 
-/// Whether every byte is as it was signed.
+/// Returns true if the message matches its check.
 template <class Last, class Message>
 bool is_whole(const Message &message) {
     const auto check = of<Last>(message);

@@ -1,4 +1,4 @@
-// The controller of the robot in C++: two nodes, in files of their own, which take turns 500 times a
+// The controller of the robot in C++: two nodes in separate files, which tick in turn 500 times a
 // second. `robot --controller <this program>` starts it beside the Rust processes.
 #include <chrono>
 #include <cstdio>
@@ -10,23 +10,23 @@
 using namespace horus::literals;
 
 int main() try {
-    // The launcher reads lines.
+    // The launcher reads line by line.
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     State state;
     std::uint64_t sent = 0;
     horus::SchedulerOptions options;
     options.name = "controller";
-    // The launcher shows at the end what the black boxes say.
+    // Prints no events: the launcher shows the black boxes at the end.
     options.on_event = [](const horus::Event &) {};
     horus::Scheduler scheduler(options);
     const auto add = [&](const char *name, std::unique_ptr<horus::Node> node) {
-        // The watchdog is longer than any tick: what delays one here is the machine.
+        // The watchdog limit is longer than any tick: only a busy machine delays a tick here.
         const auto tick_max = std::chrono::seconds(1);
         scheduler.node(name).chain("controller").rate(500_hz).watchdog(tick_max).build(std::move(node));
     };
     add("senses", make_senses(state));
     add("steering", make_steering(state, sent));
-    // The leash: the program ends with whoever started it.
+    // The leash: the program ends when standard input is closed, by the launcher or by its death.
     std::thread leash([&] {
         char bytes[64];
         while (read(STDIN_FILENO, bytes, sizeof bytes) > 0) {
@@ -39,7 +39,7 @@ int main() try {
                 static_cast<unsigned long long>(sent));
     if (error) {
         std::fprintf(stderr, "controller: %s\n", horus::last_error_message());
-        // The leash still reads.
+        // Exits without destructors, since the leash thread still reads.
         std::_Exit(1);
     }
     leash.join();

@@ -1,4 +1,4 @@
-// Hears the IMU and the laser scanner.
+// The node that receives the IMU and the laser scanner.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,16 +14,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A sensor that is silent for longer leaves the robot blind.
+/// A sensor that is silent for longer makes the robot blind.
 constexpr auto silence_max = 100ms;
 
-/// One topic, and the ledger of what came of it.
+/// A subscription to one topic, with its ledger.
 template <class Message, class Last>
 class Ear {
   public:
     explicit Ear(const char *topic) : topic_(topic), subscriber_(topic) {}
 
-    /// Shows everything since the last turn to `look`; of some topics only the newest matters.
+    /// Passes every message since the last turn to `look`, or only the newest, as configured.
     template <class Look>
     void hear(std::chrono::nanoseconds now, bool latest_only, Look look) {
         Message message;
@@ -61,7 +61,7 @@ class Senses : public horus::Node {
         hear(context.started());
         state_.is_blind = imu_.is_silent(context.started()) || scan_.is_silent(context.started());
     }
-    /// What was sent after the last turn.
+    /// Receives the messages sent after the last turn.
     void shutdown() override {
         hear({});
         imu_.report();

@@ -1,4 +1,4 @@
-// What the nodes of the controller share: they take turns on one thread.
+// The state that the controller's nodes share; they tick in turn on one thread.
 #pragma once
 
 #include <memory>
@@ -6,18 +6,18 @@
 
 #include <horus/horus.hpp>
 
-/// What the robot knows of itself and of what is around it.
+/// The robot's knowledge of itself and of its surroundings.
 struct State {
     /// Mean of the samples since the last turn, rad/s.
     std::optional<double> yaw_rate;
-    /// The nearest thing, metres.
+    /// Distance of the nearest object, metres.
     std::optional<float> nearest_m;
     /// A sensor has been silent for too long.
     bool is_blind = true;
 };
 
-/// The node that hears the sensors: senses.cpp.
+/// Makes the node that receives the sensors: senses.cpp.
 std::unique_ptr<horus::Node> make_senses(State &state);
 
-/// The node that sends a command in each of its turns: steering.cpp. Counts them in `sent`.
+/// Makes the node that sends a command in each turn and counts it in `sent`: steering.cpp.
 std::unique_ptr<horus::Node> make_steering(const State &state, std::uint64_t &sent);

@@ -1,4 +1,4 @@
-// Sends a command in each of its turns.
+// The node that sends a command in each of its turns.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Full speed from here on; proportionally slower towards what is nearer.
+/// Full speed if the nearest object is at least this far; proportionally slower if it is nearer.
 constexpr float free_m = 2;
 constexpr float speed_max_m_s = 1;
 /// Counter-steering, in rad/s for each rad/s that the robot turns.
@@ -21,7 +21,7 @@ class Steering : public horus::Node {
   public:
     Steering(const State &state, std::uint64_t &sent) : state_(state), sent_(sent) {}
 
-    /// Says where its place in the topic stands, which its predecessor may have left.
+    /// Reports the position of its lane in the topic, where a dead predecessor may have stopped.
     void init(horus::Context &) override {
         std::printf("{\"Ready\":{\"sequence\":%llu}}\n",
                     static_cast<unsigned long long>(commands_.info().sequence));

@@ -1,4 +1,4 @@
-//! The check that every message carries of its own content: how the demo knows nothing was torn.
+//! A check of its own content in every message, by which the demo detects torn messages.
 
 use bytemuck::{bytes_of, bytes_of_mut};
 use horus_core::message::{CmdVel, Imu, LaserScan, Message};
@@ -7,13 +7,13 @@ const CHECK_BYTES: usize = 2;
 
 /// A message with a check of all its bytes in the two lowest bytes of its last number.
 ///
-/// There it costs that number some precision. Wherever the seam is in a message whose parts come
-/// from two sends, its end has another check than its beginning.
+/// The check costs that number some precision. If the parts of a message come from two sends, the
+/// check at its end does not match its beginning.
 pub(crate) trait Checked: Message {
-    /// Where the check is: the lowest bytes of the last number, on a little-endian machine.
+    /// The offset of the check: the lowest bytes of the last number, on a little-endian machine.
     const CHECK_OFFSET: usize;
 
-    /// When the message was made.
+    /// Returns the time at which the message was made.
     fn timestamp_ns(&self) -> u64;
 }
 
@@ -35,19 +35,20 @@ checked! {
     CmdVel, last: f32;
 }
 
-/// The message with its check filled in.
+/// Returns the message with its check filled in.
 pub(crate) fn signed<M: Checked>(mut message: M) -> M {
     let check = check(&message);
     bytes_of_mut(&mut message)[M::CHECK_OFFSET..][..CHECK_BYTES].copy_from_slice(&check);
     message
 }
 
-/// True if every byte is as it was signed, but for one corruption in 65 536.
+/// Returns true if the bytes match the check; one corruption in 65 536 is not detected.
 pub(crate) fn is_whole<M: Checked>(message: &M) -> bool {
     bytes_of(message)[M::CHECK_OFFSET..][..CHECK_BYTES] == check(message)
 }
 
-/// FNV-1a by 8-byte words, of all but the check itself. About 0.2 µs for a laser scan.
+/// Computes FNV-1a over 8-byte words, of everything except the check. About 0.2 µs for a laser
+/// scan.
 fn check<M: Checked>(message: &M) -> [u8; CHECK_BYTES] {
     let mut message = *message;
     let bytes = bytes_of_mut(&mut message);

@@ -1,4 +1,4 @@
-//! A node as a process of its own, and what becomes of it.
+//! A node as a process of its own, and the events that it causes.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -11,14 +11,14 @@ use crate::options::{Options, Role};
 use crate::private::PrivateNamespace;
 use crate::report::Report;
 
-/// What reaches the launcher, from any thread.
+/// Events for the launcher, sent by any thread.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// The child with this process id says something.
+    /// The child with this process id printed a report.
     Report(u32, Report),
     /// The child with this process id ended, or is just about to.
     Ended(u32),
-    /// A signal asks the launcher to end.
+    /// A termination signal for the launcher.
     Signal(i32),
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts this very program, or that of the options, in another role; what it says becomes
+    /// Starts this program, or the controller of the options, in another role; its output becomes
     /// events.
     pub(crate) fn spawn(
         role: Role,
@@ -43,8 +43,8 @@ impl Child {
         let mut command = Command::new(program.map_or_else(std::env::current_exe, Ok)?);
         command.arg(role.name()).args(options.spin.then_some("--spin")).env(variable, name);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        // WHY: Ctrl-C goes to the whole process group of the terminal. It shall reach the launcher
-        // only, which then stops the nodes in the right order.
+        // WHY: Ctrl-C goes to the whole process group of the terminal. It must reach only the
+        // launcher, which then stops the nodes in the right order.
         command.process_group(0);
         let mut process = command.spawn()?;
         let (id, stdout) = (process.id(), process.stdout.take());
@@ -57,12 +57,12 @@ impl Child {
         self.process.id()
     }
 
-    /// Cuts its leash: the node ends after its present turn.
+    /// Closes its standard input (the leash): the node ends after its present turn.
     pub(crate) fn stop(&mut self) {
         self.process.stdin.take();
     }
 
-    /// Sends SIGKILL. The node ends at whatever instruction it is.
+    /// Sends SIGKILL, which ends the node at any instruction.
     pub(crate) fn kill(&mut self) -> Result<()> {
         Ok(self.process.kill()?)
     }
@@ -75,17 +75,17 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Both fail only if it has ended and was waited for, which is what is wanted.
+        // Both fail only if the child has ended and was waited for, which is the goal.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Turns lines into events, for as long as the node has its end of the pipe. A launcher that does
-/// not listen any more is about to end.
+/// Turns lines into events until the node closes its end of the pipe. A send fails only if the
+/// launcher is about to end.
 fn listen(id: u32, stdout: Option<ChildStdout>, events: &Sender<Event>) {
     for line in stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).lines()) {
-        // A line that is cut off is the last one of a node that was killed in it.
+        // An incomplete line is the last one of a node that was killed while it wrote.
         let Ok(line) = line else { break };
         let Ok(report) = serde_json::from_str(&line) else { break };
         let _ = events.send(Event::Report(id, report));

@@ -1,4 +1,4 @@
-//! Time: periods that do not drift, and a watch on the clock that dates the messages.
+//! Time: periods that do not drift, and a check of the clock that stamps the messages.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// The first deadline is one `period` from now.
+    /// Starts with a first deadline one `period` from now.
     pub(crate) fn every(period: Duration) -> Self {
         Self { period, deadline: Instant::now() + period }
     }
 
-    /// True once for each deadline, without blocking.
+    /// Returns true once for each deadline, without blocking.
     pub(crate) fn is_due(&mut self) -> bool {
         let now = Instant::now();
         let due = now >= self.deadline;
@@ -29,7 +29,7 @@ impl Ticker {
     }
 }
 
-/// The first deadline after `now`. Those that were missed are left out, not made up for: a late
+/// Returns the first deadline after `now`. Missed deadlines are skipped, not caught up: a late
 /// sensor does not deliver a burst.
 fn following(deadline: Instant, now: Instant, period: Duration) -> Instant {
     let late_ns = now.saturating_duration_since(deadline).as_nanos();
@@ -37,8 +37,8 @@ fn following(deadline: Instant, now: Instant, period: Duration) -> Instant {
     deadline + period * missed.saturating_add(1)
 }
 
-/// Notices if somebody sets CLOCK_REALTIME, which makes latencies meaningless: they are
-/// differences between this clock in two processes.
+/// Detects changes of CLOCK_REALTIME, which make latencies meaningless: they are differences
+/// between this clock in two processes.
 #[derive(Debug)]
 pub(crate) struct ClockWatch {
     start: Instant,
@@ -50,7 +50,7 @@ impl ClockWatch {
         Self { start: Instant::now(), start_ns: timestamp_now_ns() }
     }
 
-    /// How far the clock was moved since the start, other than by time.
+    /// Returns how far the clock was set since the start, beyond the time that passed.
     pub(crate) fn moved(&self) -> Duration {
         let elapsed = self.start.elapsed();
         let shown = Duration::from_nanos(timestamp_now_ns().saturating_sub(self.start_ns));
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deadlines_stay_on_the_grid_and_missed_ones_are_left_out() {
+    fn deadlines_stay_on_the_grid_and_missed_ones_are_skipped() {
         let period = Duration::from_millis(10);
         let deadline = Instant::now();
         for (late_ms, next_ms) in [(0, 10), (3, 10), (9, 10), (10, 20), (47, 50)] {

@@ -1,4 +1,4 @@
-//! The controller: 500 commands a second from what the IMU and the laser scanner say.
+//! The controller: 500 commands a second, computed from the IMU and the laser scanner.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) const TOPIC: &str = "cmd_vel";
 
 /// The robot stops if a sensor is silent for longer than this.
 const SILENCE_MAX: Duration = Duration::from_millis(100);
-/// Full speed from here on; proportionally slower towards what is nearer.
+/// Full speed if the nearest object is at least this far; proportionally slower if it is nearer.
 const FREE_M: f32 = 2.0;
 const SPEED_MAX_M_S: f32 = 1.0;
 /// Counter-steering, in rad/s for each rad/s that the robot turns.
@@ -49,7 +49,7 @@ horus_core::node! {
     }
 
     fn shutdown(&mut self) -> NodeResult {
-        // The last that was sent before the leash was cut.
+        // Receives the last messages sent before the leash was cut.
         self.hear();
         let (imu, scan) = (self.imu.subscriber().stats(), self.scan.subscriber().stats());
         Report::Received(self.samples.ledger("controller", imu::TOPIC, &imu)).send();
@@ -63,7 +63,7 @@ impl Controller {
         if let Some(mean) = mean_yaw_rate(&mut self.imu, &mut self.samples) {
             self.yaw_rate = Some(mean);
         }
-        // Only the newest scan matters; older ones are skipped, and counted as such.
+        // Only the newest scan matters; older ones are counted as skipped.
         if let Some(scan) = self.scan.latest() {
             self.scans.count(&scan);
             let nearest_m = scan.measured().iter().copied().fold(f32::INFINITY, f32::min);
@@ -76,7 +76,7 @@ pub(crate) fn run() -> crate::Result<()> {
     turns::take("controller", TOPIC, 500.hz(), Controller::build)
 }
 
-/// Mean of the samples since the last call, if there were any.
+/// Returns the mean of the samples since the last call, if there were any.
 fn mean_yaw_rate(imu: &mut Input<Imu>, samples: &mut Tally) -> Option<f32> {
     let (mut sum, mut count) = (0.0, 0_u32);
     while let Some(sample) = imu.recv() {
@@ -87,7 +87,7 @@ fn mean_yaw_rate(imu: &mut Input<Imu>, samples: &mut Tally) -> Option<f32> {
     (count > 0).then(|| (sum / f64::from(count)) as f32)
 }
 
-/// A command; the check makes `angular` up to 1 % less than it should be.
+/// Returns a command; the check makes `angular` up to 1 % smaller than intended.
 pub(crate) fn command(linear: f32, angular: f32) -> CmdVel {
     check::signed(CmdVel::new(linear, angular))
 }

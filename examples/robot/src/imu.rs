@@ -1,4 +1,4 @@
-//! The IMU: 1000 samples a second of a robot that turns to and fro.
+//! The IMU: 1000 samples a second of a robot that turns left and right.
 
 use horus_core::message::timestamp_now_ns;
 use horus_core::prelude::*;
@@ -35,12 +35,12 @@ pub(crate) fn run() -> crate::Result<()> {
     turns::take("imu", TOPIC, 1.khz(), Unit::build)
 }
 
-/// What the IMU measures `tick` periods after its start.
+/// Returns the measurement `tick` periods after the start.
 pub(crate) fn sample(tick: u64) -> Imu {
     let phase = std::f64::consts::TAU * tick as f64 / YAW_PERIOD_TICKS;
     let shake = (phase * 97.0).sin();
     let mut sample = Imu::default();
-    // The unit provides no orientation, which leaves room to say which process this is.
+    // The unit provides no orientation, so this field can carry the process id.
     sample.orientation_covariance[1] = f64::from(std::process::id());
     sample.angular_velocity = [0.01 * shake, -0.01 * shake, YAW_RATE_MAX_RAD_S * phase.sin()];
     sample.angular_velocity_covariance = diagonal(NOISE_RAD2_S2);
@@ -50,7 +50,7 @@ pub(crate) fn sample(tick: u64) -> Imu {
     check::signed(sample)
 }
 
-/// The id of the process that a sample is from.
+/// Returns the id of the process that made the sample.
 pub(crate) fn process(sample: &Imu) -> u32 {
     sample.orientation_covariance[1] as u32
 }

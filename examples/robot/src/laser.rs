@@ -1,4 +1,4 @@
-//! The laser scanner: 40 sweeps a second of a square room with somebody walking in front.
+//! The laser scanner: 40 sweeps a second of a square room with a person walking in front.
 
 use std::f32::consts::TAU;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) const TOPIC: &str = "scan";
 const PERIOD: Duration = Duration::from_millis(25);
 
 const WALL_M: f32 = 4.0;
-/// The walker comes and goes between these distances, seen under this half angle.
+/// The person walks between these distances and covers this half angle.
 const WALKER_M: (f32, f32) = (0.5, 2.5);
 const WALKER_RAYS: usize = 10;
 const WALKER_PERIOD_TICKS: f32 = 160.0;
@@ -39,7 +39,7 @@ pub(crate) fn run() -> crate::Result<()> {
     turns::take("laser", TOPIC, Rate::every(PERIOD), Scanner::build)
 }
 
-/// What the scanner sees `tick` periods after its start.
+/// Returns the scan `tick` periods after the start.
 pub(crate) fn scan(tick: u64) -> LaserScan {
     let ray_rad = TAU / LASER_RANGES_MAX as f32;
     let mut scan = LaserScan {
@@ -60,7 +60,7 @@ pub(crate) fn scan(tick: u64) -> LaserScan {
         let is_ahead = ray.min(LASER_RANGES_MAX - ray) <= WALKER_RAYS;
         *range = if is_ahead { walker_m } else { WALL_M / sin.abs().max(cos.abs()) };
     }
-    // Dated at the end: to make a scan up takes longer than to send it.
+    // The timestamp is taken last, because making up a scan takes longer than sending it.
     scan.timestamp_ns = timestamp_now_ns();
     check::signed(scan)
 }

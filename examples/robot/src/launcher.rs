@@ -1,4 +1,4 @@
-//! The launcher: starts the nodes, kills one half-way, stops them, and does the sums.
+//! The launcher: starts the nodes, kills one half-way, stops them, and compares the counts.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
@@ -18,11 +18,11 @@ use crate::private::PrivateNamespace;
 use crate::report::Report;
 use crate::{Result, controller, imu, laser, monitor};
 
-/// How long a node may take to join its topics, and to end: what a machine under load needs.
+/// The most time for a node to join its topics, or to end, on a busy machine.
 const READY_MAX: Duration = Duration::from_secs(10);
 const STOP_MAX: Duration = Duration::from_secs(10);
 
-/// Runs the robot. Success if every message is accounted for and nothing is left behind.
+/// Runs the robot. It succeeds if every message is accounted for and nothing is left behind.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let (sender, events) = mpsc::channel();
     forward_signals(sender.clone())?;
@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     };
     launcher.say(&launcher.introduction())?;
 
-    // Who listens starts before, and ends after, who is listened to: so each hears everything.
+    // A subscriber starts before its publishers and ends after them, so it receives everything.
     for role in [Role::Monitor, Role::Controller, Role::Imu, Role::Laser] {
         launcher.start(role)?;
     }
@@ -60,19 +60,19 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     launcher.conclude()
 }
 
-/// Turns the signals that ask a program to end into events.
+/// Turns termination signals into events.
 fn forward_signals(events: Sender<Event>) -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     thread::spawn(move || {
         for signal in signals.forever() {
-            // A launcher that does not listen any more is about to end.
+            // A send fails only if the launcher is about to end.
             let _ = events.send(Event::Signal(signal));
         }
     });
     Ok(())
 }
 
-/// Whatever goes wrong, dropping it ends all nodes and then removes the namespace.
+/// Dropping it ends all nodes and then removes the namespace, after any failure.
 struct Launcher<'a> {
     options: &'a Options,
     sender: Sender<Event>,
@@ -80,15 +80,15 @@ struct Launcher<'a> {
     children: Vec<Child>,
     namespace: PrivateNamespace,
     begin_ns: u64,
-    /// The first signal that asked us to end.
+    /// The first termination signal.
     signal: Option<i32>,
-    /// By process id: where a publisher's place in its topic stood when it came.
+    /// By process id: the position of the publisher's lane in its topic when the process joined.
     ready: HashMap<u32, u64>,
     ended: HashSet<u32>,
     killed_ns: Option<u64>,
-    /// How often the monitor heard another IMU.
+    /// The number of times that the monitor received from a new IMU.
     restarts: u32,
-    /// By topic: what the publishers say they sent.
+    /// By topic: the messages that the publishers sent by their own count.
     sent: BTreeMap<String, u64>,
     ledgers: Vec<Ledger>,
 }
@@ -97,10 +97,10 @@ impl Launcher<'_> {
     fn introduction(&self) -> String {
         let (look_period, path) = (monitor::LOOK_PERIOD, self.namespace.path().display());
         let looks = if self.options.spin {
-            "The monitor looks without pause.".to_owned()
+            "The monitor polls without pause.".to_owned()
         } else {
             format!(
-                "The monitor sleeps {look_period:?} between two looks, so most of it\n\
+                "The monitor sleeps {look_period:?} between two polls, so most of it\n\
                  is that sleep, and little is transport: try --spin, or the benchmarks."
             )
         };
@@ -116,7 +116,7 @@ impl Launcher<'_> {
         Ok(writeln!(std::io::stdout(), "{text}")?)
     }
 
-    /// Starts a node and waits until it has joined its topics. Says where it stands in its own.
+    /// Starts a node, waits until it has joined its topics and returns the position of its lane.
     fn start(&mut self, role: Role) -> Result<u64> {
         let child = Child::spawn(role, self.options, &self.namespace, &self.sender)?;
         let id = child.id();
@@ -126,29 +126,29 @@ impl Launcher<'_> {
         sequence.ok_or_else(|| format!("the {} is not ready in {READY_MAX:?}", role.name()).into())
     }
 
-    /// Kills the IMU, which has no chance to do anything about it, and starts a new one.
+    /// Kills the IMU with SIGKILL and starts a new one.
     fn replace_imu(&mut self) -> Result<()> {
         let position = self.children.iter().position(|child| child.role == Role::Imu);
-        let mut old = self.children.remove(position.ok_or("there is no imu to kill")?);
+        let mut old = self.children.remove(position.ok_or("no imu process to kill")?);
         let killed_ns = timestamp_now_ns();
         old.kill()?;
         old.wait()?;
         self.killed_ns = Some(killed_ns);
         self.say("\nimu  killed with SIGKILL")?;
         let sequence = self.start(Role::Imu)?;
-        // The dead cannot say how many messages they sent, but the topic can: the new process goes
-        // on exactly where the old one stopped.
+        // A killed process cannot report how many messages it sent, but the topic can: the new
+        // process continues at the sequence number where the old one stopped.
         let sent = sequence.saturating_sub(self.ready[&old.id()]);
         *self.sent.entry(imu::TOPIC.into()).or_default() += sent;
-        self.say(&format!("imu  a new process goes on where {sent} samples were sent"))
+        self.say(&format!("imu  a new process continues after {sent} samples"))
     }
 
-    /// Lets the robot run until `deadline`, or until a signal asks us to end.
+    /// Lets the robot run until `deadline` or a termination signal.
     fn run_until(&mut self, deadline: Instant) -> Result<()> {
         self.handle_until(deadline, |this| this.signal.is_some())
     }
 
-    /// Stops these nodes and waits until they have.
+    /// Stops these nodes and waits until they have ended.
     fn stop(&mut self, roles: &[Role]) -> Result<()> {
         let is_meant = |child: &mut Child| roles.contains(&child.role);
         let mut stopping: Vec<Child> = self.children.extract_if(.., is_meant).collect();
@@ -188,9 +188,11 @@ impl Launcher<'_> {
             Event::Signal(signal) => {
                 self.signal.get_or_insert(signal);
             }
-            // Of those that are to end, `children` knows nothing any more.
+            // Nodes that are expected to end are no longer in `children`.
             Event::Ended(id) => match self.children.iter().find(|child| child.id() == id) {
-                Some(child) => return Err(format!("the {} is gone", child.role.name()).into()),
+                Some(child) => {
+                    return Err(format!("the {} ended unexpectedly", child.role.name()).into());
+                }
                 None => drop(self.ended.insert(id)),
             },
             Event::Report(id, Report::Ready { sequence }) => {
@@ -209,7 +211,7 @@ impl Launcher<'_> {
         Ok(())
     }
 
-    /// What the death of the IMU was to those who listen to it.
+    /// Describes the effect of the IMU's death on its subscribers.
     fn recovery(&self, last_ns: u64, first_ns: u64, received_ns: u64) -> String {
         let killed_ns = self.killed_ns.unwrap_or(last_ns);
         let at_s = |ns: u64| ns.saturating_sub(self.begin_ns) as f64 / 1e9;
@@ -223,7 +225,7 @@ impl Launcher<'_> {
         )
     }
 
-    /// Does the sums and clears up.
+    /// Compares the counts and removes the namespace.
     fn conclude(mut self) -> Result<ExitCode> {
         self.ledgers.sort_by(|a, b| (&a.topic, &b.reader).cmp(&(&b.topic, &a.reader)));
         let sent = |topic: &str| self.sent.get(topic).copied().unwrap_or(0);
@@ -232,16 +234,21 @@ impl Launcher<'_> {
 
         let mut faults = Vec::new();
         for row in self.ledgers.iter().filter(|row| !row.holds(sent(&row.topic))) {
-            faults.push(format!("{}: the {}'s ledger does not add up", row.topic, row.reader));
+            faults.push(format!(
+                "{}: the counts of the {} do not match the messages sent",
+                row.topic, row.reader
+            ));
         }
         for topic in [imu::TOPIC, laser::TOPIC, controller::TOPIC] {
             if !self.ledgers.iter().any(|row| row.topic == topic && row.reader == "monitor") {
-                faults.push(format!("{topic}: the monitor says nothing about it"));
+                faults.push(format!("{topic}: the monitor sent no report about it"));
             }
         }
         let (restarts, kills) = (self.restarts, u32::from(self.killed_ns.is_some()));
         if restarts != kills {
-            faults.push(format!("imu: killed {kills} times, heard to begin anew {restarts} times"));
+            faults.push(format!(
+                "imu: killed {kills} times, but the monitor saw {restarts} restarts"
+            ));
         }
         let boxes = self.namespace.open_black_boxes()?;
         self.say(&format!("\nblack boxes of the schedulers\n{}", boxes.join("\n")))?;
@@ -255,7 +262,7 @@ impl Launcher<'_> {
         writeln!(std::io::stdout(), "\n{verdict}")?;
         Ok(match signal {
             _ if !faults.is_empty() => ExitCode::FAILURE,
-            // As shells do.
+            // The exit status of a shell after a signal.
             Some(signal) => ExitCode::from(128 + u8::try_from(signal)?),
             None => ExitCode::SUCCESS,
         })

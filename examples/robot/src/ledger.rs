@@ -1,4 +1,5 @@
-//! The ledger: what one subscriber got of one topic, and whether that adds up with what was sent.
+//! The ledger: one subscriber's counts for one topic, and a check of them against the messages
+//! sent.
 
 use hdrhistogram::Histogram;
 use horus_core::topic::Stats;
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{Checked, is_whole};
 
-/// What a subscriber counts by itself.
+/// The counts that a subscriber makes itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     received: u64,
@@ -19,7 +20,7 @@ impl Tally {
         self.torn += u64::from(!is_whole(message));
     }
 
-    /// The tally together with what the topic says was not delivered.
+    /// Combines the tally with the topic's counts of undelivered messages.
     pub(crate) fn ledger(&self, reader: &str, topic: &str, stats: &Stats) -> Ledger {
         Ledger {
             reader: reader.into(),
@@ -39,11 +40,11 @@ pub(crate) struct Ledger {
     pub(crate) reader: String,
     pub(crate) topic: String,
     pub(crate) received: u64,
-    /// Overwritten before the subscriber came to them.
+    /// Overwritten before the subscriber read them.
     pub(crate) lost: u64,
-    /// Passed over, because the subscriber asked for the latest only.
+    /// Skipped, because the subscriber takes only the latest.
     pub(crate) skipped: u64,
-    /// Received, with another content than was sent.
+    /// Received with content that does not match the check.
     pub(crate) torn: u64,
     pub(crate) latency: Option<Latency>,
 }
@@ -52,12 +53,13 @@ impl Ledger {
     pub(crate) const HEADER: &str = "topic    reader          sent  received   lost  skipped   torn\
                                      \x20   p50 us    p99 us    max us";
 
-    /// True if every one of the `sent` messages is accounted for, and none was torn.
+    /// Returns true if every one of the `sent` messages is accounted for, and none was torn.
     pub(crate) fn holds(&self, sent: u64) -> bool {
         self.received + self.lost + self.skipped == sent && self.torn == 0
     }
 
-    /// The line under [`Self::HEADER`], with what the publishers say they sent.
+    /// Returns the line under [`Self::HEADER`], with the number of messages that the publishers
+    /// sent.
     pub(crate) fn row(&self, sent: u64) -> String {
         let Self { reader, topic, received, lost, skipped, torn, latency } = self;
         let latency = latency.as_ref().map(Latency::columns).unwrap_or_default();
@@ -69,7 +71,7 @@ impl Ledger {
     }
 }
 
-/// How late messages were received, over all of them.
+/// The latencies of all messages received.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Latency {
     p50_us: f64,
@@ -78,14 +80,14 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// What `ns` recorded; `None` if that is nothing.
+    /// Summarises `ns`; `None` if it is empty.
     pub(crate) fn of(ns: &Histogram<u64>) -> Option<Self> {
         let at = |quantile| ns.value_at_quantile(quantile) as f64 / 1e3;
         let latency = Self { p50_us: at(0.5), p99_us: at(0.99), max_us: ns.max() as f64 / 1e3 };
         (!ns.is_empty()).then_some(latency)
     }
 
-    /// Three columns of 9 characters.
+    /// Formats three columns of 9 characters.
     pub(crate) fn columns(&self) -> String {
         format!("{:>9.1} {:>9.1} {:>9.1}", self.p50_us, self.p99_us, self.max_us)
     }

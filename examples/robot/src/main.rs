@@ -7,8 +7,8 @@
 //! ```
 //!
 //! `robot` alone starts the other four, kills the IMU half-way, starts a new one, and at the end
-//! compares what was sent with what arrived. Start reading at [`imu`], the simplest node; then
-//! [`controller`], [`monitor`] and [`launcher`].
+//! compares the messages sent with those received. Start reading at [`imu`], the simplest node;
+//! then [`controller`], [`monitor`] and [`launcher`].
 
 #[cfg(test)]
 use horus_testing as _;
@@ -33,10 +33,10 @@ use std::process::ExitCode;
 
 use options::{Command, Options};
 
-/// Any error, as a sentence for whoever started the program.
+/// A result with any error, which is printed as a sentence.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Exit status for a command line that is not understood.
+/// Exit status for an invalid command line.
 const EXIT_USAGE: u8 = 2;
 
 fn main() -> ExitCode {

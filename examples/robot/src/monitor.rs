@@ -1,4 +1,4 @@
-//! The monitor: hears every topic, and says once a second what it heard.
+//! The monitor: receives every topic, and prints a table of the traffic once a second.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::report::Report;
 use crate::watch::Watch;
 use crate::{Result, controller, imu, laser};
 
-/// Between two looks at the topics; most of the latencies that the monitor sees is this.
+/// The time between two polls of the topics, which causes most of the latencies that it measures.
 pub(crate) const LOOK_PERIOD: Duration = Duration::from_micros(100);
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 /// More than the time service may slew the clock by during a demo.
@@ -26,7 +26,7 @@ pub(crate) fn run(spin: bool) -> Result<()> {
 
     let mut due = Ticker::every(REPORT_PERIOD);
     loop {
-        // Asked first, so that the last look hears all that was sent before the leash was cut.
+        // WHY first: the last poll then receives everything that was sent before the leash was cut.
         let is_last = leash.is_cut();
         monitor.look()?;
         if is_last {
@@ -74,7 +74,7 @@ impl Monitor {
         })
     }
 
-    /// Receives all there is on all topics.
+    /// Receives all available messages of all topics.
     fn look(&mut self) -> Result<()> {
         let now = Instant::now();
         self.looks_ns.record((now - self.last_look).as_nanos() as u64)?;
@@ -102,13 +102,13 @@ impl Monitor {
 
     fn finish(&self) {
         if let Some(looks) = Latency::of(&self.looks_ns) {
-            let text =
-                format!("{:<58}{}", "\nthe monitor's time from look to look", looks.columns());
+            let text = format!("{:<58}{}", "\nthe monitor's time between polls", looks.columns());
             Report::Text(text).send();
         }
         let moved = self.clock.moved();
         if moved > CLOCK_MOVED_MAX {
-            let text = format!("the clock was set by {moved:?} meanwhile: latencies are void");
+            let text =
+                format!("the clock was set by {moved:?} during the run: latencies are not valid");
             Report::Text(text).send();
         }
         Report::Received(self.imu.ledger("monitor")).send();

@@ -1,4 +1,4 @@
-//! The command line: what this process is to be.
+//! The command line: the role of this process and its settings.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ Options:
 The launcher starts the others as `robot imu|laser|controller|monitor`. Each ends when its standard
 input does.";
 
-/// Shorter runs would end before they begin, longer ones are no demo.
+/// Shorter runs end before the nodes are up; longer ones are not useful as a demo.
 const SECONDS: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 
 /// One of the four processes that the launcher starts.
@@ -35,7 +35,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// The word on the command line.
+    /// Returns the word on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Imu => "imu",
@@ -77,16 +77,16 @@ pub(crate) struct Options {
     pub(crate) command: Command,
     pub(crate) duration: Duration,
     pub(crate) spin: bool,
-    /// What is started as the controller, if it is not this program.
+    /// The program to start as the controller, if it is not this one.
     pub(crate) controller: Option<PathBuf>,
 }
 
 impl Options {
-    /// Reads arguments, the program's name not among them.
+    /// Parses the arguments, without the program's name.
     ///
     /// # Errors
     ///
-    /// A sentence about the first argument that is not understood.
+    /// A sentence about the first argument that is not valid.
     pub(crate) fn parse(
         arguments: impl IntoIterator<Item = String>,
     ) -> std::result::Result<Self, String> {
@@ -97,7 +97,7 @@ impl Options {
             Some("laser") => Command::Node(Role::Laser),
             Some("controller") => Command::Node(Role::Controller),
             Some("monitor") => Command::Node(Role::Monitor),
-            Some(other) => return Err(format!("there is no role '{other}'")),
+            Some(other) => return Err(format!("unknown role '{other}'")),
         };
         let duration = Duration::from_secs(6);
         let mut options = Self { command, duration, spin: false, controller: None };
@@ -122,7 +122,7 @@ fn seconds(value: Option<String>) -> std::result::Result<Duration, String> {
     let seconds = value.parse().ok().filter(|seconds| SECONDS.contains(seconds));
     let seconds = seconds.ok_or_else(|| {
         let (min, max) = (SECONDS.start(), SECONDS.end());
-        format!("--seconds takes a number from {min} to {max}, not '{value}'")
+        format!("--seconds is '{value}': wanted a number from {min} to {max}")
     })?;
     Ok(Duration::from_secs_f64(seconds))
 }

@@ -1,4 +1,4 @@
-//! A namespace for this one run: the demo neither sees nor disturbs a robot that is running.
+//! A namespace for this run only: the demo neither sees nor disturbs a robot that is running.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use horus_core::scheduler;
 
 use crate::Result;
 
-/// So many lines of a black box are shown.
+/// The number of lines of a black box that are shown.
 const LINES: usize = 3;
 
-/// Removed with everything in it when dropped.
+/// A namespace that is removed with everything in it when dropped.
 #[derive(Debug)]
 pub(crate) struct PrivateNamespace {
     namespace: Arc<Namespace>,
-    /// The directory of all namespaces, if it was not there before.
+    /// The directory of all namespaces, if this process created it.
     made: Option<PathBuf>,
 }
 
 impl PrivateNamespace {
-    /// Makes the namespace, in the same directory as any other of this user.
+    /// Creates the namespace, in the directory of all namespaces of this user.
     pub(crate) fn create() -> Result<Self> {
         let name = NamespaceName::new(&format!("robot_demo_{}", std::process::id()))?;
         let config = NamespaceConfig::from_env()?;
@@ -31,18 +31,18 @@ impl PrivateNamespace {
         Ok(Self { namespace, made })
     }
 
-    /// What a process has in its environment to be in this namespace.
+    /// Returns the environment variable that puts a process into this namespace.
     pub(crate) fn variable(&self) -> (&'static str, &str) {
         ("HORUS_NAMESPACE", self.namespace.config().name().as_str())
     }
 
-    /// Where its files are.
+    /// Returns the folder of its files.
     pub(crate) fn path(&self) -> &std::path::Path {
         self.namespace.path()
     }
 
-    /// What the black boxes of the schedulers say that was not as it should be, the last of each.
-    /// They are still there because they outlive their processes; then they are cleared up.
+    /// Returns the last problem that each scheduler's black box recorded, then removes the black
+    /// boxes. They outlive their processes until then.
     pub(crate) fn open_black_boxes(&self) -> Result<Vec<String>> {
         let mut lines = Vec::new();
         for scheduler in scheduler::schedulers(&self.namespace)? {
@@ -58,8 +58,8 @@ impl PrivateNamespace {
         Ok(lines)
     }
 
-    /// Removes the namespace and says what was left in it, which is nothing if every process
-    /// cleared up after itself, and after those that were killed.
+    /// Removes the namespace and returns the names of the files that were left in it. There are
+    /// none if every process cleaned up after itself and after the killed ones.
     pub(crate) fn remove(self) -> Result<Vec<String>> {
         let mut left = Vec::new();
         for file in fs::read_dir(self.namespace.topics_path())? {
@@ -76,10 +76,11 @@ impl PrivateNamespace {
 
 impl Drop for PrivateNamespace {
     fn drop(&mut self) {
-        // An error here means that it was removed already, or that some process is still in it.
+        // An error here means that it was removed already, or that a process still uses it.
         let _ = self.namespace.remove();
         if let Some(dir) = &self.made {
-            // Removes it only if it is empty; whoever is just about to use it makes it again.
+            // Removes the directory only if it is empty; a process that is about to use it creates
+            // it again.
             let _: io::Result<()> = fs::remove_dir(dir);
         }
     }

@@ -1,4 +1,4 @@
-//! Turns: the scheduler of a process whose one node sends a message in each tick.
+//! Turns: the scheduler of a process with one node that sends a message in each tick.
 
 use std::time::Duration;
 
@@ -8,10 +8,11 @@ use horus_core::scheduler::{NodeBuilder, Rate, RunError};
 use crate::leash::Leash;
 use crate::report::Report;
 
-/// How long a tick may last: longer than any does, since what delays one here is the machine.
+/// The longest allowed tick, longer than any real one: only a busy machine delays a tick here.
 const TICK_MAX: Duration = Duration::from_secs(1);
 
-/// Runs a node at this rate until the leash is cut; then says what it sent on `topic`.
+/// Runs a node at this rate until the leash is cut, then reports the number of messages sent on
+/// `topic`.
 pub(crate) fn take(
     name: &str,
     topic: &str,
@@ -20,12 +21,12 @@ pub(crate) fn take(
 ) -> crate::Result<()> {
     let mut scheduler = Scheduler::new();
     scheduler.name(name);
-    // The launcher shows at the end what the black boxes say.
+    // Prints no events: the launcher shows the black boxes at the end.
     scheduler.on_event(|_| {});
     build(scheduler.node(name).rate(rate).watchdog(TICK_MAX))?;
     let handle = scheduler.handle();
     let _leash = Leash::hold_until(move || handle.stop());
-    // What was sent is reported in any case.
+    // The count is reported after a failure too.
     let report = scheduler.run().or_else(RunError::into_report)?;
     let sent = report.nodes.iter().map(|node| node.metrics.ticks).sum();
     Report::Published { topic: topic.into(), sent }.send();

@@ -1,4 +1,4 @@
-//! A watch on one topic: what arrives, how late, and whether it is whole.
+//! A watch on one topic: counts its messages, their latencies and the torn ones.
 
 use hdrhistogram::Histogram;
 use horus_core::message::timestamp_now_ns;
@@ -11,7 +11,7 @@ use crate::ledger::{Latency, Ledger, Tally};
 /// Decimal digits of a latency.
 const PRECISION: u8 = 3;
 
-/// Listens to one topic of messages `M`.
+/// A subscriber of messages `M` with its statistics.
 #[derive(Debug)]
 pub(crate) struct Watch<M: Checked> {
     subscriber: Subscriber<M>,
@@ -25,7 +25,7 @@ impl<M: Checked> Watch<M> {
     pub(crate) const HEADER: &str = "topic       rate     p50 us    p99 us    max us\
                                      \x20      sent  received   lost";
 
-    /// Joins the topic: hears everything that is sent from now on.
+    /// Joins the topic: receives every message sent from now on.
     pub(crate) fn new(topic: &str) -> Result<Self> {
         Ok(Self {
             subscriber: Subscriber::new(topic)?,
@@ -35,7 +35,7 @@ impl<M: Checked> Watch<M> {
         })
     }
 
-    /// Receives all there is; shows each message to `look`, with the time it arrived.
+    /// Receives all available messages; passes each to `look` with its time of arrival.
     pub(crate) fn drain(&mut self, mut look: impl FnMut(&M, u64)) -> Result<()> {
         while let Some(message) = self.subscriber.recv() {
             let received_ns = timestamp_now_ns();
@@ -49,8 +49,8 @@ impl<M: Checked> Watch<M> {
         Ok(())
     }
 
-    /// The line under [`Self::HEADER`] about the `seconds` since the last one; `sent`, `received`
-    /// and `lost` are since the start.
+    /// Returns the line under [`Self::HEADER`] about the `seconds` since the last one; `sent`,
+    /// `received` and `lost` count from the start.
     pub(crate) fn row(&mut self, seconds: f64) -> String {
         let rate_hz = self.recent_ns.len() as f64 / seconds;
         let latency = Latency::of(&self.recent_ns).as_ref().map(Latency::columns);
@@ -61,7 +61,7 @@ impl<M: Checked> Watch<M> {
         format!("{topic:8} {rate_hz:>5.0} Hz {latency:>29} {sent:>9} {received:>9} {lost:>6}")
     }
 
-    /// The last word about the topic.
+    /// Returns the final ledger of the topic.
     pub(crate) fn ledger(&self, reader: &str) -> Ledger {
         let ledger = self.tally.ledger(reader, self.subscriber.name(), &self.subscriber.stats());
         Ledger { latency: Latency::of(&self.total_ns), ..ledger }

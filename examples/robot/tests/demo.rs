@@ -1,4 +1,4 @@
-//! The demo does what it promises: it adds up, it can be interrupted, and it leaves nothing behind.
+//! The demo's counts add up, it can be interrupted, and it leaves nothing behind.
 
 use horus_testing as _;
 
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use tempfile::TempDir;
 
-/// As a shell reports a program that SIGINT ended.
+/// The exit status that a shell reports for a program ended by SIGINT.
 const EXIT_INTERRUPTED: i32 = 128 + 2;
-/// For what must happen sooner or later, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The limit for events that must happen, on a busy machine too.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// A directory for namespaces, which the demo has to leave as empty as it found it.
+/// A directory for namespaces; the demo must leave it as empty as before.
 struct Shm {
     parent: TempDir,
     dir: PathBuf,
@@ -47,7 +47,7 @@ fn run(mut command: Command) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
-/// Starts the demo and waits until the monitor has something to say.
+/// Starts the demo and waits until the monitor prints a table.
 fn start_and_wait_for_a_table(shm: &Shm) -> (Child, BufReader<ChildStdout>) {
     let mut launcher = shm.robot(&["--seconds", "600"]).spawn().unwrap();
     let mut lines = BufReader::new(launcher.stdout.take().unwrap());
@@ -59,7 +59,7 @@ fn start_and_wait_for_a_table(shm: &Shm) -> (Child, BufReader<ChildStdout>) {
     (launcher, lines)
 }
 
-/// The rows of the summary, as words.
+/// Returns the rows of the summary, split into words.
 fn summary(stdout: &str) -> Vec<Vec<&str>> {
     let (_, summary) = stdout.split_once("\nsummary\n").expect(stdout);
     let rows = summary.lines().skip(1).take_while(|line| !line.is_empty());
@@ -96,7 +96,7 @@ fn every_message_is_accounted_for_although_the_imu_is_killed() {
     shm.assert_empty();
 }
 
-/// Two nodes in C++, from sources of their own, beside the processes in Rust.
+/// The controller in C++ works beside the processes in Rust.
 #[test]
 fn the_controller_may_be_written_in_cpp() {
     let shm = Shm::new();
@@ -121,7 +121,7 @@ fn the_controller_may_be_written_in_cpp() {
 }
 
 #[test]
-fn ctrl_c_ends_all_in_good_order() {
+fn ctrl_c_ends_all_nodes_in_order() {
     let shm = Shm::new();
     let (mut launcher, mut lines) = start_and_wait_for_a_table(&shm);
     let kill = format!("kill -INT {}", launcher.id());
@@ -144,24 +144,24 @@ fn the_nodes_end_with_a_launcher_that_is_killed() {
     launcher.kill().unwrap();
     launcher.wait().unwrap();
 
-    // The namespace cannot be removed for as long as a node lives in it.
+    // The namespace cannot be removed while a node uses it.
     let config = NamespaceConfig::new(&shm.dir, NamespaceName::new(&name).unwrap());
     let namespace = Namespace::open(&config).unwrap();
     let start = Instant::now();
     while let Err(error) = namespace.remove() {
-        assert!(start.elapsed() < PATIENCE, "{error}");
+        assert!(start.elapsed() < TIME_LIMIT, "{error}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 #[test]
-fn what_is_not_understood_is_named() {
+fn an_invalid_argument_is_named() {
     let shm = Shm::new();
     for (arguments, error) in [
         (&["--fast"][..], "robot: unknown argument '--fast'\n"),
-        (&["lidar"], "robot: there is no role 'lidar'\n"),
+        (&["lidar"], "robot: unknown role 'lidar'\n"),
         (&["launch", "--seconds"], "robot: --seconds needs a number\n"),
-        (&["--seconds", "0"], "robot: --seconds takes a number from 1 to 86400, not '0'\n"),
+        (&["--seconds", "0"], "robot: --seconds is '0': wanted a number from 1 to 86400\n"),
     ] {
         let (code, stdout, stderr) = run(shm.robot(arguments));
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}");

@@ -1,9 +1,9 @@
-//! Messages that are copied from where they are to where they are wanted: for those that are
-//! [`Copy`], and large.
+//! Sends and receives that copy a message directly between its slot and the caller's memory: for
+//! large [`Copy`] types.
 //!
-//! A value that is handed over is copied on its way into the call, and one that is returned on its
-//! way out: of a kilobyte that is a tenth of the time from one thread to another. Here that happens
-//! only in a call that has to wait.
+//! A value passed to a call or returned from it is copied once more. For a message of one kilobyte
+//! that is a tenth of the time from one thread to another. Here it happens only in a call that has
+//! to wait.
 
 use horus_shm::internals::wait::WaitPolicy;
 
@@ -11,11 +11,11 @@ use super::ends::{Kind, Receiver, Sender, look_again};
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 
 impl<T: Copy, K: Kind<T>> Sender<T, K> {
-    /// As [`Self::try_send`], of a copy that is made in the channel.
+    /// [`Self::try_send`] of a copy that is made directly in the channel.
     ///
     /// # Errors
     ///
-    /// As there; there is nothing to come back.
+    /// As [`Self::try_send`]; the error holds no message.
     ///
     /// ```
     /// use horus_core::channel::{TrySendError, spsc};
@@ -39,11 +39,12 @@ impl<T: Copy, K: Kind<T>> Sender<T, K> {
         Ok(())
     }
 
-    /// As [`Self::send`], of a copy that is made in the channel. Blocks while there is no room.
+    /// [`Self::send`] of a copy that is made directly in the channel. Blocks while there is no free
+    /// slot.
     ///
     /// # Errors
     ///
-    /// As there; there is nothing to come back.
+    /// As [`Self::send`]; the error holds no message.
     #[inline]
     pub fn send_ref(&mut self, message: &T) -> Result<(), SendError<()>> {
         match self.try_send_ref(message) {
@@ -57,11 +58,11 @@ impl<T: Copy, K: Kind<T>> Sender<T, K> {
 }
 
 impl<T: Copy, K: Kind<T>> Receiver<T, K> {
-    /// As [`Self::try_recv`], straight to `message`, which stays as it is if there is an error.
+    /// [`Self::try_recv`] directly into `message`, which is unchanged after an error.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`Self::try_recv`].
     #[inline]
     pub fn try_recv_into(&mut self, message: &mut T) -> Result<(), TryRecvError> {
         if K::pop_into(&mut self.reader, message) {
@@ -72,12 +73,12 @@ impl<T: Copy, K: Kind<T>> Receiver<T, K> {
         Ok(())
     }
 
-    /// As [`Self::recv`], straight to `message`, which stays as it is if there is an error. Blocks
-    /// while there is none.
+    /// [`Self::recv`] directly into `message`, which is unchanged after an error. Blocks while
+    /// there is no message.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`Self::recv`].
     ///
     /// ```
     /// use horus_core::channel::{RecvError, mpsc};

@@ -1,7 +1,7 @@
-//! One sender, one receiver, on one thread.
+//! A channel with one sender and one receiver, on one thread.
 //!
-//! A queue without atomics, for parts of a program that run one after the other. Only the calls
-//! that do not block: on one thread nobody could end a wait.
+//! A queue without atomics, for parts of a program that run in turn on one thread. It has only
+//! calls that do not block, because no other thread could end a wait.
 //!
 //! ```
 //! let (mut tx, mut rx) = horus_core::channel::direct::channel(64);
@@ -9,7 +9,7 @@
 //! assert_eq!(rx.try_recv(), Ok("hello"));
 //! ```
 //!
-//! The ends stay on the thread that made them:
+//! The endpoints stay on the thread that made them:
 //!
 //! ```compile_fail,E0277
 //! let (mut tx, rx) = horus_core::channel::direct::channel(64);
@@ -22,17 +22,17 @@ use std::rc::Rc;
 
 use super::error::{TryRecvError, TrySendError};
 
-/// What both ends hold; while one of them does so alone, the channel is disconnected.
+/// The state that both endpoints share; if only one holds it, the channel is disconnected.
 ///
-/// WHY two positions, not a length that both ends change: each is then one chain of a load, an
-/// addition and a store, and a send does not wait for the receive before it.
+/// WHY two positions, not a length that both endpoints change: each position is then its own chain
+/// of a load, an addition and a store, and a send does not wait for the receive before it.
 struct Queue<T> {
-    /// A power of two of them.
+    /// The slots; their number is a power of two.
     slots: Box<[Cell<Option<T>>]>,
     capacity: usize,
-    /// Messages sent, ever.
+    /// Messages sent since the start.
     sent: Cell<usize>,
-    /// Messages received, ever.
+    /// Messages received since the start.
     received: Cell<usize>,
 }
 
@@ -57,17 +57,17 @@ impl<T> Queue<T> {
     }
 }
 
-/// The sending end.
+/// The sending endpoint.
 pub struct Sender<T>(Rc<Queue<T>>);
 
-/// The receiving end. What was not received is dropped with it.
+/// The receiving endpoint. Dropping it drops the unreceived messages.
 pub struct Receiver<T>(Rc<Queue<T>>);
 
-/// A channel for `capacity` messages.
+/// Creates a channel for `capacity` messages.
 ///
 /// # Panics
 ///
-/// If `capacity` is 0, or beyond all memory.
+/// If `capacity` is 0, or too large for the memory.
 ///
 /// ```
 /// let (mut tx, mut rx) = horus_core::channel::direct::channel(2);
@@ -76,7 +76,7 @@ pub struct Receiver<T>(Rc<Queue<T>>);
 /// ```
 #[must_use]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    assert!(capacity > 0, "a channel holds at least one message");
+    assert!(capacity > 0, "the capacity of a channel is 0: wanted at least 1");
     let slots = capacity.checked_next_power_of_two().expect("capacity overflow");
     let slots = (0..slots).map(|_| Cell::new(None)).collect();
     let (sent, received) = (Cell::new(0), Cell::new(0));
@@ -89,8 +89,8 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     ///
-    /// [`TrySendError::Full`] if as many messages as fit are on their way, and
-    /// [`TrySendError::Disconnected`] if there is no receiver. The message comes back.
+    /// [`TrySendError::Full`] if the channel holds `capacity` messages, and
+    /// [`TrySendError::Disconnected`] if there is no receiver. The error returns the message.
     ///
     /// ```
     /// use horus_core::channel::{TrySendError, direct};
@@ -115,7 +115,7 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Messages that were not received.
+    /// Returns the number of unreceived messages.
     ///
     /// ```
     /// let (mut tx, rx) = horus_core::channel::direct::channel(4);
@@ -127,12 +127,12 @@ impl<T> Sender<T> {
         self.0.len()
     }
 
-    /// True if everything was received.
+    /// Returns true if there are no unreceived messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many messages can be on their way at once.
+    /// Returns the most messages that the channel can hold.
     pub fn capacity(&self) -> usize {
         self.0.capacity
     }
@@ -143,8 +143,8 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     ///
-    /// [`TryRecvError::Empty`] if there is none at the moment, and [`TryRecvError::Disconnected`]
-    /// if there is none and no sender either.
+    /// [`TryRecvError::Empty`] if there is none right now, and [`TryRecvError::Disconnected`] if
+    /// there is none and no sender either.
     ///
     /// ```
     /// use horus_core::channel::{TryRecvError, direct};
@@ -164,7 +164,7 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// Receives what is there.
+    /// Returns an iterator over the available messages.
     ///
     /// ```
     /// let (mut tx, mut rx) = horus_core::channel::direct::channel(8);
@@ -175,23 +175,23 @@ impl<T> Receiver<T> {
         TryIter(self)
     }
 
-    /// Messages that were not received.
+    /// Returns the number of unreceived messages.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True if everything was received.
+    /// Returns true if there are no unreceived messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many messages can be on their way at once.
+    /// Returns the most messages that the channel can hold.
     pub fn capacity(&self) -> usize {
         self.0.capacity
     }
 }
 
-/// The iterator of [`Receiver::try_iter`]: ends when there is no message at the moment.
+/// The iterator of [`Receiver::try_iter`]: ends when there is no message right now.
 #[derive(Debug)]
 pub struct TryIter<'a, T>(&'a mut Receiver<T>);
 
@@ -205,7 +205,7 @@ impl<T> Iterator for TryIter<'_, T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // WHY all at once: a vector goes on with the others if one panics in its drop.
+        // WHY in a vector: if the drop of one message panics, the vector still drops the rest.
         let unreceived: Vec<T> = std::iter::from_fn(|| self.0.pop()).collect();
         drop(unreceived);
     }

@@ -1,4 +1,4 @@
-//! The two ends of a channel between threads, whatever it is made of.
+//! The two endpoints of a channel between threads, generic over its kind.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,53 +12,54 @@ use super::error::{
 use super::hub::{Hub, ReceiverSeat, SenderSeat};
 use super::iter::{Iter, TryIter};
 
-/// What a channel of messages `T` is made of: `Spsc`, `Spmc`, `Mpsc` and `Fanout`, which have the
-/// names in this crate only. Sealed.
+/// The kind of a channel of messages `T`: `Spsc`, `Spmc`, `Mpsc` or `Fanout`, named so only in this
+/// crate. Sealed.
 pub trait Kind<T>: sealed::Sealed {
-    /// Puts messages in.
+    /// The type that puts messages in.
     type Writer;
-    /// Gets them out.
+    /// The type that takes messages out.
     type Reader;
 
-    /// Puts a message in, or hands it back if there is no room.
+    /// Puts a message in, or returns it if there is no free slot.
     fn push(writer: &mut Self::Writer, message: T) -> Result<(), T>;
-    /// The way to get the next message out, if there is one.
+    /// Finds the next message, if there is one, and returns a closure that takes it out.
     fn find(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T>;
-    /// Gets the next message out, if there is one.
+    /// Takes the next message out, if there is one.
     fn pop(reader: &mut Self::Reader) -> Option<T> {
         Self::find(reader).map(|take| take())
     }
-    /// Puts a copy of a message in: false if there is no room.
+    /// Puts a copy of a message in; returns false if there is no free slot.
     fn push_ref(writer: &mut Self::Writer, message: &T) -> bool
     where
         T: Copy;
-    /// Copies the next message to `message`: false if there is none.
+    /// Copies the next message to `message`; returns false if there is none.
     fn pop_into(reader: &mut Self::Reader, message: &mut T) -> bool
     where
         T: Copy;
-    /// Gets up to as many messages out as fit, and hands them to `each`: how many there were.
+    /// Takes out at most `capacity` messages, passes each to `each` and returns their number.
     fn drain(reader: &mut Self::Reader, each: impl FnMut(T)) -> usize;
-    /// The same, of messages that stay where they are meanwhile.
+    /// The same as [`Self::drain`], with messages that stay in their slots meanwhile.
     fn drain_in_place(reader: &mut Self::Reader, each: impl FnMut(&T)) -> usize;
-    /// Messages that the slowest receiver still has to get from this sender.
+    /// Returns the number of messages of this sender that the slowest receiver has not received.
     fn unreceived(writer: &Self::Writer) -> usize;
-    /// Messages that this receiver still has to get.
+    /// Returns the number of messages that this receiver has not received.
     fn waiting(reader: &Self::Reader) -> usize;
-    /// Messages that fit, as the sender knows it.
+    /// Returns the capacity, as the sender knows it.
     fn room(writer: &Self::Writer) -> usize;
-    /// Messages that fit, as the receiver knows it.
+    /// Returns the capacity, as the receiver knows it.
     fn capacity(reader: &Self::Reader) -> usize;
-    /// Drops what a leaving receiver alone could have received.
+    /// Drops the messages that only the leaving receiver could have received.
     fn clear(reader: &mut Self::Reader);
 }
 
 pub(super) mod sealed {
-    /// Keeps others from making channels of their own kind.
+    /// Keeps other crates from implementing [`Kind`](super::Kind).
     pub trait Sealed {}
 }
 
-/// Implements [`Kind`] by what the ends of all channels are called: its bounds, its two ends, and
-/// what a leaving receiver does with what it alone could have received.
+/// Implements [`Kind`] through the methods that all kinds have in common. Parameters: the bounds of
+/// `T`, the two endpoints, and what a leaving receiver does with the messages that only it could
+/// have received.
 macro_rules! kind {
     ($kind:ident [$($bounds:tt)*] $writer:ty, $reader:ty, $clear:expr) => {
         impl $crate::channel::ends::sealed::Sealed for $kind {}
@@ -128,25 +129,25 @@ macro_rules! kind {
 }
 pub(super) use kind;
 
-/// The sending end of a channel. `K` is its kind: use the alias of its module, for instance
+/// The sending endpoint of a channel. `K` is its kind: use the alias of its module, for instance
 /// [`spsc::Sender`](super::spsc::Sender).
 pub struct Sender<T, K: Kind<T>> {
     pub(super) writer: K::Writer,
     pub(super) spin: Duration,
-    /// Declared behind the writer, which is therefore gone when receivers are woken.
+    /// Declared after the writer: the writer is dropped before the receivers are woken.
     pub(super) seat: SenderSeat,
 }
 
-/// The receiving end of a channel. `K` is its kind: use the alias of its module, for instance
+/// The receiving endpoint of a channel. `K` is its kind: use the alias of its module, for instance
 /// [`spsc::Receiver`](super::spsc::Receiver).
 pub struct Receiver<T, K: Kind<T>> {
     pub(super) reader: K::Reader,
     pub(super) spin: Duration,
-    /// Declared behind the reader, which holds up nobody any more when senders are woken.
+    /// Declared after the reader: the reader no longer blocks a sender when the senders are woken.
     pub(super) seat: ReceiverSeat,
 }
 
-/// Both ends of a channel.
+/// Builds both endpoints of a channel.
 pub(super) fn pair<T, K: Kind<T>>(
     writer: K::Writer,
     reader: K::Reader,
@@ -170,8 +171,8 @@ fn try_send<T, K: Kind<T>>(
     Ok(())
 }
 
-// WHY this shape: through nested options, or through a result that is looked at before it is
-// returned, the message is copied once more.
+// WHY this shape: with nested options, or a result that is inspected before it is returned, the
+// compiler copies the message once more.
 #[inline(always)]
 fn try_recv<T, K: Kind<T>>(reader: &mut K::Reader, hub: &Hub) -> Result<T, TryRecvError> {
     let Some(take) = K::find(reader) else { return look_again::<T, K>(reader, hub) };
@@ -179,7 +180,7 @@ fn try_recv<T, K: Kind<T>>(reader: &mut K::Reader, hub: &Hub) -> Result<T, TryRe
     Ok(take())
 }
 
-/// Tells senders that there is room, once a message is out of its slot or its way out panicked.
+/// Wakes senders when dropped: after a message has left its slot, or after its clone panicked.
 struct Room<'a>(&'a Hub);
 
 impl Drop for Room<'_> {
@@ -210,8 +211,8 @@ impl<T, K: Kind<T>> Sender<T, K> {
     ///
     /// # Errors
     ///
-    /// [`TrySendError::Full`] if as many messages as fit are on their way, and
-    /// [`TrySendError::Disconnected`] if there is no receiver. The message comes back.
+    /// [`TrySendError::Full`] if the channel holds as many messages as fit, and
+    /// [`TrySendError::Disconnected`] if there is no receiver. The error returns the message.
     ///
     /// ```
     /// use horus_core::channel::{TrySendError, spsc};
@@ -227,11 +228,11 @@ impl<T, K: Kind<T>> Sender<T, K> {
         try_send::<T, K>(&mut self.writer, &self.seat, message)
     }
 
-    /// Sends `message`. Blocks while there is no room: spins briefly, then sleeps.
+    /// Sends `message`. Blocks while there is no free slot: spins briefly, then sleeps.
     ///
     /// # Errors
     ///
-    /// [`SendError`] if there is no receiver. The message comes back.
+    /// [`SendError`] if there is no receiver. The error returns the message.
     ///
     /// ```
     /// use horus_core::channel::{SendError, spsc};
@@ -254,12 +255,12 @@ impl<T, K: Kind<T>> Sender<T, K> {
         }
     }
 
-    /// Sends `message`. Blocks for up to `timeout` while there is no room.
+    /// Sends `message`. Blocks for up to `timeout` while there is no free slot.
     ///
     /// # Errors
     ///
-    /// [`SendTimeoutError::Timeout`] if there was no room in time, and
-    /// [`SendTimeoutError::Disconnected`] if there is no receiver. The message comes back.
+    /// [`SendTimeoutError::Timeout`] if no slot became free in time, and
+    /// [`SendTimeoutError::Disconnected`] if there is no receiver. The error returns the message.
     ///
     /// ```
     /// use std::time::Duration;
@@ -313,8 +314,8 @@ impl<T, K: Kind<T>> Sender<T, K> {
         }
     }
 
-    /// Messages sent by this end, or on an `mpsc` channel by all, that the slowest receiver has
-    /// not received. Others may be at work meanwhile.
+    /// Returns the number of messages that the slowest receiver has not received: those of this
+    /// sender, or on an `mpsc` channel those of all senders. Other threads may change it meanwhile.
     ///
     /// ```
     /// use horus_core::channel::spsc;
@@ -330,19 +331,18 @@ impl<T, K: Kind<T>> Sender<T, K> {
         K::unreceived(&self.writer)
     }
 
-    /// True if everything was received, in the sense of [`Self::len`].
+    /// Returns true if [`Self::len`] is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many messages can be on their way at once: from this end, or on an `mpsc` channel from
-    /// all together.
+    /// Returns the most messages that fit: from this sender, or on an `mpsc` channel from all
+    /// senders together.
     pub fn capacity(&self) -> usize {
         K::room(&self.writer)
     }
 
-    /// Sets how long a blocking call looks for room without giving the CPU away, before it
-    /// sleeps. 10 µs unless set.
+    /// Sets how long a blocking call spins for a free slot before it sleeps. The default is 10 µs.
     ///
     /// ```
     /// use std::time::Duration;
@@ -366,8 +366,8 @@ impl<T, K: Kind<T>> Receiver<T, K> {
     ///
     /// # Errors
     ///
-    /// [`TryRecvError::Empty`] if there is none at the moment, and [`TryRecvError::Disconnected`]
-    /// if there is none and no sender either.
+    /// [`TryRecvError::Empty`] if there is none right now, and [`TryRecvError::Disconnected`] if
+    /// there is none and no sender either.
     ///
     /// ```
     /// use horus_core::channel::{TryRecvError, mpsc};
@@ -449,13 +449,13 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         found.unwrap_or(Err(RecvTimeoutError::Timeout))
     }
 
-    /// Receives what is there, and hands it to `each`: how many messages there were, at most as
-    /// many as fit. Does not block.
+    /// Receives the available messages, at most as many as fit, passes each to `each` and returns
+    /// their number. Does not block.
     ///
-    /// The fastest way to empty an `spsc`, `spmc` or `mpsc` channel that is kept full: the senders
-    /// are told that there is room in a few steps, not message by message, and so may find the
+    /// This is the fastest way to empty an `spsc`, `spmc` or `mpsc` channel that is kept full. The
+    /// read position is published in a few steps, not for each message, so senders may find the
     /// channel full up to an eighth of its capacity too early while this runs. If `each` panics,
-    /// what it was given is received and all else is not.
+    /// the messages passed to it count as received, and all others remain.
     ///
     /// ```
     /// use horus_core::channel::spsc;
@@ -472,9 +472,10 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         K::drain(&mut self.reader, each)
     }
 
-    /// As [`Self::drain`], of messages that stay where they are while `each` looks at them. What
-    /// was looked at is dropped, or left to the other receivers of a `spmc` or `fanout` channel. If
-    /// `each` panics, the message that it looks at is not received, and the next of its sender.
+    /// [`Self::drain`] with messages that stay in their slots while `each` looks at them.
+    /// Afterwards they are dropped, or left to the other receivers of a `spmc` or `fanout` channel.
+    /// If `each` panics, the message that it was given is not received, and is the next one of its
+    /// sender.
     ///
     /// ```
     /// use horus_core::channel::spsc;
@@ -491,7 +492,8 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         K::drain_in_place(&mut self.reader, each)
     }
 
-    /// Receives message after message until there is no sender any more. Blocks in between.
+    /// Returns an iterator that receives until there is no sender any more. It blocks between
+    /// messages.
     ///
     /// ```
     /// use horus_core::channel::mpsc;
@@ -504,7 +506,7 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         Iter::new(self)
     }
 
-    /// Receives what is there, without blocking.
+    /// Returns an iterator over the available messages; it does not block.
     ///
     /// ```
     /// use horus_core::channel::mpsc;
@@ -518,24 +520,24 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         TryIter::new(self)
     }
 
-    /// Messages that this end has not received. Others may be at work meanwhile.
+    /// Returns the number of messages that this receiver has not received. Other threads may change
+    /// it meanwhile.
     pub fn len(&self) -> usize {
         K::waiting(&self.reader)
     }
 
-    /// True if this end received everything, in the sense of [`Self::len`].
+    /// Returns true if [`Self::len`] is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many messages can be on their way at once: from one sender, or on an `mpsc` channel
-    /// from all together.
+    /// Returns the most messages that fit: from one sender, or on an `mpsc` channel from all
+    /// senders together.
     pub fn capacity(&self) -> usize {
         K::capacity(&self.reader)
     }
 
-    /// Sets how long a blocking call looks for a message without giving the CPU away, before it
-    /// sleeps. 10 µs unless set.
+    /// Sets how long a blocking call spins for a message before it sleeps. The default is 10 µs.
     pub const fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }

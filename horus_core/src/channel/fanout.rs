@@ -1,15 +1,14 @@
-//! Up to 64 senders, up to 64 receivers, and every receiver gets every message.
+//! A channel with up to 64 senders and up to 64 receivers, where every receiver gets every message.
 //!
-//! Each sender has a lane of its own with room for `capacity` messages, and shares nothing with
-//! the other senders: none can hold up another. Receivers look into the lanes in turn, so what one
-//! sender sends arrives in order, and what two of them send in any. The slowest receiver holds up
-//! those senders that it does not keep up with (`Full`); one that leaves does so no more. Senders
-//! are disconnected while there is no receiver at all, until one of them makes one by
-//! [`Sender::subscribe`].
+//! Each sender has its own lane with `capacity` slots and shares nothing with other senders, so no
+//! sender can block another. Receivers poll the lanes in turn: messages of one sender arrive in
+//! order, messages of two senders in any order. The slowest receiver blocks the senders that it
+//! does not keep up with (`Full`), until it reads or leaves. Senders are disconnected while there
+//! is no receiver at all, until a sender makes one by [`Sender::subscribe`].
 //!
-//! A message stays in its slot, and is dropped when the slot is written again or with the channel:
-//! up to `capacity` messages a lane (rounded up to a power of two) outlive their last receipt. Send
-//! an `Arc` of what is large.
+//! A message stays in its slot, and is dropped when the slot is written again or with the channel.
+//! Up to `capacity` messages per lane (rounded up to a power of two) therefore live longer than
+//! their last receipt. Send an `Arc` of large messages.
 //!
 //! ```
 //! let (mut one, mut rx) = horus_core::channel::fanout::channel(64);
@@ -30,26 +29,26 @@ use horus_shm::internals::heap::{FanReader, LANES_MAX, Lanes, Share, ValueWriter
 use super::JoinError;
 use super::ends;
 
-/// Senders of one channel, at most.
+/// The most senders of one channel.
 pub const SENDERS_MAX: usize = LANES_MAX;
-/// Receivers of one channel, at most.
+/// The most receivers of one channel.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
 
 /// The kind of this channel.
 #[derive(Debug)]
 pub enum Fanout {}
 
-/// A sending end.
+/// A sending endpoint.
 pub type Sender<T> = ends::Sender<T, Fanout>;
 
-/// A receiving end.
+/// A receiving endpoint.
 pub type Receiver<T> = ends::Receiver<T, Fanout>;
 
-/// A channel for `capacity` messages of each sender, with its first sender and receiver.
+/// Creates a channel for `capacity` messages of each sender, with its first sender and receiver.
 ///
 /// # Panics
 ///
-/// If `capacity` is 0, or beyond all memory.
+/// If `capacity` is 0, or too large for the memory.
 ///
 /// ```
 /// let (mut tx, mut rx) = horus_core::channel::fanout::channel(2);
@@ -68,7 +67,7 @@ const TOO_MANY_SENDERS: JoinError = JoinError::TooManySenders { limit: SENDERS_M
 const TOO_MANY_RECEIVERS: JoinError = JoinError::TooManyReceivers { limit: RECEIVERS_MAX };
 
 impl<T: Clone> Sender<T> {
-    /// Another sender, with a lane of its own: one that a sender left, or new memory.
+    /// Returns another sender with its own lane: a lane that another sender left, or new memory.
     ///
     /// # Errors
     ///
@@ -87,7 +86,7 @@ impl<T: Clone> Sender<T> {
         Ok(Self { writer, spin: self.spin, seat: self.seat.another() })
     }
 
-    /// Another receiver, for what is sent from now on.
+    /// Returns another receiver, which gets the messages sent from now on.
     ///
     /// # Errors
     ///
@@ -109,7 +108,8 @@ impl<T: Clone> Sender<T> {
 }
 
 impl<T: Clone> Receiver<T> {
-    /// Another receiver, for what is sent from now on: not for what this one has yet to receive.
+    /// Returns another receiver, which gets the messages sent from now on, but not those that this
+    /// one has yet to receive.
     ///
     /// # Errors
     ///

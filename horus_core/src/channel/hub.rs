@@ -1,4 +1,4 @@
-//! What the two sides of a channel know of each other: who is there, and who sleeps.
+//! The state that both sides of a channel share: endpoint counts, and sleeping threads.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use std::sync::atomic::AtomicU64;
 use horus_shm::internals::endpoint_counts::EndpointCounts;
 use horus_shm::internals::wait::EventCount;
 
-/// Where the ends of one channel meet.
+/// The shared state of all endpoints of one channel.
 #[derive(Debug)]
 pub(super) struct Hub {
     pub(super) ends: EndpointCounts<AtomicU64>,
-    /// Where receivers sleep until there is a message.
+    /// Receivers sleep here until there is a message.
     pub(super) message: EventCount,
-    /// Where senders sleep until there is room.
+    /// Senders sleep here until there is a free slot.
     pub(super) room: EventCount,
 }
 
 impl Hub {
-    /// For one sender and one receiver.
+    /// Returns the registrations of one sender and one receiver.
     pub(super) fn seats() -> (SenderSeat, ReceiverSeat) {
         let (message, room) = (EventCount::new(), EventCount::new());
         let hub = Arc::new(Self { ends: EndpointCounts::one_each(), message, room });
@@ -26,24 +26,24 @@ impl Hub {
     }
 }
 
-/// A sender's place, the last thing that it gives up: wakes the receivers, who then see what the
-/// sender left.
+/// The registration of a sender, dropped last. Its drop wakes the receivers, which then see the
+/// sender's last messages.
 #[derive(Debug)]
 pub(super) struct SenderSeat(Arc<Hub>);
 
-/// A receiver's place, the last thing that it gives up: wakes the senders, who then see what the
-/// receiver left.
+/// The registration of a receiver, dropped last. Its drop wakes the senders, which then see the
+/// slots that the receiver freed.
 #[derive(Debug)]
 pub(super) struct ReceiverSeat(Arc<Hub>);
 
 impl SenderSeat {
-    /// One for another sender.
+    /// Registers another sender.
     pub(super) fn another(&self) -> Self {
         self.ends.add_sender();
         Self(Arc::clone(&self.0))
     }
 
-    /// One for another receiver.
+    /// Registers another receiver.
     pub(super) fn receiver(&self) -> ReceiverSeat {
         self.ends.add_receiver();
         ReceiverSeat(Arc::clone(&self.0))
@@ -51,7 +51,7 @@ impl SenderSeat {
 }
 
 impl ReceiverSeat {
-    /// One for another receiver.
+    /// Registers another receiver.
     pub(super) fn another(&self) -> Self {
         self.ends.add_receiver();
         Self(Arc::clone(&self.0))

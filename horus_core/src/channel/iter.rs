@@ -1,4 +1,4 @@
-//! A receiver as an iterator: blocking, not blocking, or by value.
+//! Iterators over the messages of a receiver: blocking, non-blocking, and by value.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -8,10 +8,10 @@ use super::ends::{Kind, Receiver};
 /// The iterator of [`Receiver::iter`]: blocks until there is a message, ends with the last sender.
 pub struct Iter<'a, T, K: Kind<T>>(&'a mut Receiver<T, K>);
 
-/// The iterator of [`Receiver::try_iter`]: ends when there is no message at the moment.
+/// The iterator of [`Receiver::try_iter`]: ends when there is no message right now.
 pub struct TryIter<'a, T, K: Kind<T>>(&'a mut Receiver<T, K>);
 
-/// A receiver as an iterator: blocks until there is a message, ends with the last sender.
+/// The iterator that owns a receiver: blocks until there is a message, ends with the last sender.
 pub struct IntoIter<T, K: Kind<T>>(Receiver<T, K>);
 
 impl<'a, T, K: Kind<T>> Iter<'a, T, K> {
@@ -50,7 +50,7 @@ impl<T, K: Kind<T>> Iterator for IntoIter<T, K> {
     }
 }
 
-// WHY: without senders a channel stays empty, as only a sender makes another one.
+// WHY: a channel without senders stays empty, because only a sender can make another sender.
 impl<T, K: Kind<T>> FusedIterator for Iter<'_, T, K> {}
 impl<T, K: Kind<T>> FusedIterator for IntoIter<T, K> {}
 

@@ -8,17 +8,17 @@
 //! | [`spmc`] | 1 | up to 64 | every receiver, a clone | of the channel |
 //! | [`fanout`] | up to 64 | up to 64 | every receiver, a clone | of each sender |
 //!
-//! All are bounded and lose nothing: a send into a full channel is refused, and the message comes
-//! back, or it blocks. What one sender sends arrives in order. Every message is dropped exactly
-//! once. No call locks or allocates once an end was made, and none makes a system call unless it
-//! blocks or somebody sleeps who has to be woken.
+//! All are bounded and lose nothing: a send to a full channel blocks, or fails and returns the
+//! message. Messages of one sender arrive in order. Every message is dropped exactly once. No call
+//! locks or allocates after its endpoint was made. No call makes a system call unless it blocks or
+//! has to wake a sleeping thread.
 //!
-//! A channel is *disconnected* for its senders when the last receiver is gone, and for a receiver
-//! when the last sender is gone and everything was received. That is for good, unless a sender can
-//! make a new receiver by `subscribe`. A message that is sent while the last receiver leaves may be
-//! accepted, and is then dropped with the channel.
+//! A channel is *disconnected* for its senders when the last receiver is gone. It is disconnected
+//! for a receiver when the last sender is gone and everything was received. That is permanent,
+//! unless a sender can make a new receiver by `subscribe`. A message that is sent while the last
+//! receiver leaves may be accepted, and is then dropped with the channel.
 //!
-//! Between processes there are [topics](crate::topic).
+//! Use [topics](crate::topic) between processes.
 //!
 //! ```
 //! use horus_core::channel::spsc;

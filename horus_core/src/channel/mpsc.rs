@@ -1,10 +1,10 @@
-//! Any number of senders, one receiver.
+//! A channel with any number of senders and one receiver.
 //!
-//! All senders share the capacity and one order: what a sender sent before another one began comes
-//! first. They also share a line of memory, and a sender that the system stops in the middle of a
-//! send holds up the receiver until it goes on, and with a full channel the other senders too: so
-//! it is with every shared queue. [`fanout`](super::fanout) is made of a lane for each sender and
-//! has no such moment.
+//! All senders share the capacity and one order: a send that ended before another one began comes
+//! first. They also share a cache line. If the system preempts a sender in the middle of a send,
+//! the receiver waits until it continues, and with a full channel the other senders wait too. Every
+//! shared queue has this property. [`fanout`](super::fanout) has a lane for each sender and does
+//! not.
 //!
 //! ```
 //! let (tx, rx) = horus_core::channel::mpsc::channel(64);
@@ -16,7 +16,7 @@
 //! assert_eq!(rx.into_iter().sum::<u32>(), 6);
 //! ```
 //!
-//! There is one receiver:
+//! There is only one receiver:
 //!
 //! ```compile_fail,E0599
 //! let (tx, rx) = horus_core::channel::mpsc::channel::<u32>(64);
@@ -31,18 +31,18 @@ use super::ends;
 #[derive(Debug)]
 pub enum Mpsc {}
 
-/// A sending end. Cheap to clone.
+/// A sending endpoint. Cheap to clone.
 pub type Sender<T> = ends::Sender<T, Mpsc>;
 
-/// The receiving end. What was not received is dropped with it, but for what senders send at that
-/// very moment: that is dropped with the last of them.
+/// The receiving endpoint. Dropping it drops the unreceived messages, except those that are being
+/// sent at that moment: they are dropped with the last sender.
 pub type Receiver<T> = ends::Receiver<T, Mpsc>;
 
-/// A channel for `capacity` messages, of all senders together.
+/// Creates a channel for `capacity` messages of all senders together.
 ///
 /// # Panics
 ///
-/// If `capacity` is 0, or beyond all memory.
+/// If `capacity` is 0, or too large for the memory.
 ///
 /// ```
 /// let (mut tx, mut rx) = horus_core::channel::mpsc::channel(2);

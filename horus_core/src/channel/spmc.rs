@@ -1,12 +1,12 @@
-//! One sender, up to 64 receivers, and every receiver gets every message.
+//! A channel with one sender and up to 64 receivers, where every receiver gets every message.
 //!
-//! Each receiver gets a clone of what was sent since it joined, in order. The slowest one holds the
-//! sender up (`Full`); one that leaves does so no more. The sender is disconnected while there is
+//! Each receiver gets a clone of every message sent since it joined, in order. The slowest receiver
+//! blocks the sender (`Full`), until it reads or leaves. The sender is disconnected while there is
 //! no receiver at all, until it makes one by [`Sender::subscribe`].
 //!
-//! A message stays in its slot, and is dropped when the slot is written again or with the channel:
-//! up to `capacity` messages (rounded up to a power of two) outlive their last receipt. Send an
-//! `Arc` of what is large.
+//! A message stays in its slot, and is dropped when the slot is written again or with the channel.
+//! Up to `capacity` messages (rounded up to a power of two) therefore live longer than their last
+//! receipt. Send an `Arc` of large messages.
 //!
 //! ```
 //! let (mut tx, mut one) = horus_core::channel::spmc::channel(64);
@@ -16,14 +16,14 @@
 //! # Ok::<(), horus_core::channel::JoinError>(())
 //! ```
 //!
-//! There is one sender:
+//! There is only one sender:
 //!
 //! ```compile_fail,E0599
 //! let (tx, rx) = horus_core::channel::spmc::channel::<u32>(64);
 //! let another = tx.try_clone();
 //! ```
 //!
-//! Several receivers look at one message at once, so it has to be `Sync`:
+//! Several receivers look at one message at once, so it must be `Sync`:
 //!
 //! ```compile_fail,E0277
 //! let (mut tx, rx) = horus_core::channel::spmc::channel(64);
@@ -36,24 +36,24 @@ use horus_shm::internals::heap::{LANES_MAX, LaneEnd, Lanes, Share, ValueWriter};
 use super::JoinError;
 use super::ends;
 
-/// Receivers of one channel, at most.
+/// The most receivers of one channel.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
 
 /// The kind of this channel.
 #[derive(Debug)]
 pub enum Spmc {}
 
-/// The sending end.
+/// The sending endpoint.
 pub type Sender<T> = ends::Sender<T, Spmc>;
 
-/// A receiving end.
+/// A receiving endpoint.
 pub type Receiver<T> = ends::Receiver<T, Spmc>;
 
-/// A channel for `capacity` messages, with its first receiver.
+/// Creates a channel for `capacity` messages, with its first receiver.
 ///
 /// # Panics
 ///
-/// If `capacity` is 0, or beyond all memory.
+/// If `capacity` is 0, or too large for the memory.
 ///
 /// ```
 /// let (mut tx, mut rx) = horus_core::channel::spmc::channel(2);
@@ -71,7 +71,7 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 const TOO_MANY: JoinError = JoinError::TooManyReceivers { limit: RECEIVERS_MAX };
 
 impl<T: Clone> Sender<T> {
-    /// Another receiver, for what is sent from now on.
+    /// Returns another receiver, which gets the messages sent from now on.
     ///
     /// # Errors
     ///
@@ -94,7 +94,8 @@ impl<T: Clone> Sender<T> {
 }
 
 impl<T: Clone> Receiver<T> {
-    /// Another receiver, for what is sent from now on: not for what this one has yet to receive.
+    /// Returns another receiver, which gets the messages sent from now on, but not those that this
+    /// one has yet to receive.
     ///
     /// # Errors
     ///

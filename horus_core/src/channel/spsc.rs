@@ -1,7 +1,7 @@
-//! One sender, one receiver.
+//! A channel with one sender and one receiver.
 //!
-//! Both sides are wait-free, and share nothing but the slot that goes over and, once a lap, the
-//! receiver's position.
+//! Both sides are wait-free. They share only the slot that is passed and, once per lap of the ring,
+//! the receiver's position.
 //!
 //! ```
 //! let (mut tx, mut rx) = horus_core::channel::spsc::channel(64);
@@ -9,7 +9,7 @@
 //! assert!(rx.iter().eq(0..1000));
 //! ```
 //!
-//! There is one of each end:
+//! There is one endpoint of each kind:
 //!
 //! ```compile_fail,E0599
 //! let (tx, rx) = horus_core::channel::spsc::channel::<u32>(64);
@@ -21,7 +21,7 @@
 //! let another = rx.clone();
 //! ```
 //!
-//! What may not go to another thread may not be sent there:
+//! A message that is not `Send` cannot be sent to another thread:
 //!
 //! ```compile_fail,E0277
 //! let (mut tx, rx) = horus_core::channel::spsc::channel(64);
@@ -37,18 +37,18 @@ use super::ends;
 #[derive(Debug)]
 pub enum Spsc {}
 
-/// The sending end.
+/// The sending endpoint.
 pub type Sender<T> = ends::Sender<T, Spsc>;
 
-/// The receiving end. What was not received is dropped with it, but for what the sender sends at
-/// that very moment: that is dropped with the sender.
+/// The receiving endpoint. Dropping it drops the unreceived messages, except one that is being sent
+/// at that moment: it is dropped with the sender.
 pub type Receiver<T> = ends::Receiver<T, Spsc>;
 
-/// A channel for `capacity` messages.
+/// Creates a channel for `capacity` messages.
 ///
 /// # Panics
 ///
-/// If `capacity` is 0, or beyond all memory.
+/// If `capacity` is 0, or too large for the memory.
 ///
 /// ```
 /// let (mut tx, mut rx) = horus_core::channel::spsc::channel(2);

@@ -1,11 +1,11 @@
-//! What kind of ring a topic is at the moment: observed from its live participants.
+//! The kind of ring that a topic currently is, observed from its live participants.
 
 use std::fmt;
 
 use horus_shm::Segment;
 
-/// The ring that a topic amounts to with its present participants. Nothing migrates between them:
-/// a topic is always a lane a publisher and a cursor a subscriber.
+/// The kind of ring that a topic is with its present participants. No data moves when the kind
+/// changes: a topic always has one lane per publisher and one cursor per subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backend {
@@ -15,7 +15,7 @@ pub enum Backend {
     MpscShm,
     /// At most one publisher, several subscribers.
     SpmcShm,
-    /// Several of both.
+    /// Several publishers, several subscribers.
     FanoutShm,
 }
 

@@ -1,4 +1,4 @@
-//! The builder of a topic's ends.
+//! The builder of a topic's endpoints.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::topic::error::TopicError;
 
-/// Everything that can be set about a topic, then one of its ends.
+/// Builder for a topic's endpoints, with every setting of a topic.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -51,19 +51,20 @@ impl<T> TopicBuilder<T> {
         }
     }
 
-    /// Quality of service; everything left open otherwise.
+    /// Sets the quality of service. Default: everything open, adopted from an existing topic.
     pub fn qos(mut self, qos: Qos) -> Self {
         self.qos = qos;
         self
     }
 
-    /// Slots of each publisher's lane, in messages.
+    /// Sets the number of slots of each publisher's lane, in messages.
     pub fn capacity(mut self, messages: u64) -> Self {
         self.qos = self.qos.capacity(messages);
         self
     }
 
-    /// The namespace; otherwise that of the environment (`HORUS_SHM_DIR`, `HORUS_NAMESPACE`).
+    /// Sets the namespace. Default: the one of the environment (`HORUS_SHM_DIR`,
+    /// `HORUS_NAMESPACE`).
     pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
         self.namespace = Some(Arc::clone(namespace));
         self
@@ -101,7 +102,7 @@ impl<T> TopicBuilder<T> {
         raw.map_err(|error| self.error(error))
     }
 
-    /// A reader that maps everything read-only; the topic must be there.
+    /// Opens a reader that maps everything read-only; the topic must exist.
     fn observing(&self) -> Result<RawConsumer, TopicError> {
         let request = Qos::new().request(self.info.clone(), true);
         let segment = self
@@ -117,7 +118,7 @@ impl<T> TopicBuilder<T> {
 }
 
 impl<T: Payload> TopicBuilder<T> {
-    /// A publisher; creates the topic if it is not there.
+    /// Opens a publisher; creates the topic if it does not exist.
     ///
     /// # Errors
     ///
@@ -126,8 +127,8 @@ impl<T: Payload> TopicBuilder<T> {
         self.publisher_of(&self.segment(false)?)
     }
 
-    /// A subscriber, reliable if the topic is and nothing else is asked for; creates the topic if
-    /// it is not there.
+    /// Opens a subscriber; creates the topic if it does not exist. It reads as reliably as the
+    /// topic is, unless [`Qos::reliability`] was set.
     ///
     /// # Errors
     ///
@@ -136,8 +137,8 @@ impl<T: Payload> TopicBuilder<T> {
         self.subscriber_of(&self.segment(true)?)
     }
 
-    /// A subscriber that maps everything read-only, holds nobody back and is not counted: for
-    /// tools. The topic must be there.
+    /// Opens a subscriber for tools: it maps everything read-only, never slows a publisher and is
+    /// not counted. The topic must exist.
     ///
     /// # Errors
     ///
@@ -146,7 +147,7 @@ impl<T: Payload> TopicBuilder<T> {
         Ok(Subscriber::from_raw(&self.name, self.observing()?))
     }
 
-    /// Both ends.
+    /// Opens a publisher and a subscriber in one handle.
     ///
     /// # Errors
     ///
@@ -167,8 +168,9 @@ impl<T: Payload> TopicBuilder<T> {
 }
 
 impl<T: Payload + Encoded> TopicBuilder<T> {
-    /// Bytes of the longest message, up to 64 MiB less a few: what a slot has room for if this
-    /// creates the topic, and what a publisher wants at least if it is there.
+    /// Sets the length of the longest message in bytes, up to a few bytes less than 64 MiB. A topic
+    /// that this call creates has slots of that size. An existing topic must have slots of at least
+    /// that size for a publisher.
     pub fn max_message_bytes(mut self, bytes: u64) -> Self {
         self.max_message_bytes = Some(bytes);
         self
@@ -176,13 +178,13 @@ impl<T: Payload + Encoded> TopicBuilder<T> {
 }
 
 impl TopicBuilder<PayloadType> {
-    /// What the longest message has to have, in bytes; `None` for the type's default.
+    /// Sets the length of the longest message in bytes; `None` for the type's default.
     pub(super) const fn longest(mut self, bytes: Option<u64>) -> Self {
         self.max_message_bytes = bytes;
         self
     }
 
-    /// A publisher of bytes; creates the topic if it is not there.
+    /// Opens a publisher of bytes; creates the topic if it does not exist.
     ///
     /// # Errors
     ///
@@ -191,8 +193,8 @@ impl TopicBuilder<PayloadType> {
         self.bytes_publisher_of(&self.segment(false)?)
     }
 
-    /// A subscriber of bytes, reliable if the topic is and nothing else is asked for; creates the
-    /// topic if it is not there.
+    /// Opens a subscriber of bytes; creates the topic if it does not exist. It reads as reliably as
+    /// the topic is, unless [`Qos::reliability`] was set.
     ///
     /// # Errors
     ///
@@ -201,8 +203,8 @@ impl TopicBuilder<PayloadType> {
         self.bytes_subscriber_of(&self.segment(true)?)
     }
 
-    /// A subscriber that maps everything read-only, holds nobody back and is not counted: for
-    /// tools. The topic must be there.
+    /// Opens a subscriber for tools: it maps everything read-only, never slows a publisher and is
+    /// not counted. The topic must exist.
     ///
     /// # Errors
     ///
@@ -211,7 +213,7 @@ impl TopicBuilder<PayloadType> {
         Ok(BytesSubscriber::from_raw(&self.name, self.observing()?))
     }
 
-    /// Both ends.
+    /// Opens a publisher and a subscriber of bytes.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Ends that move messages as bytes: for bindings, whose types are known when the program runs.
+//! Endpoints that move messages as bytes: for bindings, whose types are known only at run time.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -39,23 +39,23 @@ use crate::topic::error::{RecvError, SendError, TopicLabel};
 #[derive(Debug, Clone)]
 pub struct PayloadType {
     info: TypeInfo,
-    /// Where the time is that tells which of two messages is newer.
+    /// The offset of the time that shows which of two messages is newer.
     time: Option<usize>,
     max_message_bytes: Option<u64>,
 }
 
 impl PayloadType {
-    /// The type `T`.
+    /// Returns the type `T`.
     #[must_use]
     pub fn of<T: Payload>() -> Self {
         Self::new(T::type_info())
     }
 
-    /// The message with this canonical schema text.
+    /// Parses the canonical schema text of a message.
     ///
     /// # Errors
     ///
-    /// The first line that is not canonical.
+    /// [`SchemaTextError`] names the first line that is not canonical.
     pub fn parse(text: &str) -> Result<Self, SchemaTextError> {
         Ok(Self::new(MessageType::of_schema(text)?.into_info()))
     }
@@ -70,31 +70,32 @@ impl PayloadType {
         Self { time: time.map(|field| field.shape.offset), info, max_message_bytes: None }
     }
 
-    /// The bare name of the message.
+    /// Returns the bare name of the message.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.info.name
     }
 
-    /// The canonical schema text.
+    /// Returns the canonical schema text.
     #[must_use]
     pub fn schema(&self) -> &str {
         &self.info.schema
     }
 
-    /// The hash of [`Self::schema`].
+    /// Returns the hash of [`Self::schema`].
     #[must_use]
     pub const fn hash(&self) -> u128 {
         u128::from_be_bytes(self.info.hash)
     }
 
-    /// Whether its messages have lengths of their own.
+    /// Returns true if each message has its own length.
     #[must_use]
     pub const fn is_sized(&self) -> bool {
         self.info.sized
     }
 
-    /// As [`TopicBuilder::max_message_bytes`]; of no effect on messages of one length.
+    /// Sets the limit as [`TopicBuilder::max_message_bytes`] does; no effect on messages of fixed
+    /// size.
     #[must_use]
     pub const fn with_max_message_bytes(mut self, bytes: u64) -> Self {
         if self.info.sized {
@@ -103,8 +104,8 @@ impl PayloadType {
         self
     }
 
-    /// Everything that can be set about a topic of this type, then one of its ends:
-    /// [`TopicBuilder::bytes_publisher`] and those after it.
+    /// Returns a builder for endpoints of a topic of this type: see
+    /// [`TopicBuilder::bytes_publisher`] and the methods after it.
     pub fn builder(&self, name: &str) -> TopicBuilder<Self> {
         TopicBuilder::new(name, self.info.clone()).longest(self.max_message_bytes)
     }
@@ -130,8 +131,8 @@ impl BytesPublisher {
     ///
     /// # Errors
     ///
-    /// [`SendError::TooLong`]; [`SendError::Unencodable`] if messages of the topic all have
-    /// another length; [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
+    /// [`SendError::TooLong`]; [`SendError::Unencodable`] if the topic's messages have a fixed size
+    /// that differs; [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
     #[inline]
     pub fn send(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         if message.len() != self.bytes_max {
@@ -140,7 +141,7 @@ impl BytesPublisher {
         Ok(self.raw.send_bytes(message)?)
     }
 
-    /// [`Self::send`], but waits for room for up to `timeout` while the topic is full. Blocks.
+    /// [`Self::send`], but waits up to `timeout` for a free slot while the topic is full. Blocks.
     ///
     /// # Errors
     ///
@@ -163,8 +164,8 @@ impl BytesPublisher {
         Ok(())
     }
 
-    /// Lends the next slot in shared memory: write a message to it, then [`RawLoan::publish`] with
-    /// its length. Never blocks. The slot begins as whatever it held before.
+    /// Lends the next slot in shared memory: write a message to it, then call [`RawLoan::publish`]
+    /// with its length. Never blocks. The slot still has its previous contents.
     ///
     /// # Errors
     ///
@@ -173,7 +174,7 @@ impl BytesPublisher {
         self.raw.loan()
     }
 
-    /// [`Self::loan`], but waits for room for up to `timeout` while the topic is full. Blocks.
+    /// [`Self::loan`], but waits up to `timeout` for a free slot while the topic is full. Blocks.
     ///
     /// # Errors
     ///
@@ -182,9 +183,10 @@ impl BytesPublisher {
         self.raw.loan_until(WaitPolicy::of(timeout))
     }
 
-    /// Lends the next slot as [`UntypedPublisher::lend`](super::UntypedPublisher::lend) does, for
-    /// those who cannot keep a borrow. The memory stays mapped as long as what is returned lives;
-    /// it is the caller's up to [`Self::publish_lent`], any other send, and the end of this end.
+    /// Lends the next slot without a Rust borrow, as
+    /// [`UntypedPublisher::lend`](super::UntypedPublisher::lend) does. The memory stays mapped as
+    /// long as the returned [`Lent`] lives. The caller may write to it until
+    /// [`Self::publish_lent`], any other send, or the drop of this publisher.
     ///
     /// # Errors
     ///
@@ -194,13 +196,13 @@ impl BytesPublisher {
         Ok(Lent { slot, _memory: self.raw.lent_memory() })
     }
 
-    /// Publishes the first `bytes` bytes of what was lent. Never blocks. Copies nothing, except if
-    /// a reader was copying out of every free slot when it was lent.
+    /// Publishes the first `bytes` bytes of the lent slot. Never blocks. It copies nothing, unless
+    /// a reader was copying out of every free slot when the slot was lent.
     ///
     /// # Errors
     ///
-    /// [`LoanError::TooLong`], and then it still is lent; [`LoanError::Ended`] if nothing is, or
-    /// something was sent since; [`LoanError::Forked`] or [`LoanError::RegionLost`].
+    /// [`LoanError::TooLong`], and the slot is still lent; [`LoanError::Ended`] if no slot is lent
+    /// or something was sent since; [`LoanError::Forked`] or [`LoanError::RegionLost`].
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), LoanError> {
         if bytes > self.bytes_max {
             let (bytes, max) = (bytes as u64, self.bytes_max as u64);
@@ -215,62 +217,62 @@ impl BytesPublisher {
         self.raw.segment().label()
     }
 
-    /// Takes back what was lent, as if it had not been asked for. True if something was.
+    /// Takes the lent slot back without publishing it. Returns true if one was lent.
     pub const fn discard_lent(&mut self) -> bool {
         self.raw.discard_lent()
     }
 
-    /// The topic's name, as it was given.
+    /// Returns the topic's name, as it was given.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// As [`Publisher::sequence`](super::Publisher::sequence).
+    /// Returns the same as [`Publisher::sequence`](super::Publisher::sequence).
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.raw.position()
     }
 
-    /// Bytes of the longest message that the topic can carry.
+    /// Returns the length in bytes of the longest message that the topic can carry.
     #[must_use]
     pub const fn max_message_bytes(&self) -> usize {
         self.bytes_max
     }
 
-    /// True once this handle is a copy in a forked child, whose counters are not the parent's.
+    /// Returns true if this handle is a copy in a forked child; its counters are not the parent's.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.raw.segment().is_forked()
     }
 
-    /// Returns the reliable subscriber that is furthest behind, if there is one: for messages,
-    /// after [`SendError::Full`]. Some system calls.
+    /// Returns the reliable subscriber that is furthest behind, if there is one: for error texts
+    /// after [`SendError::Full`]. Makes some system calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
         self.raw.slowest_reader()
     }
 
-    /// Live publishers of the topic. About 0.2 µs for each.
+    /// Counts the live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.raw.segment().publisher_count()
     }
 
-    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw.segment().subscriber_count()
     }
 
-    /// What kind of ring the topic is with its present participants.
+    /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::of(self.raw.segment())
     }
 }
 
-/// A slot that was lent: an address, and what keeps it mapped. Writes nothing by itself.
+/// A lent slot: its address, and a reference that keeps it mapped. It writes nothing by itself.
 #[derive(Debug)]
 pub struct Lent {
     slot: NonNull<[u8]>,
@@ -278,7 +280,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Where the slot is, and how long.
+    /// Returns the address and the length of the slot.
     #[must_use]
     pub const fn slot(&self) -> NonNull<[u8]> {
         self.slot
@@ -308,25 +310,25 @@ impl BytesSubscriber {
         }
     }
 
-    /// Copies the next message to the beginning of `buffer` and returns its length, or `None` if
-    /// there is none right now. A message that is longer than the buffer is cut. Never blocks.
+    /// Copies the next message to the start of `buffer` and returns its length, or `None` if there
+    /// is none right now. A message that is longer than the buffer is truncated. Never blocks.
     #[inline]
     pub fn recv(&mut self, buffer: &mut [u8]) -> Option<usize> {
         self.raw.recv_bytes(buffer)
     }
 
     /// [`Self::recv`], but waits for a message for up to `timeout`. Blocks, as
-    /// [`Subscriber::recv_timeout`](super::Subscriber::recv_timeout).
+    /// [`Subscriber::recv_timeout`](super::Subscriber::recv_timeout) does.
     pub fn recv_timeout(&mut self, buffer: &mut [u8], timeout: Duration) -> Option<usize> {
         let wait_policy = WaitPolicy::of(timeout).spinning(self.spin);
         self.raw.recv_bytes_until(wait_policy, buffer)
     }
 
-    /// Copies the newest message not received yet into one of two buffers: which one, and its
-    /// length. Older ones are passed over and counted as skipped. Never blocks.
+    /// Copies the newest unread message into one of two buffers and returns the index of the buffer
+    /// and the length. Older messages are counted as skipped. Never blocks.
     ///
-    /// Of several publishers' messages, `kind` tells which is newer, as
-    /// [`Subscriber::latest`](super::Subscriber::latest) does.
+    /// With several publishers, `kind` shows which message is newer, as in
+    /// [`Subscriber::latest`](super::Subscriber::latest).
     pub fn latest(
         &mut self,
         buffers: [&mut [u8]; 2],
@@ -335,17 +337,17 @@ impl BytesSubscriber {
         self.raw.latest_bytes(buffers, &|bytes| kind.time.map_or(0, |at| u64_at(bytes, at)))
     }
 
-    /// The next message where it lies in shared memory. As
-    /// [`Subscriber::borrow`](super::Subscriber::borrow).
+    /// Borrows the next message in place in shared memory, as
+    /// [`Subscriber::borrow`](super::Subscriber::borrow) does.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]; nothing is lost by it.
+    /// [`BorrowError`]; no message is lost by it.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
         self.raw.borrow()
     }
 
-    /// [`Self::borrow`] of the newest message; older ones are passed over.
+    /// [`Self::borrow`] of the newest message; older ones are counted as skipped.
     ///
     /// # Errors
     ///
@@ -355,7 +357,7 @@ impl BytesSubscriber {
     }
 
     /// [`Self::borrow`], but waits for a message for up to `timeout`. Blocks, as
-    /// [`Subscriber::recv_timeout`](super::Subscriber::recv_timeout).
+    /// [`Subscriber::recv_timeout`](super::Subscriber::recv_timeout) does.
     ///
     /// # Errors
     ///
@@ -370,11 +372,12 @@ impl BytesSubscriber {
         Watch::wait_any(&watch, wait_policy, look).unwrap_or(Ok(None))
     }
 
-    /// Copies the next message, or has the task of `context` woken when there may be one.
+    /// Copies the next message, or registers the task of `context` to be woken when there may be
+    /// one.
     ///
     /// # Errors
     ///
-    /// Why there will be none: [`RecvError::Forked`] or [`RecvError::RegionLost`]; or
+    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if no message can come any more; or
     /// [`RecvError::LaneNotMapped`].
     #[cfg(feature = "async")]
     pub fn poll_recv(
@@ -393,8 +396,8 @@ impl BytesSubscriber {
         Poll::Pending
     }
 
-    /// Has the task of `context` woken when there may be a message, now included: for after a
-    /// call that found none.
+    /// Registers the task of `context` to be woken when there may be a message, which may be at
+    /// once. Call it after a receive that found none.
     #[cfg(feature = "async")]
     pub fn set_alarm(&mut self, context: &Context<'_>) {
         if self.alarm.is_none() {
@@ -405,7 +408,7 @@ impl BytesSubscriber {
         }
     }
 
-    /// Nobody is to be woken any more by [`Self::poll_recv`] or [`Self::set_alarm`].
+    /// Cancels the wake-up that [`Self::poll_recv`] or [`Self::set_alarm`] registered.
     #[cfg(feature = "async")]
     pub fn cancel_alarm(&mut self) {
         if let Some(alarm) = &mut self.alarm {
@@ -413,87 +416,90 @@ impl BytesSubscriber {
         }
     }
 
-    /// As [`Subscriber::check`](super::Subscriber::check).
+    /// Checks whether this subscriber can still receive, as
+    /// [`Subscriber::check`](super::Subscriber::check) does.
     ///
     /// # Errors
     ///
-    /// Why it never will receive again: [`RecvError::Forked`] or [`RecvError::RegionLost`]; or
+    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it never can again; or
     /// [`RecvError::LaneNotMapped`].
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw.check()
     }
 
-    /// As [`Subscriber::set_spin`](super::Subscriber::set_spin).
+    /// Sets the spin time, as [`Subscriber::set_spin`](super::Subscriber::set_spin) does.
     pub const fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }
 
-    /// What a wait set looks at.
+    /// Returns the watch that a wait set polls.
     pub(super) fn watch(&self) -> Watch {
         self.raw.watch()
     }
 
-    /// From now on, leaves out what this publisher of the same topic sends.
+    /// Ignores the messages of this publisher of the same topic from now on.
     pub fn ignore(&mut self, publisher: &BytesPublisher) {
         self.raw.ignore(publisher.raw.lane());
     }
 
-    /// Messages overwritten before this subscriber came to them.
+    /// Returns the number of messages that were overwritten before this subscriber read them.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.raw.stats().lost
     }
 
-    /// Number of the last message received, as its publisher counts; 0 before the first.
+    /// Returns the sequence number of the last message received, in its publisher's count; 0 before
+    /// the first.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.raw.sequence()
     }
 
-    /// The ledger since this subscriber joined. Malformed is what [`Self::refuse`] was called for.
+    /// Returns the ledger since this subscriber joined. `malformed` counts the calls of
+    /// [`Self::refuse`].
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats::new(self.raw.stats(), self.malformed)
     }
 
-    /// Counts the message that was just received or borrowed as malformed: its bytes are not what
-    /// the caller takes the topic to carry.
+    /// Counts the message that was just received or borrowed as malformed, because its bytes are
+    /// not a message of the type that the caller expects.
     pub const fn refuse(&mut self) {
         self.malformed += 1;
     }
 
-    /// The topic's name, as it was given.
+    /// Returns the topic's name, as it was given.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Bytes of the longest message of the topic: how large a buffer has to be.
+    /// Returns the length in bytes of the topic's longest message, which is the buffer size to use.
     #[must_use]
     pub fn max_message_bytes(&self) -> usize {
         self.raw.max_bytes()
     }
 
-    /// True once this handle is a copy in a forked child, whose counters are not the parent's.
+    /// Returns true if this handle is a copy in a forked child; its counters are not the parent's.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.raw.segment().is_forked()
     }
 
-    /// Live publishers of the topic. About 0.2 µs for each.
+    /// Counts the live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.raw.segment().publisher_count()
     }
 
-    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw.segment().subscriber_count()
     }
 
-    /// What kind of ring the topic is with its present participants.
+    /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::of(self.raw.segment())

@@ -1,4 +1,4 @@
-//! Messages that have a length of their own: written into a slot and read from a copy of one.
+//! Messages that have a length of their own: encoded into a slot and decoded from a copy of one.
 
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{OpenError, RawConsumer, RawProducer, TypeInfo};
@@ -8,26 +8,26 @@ use super::payload::{Inbox, Outbox};
 use crate::message::Buffer;
 use crate::topic::error::WriteError;
 
-/// Messages in a row that a receive finds unreadable before it says that there is none.
+/// Unreadable messages in a row after which a receive reports that there is none.
 pub(super) const MALFORMED_MAX: u32 = 16;
 
 /// A message with a length of its own.
 pub trait Encoded: Sized + Send + 'static {
-    /// What the two ends of a topic compare; `bytes` is the default of the longest message.
+    /// Returns the type that endpoints compare; its `bytes` is the default of the longest message.
     fn type_info() -> TypeInfo;
 
     /// Writes the message to the beginning of `slot` and returns its length in bytes.
     ///
     /// # Errors
     ///
-    /// [`WriteError`]; the slot may hold anything then.
+    /// [`WriteError`]; the contents of the slot are then unspecified.
     fn encode(&self, slot: &mut [u8]) -> Result<usize, WriteError>;
 
-    /// Reads the message in the first `bytes` bytes of `buffer`, which may be taken; `None` if
-    /// there is no message in them.
+    /// Decodes the message in the first `bytes` bytes of `buffer`, and may take the buffer. Returns
+    /// `None` if they are not a message.
     fn decode(buffer: &mut Buffer, bytes: usize) -> Option<Self>;
 
-    /// What tells which of two messages is newer: the greater.
+    /// Returns the number that is greater in the newer of two messages.
     fn published_ns(_bytes: &[u8]) -> u64 {
         0
     }
@@ -54,7 +54,7 @@ pub(crate) use encoded_payload;
 pub struct Encoder(RawProducer);
 
 impl Encoder {
-    /// What lies under the messages.
+    /// Returns the untyped producer.
     pub(super) const fn raw_mut(&mut self) -> &mut RawProducer {
         &mut self.0
     }
@@ -96,8 +96,8 @@ impl<T: Encoded> Outbox<T> for Encoder {
 
 /// Copies messages out of slots, then decodes them.
 ///
-/// WHY a copy: a message that changes while it is decoded could be anything, and whoever may write
-/// the topic may change it.
+/// WHY a copy: any process that may write to the topic may change a message while it is decoded,
+/// and the decoder would then see inconsistent bytes.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Decoder {
@@ -107,12 +107,12 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// What lies under the messages, and the count of those that could not be read.
+    /// Returns the untyped consumer, and the count of messages that could not be decoded.
     pub(super) const fn parts_mut(&mut self) -> (&mut RawConsumer, &mut u64) {
         (&mut self.raw, &mut self.malformed)
     }
 
-    /// Receives with `recv` until a message can be read.
+    /// Calls `recv` until a message can be decoded.
     fn receive<T: Encoded>(
         &mut self,
         mut recv: impl FnMut(&mut RawConsumer, &mut [u8]) -> Option<usize>,

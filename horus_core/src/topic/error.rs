@@ -6,24 +6,24 @@ pub use horus_shm::{BorrowError, LaneNotMapped, LoanError, OpenError, RecvError,
 
 use crate::message::{SchemaDifference, first_difference};
 
-/// Why a topic could not be opened. Nothing is left behind.
+/// The reasons why a topic could not be opened. A failed open leaves nothing behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopicError {
-    /// The topic carries another message. Names the first field that differs.
+    /// The topic carries another message. The error names the first field that differs.
     #[error("topic '{}' carries another message: {difference}", shown(topic))]
     SchemaMismatch {
         /// The topic.
         topic: String,
-        /// Where the two schemas part.
+        /// The first difference of the two schemas.
         difference: Box<SchemaDifference>,
     },
-    /// Everything that has nothing to do with messages.
+    /// Any failure that does not concern the message type.
     #[error("topic '{}': {cause}", shown(topic))]
     Open {
         /// The topic.
         topic: String,
-        /// What went wrong.
+        /// The error of the transport.
         cause: Box<OpenError>,
     },
 }
@@ -48,7 +48,7 @@ impl TopicError {
         }
     }
 
-    /// What went wrong below the messages, if that is where it did.
+    /// Returns the error of the transport, if the failure does not concern the message type.
     #[must_use]
     pub fn as_open_error(&self) -> Option<&OpenError> {
         match self {
@@ -58,8 +58,8 @@ impl TopicError {
     }
 }
 
-/// A name as a message can show it: what a terminal would obey, or shows in another order, is
-/// escaped.
+/// Escapes control characters and characters that change the direction of text, so that a terminal
+/// shows the name as it is.
 fn shown(name: &str) -> String {
     let is_obeyed = |c: char| {
         c.is_control()
@@ -73,18 +73,18 @@ fn shown(name: &str) -> String {
     text
 }
 
-/// Why a message was not sent; what was given to the call comes back.
+/// The reasons why a message was not sent. The error returns the argument of the call.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError<T> {
-    /// A reliable reader is a whole lane behind. Transient: try again when it has read.
+    /// A reliable subscriber is a whole lane behind. Transient: try again after it has read.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]
     Full {
         /// The topic.
         topic: TopicLabel,
-        /// What was to be sent.
+        /// The unsent message.
         message: T,
     },
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
@@ -92,7 +92,7 @@ pub enum SendError<T> {
     Forked {
         /// The topic.
         topic: TopicLabel,
-        /// What was to be sent.
+        /// The unsent message.
         message: T,
     },
     /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
@@ -104,10 +104,10 @@ pub enum SendError<T> {
     RegionLost {
         /// The topic.
         topic: TopicLabel,
-        /// What was to be sent.
+        /// The unsent message.
         message: T,
     },
-    /// Messages of the topic cannot be that long. Permanent.
+    /// The message is longer than the topic allows. Permanent.
     #[error(
         "{topic}: a message of {bytes} bytes, and the topic was created for {max} at most: create \
          it with a larger max_message_bytes"
@@ -115,21 +115,21 @@ pub enum SendError<T> {
     TooLong {
         /// The topic.
         topic: TopicLabel,
-        /// What was to be sent.
+        /// The unsent message.
         message: T,
-        /// Its bytes.
+        /// Bytes of the message.
         bytes: u64,
         /// Bytes of the longest message of the topic.
         max: u64,
     },
-    /// It cannot be written in the form that the topic carries. Permanent.
+    /// The message cannot be encoded in the form that the topic carries. Permanent.
     #[error("{topic}: the message cannot be encoded: {reason}")]
     Unencodable {
         /// The topic.
         topic: TopicLabel,
-        /// What was to be sent.
+        /// The unsent message.
         message: T,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -146,7 +146,7 @@ impl<T> SendError<T> {
         }
     }
 
-    /// The message that was not sent.
+    /// Returns the message that was not sent.
     pub fn into_inner(self) -> T {
         match self {
             Self::Full { message, .. }
@@ -157,12 +157,12 @@ impl<T> SendError<T> {
         }
     }
 
-    /// True if trying again later is useful.
+    /// Returns true if it is useful to try again later.
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
     }
 
-    /// The same refusal of another message.
+    /// Returns the same error with another message.
     #[cold]
     pub fn with<U>(self, message: U) -> SendError<U> {
         match self {
@@ -220,48 +220,48 @@ impl From<LoanError> for SendError<()> {
             LoanError::TooLong { bytes, max, .. } => {
                 return Self::TooLong { topic, message, bytes, max };
             }
-            // WHY not the text of the error: it would name the topic a second time.
+            // WHY not the error's own text: it would name the topic a second time.
             LoanError::NotPinnable { .. } => {
-                "it is written in place, and the topic is not pinnable: create it as pinnable"
+                "it needs a slot to be lent, and the topic is not pinnable: create it as pinnable"
             }
-            _ => "no slot was on loan for it",
+            _ => "no slot is lent",
         };
         Self::Unencodable { topic, message, reason: reason.to_owned() }
     }
 }
 
-/// Why a slot that was on loan was not published.
+/// The reasons why a lent slot was not published.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishLentError {
-    /// The message does not fit the topic; the slot still is on loan.
+    /// The message does not fit the topic; the slot is still lent.
     #[error(transparent)]
     Send(#[from] SendError<()>),
-    /// Nothing is on loan, or the topic cannot be used any more.
+    /// No slot is lent, or the topic cannot be used any more.
     #[error(transparent)]
     Loan(#[from] LoanError),
 }
 
-/// Why a message cannot be written to a slot.
+/// The reasons why a message cannot be written to a slot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The slot is too short.
-    #[error("the message has {bytes} bytes, and there is room for fewer")]
+    #[error("the message is too long: it has {bytes} bytes, more than the slot")]
     TooLong {
         /// Bytes of the message.
         bytes: u64,
     },
-    /// The message has no such form.
+    /// The message cannot be encoded in this form.
     #[error("{reason}")]
     Unencodable {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl WriteError {
-    /// Returns the error of a send to `topic`, whose slots have `max` bytes.
+    /// Converts this to the error of a send to `topic`, whose slots have `max` bytes.
     pub(crate) fn refuses(self, topic: TopicLabel, max: usize) -> SendError<()> {
         let (message, max) = ((), max as u64);
         match self {
@@ -271,11 +271,11 @@ impl WriteError {
     }
 }
 
-/// Why no message was received in time.
+/// The reasons why no message was received in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecvTimeoutError {
-    /// None came. Transient: try again.
+    /// No message came. Transient: try again.
     #[error("{topic}: no message came in time")]
     Timeout {
         /// The topic.
@@ -297,13 +297,13 @@ pub enum RecvTimeoutError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// The memory of a publisher's lane cannot be mapped, and no other message is there.
+    /// The memory of a publisher's lane cannot be mapped, and no other lane has a message.
     /// Transient: each call tries again, ten times a second at most.
     #[error("{topic}: {cause}")]
     LaneNotMapped {
         /// The topic.
         topic: TopicLabel,
-        /// The lane, and why it is not mapped.
+        /// The lane, and the reason why it is not mapped.
         cause: LaneNotMapped,
     },
 }
@@ -332,21 +332,21 @@ impl From<RecvError> for RecvTimeoutError {
     }
 }
 
-/// A wait set takes no more entries of the kind that was to be added.
+/// A wait set is full and takes no more entries of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a wait set holds at most {limit} {kind}: divide them among several sets and threads")]
 pub struct WaitSetFull {
-    /// Of what it has too many.
+    /// The kind of entry: topics or intervals.
     pub kind: &'static str,
-    /// How many it can hold.
+    /// The most entries of this kind that it can hold.
     pub limit: usize,
 }
 
-/// Why a wait set does not wait.
+/// The reasons why a wait set cannot wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// Nothing is in the set, so nothing would end the wait.
+    /// The set is empty, so nothing would end the wait.
     #[error("the set is empty, so nothing would end the wait: add a subscriber or an interval")]
     Empty,
     /// A subscriber was inherited through `fork`. Permanent: open new ones in the child.
@@ -354,7 +354,7 @@ pub enum WaitError {
     Forked,
 }
 
-/// What [`Qos`](crate::topic::Qos) calls a field of the transport.
+/// Returns the name that [`Qos`](crate::topic::Qos) gives to a field of the transport.
 fn setting(field: &'static str) -> &'static str {
     match field {
         "lane_limit" => "publishers_max",

@@ -44,7 +44,7 @@ use crate::topic::error::{
     BorrowError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError,
 };
 
-/// Both ends of a topic in one handle: publishes, and receives its own messages too.
+/// Both endpoints of a topic in one handle: it publishes, and receives its own messages too.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -66,7 +66,7 @@ pub struct Topic<T: Payload> {
 }
 
 impl<T: Payload> Topic<T> {
-    /// Opens the topic `name`, creating it if it is not there.
+    /// Opens the topic `name`, creating it if it does not exist.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl<T: Payload> Topic<T> {
         Self::builder(name).qos(qos).topic()
     }
 
-    /// Everything that can be set, for any of the ends.
+    /// Returns a builder with all settings, for any of the endpoints.
     pub fn builder(name: &str) -> TopicBuilder<T> {
         TopicBuilder::new(name, T::type_info())
     }
@@ -93,7 +93,7 @@ impl<T: Payload> Topic<T> {
         Self { publisher, subscriber }
     }
 
-    /// From now on, leaves out what this handle itself publishes.
+    /// Ignores the messages that this handle itself publishes, from now on.
     #[must_use]
     pub fn ignore_own(mut self) -> Self {
         self.subscriber.ignore(&self.publisher);
@@ -202,18 +202,18 @@ impl<T: Payload> Topic<T> {
         self.subscriber.backend()
     }
 
-    /// The publishing end.
+    /// Returns the publishing endpoint.
     pub const fn publisher(&mut self) -> &mut Publisher<T> {
         &mut self.publisher
     }
 
-    /// The subscribing end.
+    /// Returns the subscribing endpoint.
     pub const fn subscriber(&mut self) -> &mut Subscriber<T> {
         &mut self.subscriber
     }
 
-    /// The two ends, for two threads. From now on the subscriber also gets what the publisher
-    /// sends: [`Self::ignore_own`] ends with the handle.
+    /// Splits the handle into its two endpoints, for two threads. From now on the subscriber also
+    /// gets the messages of the publisher, even after [`Self::ignore_own`].
     #[must_use]
     pub fn split(mut self) -> (Publisher<T>, Subscriber<T>) {
         self.subscriber.include(&self.publisher);

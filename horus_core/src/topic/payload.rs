@@ -1,4 +1,4 @@
-//! What a topic can carry, and how it goes into a slot and comes out again.
+//! The types that a topic can carry, and how they are written to a slot and read from it.
 
 use std::fmt::Debug;
 
@@ -8,9 +8,9 @@ use horus_shm::{Consumer, OpenError, Producer, RawConsumer, RawProducer, TypeInf
 use super::SendError;
 use crate::message::{FieldKind, Message, Primitive};
 
-/// What a topic can carry: every [`Message`], which is copied as it is, and what has a length of
-/// its own: [`Framed`](crate::message::Framed) messages such as images,
-/// [`Value`](crate::value::Value)s, and any type of `serde` as
+/// A type that a topic can carry. Every [`Message`] is one, and is copied as it is. So are types
+/// whose messages have a length of their own: [`Framed`](crate::message::Framed) messages such as
+/// images, [`Value`](crate::value::Value)s, and any type of `serde` as
 /// [`Serde`](crate::value::Serde).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be carried by a topic",
@@ -20,14 +20,14 @@ use crate::message::{FieldKind, Message, Primitive};
     note = "carry any mixture of values as `Value`, and plain bytes as `Bytes`"
 )]
 pub trait Payload: Sized + 'static {
-    /// The end that publishes it.
+    /// The endpoint that publishes it.
     #[doc(hidden)]
     type Outbox: Outbox<Self>;
-    /// The end that receives it.
+    /// The endpoint that receives it.
     #[doc(hidden)]
     type Inbox: Inbox<Self>;
 
-    /// What the two ends of a topic compare, and the topic stores for tools.
+    /// Returns the type that endpoints compare, and that the topic stores for tools.
     fn type_info() -> TypeInfo;
 }
 
@@ -51,7 +51,7 @@ pub trait Inbox<T>: Debug + Send + Unpin {
     fn drain(&mut self, each: impl FnMut(T)) -> usize;
     fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T>;
     fn latest(&mut self) -> Option<T>;
-    /// Messages that were received and could not be read.
+    /// Returns the number of messages that were received but could not be decoded.
     fn malformed(&self) -> u64;
 }
 
@@ -131,7 +131,7 @@ impl<T: Message> Inbox<T> for Consumer<T> {
     }
 }
 
-/// The `timestamp_ns` of a message's bytes, if it has such a field; 0 otherwise.
+/// Returns the `timestamp_ns` of a message's bytes, or 0 if it has no such field.
 pub(crate) fn published_ns<T: Message>(bytes: &[u8]) -> u64 {
     let is_time = |field: &&crate::message::Field| {
         let u64_kind = matches!(field.kind, FieldKind::Primitive(Primitive::U64));
@@ -141,10 +141,10 @@ pub(crate) fn published_ns<T: Message>(bytes: &[u8]) -> u64 {
     u64_at(bytes, field.offset)
 }
 
-/// The field that tells which of two messages is newer.
+/// The name of the field that shows which of two messages is newer.
 pub(super) const TIME: &str = "timestamp_ns";
 
-/// The number at this offset; 0 if there is none.
+/// Returns the number at this offset, or 0 if the bytes are too short.
 pub(super) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     let number = bytes.get(offset..).and_then(|bytes| bytes.first_chunk());
     number.copied().map_or(0, u64::from_ne_bytes)

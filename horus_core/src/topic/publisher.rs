@@ -1,4 +1,4 @@
-//! The publishing end of a topic.
+//! The publishing endpoint of a topic.
 
 use std::borrow::Borrow;
 use std::cell::Cell;
@@ -14,19 +14,19 @@ use super::{Backend, Payload, Qos, Topic};
 use crate::message::{Framed, FramedLoan, Header, Message};
 use crate::topic::error::{LoanError, SendError, TopicError};
 
-/// Publishes messages of type `T`. `Send`, not `Sync`: one thread at a time; for another thread
-/// [`Publisher::try_clone`] claims another lane.
+/// Publishes messages of type `T`. It is `Send` but not `Sync`: one thread at a time. For another
+/// thread, [`Publisher::try_clone`] claims another lane.
 #[derive(Debug)]
 pub struct Publisher<T: Payload> {
     name: Arc<str>,
     outbox: T::Outbox,
-    // A cell-like marker keeps the end from being shared between threads.
+    // WHY a `Cell`: it makes the publisher `!Sync`.
     marker: PhantomData<Cell<()>>,
     qos_on_stalled: horus_shm::OnStalled,
 }
 
 impl<T: Payload> Publisher<T> {
-    /// Opens the topic `name` to publish on it, creating it if it is not there.
+    /// Opens a publisher of the topic `name`, creating the topic if it does not exist.
     ///
     /// # Errors
     ///
@@ -49,26 +49,26 @@ impl<T: Payload> Publisher<T> {
         Self { name: name.into(), outbox, marker: PhantomData, qos_on_stalled: on_stalled }
     }
 
-    /// Publishes `message`, given by value or by reference. Never blocks.
+    /// Publishes `message`, which is a value or a reference. Never blocks.
     ///
-    /// Copies or encodes it into shared memory once: no system call, and no allocation of its own.
-    /// Subscribers in other processes see it one cache-line transfer later.
+    /// Copies or encodes the message into shared memory once, without a system call or an
+    /// allocation of its own. Subscribers in other processes see it one cache-line transfer later.
     ///
     /// # Errors
     ///
     /// [`SendError::Full`] on a reliable topic whose slowest subscriber is a whole lane behind;
-    /// [`SendError::Forked`] in a forked child; [`SendError::RegionLost`] if somebody truncated the
-    /// topic's file (the message may have been delivered before); [`SendError::TooLong`] and
-    /// [`SendError::Unencodable`] for messages with lengths of their own. What was given comes
-    /// back.
+    /// [`SendError::Forked`] in a forked child; [`SendError::RegionLost`] if a process truncated
+    /// the topic's file (the message may have been delivered before); [`SendError::TooLong`] and
+    /// [`SendError::Unencodable`] for messages with lengths of their own. The error returns
+    /// `message`.
     #[inline(always)]
     pub fn send<M: Borrow<T>>(&mut self, message: M) -> Result<(), SendError<M>> {
         self.outbox.send(message.borrow()).map_err(|error| error.with(message))
     }
 
-    /// [`Self::send`], but waits for room for up to `timeout` while the topic is full.
+    /// [`Self::send`], but waits up to `timeout` for a free slot while the topic is full.
     ///
-    /// Blocks: spins briefly, then sleeps until a subscriber has read on.
+    /// Blocks: spins briefly, then sleeps until a subscriber frees a slot.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl<T: Payload> Publisher<T> {
         sent.map_err(|error| error.with(message))
     }
 
-    /// One more publisher of the same topic, with a lane of its own: for another thread.
+    /// Opens another publisher of the same topic, with its own lane, for another thread.
     ///
     /// # Errors
     ///
@@ -93,52 +93,53 @@ impl<T: Payload> Publisher<T> {
         Ok(Self::from_raw(&self.name, raw, self.qos_on_stalled))
     }
 
-    /// Has the kernel map all memory of this publisher now, instead of a page at a time in the
-    /// first messages: for nodes that have to be in time, before their first tick. Blocks for some
-    /// 0.1 ms a MiB. Does nothing before Linux 5.14.
+    /// Maps all memory of this publisher now, instead of one page at a time during the first
+    /// messages. Call it in real-time nodes before the first tick. Blocks for about 0.1 ms per MiB.
+    /// Does nothing before Linux 5.14.
     pub fn touch(&self) {
         self.raw().touch();
     }
 
-    /// The topic's name, as it was given.
+    /// Returns the topic's name, as it was given.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Messages that this publisher's lane has carried since the topic was created, earlier owners
-    /// of the lane included: the sequence number of the last message sent.
+    /// Returns the number of messages that this publisher's lane has carried since the topic was
+    /// created, earlier owners of the lane included. It is the sequence number of the last message
+    /// sent.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.raw().position()
     }
 
-    /// Bytes of the longest message that the topic can carry.
+    /// Returns the length in bytes of the longest message that the topic can carry.
     #[must_use]
     pub fn max_message_bytes(&self) -> u64 {
         self.raw().segment().shape().request().payload_bytes
     }
 
-    /// Live publishers of the topic. About 0.2 µs for each.
+    /// Counts the live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.raw().segment().publisher_count()
     }
 
-    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw().segment().subscriber_count()
     }
 
-    /// Returns the reliable subscriber that is furthest behind, if there is one: for messages,
-    /// after [`SendError::Full`]. Some system calls.
+    /// Returns the reliable subscriber that is furthest behind, if there is one: for error texts
+    /// after [`SendError::Full`]. Makes some system calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
         self.raw().slowest_reader()
     }
 
-    /// What kind of ring the topic is with its present participants.
+    /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::of(self.raw().segment())
@@ -150,12 +151,13 @@ impl<T: Payload> Publisher<T> {
 }
 
 impl<T: Message> Publisher<T> {
-    /// Lends the next slot in shared memory: fill it in place, then [`Loan::publish`]. Subscribers
-    /// that [`borrow`](super::Subscriber::borrow) read it there: a frame is never copied.
+    /// Lends the next slot in shared memory: fill it in place, then call [`Loan::publish`].
+    /// Subscribers that [`borrow`](super::Subscriber::borrow) read the message in place, so it is
+    /// never copied.
     ///
-    /// Never blocks. Needs a pinnable topic: one with messages of 4 KiB and more, or created with
-    /// [`Qos::pinnable`]. The loan begins as whatever the slot held before, and is forgotten if it
-    /// is dropped.
+    /// Never blocks. It needs a pinnable topic: one with messages of 4 KiB and more, or created
+    /// with [`Qos::pinnable`]. The loan begins with the previous contents of the slot. Dropping it
+    /// publishes nothing.
     ///
     /// # Errors
     ///
@@ -166,12 +168,13 @@ impl<T: Message> Publisher<T> {
 }
 
 impl<H: Header> Publisher<Framed<H>> {
-    /// Lends the next slot in shared memory for a message with this header: fill in its data where
-    /// they lie, then [`FramedLoan::publish`]. Subscribers that
-    /// [`borrow`](super::Subscriber::borrow) read them there: an image is never copied.
+    /// Lends the next slot in shared memory for a message with this header: fill in its data in
+    /// place, then call [`FramedLoan::publish`]. Subscribers that
+    /// [`borrow`](super::Subscriber::borrow) read the message in place, so an image is never
+    /// copied.
     ///
-    /// Never blocks; costs the same whatever the size. The data begin as whatever the slot held
-    /// before, and the loan is forgotten if it is dropped.
+    /// Never blocks; the cost does not depend on the size. The data begin with the previous
+    /// contents of the slot. Dropping the loan publishes nothing.
     ///
     /// # Errors
     ///

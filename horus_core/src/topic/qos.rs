@@ -1,12 +1,13 @@
-//! Quality of service: what the creator of a topic fixes and what a joiner insists on.
+//! Quality of service: the settings that a topic's creator fixes and that a joiner may require.
 
 use horus_shm::{OnStalled, Reliability, Request, TypeInfo, WakeEdge};
 
-/// Quality of service. Start from a preset, change what matters.
+/// Quality of service. Start from a preset, then change the settings that matter.
 ///
-/// Sizes and service belong to whoever creates the topic. Whatever is left open is adopted from
-/// the topic; what is set and differs is an error of the constructor, with two exceptions: to a
-/// subscriber a larger capacity is as good, and its reliability says how *it* reads.
+/// The process that creates the topic fixes its sizes and service. A setting left open is adopted
+/// from the topic. A setting that differs from the topic's is an error of the constructor, with two
+/// exceptions for subscribers: a larger capacity of the topic is accepted, and their reliability
+/// sets only how *they* read.
 ///
 /// | preset | reliability | capacity | late joiners get | wake edge |
 /// |---|---|---|---|---|
@@ -31,7 +32,7 @@ pub struct Qos {
 }
 
 impl Qos {
-    /// Everything left open: adopts what the topic has, or creates it with the defaults.
+    /// Leaves everything open: adopts the topic's settings, or creates the topic with the defaults.
     pub const fn new() -> Self {
         Self {
             reliability: None,
@@ -47,41 +48,45 @@ impl Qos {
         }
     }
 
-    /// Fresh data matters, old data does not: 8 slots, best effort.
+    /// Returns the preset for fresh data, where old data does not matter: 8 slots, best effort.
     pub const fn sensor_data() -> Self {
         Self::new().reliability(Reliability::BestEffort).capacity(8).history(0)
     }
 
-    /// Nothing is overwritten unread: a send is refused while a reliable subscriber is behind.
+    /// Returns the preset for messages that must not be lost: a send is refused while a reliable
+    /// subscriber is a whole lane behind.
     pub const fn reliable() -> Self {
         Self::new().reliability(Reliability::Reliable).capacity(1024).history(0)
     }
 
-    /// Commands to actuators: 16 slots, and waking a reader costs it no system call.
+    /// Returns the preset for commands to actuators: 16 slots, and a fence in every send instead of
+    /// a `membarrier` call of a reader before it sleeps.
     pub const fn command() -> Self {
         let qos = Self::new().reliability(Reliability::BestEffort).capacity(16).history(0);
         qos.wake_edge(WakeEdge::Fence)
     }
 
-    /// The last message stays for those who join later, even after its publisher left.
+    /// Returns the preset for late joiners: they get the last message, even after its publisher
+    /// left.
     pub const fn latched() -> Self {
         let qos = Self::new().reliability(Reliability::BestEffort).capacity(4).history(1);
         qos.persist_after_exit(true)
     }
 
-    /// What a full lane means to a publisher; for a subscriber, how it reads.
+    /// Sets what a publisher does when its lane is full; for a subscriber, sets how it reads.
     pub const fn reliability(mut self, reliability: Reliability) -> Self {
         self.reliability = Some(reliability);
         self
     }
 
-    /// Slots of each publisher's lane, in messages; rounded up to a power of two.
+    /// Sets the number of slots of each publisher's lane, in messages; rounded up to a power of
+    /// two.
     pub const fn capacity(mut self, messages: u64) -> Self {
         self.capacity = Some(messages);
         self
     }
 
-    /// How many of the last messages of each live publisher a late joiner still gets.
+    /// Sets how many of the last messages of each live publisher a late joiner still gets.
     pub const fn history(mut self, messages: u32) -> Self {
         self.history = Some(messages);
         self
@@ -93,37 +98,38 @@ impl Qos {
         self
     }
 
-    /// Who pays for waking a sleeping reader.
+    /// Sets which side pays the cost of waking a sleeping reader.
     pub const fn wake_edge(mut self, edge: WakeEdge) -> Self {
         self.wake_edge = Some(edge);
         self
     }
 
-    /// Whether messages can be written and read in place. Default: those of 4 KiB and more.
+    /// Sets whether messages can be written and read in place. Default: only those of 4 KiB and
+    /// more.
     pub const fn pinnable(mut self, pinnable: bool) -> Self {
         self.pinnable = Some(pinnable);
         self
     }
 
-    /// Publishers at a time, at most 64. Default 16.
+    /// Sets the most publishers at a time, up to 64. Default 16.
     pub const fn publishers_max(mut self, publishers: u32) -> Self {
         self.publishers_max = Some(publishers);
         self
     }
 
-    /// Subscribers at a time, at most 64. Default 64.
+    /// Sets the most subscribers at a time, up to 64. Default 64.
     pub const fn subscribers_max(mut self, subscribers: u32) -> Self {
         self.subscribers_max = Some(subscribers);
         self
     }
 
-    /// Reliable subscribers at a time, at most 64. Default 16 on a reliable topic.
+    /// Sets the most reliable subscribers at a time, up to 64. Default 16 on a reliable topic.
     pub const fn reliable_subscribers_max(mut self, subscribers: u32) -> Self {
         self.reliable_subscribers_max = Some(subscribers);
         self
     }
 
-    /// What this publisher does about a reliable subscriber that does not get on.
+    /// Sets what this publisher does about a reliable subscriber that stops reading.
     pub const fn on_stalled(mut self, on_stalled: OnStalled) -> Self {
         self.on_stalled = on_stalled;
         self

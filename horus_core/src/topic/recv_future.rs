@@ -1,4 +1,4 @@
-//! Receiving in tasks: a future of the next message and a stream of all, for any executor.
+//! Asynchronous receive, for any executor: a future of the next message, a stream of all messages.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,7 +9,7 @@ use horus_shm::Alarm;
 use super::{Payload, Subscriber};
 use crate::topic::error::RecvError;
 
-/// The next message of a subscriber; see [`Subscriber::recv_async`].
+/// A future of a subscriber's next message; see [`Subscriber::recv_async`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct RecvFuture<'a, T: Payload> {
@@ -31,28 +31,29 @@ impl<T: Payload> Drop for RecvFuture<'_, T> {
 }
 
 impl<T: Payload> Subscriber<T> {
-    /// The next message, for a task of any executor, which sleeps until it comes.
+    /// Returns a future of the next message, for any executor. Its task sleeps until the message
+    /// comes.
     ///
     /// Dropping the future loses nothing: the message is only taken when the future is ready. The
-    /// first task that has to wait starts a thread, of which there is one in a process.
+    /// first task that has to wait starts a thread; a process has at most one.
     ///
     /// # Errors
     ///
-    /// Of the future: why there will be no message, [`RecvError::Forked`] or
-    /// [`RecvError::RegionLost`].
+    /// The future returns [`RecvError::Forked`] or [`RecvError::RegionLost`] if no message can
+    /// come.
     pub const fn recv_async(&mut self) -> RecvFuture<'_, T> {
         RecvFuture { subscriber: self }
     }
 
-    /// [`Self::recv_async`] for those who write futures themselves: the next message, or has the
-    /// task of `context` woken when there may be one.
+    /// Receives the next message, or registers the task of `context` to be woken when there may be
+    /// one. This is [`Self::recv_async`] for hand-written futures.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the future of [`Self::recv_async`].
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
         if let Some(message) = self.recv() {
-            // WHY: a task that goes on must not be woken for what it has taken already.
+            // WHY: a task that continues must not be woken for a message that it has already taken.
             self.cancel_alarm();
             return Poll::Ready(Ok(message));
         }
@@ -75,7 +76,7 @@ impl<T: Payload> Subscriber<T> {
     }
 }
 
-/// All messages as they come; ends only when none can come any more.
+/// Yields all messages as they come; ends only when none can come any more.
 impl<T: Payload> Stream for Subscriber<T> {
     type Item = T;
 

@@ -2,26 +2,26 @@
 
 use horus_shm::ReadStats;
 
-/// The ledger of a subscriber since it joined, in messages:
-/// `sent == received + malformed + lost + skipped + waiting`, exactly, whenever the publishers
-/// rest.
+/// The ledger of a subscriber since it joined, in messages. While no publisher writes, `sent ==
+/// received + malformed + lost + skipped + waiting` holds exactly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Delivered to the caller.
     pub received: u64,
-    /// Received, but not what the topic carries: bytes in which there is no such message.
+    /// Received, but the bytes are not a message of the topic's type.
     pub malformed: u64,
-    /// Overwritten before this subscriber came to them.
+    /// Overwritten before this subscriber read them.
     pub lost: u64,
-    /// Passed over by asking for the latest only.
+    /// Skipped by a call that takes only the latest.
     pub skipped: u64,
-    /// Published since this subscriber joined and not yet passed by it.
+    /// Published since this subscriber joined and not yet read or skipped.
     pub waiting: u64,
-    /// Published since this subscriber joined: the sum of the other five, once the writers rest.
+    /// Published since this subscriber joined: the sum of the five counts above, while no publisher
+    /// writes.
     pub sent: u64,
-    /// Calls that gave up because the writer was faster; the message was not lost by that.
+    /// Calls that gave up because the publisher was faster; they lost no message.
     pub busy: u64,
-    /// Publishers whose messages this process has no memory to map; they count as waiting. See
+    /// Publishers whose memory this process could not map; their messages count as waiting. See
     /// [`RecvError::LaneNotMapped`](crate::RecvError::LaneNotMapped).
     pub unmapped: u64,
 }

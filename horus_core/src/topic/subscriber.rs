@@ -1,4 +1,4 @@
-//! The subscribing end of a topic.
+//! The subscribing endpoint of a topic.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -13,24 +13,24 @@ use super::{Backend, Payload, Publisher, Qos, Stats, Topic};
 use crate::message::{Framed, FramedSample, Header, Message};
 use crate::topic::error::{BorrowError, RecvError, RecvTimeoutError, TopicError};
 
-/// Receives messages of type `T`. `Send`, not `Sync`: one thread at a time; for another thread
-/// [`Subscriber::try_clone`] makes another cursor, which gets every message too.
+/// Receives messages of type `T`. It is `Send` but not `Sync`: one thread at a time. For another
+/// thread, [`Subscriber::try_clone`] makes another cursor, which gets every message too.
 #[derive(Debug)]
 pub struct Subscriber<T: Payload> {
     name: Arc<str>,
     inbox: T::Inbox,
-    // A cell-like marker keeps the end from being shared between threads.
+    // WHY a `Cell`: it makes the subscriber `!Sync`.
     marker: PhantomData<Cell<()>>,
-    /// How long to look before a sleep.
+    /// The time to spin before a sleep.
     spin: Duration,
     #[cfg(feature = "async")]
     pub(super) alarm: Option<horus_shm::Alarm>,
 }
 
 impl<T: Payload> Subscriber<T> {
-    /// Opens the topic `name` to receive from it, creating it if it is not there.
+    /// Opens a subscriber of the topic `name`, creating the topic if it does not exist.
     ///
-    /// Gets what is published from now on, by publishers that are there and by later ones.
+    /// It gets the messages published from now on, by present and later publishers.
     ///
     /// # Errors
     ///
@@ -48,7 +48,8 @@ impl<T: Payload> Subscriber<T> {
         Topic::builder(name).qos(qos).subscriber()
     }
 
-    /// Opens the topic `name`, which must be there, read-only: holds nobody back, is not counted.
+    /// Opens the topic `name`, which must exist, read-only. An observer never slows a publisher and
+    /// is not counted.
     ///
     /// # Errors
     ///
@@ -68,23 +69,23 @@ impl<T: Payload> Subscriber<T> {
         }
     }
 
-    /// The next message, oldest first, or `None` if there is none right now. Never blocks.
+    /// Returns the next message, oldest first, or `None` if there is none right now. Never blocks.
     ///
-    /// Each publisher's messages come in order. `None` for good in a forked child, and if somebody
-    /// truncated the topic's file; `None` from a publisher whose memory cannot be mapped:
-    /// [`Self::check`] tells.
+    /// Each publisher's messages come in order. It returns `None` permanently in a forked child and
+    /// after a process truncated the topic's file. It returns `None` for a publisher whose memory
+    /// cannot be mapped. [`Self::check`] reports these.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         self.inbox.recv()
     }
 
-    /// Receives what is there, or about as much as the topic's capacity, and hands each message to
-    /// `each`: how many there were. Never blocks.
+    /// Receives the available messages, up to about the topic's capacity, passes each to `each` and
+    /// returns their number. Never blocks.
     ///
-    /// The fastest way to receive a stream: what costs the same for one message or several is done
-    /// once for several. Publishers of a reliable topic are told of room in steps, and so may find
-    /// it full up to an eighth of its capacity too early while this runs. If `each` panics, what it
-    /// was given is received and all else is not.
+    /// This is the fastest way to receive a stream: the fixed costs of a receive are paid once for
+    /// several messages. The read cursor is published in steps, so publishers of a reliable topic
+    /// may find it full up to an eighth of its capacity too early while this runs. If `each`
+    /// panics, the messages passed to it count as received, and all others remain unread.
     ///
     /// ```
     /// # fn main() -> horus_core::Result<()> {
@@ -108,36 +109,37 @@ impl<T: Payload> Subscriber<T> {
         self.inbox.drain(each)
     }
 
-    /// The newest message not received yet; older ones are passed over and counted as skipped.
-    /// `None` if there is nothing new. Never blocks.
+    /// Returns the newest unread message, or `None` if there is nothing new. Older messages are
+    /// counted as skipped. Never blocks.
     ///
-    /// With several publishers the newest `timestamp_ns` wins, if the message has that field, else
-    /// any of them: approximate, as good as their clocks agree.
+    /// With several publishers, the message with the newest `timestamp_ns` is returned, if messages
+    /// have that field; otherwise any of them. The result is only as exact as the publishers'
+    /// clocks agree.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.inbox.latest()
     }
 
-    /// Whether this subscriber can still receive: for when nothing comes. About a nanosecond.
+    /// Checks whether this subscriber can still receive: for when no messages come. About a
+    /// nanosecond.
     ///
     /// # Errors
     ///
-    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`]. Or why it does
-    /// not receive from one publisher: [`RecvError::LaneNotMapped`], as the last call to receive
-    /// found it.
+    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it never can again.
+    /// [`RecvError::LaneNotMapped`] if the last receive could not read one publisher's lane.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw().check()
     }
 
-    /// The next message; waits for it for up to `timeout`.
+    /// Returns the next message; waits for it for up to `timeout`.
     ///
-    /// Blocks: looks for [`Self::set_spin`], then sleeps until it is woken, in slices of 50 ms.
-    /// With a `timeout` of zero it is [`Self::recv`].
+    /// Blocks: spins for the time of [`Self::set_spin`], then sleeps until it is woken, in slices
+    /// of 50 ms. With a `timeout` of zero it is [`Self::recv`].
     ///
     /// # Errors
     ///
-    /// [`RecvTimeoutError::Timeout`] if none came; the other variants if none ever will.
+    /// [`RecvTimeoutError::Timeout`] if none came; the other variants if none can come.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         let received = self.recv_until(WaitPolicy::of(timeout));
         received.ok_or_else(|| match self.check() {
@@ -146,14 +148,14 @@ impl<T: Payload> Subscriber<T> {
         })
     }
 
-    /// The next message; waits for it for as long as it takes.
+    /// Returns the next message; waits for it without a limit.
     ///
-    /// Blocks, as [`Self::recv_timeout`]: also while there is no publisher at all.
+    /// Blocks, as [`Self::recv_timeout`] does; also while there is no publisher at all.
     ///
     /// # Errors
     ///
-    /// Why there will be none: [`RecvError::Forked`] or [`RecvError::RegionLost`]. Or
-    /// [`RecvError::LaneNotMapped`], if there is none but in memory that cannot be mapped.
+    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if no message can come.
+    /// [`RecvError::LaneNotMapped`] if the only messages are in memory that cannot be mapped.
     pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
         loop {
             if let Some(message) = self.recv_until(WaitPolicy::endless()) {
@@ -167,89 +169,93 @@ impl<T: Payload> Subscriber<T> {
         self.inbox.recv_until(wait_policy.spinning(self.spin))
     }
 
-    /// How long the calls that wait look for a message before they sleep. Default 10 µs, about
-    /// what a sleep and a wake cost; zero sleeps at once, more burns the CPU for a faster answer.
+    /// Sets how long waiting calls spin before they sleep. The default of 10 µs is about the cost
+    /// of a sleep and a wake. Zero sleeps at once; a longer spin uses more CPU for a faster
+    /// response.
     pub const fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }
 
-    /// The messages as they come, by [`Self::recv_blocking`]: ends only when that fails, and
-    /// [`Self::check`] tells why.
+    /// Returns an iterator over the messages as they come, by [`Self::recv_blocking`]. It ends only
+    /// when that fails; [`Self::check`] then returns the reason.
     pub const fn iter(&mut self) -> Iter<'_, T> {
         Iter { subscriber: self }
     }
 
-    /// The messages that are there, by [`Self::recv`]: ends when there is none right now.
+    /// Returns an iterator over the available messages, by [`Self::recv`]. It ends when there is
+    /// none right now.
     pub const fn try_iter(&mut self) -> TryIter<'_, T> {
         TryIter { subscriber: self }
     }
 
-    /// What a wait set looks at.
+    /// Returns the watch that a wait set polls.
     pub(super) fn watch(&self) -> Watch {
         self.raw().watch()
     }
 
-    /// Messages overwritten before this subscriber came to them.
+    /// Returns the number of messages that were overwritten before this subscriber read them.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.raw().stats().lost
     }
 
-    /// Number of the last message received, as its publisher counts; 0 before the first.
+    /// Returns the sequence number of the last message received, in its publisher's count; 0 before
+    /// the first.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.raw().sequence()
     }
 
-    /// The ledger since this subscriber joined.
+    /// Returns the ledger since this subscriber joined.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats::new(self.raw().stats(), self.inbox.malformed())
     }
 
-    /// How often a publisher stopped waiting for this reliable subscriber.
+    /// Returns how often a publisher detached this reliable subscriber because it had stopped
+    /// reading.
     #[must_use]
     pub fn detached(&self) -> u64 {
         self.raw().detached()
     }
 
-    /// One more subscriber of the same topic, from now on: for another thread.
+    /// Opens another subscriber of the same topic for another thread; it gets messages from now on.
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: no place is free.
+    /// [`TopicError`]: the topic has its most subscribers already.
     pub fn try_clone(&self) -> Result<Self, TopicError> {
         let raw = self.raw();
         let raw = RawConsumer::new(Arc::clone(raw.segment()), raw.reading());
         Ok(Self::from_raw(&self.name, raw.map_err(|error| TopicError::new(&self.name, error))?))
     }
 
-    /// The topic's name, as it was given.
+    /// Returns the topic's name, as it was given.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Live publishers of the topic. About 0.2 µs for each.
+    /// Counts the live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.raw().segment().publisher_count()
     }
 
-    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw().segment().subscriber_count()
     }
 
-    /// What kind of ring the topic is with its present participants.
+    /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::of(self.raw().segment())
     }
 
     pub(super) fn include(&mut self, publisher: &Publisher<T>) {
-        // What would have to be mapped is mapped, so this cannot fail; the lane was read before.
+        // WHY it cannot fail: the lane was read before, so its memory is already mapped.
         let heeded = self.inbox.include(publisher.raw().lane());
         debug_assert!(heeded.is_ok(), "{heeded:?}");
     }
@@ -264,28 +270,30 @@ impl<T: Payload> Subscriber<T> {
 }
 
 impl<T: Message> Subscriber<T> {
-    /// [`Self::recv`] into memory that is already there: one copy less of a large message.
+    /// [`Self::recv`] into existing memory, which saves one copy of a large message.
     ///
-    /// True if a message arrived. Else `message` holds unspecified values.
+    /// Returns true if a message arrived. Otherwise `message` holds unspecified values.
     #[inline(always)]
     pub fn recv_into(&mut self, message: &mut T) -> bool {
         self.inbox.recv_into(message)
     }
 
-    /// The next message where it lies in shared memory, or `None` if there is none right now.
+    /// Borrows the next message in place in shared memory, or returns `None` if there is none right
+    /// now.
     ///
-    /// Never blocks and copies nothing. While the sample lives its publisher steps over the slot,
-    /// so keep few: a subscriber can hold seven at a time, and all subscribers together half of
-    /// the topic's capacity. Needs a pinnable topic, see [`Publisher::loan`].
+    /// Never blocks and copies nothing. Keep few samples: while one lives, its publisher cannot
+    /// reuse the slot. A subscriber can hold seven at a time, and all subscribers together half of
+    /// the topic's capacity. It needs a pinnable topic, see [`Publisher::loan`].
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]; nothing is lost by it.
+    /// [`BorrowError`]; no message is lost by it.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.inbox.borrow()
     }
 
-    /// [`Self::borrow`] of the newest message, as [`Self::latest`]; older ones are passed over.
+    /// [`Self::borrow`] of the newest message, as [`Self::latest`]; older ones are counted as
+    /// skipped.
     ///
     /// # Errors
     ///
@@ -296,20 +304,22 @@ impl<T: Message> Subscriber<T> {
 }
 
 impl<H: Header> Subscriber<Framed<H>> {
-    /// The next message where it lies in shared memory, or `None` if there is none right now.
+    /// Borrows the next message in place in shared memory, or returns `None` if there is none right
+    /// now.
     ///
-    /// Never blocks, copies nothing but the header, and costs the same whatever the size. While
-    /// the message lives its publisher steps over the slot, so keep few: a subscriber can hold
-    /// seven at a time, and all subscribers together half of the topic's capacity.
+    /// Never blocks, copies only the header, and its cost does not depend on the size. Keep few
+    /// samples: while one lives, its publisher cannot reuse the slot. A subscriber can hold seven
+    /// at a time, and all subscribers together half of the topic's capacity.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]; nothing is lost by it.
+    /// [`BorrowError`]; no message is lost by it.
     pub fn borrow(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.borrow_with(RawConsumer::borrow)
     }
 
-    /// [`Self::borrow`] of the newest message, as [`Self::latest`]; older ones are passed over.
+    /// [`Self::borrow`] of the newest message, as [`Self::latest`]; older ones are counted as
+    /// skipped.
     ///
     /// # Errors
     ///
@@ -343,7 +353,7 @@ impl<'a, T: Payload> IntoIterator for &'a mut Subscriber<T> {
     }
 }
 
-/// The messages of a subscriber as they come; see [`Subscriber::iter`].
+/// An iterator over the messages of a subscriber as they come; see [`Subscriber::iter`].
 #[derive(Debug)]
 pub struct Iter<'a, T: Payload> {
     subscriber: &'a mut Subscriber<T>,
@@ -358,7 +368,7 @@ impl<T: Payload> Iterator for Iter<'_, T> {
     }
 }
 
-/// The messages that a subscriber has not received yet; see [`Subscriber::try_iter`].
+/// An iterator over the unread messages of a subscriber; see [`Subscriber::try_iter`].
 #[derive(Debug)]
 pub struct TryIter<'a, T: Payload> {
     subscriber: &'a mut Subscriber<T>,

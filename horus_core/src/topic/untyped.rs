@@ -1,4 +1,4 @@
-//! Ends of a topic for programs that learn its type from the topic: tools, recorders, bridges.
+//! Endpoints for programs that learn a topic's type from the topic: tools, recorders, bridges.
 
 mod builder;
 mod message_type;
@@ -18,20 +18,20 @@ use crate::message::{Layout, ParsedSchema, Schema};
 use crate::topic::error::{TopicError, WriteError};
 use crate::value::{MSGPACK_SCHEMA, Value};
 
-/// The type of a topic's messages, as the topic tells it.
+/// The type of a topic's messages, as it is stored in the topic.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum UntypedSchema {
     /// Plain data, of a fixed size or with a tail.
     Plain {
-        /// What the fields are.
+        /// The fields.
         schema: ParsedSchema,
-        /// Where they are, to read and edit them.
+        /// The offsets of the fields, to read and edit them.
         layout: Layout,
     },
-    /// MessagePack: each message says itself what it is.
+    /// MessagePack: each message describes itself.
     MessagePack,
-    /// None of these: the text that the topic has instead. Its messages are bytes.
+    /// None of these: the type text that the topic has instead. Its messages are bytes.
     Unknown(String),
 }
 
@@ -48,7 +48,7 @@ impl UntypedSchema {
         }
     }
 
-    /// What a message says, or `None` if it is none.
+    /// Decodes a message; `None` if the bytes are not a message of this type.
     #[must_use]
     pub fn decode(&self, message: &[u8]) -> Option<Value> {
         match self {
@@ -58,11 +58,11 @@ impl UntypedSchema {
         }
     }
 
-    /// The message that says this.
+    /// Encodes this value as a message.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Unencodable`] if there is none: says which field is wrong.
+    /// [`WriteError::Unencodable`] names the field that does not fit.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, WriteError> {
         let encoded = match (self, value) {
             (Self::Plain { layout, .. }, _) => {
@@ -76,7 +76,7 @@ impl UntypedSchema {
     }
 }
 
-/// Opens the topic `name`, which must be there, as what it says it is.
+/// Opens the topic `name`, which must exist, with the type that it has.
 fn open(
     namespace: &Arc<Namespace>,
     name: &str,

@@ -8,49 +8,50 @@ use horus_shm::internals::wait::{EVENTS_MAX, WaitPolicy};
 use super::{BytesSubscriber, Payload, Subscriber, UntypedSubscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
 
-/// Timers of one set, at most.
+/// The most timers of one set.
 const INTERVALS_MAX: usize = 1024;
 
-/// What was added to a [`WaitSet`], for telling which of it is ready. Never used twice.
+/// The key of an entry of a [`WaitSet`], to identify the one that is ready. A key is never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(u64);
 
 impl Key {
-    /// A number that tells it from all other keys of its set; not 0.
+    /// Returns a number that is unique in its set; not 0.
     #[must_use]
     pub const fn to_u64(self) -> u64 {
         self.0
     }
 
-    /// The key of this number, which [`Self::to_u64`] gave; else one that is in no set.
+    /// Returns the key of a number from [`Self::to_u64`]; any other number gives a key that is in
+    /// no set.
     #[must_use]
     pub const fn from_u64(number: u64) -> Self {
         Self(number)
     }
 }
 
-/// Why a wait ended.
+/// The reasons why an entry is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The subscriber has messages that it has not received. It may turn out that they are not
-    /// for it; then its `recv` says `None`.
+    /// The subscriber has unread messages. They may turn out not to be for it; its `recv` then
+    /// returns `None`.
     Message,
-    /// No message was published on the topic for as long as was allowed.
+    /// No message was published on the topic for the allowed time.
     DeadlineMissed {
-        /// How long there has been none.
+        /// The time since the last message.
         silent: Duration,
     },
-    /// It is time.
+    /// The timer fired.
     Timer {
-        /// Periods that were over before this one and were not reported.
+        /// Earlier periods that ended without being reported.
         missed: u64,
     },
     /// The subscriber was dropped. It is no longer in the set.
     Closed,
 }
 
-/// What a wait set can wait for: subscribers, of any kind.
+/// A type that a wait set can wait for: subscribers of any kind.
 pub trait Watchable: sealed::Watchable {}
 
 impl<S: sealed::Watchable> Watchable for S {}
@@ -61,7 +62,7 @@ mod sealed {
     pub trait Watchable {
         fn watch(&self) -> Watch;
 
-        /// A watch for publishers whose memory cannot be mapped.
+        /// Returns a watch for publishers whose memory cannot be mapped.
         fn lane_watch(&self) -> LaneWatch {
             self.watch().lanes_mapped()
         }
@@ -86,20 +87,20 @@ mod sealed {
     }
 }
 
-/// Something that is ready.
+/// An entry that is ready, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
-    /// Which.
+    /// The key of the entry.
     pub key: Key,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// Waits for messages on many topics, for topics that stay silent, and for time to pass.
+/// Waits for messages on many topics, for topics that stay silent, and for timers.
 ///
-/// A set holds no subscribers, it only watches them: they are used as ever between two waits. It
-/// is level-triggered. A topic with unread messages is ready at once, again and again, until they
-/// have been received.
+/// A set holds no subscribers, it only watches them; use them as usual between two waits. It is
+/// level-triggered: a topic with unread messages is ready at once, again and again, until they have
+/// been received.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -155,19 +156,20 @@ struct Watched {
     deadline: Option<Deadline>,
 }
 
-/// How long a topic may stay silent.
+/// The time for which a topic may stay silent.
 #[derive(Debug)]
 struct Deadline {
     allowed: Duration,
-    /// The watch's figure when it was last looked at.
+    /// The watch's message counter at the last check.
     arrivals: u64,
-    /// When that changed.
+    /// The time at which the counter last changed.
     heard: Instant,
     due: Instant,
 }
 
 impl Deadline {
-    /// Notes what arrived; if nothing did for too long, for how long.
+    /// Checks for new messages. If none came for the allowed time, returns the time since the last
+    /// one.
     fn look(&mut self, watch: &Watch, now: Instant) -> Option<Duration> {
         let arrivals = watch.arrivals();
         if arrivals != self.arrivals {
@@ -190,7 +192,7 @@ struct Interval {
 }
 
 impl WaitSet {
-    /// A set of nothing.
+    /// Returns an empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -203,7 +205,7 @@ impl WaitSet {
         }
     }
 
-    /// Adds a topic: ready when `subscriber` has something to receive.
+    /// Adds a topic, which is ready when `subscriber` has something to receive.
     ///
     /// # Errors
     ///
@@ -212,10 +214,11 @@ impl WaitSet {
         self.add_watch(subscriber.watch(), None)
     }
 
-    /// [`Self::add`], and also ready whenever no message was published for `allowed`.
+    /// Adds a topic as [`Self::add`] does, which is also ready when no message was published for
+    /// `allowed`.
     ///
-    /// Counted from now on, or from the wait in which the last message was noticed. Reported once
-    /// for every `allowed` that passes in silence.
+    /// The time counts from this call, or from the wait that noticed the last message. A deadline
+    /// is reported once for every `allowed` that passes without a message.
     ///
     /// # Errors
     ///
@@ -229,7 +232,7 @@ impl WaitSet {
         subscriber: &impl Watchable,
         allowed: Duration,
     ) -> Result<Key, WaitSetFull> {
-        assert!(!allowed.is_zero(), "a deadline of zero is always missed");
+        assert!(!allowed.is_zero(), "the deadline is zero: wanted a positive duration");
         let (watch, now) = (subscriber.watch(), Instant::now());
         let (arrivals, due) = (watch.arrivals(), later(now, allowed));
         self.add_watch(watch, Some(Deadline { allowed, arrivals, heard: now, due }))
@@ -245,9 +248,9 @@ impl WaitSet {
         Ok(key)
     }
 
-    /// Adds a timer: ready every `period` from now on.
+    /// Adds a timer that is ready every `period` from now on.
     ///
-    /// Its phase stays, however late a wait is; periods that were missed by it are counted.
+    /// A late wait does not shift its phase; periods missed by it are counted.
     ///
     /// # Errors
     ///
@@ -257,7 +260,7 @@ impl WaitSet {
     ///
     /// If `period` is zero.
     pub fn add_interval(&mut self, period: Duration) -> Result<Key, WaitSetFull> {
-        assert!(!period.is_zero(), "a period of zero never passes");
+        assert!(!period.is_zero(), "the period is zero: wanted a positive duration");
         if self.intervals.len() == INTERVALS_MAX {
             return Err(WaitSetFull { kind: "intervals", limit: INTERVALS_MAX });
         }
@@ -271,7 +274,7 @@ impl WaitSet {
         Key(self.last_key)
     }
 
-    /// Takes a topic or a timer out of the set; false if it was not in it.
+    /// Removes a topic or a timer from the set; returns false if it was not in the set.
     pub fn remove(&mut self, key: Key) -> bool {
         let before = self.len();
         self.intervals.retain(|interval| interval.key != key);
@@ -282,29 +285,28 @@ impl WaitSet {
         self.len() < before
     }
 
-    /// Topics and timers in the set.
+    /// Returns the number of topics and timers in the set.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.topics.len() + self.intervals.len()
     }
 
-    /// True if nothing is in the set.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How long a wait looks before it sleeps; see [`Subscriber::set_spin`].
+    /// Sets how long a wait spins before it sleeps; see [`Subscriber::set_spin`].
     pub const fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }
 
-    /// Waits until something is ready, for up to `timeout`, and says what is: all of it, topics
-    /// first, in the order in which they were added. Nothing if the time was over.
+    /// Waits until an entry is ready, for up to `timeout`, and returns all ready entries: topics
+    /// first, in the order in which they were added. The result is empty after a timeout.
     ///
-    /// Blocks, asleep but for a short spin at first, in slices of 50 ms. Looks every millisecond
-    /// if one of the subscribers is an observer or the kernel has no `futex_waitv` (Linux before
-    /// 5.16).
+    /// Blocks: spins briefly, then sleeps in slices of 50 ms. It polls every millisecond if one of
+    /// the subscribers is an observer or the kernel has no `futex_waitv` (Linux before 5.16).
     ///
     /// # Errors
     ///
@@ -313,7 +315,7 @@ impl WaitSet {
         self.wait_until(Instant::now().checked_add(timeout))
     }
 
-    /// [`Self::wait`] without a timeout: never says that nothing is ready.
+    /// [`Self::wait`] without a timeout: the result is never empty.
     ///
     /// # Errors
     ///
@@ -342,7 +344,7 @@ impl WaitSet {
         }
     }
 
-    /// Notes everything that is ready, and takes those out of the set that are closed.
+    /// Collects all ready entries, and removes the closed ones from the set.
     fn collect(&mut self, now: Instant) {
         let Self { watches, topics, intervals, ready, .. } = self;
         ready.clear();
@@ -371,7 +373,7 @@ impl WaitSet {
         }
     }
 
-    /// When the next timer fires or the next deadline is missed.
+    /// Returns the time of the next timer or of the next missed deadline.
     fn next_due(&self) -> Option<Instant> {
         let deadlines = self.topics.iter().filter_map(|topic| Some(topic.deadline.as_ref()?.due));
         self.intervals.iter().map(|interval| interval.due).chain(deadlines).min()
@@ -384,15 +386,15 @@ impl Default for WaitSet {
     }
 }
 
-/// `from` plus `duration`, or as late as can be said.
+/// Returns `from` plus `duration`, limited to what the clock can represent.
 fn later(from: Instant, duration: Duration) -> Instant {
-    /// A hundred years, which every clock can say.
+    /// A hundred years, which every clock can represent.
     const FAR: Duration = Duration::from_secs(100 * 365 * 86_400);
     from + duration.min(FAR)
 }
 
-/// The first time after `now` that is a whole number of periods after `due`, which has come; and
-/// how many periods lie between the two.
+/// Returns the first time after `now` that is a whole number of periods after `due`, which must
+/// have passed, and the number of periods missed between the two.
 fn advance(due: Instant, period: Duration, now: Instant) -> (Instant, u64) {
     let (late, period_ns) = ((now - due).as_nanos(), period.as_nanos());
     let missed = u64::try_from(late / period_ns).unwrap_or(u64::MAX);

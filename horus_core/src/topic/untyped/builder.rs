@@ -1,4 +1,4 @@
-//! Opening untyped ends, and creating their topic if need be.
+//! Opening untyped endpoints, and creating their topic if necessary.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{MessageType, UntypedPublisher, UntypedSubscriber};
 use crate::topic::Qos;
 use crate::topic::error::TopicError;
 
-/// Opens untyped ends of a topic, as [`TopicBuilder`](crate::topic::TopicBuilder) opens typed ones.
+/// Opens untyped endpoints, as [`TopicBuilder`](crate::topic::TopicBuilder) opens typed ones.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct UntypedBuilder {
@@ -22,39 +22,41 @@ pub struct UntypedBuilder {
 }
 
 impl UntypedBuilder {
-    /// Of the topic `name`; without a [`Self::message_type`] it must be there, and says what it is.
+    /// Returns a builder for the topic `name`. Without a [`Self::message_type`] the topic must
+    /// exist, and its own type is used.
     pub fn new(name: &str) -> Self {
         let name = name.to_owned();
         let (message_type, namespace, max_message_bytes) = (None, None, None);
         Self { name, message_type, namespace, qos: Qos::new(), max_message_bytes }
     }
 
-    /// What the messages must be; the topic is created if it is not there.
+    /// Sets the type that the messages must have; the topic is created if it does not exist.
     pub fn message_type(mut self, message_type: MessageType) -> Self {
         self.message_type = Some(message_type);
         self
     }
 
-    /// The namespace; otherwise that of the environment (`HORUS_SHM_DIR`, `HORUS_NAMESPACE`).
+    /// Sets the namespace. Default: the one of the environment (`HORUS_SHM_DIR`,
+    /// `HORUS_NAMESPACE`).
     pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
         self.namespace = Some(Arc::clone(namespace));
         self
     }
 
-    /// Quality of service; everything left open otherwise.
+    /// Sets the quality of service. Default: everything open, adopted from an existing topic.
     pub fn qos(mut self, qos: Qos) -> Self {
         self.qos = qos;
         self
     }
 
-    /// Bytes of the longest message, as
-    /// [`TopicBuilder::max_message_bytes`](crate::topic::TopicBuilder::max_message_bytes).
+    /// Sets the length of the longest message, as
+    /// [`TopicBuilder::max_message_bytes`](crate::topic::TopicBuilder::max_message_bytes) does.
     pub fn max_message_bytes(mut self, bytes: u64) -> Self {
         self.max_message_bytes = Some(bytes);
         self
     }
 
-    /// A publisher.
+    /// Opens a publisher.
     ///
     /// # Errors
     ///
@@ -66,7 +68,8 @@ impl UntypedBuilder {
         Ok(UntypedPublisher::from_raw(raw))
     }
 
-    /// A subscriber, reliable if the topic is and nothing else is asked for.
+    /// Opens a subscriber. It reads as reliably as the topic is, unless the quality of service sets
+    /// a reliability.
     ///
     /// # Errors
     ///

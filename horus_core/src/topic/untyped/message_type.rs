@@ -1,24 +1,24 @@
-//! Types of messages that are known when the program runs.
+//! Types of messages that are known only at run time.
 
 use horus_shm::TypeInfo;
 
 use crate::message::{Schema, SchemaTextError, fnv1a_128};
 use crate::topic::Payload;
 
-/// The type of messages, known when the program runs: by the text of a schema, or none.
+/// A message type that is known only at run time: the text of a schema, or plain bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageType(TypeInfo);
 
 impl MessageType {
-    /// Text of the type of plain bytes; not a schema.
+    /// The type text of plain bytes; it is not a schema.
     const BYTES: &str = "horus bytes 1\n";
-    /// Alignment of what has a length of its own, as for [`Framed`](crate::message::Framed).
+    /// The alignment of messages with their own length, as for [`Framed`](crate::message::Framed).
     const SIZED_ALIGN: u32 = 64;
-    /// Bytes of the longest message of a topic whose creator says nothing else.
+    /// The default length of the longest message in bytes.
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
-    /// The type that this canonical text describes: the same as that of a Rust program whose
-    /// `message!` has this text.
+    /// Parses the type that this canonical text describes. It is the same as the type of a Rust
+    /// program whose `message!` has this text.
     ///
     /// # Errors
     ///
@@ -36,12 +36,13 @@ impl MessageType {
         }))
     }
 
-    /// What a topic keeps of it.
+    /// Returns the type information that the topic stores.
     pub(in crate::topic) fn into_info(self) -> TypeInfo {
         self.0
     }
 
-    /// Bytes of any number, without a meaning to this library.
+    /// Returns the type of plain bytes: messages of any length that this library does not
+    /// interpret.
     #[must_use]
     pub fn bytes() -> Self {
         Self(TypeInfo {
@@ -54,7 +55,7 @@ impl MessageType {
         })
     }
 
-    /// That of messages of a Rust type.
+    /// Returns the type of the messages of a Rust type.
     #[must_use]
     pub fn of<T: Payload>() -> Self {
         Self(T::type_info())

@@ -1,4 +1,4 @@
-//! The sending end of a topic whose type the program does not know.
+//! The publishing endpoint of a topic whose type the program learns at run time.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{UntypedSchema, open};
 use crate::topic::error::{LoanError, PublishLentError, SendError, TopicError, TopicLabel};
 use crate::value::Value;
 
-/// Publishes on a topic whose type the program does not know.
+/// Publishes on a topic whose type the program learns at run time.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -38,7 +38,7 @@ pub struct UntypedPublisher {
 }
 
 impl UntypedPublisher {
-    /// Publishes on the topic `name`, which must be there.
+    /// Opens a publisher of the topic `name`, which must exist.
     ///
     /// # Errors
     ///
@@ -54,17 +54,18 @@ impl UntypedPublisher {
         Self { raw, schema }
     }
 
-    /// The type of the messages.
+    /// Returns the type of the messages.
     #[must_use]
     pub const fn schema(&self) -> &UntypedSchema {
         &self.schema
     }
 
-    /// Publishes the message that says this; fields that it does not name are 0. Never blocks.
+    /// Encodes and publishes this value; fields that it does not name are 0. Never blocks.
     ///
     /// # Errors
     ///
-    /// [`SendError::Unencodable`] names the field that is wrong; else as [`Self::send_bytes`].
+    /// [`SendError::Unencodable`] names the field that does not fit; otherwise as
+    /// [`Self::send_bytes`].
     pub fn send(&mut self, value: &Value) -> Result<(), SendError<()>> {
         let message = self.schema.encode(value).map_err(|error| error.refuses(self.label(), 0))?;
         self.send_bytes(&message)
@@ -74,7 +75,7 @@ impl UntypedPublisher {
     ///
     /// # Errors
     ///
-    /// [`SendError::TooLong`], [`SendError::Unencodable`] if the topic's messages are of another
+    /// [`SendError::TooLong`]; [`SendError::Unencodable`] if the topic's messages have another
     /// size; [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
     #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
@@ -82,12 +83,12 @@ impl UntypedPublisher {
         Ok(self.raw.send_bytes(message)?)
     }
 
-    /// [`Self::send_bytes`], but waits for room for up to `timeout` while the topic is full.
-    /// Blocks, as [`Publisher::send_timeout`](crate::topic::Publisher::send_timeout).
+    /// [`Self::send_bytes`], but waits up to `timeout` for a free slot while the topic is full.
+    /// Blocks, as [`Publisher::send_timeout`](crate::topic::Publisher::send_timeout) does.
     ///
     /// # Errors
     ///
-    /// As there; [`SendError::Full`] only after the timeout.
+    /// As [`Self::send_bytes`]; [`SendError::Full`] only after the timeout.
     pub fn send_bytes_timeout(
         &mut self,
         message: &[u8],
@@ -117,9 +118,9 @@ impl UntypedPublisher {
         SendError::Unencodable { topic, message, reason }
     }
 
-    /// Lends the next slot in shared memory, for those who cannot keep a borrow: fill it, then
-    /// [`Self::publish_lent`]. The address is good until then, or until anything else is sent, or
-    /// this end is dropped. Never blocks; costs the same whatever the size.
+    /// Lends the next slot in shared memory without a Rust borrow: fill it, then call
+    /// [`Self::publish_lent`]. The address is valid until then, until any other send, or until this
+    /// publisher is dropped. Never blocks; the cost does not depend on the size.
     ///
     /// # Errors
     ///
@@ -128,18 +129,18 @@ impl UntypedPublisher {
         self.raw.lend()
     }
 
-    /// Publishes the first `bytes` bytes of what was lent. Never blocks, copies nothing.
+    /// Publishes the first `bytes` bytes of the lent slot. Never blocks, copies nothing.
     ///
     /// # Errors
     ///
-    /// [`LoanError::Ended`] if nothing is on loan; [`SendError::TooLong`] and
-    /// [`SendError::Unencodable`] as of [`Self::send_bytes`], and then it still is.
+    /// [`LoanError::Ended`] if no slot is lent. [`SendError::TooLong`] and
+    /// [`SendError::Unencodable`] as [`Self::send_bytes`], and the slot is still lent.
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), PublishLentError> {
         self.check_length(bytes)?;
         Ok(self.raw.publish_lent(bytes)?)
     }
 
-    /// Takes back what was lent, as if it had not been asked for. True if something was.
+    /// Takes the lent slot back without publishing it. Returns true if one was lent.
     pub const fn discard_lent(&mut self) -> bool {
         self.raw.discard_lent()
     }
@@ -156,46 +157,46 @@ impl UntypedPublisher {
         self.raw.segment().label()
     }
 
-    /// Returns the reliable subscriber that is furthest behind, if there is one: for messages,
-    /// after [`SendError::Full`]. Some system calls.
+    /// Returns the reliable subscriber that is furthest behind, if there is one: for error texts
+    /// after [`SendError::Full`]. Makes some system calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
         self.raw.slowest_reader()
     }
 
-    /// Bytes of the longest message that the topic can carry.
+    /// Returns the length in bytes of the longest message that the topic can carry.
     #[inline]
     #[must_use]
     pub fn max_message_bytes(&self) -> u64 {
         self.raw.segment().shape().request().payload_bytes
     }
 
-    /// Messages have lengths of their own, up to that.
+    /// Returns true if each message has its own length, up to [`Self::max_message_bytes`].
     #[inline]
     #[must_use]
     pub fn is_sized(&self) -> bool {
         self.raw.segment().shape().request().sized
     }
 
-    /// As [`Publisher::sequence`](crate::topic::Publisher::sequence).
+    /// Returns the same as [`Publisher::sequence`](crate::topic::Publisher::sequence).
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.raw.position()
     }
 
-    /// True once this handle is a copy in a forked child, whose counters are not the parent's.
+    /// Returns true if this handle is a copy in a forked child; its counters are not the parent's.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.raw.segment().is_forked()
     }
 
-    /// Live publishers of the topic. About 0.2 µs for each.
+    /// Counts the live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.raw.segment().publisher_count()
     }
 
-    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw.segment().subscriber_count()

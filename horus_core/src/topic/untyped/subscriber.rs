@@ -1,4 +1,4 @@
-//! The receiving end of a topic whose type the program does not know.
+//! The subscribing endpoint of a topic whose type the program learns at run time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::topic::encoded::MALFORMED_MAX;
 use crate::topic::error::{BorrowError, RecvError, RecvTimeoutError, TopicError, TopicLabel};
 use crate::value::Value;
 
-/// Receives the messages of a topic whose type the program does not know.
+/// Receives the messages of a topic whose type the program learns at run time.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -36,9 +36,9 @@ use crate::value::Value;
 pub struct UntypedSubscriber {
     raw: RawConsumer,
     schema: UntypedSchema,
-    /// Where messages say when they were made.
+    /// The offset of the messages' time.
     time_offset: Option<usize>,
-    /// Made when they are needed.
+    /// Allocated on first use.
     buffers: [Buffer; 2],
     spin: Duration,
     malformed: u64,
@@ -54,7 +54,7 @@ impl UntypedSubscriber {
         Self::reading(namespace, name, Reading::KeepLast)
     }
 
-    /// [`Self::open`], but maps everything read-only, holds nobody back and is not counted.
+    /// [`Self::open`], but maps everything read-only, never slows a publisher and is not counted.
     ///
     /// # Errors
     ///
@@ -82,13 +82,13 @@ impl UntypedSubscriber {
         Self { raw, schema, time_offset, buffers, spin, malformed }
     }
 
-    /// The type of the messages.
+    /// Returns the type of the messages.
     #[must_use]
     pub const fn schema(&self) -> &UntypedSchema {
         &self.schema
     }
 
-    /// The bytes of the next message, or `None` if there is none right now. Never blocks.
+    /// Returns the bytes of the next message, or `None` if there is none right now. Never blocks.
     pub fn recv_bytes(&mut self) -> Option<&[u8]> {
         let buffer = &mut self.buffers[0];
         buffer.make_room(self.raw.max_bytes());
@@ -105,10 +105,10 @@ impl UntypedSubscriber {
         Some(&self.buffers[0].as_ref()[..bytes])
     }
 
-    /// Copies the next message to the beginning of `buffer` and returns its length, or `None` if
-    /// there is none right now. Never blocks.
+    /// Copies the next message to the start of `buffer` and returns its length, or `None` if there
+    /// is none right now. Never blocks.
     ///
-    /// A message that is longer than the buffer is cut to its length: give it
+    /// A message that is longer than the buffer is truncated: use a buffer of
     /// [`Self::max_message_bytes`].
     #[inline]
     pub fn recv_into(&mut self, buffer: &mut [u8]) -> Option<usize> {
@@ -116,11 +116,11 @@ impl UntypedSubscriber {
     }
 
     /// [`Self::recv_into`], but waits for a message for up to `timeout`. Blocks, as
-    /// [`Subscriber::recv_timeout`](crate::topic::Subscriber::recv_timeout).
+    /// [`Subscriber::recv_timeout`](crate::topic::Subscriber::recv_timeout) does.
     ///
     /// # Errors
     ///
-    /// [`RecvTimeoutError::Timeout`] if none came; the other variants if none ever will.
+    /// [`RecvTimeoutError::Timeout`] if none came; the other variants if none can come.
     pub fn recv_into_timeout(
         &mut self,
         buffer: &mut [u8],
@@ -134,8 +134,8 @@ impl UntypedSubscriber {
         })
     }
 
-    /// The newest message that was not received yet, as
-    /// [`Subscriber::latest`](crate::topic::Subscriber::latest). Never blocks.
+    /// Returns the newest unread message, as
+    /// [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never blocks.
     pub fn latest_bytes(&mut self) -> Option<&[u8]> {
         let [first, second] = &mut self.buffers;
         first.make_room(self.raw.max_bytes());
@@ -147,12 +147,12 @@ impl UntypedSubscriber {
         Some(&self.buffers[newest].as_ref()[..bytes])
     }
 
-    /// The next message where it lies in shared memory, or `None` if there is none right now, as
-    /// [`Subscriber::borrow`](crate::topic::Subscriber::borrow). Never blocks.
+    /// Borrows the next message in place in shared memory, or returns `None` if there is none right
+    /// now, as [`Subscriber::borrow`](crate::topic::Subscriber::borrow) does. Never blocks.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]; nothing is lost by it.
+    /// [`BorrowError`]; no message is lost by it.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
         self.raw.borrow()
     }
@@ -167,53 +167,55 @@ impl UntypedSubscriber {
         self.raw.borrow_latest(&|message| published_ns(at, message))
     }
 
-    /// How long the calls that wait look for a message before they sleep, as
-    /// [`Subscriber::set_spin`](crate::topic::Subscriber::set_spin).
+    /// Sets how long waiting calls spin before they sleep, as
+    /// [`Subscriber::set_spin`](crate::topic::Subscriber::set_spin) does.
     pub const fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }
 
-    /// Bytes of the longest message that the topic can carry.
+    /// Returns the length in bytes of the longest message that the topic can carry.
     #[inline]
     #[must_use]
     pub fn max_message_bytes(&self) -> u64 {
         self.raw.max_bytes() as u64
     }
 
-    /// Messages have lengths of their own, up to that.
+    /// Returns true if each message has its own length, up to [`Self::max_message_bytes`].
     #[inline]
     #[must_use]
     pub fn is_sized(&self) -> bool {
         self.raw.segment().shape().request().sized
     }
 
-    /// Number of the last message received, as its publisher counts; 0 before the first.
+    /// Returns the sequence number of the last message received, in its publisher's count; 0 before
+    /// the first.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.raw.sequence()
     }
 
-    /// True once this handle is a copy in a forked child, whose counters are not the parent's.
+    /// Returns true if this handle is a copy in a forked child; its counters are not the parent's.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.raw.segment().is_forked()
     }
 
-    /// Live publishers of the topic. About 0.2 µs for each.
+    /// Counts the live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.raw.segment().publisher_count()
     }
 
-    /// Live subscribers of the topic, in any process. About 0.2 µs for each.
+    /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw.segment().subscriber_count()
     }
 
-    /// What the next message says, or `None` if there is none right now. Never blocks.
+    /// Receives and decodes the next message, or returns `None` if there is none right now. Never
+    /// blocks.
     ///
-    /// Bytes that are no message are left out and counted, see [`Stats::malformed`].
+    /// Bytes that are not a message are dropped and counted, see [`Stats::malformed`].
     pub fn recv(&mut self) -> Option<Value> {
         for _ in 0..MALFORMED_MAX {
             let buffer = &mut self.buffers[0];
@@ -227,7 +229,7 @@ impl UntypedSubscriber {
         None
     }
 
-    /// The topic's name.
+    /// Returns the topic's name.
     #[must_use]
     pub fn name(&self) -> String {
         let path = self.raw.segment().path();
@@ -241,30 +243,30 @@ impl UntypedSubscriber {
         self.raw.segment().label()
     }
 
-    /// What a wait set looks at.
+    /// Returns the watch that a wait set polls.
     pub(in crate::topic) fn watch(&self) -> Watch {
         self.raw.watch()
     }
 
-    /// Whether this subscriber can still receive.
+    /// Checks whether this subscriber can still receive.
     ///
     /// # Errors
     ///
-    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`]; or
+    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it never can again; or
     /// [`RecvError::LaneNotMapped`].
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw.check()
     }
 
-    /// The ledger since this subscriber joined.
+    /// Returns the ledger since this subscriber joined.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats::new(self.raw.stats(), self.malformed)
     }
 }
 
-/// Where the messages of a schema say when they were made.
+/// Returns the offset of the time in the messages of a schema.
 fn time_offset(schema: &UntypedSchema) -> Option<usize> {
     let UntypedSchema::Plain { schema, .. } = schema else { return None };
     let field = schema.fields.iter().find(|field| field.path == "timestamp_ns")?;
