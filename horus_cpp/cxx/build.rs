@@ -24,7 +24,7 @@ fn main() {
     }
 }
 
-/// What stands between the parentheses of each call of a macro, at its commas.
+/// Returns the comma-separated arguments of each call of a macro.
 fn calls<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
     text.split(name).skip(1).filter_map(|rest| {
         let arguments = rest.strip_prefix('(')?.split_once(");")?.0;
@@ -32,7 +32,7 @@ fn calls<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = Vec<&'a str>>
     })
 }
 
-/// Functions that hand each field of a message to a visitor, by its name, and that find a message
+/// Generates C++ functions that pass each field of a message to a visitor, and that find a message
 /// by its name.
 fn every_message(text: &str) -> String {
     let mut fields = "#include <horus/msg.hpp>\n".to_owned();

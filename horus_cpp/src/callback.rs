@@ -1,14 +1,14 @@
-//! Threads in callbacks: whose they are, and that nobody cancels them there.
+//! The state of threads in callbacks: their scheduler, and disabled cancellation.
 
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-/// What is known of a thread.
+/// The state of a thread.
 struct Here {
-    /// The scheduler that the callback belongs to which the thread is in, or 0.
+    /// The scheduler whose callback the thread is in, or 0.
     scheduler: Cell<u64>,
-    /// `pthread_cancel` waits until the thread is out of the library.
+    /// True while `pthread_cancel` is delayed until the thread has left the library.
     is_uncancellable: Cell<bool>,
 }
 
@@ -24,10 +24,10 @@ unsafe extern "C" {
 /// `PTHREAD_CANCEL_DISABLE`.
 const CANCEL_DISABLE: c_int = 1;
 
-/// The calling thread is in a callback of a scheduler.
+/// A guard that marks the calling thread as inside a callback of a scheduler.
 pub(crate) struct Inside {
     before: u64,
-    // WHY kept: finding it costs a call in a shared library. It stays on this thread with this.
+    // WHY kept: looking it up costs a call into a shared library. The guard stays on this thread.
     here: *const Here,
 }
 
@@ -42,10 +42,10 @@ impl Inside {
         })
     }
 
-    /// For threads of the library, for good.
+    /// Disables cancellation permanently, for threads of the library.
     #[cold]
     fn forbid_cancels(here: &Here) {
-        // SAFETY: it changes a flag of this thread.
+        // SAFETY: the call changes only a flag of this thread, and a null pointer is allowed.
         unsafe { pthread_setcancelstate(CANCEL_DISABLE, null_mut()) };
         here.is_uncancellable.set(true);
     }
@@ -54,22 +54,22 @@ impl Inside {
 impl Drop for Inside {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: of this thread, which is in a call, and without a destructor.
+        // SAFETY: `here` is a static of this thread, which still runs, and has no destructor.
         unsafe { &*self.here }.scheduler.set(self.before);
     }
 }
 
-/// Whether the calling thread is in a callback of this scheduler.
+/// Returns true if the calling thread is in a callback of this scheduler.
 #[inline(always)]
 pub(crate) fn is_inside(scheduler: u64) -> bool {
     HERE.with(|here| here.scheduler.get() == scheduler)
 }
 
-/// Has a `pthread_cancel` of the calling thread wait until the call is over. WHY: it would unwind
-/// through the frames of the scheduler, and nobody could stop it.
+/// A guard that delays a `pthread_cancel` of the calling thread until the call is over. WHY: a
+/// cancel would unwind through the frames of the scheduler, and could not be caught.
 pub(crate) struct Uncancelled {
     before: Option<c_int>,
-    // As of `Inside`.
+    // WHY kept: as in `Inside`.
     here: *const Here,
 }
 
@@ -81,7 +81,8 @@ impl Uncancelled {
                 return Self { before: None, here };
             }
             let mut before = 0;
-            // SAFETY: it changes a flag of this thread, and says what it was.
+            // SAFETY: the call changes only a flag of this thread, and `before` is valid for the
+            // write.
             unsafe { pthread_setcancelstate(CANCEL_DISABLE, &raw mut before) };
             Self { before: Some(before), here }
         })
@@ -92,9 +93,9 @@ impl Drop for Uncancelled {
     #[inline]
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            // SAFETY: as in `Inside`.
+            // SAFETY: `here` is a static of this thread, which still runs, and has no destructor.
             unsafe { &*self.here }.is_uncancellable.set(false);
-            // SAFETY: as above; this state was there before.
+            // SAFETY: the call changes only a flag of this thread, back to the state it had.
             unsafe { pthread_setcancelstate(before, null_mut()) };
         }
     }

@@ -1,4 +1,4 @@
-//! A tick, as C sees it.
+//! The context of a tick, as C sees it.
 
 use std::ffi::{c_char, c_void};
 
@@ -7,10 +7,10 @@ use horus_core::scheduler::Context;
 use crate::ffi::{Call, guard_quick, null};
 use crate::status::{Failure, HORUS_E_STATE, HORUS_OK};
 
-/// Bytes of the longest error text that is looked at.
+/// The most bytes of an error text that are read.
 const ERROR_BYTES_MAX: usize = 4096;
 
-/// `horus_context_t`: of one call, gone when it returns.
+/// `horus_context_t`: valid during one callback.
 #[repr(C)]
 #[derive(Debug)]
 pub struct HorusContext {
@@ -24,34 +24,35 @@ impl HorusContext {
         Self { context: std::ptr::from_mut(context).cast(), said }
     }
 
-    /// For a call that is no tick: it can only say why it fails.
+    /// Makes the context of a callback that is not a tick: it can only set an error.
     pub(crate) fn without_tick(said: &mut String) -> Self {
         Self { context: std::ptr::null_mut(), said }
     }
 }
 
-/// The context of a call.
+/// Returns the context of a running callback.
 ///
 /// # Safety
 ///
-/// `given` is null, or what the library gave to a callback that has not returned, on its thread.
+/// `given` is null, or the library gave it to a callback that has not returned, on its thread.
 #[inline(always)]
 unsafe fn of<'a>(given: *mut HorusContext) -> Result<&'a mut Context<'a>, Failure> {
     if given.is_null() {
         return Err(null("context"));
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `given` was given to a running callback, and is not null here.
     let context = unsafe { (*given).context }.cast::<Context<'a>>();
-    // SAFETY: null, or `new` made it of a context that lives as long as the call.
+    // SAFETY: the pointer is null, or `new` made it from a context that lives as long as the
+    // callback.
     unsafe { context.as_mut() }.ok_or_else(no_tick)
 }
 
 #[cold]
 fn no_tick() -> Failure {
-    Failure::new(HORUS_E_STATE, "this call is no tick: it can only set an error")
+    Failure::new(HORUS_E_STATE, "the callback is not a tick: its context can only set an error")
 }
 
-/// A number of the context, or 0 without one.
+/// Reads a number from the context; returns 0 without one.
 ///
 /// # Safety
 ///
@@ -60,7 +61,8 @@ fn no_tick() -> Failure {
 unsafe fn number(given: *mut HorusContext, read: impl FnOnce(&mut Context<'_>) -> u64) -> u64 {
     let mut found = 0;
     guard_quick(|| -> Call {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `given` is null or was given to a running callback, on its
+        // thread.
         found = read(unsafe { of(given) }?);
         Ok(HORUS_OK)
     });
@@ -78,7 +80,8 @@ fn nanos(time: std::time::Duration) -> u64 {
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_context_tick(context: *mut HorusContext) -> u64 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
+    // thread.
     unsafe { number(context, |context| context.tick()) }
 }
 
@@ -89,7 +92,8 @@ pub unsafe extern "C" fn horus_context_tick(context: *mut HorusContext) -> u64 {
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_context_scheduled_ns(context: *mut HorusContext) -> u64 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
+    // thread.
     unsafe { number(context, |context| context.scheduled_ns()) }
 }
 
@@ -100,7 +104,8 @@ pub unsafe extern "C" fn horus_context_scheduled_ns(context: *mut HorusContext) 
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_context_started_ns(context: *mut HorusContext) -> u64 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
+    // thread.
     unsafe { number(context, |context| context.started_ns()) }
 }
 
@@ -111,7 +116,8 @@ pub unsafe extern "C" fn horus_context_started_ns(context: *mut HorusContext) ->
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_context_period_ns(context: *mut HorusContext) -> u64 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
+    // thread.
     unsafe { number(context, |context| nanos(context.period())) }
 }
 
@@ -122,7 +128,8 @@ pub unsafe extern "C" fn horus_context_period_ns(context: *mut HorusContext) -> 
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_context_budget_left_ns(context: *mut HorusContext) -> u64 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
+    // thread.
     unsafe { number(context, |context| nanos(context.budget_left())) }
 }
 
@@ -133,7 +140,8 @@ pub unsafe extern "C" fn horus_context_budget_left_ns(context: *mut HorusContext
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_context_random(context: *mut HorusContext) -> u64 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
+    // thread.
     unsafe { number(context, |context| context.random()) }
 }
 
@@ -144,7 +152,8 @@ pub unsafe extern "C" fn horus_context_random(context: *mut HorusContext) -> u64
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_context_random_double(context: *mut HorusContext) -> f64 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
+    // thread.
     f64::from_bits(unsafe { number(context, |context| context.random_f64().to_bits()) })
 }
 
@@ -159,7 +168,8 @@ pub unsafe extern "C" fn horus_context_checkpoint(
     checkpoint: u64,
 ) -> i32 {
     guard_quick(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `context` is null or was given to a running callback, on
+        // its thread.
         unsafe { of(context) }?.checkpoint(checkpoint);
         Ok(HORUS_OK)
     })
@@ -173,7 +183,8 @@ pub unsafe extern "C" fn horus_context_checkpoint(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_context_stop(context: *mut HorusContext) -> i32 {
     guard_quick(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `context` is null or was given to a running callback, on
+        // its thread.
         unsafe { of(context) }?.stop();
         Ok(HORUS_OK)
     })
@@ -193,25 +204,27 @@ pub unsafe extern "C" fn horus_context_set_error(
         if context.is_null() || error.is_null() {
             return Err(null(if context.is_null() { "context" } else { "error" }));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `context` was given to a running callback, on its thread.
         let said = unsafe { (*context).said };
-        // SAFETY: the node lends its text for the call.
+        // SAFETY: the node lends its text for the callback.
         let said = unsafe { &mut *said };
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `error` is a terminated text.
         *said = unsafe { cut(error) };
         Ok(HORUS_OK)
     })
 }
 
-/// The begin of a text. WHY nothing is refused: what explains an error must not be one.
+/// Copies a text, truncated. WHY it never fails: the text explains an error, and must not cause
+/// one.
 ///
 /// # Safety
 ///
-/// `text` is readable up to its first 0, or for as many bytes as are looked at.
+/// `text` is readable up to its first 0, or for `ERROR_BYTES_MAX` bytes.
 unsafe fn cut(text: *const c_char) -> String {
     let bytes = (0..ERROR_BYTES_MAX).map_while(|index| {
         let at = text.wrapping_add(index);
-        // SAFETY: the caller's contract: nothing before here was 0.
+        // SAFETY: the caller's contract: `text` is readable up to its first 0, and no byte before
+        // was 0.
         let byte = unsafe { at.read() };
         (byte != 0).then_some(byte as u8)
     });

@@ -1,4 +1,4 @@
-//! What happens to nodes, told to C.
+//! Events of nodes, reported to a C callback.
 
 use std::ffi::{CString, c_char, c_void};
 
@@ -26,14 +26,14 @@ pub struct HorusEvent {
 
 pub(crate) type OnEvent = unsafe extern "C" fn(*mut c_void, *const HorusEvent);
 
-/// Who is told of events.
+/// The C callback that receives events, and its argument.
 pub(crate) struct Listener {
     tell: OnEvent,
     user: *mut c_void,
     scheduler: u64,
 }
 
-// SAFETY: the header says that the callback comes from another thread.
+// SAFETY: the header says that the callback runs on another thread.
 unsafe impl Send for Listener {}
 
 impl Listener {
@@ -59,7 +59,8 @@ impl Listener {
             line: line.as_ptr(),
         };
         let _inside = Inside::enter(self.scheduler);
-        // SAFETY: the header's contract; the texts live as long as the call.
+        // SAFETY: the header's contract: the callback accepts any event; the texts live during the
+        // call.
         unsafe { (self.tell)(self.user, &raw const given) };
     }
 }

@@ -1,4 +1,4 @@
-//! The doorway: panics stop here, and what comes from C is checked here.
+//! The boundary: stops panics, and checks the arguments that come from C.
 
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_void};
@@ -12,29 +12,30 @@ use crate::status::{Failure, HORUS_E_ARGUMENT, HORUS_E_HANDLE, HORUS_E_NULL, HOR
 
 pub(crate) type Call = Result<i32, Failure>;
 
-/// Bytes of the longest name or path that is looked at.
+/// The most bytes of a name or path that are read.
 pub(crate) const NAME_BYTES_MAX: usize = 4096;
-/// Bytes of the longest schema text that is looked at.
+/// The most bytes of a schema text that are read.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// Longest wait between two looks whether the handle is being closed.
+/// The longest wait between two checks whether the handle is being closed.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Runs a call; an error, and a panic, becomes a number. A `pthread_cancel` waits until it is over.
+/// Runs a call; turns an error or a panic into a status. Delays a `pthread_cancel` until its end.
 #[inline(always)]
 pub(crate) fn guard(call: impl FnOnce() -> Call) -> i32 {
     let _uncancelled = Uncancelled::begin();
     guard_quick(call)
 }
 
-/// The same for calls that make no system call, or only on paths that see to that by themselves.
-/// WHY: to forbid that a thread is cancelled costs as much as some of them.
+/// [`guard`] for calls that make no system call, or only on paths that disable cancellation
+/// themselves.
+/// WHY: disabling cancellation costs as much as some of these calls.
 #[inline(always)]
 pub(crate) fn guard_quick(call: impl FnOnce() -> Call) -> i32 {
-    // WHY the number is made inside: what passes through `catch_unwind` passes through memory, and
-    // a status that is stored as four bytes and loaded as more stalls for 6 ns.
+    // WHY the number is made inside: a result of `catch_unwind` passes through memory, and a status
+    // that is stored as four bytes and loaded as more stalls for 6 ns.
     let call = || call().unwrap_or_else(Failure::report);
-    // WHY unwind safe: values are the core's, which says of itself that a panic leaves it whole.
+    // WHY unwind safe: the values are the core's, which stays consistent after a panic.
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(report_panic)
 }
 
@@ -42,8 +43,8 @@ pub(crate) fn guard_quick(call: impl FnOnce() -> Call) -> i32 {
 fn report_panic(panic: Box<dyn Any + Send>) -> i32 {
     let said = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
-    let said = said.unwrap_or_else(|| "something that is no text".to_owned());
-    // WHY forgotten: what was thrown may throw again when it is dropped.
+    let said = said.unwrap_or_else(|| "a panic with no text".to_owned());
+    // WHY forgotten: the drop of the panic payload may panic again.
     std::mem::forget(panic);
     Failure::new(HORUS_E_PANIC, format!("a defect of the library: {said}")).report()
 }
@@ -58,30 +59,30 @@ pub(crate) fn wrong(text: impl Into<String>) -> Failure {
     Failure::new(HORUS_E_ARGUMENT, text)
 }
 
-/// A place for a result.
+/// A pointer for a result, which is not null.
 #[derive(Debug)]
 pub(crate) struct Out<T>(*mut T);
 
 impl<T> Out<T> {
-    /// A place that must be there.
+    /// Checks that the pointer is not null.
     #[inline(always)]
     pub(crate) fn new(place: *mut T, name: &str) -> Result<Self, Failure> {
         if place.is_null() { Err(null(name)) } else { Ok(Self(place)) }
     }
 
-    /// Stores the result, at any address.
+    /// Stores the result, at any alignment.
     ///
     /// # Safety
     ///
-    /// The place that this was made of is valid for writes.
+    /// The pointer given to [`Self::new`] is valid for writes.
     #[inline(always)]
     pub(crate) unsafe fn set(&self, value: T) {
-        // SAFETY: the caller's contract; no alignment is needed.
+        // SAFETY: the caller's contract: the pointer is valid for writes; no alignment is needed.
         unsafe { self.0.write_unaligned(value) };
     }
 }
 
-/// Stores a result that the caller may not want.
+/// Stores an optional result, unless the pointer is null.
 ///
 /// # Safety
 ///
@@ -89,40 +90,42 @@ impl<T> Out<T> {
 #[inline(always)]
 pub(crate) unsafe fn set_if_wanted<T>(place: *mut T, value: T) {
     if !place.is_null() {
-        // SAFETY: the caller's contract; no alignment is needed.
+        // SAFETY: the caller's contract: `place` is valid for writes if not null; no alignment is
+        // needed.
         unsafe { place.write_unaligned(value) };
     }
 }
 
-/// A struct whose first member says how many bytes of it the caller knows.
+/// A struct whose first member holds the number of bytes that the caller knows.
 ///
 /// # Safety
 ///
-/// Zeros are a value of it, and its first member is a `u32`.
+/// All bytes zero is a valid value, and the first member is a `u32`.
 pub(crate) unsafe trait Sized32: Copy {
-    /// Bytes of the first version of it.
+    /// Size of the first version of the struct, in bytes.
     const BYTES_MIN: usize;
 
-    /// What the caller knows of it; the rest is zeros. `None` if there is no struct.
+    /// Reads the bytes that the caller knows; the rest is zero. Returns `None` if `from` is null.
     ///
     /// # Safety
     ///
-    /// `from` is null or readable for as many bytes as its first member says, and those.
+    /// `from` is null, or readable for 4 bytes and for as many bytes as its first member says.
     unsafe fn read(from: *const Self, name: &str) -> Result<Option<Self>, Failure> {
         if from.is_null() {
             return Ok(None);
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `from` is readable for 4 bytes.
         let bytes = unsafe { struct_bytes::<Self>(from, name) }?;
-        // SAFETY: the contract of this trait.
+        // SAFETY: the contract of this trait: all bytes zero is a valid value.
         let mut known: Self = unsafe { std::mem::zeroed() };
         let to = (&raw mut known).cast::<u8>();
-        // SAFETY: the caller's contract, and no more than there is of `known`.
+        // SAFETY: the caller's contract: `from` is readable for `bytes` bytes; at most the size of
+        // `known` is copied.
         unsafe { from.cast::<u8>().copy_to_nonoverlapping(to, bytes.min(size_of::<Self>())) };
         Ok(Some(known))
     }
 
-    /// Writes as much of `value` as the caller knows, but for the first member.
+    /// Writes as much of `value` as the caller knows, except the first member.
     ///
     /// # Safety
     ///
@@ -131,12 +134,13 @@ pub(crate) unsafe trait Sized32: Copy {
         if to.is_null() {
             return Err(null(name));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `to` is readable for 4 bytes.
         let bytes = unsafe { struct_bytes::<Self>(to, name) }?.min(size_of::<Self>());
         let first = size_of::<u32>();
         let from = std::ptr::from_ref(value).cast::<u8>().wrapping_add(first);
         let to = to.cast::<u8>().wrapping_add(first);
-        // SAFETY: the caller's contract, and no more than there is of `value`.
+        // SAFETY: the caller's contract: `to` is writable for `bytes` bytes; at most the size of
+        // `value` is copied.
         unsafe { from.copy_to_nonoverlapping(to, bytes - first) };
         Ok(())
     }
@@ -146,30 +150,31 @@ pub(crate) unsafe trait Sized32: Copy {
 ///
 /// The first member of `at` is readable.
 unsafe fn struct_bytes<T: Sized32>(at: *const T, name: &str) -> Result<usize, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: the first member is readable; no alignment is needed.
     let bytes = unsafe { at.cast::<u32>().read_unaligned() } as usize;
     if (T::BYTES_MIN..=4096).contains(&bytes) {
         return Ok(bytes);
     }
     let (found, least) = (bytes, T::BYTES_MIN);
-    Err(wrong(format!("{name}->struct_bytes is {found}, set it to sizeof *{name} ({least})")))
+    Err(wrong(format!("{name}->struct_bytes is {found}: set it to sizeof *{name} ({least})")))
 }
 
-/// A text that must be there.
+/// Reads a text that must not be null.
 ///
 /// # Safety
 ///
-/// `text` is null or readable up to its first 0 or for `max + 1` bytes.
+/// `text` is null or readable up to its first 0 or for `max + 1` bytes, for as long as the text is
+/// used.
 pub(crate) unsafe fn text<'a>(
     text: *const c_char,
     name: &str,
     max: usize,
 ) -> Result<&'a str, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract is the same.
     unsafe { text_if_any(text, name, max) }?.ok_or_else(|| null(name))
 }
 
-/// A text that may be null.
+/// Reads a text that may be null.
 ///
 /// # Safety
 ///
@@ -183,20 +188,21 @@ pub(crate) unsafe fn text_if_any<'a>(
         return Ok(None);
     }
     let mut bytes = 0;
-    // SAFETY: the caller's contract: nothing before here was 0.
+    // SAFETY: the caller's contract: `text` is readable up to its first 0, and no byte before was
+    // 0.
     while unsafe { text.wrapping_add(bytes).read() } != 0 {
         bytes += 1;
         if bytes > max {
-            return Err(wrong(format!("{name} is longer than {max} bytes")));
+            return Err(wrong(format!("{name} is too long: at most {max} bytes")));
         }
     }
-    // SAFETY: it ends in a 0, and the caller keeps it for the call.
+    // SAFETY: the loop found the 0 at its end, and the caller keeps the text during the call.
     let text = unsafe { CStr::from_ptr(text) };
-    let text = text.to_str().map_err(|error| wrong(format!("{name} is no UTF-8: {error}")))?;
+    let text = text.to_str().map_err(|error| wrong(format!("{name} is not UTF-8: {error}")))?;
     Ok(Some(text))
 }
 
-/// Bytes to be read.
+/// Returns a slice of the bytes to read.
 ///
 /// # Safety
 ///
@@ -206,31 +212,37 @@ pub(crate) unsafe fn input<'a>(data: *const c_void, bytes: usize) -> Result<&'a 
     if data.is_null() || bytes > isize::MAX as usize {
         return if bytes == 0 { Ok(&[]) } else { Err(no_memory("data", data, bytes)) };
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `data` is readable for `bytes` bytes, and is not null here.
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), bytes) })
 }
 
-/// Bytes to be written.
+/// Returns a slice of the bytes to write.
 ///
 /// # Safety
 ///
-/// `data` is null or writable for `bytes` bytes for as long as the slice is used, by nobody else.
+/// `data` is null or writable for `bytes` bytes for as long as the slice is used, and nothing else
+/// accesses them meanwhile.
 #[inline(always)]
 pub(crate) unsafe fn output<'a>(data: *mut c_void, bytes: usize) -> Result<&'a mut [u8], Failure> {
     if data.is_null() || bytes > isize::MAX as usize {
         return if bytes == 0 { Ok(&mut []) } else { Err(no_memory("out", data, bytes)) };
     }
-    // SAFETY: the caller's contract; any bytes are a value, also those that C never set.
+    // SAFETY: the caller's contract: `data` is writable for `bytes` bytes, exclusively. Bytes that
+    // C never set are accepted as values.
     Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), bytes) })
 }
 
 #[cold]
 fn no_memory(name: &str, data: *const c_void, bytes: usize) -> Failure {
-    if data.is_null() { null(name) } else { wrong(format!("{name} cannot have {bytes} bytes")) }
+    if data.is_null() {
+        null(name)
+    } else {
+        wrong(format!("{name} is too long: {bytes} bytes are more than an object can have"))
+    }
 }
 
-/// Waits in slices, until an attempt says something else than `over`, the timeout is over, or
-/// another thread closes the handle. Negative timeouts never end.
+/// Repeats an attempt in slices until it returns a status other than `over`, the timeout ends, or
+/// another thread closes the handle. A negative timeout never ends.
 pub(crate) fn wait_in_slices<T: Send>(
     timeout_ns: i64,
     over: i32,
@@ -261,11 +273,11 @@ mod tests {
     use crate::status::{HORUS_OK, horus_last_error_message};
 
     fn said() -> String {
-        // SAFETY: the text ends in a 0, and this thread makes no error meanwhile.
+        // SAFETY: the text ends in a 0, and this thread causes no error meanwhile.
         unsafe { CStr::from_ptr(horus_last_error_message()) }.to_str().unwrap().to_owned()
     }
 
-    /// Throws when it is dropped.
+    /// Panics when it is dropped.
     struct Bomb;
 
     impl Drop for Bomb {

@@ -1,4 +1,4 @@
-//! What an end can tell about itself and its topic.
+//! Information about an endpoint and its topic.
 
 use crate::ffi::Sized32;
 
@@ -15,7 +15,7 @@ pub struct HorusTopicInfo {
     pub subscribers: u32,
 }
 
-// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+// SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl Sized32 for HorusTopicInfo {
     const BYTES_MIN: usize = 32;
 }
@@ -36,7 +36,7 @@ pub struct HorusStats {
     pub busy: u64,
 }
 
-// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+// SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl Sized32 for HorusStats {
     const BYTES_MIN: usize = 64;
 }

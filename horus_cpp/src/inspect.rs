@@ -1,4 +1,4 @@
-//! Lists of topics, and a look at one from outside, as C sees them.
+//! Introspection for C: the list of topics, and the counters of one topic.
 
 use std::ffi::c_char;
 
@@ -11,9 +11,9 @@ use crate::qos::{HORUS_BEST_EFFORT, HORUS_RELIABLE};
 use crate::report::copy;
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TRUNCATED};
 
-/// Bytes of the name of a message, with the 0 at its end.
+/// Size of the buffer for a message's name, with the 0 at its end.
 const TYPE_BYTES: usize = 128;
-/// Bytes of the name of a process, with the 0 at its end.
+/// Size of the buffer for a process's name, with the 0 at its end.
 const PROCESS_BYTES: usize = 64;
 
 /// `horus_topic_counters_t`.
@@ -30,7 +30,7 @@ pub struct HorusTopicCounters {
     pub message_type: [c_char; TYPE_BYTES],
 }
 
-// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+// SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl Sized32 for HorusTopicCounters {
     const BYTES_MIN: usize = 160;
 }
@@ -51,7 +51,7 @@ pub struct HorusLaneCounters {
     pub process_name: [c_char; PROCESS_BYTES],
 }
 
-// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+// SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl Sized32 for HorusLaneCounters {
     const BYTES_MIN: usize = 112;
 }
@@ -71,12 +71,12 @@ pub struct HorusReaderCounters {
     pub process_name: [c_char; PROCESS_BYTES],
 }
 
-// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+// SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl Sized32 for HorusReaderCounters {
     const BYTES_MIN: usize = 104;
 }
 
-/// The id and the name of a process; zeros if they are not known.
+/// Returns the id and the name of a process; zeros if they are not known.
 fn process(participant: Option<&Participant>) -> (u32, [c_char; PROCESS_BYTES]) {
     let mut name = [0; PROCESS_BYTES];
     let Some(process) = participant.and_then(|participant| participant.process.as_ref()) else {
@@ -126,27 +126,27 @@ impl HorusReaderCounters {
 
 /// # Safety
 ///
-/// `topic` is null or a text as the header says, and no other thread is in a call with the handle.
+/// `topic` is null or a terminated text, and no other thread is in a call with the namespace.
 unsafe fn inspector(
     name_space: HorusNamespace,
     topic: *const c_char,
 ) -> Result<Inspector, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `topic` is null or a terminated text.
     let topic = unsafe { ffi::text(topic, "topic", NAME_BYTES_MAX) }?;
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: no other thread is in a call with the namespace.
     let namespace = unsafe { namespace_of(name_space) }?;
     Ok(Inspector::open_in(&namespace, topic)?)
 }
 
-/// Stores as much of a text as there is room for, a 0, and the length of the whole.
+/// Stores a text with a 0 at its end, truncated to the buffer, and the length of the whole.
 ///
 /// # Safety
 ///
 /// `out` is null or writable for `room` bytes; `out_bytes` is null or valid for writes.
 unsafe fn store(text: &str, out: *mut c_char, room: usize, out_bytes: *mut usize) -> Call {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
     let out = unsafe { output(out.cast(), room) }?;
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
     unsafe { set_if_wanted(out_bytes, text.len()) };
     let mut end = text.len().min(out.len().saturating_sub(1));
     while !text.is_char_boundary(end) {
@@ -175,10 +175,11 @@ pub unsafe extern "C" fn horus_topics(
         if out.is_null() && room > 0 {
             return Err(ffi::null("out"));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the namespace.
         let namespace = unsafe { namespace_of(name_space) }?;
         let lines: String = topics(&namespace)?.into_iter().map(|name| name + "\n").collect();
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is null or writable for `room` bytes, and
+        // `out_bytes` null or valid for writes.
         unsafe { store(&lines, out, room, out_bytes) }
     })
 }
@@ -200,9 +201,11 @@ pub unsafe extern "C" fn horus_topic_schema(
         if out.is_null() && room > 0 {
             return Err(ffi::null("out"));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `topic` is null or a terminated text; no other call uses
+        // the namespace.
         let inspector = unsafe { inspector(name_space, topic) }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is null or writable for `room` bytes, and
+        // `out_bytes` null or valid for writes.
         unsafe { store(inspector.schema(), out, room, out_bytes) }
     })
 }
@@ -222,7 +225,8 @@ pub unsafe extern "C" fn horus_topic_inspect(
         if out.is_null() {
             return Err(ffi::null("out"));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `topic` is null or a terminated text; no other call uses
+        // the namespace.
         let inspector = unsafe { inspector(name_space, topic) }?;
         let mut found = HorusTopicCounters {
             struct_bytes: 0,
@@ -237,7 +241,7 @@ pub unsafe extern "C" fn horus_topic_inspect(
             message_type: [0; TYPE_BYTES],
         };
         copy(inspector.message_type(), &mut found.message_type);
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
         unsafe { Sized32::write(&found, out, "out") }?;
         Ok(HORUS_OK)
     })
@@ -259,10 +263,11 @@ pub unsafe extern "C" fn horus_topic_lane_counters(
         if out.is_null() {
             return Err(ffi::null("out"));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `topic` is null or a terminated text; no other call uses
+        // the namespace.
         let lanes = unsafe { inspector(name_space, topic) }?.publishers();
         let Some(found) = lanes.get(index) else { return Ok(HORUS_EMPTY) };
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
         unsafe { Sized32::write(&HorusLaneCounters::of(found), out, "out") }?;
         Ok(HORUS_OK)
     })
@@ -284,10 +289,11 @@ pub unsafe extern "C" fn horus_topic_reader_counters(
         if out.is_null() {
             return Err(ffi::null("out"));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `topic` is null or a terminated text; no other call uses
+        // the namespace.
         let readers = unsafe { inspector(name_space, topic) }?.subscribers();
         let Some(found) = readers.get(index) else { return Ok(HORUS_EMPTY) };
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
         unsafe { Sized32::write(&HorusReaderCounters::of(found), out, "out") }?;
         Ok(HORUS_OK)
     })

@@ -19,7 +19,7 @@ pub struct HorusNamespace {
 
 static NAMESPACES: Slab<Arc<Namespace>> = Slab::new(1);
 
-/// The namespace of a handle; that of the environment if it is null.
+/// Returns the namespace of a handle, or that of the environment if the handle is 0.
 ///
 /// # Safety
 ///
@@ -28,7 +28,7 @@ pub(crate) unsafe fn namespace_of(handle: HorusNamespace) -> Result<Arc<Namespac
     if handle.id == 0 {
         return Ok(Namespace::current()?);
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: no other thread is in a call with the handle.
     let namespace = unsafe { NAMESPACES.enter(handle.id) }?;
     Ok(Arc::clone(&namespace))
 }
@@ -46,9 +46,9 @@ pub unsafe extern "C" fn horus_namespace_open(
 ) -> i32 {
     guard(|| {
         let out = Out::new(out, "out")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `directory` is null or a terminated text.
         let directory = unsafe { ffi::text_if_any(directory, "directory", NAME_BYTES_MAX) }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `name` is null or a terminated text.
         let name = unsafe { ffi::text_if_any(name, "name", NAME_BYTES_MAX) }?;
         let no_name =
             |error: horus_core::namespace::NameError| Failure::new(HORUS_E_NAME, error.to_string());
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn horus_namespace_open(
             }
         };
         let id = NAMESPACES.open(Namespace::open(&config)?)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.set(HorusNamespace { id }) };
         Ok(HORUS_OK)
     })
@@ -97,10 +97,10 @@ pub unsafe extern "C" fn horus_namespace_sweep(
     out_removed: *mut usize,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the namespace.
         let namespace = unsafe { namespace_of(name_space) }?;
         let report = sweep(&namespace)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out_removed` is null or valid for writes.
         unsafe { set_if_wanted(out_removed, report.removed.len()) };
         Ok(HORUS_OK)
     })
@@ -117,14 +117,14 @@ pub unsafe extern "C" fn horus_topic_remove(
     topic: *const c_char,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `topic` is null or a terminated text.
         let topic = unsafe { ffi::text(topic, "topic", NAME_BYTES_MAX) }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the namespace.
         let namespace = unsafe { namespace_of(name_space) }?;
         if remove_topic(&namespace, topic)? {
             return Ok(HORUS_OK);
         }
-        let text = format!("topic '{topic}' is in use: close its ends first");
+        let text = format!("topic '{topic}' is in use: close its endpoints first");
         Err(Failure::new(HORUS_E_BUSY, text))
     })
 }

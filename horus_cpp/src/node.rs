@@ -1,4 +1,4 @@
-//! Nodes that are C callbacks, and what they ask for.
+//! Nodes that are C callbacks, and their options.
 
 use std::ffi::{CString, c_char, c_void};
 use std::panic::resume_unwind;
@@ -17,27 +17,27 @@ use crate::status::{Failure, HORUS_E_NULL};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 use crate::{HORUS_NO, HORUS_UNSET, HORUS_YES};
 
-/// It is counted and reported.
+/// The miss is counted and reported.
 pub const HORUS_MISS_WARN: i32 = 1;
-/// The next tick is left out.
+/// The next tick is skipped.
 pub const HORUS_MISS_SKIP: i32 = 2;
 /// The node enters its safe state.
 pub const HORUS_MISS_SAFE_MODE: i32 = 3;
-/// One step after the other, up to the end of the run.
+/// Repeated misses escalate in steps, up to the end of the run.
 pub const HORUS_MISS_GRADUATED: i32 = 4;
-/// Everything stops.
+/// The scheduler stops.
 pub const HORUS_MISS_STOP: i32 = 5;
 
-/// Everything stops.
+/// The scheduler stops.
 pub const HORUS_FAILURE_FATAL: i32 = 1;
 /// The node is shut down and initialised again.
 pub const HORUS_FAILURE_RESTART: i32 = 2;
-/// The tick is lost; after too many the node rests.
+/// The tick is lost; after too many failures the node backs off.
 pub const HORUS_FAILURE_SKIP: i32 = 3;
-/// It is counted and reported.
+/// The failure is counted and reported.
 pub const HORUS_FAILURE_IGNORE: i32 = 4;
 
-/// Names of topics and wake subscribers of one node, at most.
+/// The most topics and wake subscribers of one node.
 const LIST_MAX: usize = 128;
 
 type WithContext = unsafe extern "C" fn(*mut c_void, *mut HorusContext) -> i32;
@@ -63,7 +63,8 @@ pub struct HorusNode {
     pub destroy: Option<Doing>,
 }
 
-// SAFETY: numbers, pointers and functions that may be null, and the first member is a `u32`.
+// SAFETY: numbers, pointers and nullable functions, so zeros are valid; the first member is a
+// `u32`.
 unsafe impl Sized32 for HorusNode {
     const BYTES_MIN: usize = 80;
 }
@@ -100,13 +101,13 @@ pub struct HorusNodeOptions {
     pub writes_count: usize,
 }
 
-// SAFETY: numbers and pointers, of which zeros are some, and the first member is a `u32`.
+// SAFETY: numbers and pointers, so zeros are valid, and the first member is a `u32`.
 unsafe impl Sized32 for HorusNodeOptions {
     const BYTES_MIN: usize = 160;
 }
 
 impl HorusNodeOptions {
-    /// Asks for what is said here.
+    /// Applies these options to the builder of a node.
     ///
     /// # Safety
     ///
@@ -116,25 +117,25 @@ impl HorusNodeOptions {
         mut node: NodeBuilder<'a>,
     ) -> Result<NodeBuilder<'a>, Failure> {
         let time = |ns: u64| Some(Duration::from_nanos(ns)).filter(|time| !time.is_zero());
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `wake` is null or readable for `wake_count` items.
         for wake in unsafe { list("wake", self.wake, self.wake_count) }? {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: no other thread is in a call with the handle.
             let subscriber = unsafe { SUBSCRIBERS.enter(wake.id) }?;
             let name = subscriber.name();
             let added = node.wake_by(&name, &*subscriber);
             added.map_err(|error| Failure::from(error).of_topic(&name))?;
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `reads` is null or readable for `reads_count` items.
         for topic in unsafe { list("reads", self.reads, self.reads_count) }? {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `topic` is null or a terminated text.
             node = node.reads_topic(unsafe { ffi::text(*topic, "reads", NAME_BYTES_MAX) }?);
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `writes` is null or readable for `writes_count` items.
         for topic in unsafe { list("writes", self.writes, self.writes_count) }? {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `topic` is null or a terminated text.
             node = node.writes_topic(unsafe { ffi::text(*topic, "writes", NAME_BYTES_MAX) }?);
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `self.chain` is null or a terminated text.
         if let Some(chain) = unsafe { ffi::text_if_any(self.chain, "chain", NAME_BYTES_MAX) }? {
             node = node.chain(chain);
         }
@@ -186,7 +187,7 @@ impl HorusNodeOptions {
     }
 }
 
-/// A rate, unless it is 0, which asks for none. The core judges it.
+/// Returns a rate, or `None` for 0. The core validates it.
 fn rate(hz: f64) -> Option<Rate> {
     (hz != 0.0).then(|| Rate::hz(hz))
 }
@@ -199,7 +200,7 @@ pub(crate) fn flag(name: &str, value: i32) -> Result<bool, Failure> {
     }
 }
 
-/// An array of the caller's.
+/// Returns a slice of the caller's array.
 ///
 /// # Safety
 ///
@@ -209,55 +210,58 @@ unsafe fn list<'a, T>(name: &str, items: *const T, count: usize) -> Result<&'a [
         return Ok(&[]);
     }
     if items.is_null() {
-        return Err(Failure::new(HORUS_E_NULL, format!("{name} is null, its count {count}")));
+        return Err(Failure::new(
+            HORUS_E_NULL,
+            format!("{name} is null, and its count is {count}"),
+        ));
     }
     if count > LIST_MAX || !items.is_aligned() {
         return Err(wrong(format!(
-            "{name} has {count} items, at most {LIST_MAX}, or no alignment"
+            "{name} has {count} items or is not aligned: wanted at most {LIST_MAX}, aligned"
         )));
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `items` is readable for `count` items; alignment was checked.
     Ok(unsafe { std::slice::from_raw_parts(items, count) })
 }
 
-/// What the callbacks are given, which the caller has handed over.
+/// The caller's `user` pointer with its destructor.
 struct User {
     pointer: *mut c_void,
     destroy: Option<Doing>,
-    /// The node was taken: what failed to be added stays the caller's.
+    /// True once the node was added; if adding fails, `user` stays the caller's.
     is_ours: AtomicBool,
     scheduler: u64,
 }
 
-// SAFETY: the header says that callbacks come from other threads.
+// SAFETY: the header says that callbacks run on other threads.
 unsafe impl Send for User {}
-// SAFETY: as above; that of a node that is stuck comes at the same time as its tick.
+// SAFETY: as above; the header says that `safe_state` may run at the same time as a tick.
 unsafe impl Sync for User {}
 
 impl Drop for User {
     fn drop(&mut self) {
-        // Relaxed: it was set before the node was given to anybody else.
+        // Relaxed: it was set before the node was passed to another thread.
         if let (true, Some(destroy)) = (self.is_ours.load(Ordering::Relaxed), self.destroy) {
             let _inside = Inside::enter(self.scheduler);
-            // SAFETY: the header's contract: once, after every other call.
+            // SAFETY: the header's contract: `destroy` accepts `user` once, after every other call.
             unsafe { destroy(self.pointer) };
         }
     }
 }
 
-/// A node, as the scheduler calls it.
+/// A node whose methods call the C callbacks.
 pub(crate) struct CNode {
     tick: WithContext,
     calls: HorusNode,
     user: Arc<User>,
-    /// What the callback has to say about its failure.
+    /// The error text that the running callback has set.
     said: String,
 }
 
-// SAFETY: as of its user.
+// SAFETY: its `user` is `Send`, and the other members are functions and a text.
 unsafe impl Send for CNode {}
 
-/// Says that a node was added, so that its user is destroyed with it.
+/// A receipt of a node that was added, with which its `user` is destroyed.
 pub(crate) struct Receipt(Arc<User>);
 
 impl Receipt {
@@ -267,7 +271,7 @@ impl Receipt {
     }
 }
 
-/// What is called while a tick of the node does not end.
+/// The callback for a tick that does not return.
 pub(crate) type SafeState = Box<dyn FnMut() + Send>;
 
 impl CNode {
@@ -286,11 +290,13 @@ impl CNode {
         let safe_state = calls.safe_state.map(|call| {
             let (user, mut said) = (Arc::clone(&user), String::new());
             let act = move || {
-                // WHY the whole of it: a closure that has only the pointer could not be sent.
+                // WHY the whole `User`: a closure that captured only the pointer would not be
+                // `Send`.
                 let user: &User = &user;
                 let _inside = Inside::enter(user.scheduler);
                 let mut given = HorusContext::without_tick(&mut said);
-                // SAFETY: the header's contract.
+                // SAFETY: the header's contract: `safe_state` accepts `user` and a context, on any
+                // thread.
                 let code = unsafe { call(user.pointer, &raw mut given) };
                 if code != 0 {
                     // WHY: as in `enter_safe_state`.
@@ -302,21 +308,21 @@ impl CNode {
         Ok((Self { tick, calls, user, said: String::new() }, receipt, safe_state))
     }
 
-    /// Calls what has a context.
+    /// Calls a callback with the full context of a tick.
     #[inline(always)]
     fn call(&mut self, call: WithContext, context: &mut Context<'_>) -> NodeResult {
         let _inside = Inside::enter(self.user.scheduler);
         let mut given = HorusContext::new(context, &mut self.said);
-        // SAFETY: the header's contract.
+        // SAFETY: the header's contract: the callback accepts `user` and a context, on any thread.
         let code = unsafe { call(self.user.pointer, &raw mut given) };
         self.outcome(code)
     }
 
-    /// Calls what is no tick.
+    /// Calls a callback outside of ticks, whose context can only set an error.
     fn call_between(&mut self, call: WithContext) -> NodeResult {
         let _inside = Inside::enter(self.user.scheduler);
         let mut given = HorusContext::without_tick(&mut self.said);
-        // SAFETY: the header's contract.
+        // SAFETY: the header's contract: the callback accepts `user` and a context, on any thread.
         let code = unsafe { call(self.user.pointer, &raw mut given) };
         self.outcome(code)
     }
@@ -332,7 +338,7 @@ impl CNode {
     }
 }
 
-/// What a callback has to say that returned another number than 0.
+/// Returns the error text of a callback that returned a number other than 0.
 fn text_of(code: i32, said: &mut String) -> String {
     if said.is_empty() {
         return format!("the callback returned {code}");
@@ -357,7 +363,8 @@ impl Node for CNode {
     fn enter_safe_state(&mut self) {
         let entered = self.calls.enter_safe_state.map_or(Ok(()), |enter| self.call_between(enter));
         if let Err(error) = entered {
-            // WHY: to the scheduler a safe state that fails is a panic; nothing is printed by it.
+            // WHY: the scheduler takes a panic for a failed safe state; `resume_unwind` prints
+            // nothing.
             resume_unwind(Box::new(error.to_string()));
         }
     }
@@ -365,7 +372,7 @@ impl Node for CNode {
     fn is_safe_state(&self) -> bool {
         let Some(is_safe) = self.calls.is_safe_state else { return true };
         let _inside = Inside::enter(self.user.scheduler);
-        // SAFETY: the header's contract.
+        // SAFETY: the header's contract: `is_safe_state` accepts `user`, on any thread.
         unsafe { is_safe(self.user.pointer) != 0 }
     }
 
@@ -373,7 +380,8 @@ impl Node for CNode {
         let Some(tell) = self.calls.on_error else { return };
         let text = CString::new(error.to_string().replace('\0', "?")).unwrap_or_default();
         let _inside = Inside::enter(self.user.scheduler);
-        // SAFETY: the header's contract.
+        // SAFETY: the header's contract: `on_error` accepts `user` and a text, which lives during
+        // the call.
         unsafe { tell(self.user.pointer, text.as_ptr()) };
     }
 }

@@ -1,4 +1,4 @@
-//! The publishing end of a topic, as C sees it.
+//! The publishing endpoint of a topic, as C sees it.
 
 use std::ffi::{c_char, c_void};
 
@@ -19,7 +19,7 @@ pub struct HorusPublisher {
     pub id: u64,
 }
 
-/// An end, and whether a slot of it is on loan.
+/// A publisher, and a flag that says whether a slot of it is lent.
 #[derive(Debug)]
 struct Publisher {
     end: UntypedPublisher,
@@ -27,7 +27,7 @@ struct Publisher {
 }
 
 impl Publisher {
-    /// WHY: a send would publish the slot that the caller is writing.
+    /// WHY: a send would use the lent slot, and publish it while the caller is still writing.
     #[inline(always)]
     fn expect_nothing_lent(&self) -> Result<(), Failure> {
         if self.is_lent { Err(Self::is_on_loan()) } else { Ok(()) }
@@ -35,13 +35,13 @@ impl Publisher {
 
     #[cold]
     fn is_on_loan() -> Failure {
-        Failure::new(HORUS_E_LOAN, "a slot is on loan: publish or discard it first")
+        Failure::new(HORUS_E_LOAN, "a slot is lent: publish or discard it first")
     }
 }
 
 static PUBLISHERS: Slab<Publisher> = Slab::new(2);
 
-/// What became of a send: being full is an outcome.
+/// Turns the result of a send into a status: a full topic is an outcome, not an error.
 #[inline(always)]
 fn outcome(sent: Result<(), SendError<()>>) -> Call {
     match sent {
@@ -51,7 +51,7 @@ fn outcome(sent: Result<(), SendError<()>>) -> Call {
     }
 }
 
-/// Runs a call with the publisher of a handle. Its errors name the topic.
+/// Runs a call with the publisher of a handle; its errors name the topic.
 #[inline(always)]
 fn named(
     mut publisher: Guard<'_, Publisher>,
@@ -60,12 +60,12 @@ fn named(
     call(&mut publisher).map_err(|failure| failure.of_topic(publisher.end.name()))
 }
 
-/// The outcome of a send that waited in vain, with a text that names who is behind.
+/// Returns the outcome of a send that timed out, with a text that names the slowest reader.
 #[cold]
 fn still_full(end: &UntypedPublisher) -> Failure {
     let reader = end.slowest_reader().and_then(|reader| reader.process);
     let reader = reader.map_or_else(|| "a process".to_owned(), |process| process.to_string());
-    let text = format!("{reader} reads reliably and is a whole lane behind");
+    let text = format!("{reader} reads reliably and is a whole lane behind: try again");
     Failure::new(HORUS_FULL, text)
 }
 
@@ -82,10 +82,11 @@ pub unsafe extern "C" fn horus_publisher_open(
 ) -> i32 {
     guard(|| {
         let out = Out::new(out, "out")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `topic` and `options` are as the header says of this
+        // function.
         let end = unsafe { builder(topic, options) }?.publisher()?;
         let id = PUBLISHERS.open(Publisher { end, is_lent: false })?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.set(HorusPublisher { id }) };
         Ok(HORUS_OK)
     })
@@ -112,10 +113,10 @@ pub unsafe extern "C" fn horus_publisher_send(
     bytes: usize,
 ) -> i32 {
     guard_quick(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         named(publisher, |publisher| {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `data` is null or readable for `bytes` bytes.
             let message = unsafe { input(data, bytes) }?;
             publisher.expect_nothing_lent()?;
             let sent = publisher.end.send_bytes(message);
@@ -137,10 +138,10 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
     timeout_ns: i64,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         named(publisher, |publisher| {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `data` is null or readable for `bytes` bytes.
             let message = unsafe { input(data, bytes) }?;
             publisher.expect_nothing_lent()?;
             let sent = wait_in_slices(timeout_ns, HORUS_FULL, publisher, |publisher, slice| {
@@ -164,7 +165,7 @@ pub unsafe extern "C" fn horus_publisher_loan(
     out_bytes: *mut usize,
 ) -> i32 {
     guard_quick(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         named(publisher, |publisher| {
             let out_data = Out::new(out_data, "out_data")?;
@@ -175,9 +176,9 @@ pub unsafe extern "C" fn horus_publisher_loan(
                 Err(error) => return Err(error.into()),
             };
             publisher.is_lent = true;
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `out_data` is valid for writes.
             unsafe { out_data.set(slot.as_ptr().cast()) };
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
             unsafe { crate::ffi::set_if_wanted(out_bytes, slot.len()) };
             Ok(HORUS_OK)
         })
@@ -192,12 +193,12 @@ pub unsafe extern "C" fn horus_publisher_loan(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, bytes: usize) -> i32 {
     guard_quick(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         named(publisher, |publisher| {
             let published = publisher.end.publish_lent(bytes);
             let published = published.map_err(Failure::from);
-            // WHY: after a wrong length the caller still has the slot.
+            // WHY: after a wrong length the caller keeps the slot.
             let keeps =
                 matches!(&published, Err(failure) if failure.status == crate::HORUS_E_MESSAGE);
             publisher.is_lent &= keeps;
@@ -214,7 +215,7 @@ pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, byte
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_discard(publisher: HorusPublisher) -> i32 {
     guard_quick(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         named(publisher, |publisher| {
             publisher.is_lent = false;
@@ -238,7 +239,7 @@ pub unsafe extern "C" fn horus_publisher_info(
     out: *mut HorusTopicInfo,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         named(publisher, |publisher| {
             let end = &publisher.end;
@@ -253,7 +254,7 @@ pub unsafe extern "C" fn horus_publisher_info(
                 publishers: end.publisher_count() as u32,
                 subscribers: end.subscriber_count() as u32,
             };
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
             unsafe { HorusTopicInfo::write(&info, out, "out") }?;
             Ok(HORUS_OK)
         })

@@ -1,4 +1,4 @@
-//! Quality of service, as C says it.
+//! Quality of service, as C sets it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
 use crate::ffi::{Sized32, wrong};
 use crate::status::Failure;
 
-/// Not said.
+/// Not set.
 pub const HORUS_UNSET: i32 = 0;
 /// No.
 pub const HORUS_NO: i32 = 1;
@@ -15,24 +15,24 @@ pub const HORUS_NO: i32 = 1;
 pub const HORUS_YES: i32 = 2;
 /// A slow subscriber loses messages and counts them.
 pub const HORUS_BEST_EFFORT: i32 = 1;
-/// A slow subscriber holds the publisher back.
+/// A slow subscriber makes a send return `HORUS_FULL`.
 pub const HORUS_RELIABLE: i32 = 2;
-/// The reader pays for being woken.
+/// The reader pays, by a `membarrier` before it sleeps.
 pub const HORUS_WAKE_MEMBARRIER: i32 = 1;
-/// The sender pays for waking.
+/// The sender pays, by a fence in every send.
 pub const HORUS_WAKE_FENCE: i32 = 2;
-/// In `history`: none; 0 says nothing about it.
+/// No history, in the member `history`; 0 leaves it open.
 pub const HORUS_HISTORY_NONE: u32 = u32::MAX;
 
-/// All left open.
+/// Everything is left open.
 pub const HORUS_QOS_DEFAULT: i32 = 0;
-/// Fresh data matters.
+/// For fresh data, where old data does not matter.
 pub const HORUS_QOS_SENSOR_DATA: i32 = 1;
-/// Nothing is overwritten unread.
+/// For messages that must not be lost.
 pub const HORUS_QOS_RELIABLE: i32 = 2;
-/// Commands to actuators.
+/// For commands to actuators.
 pub const HORUS_QOS_COMMAND: i32 = 3;
-/// The last message stays.
+/// For late joiners: the last message is kept.
 pub const HORUS_QOS_LATCHED: i32 = 4;
 
 /// `horus_qos_t`.
@@ -54,13 +54,13 @@ pub struct HorusQos {
     pub detach_after_ns: u64,
 }
 
-// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+// SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl Sized32 for HorusQos {
     const BYTES_MIN: usize = 56;
 }
 
 impl HorusQos {
-    /// What the core calls that.
+    /// Converts the struct to the core's quality of service.
     pub(crate) fn to_qos(self) -> Result<Qos, Failure> {
         let mut qos = match self.preset {
             HORUS_QOS_DEFAULT => Qos::new(),
@@ -101,7 +101,7 @@ impl HorusQos {
     }
 }
 
-/// A setting of two values, if it is set.
+/// Converts a setting of two values; `None` if it is not set.
 fn flag(name: &str, value: i32) -> Result<Option<bool>, Failure> {
     match value {
         HORUS_UNSET => Ok(None),

@@ -1,4 +1,4 @@
-//! What a run came to, as C sees it.
+//! The report of a run, as C sees it.
 
 use std::ffi::c_char;
 use std::time::Duration;
@@ -7,29 +7,29 @@ use horus_core::scheduler::{HISTOGRAM_BUCKETS, Health, Histogram, Reason, Report
 
 use crate::ffi::Sized32;
 
-/// It was asked to.
+/// The program called for a stop.
 pub const HORUS_REASON_ASKED: i32 = 1;
-/// The time was over.
+/// The time of the run was over.
 pub const HORUS_REASON_OVER: i32 = 2;
-/// The process got a signal.
+/// The process got a termination signal.
 pub const HORUS_REASON_SIGNAL: i32 = 3;
 /// A node failed or was late.
 pub const HORUS_REASON_NODE: i32 = 4;
 
-/// It ticks.
+/// The node ticks.
 pub const HORUS_HEALTH_ACTIVE: i32 = 1;
-/// It was paused.
+/// The node was paused.
 pub const HORUS_HEALTH_PAUSED: i32 = 2;
-/// It has failed, and rests.
+/// The node has failed, and backs off.
 pub const HORUS_HEALTH_RESTING: i32 = 3;
-/// It is in its safe state.
+/// The node is in its safe state.
 pub const HORUS_HEALTH_SAFE: i32 = 4;
-/// It is shut down.
+/// The node is shut down.
 pub const HORUS_HEALTH_STOPPED: i32 = 5;
 
-/// Bytes of a name, with the 0 at its end.
+/// Size of the buffer for a name, with the 0 at its end.
 const NAME_BYTES: usize = 72;
-/// Bytes of an error, with the 0 at its end.
+/// Size of the buffer for an error text, with the 0 at its end.
 const ERROR_BYTES: usize = 512;
 
 /// `horus_report_t`.
@@ -46,7 +46,7 @@ pub struct HorusReport {
     pub error: [c_char; ERROR_BYTES],
 }
 
-// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+// SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl Sized32 for HorusReport {
     const BYTES_MIN: usize = 672;
 }
@@ -79,14 +79,14 @@ impl HorusReport {
     }
 }
 
-/// As much of a text as there is room for, and a 0.
+/// Copies a text, truncated to the buffer, with a 0 at its end.
 pub(crate) fn copy(text: &str, to: &mut [c_char]) {
     let mut end = text.len().min(to.len() - 1);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     for (place, byte) in to.iter_mut().zip(text.as_bytes()[..end].iter()) {
-        // WHY: for C the text would end there.
+        // WHY: a 0 would end the text for C.
         *place = if *byte == 0 { b'?' } else { *byte } as c_char;
     }
 }
@@ -109,7 +109,7 @@ pub struct HorusMetrics {
     pub lateness: [u64; HISTOGRAM_BUCKETS],
 }
 
-// SAFETY: numbers, of which zeros are some, and the first member is a `u32`.
+// SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl Sized32 for HorusMetrics {
     const BYTES_MIN: usize = 64 + 2 * 8 * 40;
 }

@@ -42,12 +42,13 @@ pub struct HorusSchedulerOptions {
     pub on_event_user: *mut c_void,
 }
 
-// SAFETY: numbers, pointers and a function that may be null; the first member is a `u32`.
+// SAFETY: numbers, pointers and a nullable function, so zeros are valid; the first member is a
+// `u32`.
 unsafe impl Sized32 for HorusSchedulerOptions {
     const BYTES_MIN: usize = 56;
 }
 
-/// What becomes of a scheduler.
+/// The states of a scheduler.
 enum Own {
     Built(Box<Scheduler>),
     Runs(Box<Running>),
@@ -60,42 +61,42 @@ const BUILT: u32 = 0;
 const RUNS: u32 = 1;
 const OVER: u32 = 2;
 
-/// A scheduler, and what any thread may know of it.
+/// A scheduler, and the part of its state that any thread may read.
 struct Site {
     handle: Handle,
-    /// One of the constants above.
+    /// `BUILT`, `RUNS` or `OVER`.
     phase: AtomicU32,
     /// True while a thread uses `own`.
     is_driven: AtomicBool,
     own: UnsafeCell<Own>,
     has_nodes: AtomicBool,
-    /// The process that opened it.
+    /// The process that opened the scheduler.
     process_id: u32,
 }
 
-// SAFETY: `own` is only used by the thread that has set `is_driven`; all else is shared anyway.
+// SAFETY: only the thread that has set `is_driven` uses `own`; everything else is `Sync`.
 unsafe impl Sync for Site {}
 
 static SCHEDULERS: SharedSlab<Site> = SharedSlab::new(6);
 
-/// Schedulers of which it is known without a look at their handle that they run.
+/// The number of schedulers whose running state can be read without looking up the handle.
 const SIGNS: usize = 4096;
-/// The handle of the scheduler of that index, while it runs and is not to stop.
+/// The handle of the scheduler with that index while it runs and is not stopping.
 static RUNNING: [AtomicU64; SIGNS] = [const { AtomicU64::new(0) }; SIGNS];
 
-/// The word that says whether the scheduler runs.
+/// Returns the word that holds the scheduler's handle while it runs.
 #[inline(always)]
 fn sign(id: u64) -> Option<&'static AtomicU64> {
     RUNNING.get(id as u32 as usize)
 }
 
-/// The turn of a thread to use what only one may use.
+/// Exclusive access of one thread to `own`.
 struct Turn<'a>(&'a Site);
 
 impl Turn<'_> {
     #[inline(always)]
     fn own(&mut self) -> &mut Own {
-        // SAFETY: there is one turn at a time, and one borrow of it.
+        // SAFETY: there is one `Turn` at a time, and `&mut self` allows one borrow of it.
         unsafe { &mut *self.0.own.get() }
     }
 }
@@ -103,7 +104,8 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // ORDERING(turn): pairs with the swap in `Site::turn`: the next one sees what this did.
+        // ORDERING(turn): pairs with the swap in `Site::turn`: the next thread sees the changes of
+        // this one.
         self.0.is_driven.store(false, Ordering::Release);
     }
 }
@@ -130,17 +132,18 @@ impl Site {
         if self.process_id == std::process::id() {
             return Ok(());
         }
-        let text = "the scheduler was inherited through fork: its threads are the parent's";
+        let text = "the scheduler belongs to the parent process: open a new one after fork";
         Err(Failure::new(HORUS_E_FORKED, text))
     }
 
-    /// Has it run, if it has not begun.
+    /// Starts the scheduler, if it has not started.
     fn running<'a>(&self, id: u64, own: &'a mut Own) -> Result<&'a mut Running, Failure> {
         if let Own::Built(_) = own {
             let Own::Built(scheduler) = std::mem::replace(own, Own::Failed) else {
                 return Err(not_any_more(own));
             };
-            // WHY before: nodes ask from their first tick on, before this has returned.
+            // WHY before: the nodes may read it from their first tick on, before `start` has
+            // returned.
             self.is_now(RUNS);
             if let Some(sign) = sign(id) {
                 self.handle.show_in(sign, id);
@@ -156,7 +159,7 @@ impl Site {
         }
     }
 
-    /// Ends it.
+    /// Ends the run and keeps its report.
     fn finish(&self, own: &mut Own) -> Call {
         self.is_now(OVER);
         if let Own::Runs(running) = std::mem::replace(own, Own::Failed) {
@@ -174,23 +177,23 @@ impl Site {
     }
 
     fn is_now(&self, phase: u32) {
-        // Relaxed: for those who ask from elsewhere; a figure.
+        // Relaxed: it only informs other threads, and orders nothing.
         self.phase.store(phase, Ordering::Relaxed);
     }
 
-    /// The status of a call that does not end the run: it runs, or not.
+    /// Returns the status of a call that does not end the run: running, stopped or failed.
     #[inline(always)]
     fn runs(&self) -> Call {
         if self.handle.is_stopping() { self.stopped() } else { Ok(HORUS_OK) }
     }
 
-    /// Returns the status of a round.
+    /// Returns the status of a round of ticks.
     #[inline(always)]
     fn ticked(&self, outcome: Result<bool, RunError>) -> Call {
         if matches!(outcome, Ok(true)) { Ok(HORUS_OK) } else { self.stopped() }
     }
 
-    /// Why it does not run any more.
+    /// Returns the status after the end: an error if a node failed, else `HORUS_STOPPED`.
     #[cold]
     fn stopped(&self) -> Call {
         match self.handle.reason() {
@@ -204,7 +207,7 @@ impl Site {
 
 #[cold]
 fn busy() -> Failure {
-    let text = "the scheduler is in a call, of another thread or of the one that called back";
+    let text = "the scheduler is in use: by a call of another thread, or by the calling callback";
     Failure::new(HORUS_E_BUSY, text)
 }
 
@@ -212,8 +215,8 @@ fn busy() -> Failure {
 fn not_any_more(own: &Own) -> Failure {
     let text = match own {
         Own::Built(_) => "the scheduler has not been started",
-        Own::Runs(_) => "the scheduler runs already",
-        Own::Over(_) => "the scheduler is over: open another one",
+        Own::Runs(_) => "the scheduler has already started",
+        Own::Over(_) => "the scheduler has ended: open another one",
         Own::Failed => "the scheduler could not be started: open another one",
     };
     Failure::new(HORUS_E_STATE, text)
@@ -223,7 +226,7 @@ fn share(scheduler: HorusScheduler) -> Result<Shared<'static, Site>, Failure> {
     Ok(SCHEDULERS.share(scheduler.id)?)
 }
 
-/// A call that only one thread may be in, and none of a node.
+/// Runs a call that is exclusive to one thread, and not allowed in a node's callback.
 fn drive(scheduler: HorusScheduler, call: impl FnOnce(&Site, &mut Own) -> Call) -> i32 {
     guard(|| {
         let site = share(scheduler)?;
@@ -249,10 +252,11 @@ pub unsafe extern "C" fn horus_scheduler_open(
     guard(|| {
         let out = Out::new(out, "out")?;
         let mut scheduler = Scheduler::new();
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `options` is null or readable for its `struct_bytes`.
         let options = unsafe { HorusSchedulerOptions::read(options, "options") }?;
         if let Some(options) = &options {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: the texts and arrays of `options` are as the header
+            // says.
             unsafe { options.apply(&mut scheduler) }?;
         }
         let site = Site::new(scheduler);
@@ -265,7 +269,7 @@ pub unsafe extern "C" fn horus_scheduler_open(
                 scheduler.on_event(move |event| listener.hear(event));
             }
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.set(HorusScheduler { id }) };
         Ok(HORUS_OK)
     })
@@ -276,12 +280,12 @@ impl HorusSchedulerOptions {
     ///
     /// As the header says of `horus_scheduler_open`.
     unsafe fn apply(&self, scheduler: &mut Scheduler) -> Result<(), Failure> {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `self.name` is null or a terminated text.
         if let Some(name) = unsafe { ffi::text_if_any(self.name, "name", NAME_BYTES_MAX) }? {
             scheduler.name(name);
         }
         if self.name_space.id != 0 {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: no other thread is in a call with the namespace.
             scheduler.namespace(&unsafe { namespace_of(self.name_space) }?);
         }
         if self.main_rate_hz != 0.0 {
@@ -308,7 +312,7 @@ pub extern "C" fn horus_scheduler_close(scheduler: HorusScheduler) -> i32 {
         let site = share(scheduler)?;
         if site.expect_unforked().is_err() {
             drop(site);
-            // WHY forgotten: its end would wait for threads that only the parent has.
+            // WHY forgotten: its drop would wait for threads that exist only in the parent.
             std::mem::forget(SCHEDULERS.close(scheduler.id)?);
             return Ok(HORUS_OK);
         }
@@ -336,15 +340,16 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
 ) -> i32 {
     drive(scheduler, |site, own| {
         let Own::Built(built) = own else { return Err(not_any_more(own)) };
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `name` is null or a terminated text.
         let name = unsafe { ffi::text(name, "name", NAME_BYTES_MAX) }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `node` is null or readable for its `struct_bytes`.
         let node = unsafe { HorusNode::read(node, "node") }?.ok_or_else(|| null("node"))?;
         let (node, receipt, safe_state) = CNode::new(node, scheduler.id)?;
         let mut builder = built.node(name);
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `options` is null or readable for its `struct_bytes`.
         if let Some(options) = unsafe { HorusNodeOptions::read(options, "options") }? {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: the texts and arrays of `options` are as the header
+            // says.
             builder = unsafe { options.apply(builder) }?;
         }
         if let Some(safe_state) = safe_state {
@@ -352,7 +357,7 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
         }
         builder.build(node)?;
         receipt.accept();
-        // Relaxed: for the thread that has its turn.
+        // Relaxed: read only by the thread that has the `Turn`, or later.
         site.has_nodes.store(true, Ordering::Relaxed);
         Ok(HORUS_OK)
     })
@@ -373,9 +378,10 @@ pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
 pub extern "C" fn horus_scheduler_tick_once(scheduler: HorusScheduler) -> i32 {
     guard_quick(|| {
         let site = share(scheduler)?;
-        // Relaxed: both only change in calls that come before this one, or are none of its.
+        // Relaxed: both change only in calls that end before this one begins, or in other threads'
+        // calls.
         let runs = site.phase.load(Ordering::Relaxed) == RUNS;
-        // WHY: who has nobody to call needs no turn.
+        // WHY: without nodes to call, exclusive access is not needed.
         if runs && !site.has_nodes.load(Ordering::Relaxed) {
             return site.runs();
         }
@@ -403,7 +409,7 @@ fn start_and_tick(scheduler: HorusScheduler) -> Call {
 pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i64) -> i32 {
     drive(scheduler, |site, own| {
         let time = u64::try_from(time_ns).map_or(Duration::MAX, Duration::from_nanos);
-        // The reason that the site has is the error's.
+        // The error is dropped: the handle keeps the reason.
         let _ = site.running(scheduler.id, own)?.run_for(time);
         site.runs()
     })
@@ -413,7 +419,7 @@ pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i6
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_run(scheduler: HorusScheduler) -> i32 {
     drive(scheduler, |site, own| {
-        // A failure is told of by the end.
+        // The error is dropped: `finish` reports it.
         let _ = site.running(scheduler.id, own)?.run_for(Duration::MAX);
         site.finish(own)
     })
@@ -440,7 +446,7 @@ pub unsafe extern "C" fn horus_scheduler_report(
 ) -> i32 {
     drive(scheduler, |_, own| {
         let Own::Over(report) = own else { return Err(not_any_more(own)) };
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
         unsafe { HorusReport::write(&HorusReport::new(report), out, "out") }?;
         Ok(HORUS_OK)
     })
@@ -449,7 +455,7 @@ pub unsafe extern "C" fn horus_scheduler_report(
 /// `horus_scheduler_is_running`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_is_running(scheduler: HorusScheduler) -> i32 {
-    // Relaxed: a figure. WHY not 0: that is what the word holds of who does not run.
+    // Relaxed: it only informs. WHY not 0: the word of a scheduler that does not run is 0.
     let is_running = |sign: &AtomicU64| sign.load(Ordering::Relaxed) == scheduler.id;
     if scheduler.id != 0 && sign(scheduler.id).is_some_and(is_running) {
         return 1;
@@ -461,7 +467,7 @@ pub extern "C" fn horus_scheduler_is_running(scheduler: HorusScheduler) -> i32 {
 fn is_running_by_handle(scheduler: HorusScheduler) -> i32 {
     guard(|| {
         let site = share(scheduler)?;
-        // Relaxed: a figure.
+        // Relaxed: it only informs.
         let runs = site.phase.load(Ordering::Relaxed) == RUNS && !site.handle.is_stopping();
         Ok(runs.into())
     })
@@ -478,7 +484,7 @@ pub extern "C" fn horus_scheduler_stop(scheduler: HorusScheduler) -> i32 {
     })
 }
 
-/// What any thread may do with a node of this name.
+/// Applies a command to the node of this name; any thread may call it.
 ///
 /// # Safety
 ///
@@ -491,7 +497,7 @@ unsafe fn steer(
     guard(|| {
         let site = share(scheduler)?;
         site.expect_unforked()?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `node` is null or a terminated text.
         act(&site.handle, unsafe { ffi::text(node, "node", NAME_BYTES_MAX) }?)?;
         Ok(HORUS_OK)
     })
@@ -507,7 +513,7 @@ pub unsafe extern "C" fn horus_scheduler_pause(
     scheduler: HorusScheduler,
     node: *const c_char,
 ) -> i32 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `node` is null or a terminated text.
     unsafe { steer(scheduler, node, |handle, node| Ok(handle.pause(node)?)) }
 }
 
@@ -521,7 +527,7 @@ pub unsafe extern "C" fn horus_scheduler_resume(
     scheduler: HorusScheduler,
     node: *const c_char,
 ) -> i32 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `node` is null or a terminated text.
     unsafe { steer(scheduler, node, |handle, node| Ok(handle.resume(node)?)) }
 }
 
@@ -535,7 +541,7 @@ pub unsafe extern "C" fn horus_scheduler_stop_node(
     scheduler: HorusScheduler,
     node: *const c_char,
 ) -> i32 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `node` is null or a terminated text.
     unsafe { steer(scheduler, node, |handle, node| Ok(handle.stop_node(node)?)) }
 }
 
@@ -551,7 +557,7 @@ pub unsafe extern "C" fn horus_scheduler_set_rate(
     rate_hz: f64,
 ) -> i32 {
     let set = |handle: &Handle, node: &str| Ok(handle.set_rate(node, Rate::hz(rate_hz))?);
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `node` is null or a terminated text.
     unsafe { steer(scheduler, node, set) }
 }
 
@@ -568,9 +574,9 @@ pub unsafe extern "C" fn horus_scheduler_metrics(
 ) -> i32 {
     let figures = |handle: &Handle, node: &str| {
         let figures = HorusMetrics::new(&handle.metrics(node)?);
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
         unsafe { HorusMetrics::write(&figures, out, "out") }
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `node` is null or a terminated text.
     unsafe { steer(scheduler, node, figures) }
 }

@@ -1,4 +1,4 @@
-//! What a call returns: 0, an outcome above, or an error below; and the text of the last error.
+//! The status of a call: 0, a positive outcome or a negative error; and the text of the last error.
 
 use std::cell::Cell;
 use std::ffi::c_char;
@@ -17,7 +17,7 @@ macro_rules! statuses {
     ($($(#[$doc:meta])* $name:ident = $value:literal;)*) => {
         $($(#[$doc])* pub const $name: i32 = $value;)*
 
-        /// Every status and its name. Numbers are never used again.
+        /// Every status and its name. Numbers are never reused.
         pub const STATUSES: &[(&str, i32)] = &[$((stringify!($name), $value)),*];
 
         /// `horus_status_name`.
@@ -33,22 +33,22 @@ macro_rules! statuses {
 }
 
 statuses! {
-    /// Done.
+    /// Success.
     HORUS_OK = 0;
     /// There is no message right now.
     HORUS_EMPTY = 1;
     /// A reliable subscriber is a whole lane behind.
     HORUS_FULL = 2;
-    /// The time was over.
+    /// The timeout ended.
     HORUS_TIMEOUT = 3;
-    /// The message was longer than the buffer, and was cut.
+    /// The message was longer than the buffer, and was truncated.
     HORUS_TRUNCATED = 4;
-    /// Everything is to stop, or has stopped.
+    /// The scheduler is stopping, or has stopped.
     HORUS_STOPPED = 5;
 
     /// A defect of this library.
     HORUS_E_PANIC = -1;
-    /// No handle, or none of the kind, or a closed one.
+    /// The handle is zero, closed, or of another kind.
     HORUS_E_HANDLE = -2;
     /// A pointer is null.
     HORUS_E_NULL = -3;
@@ -56,37 +56,37 @@ statuses! {
     HORUS_E_ARGUMENT = -4;
     /// The handle is in use.
     HORUS_E_BUSY = -5;
-    /// Too many of something.
+    /// Too many handles, endpoints, entries or borrowed messages.
     HORUS_E_LIMIT = -6;
-    /// No name.
+    /// The name of a topic or namespace is not valid.
     HORUS_E_NAME = -7;
-    /// Nobody created the topic yet.
+    /// The topic does not exist yet.
     HORUS_E_NOT_FOUND = -8;
     /// The topic carries another message.
     HORUS_E_TYPE = -9;
     /// The topic has another quality of service.
     HORUS_E_QOS = -10;
-    /// The text is no schema.
+    /// The text is not a valid schema.
     HORUS_E_SCHEMA = -11;
-    /// The topic has no such messages.
+    /// Messages of the topic have another length.
     HORUS_E_MESSAGE = -12;
     /// The handle was inherited through `fork`.
     HORUS_E_FORKED = -13;
     /// The topic's memory is lost: its file was truncated, or its descriptors were closed.
     HORUS_E_REGION_LOST = -14;
-    /// Messages of the topic are copied.
+    /// The topic is not pinnable: its messages are copied.
     HORUS_E_NOT_PINNABLE = -15;
-    /// A slot is on loan, or none is.
+    /// A slot is lent and must not be, or none is lent.
     HORUS_E_LOAN = -16;
     /// There is no space left for the topic.
     HORUS_E_NO_SPACE = -17;
-    /// The system refused.
+    /// The operating system refused.
     HORUS_E_SYSTEM = -18;
-    /// The file is none of ours, or damaged, or of another version.
+    /// The file is not a topic, or is damaged, or has another layout version.
     HORUS_E_DAMAGED = -19;
-    /// The node cannot run so, or there is none of that name.
+    /// The node cannot run as configured, or no node has that name.
     HORUS_E_NODE = -20;
-    /// The scheduler has started already, has not yet, or is over.
+    /// The scheduler has already started, has not started, or has ended.
     HORUS_E_STATE = -21;
     /// There is no memory to map a publisher's messages.
     HORUS_E_NO_MEMORY = -22;
@@ -94,16 +94,16 @@ statuses! {
     HORUS_E_FAILED = -23;
 }
 
-/// Numbers of errors, as in `errno`: this crate has no libc.
+/// Error numbers as in `errno`: this crate does not use libc.
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
-/// An error and what to say about it.
+/// A status with its error text.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: i32,
     pub(crate) text: String,
-    /// The text names the topic already.
+    /// True if the text already names the topic.
     names_topic: bool,
 }
 
@@ -113,7 +113,7 @@ impl Failure {
         Self { status, text: text.into(), names_topic: false }
     }
 
-    /// Returns the same failure with a text that names the topic, once. Control characters of the
+    /// Returns the same failure with a text that names the topic once. Control characters of the
     /// name are escaped.
     #[cold]
     pub(crate) fn of_topic(self, name: &str) -> Self {
@@ -124,7 +124,7 @@ impl Failure {
         Self { status: self.status, text, names_topic: true }
     }
 
-    /// Keeps the text for [`horus_last_error_message`], and says the number.
+    /// Keeps the text for [`horus_last_error_message`], and returns the status.
     #[cold]
     pub(crate) fn report(self) -> i32 {
         LAST.with(|last| {
@@ -133,7 +133,7 @@ impl Failure {
                 end -= 1;
             }
             for (place, byte) in last.iter().zip(self.text.as_bytes()[..end].iter()) {
-                // WHY: for C the text would end there.
+                // WHY: a 0 would end the text for C.
                 place.set(if *byte == 0 { b'?' } else { *byte });
             }
             last[end].set(0);
@@ -142,11 +142,11 @@ impl Failure {
     }
 }
 
-/// Bytes of the longest text, with the 0 at its end.
+/// Size of the buffer for the text, with the 0 at its end.
 const TEXT_BYTES: usize = 1024;
 
 thread_local! {
-    // WHY a buffer that stays: a pointer to it is good for as long as the thread lives.
+    // WHY a buffer that is never freed: a pointer to it is valid as long as the thread lives.
     static LAST: [Cell<u8>; TEXT_BYTES] = const { [const { Cell::new(0) }; TEXT_BYTES] };
 }
 
@@ -156,8 +156,8 @@ pub extern "C" fn horus_last_error_message() -> *const c_char {
     LAST.with(|last| last.as_ptr().cast())
 }
 
-/// Maps errors of the core, whose text stays as it is: those whose text names the topic, or those
-/// whose text does not.
+/// Converts errors of the core, whose text is kept. One form is for errors whose text names the
+/// topic, one for the others.
 macro_rules! failures {
     (names_topic: $names_topic:literal, $($error:ty: |$this:ident| $status:expr;)*) => {
         $(impl From<$error> for Failure {
@@ -255,11 +255,11 @@ fn namespace_status(error: &NamespaceError) -> i32 {
     }
 }
 
-/// What the system ran out of, if that is why it refused.
+/// Returns the status for the resource that the system ran out of, or `HORUS_E_SYSTEM`.
 fn system_status(error: &io::Error) -> i32 {
     match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => HORUS_E_NO_SPACE,
-        // No descriptors, for the process or for all.
+        // No file descriptors, in this process or in the system.
         (_, Some(EMFILE | ENFILE)) => HORUS_E_LIMIT,
         _ => HORUS_E_SYSTEM,
     }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_no_more_of_has_a_status_of_its_own() {
+    fn each_exhausted_resource_has_its_own_status() {
         let io = |number| {
             let (doing, path) = ("make", Default::default());
             NamespaceError::Io { doing, path, source: io::Error::from_raw_os_error(number) }

@@ -1,4 +1,4 @@
-//! The subscribing end of a topic, as C sees it.
+//! The subscribing endpoint of a topic, as C sees it.
 
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct HorusSample {
 pub(crate) static SUBSCRIBERS: Slab<UntypedSubscriber> = Slab::new(3);
 static SAMPLES: Vault<RawSample> = Vault::new(4);
 
-/// Runs a call with the subscriber of a handle. Its errors name the topic.
+/// Runs a call with the subscriber of a handle; its errors name the topic.
 #[inline(always)]
 fn named(
     mut subscriber: Guard<'_, UntypedSubscriber>,
@@ -45,14 +45,15 @@ fn named(
     call(&mut subscriber).map_err(|failure| failure.of_topic(&subscriber.name()))
 }
 
-/// Why nothing came, or will ever.
+/// Returns the status when there is no message: empty, or an error if none can come.
 #[cold]
 fn nothing(subscriber: &UntypedSubscriber) -> Call {
     subscriber.check()?;
     Ok(HORUS_EMPTY)
 }
 
-/// True if every message of the topic has room in `room` bytes; an error if none of them has.
+/// Returns true if `room` bytes are enough for every message of the topic; an error if they are
+/// enough for none.
 #[inline(always)]
 fn has_room(subscriber: &UntypedSubscriber, room: usize) -> Result<bool, Failure> {
     let has_room = room as u64 >= subscriber.max_message_bytes();
@@ -62,10 +63,12 @@ fn has_room(subscriber: &UntypedSubscriber, room: usize) -> Result<bool, Failure
 #[cold]
 fn no_room(subscriber: &UntypedSubscriber, bytes: usize) -> Failure {
     let wanted = subscriber.max_message_bytes();
-    wrong(format!("out has room for {bytes} bytes, and messages of the topic have {wanted}"))
+    wrong(format!(
+        "out has {bytes} bytes, and messages of the topic have {wanted}: use a larger buffer"
+    ))
 }
 
-/// Copies as much of `message` as there is room for, and says how long it is.
+/// Copies a message, truncated to the buffer, and stores its length.
 ///
 /// # Safety
 ///
@@ -73,7 +76,7 @@ fn no_room(subscriber: &UntypedSubscriber, bytes: usize) -> Failure {
 unsafe fn copy(message: &[u8], buffer: &mut [u8], out_bytes: *mut usize) -> i32 {
     let copied = message.len().min(buffer.len());
     buffer[..copied].copy_from_slice(&message[..copied]);
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
     unsafe { set_if_wanted(out_bytes, message.len()) };
     if copied < message.len() { HORUS_TRUNCATED } else { HORUS_OK }
 }
@@ -91,10 +94,11 @@ pub unsafe extern "C" fn horus_subscriber_open(
 ) -> i32 {
     guard(|| {
         let out = Out::new(out, "out")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `topic` and `options` are as the header says of this
+        // function.
         let end = unsafe { builder(topic, options) }?.subscriber()?;
         let id = SUBSCRIBERS.open(end)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.set(HorusSubscriber { id }) };
         Ok(HORUS_OK)
     })
@@ -122,20 +126,20 @@ pub unsafe extern "C" fn horus_subscriber_recv(
     out_bytes: *mut usize,
 ) -> i32 {
     guard_quick(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         named(subscriber, |subscriber| {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output(out, room) }?;
             if !has_room(subscriber, room)? {
                 return match subscriber.recv_bytes() {
-                    // SAFETY: the caller's contract.
+                    // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
                     Some(message) => Ok(unsafe { copy(message, buffer, out_bytes) }),
                     None => nothing(subscriber),
                 };
             }
             let Some(bytes) = subscriber.recv_into(buffer) else { return nothing(subscriber) };
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
             unsafe { set_if_wanted(out_bytes, bytes) };
             Ok(HORUS_OK)
         })
@@ -156,16 +160,16 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
     out_bytes: *mut usize,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         named(subscriber, |subscriber| {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output(out, room) }?;
             let has_room = has_room(subscriber, room)?;
             wait_in_slices(timeout_ns, HORUS_TIMEOUT, subscriber, |subscriber, slice| {
                 if !has_room {
                     if let Some(message) = subscriber.recv_bytes_timeout(slice) {
-                        // SAFETY: the caller's contract.
+                        // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
                         return Ok(unsafe { copy(message, buffer, out_bytes) });
                     }
                     subscriber.check()?;
@@ -173,7 +177,7 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
                 }
                 match subscriber.recv_into_timeout(buffer, slice) {
                     Ok(bytes) => {
-                        // SAFETY: the caller's contract.
+                        // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
                         unsafe { set_if_wanted(out_bytes, bytes) };
                         Ok(HORUS_OK)
                     }
@@ -198,14 +202,14 @@ pub unsafe extern "C" fn horus_subscriber_latest(
     out_bytes: *mut usize,
 ) -> i32 {
     guard_quick(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         named(subscriber, |subscriber| {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output(out, room) }?;
             has_room(subscriber, room)?;
             let Some(message) = subscriber.latest_bytes() else { return nothing(subscriber) };
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
             Ok(unsafe { copy(message, buffer, out_bytes) })
         })
     })
@@ -219,7 +223,7 @@ unsafe fn borrow_with(
     out: *mut HorusSample,
     borrow: impl FnOnce(&mut UntypedSubscriber) -> Result<Option<RawSample>, BorrowError>,
 ) -> Call {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: no other thread is in a call with the handle.
     let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
     named(subscriber, |subscriber| {
         let out = Out::new(out, "out")?;
@@ -227,7 +231,7 @@ unsafe fn borrow_with(
         let (message, sequence) = (sample.bytes(), sample.sequence());
         let (data, bytes) = (message.as_ptr().cast(), message.len());
         let id = SAMPLES.put(sample)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.set(HorusSample { id, data, bytes, sequence }) };
         Ok(HORUS_OK)
     })
@@ -243,7 +247,7 @@ pub unsafe extern "C" fn horus_subscriber_borrow(
     subscriber: HorusSubscriber,
     out: *mut HorusSample,
 ) -> i32 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `out` is valid for writes, and no other call uses the handle.
     guard_quick(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow) })
 }
 
@@ -257,7 +261,7 @@ pub unsafe extern "C" fn horus_subscriber_borrow_latest(
     subscriber: HorusSubscriber,
     out: *mut HorusSample,
 ) -> i32 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `out` is valid for writes, and no other call uses the handle.
     guard_quick(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow_latest) })
 }
 
@@ -278,7 +282,7 @@ pub extern "C" fn horus_sample_release(sample_id: u64) -> i32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_check(subscriber: HorusSubscriber) -> i32 {
     guard_quick(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         named(subscriber, |subscriber| {
             subscriber.check()?;
@@ -298,7 +302,7 @@ pub unsafe extern "C" fn horus_subscriber_set_spin(
     spin_ns: u64,
 ) -> i32 {
     guard_quick(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         named(subscriber, |subscriber| {
             subscriber.set_spin(Duration::from_nanos(spin_ns));
@@ -318,7 +322,7 @@ pub unsafe extern "C" fn horus_subscriber_stats(
     out: *mut HorusStats,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         named(end, |end| {
             if end.is_forked() {
@@ -336,7 +340,7 @@ pub unsafe extern "C" fn horus_subscriber_stats(
                 sent: stats.sent,
                 busy: stats.busy,
             };
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
             unsafe { HorusStats::write(&stats, out, "out") }?;
             Ok(HORUS_OK)
         })
@@ -354,7 +358,7 @@ pub unsafe extern "C" fn horus_subscriber_info(
     out: *mut HorusTopicInfo,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         named(end, |end| {
             if end.is_forked() {
@@ -368,7 +372,7 @@ pub unsafe extern "C" fn horus_subscriber_info(
                 publishers: end.publisher_count() as u32,
                 subscribers: end.subscriber_count() as u32,
             };
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
             unsafe { HorusTopicInfo::write(&info, out, "out") }?;
             Ok(HORUS_OK)
         })

@@ -1,4 +1,4 @@
-//! What can be said about a topic when an end of it is opened.
+//! The options for opening an endpoint of a topic.
 
 use std::ffi::c_char;
 
@@ -9,11 +9,11 @@ use crate::namespace::{HorusNamespace, namespace_of};
 use crate::qos::HorusQos;
 use crate::status::Failure;
 
-/// The topic is there and says what it carries.
+/// The topic must exist; its type is used.
 pub const HORUS_TYPE_ADOPT: i32 = 0;
-/// Bytes without a meaning.
+/// Plain bytes.
 pub const HORUS_TYPE_BYTES: i32 = 1;
-/// What `schema` describes.
+/// The type that `schema` describes.
 pub const HORUS_TYPE_SCHEMA: i32 = 2;
 
 /// `horus_topic_options_t`.
@@ -29,12 +29,12 @@ pub struct HorusTopicOptions {
     pub qos: *const HorusQos,
 }
 
-// SAFETY: numbers and pointers, of which zeros are some, and the first member is a `u32`.
+// SAFETY: numbers and pointers, so zeros are valid, and the first member is a `u32`.
 unsafe impl Sized32 for HorusTopicOptions {
     const BYTES_MIN: usize = 40;
 }
 
-/// What opens an end of the topic. Its errors name the topic, once there is a name.
+/// Returns a builder for an endpoint of the topic. Errors name the topic, if its name was readable.
 ///
 /// # Safety
 ///
@@ -43,9 +43,9 @@ pub(crate) unsafe fn builder(
     topic: *const c_char,
     options: *const HorusTopicOptions,
 ) -> Result<UntypedBuilder, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `topic` is null or a terminated text.
     let topic = unsafe { ffi::text(topic, "topic", NAME_BYTES_MAX) }?;
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `options` is as the header says.
     let builder = unsafe { with_options(UntypedBuilder::new(topic), options) };
     builder.map_err(|failure| failure.of_topic(topic))
 }
@@ -57,7 +57,7 @@ unsafe fn with_options(
     builder: UntypedBuilder,
     options: *const HorusTopicOptions,
 ) -> Result<UntypedBuilder, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `options` is null or readable for its `struct_bytes`.
     let Some(options) = (unsafe { HorusTopicOptions::read(options, "options") })? else {
         return Ok(builder);
     };
@@ -65,13 +65,13 @@ unsafe fn with_options(
         HORUS_TYPE_ADOPT => builder,
         HORUS_TYPE_BYTES => builder.message_type(MessageType::bytes()),
         HORUS_TYPE_SCHEMA => {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract: `options.schema` is null or a terminated text.
             let text = unsafe { ffi::text(options.schema, "options->schema", TEXT_BYTES_MAX) }?;
             builder.message_type(MessageType::of_schema(text)?)
         }
         other => return Err(wrong(format!("options->message_type is {other}, not 0 to 2"))),
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: `options.qos` is null or readable for its `struct_bytes`.
     let builder = match unsafe { HorusQos::read(options.qos, "options->qos") }? {
         Some(qos) => builder.qos(qos.to_qos()?),
         None => builder,
@@ -83,6 +83,6 @@ unsafe fn with_options(
     if options.name_space.id == 0 {
         return Ok(builder);
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract: no other thread is in a call with the namespace.
     Ok(builder.namespace(&unsafe { namespace_of(options.name_space) }?))
 }

@@ -10,11 +10,11 @@ use crate::ffi::{Out, guard, set_if_wanted, wait_in_slices, wrong};
 use crate::status::{Failure, HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 
-/// There are messages.
+/// The subscriber has messages.
 pub const HORUS_READY_MESSAGE: i32 = 1;
-/// There was none for too long.
+/// No message came for the allowed time.
 pub const HORUS_READY_DEADLINE_MISSED: i32 = 2;
-/// It is time.
+/// The timer fired.
 pub const HORUS_READY_TIMER: i32 = 3;
 /// The subscriber was closed.
 pub const HORUS_READY_CLOSED: i32 = 4;
@@ -55,7 +55,7 @@ impl HorusReady {
     }
 }
 
-/// A set, and what is ready but had no room in the caller's array.
+/// A wait set, and the ready entries that did not fit the caller's array.
 #[derive(Debug, Default)]
 struct Set {
     set: WaitSet,
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn horus_wait_set_open(out: *mut HorusWaitSet) -> i32 {
     guard(|| {
         let out = Out::new(out, "out")?;
         let id = WAIT_SETS.open(Set::default())?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.set(HorusWaitSet { id }) };
         Ok(HORUS_OK)
     })
@@ -103,16 +103,16 @@ pub unsafe extern "C" fn horus_wait_set_add(
 ) -> i32 {
     guard(|| {
         let out_key = Out::new(out_key, "out_key")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         let key = match Duration::from_nanos(silent_max_ns) {
             Duration::ZERO => wait_set.set.add(&*subscriber),
             allowed => wait_set.set.add_with_deadline(&*subscriber, allowed),
         };
         let key = key.map_err(|error| Failure::from(error).of_topic(&subscriber.name()))?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out_key` is valid for writes.
         unsafe { out_key.set(key.to_u64()) };
         Ok(HORUS_OK)
     })
@@ -132,12 +132,12 @@ pub unsafe extern "C" fn horus_wait_set_add_interval(
     guard(|| {
         let out_key = Out::new(out_key, "out_key")?;
         if period_ns == 0 {
-            return Err(wrong("period_ns is 0: such a period never passes"));
+            return Err(wrong("period_ns is 0: wanted a positive period"));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
         let key = wait_set.set.add_interval(Duration::from_nanos(period_ns))?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out_key` is valid for writes.
         unsafe { out_key.set(key.to_u64()) };
         Ok(HORUS_OK)
     })
@@ -151,12 +151,12 @@ pub unsafe extern "C" fn horus_wait_set_add_interval(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_wait_set_remove(wait_set: HorusWaitSet, key: u64) -> i32 {
     guard(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
         wait_set.rest.retain(|ready| ready.key != key);
         match wait_set.set.remove(Key::from_u64(key)) {
             true => Ok(HORUS_OK),
-            false => Err(wrong(format!("nothing in the set has key {key}"))),
+            false => Err(wrong(format!("the set has no entry with key {key}"))),
         }
     })
 }
@@ -178,14 +178,14 @@ pub unsafe extern "C" fn horus_wait_set_wait(
         let first = Out::new(out, "out")?;
         let out_count = Out::new(out_count, "out_count")?;
         if room == 0 {
-            return Err(wrong("room is 0: there must be room for one"));
+            return Err(wrong("room is 0: wanted room for at least one entry"));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
         if timeout_ns < 0 && wait_set.set.is_empty() {
             return Err(horus_core::WaitError::Empty.into());
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out_count` is valid for writes.
         unsafe { out_count.set(0) };
         if wait_set.rest.is_empty() {
             let waited = wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut wait_set, |set, slice| {
@@ -200,11 +200,12 @@ pub unsafe extern "C" fn horus_wait_set_wait(
         }
         let count = wait_set.rest.len().min(room);
         for (index, ready) in wait_set.rest.drain(..count).enumerate() {
-            // SAFETY: the caller's contract: there is room for `count`.
+            // SAFETY: the caller's contract: `out` has room for `room` entries, and `count` is at
+            // most that.
             unsafe { set_if_wanted(out.wrapping_add(index), ready) };
         }
         let _ = first;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `out_count` is valid for writes.
         unsafe { out_count.set(count) };
         Ok(HORUS_OK)
     })

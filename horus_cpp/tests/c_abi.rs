@@ -1,4 +1,5 @@
-//! The C ABI from C11: each function, each error, abuse, threads, forks, and Rust on the other end.
+//! The C ABI from C11: each function, each error, misuse, threads, forks, and Rust as the other
+//! process.
 
 use horus_testing as _;
 
@@ -12,11 +13,11 @@ use horus_core::prelude::*;
 use horus_core::topic::UntypedSubscriber;
 
 horus_core::message! {
-    /// As in `c/check.h`.
+    /// The message of `c/check.h`.
     pub struct Pair {
-        /// What stays.
+        /// A value that stays the same.
         pub first: u64,
-        /// What changes.
+        /// A value that changes.
         pub second: u64,
     }
 }
@@ -26,7 +27,8 @@ fn each_function_does_what_the_header_says() {
     Program::new("smoke").run(&[]);
 }
 
-/// Every function of the header, in each of the ways; in an optimised build, `tests/reference.rs`.
+/// Every function of the header, with each kind of wrong argument; `tests/reference.rs` does so in
+/// an optimised build.
 #[test]
 fn any_number_is_a_handle_or_an_error() {
     let said = Program::abuse(&compiler::library_dir()).run(&["2000", "4", "20000"]);
@@ -35,7 +37,7 @@ fn any_number_is_a_handle_or_an_error() {
     assert!(said.starts_with(&format!("{functions} functions, ")), "{said}");
 }
 
-/// In builds that are checked, also that two threads do not share a handle.
+/// In checked builds, also: two threads do not share a handle.
 #[test]
 fn a_handle_may_be_closed_while_it_is_used() {
     let rounds = if cfg!(debug_assertions) { "40" } else { "400" };
@@ -53,14 +55,14 @@ fn a_publisher_that_cannot_be_mapped_is_an_error_until_it_can() {
     Program::new("unmapped").run(&[]);
 }
 
-/// Each call goes on to its end; what comes after it is cancelled.
+/// Each call completes, and the thread is cancelled after it.
 #[test]
 fn a_thread_that_is_cancelled_ends_outside_of_the_library() {
     Program::new("cancelled").run(&[]);
 }
 
 #[test]
-fn rust_and_c_meet_across_processes() {
+fn rust_and_c_exchange_messages_across_processes() {
     const MESSAGES: u64 = 1000;
     let program = Program::new("echo");
     let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
@@ -71,7 +73,7 @@ fn rust_and_c_meet_across_processes() {
     let mut answers = builder("answers").subscriber().unwrap();
     let mut echo = program.command();
     let echo = echo.arg("questions").stdout(Stdio::piped()).spawn().unwrap();
-    // The first says that the other end is there.
+    // The first message shows that the other process has subscribed.
     assert_eq!(answers.recv_blocking().unwrap(), Pair { first: 0, second: 0 });
     let mut tool = UntypedSubscriber::observe(&namespace, "answers").unwrap();
     for first in (1..MESSAGES).chain([0]) {
@@ -86,7 +88,7 @@ fn rust_and_c_meet_across_processes() {
 
 /// The error names the first field that differs.
 #[test]
-fn another_message_is_an_error_that_says_where() {
+fn another_message_is_an_error_that_names_the_field() {
     let program = Program::new("echo");
     let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
     let namespace = Namespace::open(&config).unwrap();

@@ -33,13 +33,13 @@ static void show(const char *schema, const unsigned char *bytes, size_t count) {
 int main(void) {
 ";
 
-/// What stands in the header between `before` and `after`, once for each message.
+/// Returns the text in the header between `before` and `after`, once for each message.
 fn names<'a>(header: &'a str, before: &str, after: &str) -> Vec<&'a str> {
     let names = header.lines().filter_map(|line| line.strip_prefix(before)?.split_once(after));
     names.map(|(name, _)| name).collect()
 }
 
-/// A program shows what the compiler makes of each of them.
+/// A program prints the values that the compiler has for each of them.
 #[test]
 fn schemas_defaults_and_constants_are_those_of_rust() {
     let header = compiler::root().join("include/horus/messages.h");
@@ -52,7 +52,7 @@ fn schemas_defaults_and_constants_are_those_of_rust() {
     let (mut source, mut expected) = (SHOW.to_owned(), String::new());
     for (index, schema) in STANDARD.iter().enumerate() {
         let (kind, upper, default) = (structs[index], schemas[index], defaults[index]);
-        // WHY static: in C, what has no constant value is no initialiser of it.
+        // WHY static: C accepts only constant expressions in a static initialiser.
         writeln!(source, "    static const {kind}_t message{index} = {default}_INIT;").unwrap();
         for constant in schema.constants {
             let (name, value) = (constant.name, constant.value);
@@ -98,7 +98,7 @@ impl Echo {
         builder.qos(qos).namespace(&self.namespace)
     }
 
-    /// The next answer, as long as the other program lives.
+    /// Returns the next answer; fails if the other program ends.
     fn answer<T: Payload>(&mut self, answers: &mut Subscriber<T>) -> T {
         loop {
             let ended = self.other.try_wait();
@@ -113,8 +113,8 @@ impl Echo {
         assert!(self.other.wait().success(), "{}", self.name);
     }
 
-    /// Compares the first message of the other end with the default, and what comes back of
-    /// `message` with what `change` makes of it.
+    /// Compares the first message of the other program with the default, and its answer to
+    /// `message` with the result of `change`.
     fn check<T: Message + std::fmt::Debug + PartialEq + Default>(
         mut self,
         message: T,
@@ -159,7 +159,7 @@ fn rust_and_c_exchange_standard_messages() {
     });
 }
 
-/// Lent, borrowed and read where it lies, at both ends.
+/// Images are lent, borrowed and read in place in both programs.
 #[test]
 fn rust_and_c_exchange_images_in_place() {
     let program = Program::new("messages");
@@ -183,7 +183,7 @@ fn rust_and_c_exchange_images_in_place() {
     echo.finish();
 }
 
-/// What `docs/cpp.md` shows, with what it leaves out before it.
+/// Compiles the code of `docs/cpp.md`, with the declarations that it omits.
 #[test]
 fn the_document_s_code_compiles() {
     let text = compiler::root().parent().unwrap().join("docs/cpp.md");

@@ -1,5 +1,5 @@
-//! A project outside of this tree: finds the installed library by CMake and pkg-config, or builds
-//! it as a part of itself.
+//! A project outside this tree finds the installed library by CMake and pkg-config, or builds it as
+//! a part of itself.
 
 use horus_testing as _;
 
@@ -11,10 +11,10 @@ use std::process::{Command, Stdio};
 
 use compiler::{WARNINGS, root};
 
-/// The library, built by CMake once and installed; where each kind of project finds it.
+/// CMake builds and installs the library once, and each kind of project finds it.
 #[test]
 fn other_projects_find_the_library() {
-    // WHY kept: cargo builds for CMake in a directory of its own, and slowly the first time.
+    // WHY kept: cargo builds for CMake in a separate directory, which is slow the first time.
     let cargo_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cmake");
     let dir = tempfile::tempdir().unwrap();
     let (build, prefix) = (dir.path().join("build"), dir.path().join("prefix"));
@@ -78,7 +78,7 @@ fn other_projects_find_the_library() {
     talk(&mut Command::new(part.join("talker_cpp17")));
 }
 
-/// The directory at or below `dir` that has this file.
+/// Returns the directory at or below `dir` that has this file.
 fn find(dir: &Path, name: &str) -> Option<std::path::PathBuf> {
     if dir.join(name).exists() {
         return Some(dir.to_owned());
@@ -87,7 +87,7 @@ fn find(dir: &Path, name: &str) -> Option<std::path::PathBuf> {
     entries.filter(|path| path.is_dir()).find_map(|path| find(&path, name))
 }
 
-/// Has a talker send twice.
+/// Runs a talker for two messages.
 fn talk(talker: &mut Command) {
     use std::os::unix::fs::PermissionsExt;
     let private = PermissionsExt::from_mode(0o700);
@@ -97,7 +97,7 @@ fn talk(talker: &mut Command) {
 }
 
 fn cmake(command: &mut Command) {
-    // WHY: the cargo that runs this test would have its flags go on to the one that CMake runs.
+    // WHY: the flags of the cargo that runs this test would be passed to the cargo that CMake runs.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_") && name != "CARGO_HOME" {
@@ -107,7 +107,7 @@ fn cmake(command: &mut Command) {
     run(command, "cmake");
 }
 
-/// Runs it to a good end; what it said.
+/// Runs a command, checks that it succeeds, and returns its output.
 fn run(command: &mut Command, package: &str) -> String {
     let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| {

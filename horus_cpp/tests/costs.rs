@@ -1,7 +1,7 @@
-//! What a message costs from C++, and from Rust in the same run: in turns, and the best of each.
+//! The cost of a message from C++ and from Rust, measured alternately; the best of each counts.
 //!
-//! The figures are printed, and mean something in an optimised build:
-//! `cargo test --release -p horus_cpp --test costs -- --nocapture`.
+//! The numbers are printed, and are meaningful in an optimised build: `cargo test --release -p
+//! horus_cpp --test costs -- --nocapture`.
 
 use horus_testing as _;
 
@@ -19,7 +19,7 @@ const ROUNDS: usize = if cfg!(debug_assertions) { 2 } else { 20 };
 const BATCHES: usize = 200;
 const BATCH: u32 = 1000;
 
-/// As `cpp/costs.cpp`.
+/// Measures the same as `cpp/costs.cpp`.
 fn best_ns(publisher: &mut Publisher<CmdVel>, subscriber: &mut Subscriber<CmdVel>) -> f64 {
     let mut best_ns = f64::MAX;
     let mut message = CmdVel::new(0.5, 0.1);

@@ -1,14 +1,15 @@
-// What C++ pays: calls, ticks, messages, throughput. 10 000 samples a row, after a warm-up.
+// The cost of horus from C++: calls, ticks, messages, throughput. 10 000 samples a row, after a
+// warm-up.
 //
 //   cargo build --release --no-default-features -p horus_cpp
 //   g++ -std=c++17 -O2 -o cpp_benchmark horus_cpp/tests/cpp_benchmark.cpp
 //       -L target/release -lhorus_cpp -lpthread -ldl -lm
 //   LD_LIBRARY_PATH=target/release ./cpp_benchmark [--quick] [--json FILE]
 //
-// Nothing is subtracted. A sample that is timed on its own includes the cost of reading the clock
-// twice, which has a row of its own. What costs a few nanoseconds, less than such a reading, is timed
-// in batches of 1000, where the clock is a thousandth: of those rows the tail is that of a batch's
-// mean. A goal is held against the median of a row as it stands.
+// Nothing is subtracted. A sample of one call includes the cost of reading the clock twice, which
+// has a row of its own. Calls of a few nanoseconds, less than such a reading, are timed in batches
+// of 1000, which reduces the cost of the clock to a thousandth; the tail of those rows is that of a
+// batch's mean. A goal is compared with the median of a row as measured.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -24,7 +25,7 @@
 #include "../include/horus/horus.hpp"
 #include "cpp_record.hpp"
 
-/// As the standard message, with the same schema.
+/// The standard message, with the same schema.
 struct CmdVel {
     std::uint64_t timestamp_ns;
     float linear;
@@ -44,7 +45,7 @@ namespace {
 using Clock = std::chrono::high_resolution_clock;
 using namespace horus::literals;
 
-/// Samples of a row; fewer with --quick, to see whether it works.
+/// Samples of a row; fewer with --quick, which only checks that the benchmark works.
 int samples = 10000;
 constexpr int warm_up = 1000;
 constexpr int batch = 1000;
@@ -54,7 +55,7 @@ double ns_between(Clock::time_point begin, Clock::time_point end) {
         std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count());
 }
 
-/// Keeps the compiler from leaving out what made `value`.
+/// Keeps the compiler from removing the computation of `value`.
 template <class T>
 void keep(const T &value) {
     asm volatile("" : : "g"(value) : "memory");
@@ -76,13 +77,13 @@ std::string text(double ns) {
     return out;
 }
 
-/// Samples, each of which is the mean of so many operations.
+/// Samples, each of which is the mean of `operations` operations.
 struct Samples {
     std::vector<double> all;
     std::uint64_t operations;
 };
 
-/// A row of the table; returns the median.
+/// Prints a row of the table; returns the median.
 double row(const char *id, const char *name, Samples samples) {
     auto &all = samples.all;
     std::sort(all.begin(), all.end());
@@ -103,7 +104,7 @@ double row(const char *id, const char *name, Samples samples) {
     return percentile(all, 0.5);
 }
 
-/// Times of single calls, with what the timing costs.
+/// Times single calls, including the cost of timing.
 template <class Call>
 Samples single(Call call) {
     for (int i = 0; i < warm_up; i++) {
@@ -120,7 +121,7 @@ Samples single(Call call) {
     return {std::move(all), 1};
 }
 
-/// Means of many calls each, with the loop and a thousandth of what the timing costs.
+/// Times batches of calls, including the loop and a thousandth of the cost of timing.
 template <class Call>
 Samples batched(Call call) {
     std::vector<double> all;
@@ -155,7 +156,7 @@ horus::Scheduler with_nodes(int nodes, std::uint64_t &ticks) {
     return scheduler;
 }
 
-/// Publishes pictures of this size without writing them; returns the median.
+/// Publishes images of this size without writing them; returns the median.
 double lend(const char *id, const char *name, std::size_t bytes) {
     const auto options = horus::Options().max_message_bytes(bytes + 4096);
     horus::Publisher<Picture> publisher("picture" + std::to_string(bytes), options);
@@ -166,7 +167,7 @@ double lend(const char *id, const char *name, std::size_t bytes) {
     }));
 }
 
-/// Messages of which each is received and compared.
+/// Sends messages, receives and compares each; returns the median.
 double send_and_receive() {
     horus::Publisher<CmdVel> publisher("cmd_vel");
     horus::Subscriber<CmdVel> subscriber("cmd_vel");
@@ -185,7 +186,7 @@ double send_and_receive() {
     return median;
 }
 
-/// Holds the median of a row against what it may be at most.
+/// Compares the median of a row with its limit.
 void goal(const char *id, double wanted) {
     const auto is_row = [&](const Recorded &one) { return one.id == id; };
     const auto found = std::find_if(recorded.begin(), recorded.end(), is_row);
@@ -196,7 +197,7 @@ void goal(const char *id, double wanted) {
                 word.c_str());
 }
 
-/// Memory for the topics of this run, which goes with it.
+/// A directory for the topics of this run, removed when destroyed.
 class Directory {
   public:
     Directory() {

@@ -1,5 +1,5 @@
-// What cpp_benchmark measured, as the JSON of all benchmarks: benchmarks/README.md says what is
-// in it.
+// The results of cpp_benchmark in the JSON format of all benchmarks: benchmarks/README.md describes
+// it.
 #pragma once
 
 #include <cmath>
@@ -14,25 +14,26 @@
 #include <unistd.h>
 #include <vector>
 
-/// The value at a share of all samples, which are sorted.
+/// Returns the value at a share of all samples, which are sorted.
 inline double percentile(const std::vector<double> &sorted, double share) {
     const auto last = static_cast<double>(sorted.size() - 1);
     return sorted[static_cast<std::size_t>(std::lround(share * last))];
 }
 
-/// A row: samples in nanoseconds, sorted, each of which is the mean of `operations` of them.
+/// A row: samples in nanoseconds, sorted, each of which is the mean of `operations` operations.
 struct Recorded {
     std::string id, basis;
     std::vector<double> sorted;
     std::uint64_t operations;
 };
 
-/// A goal of a row: its limit, the figure, and `met` or `missed`.
+/// A goal of a row: its limit, the measured value, and `met` or `missed`.
 struct Judged {
     std::string id, goal, measured, verdict;
 };
 
-/// The first line of a file, or its first one that begins with `key`, behind the colon.
+/// Returns the first line of a file, or the text after the colon of the first line that begins with
+/// `key`.
 inline std::string said(const char *path, const std::string &key = "") {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
@@ -47,10 +48,10 @@ inline std::string said(const char *path, const std::string &key = "") {
     return "unknown";
 }
 
-/// A text of JSON. What the system says here has neither quotes nor control characters.
+/// Returns a JSON string. The system's texts here have neither quotes nor control characters.
 inline std::string quoted(const std::string &text) { return '"' + text + '"'; }
 
-/// CPUs as Linux lists them, `1-3,5`, as a list of JSON.
+/// Converts CPUs as Linux lists them, `1-3,5`, to a JSON list.
 inline std::string listed(const std::string &text) {
     std::istringstream parts(text);
     std::string out;
@@ -67,7 +68,7 @@ inline std::string listed(const std::string &text) {
     return "[" + out + "]";
 }
 
-/// CPUs that this program may use.
+/// Returns the CPUs that this program may use.
 inline std::string allowed_cpus() {
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
@@ -79,7 +80,7 @@ inline std::string allowed_cpus() {
     return listed(list);
 }
 
-/// The machine, and what makes the figures less than they could be.
+/// Describes the machine, and the conditions that make the results worse.
 inline std::string machine_json(double timer_ns) {
     utsname system{};
     uname(&system);
@@ -88,7 +89,8 @@ inline std::string machine_json(double timer_ns) {
     const auto flags = said("/proc/cpuinfo", "flags");
     const auto has = [&](const char *flag) { return flags.find(flag) != std::string::npos; };
     const bool invariant = has("constant_tsc") && has("nonstop_tsc");
-    // WHY: the supervisor of a scheduler stays where it is started, and is to stay out of the way.
+    // WHY: the supervisor of a scheduler stays on the CPU where it is started, and must not run on
+    // the measured one.
     std::string warnings = quoted("not pinned: the CPU is the one on which the program ended");
     if (load > 0.5) {
         warnings += ", " + quoted("load average above 0.5: other work disturbs the figures");
@@ -120,7 +122,7 @@ inline std::string machine_json(double timer_ns) {
     return out.str();
 }
 
-/// WHY nothing is lost: a message that is not as it was sent ends the program with an error.
+/// WHY nothing is lost: a message with wrong content ends the program with an error.
 inline std::string row_json(const Recorded &row) {
     double sum = 0;
     for (const double ns : row.sorted) {
@@ -149,7 +151,7 @@ inline std::string goal_json(const Judged &goal) {
            quoted(goal.verdict) + "}";
 }
 
-/// Writes all rows and goals; false if that did not work.
+/// Writes all rows and goals; returns false on failure.
 inline bool write_json(const char *path, const std::vector<Recorded> &rows,
                        const std::vector<Judged> &goals, double timer_ns) {
     const char *commit = std::getenv("HORUS_COMMIT");

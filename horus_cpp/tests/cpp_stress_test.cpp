@@ -1,4 +1,4 @@
-// The scheduler from C++ under a sanitizer: lives, ticks, threads, and calls that are wrong.
+// The scheduler from C++ under a sanitizer: lifetimes, ticks, threads, and wrong calls.
 //
 //   cargo build --release --no-default-features -p horus_cpp
 //   g++ -std=c++17 -O2 -fsanitize=address -fno-omit-frame-pointer
@@ -6,7 +6,8 @@
 //       -L target/release -lhorus_cpp -lpthread -ldl -lm
 //   LD_LIBRARY_PATH=target/release ./cpp_stress_asan
 //
-// Whatever it finds ends it with another status than 0; the sanitizer looks for leaks at the end.
+// Any finding ends the program with a status other than 0; the sanitizer checks for leaks at the
+// end.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -37,10 +38,10 @@ constexpr int sustained = 5000;
 constexpr int concurrent = 50;
 constexpr int null_calls = 10000;
 
-/// How many nodes there are.
+/// The number of live nodes.
 std::atomic<int> nodes{0};
 
-/// Owns memory, so that a leak or a second delete is seen.
+/// A node that owns memory, so that a leak or a second delete is detected.
 class Counted : public horus::Node {
   public:
     explicit Counted(std::atomic<std::uint64_t> &ticks) : ticks_(ticks) { nodes++; }
@@ -63,10 +64,10 @@ void create_and_destroy() {
         horus::Scheduler scheduler;
         scheduler.node("one").build(std::make_unique<Counted>(ticks));
         std::error_code error;
-        // A second one of the name is refused, and destroyed.
+        // A second node of the same name is refused, and destroyed.
         CHECK(!scheduler.node("one").build(std::make_unique<Counted>(ticks), error));
         CHECK(error == horus::Errc::node && nodes == 1);
-        // WHY not all: most are never started, some end in the midst of a run.
+        // WHY not all: most are never started, and some end in the middle of a run.
         if (life % 20 == 0) {
             CHECK(scheduler.tick_once());
             if (life % 40 == 0) {
@@ -90,7 +91,8 @@ void sustained_ticks() {
     std::printf("sustained ticks: %d\n", sustained);
 }
 
-/// Half of them on one thread, half on threads of their own, while others ask and steer.
+/// Runs half of the nodes on one thread and half on threads of their own, while other threads read
+/// metrics and send commands.
 void concurrent_nodes() {
     std::atomic<std::uint64_t> ticks{0}, threaded{0};
     horus::Scheduler scheduler;
@@ -129,7 +131,7 @@ void concurrent_nodes() {
 
 std::int32_t nothing(void *, horus_context_t *) { return 0; }
 
-/// Each function with nulls and closed handles: an error, and nothing else.
+/// Each function with nulls and closed handles returns an error.
 void wrong_calls() {
     horus_scheduler_t open{}, closed{};
     CHECK(horus_scheduler_open(nullptr, &open) == HORUS_OK);

@@ -1,4 +1,4 @@
-//! The C++ wrapper: what it can do, what does not compile, and the same messages as in Rust.
+//! The C++ wrapper: its functions, code that must not compile, and the same messages as in Rust.
 
 mod compiler;
 
@@ -15,7 +15,7 @@ use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::prelude::*;
 use horus_core::topic::Payload;
 
-/// As in `cpp/check.hpp`.
+/// The messages of `cpp/check.hpp`.
 mod robot {
     use horus_core::message::{Point3, Text};
 
@@ -81,7 +81,7 @@ fn the_wrapper_does_what_it_says() {
     }
 }
 
-/// Headers and programs, where clang is installed.
+/// Headers and programs compile with clang, if it is installed.
 #[test]
 fn clang_takes_the_headers_too() {
     let clang = std::process::Command::new("clang++").arg("--version").output();
@@ -100,7 +100,7 @@ fn nothing_needs_exceptions() {
     Program::cpp("tests/cpp/no_exceptions.cpp", &flags).run(&[]);
 }
 
-/// Each header by itself, in each dialect.
+/// Each header compiles by itself, in each dialect.
 #[test]
 fn each_header_compiles_alone_without_a_warning() {
     let headers = std::fs::read_dir(compiler::root().join("include/horus")).unwrap();
@@ -139,7 +139,7 @@ fn the_compiler_makes_the_schemas_that_rust_makes() {
     assert_eq!(program.run(&[]), schemas.iter().map(expected).collect::<String>());
 }
 
-/// By the hash that Rust wrote into the header.
+/// The check uses the hash that Rust wrote into the header.
 #[test]
 fn the_compiler_makes_the_hash_of_every_standard_message() {
     let mut source = "#include <horus/msg.hpp>\n".to_owned();
@@ -157,7 +157,7 @@ fn the_compiler_makes_the_hash_of_every_standard_message() {
 }
 
 #[test]
-fn what_is_no_message_does_not_compile_and_the_error_says_why() {
+fn a_type_that_is_not_a_message_does_not_compile_and_the_error_says_why() {
     let cases = [
         ("", "int main() { horus::Publisher<int> p(\"x\"); }", "this type is no message"),
         ("struct A { int a; };", "horus::Topic<A> t(\"x\");", "Write HORUS_MESSAGE"),
@@ -210,7 +210,7 @@ fn what_is_no_message_does_not_compile_and_the_error_says_why() {
              {before}\n{line}\n"
         );
         let errors = cpp_refusal(&source, &["-std=c++20"]).unwrap_or_default();
-        // Another compiler says "call to deleted", or wraps its lines elsewhere.
+        // Another compiler prints "call to deleted", or wraps its lines differently.
         let expected = expected.strip_prefix("use of ").unwrap_or(expected);
         let found = errors.contains(expected.trim_end_matches(" function"));
         assert!(found, "{source}\nis refused without {expected:?}:\n{errors}");
@@ -223,7 +223,7 @@ struct Echo {
 }
 
 impl Echo {
-    /// The next answer, as long as the other program lives.
+    /// Returns the next answer; fails if the other program ends.
     fn answer<T: Payload>(&mut self, answers: &mut Subscriber<T>) -> T {
         loop {
             let ended = self.other.try_wait();
@@ -234,7 +234,7 @@ impl Echo {
         }
     }
 
-    /// Sends messages, and compares what comes back with what `answer` makes of them.
+    /// Sends messages, and compares the answers with the result of `answer`.
     fn check<T: Message + std::fmt::Debug + PartialEq + Default>(
         &mut self,
         name: &str,
@@ -282,7 +282,7 @@ impl Echo {
 }
 
 #[test]
-fn rust_and_cpp_meet_across_processes() {
+fn rust_and_cpp_exchange_messages_across_processes() {
     let program = Program::cpp("tests/cpp/echo.cpp", &["-std=c++17"]);
     let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
     let namespace = Namespace::open(&config).unwrap();
@@ -344,7 +344,7 @@ fn rust_and_cpp_meet_across_processes() {
 
 #[test]
 fn a_program_does_not_outlive_a_test_that_fails() {
-    // WHY without streams: if it does outlive the test, nobody waits for the end of a pipe.
+    // WHY without streams: if the process outlives the test, no pipe stays open.
     let (mut sleep, null) = (Command::new("sleep"), Stdio::null);
     let other = Spawned::new(sleep.arg("1000").stdin(null()).stdout(null()).stderr(null()));
     let path = std::path::PathBuf::from(format!("/proc/{}", other.id()));
@@ -356,7 +356,7 @@ fn a_program_does_not_outlive_a_test_that_fails() {
     assert!(failed.is_err() && !path.exists());
 }
 
-/// What `docs/cpp.md` shows of Rust.
+/// The Rust code of `docs/cpp.md`.
 mod document {
     use horus_core::message::Text;
 
@@ -399,8 +399,8 @@ fn the_document_names_the_defaults_that_are_not_zero() {
     assert!(named >= 10, "{named}");
 }
 
-/// What `docs/cpp.md` shows, with what it leaves out before it.
-/// A message that was not sent is not overlooked.
+/// Compiles the code of `docs/cpp.md`, with the declarations that it omits. An ignored send result
+/// is a warning.
 #[test]
 fn a_send_whose_result_is_ignored_is_a_warning() {
     let program = |call: &str| {
@@ -449,7 +449,7 @@ fn the_document_s_code_compiles() {
              (void)header; (void)command; (void)subscriber;\n{{\n{code}\n}}\n}}\n"
         );
     }
-    // The message in both languages is the same, and this file has what the document shows.
+    // The message in both languages is the same, and this file has the code of the document.
     let hash = document::Wheels::SCHEMA.hash();
     let (high, low) = ((hash >> 64) as u64, hash as u64);
     source += &format!(

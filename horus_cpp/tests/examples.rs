@@ -1,4 +1,4 @@
-//! The talkers and listeners in C and C++, each with each.
+//! The talkers and listeners in C and C++, in every combination.
 
 use horus_testing as _;
 
@@ -8,9 +8,9 @@ use std::process::Stdio;
 
 use compiler::Program;
 
-/// A talker is heard by a listener of the other language, and of its own.
+/// Every listener receives from a talker of its own language and of the other.
 #[test]
-fn every_talker_is_heard_by_every_listener() {
+fn every_listener_receives_from_every_talker() {
     let talkers =
         [Program::c("examples/talker.c"), Program::cpp("examples/talker.cpp", &["-std=c++17"])];
     let listeners =
@@ -24,7 +24,7 @@ fn every_talker_is_heard_by_every_listener() {
                 command
             };
             let listening = in_one_place(listener).arg("3").spawn().unwrap();
-            // Endless, so that it does not matter which of them is first.
+            // Endless, so that the order of the starts does not matter.
             let mut talking = in_one_place(talker).spawn().unwrap();
             let heard = listening.wait_with_output().unwrap();
             talking.kill().unwrap();

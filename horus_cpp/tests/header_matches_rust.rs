@@ -1,4 +1,4 @@
-//! `horus.h` and the Rust side say the same: functions with their signatures, constants, layouts.
+//! `horus.h` and the Rust side agree: functions with their signatures, constants, layouts.
 
 use horus_testing as _;
 
@@ -12,7 +12,7 @@ use std::mem::{align_of, offset_of, size_of};
 use compiler::header::{declared, header};
 use horus_cpp::*;
 
-/// What each type of a signature is called in C, by its name in Rust.
+/// The C name of each type in a signature, by its name in Rust.
 const TYPES: [(&str, &str); 33] = [
     ("i32", "horus_status_t"),
     ("i64", "int64_t"),
@@ -48,7 +48,7 @@ const TYPES: [(&str, &str); 33] = [
     ("*mut HorusReport", "horus_report_t *"),
     ("*mut HorusMetrics", "horus_metrics_t *"),
 ];
-/// As [`TYPES`], of what grows.
+/// As [`TYPES`], for structs that grow.
 const OUT_TYPES: [(&str, &str); 5] = [
     ("*mut HorusTopicInfo", "horus_topic_info_t *"),
     ("*mut HorusStats", "horus_stats_t *"),
@@ -63,7 +63,7 @@ fn sources() -> String {
     paths.map(|path| fs::read_to_string(path).unwrap() + "\n").collect()
 }
 
-/// Name, result and parameters of each exported function, in C, as the Rust side has them.
+/// Returns the name, result and parameters of each exported function of the Rust side, in C.
 fn exported() -> BTreeMap<String, String> {
     let sources = sources();
     let mut functions = BTreeMap::new();
@@ -94,7 +94,7 @@ fn exported() -> BTreeMap<String, String> {
     functions
 }
 
-/// A declaration: pointers stand beside the name.
+/// Joins a type and a name; the asterisk of a pointer is next to the name.
 fn join(kind: &str, name: &str) -> String {
     if kind.ends_with('*') { format!("{kind}{name}") } else { format!("{kind} {name}") }
 }
@@ -110,7 +110,7 @@ fn every_function_is_declared_with_its_signature() {
     assert!(missing.is_empty(), "declared, and nowhere to be found: {missing:?}");
 }
 
-/// The library has these functions and no others of that name.
+/// The library exports these functions and no others of that prefix.
 #[test]
 fn the_library_exports_what_is_declared() {
     let library = compiler::library_dir().join("libhorus_cpp.so");
@@ -130,7 +130,7 @@ fn no_status_is_used_twice() {
     numbers.sort_unstable();
     numbers.dedup();
     assert_eq!(numbers.len(), STATUSES.len());
-    // Whoever adds one takes the next number.
+    // A new error takes the next number.
     let least = -i32::try_from(numbers.iter().filter(|number| ***number < 0).count()).unwrap();
     assert_eq!(*numbers[0], least);
 }
@@ -231,7 +231,7 @@ fn constants_and_layouts_are_the_same() {
     assert!(compiler::refusal(&wrong, &["-std=c11"]).is_some(), "the compiler was not asked");
 }
 
-/// Alone, twice and with the others, in each language that they are for.
+/// Each header alone, twice and with the others, in each of its languages.
 #[test]
 fn each_header_compiles_alone() {
     let files = fs::read_dir(compiler::root().join("include/horus")).unwrap();
@@ -251,7 +251,7 @@ fn each_header_compiles_alone() {
     }
 }
 
-/// Every declaration stands below a comment of its own.
+/// Every declaration has a comment of its own above it.
 #[test]
 fn every_function_is_documented() {
     let header = header();

@@ -1,5 +1,5 @@
-//! C++ programs that are killed at any moment: publishers, subscribers, lenders, and borrowers with
-//! messages in their hands. The others go on, and every message is accounted for.
+//! C++ programs that are killed at any moment: publishers, subscribers, lenders and borrowers. The
+//! other processes continue, and every message is accounted for.
 
 use horus_testing as _;
 
@@ -17,17 +17,17 @@ use horus_core::message::Message;
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::prelude::*;
 
-/// As often each kind of victim is killed. T5 of the torture asks for 100 in all.
+/// The number of kills of each kind of victim. T5 of the torture requires 100 in all.
 const KILLS: u64 = 25;
-/// For what must happen sooner or later, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The limit for events that must happen, on a busy machine too.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 const SIGKILL: i32 = 9;
 /// Slots of each publisher.
 const CAPACITY: u64 = 16;
-/// The sender that lives.
+/// The number of the sender that is not killed.
 const SURVIVOR: u64 = 0;
 
-/// As `cpp/victim.cpp`.
+/// The messages of `cpp/victim.cpp`.
 mod tagged {
     horus_core::message! {
         pub struct Small {
@@ -71,13 +71,13 @@ fn word(sender: u64, number: u64, index: usize) -> u64 {
     (sender << 32 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(index as u64)
 }
 
-/// The ends that nobody kills.
+/// The endpoints that are not killed.
 struct Survivors<M: Tagged> {
     publisher: Publisher<M>,
     subscriber: Subscriber<M>,
     message: Box<M>,
     sent: u64,
-    /// By sender: how many messages have come.
+    /// By sender: the number of messages received.
     received: HashMap<u64, u64>,
 }
 
@@ -91,7 +91,7 @@ impl<M: Tagged> Survivors<M> {
         Self { publisher, subscriber, message, sent: 0, received: HashMap::new() }
     }
 
-    /// Everything that has come: whole, without a gap, from each sender in its order.
+    /// Receives all messages and checks them: whole, without a gap, in order for each sender.
     fn drain(&mut self) {
         while let Some(message) = self.subscriber.recv() {
             let (sender, number, words) = message.parts();
@@ -103,7 +103,7 @@ impl<M: Tagged> Survivors<M> {
         }
     }
 
-    /// Sends one more, as soon as the slowest subscriber that lives has room.
+    /// Sends one more message, as soon as the slowest live subscriber has a free slot.
     fn send(&mut self) {
         let (sender, number, words) = self.message.parts_mut();
         (*sender, *number) = (SURVIVOR, self.sent);
@@ -111,13 +111,18 @@ impl<M: Tagged> Survivors<M> {
         let begin = Instant::now();
         while self.publisher.send(&*self.message).is_err() {
             self.drain();
-            assert!(begin.elapsed() < PATIENCE, "nobody can send after {} messages", self.sent);
+            assert!(
+                begin.elapsed() < TIME_LIMIT,
+                "no process can send after {} messages",
+                self.sent
+            );
         }
         self.sent += 1;
         self.drain();
     }
 
-    /// Kills a victim while everybody streams, and goes on. How long until the next message.
+    /// Kills a victim while all processes stream, and continues. Returns the time until the next
+    /// message.
     fn lose(&mut self, mut victim: Child, stream: Duration) -> Duration {
         let mut said = BufReader::new(victim.stdout.take().unwrap());
         let ready = std::thread::spawn(move || {
@@ -138,12 +143,12 @@ impl<M: Tagged> Survivors<M> {
         self.send();
         let recovery = blow.elapsed();
         assert_eq!(victim.wait().unwrap().signal(), Some(SIGKILL), "it ended by itself");
-        // More than there are slots: what the dead one held is free again.
+        // More than the number of slots: the slot that the dead process held is free again.
         (0..3 * CAPACITY).for_each(|_| self.send());
         recovery
     }
 
-    /// Nothing is left of the dead, and the accounts add up.
+    /// Checks that nothing is left of the dead processes, and that the counts balance.
     fn settle(mut self, victims: u64) {
         self.send();
         let stats = self.subscriber.stats();
@@ -178,11 +183,11 @@ fn survive<M: Tagged>(topic: &str, roles: [&str; 2]) {
 }
 
 #[test]
-fn a_killed_publisher_or_subscriber_is_nobody_s_loss() {
+fn a_killed_publisher_or_subscriber_loses_no_message_of_others() {
     survive::<Small>("small", ["publish", "receive"]);
 }
 
 #[test]
-fn a_killed_lender_or_borrower_is_nobody_s_loss() {
+fn a_killed_lender_or_borrower_loses_no_message_of_others() {
     survive::<Large>("large", ["lend", "borrow"]);
 }

@@ -1,5 +1,5 @@
-//! The commands of `docs/cpp.md` that build the library as it is shipped, benchmark it and look for
-//! leaks: as they stand there. And what is only seen in such a build.
+//! Runs the commands of `docs/cpp.md` that build the release library, benchmark it and check for
+//! leaks, as they are written there. It also checks properties of such a build.
 
 use horus_testing as _;
 
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use compiler::{Program, header, library_dir, root};
 use serde_json::Value;
 
-/// The commands below this heading of the document.
+/// Returns the commands below this heading of the document.
 fn commands(heading: &str) -> Vec<String> {
     let document = std::fs::read_to_string(root().join("../docs/cpp.md")).unwrap();
     let (_, section) = document.split_once(&format!("\n## {heading}\n")).unwrap();
@@ -20,12 +20,12 @@ fn commands(heading: &str) -> Vec<String> {
     block.replace("\\\n", "").lines().map(str::to_owned).collect()
 }
 
-/// Where cargo builds what this test is a part of.
+/// Returns the target directory of the cargo that built this test.
 fn target_dir() -> PathBuf {
     library_dir().ancestors().nth(2).unwrap().to_owned()
 }
 
-/// A directory that looks like the repository, and takes what the commands make.
+/// Creates a directory that looks like the repository, for the output of the commands.
 fn checkout() -> tempfile::TempDir {
     let private = PermissionsExt::from_mode(0o700);
     let dir = tempfile::Builder::new().permissions(private).tempdir().unwrap();
@@ -34,11 +34,11 @@ fn checkout() -> tempfile::TempDir {
     dir
 }
 
-/// Runs a line of the document to a good end; what it said.
+/// Runs a line of the document, checks that it succeeds, and returns its output.
 fn run(line: &str, dir: &Path) -> String {
     println!("$ {line}");
     let mut shell = Command::new("sh");
-    // WHY: the cargo that runs this test would have its settings go on to this one.
+    // WHY: the settings of the cargo that runs this test would be passed to this one.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_") && name != "CARGO_HOME" {
@@ -53,7 +53,7 @@ fn run(line: &str, dir: &Path) -> String {
     said
 }
 
-/// A record has what those of the other languages have, with sound figures.
+/// Checks that a record has the fields of those of the other languages, with plausible numbers.
 fn assert_is_record(json: &str) {
     let record: Value = serde_json::from_str(json).unwrap();
     let rust = include_str!("golden/record.json");
@@ -67,7 +67,7 @@ fn assert_is_record(json: &str) {
     let rows = record["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 11);
     for row in rows {
-        // A hundred samples with --quick, of one operation or of a thousand.
+        // With --quick there are a hundred samples, of one operation or of a thousand.
         assert!(row["sent"] == 100 || row["sent"] == 100_000, "{row}");
         assert!(row["received"] == row["sent"] && row["lost"] == 0, "{row}");
         let ns = |name: &str| row["ns"][name].as_f64().unwrap();
@@ -81,7 +81,7 @@ fn assert_is_record(json: &str) {
     assert_eq!(goals.len(), 5);
     for goal in goals {
         let row = rows.iter().find(|row| row["id"] == goal["id"]).unwrap();
-        // Both as the table shows them.
+        // Both have the format of the table.
         let limit = goal["goal"].as_str().unwrap().trim_start_matches("<= ");
         let [limit, median] = [limit, goal["measured"].as_str().unwrap()].map(time_ns);
         let p50 = row["ns"]["p50"].as_f64().unwrap();
@@ -91,14 +91,14 @@ fn assert_is_record(json: &str) {
     }
 }
 
-/// A time as the benchmark shows it: `12.3ns`, `1.23us`.
+/// Parses a time in the format of the benchmark: `12.3ns`, `1.23us`.
 fn time_ns(text: &str) -> f64 {
     let number = |unit| text.strip_suffix(unit).and_then(|number| number.parse::<f64>().ok());
     number("ns").or_else(|| number("us").map(|us| us * 1e3)).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// One test, because what it builds takes a while. Whether goals are met is not asked of a busy
-/// machine.
+/// One test, because the build is slow. It does not check whether goals are met, as the machine may
+/// be busy.
 #[test]
 fn the_commands_of_the_document_work() {
     let lines = commands("Measure");
@@ -139,7 +139,7 @@ fn the_commands_of_the_document_work() {
     for row in ["| Ticks/second", "| Time per tick", "| CPU overhead at 1 kHz"] {
         assert!(said.contains(row), "no row {row} in\n{said}");
     }
-    // A copy of a megabyte would take 16 times as long.
+    // Copying a megabyte would take 16 times as long.
     let times = said.lines().rev().find(|line| line.starts_with("loan + publish of 1 MiB"));
     let times = times.unwrap().split_whitespace().find_map(|word| word.parse::<f64>().ok());
     println!("{said}\n1 MiB: {times:?} times what it is of 64 KiB");
@@ -151,7 +151,7 @@ fn the_commands_of_the_document_work() {
     let said = run(stress, dir.path());
     assert!(said.ends_with("done\n"), "{said}");
 
-    // No check of the debug build is left.
+    // The checks of the debug build are not in the release build.
     let said = Program::abuse(&target_dir().join("release")).run(&["10000", "10", "100000"]);
     println!("{said}");
     assert!(said.starts_with(&format!("{} functions, ", header::declared().len())), "{said}");

@@ -1,6 +1,6 @@
-//! C++ programs under sanitizers: nothing to report, but for the bugs that are there on purpose.
+//! C++ programs under sanitizers: no report, except for the deliberate bugs.
 //!
-//! Here the library is as it always is; `.ci/sanitizers` builds it, too, with the sanitizer.
+//! The library here is the normal one; `.ci/sanitizers` builds it with the sanitizer too.
 
 use horus_testing as _;
 
@@ -8,23 +8,23 @@ mod compiler;
 
 use compiler::{Program, root, sanitizer};
 
-/// What C++ itself, and the undefined, are looked at with.
+/// The flags of AddressSanitizer and UndefinedBehaviorSanitizer for the C++ code.
 const FLAGS: [&str; 3] =
     ["-std=c++17", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
-/// The flags, unless all programs have a sanitizer already, beside which there can be no other.
+/// Returns the flags, unless all programs already have a sanitizer: only one is possible.
 fn flags() -> &'static [&'static str] {
     if sanitizer().is_some() { &FLAGS[..1] } else { &FLAGS }
 }
 
-/// Also the schemas: with UBSan, gcc takes less for a constant.
+/// Includes the schemas: with UBSan, gcc accepts fewer expressions as constants.
 #[test]
-fn topics_have_nothing_to_report() {
+fn sanitizers_report_nothing_for_topics() {
     Program::cpp("tests/cpp/wrapper.cpp", flags()).run(&[]);
 }
 
 #[test]
-fn nodes_have_nothing_to_report() {
+fn sanitizers_report_nothing_for_nodes() {
     let elsewhere = root().join("tests/cpp/nodes_elsewhere.cpp");
     let flags = [flags(), &[elsewhere.to_str().unwrap()]].concat();
     let said = Program::cpp("tests/cpp/nodes.cpp", &flags).run(&[]);
@@ -32,7 +32,7 @@ fn nodes_have_nothing_to_report() {
 }
 
 #[test]
-fn bugs_on_purpose_are_found() {
+fn deliberate_bugs_are_found() {
     let program = Program::cpp("tests/cpp/teeth.cpp", flags());
     program.run(&["none"]);
     let bug = if sanitizer().as_deref() == Some("thread") { "race" } else { "late" };

@@ -11,9 +11,10 @@ fn c_nodes_do_what_the_header_says() {
     Program::new("nodes").run(&[]);
 }
 
-/// From each executor, in each callback, of each kind; and a `pthread_cancel`, and a signal.
+/// An exception on each executor, in each callback, of each kind; also a `pthread_cancel` and a
+/// signal.
 #[test]
-fn what_is_thrown_is_a_failure_of_the_node() {
+fn an_exception_is_a_failure_of_the_node() {
     let elsewhere = root().join("tests/cpp/nodes_elsewhere.cpp");
     for standard in ["-std=c++17", "-std=c++20"] {
         let flags = [standard, elsewhere.to_str().unwrap()];
@@ -22,9 +23,9 @@ fn what_is_thrown_is_a_failure_of_the_node() {
     }
 }
 
-/// The program that everybody writes: `run`, and the status that follows from it.
+/// The simplest program: its exit status follows from the status of `run`.
 #[test]
-fn the_obvious_program_ends_with_an_error_status_when_a_node_failed() {
+fn the_simplest_program_ends_with_an_error_status_when_a_node_failed() {
     let c = Program::new("obvious");
     let cpp = Program::cpp("tests/cpp/obvious.cpp", &["-std=c++17"]);
     for (language, program) in [("C", c), ("C++", cpp)] {

@@ -36,7 +36,7 @@ class Listing {
     std::map<std::string, std::string> lines_;
 };
 
-/// Goes through the fields of a message, and those of messages in it.
+/// Visits the fields of a message, and those of nested messages.
 template <class Each>
 class Visitor {
   public:
@@ -76,7 +76,7 @@ void visit(Listing &listing, Message &message, Each each) {
     each_field(message, visitor);
 }
 
-/// Numbers that differ from field to field; of texts, letters.
+/// Returns a visitor that fills fields with distinct numbers, and texts with letters.
 auto filler(std::uint64_t &seed) {
     return [&seed](auto &field) {
         using Number = std::decay_t<decltype(field)>;

@@ -11,7 +11,7 @@ use horus_core::message::{
 };
 use horus_core::prelude::*;
 use horus_core::topic::PayloadType;
-// What the C++ side calls.
+// Linked because the C++ side calls it.
 use horus_cpp as _;
 
 #[cxx::bridge]
@@ -20,22 +20,23 @@ mod ffi {
     unsafe extern "C++" {
         include!("horus_cpp_cxx/tests/messages.hpp");
 
-        /// Fills each field of the message of this name, sends it, and tells what it holds.
+        /// Fills each field of the message of this name, sends it, and returns a listing of its
+        /// fields.
         fn send(message: &str, topic: &str, seed: u64) -> Result<String>;
 
-        /// Receives a message of this name, and tells what its fields hold.
+        /// Receives a message of this name, and returns a listing of its fields.
         fn receive(message: &str, topic: &str) -> Result<String>;
 
-        /// Tells what the fields of a message of this name hold, or those of its header, as `T{}`
+        /// Returns a listing of the fields of a message of this name, or of its header, as `T{}`
         /// has them.
         fn default_of(message: &str) -> Result<String>;
     }
 }
 
-/// Numbers in the data at the end of a message.
+/// The number of elements in the data at the end of a message.
 const ELEMENTS: usize = 7;
 
-/// Where the numbers of a message lie, by their path; those of arrays one after the other.
+/// Returns the offsets of a message's numbers by path; array elements are in order.
 fn places(schema: &Schema) -> BTreeMap<String, Vec<(usize, Primitive)>> {
     let parsed = Schema::parse(&schema.text()).unwrap();
     let mut places = BTreeMap::new();
@@ -59,7 +60,7 @@ fn places(schema: &Schema) -> BTreeMap<String, Vec<(usize, Primitive)>> {
     places
 }
 
-/// What the fields of a message hold, as the C++ side tells it.
+/// Returns the listing of a message's fields in the format of the C++ side.
 fn told(schema: &Schema, message: &[u8]) -> String {
     let mut text = String::new();
     for (path, numbers) in places(schema) {
@@ -75,7 +76,7 @@ fn told(schema: &Schema, message: &[u8]) -> String {
     text
 }
 
-/// A message of which each number differs from the others.
+/// Returns a message in which all numbers differ.
 fn filled(schema: &Schema) -> Vec<u8> {
     let tail_bytes = schema.tail.map_or(0, |tail| ELEMENTS * tail.primitive.size());
     let mut message = vec![0; schema.size + tail_bytes];
@@ -92,7 +93,7 @@ fn filled(schema: &Schema) -> Vec<u8> {
     message
 }
 
-/// A namespace of this test's own, which goes with it.
+/// A namespace of this test's own, removed when dropped.
 struct Apart {
     _dir: tempfile::TempDir,
 }
@@ -123,7 +124,7 @@ fn the_default_of_every_standard_message_is_that_of_rust() {
     assert!(nonzero >= 15, "{nonzero} messages have a default other than zeros");
 }
 
-/// Through the typed ends of both languages.
+/// Sends a message both ways through the typed endpoints of both languages.
 fn cross<T: Message>(crossed: &mut Vec<&'static str>) {
     let (schema, name) = (&T::SCHEMA, T::SCHEMA.name);
     let qos = Qos::new().history(1);
@@ -142,7 +143,7 @@ fn cross<T: Message>(crossed: &mut Vec<&'static str>) {
     crossed.push(name);
 }
 
-/// As bytes, of which the topic knows the schema: a header, and data on loan or borrowed.
+/// Sends a message both ways as bytes with a schema: a header, and data that are lent or borrowed.
 fn cross_framed(schema: &'static Schema, crossed: &mut Vec<&'static str>) {
     let name = schema.name;
     let kind = PayloadType::parse(&schema.text()).unwrap().with_max_message_bytes(64 * 1024);
@@ -173,7 +174,7 @@ fn every_standard_message_crosses_both_ways_field_by_field() {
         };
     }
     horus_core::standard_messages!(cross_all);
-    // Parts of those that have data.
+    // These are parts of messages with data.
     cross::<PointField>(&mut crossed);
     cross::<MapMetaData>(&mut crossed);
     for schema in STANDARD.iter().filter(|schema| schema.tail.is_some()) {
@@ -183,7 +184,7 @@ fn every_standard_message_crosses_both_ways_field_by_field() {
     all.sort_unstable();
     crossed.sort_unstable();
     assert_eq!(crossed, all);
-    // What C++ throws is an error here.
+    // An exception of C++ is an error here.
     let error = ffi::receive("NoMessage", "nothing").unwrap_err();
     assert_eq!(error.what(), "msg.hpp has no such message");
 }

@@ -1,6 +1,6 @@
 /*
- * Every function of the header, from a table that the test makes of it: null, garbage, stale and
- * wrong handles, null pointers, handles closed by another thread, and calls at random.
+ * Calls every function of the header, from a table that the test generates: with null, garbage,
+ * stale and wrong handles, null pointers, handles closed by another thread, and at random.
  *
  * abuse [calls of each kind] [races] [random calls]
  */
@@ -13,7 +13,7 @@
 /* In the order of the test. */
 enum { NAMESPACE, PUBLISHER, SUBSCRIBER, SAMPLE, WAIT_SET, SCHEDULER, KINDS };
 
-/* What a function is called with. */
+/* The arguments of a call. */
 typedef struct call {
     uint64_t ids[KINDS];
     int null_at; /* the parameter that is null, from 0 on; or -1 */
@@ -56,7 +56,7 @@ static const horus_scheduler_options_t given_scheduler_options = HORUS_SCHEDULER
 
 enum { FUNCTION_COUNT = sizeof FUNCTIONS / sizeof FUNCTIONS[0] };
 
-/* One of each kind that is open, in one namespace. */
+/* Opens a handle of this kind, all in one namespace. */
 static void open_one(int kind, uint64_t ids[KINDS]) {
     horus_namespace_t name_space;
     horus_publisher_t publisher;
@@ -78,7 +78,7 @@ static void open_one(int kind, uint64_t ids[KINDS]) {
         ids[kind] = subscriber.id;
         break;
     case SAMPLE:
-        /* A topic of its own, so that it does not matter what becomes of the others. */
+        /* A separate topic, independent of the state of the others. */
         EXPECT(HORUS_OK, horus_publisher_open("lent", &given_topic_options, &publisher));
         EXPECT(HORUS_OK, horus_subscriber_open("lent", &given_topic_options, &subscriber));
         EXPECT(HORUS_OK, horus_publisher_send(publisher, "abc", 3));
@@ -115,7 +115,7 @@ static int ends_in(const function_t *function, const char *end) {
     return all >= part && strcmp(function->name + all - part, end) == 0;
 }
 
-/* Whether the handle is closed by that, as it is by the namespace's removal. */
+/* Returns true if the function closes the handle, as the namespace's removal does. */
 static int closes(const function_t *function) {
     return ends_in(function, "_close") || ends_in(function, "_release") ||
            strcmp(function->name, "horus_namespace_remove") == 0;
@@ -123,7 +123,7 @@ static int closes(const function_t *function) {
 
 static call_t live, stale;
 
-/* A number that is no handle of the kind; it may be that of another kind. */
+/* Returns a number that is not a handle of the kind; it may be one of another kind. */
 static uint64_t wrong_handle(unsigned number, int kind) {
     const uint64_t random = next_random(), right = live.ids[kind];
     const int other = (kind + 1 + (int)(random % (KINDS - 1))) % KINDS;
@@ -140,7 +140,7 @@ static uint64_t wrong_handle(unsigned number, int kind) {
     }
 }
 
-/* Ends the program unless a call has said what it should. */
+/* Ends the program unless a call returned the wanted status. */
 static void expect(const function_t *function, horus_status_t wanted, horus_status_t found,
                    uint64_t id) {
     if (found != wanted) {
@@ -151,7 +151,7 @@ static void expect(const function_t *function, horus_status_t wanted, horus_stat
     }
 }
 
-/* Every handle of every function, wrong; the others are right. Returns how many there were. */
+/* Passes one wrong handle to every function, for each of its handles. Returns their number. */
 static unsigned wrong_handles(unsigned calls) {
     unsigned handles = 0;
     for (int at = 0; at < FUNCTION_COUNT; at++) {
@@ -175,7 +175,7 @@ static unsigned wrong_handles(unsigned calls) {
     return handles;
 }
 
-/* Every pointer that must be there, null. Returns how many there were. */
+/* Passes null for every pointer that must not be null. Returns their number. */
 static unsigned null_pointers(unsigned calls) {
     unsigned pointers = 0;
     for (int at = 0; at < FUNCTION_COUNT; at++) {
@@ -184,7 +184,7 @@ static unsigned null_pointers(unsigned calls) {
             if ((function->pointers & 1u << pointer) == 0) {
                 continue;
             }
-            /* That is looked at first. */
+            /* This pointer is checked before the handle. */
             const int is_early = strcmp(function->name, "horus_scheduler_report") == 0;
             call_t with = live;
             with.null_at = pointer;
@@ -197,7 +197,7 @@ static unsigned null_pointers(unsigned calls) {
     return pointers;
 }
 
-/* What takes neither: it is there, and returns. */
+/* Calls the functions that take neither. */
 static void harmless(unsigned calls) {
     call_t with = live;
     for (int at = 0; at < FUNCTION_COUNT; at++) {
@@ -220,7 +220,7 @@ static void closed_twice(unsigned calls) {
     }
 }
 
-/* Handles within structs. */
+/* Passes wrong handles within structs. */
 static void wrong_inside(unsigned calls) {
     for (unsigned i = 0; i < calls; i++) {
         horus_topic_options_t options = given_topic_options;
@@ -244,12 +244,12 @@ static void wrong_inside(unsigned calls) {
     }
 }
 
-/* Any bytes are a struct, or an error. */
+/* Passes structs of random bytes: each is accepted or an error. */
 static void any_struct(unsigned calls) {
     for (unsigned i = 0; i < calls; i++) {
         horus_qos_t qos;
         for (size_t at = 0; at < sizeof qos; at += 4) {
-            /* Small numbers, or no topic would ever be opened. */
+            /* Small numbers, as otherwise no topic would ever be opened. */
             uint32_t word = next_random() % 4 == 0 ? (uint32_t)(next_random() % 70) : 0;
             memcpy((char *)&qos + at, &word, sizeof word);
         }
@@ -282,7 +282,7 @@ static void *use_until_closed(void *given) {
     }
 }
 
-/* Every function is under way while another thread closes its handle. */
+/* Calls every function while another thread closes its handle. */
 static void races(unsigned rounds) {
     for (int at = 0; at < FUNCTION_COUNT; at++) {
         for (unsigned race = 0; race < rounds * KINDS; race++) {
@@ -314,13 +314,13 @@ static void races(unsigned rounds) {
     }
 }
 
-/* Functions as they come, with handles of which most are right. */
+/* Calls functions at random, with mostly right handles. */
 static unsigned random_calls(unsigned calls) {
     unsigned done = 0;
     call_t with = live;
     for (unsigned i = 0; i < calls; i++) {
         const function_t *function = &FUNCTIONS[next_random() % FUNCTION_COUNT];
-        /* That would run until somebody stops it. */
+        /* This call would not return by itself. */
         if (strcmp(function->name, "horus_scheduler_run") == 0) {
             continue;
         }
@@ -339,7 +339,7 @@ static unsigned random_calls(unsigned calls) {
         for (int kind = 0; kind < KINDS; kind++) {
             if (closes(function) && (function->kinds & 1u << kind) != 0 &&
                 wrong.ids[kind] == with.ids[kind]) {
-                /* Also if there was nothing to remove any more. */
+                /* Also if the namespace was removed already. */
                 open_one(kind, with.ids);
             }
         }
@@ -352,7 +352,7 @@ int main(int argc, char **argv) {
     const unsigned calls = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10000;
     const unsigned rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 10;
     const unsigned random = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 10000;
-    /* Stale ones first, so that entries are used again. */
+    /* Stale ones first, so that entries of the handle table are reused. */
     live.null_at = -1;
     for (int kind = 0; kind < KINDS; kind++) {
         open_one(kind, live.ids);

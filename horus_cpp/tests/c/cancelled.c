@@ -1,4 +1,4 @@
-/* A thread that is to be cancelled: every call that makes system calls goes on to its end. */
+/* A cancelled thread: every call that makes system calls completes before the cancellation. */
 #include "check.h"
 
 #include <pthread.h>
@@ -48,7 +48,7 @@ static void exchange(horus_namespace_t space) {
     EXPECT(HORUS_OK, horus_publisher_open("pairs", &options, &publisher));
     EXPECT(HORUS_OK, horus_subscriber_open("pairs", &options, &subscriber));
     EXPECT(HORUS_TIMEOUT, horus_subscriber_recv_timeout(subscriber, &pair, sizeof pair, 1000, NULL));
-    /* The first message of a publisher, the one that is too many, and waiting for room. */
+    /* The first message of a publisher, the one that is refused, and a wait for a free slot. */
     do {
         status = horus_publisher_send(publisher, &pair, sizeof pair);
     } while (status == HORUS_OK);
@@ -70,7 +70,7 @@ static void exchange(horus_namespace_t space) {
     EXPECT(HORUS_E_BUSY, horus_topic_remove(space, "pairs"));
     EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
     EXPECT(HORUS_OK, horus_publisher_close(publisher));
-    /* The last that holds the topic: its file is closed by this. */
+    /* The last reference to the topic: this closes its file. */
     EXPECT(HORUS_OK, horus_sample_release(sample.id));
     EXPECT(HORUS_E_NOT_FOUND, horus_subscriber_open("pairs", NULL, &subscriber));
 }

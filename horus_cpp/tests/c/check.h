@@ -1,4 +1,4 @@
-/* What the C programs of the tests share. */
+/* Code that the C programs of the tests share. */
 #ifndef HORUS_TESTS_CHECK_H
 #define HORUS_TESTS_CHECK_H
 

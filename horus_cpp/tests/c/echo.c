@@ -1,4 +1,4 @@
-/* Sends back each message that it receives, with its second half one larger, until 0 comes. */
+/* Echoes each message with its second half incremented, until 0 comes. */
 #include "check.h"
 
 int main(int argc, char **argv) {

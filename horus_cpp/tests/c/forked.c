@@ -8,7 +8,7 @@
 
 static horus_subscriber_t waited;
 
-/* In a call with `waited` while the other thread forks. */
+/* Waits in a call with `waited` while the other thread forks. */
 static void *wait_for_ever(void *unused) {
     pair_t pair;
     horus_status_t status;
@@ -65,14 +65,14 @@ int main(void) {
         EXPECT_OF("forked", HORUS_E_FORKED, horus_subscriber_stats(subscriber, &stats));
         EXPECT_OF("forked", HORUS_E_FORKED, horus_subscriber_info(subscriber, &info));
         EXPECT_OF("forked", HORUS_E_FORKED, horus_publisher_info(publisher, &info));
-        /* The child may write what is on loan; nobody sees it. */
+        /* The child may write the lent slot; no process sees it. */
         memcpy(lent, &(pair_t){666, 666}, sizeof pair);
         EXPECT_OF("forked", HORUS_E_FORKED, horus_publisher_publish(lender, sizeof pair));
         EXPECT(HORUS_E_FORKED, horus_wait_set_wait(set, -1, &(horus_ready_t){0}, 1, &(size_t){0}));
         EXPECT(HORUS_OK, horus_sample_release(sample.id));
         EXPECT(HORUS_OK, horus_publisher_close(publisher));
         EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
-        /* The thread that is in a call with it does not exist here. */
+        /* The thread that is in a call with it does not exist in the child. */
         EXPECT(HORUS_OK, horus_subscriber_close(waited));
         EXPECT(HORUS_OK, horus_wait_set_close(set));
         EXPECT(HORUS_OK, horus_publisher_open("forked", &options, &publisher));
@@ -84,7 +84,7 @@ int main(void) {
     int status = 0;
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    /* The parent noticed nothing but the message. */
+    /* The parent is unaffected, except for the message. */
     CHECK(memcmp(sample.data, &(pair_t){1, 2}, sizeof(pair_t)) == 0);
     EXPECT(HORUS_OK, horus_sample_release(sample.id));
     EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));

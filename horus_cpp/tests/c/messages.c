@@ -1,6 +1,6 @@
 /*
- * Sends standard messages back, each changed in a way that its test knows, until one without a time
- * comes. The argument says which: `cmd_vel`, `imu`, `scan` or `image`.
+ * Echoes standard messages, each changed in a way that its test expects, until one without a time
+ * comes. The argument selects the type: `cmd_vel`, `imu`, `scan` or `image`.
  */
 #include "check.h"
 
@@ -10,7 +10,7 @@
 static horus_publisher_t answers;
 static horus_subscriber_t questions;
 
-/* Opens both ends of the topics with this name. */
+/* Opens the endpoints of the topics with this name. */
 static void meet(const char *name, const char *schema) {
     char topic[64];
     horus_qos_t qos = HORUS_QOS_INIT;
@@ -78,7 +78,7 @@ static void echo_scan(void) {
     answer(&scan, sizeof scan);
 }
 
-/* Fills a slot on loan with what is in a borrowed message, the pixels inverted. */
+/* Fills a lent slot with a borrowed message, the pixels inverted. */
 static void invert(const horus_sample_t *sample) {
     void *slot;
     size_t room;

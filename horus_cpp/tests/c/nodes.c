@@ -1,4 +1,4 @@
-/* Nodes and a scheduler from C: what each function does, policies, errors, steering, the end. */
+/* Nodes and a scheduler from C: each function, policies, errors, commands, the end of a run. */
 #include "check.h"
 
 #include <pthread.h>
@@ -113,7 +113,7 @@ static void a_life(void) {
     EXPECT(HORUS_OK, horus_scheduler_tick_once(scheduler));
     CHECK(robot.ticks == 101);
     EXPECT(HORUS_E_NODE, horus_scheduler_set_rate(scheduler, "robot", 10));
-    EXPECT(HORUS_E_NODE, horus_scheduler_pause(scheduler, "nobody"));
+    EXPECT(HORUS_E_NODE, horus_scheduler_pause(scheduler, "unknown"));
     CHECK(strstr(horus_last_error_message(), "robot") != NULL);
     EXPECT(HORUS_OK, horus_scheduler_run_for(scheduler, 30000000));
     EXPECT(HORUS_OK, horus_scheduler_stop_node(scheduler, "robot"));
@@ -131,7 +131,7 @@ static void a_life(void) {
     CHECK(horus_scheduler_is_running(scheduler) == HORUS_E_HANDLE);
 }
 
-/* `ticks` before the end, or a limit, by policy. */
+/* Checks `ticks` before the end, or a limit, for each policy. */
 static void policies(void) {
     const int32_t kinds[] = {HORUS_FAILURE_FATAL, HORUS_FAILURE_RESTART, HORUS_FAILURE_SKIP,
                              HORUS_FAILURE_IGNORE, HORUS_UNSET};
@@ -184,7 +184,7 @@ static void policies(void) {
     }
 }
 
-/* Calls from callbacks, of the scheduler's own threads and of the running one. */
+/* Calls the library from callbacks, on the scheduler's own threads and on the running one. */
 static int32_t calls_back(void *user, horus_context_t *context) {
     robot_t *robot = user;
     horus_node_t node = node_of(robot);
@@ -237,7 +237,7 @@ static int32_t send(void *user, horus_context_t *context) {
     return 0;
 }
 
-/* One node at a rate wakes another by a topic. */
+/* A node with a rate wakes another one by a topic. */
 static void topics_wake(void) {
     atomic_int events = 0;
     horus_topic_options_t topic = pair_options(NULL);
@@ -279,7 +279,7 @@ static void *run(void *scheduler) {
     return NULL;
 }
 
-/* Another thread runs it, and this one closes it. */
+/* Another thread runs the scheduler, and this one closes it. */
 static void closed_while_it_runs(void) {
     for (int i = 0; i < 10; i++) {
         atomic_int events = 0;

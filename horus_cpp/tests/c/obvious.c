@@ -1,4 +1,4 @@
-/* The program that everybody writes: a scheduler is run, and what that returned is the status. */
+/* The simplest program: it runs a scheduler, whose result becomes the exit status. */
 #include <horus/horus.h>
 #include <stdio.h>
 #include <string.h>

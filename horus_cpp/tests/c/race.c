@@ -10,10 +10,10 @@ static horus_subscriber_t subscriber;
 static horus_wait_set_t wait_set;
 static uint64_t subject;
 static atomic_int is_used;
-/* Whether two threads use the handle on purpose. */
+/* True if two threads use the handle deliberately. */
 static atomic_int is_shared;
 
-/* What a thread does with the handle, again and again, until that is an error. */
+/* The call that a thread repeats with the handle until it returns an error. */
 typedef horus_status_t (*use_t)(void);
 
 static horus_status_t sends(void) {
@@ -55,13 +55,13 @@ static horus_status_t waits(void) {
 }
 
 static void *use_until_closed(void *use) {
-    /* A pointer to a function is no pointer to a thing, so this is one to such a pointer. */
+    /* C does not convert function pointers to void *, so this points to a function pointer. */
     const use_t *uses = use;
     for (;;) {
         atomic_store(&is_used, 1);
         horus_status_t status = (*uses)();
         if (status == HORUS_E_BUSY && atomic_load(&is_shared)) {
-            /* The other thread was first. */
+            /* The other thread had the handle. */
             continue;
         }
         if (status < 0) {
@@ -113,7 +113,7 @@ static void race(enum kind kind, use_t use, int rounds) {
     }
 }
 
-/* Of two threads that close a handle, one does. */
+/* If two threads close a handle, one succeeds. */
 static void close_race(int rounds) {
     for (int round = 0; round < rounds; round++) {
         open_all();
@@ -129,7 +129,7 @@ static void close_race(int rounds) {
     }
 }
 
-/* A second thread in a call is found in checked builds. */
+/* Checked builds detect a second thread in a call. */
 static void share(void) {
     open_all();
     subject = subscriber.id;

@@ -1,4 +1,4 @@
-/* Each function once as it is meant, and each error that a caller can make. */
+/* Calls each function once correctly, and causes each error that a caller can make. */
 #include "check.h"
 
 #include <stdio.h>
@@ -101,7 +101,7 @@ static void sends_and_receives(void) {
     EXPECT(HORUS_OK, horus_topic_remove((horus_namespace_t){0}, "pairs"));
 }
 
-/* A tool sees what a topic carries, who takes part, and what was refused and lost. */
+/* A tool sees a topic's type, its participants, and the messages refused and lost. */
 static void is_inspected(void) {
     const horus_namespace_t here = {0};
     horus_qos_t qos = HORUS_QOS_INIT;
@@ -157,7 +157,7 @@ static void is_inspected(void) {
     EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
 }
 
-/* A reliable topic refuses, and every setting arrives. */
+/* A full reliable topic refuses a send, and every setting is applied. */
 static void is_reliable(void) {
     horus_qos_t qos = HORUS_QOS_INIT;
     qos.preset = HORUS_QOS_RELIABLE;
@@ -177,7 +177,7 @@ static void is_reliable(void) {
     EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
     EXPECT(HORUS_FULL, horus_publisher_send(publisher, &pair, sizeof pair));
     EXPECT(HORUS_FULL, horus_publisher_send_timeout(publisher, &pair, sizeof pair, 1000));
-    /* Who is in the way: this very process. */
+    /* The text names the slowest reader: this process. */
     char process[64];
     snprintf(process, sizeof process, "process %ld ", (long)getpid());
     CHECK(strstr(horus_last_error_message(), "topic 'reliable'"));
@@ -189,7 +189,7 @@ static void is_reliable(void) {
     EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
 }
 
-/* A mebibyte is written and read where it lies. */
+/* A mebibyte is written and read in place. */
 static void lends_and_borrows(void) {
     const size_t megabyte = 1 << 20;
     horus_topic_options_t options = bytes_options(megabyte);
@@ -286,7 +286,7 @@ static void waits(void) {
     EXPECT(HORUS_E_ARGUMENT, horus_wait_set_add_interval(set, 0, &on_tick));
     EXPECT(HORUS_OK, horus_wait_set_add_interval(set, 1, &on_tick));
     CHECK(on_tick != 0 && on_tick != on_message);
-    /* Two are ready, and there is room for one: the other comes next. */
+    /* Two entries are ready, and there is room for one: the other comes next. */
     EXPECT(HORUS_OK, horus_wait_set_wait(set, -1, ready, 1, &count));
     CHECK(count == 1 && ready[0].key == on_message);
     EXPECT(HORUS_OK, horus_wait_set_wait(set, -1, ready, 1, &count));
@@ -328,7 +328,7 @@ static void has_namespaces(const char *directory) {
     EXPECT(HORUS_OK, horus_namespace_sweep(one, NULL));
     EXPECT(HORUS_OK, horus_namespace_remove(one));
     EXPECT(HORUS_E_HANDLE, horus_namespace_close(one));
-    /* An end of this process goes on without it. */
+    /* An endpoint of this process still works without the namespace. */
     EXPECT(HORUS_OK, horus_publisher_send(publisher, &(pair_t){1, 2}, sizeof(pair_t)));
     EXPECT(HORUS_OK, horus_publisher_close(publisher));
     EXPECT(HORUS_OK, horus_namespace_close(two));

@@ -1,6 +1,6 @@
 /*
- * What clang's ThreadSanitizer, which rustc has, calls and gcc's does not know: it sees what these
- * call. Also C++.
+ * Functions of clang's ThreadSanitizer, which rustc uses, that gcc's does not have. They call ones
+ * that gcc's intercepts. Also C++.
  */
 #include <stddef.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* No memory to map a publisher's messages: an error of each call that receives, until there is. */
+/* Without memory to map a publisher's lane, each receive is an error, until there is some. */
 #include "check.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 
 enum { MESSAGE_BYTES = 4096, CAPACITY = 4096, SPARE_BYTES = 2 << 20 };
 
-/* Bytes of addresses that this process has in use. */
+/* Returns the bytes of address space that this process uses. */
 static rlim_t used_bytes(void) {
     unsigned long pages = 0;
     FILE *file = fopen("/proc/self/statm", "r");

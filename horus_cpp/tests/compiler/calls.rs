@@ -1,14 +1,14 @@
-//! A C program's table of every function of the header, so that none is forgotten: for `c/abuse.c`.
+//! A generated C table of every function of the header, so that none is missed: for `c/abuse.c`.
 
 use std::fmt::Write as _;
 
 use super::header::{bare, declared, header};
 
-/// Handles, by the name of their type without `horus_` and `_t`. A sample's is a number.
+/// Handle types, without `horus_` and `_t`. A sample's handle is a number.
 const KINDS: [&str; 6] =
     ["namespace", "publisher", "subscriber", "sample", "wait_set", "scheduler"];
 
-/// Pointers that may be null: the function, if it is not any, and the parameter.
+/// Pointers that may be null: the function, or any if empty, and the parameter.
 const MAY_BE_NULL: [(&str, &str); 5] = [
     ("", "options"),
     ("", "out_bytes"),
@@ -17,7 +17,7 @@ const MAY_BE_NULL: [(&str, &str); 5] = [
     ("horus_namespace_sweep", "out_removed"),
 ];
 
-/// Functions to which the namespace 0 is that of the environment.
+/// Functions that take the namespace 0 for that of the environment.
 const ZERO_IS_A_NAMESPACE: [&str; 7] = [
     "horus_namespace_sweep",
     "horus_topic_remove",
@@ -28,7 +28,7 @@ const ZERO_IS_A_NAMESPACE: [&str; 7] = [
     "horus_topic_reader_counters",
 ];
 
-/// A C function for each function of the header, which is given handles and a null to pass, and a
+/// Returns a C function for each function of the header, with handles and a null to pass, and a
 /// table of them.
 pub fn every_call() -> String {
     let header = bare(&header());
@@ -65,7 +65,7 @@ pub fn every_call() -> String {
         let call = format!("{name}({})", arguments.join(", "));
         let call = match result {
             "horus_status_t" => format!("return {call};"),
-            // They have no error but 0.
+            // Their only error is 0.
             "uint64_t" | "double" => format!("return {call} == 0 ? HORUS_E_NULL : HORUS_OK;"),
             "uint32_t" => format!("(void){call}; return HORUS_OK;"),
             "const char *" => format!("CHECK({call} != NULL); return HORUS_OK;"),
@@ -83,13 +83,13 @@ fn is_handle(known: &str, kind: &str, parameter: &str) -> bool {
     kind == format!("horus_{known}_t") || (known == "sample" && parameter == "sample_id")
 }
 
-/// What a pointer of this type points to.
+/// Returns the variable that a pointer of this type points to.
 fn place(header: &str, kind: &str, index: usize, places: &mut String) -> String {
     let pointed = kind.trim_end_matches('*').trim();
     match kind {
         "const char *" => "\"abused\"".to_owned(),
         "void *" | "const void *" => "bytes".to_owned(),
-        // Nobody but the library makes one.
+        // Only the library makes one.
         "horus_context_t *" => "NULL".to_owned(),
         _ if pointed.starts_with("const horus_") => {
             format!("&given_{}", pointed.trim_start_matches("const horus_").trim_end_matches("_t"))
@@ -105,7 +105,7 @@ fn place(header: &str, kind: &str, index: usize, places: &mut String) -> String 
     }
 }
 
-/// A number of this type that does no harm.
+/// Returns a harmless number of this type.
 fn number(kind: &str) -> &'static str {
     match kind {
         "int64_t" => "with->timeout_ns",

@@ -1,17 +1,17 @@
-//! What the headers of the C ABI declare, read from their text.
+//! The declarations in the headers of the C ABI, read from their text.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use super::root;
 
-/// All of it.
+/// Returns the text of all headers.
 pub fn header() -> String {
     let files = ["horus.h", "scheduler.h"].map(|file| root().join("include/horus").join(file));
     files.map(|file| fs::read_to_string(file).unwrap()).concat()
 }
 
-/// Text without comments of C, all white space as one blank.
+/// Returns the text without C comments, with white space reduced to single blanks.
 pub fn bare(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -23,12 +23,12 @@ pub fn bare(text: &str) -> String {
     out.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The declarations of functions in the header.
+/// Returns the declarations of functions in the header.
 pub fn declared() -> BTreeMap<String, String> {
     let header = bare(&header());
     let mut functions = BTreeMap::new();
     for statement in header.split(';').filter(|statement| statement.trim_end().ends_with(')')) {
-        // What comes before the declaration: preprocessor lines and the braces of C++.
+        // Text before the declaration: preprocessor lines and the braces of C++.
         let first = [
             "horus_status_t horus_",
             "uint32_t horus_",

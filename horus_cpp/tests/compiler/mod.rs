@@ -13,14 +13,14 @@ use tempfile::TempDir;
 
 pub const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// What the C++ headers are clean of besides.
+/// Further warnings that the C++ headers do not cause.
 pub const CPP_WARNINGS: [&str; 3] = ["-Wshadow", "-Wconversion", "-Wsign-conversion"];
 
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where the library lies that was built with this test.
+/// Returns the directory of the library that was built with this test.
 pub fn library_dir() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let deps = test.parent().unwrap();
@@ -28,31 +28,31 @@ pub fn library_dir() -> PathBuf {
     deps.to_owned()
 }
 
-/// What the library was built with, and all programs are, by `.ci/sanitizers`.
+/// Returns the sanitizer that `.ci/sanitizers` built the library with, which all programs then use.
 pub fn sanitizer() -> Option<String> {
     std::env::var("HORUS_TEST_SANITIZER").ok().filter(|name| !name.is_empty())
 }
 
-/// The system's C compiler; what it does, it does in English.
+/// Returns the system's C compiler, with English messages.
 pub fn cc() -> Command {
     let mut cc = Command::new("cc");
     cc.env("LC_ALL", "C").stdin(Stdio::null()).arg("-I").arg(root().join("include"));
     cc
 }
 
-/// The system's C++ compiler.
+/// Returns the system's C++ compiler.
 pub fn cxx() -> Command {
     let mut cxx = Command::new("c++");
     cxx.env("LC_ALL", "C").stdin(Stdio::null()).arg("-I").arg(root().join("include"));
     cxx
 }
 
-/// What the compiler says about this C11 source, if it refuses it.
+/// Returns the compiler's messages if it rejects this C11 source.
 pub fn refusal(source: &str, flags: &[&str]) -> Option<String> {
     refused(cc(), "main.c", source, flags)
 }
 
-/// What the compiler says about this C++ source, if it refuses it.
+/// Returns the compiler's messages if it rejects this C++ source.
 pub fn cpp_refusal(source: &str, flags: &[&str]) -> Option<String> {
     refused(cxx(), "main.cpp", source, flags)
 }
@@ -67,7 +67,7 @@ fn refused(mut compiler: Command, name: &str, source: &str, flags: &[&str]) -> O
     (!output.status.success()).then_some(errors)
 }
 
-/// A C program of `tests/c`, and memory for its topics that goes with it.
+/// A C program of `tests/c`, and memory for its topics, removed when dropped.
 pub struct Program {
     dir: TempDir,
     binary: PathBuf,
@@ -79,14 +79,14 @@ impl Program {
         Self::c(&format!("tests/c/{name}.c"))
     }
 
-    /// A C program, by its path in this crate.
+    /// Compiles a C program, by its path in this crate.
     pub fn c(path: &str) -> Self {
         let mut cc = cc();
         cc.args(["-std=c11", "-D_POSIX_C_SOURCE=200809L"]);
         Self::of(cc, &root().join(path), &library_dir())
     }
 
-    /// `c/abuse.c`, which calls every function of the library in this directory.
+    /// Compiles `c/abuse.c`, which calls every function of the library in this directory.
     pub fn abuse(library: &Path) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("every_call.h"), calls::every_call()).unwrap();
@@ -95,14 +95,14 @@ impl Program {
         Self::of(cc, &root().join("tests/c/abuse.c"), library)
     }
 
-    /// A C++ program, by its path in this crate.
+    /// Compiles a C++ program, by its path in this crate.
     pub fn cpp(path: &str, flags: &[&str]) -> Self {
         let mut cxx = cxx();
         cxx.args(CPP_WARNINGS).args(flags);
         Self::of(cxx, &root().join(path), &library_dir())
     }
 
-    /// A C++ program made by clang.
+    /// Compiles a C++ program with clang.
     pub fn clang(path: &str, flags: &[&str]) -> Self {
         let mut clang = Command::new("clang++");
         clang.arg("-I").arg(root().join("include")).args(CPP_WARNINGS).args(flags);
@@ -127,23 +127,23 @@ impl Program {
         Self { dir, binary, library: library.to_owned() }
     }
 
-    /// Where its namespaces are.
+    /// Returns the folder of its namespaces.
     pub fn shm_dir(&self) -> PathBuf {
         self.dir.path().join("shm")
     }
 
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
-        // WHY: an abused call may make directories by relative paths.
+        // WHY: a misused call may create directories by relative paths.
         command.current_dir(self.dir.path());
         command.env("LD_LIBRARY_PATH", &self.library).env("HORUS_SHM_DIR", self.shm_dir());
         command.env_remove("HORUS_NAMESPACE").stdin(Stdio::null());
-        // WHY: of a thread that was cancelled, AddressSanitizer takes its own end for an overflow.
+        // WHY: AddressSanitizer reports the exit of a cancelled thread as an overflow.
         command.env("ASAN_OPTIONS", "use_sigaltstack=0");
         command
     }
 
-    /// Runs it to its end, which must be a good one, and returns what it printed.
+    /// Runs it, checks that it succeeds, and returns its output.
     pub fn run(&self, arguments: &[&str]) -> String {
         let output = self.command().args(arguments).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -153,8 +153,7 @@ impl Program {
     }
 }
 
-/// A program that runs. It is killed when this is dropped, so that it does not outlive a test that
-/// fails.
+/// A running program, killed when dropped, so that it does not outlive a failed test.
 pub struct Spawned(Child);
 
 impl Spawned {
@@ -166,7 +165,7 @@ impl Spawned {
         self.0.id()
     }
 
-    /// Returns how it ended, if it has.
+    /// Returns its exit status, if it has ended.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         self.0.try_wait().unwrap()
     }
@@ -179,7 +178,7 @@ impl Spawned {
 
 impl Drop for Spawned {
     fn drop(&mut self) {
-        // It may have ended.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-/* The messages of C, found where they were installed. */
+/* The C messages, found where they were installed. */
 #include <horus/horus.h>
 #include <horus/messages.h>
 

@@ -1,4 +1,4 @@
-// A second translation unit with the same headers: each definition is there once.
+// A second translation unit with the same headers: no definition is duplicated.
 #include <horus/horus.hpp>
 #include <horus/msg.hpp>
 

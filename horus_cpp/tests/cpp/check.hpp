@@ -1,4 +1,4 @@
-// What the C++ programs of the tests share: checks, and messages of their own.
+// Code that the C++ programs of the tests share: checks, and messages.
 #ifndef HORUS_TESTS_CHECK_HPP
 #define HORUS_TESTS_CHECK_HPP
 
@@ -28,7 +28,7 @@ HORUS_MESSAGE(Pair, first, second);
 
 enum class Mode : std::uint8_t { idle, moving };
 
-/// Everything that a field may be.
+/// A message with every type of field.
 struct Everything {
     std::uint64_t u64;
     std::int64_t i64;
@@ -52,13 +52,13 @@ HORUS_MESSAGE(Everything, u64, i64, f64, pairs, corners, vector, matrix, u32, i3
 
 }  // namespace robot
 
-/// Messages need no namespace.
+/// A message without a namespace.
 struct Wheel {
     float metres;
 };
 HORUS_MESSAGE(Wheel, metres);
 
-/// A header, and data of one's own.
+/// A header for data of the user's own.
 struct SonarHeader {
     std::uint64_t timestamp_ns;
     std::uint64_t echoes;

@@ -1,4 +1,5 @@
-// Sends and receives, again and again: for each line of the input, what one of both costs at best.
+// Sends and receives repeatedly: for each line of input, prints the best cost of a send and a
+// receive.
 #include <algorithm>
 #include <chrono>
 #include <iostream>

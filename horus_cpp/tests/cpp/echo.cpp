@@ -1,4 +1,5 @@
-// Answers messages of several types with what it makes of their fields, until one says 0.
+// Answers messages of several types with a computed copy of their fields, until one has the number
+// 0.
 #include "check.hpp"
 
 #include <algorithm>
@@ -9,11 +10,11 @@ namespace {
 /// Answers until `answer` returns false.
 template <class T, class Answer>
 void echo(const char *name, Answer answer) {
-    // Who comes later gets the first answer too.
+    // A late joiner gets the first answer too.
     const horus::Qos qos = horus::Qos::reliable().history(1);
     horus::Subscriber<T> questions(std::string(name) + ".questions", qos);
     horus::Publisher<T> answers(std::string(name) + ".answers", qos);
-    // The first says that this end is there.
+    // The first answer shows that this program has subscribed.
     CHECK(answers.send(T{}));
     for (bool more = true; more;) {
         T message = questions.recv_blocking();

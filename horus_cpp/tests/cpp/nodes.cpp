@@ -1,4 +1,4 @@
-// Nodes in C++: whatever is thrown in any call, from whoever runs the node, is the node's failure.
+// Nodes in C++: an exception in any callback, on any executor, is a failure of the node.
 #include <horus/horus.hpp>
 
 #include <atomic>
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 static_assert((100_hz).hz == 100 && (0.5_khz).hz == 500 && horus::Rate::every(10ms).hz == 100);
 
-// Of another translation unit.
+// Defined in another translation unit.
 std::unique_ptr<horus::Node> counter_elsewhere(std::atomic<int> &ticks);
 void add_lambda_elsewhere(horus::Scheduler &scheduler, std::atomic<int> &ticks);
 
@@ -42,7 +42,7 @@ HORUS_MESSAGE(Wake, number);
 
 namespace {
 
-/// Waits for what has to come; a machine may be slow.
+/// Waits for an event that must happen, with a limit for slow machines.
 void wait_for(const std::function<bool()> &condition) {
     while (!condition()) {
         std::this_thread::sleep_for(1ms);
@@ -68,7 +68,7 @@ const Thrown what_is_thrown[] = {
 enum class Executor { main, rate, compute, event };
 enum class Place { tick, init, shutdown, safe_state };
 
-/// Throws in one of its calls, and notes what it is told.
+/// A node that throws in one of its callbacks, and records the errors reported to it.
 class Throws : public horus::Node {
   public:
     struct Notes {
@@ -165,7 +165,7 @@ void throws(const Thrown &thrown, Executor executor, Place place, horus::Failure
         } else {
             CHECK(report.reason == HORUS_REASON_ASKED && report.exit_code == 0 && !outcome);
         }
-        // One in shutdown is reported, and nothing else.
+        // A failure in shutdown is only reported.
         CHECK(place == Place::shutdown || scheduler.metrics("throws").failures >= 1);
     }
     CHECK(notes.destroyed == 1);
@@ -191,7 +191,7 @@ void exception_matrix() {
     std::printf("exceptions\n");
 }
 
-/// A pthread_cancel in a callback waits until its thread is out of the library.
+/// A pthread_cancel in a callback waits until its thread has left the library.
 void cancelled(bool is_own_thread) {
     std::atomic<pthread_t> where{};
     std::atomic<int> ticks{0};
@@ -204,7 +204,7 @@ void cancelled(bool is_own_thread) {
     builder.build([&](horus::Context &) {
         where = pthread_self();
         is_known = true;
-        // A point at which a thread is cancelled.
+        // A cancellation point.
         usleep(100);
         ticks++;
     });
@@ -227,7 +227,7 @@ void cancelled(bool is_own_thread) {
     CHECK(has_returned);
 }
 
-/// Hangs until it is released.
+/// A node that hangs until it is released.
 class Hangs : public horus::Node {
   public:
     explicit Hangs(const std::atomic<bool> &released) : released_(released) {}
@@ -239,7 +239,7 @@ class Hangs : public horus::Node {
     const std::atomic<bool> &released_;
 };
 
-/// What a node was given for the case is called once, and what it throws is written down.
+/// The callback for a hanging tick is called once, and its exception is recorded.
 void hung(bool is_object, bool hook_throws) {
     // WHY static: the thread of the node outlives its scheduler.
     static std::atomic<bool> released[4];
@@ -332,7 +332,7 @@ void other_translation_units() {
     CHECK(ticks == 30);
 }
 
-/// Also by a scheduler that was moved, and whatever is thrown when they are told.
+/// Events arrive after a scheduler was moved, and when the callback throws.
 void events_are_told() {
     std::atomic<int> told{0};
     horus::SchedulerOptions options;

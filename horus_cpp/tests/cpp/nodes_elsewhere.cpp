@@ -1,4 +1,4 @@
-// Nodes of another translation unit than the scheduler's.
+// Nodes in another translation unit than the scheduler's.
 #include <horus/horus.hpp>
 
 #include <atomic>

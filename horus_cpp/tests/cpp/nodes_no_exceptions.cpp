@@ -1,4 +1,4 @@
-// Nodes with -fno-exceptions: numbers and texts instead.
+// Nodes with -fno-exceptions: they fail by numbers and texts instead.
 #include <horus/horus.hpp>
 
 #include <cstdio>
@@ -28,7 +28,7 @@ int main() {
     while (scheduler.tick_once(error)) {
         ticks++;
     }
-    // The round in which it fails says so.
+    // The round in which the node fails returns the error.
     CHECK(error == horus::Errc::failed && ticks == 3);
     CHECK(!scheduler.finish(error) && error == horus::Errc::failed);
     const horus_report_t report = scheduler.report(error);

@@ -1,4 +1,4 @@
-// The program that everybody writes: a scheduler is run, and nothing is caught.
+// The simplest program: it runs a scheduler, and catches nothing.
 #include <horus/horus.hpp>
 
 #include <chrono>

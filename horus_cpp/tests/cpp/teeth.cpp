@@ -1,4 +1,4 @@
-// Bugs on purpose, on what the library lends: `teeth race|late|none`. A sanitizer has to find them.
+// Deliberate bugs with lent memory: `teeth race|late|none`. A sanitizer must find them.
 #include <cstring>
 #include <thread>
 
@@ -17,7 +17,7 @@ int main(int count, char **arguments) {
     }
     if (is_late) {
         delete command;
-        // WHY: or the compiler would find it first.
+        // WHY: otherwise the compiler would find the bug first.
         asm volatile("" : "+r"(command));
     }
     const horus::CmdVel copy = *command;

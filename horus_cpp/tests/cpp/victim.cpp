@@ -1,4 +1,5 @@
-// Streams until it is killed: `victim publish|receive|lend|borrow <sender>`. Says "ready" first.
+// Streams until it is killed: `victim publish|receive|lend|borrow <sender>`. It prints "ready"
+// first.
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -8,7 +9,7 @@
 
 namespace robot {
 
-/// A message that says what all of it should be.
+/// A message whose words are all computed from its number.
 template <std::size_t Words>
 struct Tagged {
     std::uint64_t sender;

@@ -1,4 +1,4 @@
-// Everything that the C++ wrapper can do, with exceptions.
+// All functions of the C++ wrapper, with exceptions.
 #include "check.hpp"
 
 #include <string>
@@ -24,7 +24,7 @@ static_assert(is_move_only<horus::Borrow<Sonar>>);
 static_assert(is_move_only<horus::WaitSet>);
 static_assert(is_move_only<horus::Namespace>);
 
-/// What this throws.
+/// Returns the exception that a call throws.
 template <class Call>
 horus::Errc thrown(Call call) {
     try {
@@ -99,17 +99,17 @@ void a_loan_is_the_slot_that_is_borrowed() {
     auto first = subscriber.borrow();
     CHECK((*first)->first == 1 && (**first).second == 2 && first->sequence() == 1);
     {
-        // Two mappings of the same bytes: what one changes, the other shows.
+        // Two mappings of the same bytes: a change in one is visible in the other.
         const_cast<robot::Pair *>(slot)->first = 7;
         CHECK((*first)->first == 7);
     }
-    // A loan that is dropped was never asked for.
+    // A dropped loan publishes nothing.
     (void)publisher.loan();
     CHECK(publisher.send({3, 4}));
     auto newest = subscriber.borrow_latest();
     CHECK((*newest)->first == 3 && newest->sequence() == 2);
     CHECK(!subscriber.borrow());
-    // What is borrowed outlives the subscriber, and goes to another thread.
+    // A borrowed message outlives the subscriber, and may move to another thread.
     horus::Borrow<robot::Pair> kept = std::move(*newest);
     subscriber = horus::Subscriber<robot::Pair>("slots");
     std::thread([kept = std::move(kept)] { CHECK(kept->second == 4); }).join();

@@ -11,23 +11,23 @@ use pyo3::exceptions::PySystemExit;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// How long the end of the interpreter waits for turns that do not end.
+/// The time that the interpreter's exit waits for ticks that do not end.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// The same for those that the end of their run has waited for already.
+/// The same for ticks for which the end of their run has already waited.
 const LAST_FAREWELL: Duration = Duration::from_millis(50);
-/// How long they have until they are asked to leave by an exception, again and again.
+/// The time after which an exception is raised in such a tick, repeatedly.
 const PATIENCE: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(1);
-/// How long the end of the interpreter waits for safe states, before it disturbs them.
+/// The time that the interpreter's exit waits for safe states before it interrupts them.
 const SAFE_STATE_MAX: Duration = Duration::from_millis(200);
 
 /// Calls that are in Python, or on their way there.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
-/// How many forks this process is away from the first.
+/// The number of forks between the first process and this one.
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
 /// Calls of safe states that have not ended, whether they have begun or not.
 static SAFE_STATES: AtomicUsize = AtomicUsize::new(0);
-/// The interpreter ends: nobody else goes in.
+/// True once the interpreter exits: no further call enters Python.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Threads with ticks, as Python numbers them.
@@ -212,9 +212,9 @@ pub(crate) fn forked() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many forks Python has made from the first process to this one.
+/// Returns the number of forks between the first process and this one.
 ///
-/// WHY: asking the kernel who one is costs more than a tick.
+/// WHY: the system call for the process id costs more than a tick.
 #[inline]
 pub(crate) fn generation() -> usize {
     // Relaxed: it changes only when the process has one thread.

@@ -83,14 +83,14 @@ impl<T> End<T> {
         Err(ForkedError::new_err(text))
     }
 
-    /// Whether somebody asked to close it.
+    /// Returns true if another thread has called for its close.
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
 
     /// # Errors
     ///
-    /// Somebody asked to close it.
+    /// `ClosedError` if another thread has called for its close.
     pub(crate) fn expect_open(&self) -> PyResult<()> {
         if self.is_closing() { Err(self.closed()) } else { Ok(()) }
     }
