@@ -1,4 +1,4 @@
-//! Draining a channel: all that is there, in order, each message dropped once, also in a panic.
+//! Draining a channel: all available messages, in order, each dropped once, also in a panic.
 
 use horus_testing as _;
 
@@ -107,7 +107,7 @@ fn a_copy_is_refused_for_the_same_reasons_as_a_message() {
 }
 
 #[test]
-fn all_that_was_drained_is_room_afterwards() {
+fn drained_slots_are_free_afterwards() {
     let (mut tx, mut rx) = spsc::channel(100);
     for round in 0..10 {
         (0..100).for_each(|n| tx.try_send(round * 100 + n).unwrap());
@@ -119,7 +119,7 @@ fn all_that_was_drained_is_room_afterwards() {
     }
 }
 
-/// Drains a channel in steps of one: what was handed over is room meanwhile.
+/// Drains a channel in steps of one: each message passed on frees its slot at once.
 macro_rules! sends_while_it_drains {
     ($channel:ident) => {{
         let (mut tx, mut rx) = $channel::channel(8);
@@ -135,7 +135,7 @@ macro_rules! sends_while_it_drains {
 }
 
 #[test]
-fn a_message_that_was_handed_over_is_room() {
+fn a_drained_message_frees_its_slot_at_once() {
     sends_while_it_drains!(spsc);
     sends_while_it_drains!(spmc);
     sends_while_it_drains!(mpsc);
@@ -145,7 +145,7 @@ fn a_message_that_was_handed_over_is_room() {
 /// Messages of a channel that is drained in steps of three: a panic comes in the middle of a step.
 const STEPS_OF_THREE: usize = 24;
 
-/// What a drain does that panics at the fifth message.
+/// Checks a drain that panics at the fifth message.
 macro_rules! panics_in_a_drain {
     ($channel:ident) => {{
         let witness = Arc::new(());
@@ -155,7 +155,7 @@ macro_rules! panics_in_a_drain {
             rx.drain(|(n, _)| assert!(n < 4, "on purpose"));
         }));
         assert!(drained.is_err());
-        // Five were handed over, the one that panicked among them.
+        // Five were passed on, including the one that panicked.
         assert_eq!((Arc::strong_count(&witness), rx.len()), (20, 19), stringify!($channel));
         assert_eq!(rx.try_recv().map(|(n, _)| n), Ok(5));
         (0..6).for_each(|n| tx.try_send((n, Arc::clone(&witness))).unwrap());
@@ -171,7 +171,7 @@ fn a_drain_that_panics_has_received_what_it_handed_over() {
     panics_in_a_drain!(mpsc);
 }
 
-/// What a drain in place does that panics at the sixth of eight messages.
+/// Checks a drain in place that panics at the sixth of eight messages.
 macro_rules! panics_in_place {
     ($channel:ident) => {{
         let witness = Arc::new(());
@@ -199,7 +199,7 @@ fn a_drain_in_place_that_panics_has_not_received_what_it_looked_at() {
 }
 
 #[test]
-fn with_many_senders_it_is_the_next_of_its_own() {
+fn with_many_senders_it_is_the_next_of_its_sender() {
     let (mut one, mut rx) = fanout::channel(8);
     let mut two = one.try_clone().unwrap();
     (0..4).for_each(|n| one.try_send(n).unwrap());
@@ -216,7 +216,7 @@ fn with_many_senders_it_is_the_next_of_its_own() {
     assert!(of(10..14).eq(12..14), "{left:?}");
 }
 
-/// Panics when one of them is dropped, unless that is in a panic.
+/// A message whose drop panics, unless the thread is already panicking.
 struct Dropped {
     number: u64,
     _witness: Arc<()>,
@@ -228,7 +228,7 @@ impl Drop for Dropped {
     }
 }
 
-/// Drains in place what panics in its drop: that is received, and dropped once.
+/// Drains in place a message whose drop panics: it is received, and dropped once.
 macro_rules! drop_panics {
     ($channel:ident) => {{
         let witness = Arc::new(());

@@ -1,7 +1,7 @@
-//! Every channel against an oracle of queues, step by step, and what each promises besides.
+//! Every channel against an oracle of queues, step by step, and the further promises of each.
 //!
-//! The oracle knows no slots and no stamps: a receiver has a queue for each lane, and a send adds
-//! to all of them. `HORUS_TEST_SEED` replays one failed case.
+//! The oracle has no slots and no stamps: a receiver has a queue for each lane, and a send adds to
+//! all of them. `HORUS_TEST_SEED` replays one failed case.
 
 use horus_testing as _;
 
@@ -22,23 +22,23 @@ use horus_core::channel::{
 use noise::{Case, Rng, rounds, seeds};
 
 const STEPS: usize = if cfg!(miri) { 100 } else { 1000 };
-/// What would be a hang.
-const AGES: Duration = Duration::from_secs(60);
-/// Messages that a thread sends to one that waits for them.
+/// A time that only a hang exceeds.
+const LONG: Duration = Duration::from_secs(60);
+/// The number of messages that a thread sends to one that waits for them.
 // WHY fewer: miri runs a thousandth as fast.
 const MESSAGES: u64 = if cfg!(miri) { 12 } else { 300 };
-/// How often an end sleeps and the other end leaves.
+/// The number of rounds in which one side sleeps and the other one leaves.
 const DEPARTURES: u64 = if cfg!(miri) { 2 } else { 20 };
 
 fn cases() -> u64 {
     if cfg!(miri) { 2 } else { rounds(60, 3000) }
 }
 
-/// What a channel is and can do, for the tests that all of them have to pass.
+/// A kind of channel with its properties, for the tests that every kind must pass.
 trait Channel {
-    /// Whether every receiver gets every message.
+    /// True if every receiver gets every message.
     const BROADCASTS: bool;
-    /// Whether each sender has its own capacity.
+    /// True if each sender has its own capacity.
     const LANES: bool;
 
     type Sender<T: Clone>;
@@ -48,9 +48,9 @@ trait Channel {
     fn try_send<T: Clone>(tx: &mut Self::Sender<T>, message: T) -> Result<(), TrySendError<T>>;
     fn try_recv<T: Clone>(rx: &mut Self::Receiver<T>) -> Result<T, TryRecvError>;
     fn try_iter<T: Clone>(rx: &mut Self::Receiver<T>) -> Vec<T>;
-    /// `len`, `is_empty` and `capacity`.
-    fn figures<T: Clone>(tx: &Self::Sender<T>) -> (usize, bool, usize);
-    fn receiver_figures<T: Clone>(rx: &Self::Receiver<T>) -> (usize, bool, usize);
+    /// Returns `len`, `is_empty` and `capacity`.
+    fn counts<T: Clone>(tx: &Self::Sender<T>) -> (usize, bool, usize);
+    fn receiver_counts<T: Clone>(rx: &Self::Receiver<T>) -> (usize, bool, usize);
 
     fn another_sender<T: Clone>(_: &Self::Sender<T>) -> Option<Self::Sender<T>> {
         None
@@ -89,10 +89,10 @@ macro_rules! channel {
             fn try_iter<T: Clone>(rx: &mut Self::Receiver<T>) -> Vec<T> {
                 rx.try_iter().collect()
             }
-            fn figures<T: Clone>(tx: &Self::Sender<T>) -> (usize, bool, usize) {
+            fn counts<T: Clone>(tx: &Self::Sender<T>) -> (usize, bool, usize) {
                 (tx.len(), tx.is_empty(), tx.capacity())
             }
-            fn receiver_figures<T: Clone>(rx: &Self::Receiver<T>) -> (usize, bool, usize) {
+            fn receiver_counts<T: Clone>(rx: &Self::Receiver<T>) -> (usize, bool, usize) {
                 (rx.len(), rx.is_empty(), rx.capacity())
             }
             $($more)*
@@ -133,7 +133,7 @@ struct Sending<C: Channel> {
     lane: usize,
 }
 
-/// A receiver and, by lane, what the oracle says it has to get.
+/// A receiver and, by lane, the messages that it must still get according to the oracle.
 struct Receiving<C: Channel> {
     rx: C::Receiver<Counted>,
     owed: Vec<VecDeque<u64>>,
@@ -149,15 +149,15 @@ struct Model<C: Channel> {
     receiving: Vec<Receiving<C>>,
 }
 
-/// Ends that the oracle lets there be.
-const ENDS_MAX: usize = 5;
+/// The most endpoints of each side that the oracle supports.
+const ENDPOINTS_MAX: usize = 5;
 
 impl<C: Channel> Model<C> {
     fn new(seed: u64) -> Self {
         let mut rng = Rng(seed);
         let capacity = 1 + rng.below(if seed.is_multiple_of(2) { 4 } else { 40 });
         let (tx, rx) = C::channel(capacity);
-        let receiving = vec![Receiving { rx, owed: vec![VecDeque::new(); ENDS_MAX] }];
+        let receiving = vec![Receiving { rx, owed: vec![VecDeque::new(); ENDPOINTS_MAX] }];
         let sending = vec![Sending { tx, lane: 0 }];
         Self { rng, ledger: Ledger::new(), capacity, number: 0, sending, receiving }
     }
@@ -168,9 +168,9 @@ impl<C: Channel> Model<C> {
             1 => self.add_receiver(),
             2 if self.rng.below(8) == 0 => self.remove_sender(),
             3 if self.rng.below(4) == 0 => self.remove_receiver(),
-            4 => self.look_at_figures(),
+            4 => self.check_counts(),
             5 => self.receive_all(),
-            // WHY: long runs of either, or a channel is never full and never empty.
+            // WHY: without long runs of one kind, a channel is never full and never empty.
             6..=52 => (0..=self.rng.below(3)).for_each(|_| self.send()),
             _ => (0..=self.rng.below(3)).for_each(|_| self.receive()),
         }
@@ -179,7 +179,7 @@ impl<C: Channel> Model<C> {
     fn add_sender(&mut self) {
         let taken: Vec<_> = self.sending.iter().map(|sending| sending.lane).collect();
         let free =
-            if C::LANES { (0..ENDS_MAX).find(|lane| !taken.contains(lane)) } else { Some(0) };
+            if C::LANES { (0..ENDPOINTS_MAX).find(|lane| !taken.contains(lane)) } else { Some(0) };
         let Some(lane) = free.filter(|_| !self.sending.is_empty()) else { return };
         let of = self.rng.below(self.sending.len());
         let tx = C::another_sender(&self.sending[of].tx);
@@ -187,8 +187,8 @@ impl<C: Channel> Model<C> {
     }
 
     fn add_receiver(&mut self) {
-        let owed = vec![VecDeque::new(); ENDS_MAX];
-        if self.receiving.len() == ENDS_MAX {
+        let owed = vec![VecDeque::new(); ENDPOINTS_MAX];
+        if self.receiving.len() == ENDPOINTS_MAX {
             return;
         }
         let rx = if self.rng.below(2) == 0 && !self.receiving.is_empty() {
@@ -270,21 +270,21 @@ impl<C: Channel> Model<C> {
         assert!(owed.iter().all(VecDeque::is_empty), "not all that was there");
     }
 
-    fn look_at_figures(&self) {
+    fn check_counts(&self) {
         for Receiving { rx, owed } in &self.receiving {
             let len = owed.iter().map(VecDeque::len).sum();
-            assert_eq!(C::receiver_figures(rx), (len, len == 0, self.capacity));
+            assert_eq!(C::receiver_counts(rx), (len, len == 0, self.capacity));
         }
         for Sending { tx, lane } in &self.sending {
             let len = self.receiving.iter().map(|r| r.owed[*lane].len()).max().unwrap_or(0);
-            assert_eq!(C::figures(tx), (len, len == 0, self.capacity));
+            assert_eq!(C::counts(tx), (len, len == 0, self.capacity));
         }
         let owed = |r: &Receiving<C>| r.owed.iter().map(VecDeque::len).sum::<usize>() as u64;
         let unreceived: u64 = self.receiving.iter().map(owed).sum();
         assert!(C::BROADCASTS || self.ledger.alive() == unreceived, "kept too long, or lost");
     }
 
-    /// Everybody leaves, in any order.
+    /// Drops all endpoints, in random order.
     fn end(mut self) {
         while !self.sending.is_empty() || !self.receiving.is_empty() {
             if self.rng.below(2) == 0 { self.remove_sender() } else { self.remove_receiver() }
@@ -319,7 +319,7 @@ fn holds_its_capacity_and_no_more<C: Channel>() {
                 assert_eq!(C::try_send(&mut tx, (lap, number)), Ok(()));
             }
             assert_eq!(C::try_send(&mut tx, (9, 9)), Err(TrySendError::Full((9, 9))));
-            assert_eq!(C::figures(&tx), (capacity, false, capacity));
+            assert_eq!(C::counts(&tx), (capacity, false, capacity));
             for number in 0..capacity {
                 assert_eq!(C::try_recv(&mut rx), Ok((lap, number)));
             }
@@ -328,7 +328,8 @@ fn holds_its_capacity_and_no_more<C: Channel>() {
     }
 }
 
-/// Whatever was sent and received, and whoever leaves first, nothing is dropped twice or forgotten.
+/// Whatever was sent and received, and whichever side leaves first, nothing is dropped twice or
+/// leaked.
 fn drops_every_message_once<C: Channel>() {
     let capacities: &[usize] = if cfg!(miri) { &[1, 2] } else { &[1, 2, 3, 8] };
     for &capacity in capacities {
@@ -354,7 +355,7 @@ fn drops_every_message_once<C: Channel>() {
                         drop(rx);
                     } else {
                         drop(rx);
-                        assert!(C::BROADCASTS || ledger.alive() == 0, "kept for nobody");
+                        assert!(C::BROADCASTS || ledger.alive() == 0, "kept without a receiver");
                         drop(tx);
                     }
                     assert_eq!(ledger.alive(), 0);
@@ -364,7 +365,7 @@ fn drops_every_message_once<C: Channel>() {
     }
 }
 
-/// What was sent is received after the last sender left, and then the channel has ended.
+/// Unreceived messages are received after the last sender left, and then the channel has ended.
 fn ends_behind_its_last_message<C: Channel>() {
     let (mut tx, mut rx) = C::channel(4);
     C::try_send(&mut tx, 1).unwrap();
@@ -385,8 +386,8 @@ fn ends_behind_its_last_message<C: Channel>() {
     assert!(C::try_iter(&mut rx).is_empty());
 }
 
-/// Without a receiver nothing is sent, full or not, and the message comes back.
-fn refuses_when_nobody_receives<C: Channel>() {
+/// Without a receiver nothing is sent, full or not, and the message is returned.
+fn refuses_without_a_receiver<C: Channel>() {
     for sent in 0..=2 {
         let (mut tx, rx) = C::channel(2);
         (0..sent).for_each(|number| C::try_send(&mut tx, number).unwrap());
@@ -404,7 +405,7 @@ struct Wide([u8; 300]);
 #[derive(Debug, Clone, PartialEq)]
 struct Nothing;
 
-/// Messages may have any size, alignment and padding, and own what they like.
+/// Messages may have any size, alignment and padding, and own anything.
 fn carries_any_type<C: Channel>() {
     fn carries<C: Channel, T: Clone + PartialEq + std::fmt::Debug>(messages: [T; 3]) {
         let (mut tx, mut rx) = C::channel(2);
@@ -420,7 +421,7 @@ fn carries_any_type<C: Channel>() {
     carries::<C, _>([Some(Box::new([1; 1000])), None, Some(Box::new([3; 1000]))]);
 }
 
-/// A message that panics when it is dropped, once its fuse is lit.
+/// A message that panics when it is dropped, if it is armed.
 #[derive(Clone)]
 struct Explosive(Counted, bool);
 
@@ -430,7 +431,7 @@ impl Drop for Explosive {
     }
 }
 
-/// A panic in the drop of one message keeps none of the others from being dropped once.
+/// A panic in the drop of one message does not keep the others from being dropped once.
 fn survives_a_drop_that_panics<C: Channel>() {
     for explosive in 0..3 {
         for receiver_first in [true, false] {
@@ -466,7 +467,7 @@ impl<C: Channel> Clone for Last<C> {
     }
 }
 
-/// The ends of a channel may travel through another one, and end with it.
+/// The endpoints of a channel may be sent through another one, and end with it.
 fn carries_ends<C: Channel>() {
     let ledger = Ledger::new();
     let (mut inner, other) = C::channel::<Counted>(2);
@@ -484,7 +485,7 @@ macro_rules! promises {
             use super::*;
 
             promises!(@ $channel, matches_the_oracle holds_its_capacity_and_no_more
-                drops_every_message_once ends_behind_its_last_message refuses_when_nobody_receives
+                drops_every_message_once ends_behind_its_last_message refuses_without_a_receiver
                 carries_any_type survives_a_drop_that_panics carries_ends);
         }
     )*};
@@ -504,7 +505,7 @@ promises! {
     Fanout: of_fanout,
 }
 
-/// What the channels between threads promise about waiting.
+/// The tests of waiting, for channels between threads.
 macro_rules! waiting {
     ($($module:ident: $name:ident,)*) => {$(
         mod $name {
@@ -523,17 +524,17 @@ macro_rules! waiting {
                 }
                 assert_eq!(rx.recv_timeout(none), Ok(1));
                 drop(tx);
-                assert_eq!(rx.recv_timeout(AGES), Err(RecvTimeoutError::Disconnected));
+                assert_eq!(rx.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
                 assert_eq!(rx.recv(), Err(RecvError));
                 let (mut tx, rx) = $module::channel(1);
                 drop(rx);
-                assert_eq!(tx.send_timeout(1, AGES), Err(SendTimeoutError::Disconnected(1)));
+                assert_eq!(tx.send_timeout(1, LONG), Err(SendTimeoutError::Disconnected(1)));
                 assert_eq!(tx.send(1), Err(SendError(1)));
             }
 
             #[test]
-            fn blocking_ends_pass_on_every_message() {
-                for spin in [Duration::ZERO, Duration::from_micros(10), AGES] {
+            fn blocking_endpoints_deliver_every_message() {
+                for spin in [Duration::ZERO, Duration::from_micros(10), LONG] {
                     for capacity in [1, 3, 64] {
                         let (mut tx, mut rx) = $module::channel(capacity);
                         tx.set_spin(spin);
@@ -554,16 +555,16 @@ macro_rules! waiting {
             fn a_sleeper_wakes_when_the_other_side_leaves() {
                 for _ in 0..DEPARTURES {
                     let (tx, mut rx) = $module::channel::<u8>(1);
-                    let receiving = thread::spawn(move || rx.recv_timeout(AGES));
+                    let receiving = thread::spawn(move || rx.recv_timeout(LONG));
                     drop(tx);
                     assert_eq!(receiving.join().unwrap(), Err(RecvTimeoutError::Disconnected));
                     let (mut tx, rx) = $module::channel::<u8>(1);
                     tx.send(1).unwrap();
                     // WHY more than once: a message that is sent while the receiver leaves may
-                    // still get its room, and is dropped with the channel.
+                    // still be accepted, and is then dropped with the channel.
                     let sending = thread::spawn(move || {
                         loop {
-                            if let Err(error) = tx.send_timeout(2, AGES) {
+                            if let Err(error) = tx.send_timeout(2, LONG) {
                                 return error;
                             }
                         }
@@ -627,7 +628,7 @@ fn a_message_that_was_not_cloned_stays<C: Channel>() {
     assert_eq!(ledger.alive(), 0);
 }
 
-/// A message that panics in its drop, when a later one takes its slot, costs that one only.
+/// A message that panics in its drop, when a later one takes its slot, affects only itself.
 fn a_slot_is_used_again_after_a_drop_that_panics<C: Channel>() {
     let ledger = Ledger::new();
     let (mut tx, mut rx) = C::channel(1);
@@ -639,7 +640,7 @@ fn a_slot_is_used_again_after_a_drop_that_panics<C: Channel>() {
         assert!(C::try_send(&mut tx, Explosive(ledger.message(2), false)).is_ok());
     }
     drop(C::try_recv(&mut rx));
-    // Its clone is disarmed below; what stays in the slot goes off when the slot is taken.
+    // Its clone is disarmed below; the original in the slot panics when the slot is reused.
     assert!(C::try_send(&mut tx, Explosive(ledger.message(3), true)).is_ok());
     C::try_recv(&mut rx).unwrap_or_else(|_| panic!("nothing")).1 = false;
     let fourth = Explosive(ledger.message(4), false);
@@ -659,9 +660,9 @@ fn broadcasts_survive_panics_of_their_messages() {
     a_slot_is_used_again_after_a_drop_that_panics::<Fanout>();
 }
 
-/// There can be as many receivers as the limit says, and again after one left.
+/// There can be as many receivers as the limit allows, and another one after one left.
 #[test]
-fn limits_are_errors_and_places_are_given_back() {
+fn limits_are_errors_until_an_endpoint_leaves() {
     let (mut tx, rx) = spmc::channel(2);
     let mut receivers = vec![rx];
     while receivers.len() < spmc::RECEIVERS_MAX {
@@ -701,7 +702,7 @@ fn limits_are_errors_and_places_are_given_back() {
     }
 }
 
-/// A receiver that holds a sender up lets it go on by leaving, also while it sleeps.
+/// A receiver that blocks a sender releases it by leaving, also while the sender sleeps.
 #[test]
 fn a_slow_receiver_that_leaves_frees_the_sender() {
     for _ in 0..DEPARTURES {
@@ -709,14 +710,14 @@ fn a_slow_receiver_that_leaves_frees_the_sender() {
         let mut quick = tx.subscribe().unwrap();
         tx.send(1).unwrap();
         assert_eq!(quick.recv(), Ok(1));
-        let sending = thread::spawn(move || tx.send_timeout(2, AGES));
+        let sending = thread::spawn(move || tx.send_timeout(2, LONG));
         drop(slow);
         assert_eq!(sending.join().unwrap(), Ok(()));
         assert_eq!(quick.recv(), Ok(2));
     }
 }
 
-/// A message may use the channel that it is dropped in.
+/// The drop of a message may use the message's own channel.
 #[test]
 fn a_direct_message_may_use_its_channel() {
     use std::cell::RefCell;
@@ -741,6 +742,6 @@ fn a_direct_message_may_use_its_channel() {
 
 #[test]
 #[should_panic(expected = "at least one message")]
-fn a_channel_for_nothing_is_refused() {
+fn a_channel_of_capacity_0_is_refused() {
     let _ = spsc::channel::<u8>(0);
 }

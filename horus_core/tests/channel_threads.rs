@@ -16,18 +16,18 @@ use noise::rounds;
 const CAPACITIES: &[usize] = if cfg!(miri) { &[1, 3] } else { &[1, 2, 7, 64] };
 const SENDERS: u64 = 4;
 
-/// Messages of each sender and capacity.
+/// Returns the number of messages of each sender and capacity.
 fn messages() -> u64 {
     if cfg!(miri) { 4 } else { rounds(3_000, 300_000) }
 }
 
-/// Rounds of a test that sends `messages_each` messages in each of them.
+/// Returns the number of rounds of a test that sends `messages_each` messages in each of them.
 fn changes(messages_each: u64) -> u64 {
-    // WHY at least two: an interpreter sends so few messages that there would be no round.
+    // WHY at least two: miri sends so few messages that there would be no round.
     (messages() / messages_each).max(2)
 }
 
-/// What one receiver got, by sender: the numbers come without a gap.
+/// The messages that one receiver got, by sender: the numbers have no gap.
 #[derive(Debug, Default)]
 struct Account {
     next: [u64; SENDERS as usize],
@@ -51,13 +51,13 @@ impl Account {
     }
 }
 
-/// Prints a figure past the capture: a log shows what was reached.
+/// Prints a result past the harness's capture, so that a log shows it.
 fn report(what: &str, messages: u64) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stdout().lock(), "{what}: {messages} messages, each accounted for");
 }
 
-/// Sends by turns in all three ways, so that each meets the others.
+/// Sends in all three ways in turn, so that they are mixed.
 macro_rules! send_all {
     ($tx:ident, $ledger:ident, $sender:expr, $each:expr) => {
         for number in 0..$each {
@@ -75,7 +75,7 @@ macro_rules! send_all {
     };
 }
 
-/// Receives until the last sender left, by turns in both ways.
+/// Receives until the last sender left, in both ways in turn.
 macro_rules! receive_all {
     ($rx:ident) => {{
         let mut account = Account::default();
@@ -165,10 +165,10 @@ fn many_to_many_delivers_all_of_each_to_each() {
     report("fanout, 4 × 3", 3 * SENDERS * messages() * CAPACITIES.len() as u64);
 }
 
-/// Receivers that come and go while messages pass get all from their first one on, and the one
+/// Receivers that join and leave while messages pass get all from their first one on, and the one
 /// that stays gets everything.
 #[test]
-fn who_comes_and_goes_misses_nothing_in_between() {
+fn a_receiver_that_joins_and_leaves_misses_nothing_in_between() {
     let ledger = Ledger::new();
     let visits = AtomicU64::new(0);
     let (mut tx, mut rx) = fanout::channel(4);
@@ -192,7 +192,7 @@ fn who_comes_and_goes_misses_nothing_in_between() {
     report(&format!("fanout, {} visits", visits.into_inner()), 2 * messages());
 }
 
-/// Receives a few messages of each sender; true if the channel has ended.
+/// Receives a few messages of each sender; returns true if the channel has ended.
 fn visit(rx: &mut fanout::Receiver<Counted>) -> bool {
     let mut next = [None; 2];
     for _ in 0..5 {
@@ -208,9 +208,9 @@ fn visit(rx: &mut fanout::Receiver<Counted>) -> bool {
     false
 }
 
-/// Senders that come and go: each lane is handed on, and nothing of its last owner is lost.
+/// Senders join and leave: each lane is reused, and no message of its last owner is lost.
 #[test]
-fn lanes_are_handed_on_with_what_is_in_them() {
+fn a_reused_lane_keeps_the_messages_of_its_last_owner() {
     let ledger = Ledger::new();
     let (tx, mut rx) = fanout::channel(3);
     thread::scope(|scope| {
@@ -219,7 +219,7 @@ fn lanes_are_handed_on_with_what_is_in_them() {
             scope.spawn(move || {
                 for number in 0..changes(10) {
                     mine.send(ledger.message(tag(sender, number))).unwrap();
-                    // WHY: the old one leaves first, and the lanes change hands between threads.
+                    // WHY: the old sender leaves first, so lanes are reused by another thread.
                     let heir = mine.try_clone().unwrap();
                     drop(std::mem::replace(&mut mine, heir));
                 }
@@ -230,7 +230,8 @@ fn lanes_are_handed_on_with_what_is_in_them() {
         for message in &mut rx {
             seen[(message.number() >> 32) as usize].push(message.number() & 0xffff_ffff);
         }
-        // WHY sorted: a sender that changes its lane is another sender, with an order of its own.
+        // WHY sorted: a sender that changes its lane counts as another sender, with an order of its
+        // own.
         for numbers in &mut seen {
             numbers.sort_unstable();
             assert!(numbers.iter().copied().eq(0..changes(10)));
@@ -241,9 +242,9 @@ fn lanes_are_handed_on_with_what_is_in_them() {
     report("fanout, lanes handed on", SENDERS * changes(10));
 }
 
-/// A receiver that leaves in the middle leaves nothing behind, whatever senders are doing.
+/// A receiver that leaves at any moment leaks no message, whatever the senders are doing.
 #[test]
-fn a_receiver_that_leaves_in_the_middle_forgets_nothing() {
+fn a_receiver_that_leaves_at_any_moment_leaks_no_message() {
     for round in 0..changes(30) {
         let ledger = Ledger::new();
         let (tx, mut rx) = mpsc::channel(4);
@@ -268,7 +269,7 @@ fn a_receiver_that_leaves_in_the_middle_forgets_nothing() {
     report("receivers that left in the middle", 2 * changes(30));
 }
 
-/// Ends that answer each other never both sleep: a lost wake would hang here.
+/// Endpoints that answer each other never both sleep: a lost wake would hang here.
 #[test]
 fn a_ping_is_answered_without_a_spin() {
     let turns = messages();

@@ -1,7 +1,7 @@
-//! Ends that sleep are woken by the other end, by every call that has something for them.
+//! Sleeping endpoints are woken by every call of the other side that ends their wait.
 //!
-//! A sleep ends by itself after a slice of time, so that a wake that is left out is no hang. It
-//! shows in the number of sleeps that nobody ended.
+//! A sleep ends by itself after a slice of time, so a missing wake is not a hang. It shows in the
+//! number of sleeps that ended by timeout.
 
 use horus_testing as _;
 
@@ -14,22 +14,22 @@ use std::time::{Duration, Instant};
 use horus_core::channel::{fanout, mpsc, spmc, spsc};
 use horus_shm::internals::wait::overslept;
 
-/// How often an end falls asleep and has to be woken.
+/// The number of times that an endpoint falls asleep and has to be woken.
 // WHY fewer: miri runs a thousandth as fast.
 const TURNS: u64 = if cfg!(miri) { 4 } else { 20 };
 
-/// Longest time to wait for a thread that has to fall asleep.
+/// The longest time to wait for a thread that has to fall asleep.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Waits long enough for the other thread to fall asleep, and not as long as it sleeps.
+/// Waits long enough for the other thread to fall asleep, but not as long as it sleeps.
 ///
-/// WHY: miri has no kernel to ask. Its time passes with the steps of all threads.
+/// WHY: under miri there is no kernel to query. Its time passes with the steps of all threads.
 #[cfg(miri)]
 fn until_asleep(_: &AtomicI32) {
     thread::sleep(Duration::from_millis(20));
 }
 
-/// Waits until the thread that `thread` names sleeps in the kernel, or has ended.
+/// Waits until the thread with the id in `thread` sleeps in the kernel, or has ended.
 #[cfg(not(miri))]
 fn until_asleep(thread: &AtomicI32) {
     let begin = Instant::now();
@@ -50,14 +50,14 @@ fn until_asleep(thread: &AtomicI32) {
     panic!("the thread does not fall asleep");
 }
 
-/// Runs `sleeper` in a thread, which counts what it got, and `turn` each time that this sleeps, for
-/// some turns. Fails if most of its sleeps ended by time.
+/// Runs `sleeper` in a thread, which counts the messages it got, and `turn` each time that this
+/// thread sleeps. Fails if most of its sleeps ended by timeout.
 #[track_caller]
 fn expect_wakes(what: &str, sleeper: impl FnOnce(&AtomicU64) + Send, mut turn: impl FnMut()) {
     let (id, got) = (AtomicI32::new(0), AtomicU64::new(0));
-    let in_vain = thread::scope(|scope| {
+    let timed_out = thread::scope(|scope| {
         let sleeper = scope.spawn(|| {
-            // SAFETY: the call takes nothing and cannot fail.
+            // SAFETY: the call takes no argument and cannot fail.
             id.store(unsafe { libc::gettid() }, Ordering::Relaxed);
             let before = overslept();
             sleeper(&got);
@@ -71,15 +71,15 @@ fn expect_wakes(what: &str, sleeper: impl FnOnce(&AtomicU64) + Send, mut turn: i
                 thread::yield_now();
             }
         }
-        // What it owns is the other end.
+        // It owns the other endpoint.
         drop(turn);
         sleeper.join().unwrap()
     });
-    // On a busy machine some end by time because this thread did not come to its turn.
-    assert!(in_vain <= TURNS / 2, "{what}: nobody ended {in_vain} of {TURNS} sleeps");
+    // On a busy machine some end by timeout because this thread did not run in time.
+    assert!(timed_out <= TURNS / 2, "{what}: {timed_out} of {TURNS} sleeps ended by timeout");
 }
 
-/// A sender that waits for room, while its receiver takes by `$take`.
+/// Tests a sender that waits for a free slot, while its receiver takes by `$take`.
 macro_rules! senders {
     ($($kind:ident, $name:literal, $take:expr;)*) => {$(
         let (mut sender, mut receiver) = $kind::channel::<u64>(1);
@@ -96,7 +96,7 @@ macro_rules! senders {
 }
 
 #[test]
-fn a_sender_that_sleeps_is_woken_by_whatever_takes_a_message() {
+fn a_sleeping_sender_is_woken_by_every_kind_of_receive() {
     let mut copy = 0;
     senders! {
         spsc, "recv", |rx: &mut spsc::Receiver<_>| rx.recv().is_ok();
@@ -114,7 +114,7 @@ fn a_sender_that_sleeps_is_woken_by_whatever_takes_a_message() {
     }
 }
 
-/// A receiver that waits for messages, while its sender sends by `$send`.
+/// Tests a receiver that waits for messages, while its sender sends by `$send`.
 macro_rules! receivers {
     ($($kind:ident, $name:literal, $send:expr;)*) => {$(
         let (mut sender, mut receiver) = $kind::channel::<u64>(64);
@@ -128,7 +128,7 @@ macro_rules! receivers {
 }
 
 #[test]
-fn a_receiver_that_sleeps_is_woken_by_whatever_sends_a_message() {
+fn a_sleeping_receiver_is_woken_by_every_kind_of_send() {
     receivers! {
         spsc, "send", |tx: &mut spsc::Sender<_>| tx.send(1).unwrap();
         spsc, "try_send", |tx: &mut spsc::Sender<_>| tx.try_send(1).unwrap();
@@ -142,7 +142,7 @@ fn a_receiver_that_sleeps_is_woken_by_whatever_sends_a_message() {
 }
 
 #[test]
-fn whoever_sleeps_is_woken_when_the_last_other_end_leaves() {
+fn a_sleeper_is_woken_when_the_last_endpoint_of_the_other_side_leaves() {
     let (mut left, mut staying): (Vec<_>, Vec<_>) =
         (0..TURNS).map(|_| spsc::channel::<u64>(1)).unzip();
     let receive_all = move |got: &AtomicU64| {
@@ -170,12 +170,12 @@ fn whoever_sleeps_is_woken_when_the_last_other_end_leaves() {
 }
 
 #[test]
-fn a_sleep_that_nobody_ends_is_counted() {
+fn a_sleep_that_ends_by_timeout_is_counted() {
     let (_sender, mut receiver) = spsc::channel::<u64>(1);
     receiver.set_spin(Duration::ZERO);
     let before = overslept();
     // A slice of sleep takes 50 ms. WHY several calls: on a busy machine one slice can take as long
-    // as the call may.
+    // as the timeout of a call.
     for _ in 0..100 {
         receiver.recv_timeout(Duration::from_millis(120)).unwrap_err();
         if overslept() >= before + 2 {

@@ -1,4 +1,4 @@
-//! Introspection sees what the participants did, and none of them sees it.
+//! Introspection sees the counts of the participants, and no participant notices it.
 
 use horus_testing as _;
 
@@ -17,7 +17,7 @@ fn namespace() -> (TempDir, Arc<Namespace>) {
 }
 
 #[test]
-fn what_was_sent_received_and_lost_can_be_seen_from_outside() {
+fn sent_received_and_lost_are_visible_from_outside() {
     let (_dir, namespace) = namespace();
     let builder = || Topic::<CmdVel>::builder("arm/cmd").namespace(&namespace).capacity(16);
     let mut publisher = builder().publisher().unwrap();
@@ -42,7 +42,7 @@ fn what_was_sent_received_and_lost_can_be_seen_from_outside() {
 }
 
 #[test]
-fn looking_takes_no_place() {
+fn an_inspector_takes_no_subscriber_slot() {
     let (_dir, namespace) = namespace();
     let builder = || Topic::<Imu>::builder("imu").namespace(&namespace);
     let publisher = builder().publisher().unwrap();

@@ -18,7 +18,7 @@ mod tidy {
 use tidy::files::{File, Repo, Violation};
 use tidy::{crates, docs, orderings, proofs, rooms, shape};
 
-/// What every reader looks for.
+/// The files that every reader looks for.
 const EXPECTED: [&str; 9] = [
     ".ci/run",
     "ARCHITECTURE.md",
@@ -31,7 +31,7 @@ const EXPECTED: [&str; 9] = [
     orderings::DOCS,
 ];
 
-/// Rules that look at one file.
+/// The rules that check one file.
 const FILE_RULES: [fn(&File) -> Vec<Violation>; 6] = [
     orderings::ordering_imports,
     proofs::safety,
@@ -41,7 +41,7 @@ const FILE_RULES: [fn(&File) -> Vec<Violation>; 6] = [
     shape::module_doc,
 ];
 
-/// Rules that compare files.
+/// The rules that compare files.
 const REPO_RULES: [fn(&Repo) -> Vec<Violation>; 10] = [
     |repo| shape::missing(repo, &EXPECTED),
     crates::imports,

@@ -1,4 +1,4 @@
-//! Receiving in tasks: any executor, one thread, nothing lost by giving up.
+//! Asynchronous receive: any executor, one thread, and a dropped future loses nothing.
 
 #![cfg(feature = "async")]
 
@@ -20,11 +20,11 @@ use horus_core::message::CmdVel;
 use horus_core::topic::{Publisher, Qos, Subscriber};
 use private::Private;
 
-/// Hang guard.
+/// The time limit of a test that hangs.
 const GUARD: Duration = Duration::from_secs(60);
 const THREAD: &str = "horus-alarms";
 
-/// Held by each test. WHY: they count the threads of the process.
+/// A lock held by each test. WHY: the tests count the threads of the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -39,7 +39,7 @@ fn ends(private: &Private, topic: &str) -> (Publisher<CmdVel>, Subscriber<CmdVel
     (private.publisher(topic, Qos::new()), private.subscriber(topic, Qos::new()))
 }
 
-/// How many threads of this process the library has started.
+/// Returns the number of threads of this process that the library has started.
 fn library_threads() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
@@ -55,7 +55,7 @@ fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Wakes a thread, and counts how often it was asked to.
+/// A waker that unparks a thread and counts its calls.
 struct Unpark {
     thread: Thread,
     wakes: AtomicU64,
@@ -78,7 +78,7 @@ impl Wake for Unpark {
     }
 }
 
-/// The smallest executor there is. It polls only when it was woken.
+/// Runs a future on the smallest possible executor, which polls only after a wake.
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let unpark = Unpark::here();
@@ -109,7 +109,7 @@ fn no_thread_is_started_before_a_task_has_to_wait_and_none_stays_afterwards() {
     publisher.send(numbered(1)).unwrap();
     assert_eq!(block_on(subscriber.recv_async()), Ok(numbered(1)));
     drop(subscriber.recv_async());
-    assert_eq!(library_threads(), 0, "nobody had to wait");
+    assert_eq!(library_threads(), 0, "no task had to wait");
     let sending = thread::spawn(move || {
         eventually("a thread for the task", || library_threads() == 1);
         publisher.send(numbered(2)).unwrap();
@@ -133,7 +133,7 @@ fn a_task_gets_every_message_of_a_stream_by_either_executor() {
             for number in 0..MESSAGES {
                 publisher.send_timeout(numbered(number), GUARD).unwrap();
                 if number % 100 == 0 {
-                    // Now and then the task has to sleep.
+                    // Makes the task sleep now and then.
                     thread::sleep(Duration::from_millis(1));
                 }
             }
@@ -186,7 +186,7 @@ fn a_cancelled_task_is_not_woken() {
         let mut future = pin!(subscriber.recv_async());
         assert_eq!(poll_once(future.as_mut(), &unpark), Poll::Pending);
     }
-    // By the time this one is woken, the other one would have been as well.
+    // When this task is woken, the other one would have been woken as well.
     let sending = thread::spawn(move || {
         thread::sleep(Duration::from_millis(5));
         publisher.send(numbered(1)).unwrap();
@@ -224,7 +224,7 @@ fn more_topics_than_the_kernel_takes_at_once_wake_their_tasks() {
         let waker = Waker::from(Arc::clone(task));
         assert!(subscriber.poll_recv(&mut Context::from_waker(&waker)).is_pending());
     }
-    // WHY: a thread gives itself its name, soon after it was started.
+    // WHY: a thread sets its name itself, soon after it was started.
     eventually("one thread for all", || library_threads() == 1);
     for index in (0..TOPICS).rev() {
         let mut publisher = private.publisher(&format!("t{index}"), qos);
@@ -232,7 +232,7 @@ fn more_topics_than_the_kernel_takes_at_once_wake_their_tasks() {
         eventually("woken", || tasks[index].wakes() == 1);
         assert_eq!(subscribers[index].recv(), Some(numbered(index as u64)));
     }
-    assert!(tasks.iter().all(|task| task.wakes() == 1), "nobody is woken for another");
+    assert!(tasks.iter().all(|task| task.wakes() == 1), "no task is woken for another");
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn a_subscriber_can_be_dropped_by_the_task_that_is_woken() {
     struct Drops(Mutex<Option<Subscriber<CmdVel>>>, AtomicU64);
     impl Wake for Drops {
         fn wake(self: Arc<Self>) {
-            // Takes place in the library's thread.
+            // This runs in the library's thread.
             drop(self.0.lock().unwrap().take());
             self.1.store(1, Ordering::Relaxed);
         }
@@ -339,8 +339,8 @@ fn a_forked_child_has_a_thread_of_its_own() {
     assert_eq!(library_threads(), 1, "the parent's goes on");
 }
 
-/// The library's thread finds the loss, and has to outlive it: in a child, because a thread that
-/// cannot take SIGBUS has the kernel kill the process.
+/// The library's thread detects the truncation, and must survive it. The test runs in a child,
+/// because the kernel kills a process if a thread with SIGBUS blocked gets one.
 #[test]
 fn a_task_whose_topic_is_truncated_gets_an_error() {
     let _alone = alone();

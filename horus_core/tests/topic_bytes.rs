@@ -1,4 +1,4 @@
-//! Ends of bytes: waiting for what is borrowed, slots that are lent, and what the caller refuses.
+//! Byte endpoints: waiting for a borrowed message, lent slots, and refused messages.
 
 use horus_testing as _;
 
@@ -14,7 +14,7 @@ use private::Private;
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
-fn what_the_caller_refuses_is_malformed() {
+fn a_refused_message_counts_as_malformed() {
     let private = Private::new();
     let kind = PayloadType::of::<Value>();
     let builder = || kind.builder("any").namespace(private.namespace());
@@ -28,7 +28,7 @@ fn what_the_caller_refuses_is_malformed() {
     subscriber.refuse();
     assert_eq!(subscriber.recv(&mut buffer), Some(1));
     assert_eq!(values.recv(), Some(Value::from(7)));
-    // The typed end, which decodes by itself, counts the same.
+    // The typed endpoint, which decodes by itself, has the same counts.
     assert_eq!(subscriber.stats(), values.stats());
     let stats = subscriber.stats();
     assert_eq!((stats.received, stats.malformed, stats.sent), (1, 1, 2));
@@ -52,14 +52,14 @@ fn borrowing_waits_for_a_message() {
 }
 
 #[test]
-fn what_is_lent_stays_mapped_and_is_published_once() {
+fn a_lent_slot_stays_mapped_and_is_published_once() {
     let private = Private::new();
     let builder = || PayloadType::of::<Value>().builder("any").namespace(private.namespace());
     let (mut publisher, mut subscriber) = builder().bytes_ends().unwrap();
     let max = publisher.max_message_bytes();
     let lent = publisher.lend().unwrap();
     assert_eq!(lent.slot().len(), max);
-    // SAFETY: nobody else writes what was lent.
+    // SAFETY: no other code writes the lent slot, and `lent` keeps it mapped.
     unsafe { lent.slot().cast::<[u8; 2]>().write(*b"\xa1x") };
     let topic = publisher.label();
     let too_long = LoanError::TooLong { topic, bytes: max as u64 + 1, max: max as u64 };

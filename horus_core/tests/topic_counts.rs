@@ -1,4 +1,4 @@
-//! What a topic counts: its participants, its limits, and the ledger of every subscriber.
+//! The counts of a topic: its participants, its limits, and the ledger of every subscriber.
 
 use horus_testing as _;
 
@@ -12,7 +12,7 @@ use private::Private;
 horus_core::message! {
     /// A message without a time.
     pub struct Plain {
-        /// Whatever is counted.
+        /// A number.
         pub number: u64,
     }
 }
@@ -21,7 +21,7 @@ fn numbered(number: u64) -> CmdVel {
     CmdVel { timestamp_ns: number, ..CmdVel::default() }
 }
 
-/// Where each message that was sent has gone.
+/// Checks that the ledger accounts for every message sent.
 #[track_caller]
 fn assert_balanced(stats: Stats) {
     let accounted = stats.received + stats.lost + stats.skipped + stats.waiting;
@@ -92,7 +92,7 @@ fn a_clone_is_a_participant_of_its_own() {
 }
 
 #[test]
-fn one_publisher_too_many_is_told_the_limit() {
+fn one_publisher_too_many_gets_the_limit_in_its_error() {
     let private = Private::new();
     let mut publishers: Vec<Publisher<CmdVel>> =
         (0..16).map(|_| private.publisher("t", Qos::new())).collect();
@@ -112,7 +112,7 @@ fn one_publisher_too_many_is_told_the_limit() {
 }
 
 #[test]
-fn one_subscriber_too_many_is_told_the_limit() {
+fn one_subscriber_too_many_gets_the_limit_in_its_error() {
     let private = Private::new();
     let mut subscribers: Vec<Subscriber<CmdVel>> =
         (0..64).map(|_| private.subscriber("t", Qos::new())).collect();
@@ -135,7 +135,7 @@ fn one_subscriber_too_many_is_told_the_limit() {
 }
 
 #[test]
-fn one_reliable_subscriber_too_many_is_told_the_limit() {
+fn one_reliable_subscriber_too_many_gets_the_limit_in_its_error() {
     let private = Private::new();
     let qos = Qos::reliable().capacity(8);
     let mut subscribers: Vec<Subscriber<CmdVel>> =
@@ -154,7 +154,7 @@ fn one_reliable_subscriber_too_many_is_told_the_limit() {
     }
     assert_eq!(subscribers[0].subscriber_count(), 16, "the refused ones gave their places back");
     assert_eq!(subscribers[0].publisher_count(), 0, "the refused handle left nothing behind");
-    // Who keeps no writer back finds a place.
+    // A best-effort subscriber needs no gate, so it can still join.
     private.subscriber::<CmdVel>("t", Qos::new().reliability(Reliability::BestEffort));
     subscribers.pop();
     private.subscriber::<CmdVel>("t", qos);
@@ -215,7 +215,7 @@ fn the_ledger_balances_over_several_publishers_that_come_and_go() {
 }
 
 #[test]
-fn latest_is_the_newest_by_its_timestamp_whoever_sent_it() {
+fn latest_has_the_newest_timestamp_of_all_publishers() {
     let private = Private::new();
     let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
     let mut publishers: [Publisher<CmdVel>; 3] =
@@ -254,7 +254,7 @@ fn latest_works_for_messages_without_a_time() {
 }
 
 #[test]
-fn latest_lets_a_reliable_publisher_go_on() {
+fn latest_frees_slots_of_a_reliable_publisher() {
     let private = Private::new();
     let mut publisher: Publisher<JointCommand> =
         private.publisher("t", Qos::reliable().capacity(4));
@@ -271,7 +271,7 @@ fn latest_lets_a_reliable_publisher_go_on() {
 }
 
 #[test]
-fn sequence_numbers_go_on_when_a_lane_changes_hands() {
+fn sequence_numbers_continue_when_a_lane_is_reused() {
     let private = Private::new();
     let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
     assert_eq!(subscriber.sequence(), 0, "nothing received yet");

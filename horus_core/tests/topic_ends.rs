@@ -1,4 +1,4 @@
-//! The two ends of a topic: who receives what, from when on, and what a full topic answers.
+//! The two endpoints of a topic: the messages that each receives, and the errors of a full topic.
 
 use horus_testing as _;
 
@@ -15,7 +15,7 @@ use horus_core::{RecvError, SendError};
 use horus_shm::{NameError, OpenError};
 use private::Private;
 
-/// A message that says its number.
+/// Returns a message that carries its number.
 fn numbered(number: u64) -> CmdVel {
     CmdVel { timestamp_ns: number, ..CmdVel::default() }
 }
@@ -76,7 +76,7 @@ fn a_new_subscriber_gets_nothing_old() {
 }
 
 #[test]
-fn the_messages_of_a_session_that_ended_go_to_those_who_were_there() {
+fn messages_of_an_ended_session_reach_only_its_subscribers() {
     let private = Private::new();
     let qos = Qos::new().history(2);
     let mut there: Subscriber<CmdVel> = private.subscriber("t", qos);
@@ -89,7 +89,7 @@ fn the_messages_of_a_session_that_ended_go_to_those_who_were_there() {
     assert_eq!(late.recv(), None, "none of one that left");
     assert_eq!(numbers(&mut there), [1, 2, 3]);
 
-    // The next publisher goes on in the same lane, and its session has a history of its own.
+    // The next publisher reuses the lane, but has a history of its own.
     let mut next: Publisher<CmdVel> = private.publisher("t", qos);
     send_all(&mut next, [4]);
     let mut after: Subscriber<CmdVel> = private.subscriber("t", qos);
@@ -142,7 +142,7 @@ fn a_topic_that_does_not_persist_goes_with_its_last_handle() {
 }
 
 #[test]
-fn both_ends_in_one_handle_receive_their_own_messages() {
+fn a_topic_handle_receives_its_own_messages() {
     let private = Private::new();
     let mut topic: Topic<CmdVel> = private.builder("t").topic().unwrap();
     topic.send(CmdVel::new(0.5, 0.1)).unwrap();
@@ -157,7 +157,7 @@ fn both_ends_in_one_handle_receive_their_own_messages() {
 }
 
 #[test]
-fn ignore_own_leaves_out_ones_own_messages_and_no_others() {
+fn ignore_own_drops_only_own_messages() {
     for qos in [Qos::new().capacity(8), Qos::reliable().capacity(8)] {
         let private = Private::new();
         let topic = || private.builder::<CmdVel>("t").qos(qos).topic().unwrap().ignore_own();
@@ -174,7 +174,7 @@ fn ignore_own_leaves_out_ones_own_messages_and_no_others() {
 }
 
 #[test]
-fn the_ends_of_a_handle_may_go_to_two_threads() {
+fn a_split_handle_works_on_two_threads() {
     let private = Private::new();
     let topic: Topic<CmdVel> = private.builder("t").qos(Qos::reliable()).topic().unwrap();
     let (mut publisher, mut subscriber) = topic.split();
@@ -217,18 +217,18 @@ fn what_is_drained_is_received_each_message_once_whatever_comes_between() {
         numbers
     };
     assert_eq!(drained(&mut subscriber), []);
-    // Past the message that is timed, and several times round.
+    // Past the sampled message, and several times around the ring.
     for first in (0..1000).step_by(50) {
         send_all(&mut publisher, first..first + 50);
         assert_eq!(drained(&mut subscriber), (first..first + 50).collect::<Vec<_>>());
     }
-    // All at once, and there is room for all again.
+    // All slots are freed at once for the next messages.
     for first in [1000, 1064] {
         send_all(&mut publisher, first..first + 64);
         assert!(publisher.send(numbered(0)).is_err());
         assert_eq!(drained(&mut subscriber), (first..first + 64).collect::<Vec<_>>());
     }
-    // What was handed over when it panicked is received, and nothing else.
+    // Messages passed on before the panic are received, and no others.
     send_all(&mut publisher, 2000..2010);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         subscriber.drain(|message| assert_ne!(message.timestamp_ns, 2004, "on purpose"))
@@ -258,7 +258,7 @@ fn two_publishers_are_drained_in_their_orders_and_losses_are_counted() {
 }
 
 #[test]
-fn a_topic_whose_file_is_truncated_says_so_and_is_opened_anew() {
+fn a_truncated_topic_is_an_error_and_can_be_opened_again() {
     let private = Private::new();
     let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
     let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
@@ -282,7 +282,7 @@ fn a_topic_whose_file_is_truncated_says_so_and_is_opened_anew() {
 }
 
 #[test]
-fn send_timeout_waits_for_room_no_longer_than_it_was_told() {
+fn send_timeout_waits_at_most_its_timeout() {
     const TIMEOUT: Duration = Duration::from_millis(20);
     let private = Private::new();
     let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::reliable().capacity(4));
@@ -297,7 +297,7 @@ fn send_timeout_waits_for_room_no_longer_than_it_was_told() {
     let got = thread::scope(|scope| {
         let draining = scope.spawn(|| {
             let mut got = Vec::new();
-            // Relaxed: the join orders all else.
+            // Relaxed: the join orders everything else.
             while !stop.load(Ordering::Relaxed) {
                 got.extend(numbers(&mut subscriber));
             }
@@ -328,7 +328,7 @@ fn a_publisher_may_stop_waiting_for_a_stalled_subscriber() {
 }
 
 #[test]
-fn an_observer_sees_messages_and_nobody_sees_it() {
+fn an_observer_receives_and_is_not_counted() {
     let private = Private::new();
     let missing = private.builder::<CmdVel>("t").observer().unwrap_err();
     assert!(matches!(missing.as_open_error(), Some(OpenError::NotFound { .. })), "{missing}");
@@ -349,7 +349,7 @@ fn an_observer_sees_messages_and_nobody_sees_it() {
 }
 
 #[test]
-fn a_bad_name_is_refused_by_its_character_and_place() {
+fn a_bad_name_is_refused_with_its_character_and_position() {
     let private = Private::new();
     let table = [
         ("", "the topic name is empty"),
@@ -392,7 +392,7 @@ fn names_that_differ_are_different_topics() {
 }
 
 #[test]
-fn topics_of_two_namespaces_are_strangers() {
+fn topics_of_two_namespaces_are_separate() {
     let private = Private::new();
     let second = private.sibling("second_robot");
     let mut here: Topic<CmdVel> = private.builder("t").topic().unwrap();
@@ -411,7 +411,7 @@ fn topics_of_two_namespaces_are_strangers() {
 }
 
 #[test]
-fn a_split_handle_hears_whoever_publishes_next_in_its_lane() {
+fn a_split_handle_receives_from_the_next_owner_of_its_lane() {
     for qos in [Qos::new(), Qos::reliable()] {
         let private = Private::new();
         let builder = || private.builder::<CmdVel>("t").qos(qos);

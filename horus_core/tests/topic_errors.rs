@@ -1,4 +1,4 @@
-//! Errors of the ends of a topic name the topic, once, also when `?` hands them on.
+//! Errors of a topic's endpoints name the topic once, also when `?` passes them on.
 
 use horus_testing as _;
 
@@ -14,16 +14,16 @@ use horus_core::prelude::*;
 use horus_core::topic::{BytesPublisher, PayloadType, UntypedPublisher, UntypedSubscriber};
 use private::Private;
 
-/// The topic of each test. The file's name is another one: `arm+joint.cmd`.
+/// The topic of each test. Its file has another name: `arm+joint.cmd`.
 const NAME: &str = "arm/joint.cmd";
 
-/// A message long enough for a lane of some MiB.
+/// The size of a message for a lane of a few MiB.
 const BLOCK_BYTES: usize = 4096;
 
 horus_core::message! {
     /// A block of data.
     pub struct Block {
-        /// Anything.
+        /// Bytes of any value.
         pub data: [u8; BLOCK_BYTES],
     }
 }
@@ -35,7 +35,7 @@ fn text<E: Display + Into<Error>>(error: E) -> String {
     text
 }
 
-/// Checks that each text begins with the topic, names it once, and says what `wanted` says.
+/// Checks that each text begins with the topic, names it once, and contains its part of `wanted`.
 fn expect(texts: &[String], wanted: &[&str]) {
     assert_eq!(texts.len(), wanted.len(), "{texts:#?}");
     for (text, wanted) in texts.iter().zip(wanted) {
@@ -49,13 +49,13 @@ fn expect(texts: &[String], wanted: &[&str]) {
 /// Runs `child` in a forked child, and returns the lines that it returns.
 fn texts_of_child(private: &Private, child: impl FnOnce() -> Vec<String>) -> Vec<String> {
     let file = private.namespace().path().join("texts");
-    // SAFETY: the child leaves by `_exit`; it only runs what may run in a forked child.
+    // SAFETY: the child leaves by `_exit`, and only runs code that may run in a forked child.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork failed");
     if pid == 0 {
         let run = std::panic::AssertUnwindSafe(|| fs::write(&file, child().join("\n")).unwrap());
         let is_well = std::panic::catch_unwind(run).is_ok();
-        // SAFETY: ends the child without running the parent's exit handlers.
+        // SAFETY: the call ends the child without running the parent's exit handlers.
         unsafe { libc::_exit(i32::from(!is_well)) };
     }
     let mut status = 0;
@@ -179,7 +179,7 @@ fn borrows_that_are_refused_name_the_topic() {
 }
 
 #[test]
-fn a_subscriber_that_waits_in_vain_names_the_topic() {
+fn a_receive_that_times_out_names_the_topic() {
     let private = Private::new();
     let mut subscriber: Subscriber<CmdVel> = private.subscriber(NAME, Qos::new());
     let mut topic: Topic<CmdVel> = private.builder(NAME).topic().unwrap();
@@ -236,7 +236,7 @@ fn a_topic_that_lost_its_memory_is_named() {
     expect(&texts, &["memory is lost"; 6]);
 }
 
-/// Leaves this process room for 1 MiB of addresses more than it has.
+/// Limits the address space of this process to 1 MiB more than it uses.
 fn limit_addresses() {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
@@ -251,7 +251,7 @@ fn limit_addresses() {
 fn a_lane_that_cannot_be_mapped_names_the_topic() {
     let private = Private::new();
     let texts = texts_of_child(&private, || {
-        // In a namespace of the child's own: the parent's is not usable here.
+        // In a namespace of the child's own, because the parent's cannot be used here.
         let private = Private::new();
         let qos = Qos::new().capacity(1024);
         let mut subscriber: Subscriber<Block> = private.subscriber(NAME, qos);

@@ -1,4 +1,4 @@
-//! Frames that are written and read where they lie, through topics of messages.
+//! Frames that are written and read in place, through topics of messages.
 
 use horus_testing as _;
 
@@ -14,7 +14,7 @@ const WIDTH: usize = 640;
 const HEIGHT: usize = 480;
 
 horus_core::message! {
-    /// A picture of a camera.
+    /// A camera image.
     pub struct Frame {
         /// CLOCK_REALTIME, nanoseconds.
         pub timestamp_ns: u64,
@@ -30,7 +30,7 @@ fn namespace() -> (TempDir, Arc<Namespace>) {
     (dir, namespace)
 }
 
-/// Where a message lies in this process.
+/// Returns the address of a message in this process.
 fn address(frame: &Frame) -> usize {
     std::ptr::from_ref(frame).addr()
 }
@@ -55,8 +55,8 @@ fn a_frame_is_never_copied_after_it_is_written() {
         }
         assert_eq!(address(&read[0]), address(&read[1]), "both read the same bytes");
     }
-    // Publisher and subscribers map a lane separately: what was written at an address is read at
-    // another one, always as far away.
+    // Publisher and subscribers map a lane separately: a slot has different addresses, at a
+    // constant distance.
     assert!(distances.iter().all(|&distance| distance == distances[0]));
 }
 

@@ -1,4 +1,4 @@
-//! The memory that topics take is what docs/shared-memory.md says in its table.
+//! Topics take the memory that the table of docs/shared-memory.md lists.
 
 use horus_testing as _;
 
@@ -23,7 +23,7 @@ fn taken_kib(private: &Private, topic: &str) -> u64 {
     fs::metadata(file).unwrap().blocks() * 512 / 1024
 }
 
-/// Returns the row of the table for a publisher, from what its file takes.
+/// Returns the row of the table for a publisher, from the memory of its file.
 fn row<T: Payload>(
     what: &str,
     qos: Qos,

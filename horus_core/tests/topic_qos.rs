@@ -1,4 +1,4 @@
-//! Quality of service: what a preset makes, what a joiner adopts, and what it is refused for.
+//! Quality of service: the settings of each preset, adoption by joiners, and refusals.
 
 use horus_testing as _;
 
@@ -10,7 +10,7 @@ use horus_core::topic::{Publisher, Qos, Reliability, Subscriber, Topic, WakeEdge
 use horus_shm::{Contract, OpenError, Segment, TopicName};
 use private::Private;
 
-/// What the creator of `topic` fixed.
+/// Returns the settings that the creator of `topic` fixed.
 fn contract(private: &Private, topic: &str) -> Contract {
     let name = TopicName::new(topic).unwrap();
     Segment::inspect(private.namespace(), &name).unwrap().contract().clone()
@@ -20,7 +20,7 @@ fn error_of<T>(outcome: Result<T, TopicError>) -> TopicError {
     outcome.err().expect("this was to be refused")
 }
 
-/// The setting at fault, what the topic has, and what was asked for.
+/// Returns the setting that differs, the topic's value, and the requested value.
 #[track_caller]
 fn mismatch<T>(outcome: Result<T, TopicError>) -> [String; 3] {
     let error = error_of(outcome);
@@ -72,7 +72,7 @@ fn the_default_capacity_follows_the_size_of_the_message() {
 }
 
 #[test]
-fn what_is_left_open_is_adopted() {
+fn open_settings_are_adopted() {
     let private = Private::new();
     let _creator: Publisher<CmdVel> = private.publisher("t", Qos::reliable().capacity(32));
     let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
@@ -85,7 +85,7 @@ fn what_is_left_open_is_adopted() {
 }
 
 #[test]
-fn what_is_set_and_differs_is_named_with_both_values() {
+fn a_setting_that_differs_is_named_with_both_values() {
     let private = Private::new();
     let qos = Qos::new().capacity(32).publishers_max(3).subscribers_max(5);
     let _creator: Publisher<CmdVel> = private.publisher("t", qos);
@@ -110,7 +110,7 @@ fn what_is_set_and_differs_is_named_with_both_values() {
 }
 
 #[test]
-fn a_mismatch_is_told_in_words() {
+fn a_mismatch_has_a_readable_text() {
     let private = Private::new();
     let _creator: Publisher<CmdVel> = private.publisher("arm/cmd", Qos::sensor_data());
     let error = error_of(private.builder::<CmdVel>("arm/cmd").capacity(64).publisher());
@@ -179,7 +179,7 @@ fn a_reliable_subscriber_is_refused_where_publishers_do_not_wait() {
 }
 
 #[test]
-fn a_keep_last_subscriber_of_a_reliable_topic_delays_nobody() {
+fn a_keep_last_subscriber_of_a_reliable_topic_delays_no_publisher() {
     let private = Private::new();
     let mut publisher: Publisher<Imu> = private.publisher("t", Qos::reliable().capacity(16));
     let best_effort = Qos::new().reliability(Reliability::BestEffort);
@@ -197,7 +197,7 @@ fn a_keep_last_subscriber_of_a_reliable_topic_delays_nobody() {
 }
 
 #[test]
-fn whoever_comes_first_creates() {
+fn the_first_endpoint_creates_the_topic() {
     let private = Private::new();
     let subscriber: Subscriber<CmdVel> = private.subscriber("by_subscriber", Qos::reliable());
     assert_eq!(contract(&private, "by_subscriber").reliability, Reliability::Reliable);
@@ -218,7 +218,7 @@ fn whoever_comes_first_creates() {
 
 mod old {
     horus_core::message! {
-        /// A message as a program knows it that was built long ago.
+        /// The message as an old program knows it.
         pub struct Status {
             pub timestamp_ns: u64,
             pub volts: f32,
@@ -262,7 +262,7 @@ fn another_schema_is_refused_by_its_first_different_field() {
 }
 
 #[test]
-fn a_capacity_that_was_rounded_up_is_told_as_it_was_asked_for() {
+fn an_error_shows_a_rounded_capacity_as_requested() {
     let private = Private::new();
     let _there: Publisher<CmdVel> = private.publisher("there", Qos::new().capacity(64));
     let other = private.builder::<CmdVel>("there").qos(Qos::new().capacity(100)).publisher();
@@ -272,7 +272,7 @@ fn a_capacity_that_was_rounded_up_is_told_as_it_was_asked_for() {
 }
 
 #[test]
-fn what_a_terminal_would_obey_is_escaped_in_an_error() {
+fn control_characters_are_escaped_in_an_error() {
     let private = Private::new();
     let name = "a\u{1b}[31m\nb\u{9b}c\u{202e}";
     let text = error_of(private.builder::<CmdVel>(name).publisher()).to_string();

@@ -19,9 +19,9 @@ horus_core::message! {
     /// The fixed part of the echoes of one ping.
     #[derive(Default)]
     pub struct SonarHeader {
-        /// When it was sent, CLOCK_REALTIME: nanoseconds.
+        /// The time of sending, CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// How many echoes follow: count.
+        /// The number of echoes that follow: count.
         pub echoes: u64,
         /// Zeros: no unit.
         pub _reserved: [u64; 6],
@@ -86,7 +86,7 @@ fn values_arrive_as_they_were_sent() {
     assert_eq!((stats.received, stats.sent), (values.len() as u64, values.len() as u64));
 }
 
-/// Topics of types of serde, which the feature `serde` brings.
+/// Topics of serde types, which need the feature `serde`.
 #[cfg(feature = "serde")]
 mod serde_types {
     use super::*;
@@ -105,7 +105,7 @@ mod serde_types {
     }
 
     #[test]
-    fn what_is_no_such_type_is_left_out_and_counted() {
+    fn messages_of_another_type_are_dropped_and_counted() {
         let private = Private::new();
         let mut anything = private.builder::<Value>("command").publisher().unwrap();
         let mut commands = private.builder::<Serde<Command>>("command").subscriber().unwrap();
@@ -148,14 +148,14 @@ mod serde_types {
         let seen = commands.stats();
         assert!((1..100).contains(&seen.malformed), "{seen:?}");
         anything.send(command(1.0)).unwrap();
-        // One that waits goes on until it has one.
+        // A waiting receive continues until it gets a message of its type.
         assert_eq!(commands.recv_blocking().unwrap().speed, 1.0);
         assert_eq!(commands.stats().malformed, 100);
     }
 }
 
 #[test]
-fn what_does_not_fit_comes_back_with_the_sizes() {
+fn a_message_that_is_too_long_is_returned_with_the_sizes() {
     let private = Private::new();
     let builder = || private.builder::<Value>("short").max_message_bytes(100);
     let mut topic = builder().topic().unwrap();
@@ -166,7 +166,7 @@ fn what_does_not_fit_comes_back_with_the_sizes() {
                 create it with a larger max_message_bytes";
     assert_eq!(error.to_string(), text);
     assert_eq!(error.into_inner(), long);
-    // A message that was refused was never there.
+    // A refused message leaves no trace.
     topic.send(Value::from("short")).unwrap();
     assert_eq!(topic.recv().unwrap().as_str(), Some("short"));
     assert_eq!((topic.stats().sent, topic.publisher().sequence()), (1, 1));
@@ -240,9 +240,9 @@ fn a_loan_may_become_shorter_but_not_longer() {
     assert!(matches!(Sonar::zeroed(SonarHeader::new(u64::MAX)), Err(HeaderError::Endless { .. })));
 }
 
-/// Whatever a hostile publisher writes is a message or is counted, and all views stay inside it.
+/// Every message of a hostile publisher is either received or counted, and no view exceeds it.
 #[test]
-fn a_header_that_lies_is_left_out_and_counted() {
+fn a_message_with_a_wrong_header_is_dropped_and_counted() {
     let private = Private::new();
     let mut honest = private.builder::<Sonar>("sonar").publisher().unwrap();
     let mut borrowing = private.builder::<Sonar>("sonar").subscriber().unwrap();
@@ -258,7 +258,7 @@ fn a_header_that_lies_is_left_out_and_counted() {
     lie(SonarHeader { _reserved: [9; 6], ..SonarHeader::new(0) }, 64);
     lie(SonarHeader::new(0), 63);
     lie(SonarHeader::new(0), 0);
-    // More than was promised is cut off.
+    // Bytes beyond the header's length are ignored.
     lie(SonarHeader::new(1), 100);
     honest.send(&sonar(&[1.0, 2.0])).unwrap();
     let mut lengths: Vec<_> =
@@ -277,7 +277,7 @@ fn a_header_that_lies_is_left_out_and_counted() {
 }
 
 #[test]
-fn the_newest_of_all_is_borrowed_and_the_others_are_passed_over() {
+fn the_newest_message_is_borrowed_and_older_ones_are_skipped() {
     let private = Private::new();
     let mut pings = [0, 1].map(|_| private.builder::<Sonar>("sonar").publisher().unwrap());
     let mut listener = private.builder::<Sonar>("sonar").subscriber().unwrap();
@@ -297,9 +297,9 @@ fn the_newest_of_all_is_borrowed_and_the_others_are_passed_over() {
     assert_eq!(observer.recv().unwrap().data_as::<f32>().unwrap(), [7.0]);
 }
 
-/// What is received keeps its memory when the next one comes.
+/// A received message keeps its memory when the next one comes.
 #[test]
-fn received_data_are_one_s_own() {
+fn a_received_message_keeps_its_memory() {
     let private = Private::new();
     let mut topic = private.builder::<Sonar>("sonar").topic().unwrap();
     let mut received = Vec::new();
@@ -313,7 +313,7 @@ fn received_data_are_one_s_own() {
 }
 
 #[test]
-fn waits_and_tasks_know_these_messages_too() {
+fn waits_and_tasks_work_with_sized_messages() {
     let private = Private::new();
     let mut publisher = private.builder::<Value>("late").publisher().unwrap();
     let mut subscriber = private.builder::<Value>("late").subscriber().unwrap();
@@ -361,7 +361,7 @@ fn a_send_waits_for_room_on_a_reliable_topic() {
     assert_eq!(rest, (1..=sent).collect::<Vec<_>>());
 }
 
-/// A loan is lent, published and borrowed at the same cost whatever its size: nothing is copied.
+/// A loan is lent, published and borrowed at the same cost for every size: nothing is copied.
 #[test]
 fn eight_mebibytes_cost_no_more_than_four_kibibytes() {
     const ROUNDS: usize = 2000;

@@ -1,4 +1,4 @@
-//! Topics as a tool sees them that has never heard of their types.
+//! Topics as seen by a tool that does not know their types.
 
 use horus_testing as _;
 
@@ -76,7 +76,7 @@ fn data_and_values_are_seen_too() {
     assert!(UntypedSubscriber::open(private.namespace(), "nowhere").is_err());
 }
 
-/// Every standard message has a schema text from which its bytes are read and written again.
+/// The schema text of every standard message is enough to decode and encode its bytes.
 #[test]
 fn every_standard_message_describes_itself() {
     for standard in STANDARD {
@@ -89,9 +89,9 @@ fn every_standard_message_describes_itself() {
     assert_ne!(Tensor::SCHEMA.hash(), CmdVel::HASH);
 }
 
-/// Whoever comes first: the text of a schema is the same type as the message in Rust.
+/// In any order of creation, the text of a schema is the same type as the message in Rust.
 #[test]
-fn ends_of_bytes_meet_messages_with_data() {
+fn byte_endpoints_match_messages_with_data() {
     let private = Private::new();
     let kind = PayloadType::parse(&Image::SCHEMA.text()).unwrap();
     for (name, text_first) in [("text", true), ("rust", false)] {

@@ -1,4 +1,4 @@
-//! Untyped ends whose type is known when the program runs: created, lent, borrowed, waited for.
+//! Untyped endpoints whose type is known only at run time: created, lent, borrowed, waited for.
 
 use horus_testing as _;
 
@@ -32,7 +32,7 @@ fn a_type_of_a_schema_is_that_of_the_rust_type() {
 }
 
 #[test]
-fn untyped_ends_create_a_topic_for_typed_ones() {
+fn untyped_endpoints_create_a_topic_for_typed_ones() {
     let private = Private::new();
     let open = || builder(&private, "cmd_vel");
     assert!(is_not_found(&open().publisher().unwrap_err()));
@@ -51,7 +51,7 @@ fn untyped_ends_create_a_topic_for_typed_ones() {
 }
 
 #[test]
-fn the_newest_of_several_publishers_is_told_by_its_time() {
+fn the_newest_of_several_publishers_has_the_latest_time() {
     let private = Private::new();
     let mut old = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let mut new = private.publisher::<CmdVel>("cmd_vel", Qos::new());
@@ -64,7 +64,7 @@ fn the_newest_of_several_publishers_is_told_by_its_time() {
 }
 
 #[test]
-fn what_is_lent_is_published_once_where_it_lies() {
+fn a_lent_slot_is_published_once_in_place() {
     let private = Private::new();
     let open = || builder(&private, "bytes").message_type(MessageType::bytes());
     let mut publisher = open().max_message_bytes(1 << 20).publisher().unwrap();
@@ -84,7 +84,7 @@ fn what_is_lent_is_published_once_where_it_lies() {
         Err(PublishLentError::Loan(LoanError::Ended { .. }))
     ));
 
-    // Something else that is sent ends the loan, and so does the publisher.
+    // Another send ends the loan, and so does the drop of the publisher.
     publisher.lend().unwrap();
     publisher.send_bytes(b"abc").unwrap();
     assert!(matches!(
@@ -102,7 +102,7 @@ fn what_is_lent_is_published_once_where_it_lies() {
 }
 
 #[test]
-fn waits_are_those_of_typed_ends() {
+fn untyped_endpoints_wait_as_typed_ones() {
     let private = Private::new();
     let open = || builder(&private, "bytes").message_type(MessageType::bytes());
     let mut publisher = open().publisher().unwrap();

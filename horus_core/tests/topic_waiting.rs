@@ -13,11 +13,11 @@ use horus_core::{RecvError, RecvTimeoutError, SendError, TopicLabel, WaitError};
 use horus_shm::TopicName;
 use private::Private;
 
-/// Hang guard of a wait.
+/// The time limit of a wait that hangs.
 const GUARD: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(5);
 
-/// A message that says its number.
+/// Returns a message that carries its number.
 fn numbered(number: u64) -> CmdVel {
     CmdVel { timestamp_ns: number, ..CmdVel::default() }
 }
@@ -47,7 +47,7 @@ fn fork(child: impl FnOnce() -> bool) -> bool {
 }
 
 #[test]
-fn a_receive_waits_for_the_message_and_no_longer_than_it_was_told() {
+fn a_receive_waits_at_most_its_timeout() {
     let private = Private::new();
     let mut subscriber = subscriber(&private, "t");
     let begin = Instant::now();
@@ -78,7 +78,7 @@ fn a_receive_waits_for_the_message_and_no_longer_than_it_was_told() {
 }
 
 #[test]
-fn iterators_give_what_is_there_or_wait_for_it() {
+fn iterators_yield_available_messages_or_wait() {
     let private = Private::new();
     let mut subscriber = subscriber(&private, "t");
     let mut publisher = private.publisher("t", Qos::new());
@@ -102,7 +102,7 @@ fn iterators_give_what_is_there_or_wait_for_it() {
 }
 
 #[test]
-fn both_ends_in_one_handle_wait_too() {
+fn a_topic_handle_waits_too() {
     let private = Private::new();
     let mut topic = private.builder::<CmdVel>("t").topic().unwrap();
     topic.set_spin(Duration::ZERO);
@@ -117,7 +117,7 @@ fn both_ends_in_one_handle_wait_too() {
 }
 
 #[test]
-fn a_send_waits_for_room_and_gives_the_message_back_without() {
+fn a_send_waits_for_a_slot_and_returns_the_message_without() {
     let private = Private::new();
     let qos = Qos::reliable().capacity(2);
     let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
@@ -215,15 +215,15 @@ fn timers_fire_in_phase_and_count_what_they_missed() {
         };
         assert_eq!(fired, key);
         periods += 1 + missed;
-        // It was time, by every reckoning of when the timer was made; and no period is reported
-        // twice, which would run ahead of the clock.
+        // The timer fired no earlier than its creation allows, and no period is reported twice,
+        // which would run ahead of the clock.
         assert!(before + period * periods as u32 <= Instant::now());
         assert!(missed >= late / 10 - u64::from(late > 0), "{missed} missed in {late} ms");
     }
 }
 
 #[test]
-fn a_topic_that_stays_silent_misses_its_deadline_and_one_that_speaks_does_not() {
+fn only_a_silent_topic_misses_its_deadline() {
     let private = Private::new();
     let subscribers = ["quiet", "lively"].map(|topic| subscriber(&private, topic));
     let mut lively = private.publisher("lively", Qos::new().capacity(1024));
@@ -235,7 +235,7 @@ fn a_topic_that_stays_silent_misses_its_deadline_and_one_that_speaks_does_not() 
     let mut missed = 0;
     while missed < 3 {
         lively.send(numbered(missed)).unwrap();
-        // Unread messages make no topic silent, and keep the set from sleeping.
+        // Unread messages do not make a topic silent, but keep the set from sleeping.
         for ready in set.wait_blocking().unwrap() {
             if let Reason::DeadlineMissed { silent } = ready.reason {
                 assert_eq!(ready.key, quiet);
@@ -248,7 +248,7 @@ fn a_topic_that_stays_silent_misses_its_deadline_and_one_that_speaks_does_not() 
 }
 
 #[test]
-fn a_message_puts_the_deadline_off() {
+fn a_message_restarts_the_deadline() {
     let private = Private::new();
     let mut subscriber = subscriber(&private, "t");
     let mut publisher = private.publisher("t", Qos::new());
@@ -269,7 +269,7 @@ fn a_message_puts_the_deadline_off() {
 }
 
 #[test]
-fn a_subscriber_that_is_dropped_leaves_the_set_and_says_so_once() {
+fn a_dropped_subscriber_is_reported_once_and_removed() {
     let private = Private::new();
     let (gone, stays) = (subscriber(&private, "gone"), subscriber(&private, "stays"));
     let mut set = WaitSet::new();
@@ -309,7 +309,7 @@ fn a_set_is_full_with_128_topics() {
 }
 
 #[test]
-fn an_observer_in_a_set_is_looked_after() {
+fn an_observer_in_a_set_is_polled() {
     let private = Private::new();
     let mut publisher = private.publisher("t", Qos::new());
     let mut observer = private.builder::<CmdVel>("t").observer().unwrap();

@@ -1,4 +1,4 @@
-//! Children of a test: this binary once more, in a role, and what they say.
+//! Child processes of a test: this binary executed again in a role, and the words that they print.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -18,24 +18,24 @@ use horus_core::scheduler::{Report, RunError, Scheduler};
 const ROLE: &str = "HORUS_TEST_ROLE";
 const DIR: &str = "HORUS_TEST_DIR";
 
-/// How long something may take that has to happen: a machine that is slow is none that fails.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The limit for events that must happen; generous, because a slow machine is not a failure.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < PATIENCE, "not so after {PATIENCE:?}: {what}");
+        assert!(begin.elapsed() < TIME_LIMIT, "not true after {TIME_LIMIT:?}: {what}");
         thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// The default namespace in `dir`.
+/// Opens the default namespace in `dir`.
 pub fn namespace_in(dir: &Path) -> Arc<Namespace> {
     Namespace::open(&NamespaceConfig::new(dir, NamespaceName::default())).unwrap()
 }
 
-/// How a child ended.
+/// The exit status or signal of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Code(i32),
@@ -48,7 +48,7 @@ impl End {
     }
 }
 
-/// This binary once more, in a role; killed when dropped.
+/// This binary executed again, in a role; killed when dropped.
 pub struct Child {
     process: std::process::Child,
     stdin: Option<ChildStdin>,
@@ -57,20 +57,21 @@ pub struct Child {
 }
 
 impl Child {
-    /// The test called `child_role` is what plays the role.
+    /// Starts the child; its test `child_role` plays the role.
     pub fn spawn(role: &str, dir: &Path) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        // WHY before its first moment: a script that runs tests in the background has these signals
-        // ignored, and one that comes before the child says otherwise would be gone.
-        let obey = || {
+        // WHY before exec: a script that runs tests in the background ignores these signals, and
+        // the child inherits that. A signal sent before the child restores the default would be
+        // lost.
+        let restore_signals = || {
             for signal in [libc::SIGINT, libc::SIGTERM] {
                 // SAFETY: the default action is always allowed, and allowed after a fork.
                 unsafe { libc::signal(signal, libc::SIG_DFL) };
             }
             Ok(())
         };
-        // SAFETY: the closure makes system calls only.
-        unsafe { command.pre_exec(obey) };
+        // SAFETY: the closure only makes async-signal-safe calls.
+        unsafe { command.pre_exec(restore_signals) };
         let mut process = command
             .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
@@ -81,9 +82,9 @@ impl Child {
             .unwrap();
         let (say, words) = channel();
         let stdout = BufReader::new(process.stdout.take().unwrap());
-        // WHY a thread: a child is never held up by a pipe that is full.
+        // WHY a thread: a full pipe must never block a child.
         thread::spawn(move || {
-            // WHY with the end of the line: what a killed child was about to say is no word.
+            // WHY with the end of the line: an incomplete word of a killed child does not count.
             for line in stdout.split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line);
                 let word = line.strip_prefix('@').and_then(|word| word.strip_suffix('.'));
@@ -98,31 +99,31 @@ impl Child {
         self.process.id()
     }
 
-    /// The next word that the child says; `None` when it has ended.
+    /// Returns the next word that the child prints; `None` when it has ended.
     pub fn try_listen(&mut self) -> Option<&str> {
-        let word = self.words.recv_timeout(PATIENCE).ok()?;
+        let word = self.words.recv_timeout(TIME_LIMIT).ok()?;
         self.said.push(word);
         self.said.last().map(String::as_str)
     }
 
-    /// Waits until the child has said something that begins so.
+    /// Waits until the child has printed a word with this beginning.
     pub fn await_word(&mut self, beginning: &str) -> String {
         loop {
             let word = self.try_listen().map(str::to_owned);
-            let Some(word) = word else { panic!("never said '{beginning}': {:?}", self.said) };
+            let Some(word) = word else { panic!("never printed '{beginning}': {:?}", self.said) };
             if word.starts_with(beginning) {
                 return word;
             }
         }
     }
 
-    /// What the child has said so far. Does not wait.
+    /// Returns the words that the child has printed so far. Does not wait.
     pub fn said(&mut self) -> &[String] {
         self.said.extend(self.words.try_iter());
         &self.said
     }
 
-    /// How often it has said this so far.
+    /// Returns how often the child has printed this word so far.
     pub fn count(&mut self, word: &str) -> usize {
         self.said().iter().filter(|said| *said == word).count()
     }
@@ -136,7 +137,7 @@ impl Child {
         assert_eq!(unsafe { libc::kill(self.process.id() as i32, signal) }, 0);
     }
 
-    /// Says no more, waits until the child has ended and has said all.
+    /// Closes the child's input, waits until it has ended, and collects all its words.
     pub fn wait(&mut self) -> End {
         drop(self.stdin.take());
         while self.try_listen().is_some() {}
@@ -148,7 +149,7 @@ impl Child {
         assert_eq!(self.wait(), End::Signal(libc::SIGKILL));
     }
 
-    /// What it said that begins so, without that.
+    /// Returns the rest of each word with this beginning.
     pub fn told(&mut self, beginning: &str) -> Vec<String> {
         let rest = self.said().iter().filter_map(|word| word.strip_prefix(beginning));
         rest.map(str::to_owned).collect()
@@ -162,12 +163,12 @@ impl Drop for Child {
     }
 }
 
-/// The role of this process and its directory, if it is a child. It dies with its parent.
+/// Returns the role of this process and its directory, if it is a child. It dies with its parent.
 pub fn role() -> Option<(String, PathBuf)> {
     let role = std::env::var(ROLE).ok()?;
     // SAFETY: the call takes no pointer.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    // What this does on purpose is not for the terminal.
+    // Panics of a number are deliberate, and are not printed.
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();
         let text = payload.downcast_ref::<String>().map_or("", String::as_str);
@@ -178,22 +179,22 @@ pub fn role() -> Option<(String, PathBuf)> {
     Some((role, PathBuf::from(std::env::var_os(DIR).unwrap())))
 }
 
-/// Says a word to the parent, at once.
+/// Sends a word to the parent, at once.
 pub fn say(word: impl std::fmt::Display) {
     // WHY: the harness may be in the middle of a line.
     let line = format!("\n@{word}.\n");
-    // SAFETY: the bytes are valid for the read; a pipe takes so few in one piece.
+    // SAFETY: the bytes are valid for the read; a pipe takes so few bytes in one piece.
     let written = unsafe { libc::write(1, line.as_ptr().cast(), line.len()) };
     assert_eq!(written, line.len() as isize);
 }
 
-/// Waits for an order; `None` when the parent has no more.
+/// Waits for a command; `None` when the parent has closed the input.
 pub fn hear() -> Option<String> {
     let mut line = String::new();
     (std::io::stdin().read_line(&mut line).unwrap() > 0).then(|| line.trim_end().to_owned())
 }
 
-/// A scheduler called `arm` that tells nobody but its black box.
+/// Returns a scheduler called `arm` that writes events only to its black box.
 pub fn arm(dir: &Path) -> Scheduler {
     let mut scheduler = Scheduler::new();
     scheduler.namespace(&namespace_in(dir));
@@ -202,7 +203,7 @@ pub fn arm(dir: &Path) -> Scheduler {
     scheduler
 }
 
-/// Says how it ended, waits until the parent has no more to say, and ends as programs do.
+/// Reports the exit code, waits until the parent closes the input, and exits with that code.
 pub fn exit(outcome: Result<Report, RunError>) -> ! {
     let report = outcome.or_else(RunError::into_report).unwrap();
     say(format!("over {}", report.exit_code()));

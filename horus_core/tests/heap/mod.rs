@@ -1,11 +1,11 @@
-//! An allocator that knows how many bytes of heap this thread holds, and held at most.
+//! An allocator that counts the heap bytes that this thread holds, now and at most.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, which counts what this thread holds.
+/// The system's allocator, with a count of the bytes that this thread holds.
 pub struct Counting;
 
 thread_local! {
@@ -19,31 +19,32 @@ fn count(change: isize) {
     PEAK.set(PEAK.get().max(held));
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
+// SAFETY: every call is passed to the system's allocator unchanged; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `layout` has a size other than 0.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `layout` has a size other than 0.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // WHY: old and new block may exist side by side.
+        // WHY: the old and the new block may exist at the same time.
         count(bytes as isize);
         count(-(layout.size() as isize));
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `block` is an allocation of this allocator with `layout`,
+        // and `bytes` is not 0.
         unsafe { System.realloc(block, layout, bytes) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: `block` is an allocation of this allocator with `layout`.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -51,8 +52,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `f` returns, and the most bytes that this thread held at once while it ran, beyond those
-/// that it held before.
+/// Returns the result of `f`, and the most bytes that this thread held at once while it ran, beyond
+/// those that it held before.
 pub fn peak<T>(f: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     PEAK.set(before);

@@ -1,13 +1,13 @@
-//! Which calls of the kernel a thread makes: each is caught, counted and carried out.
+//! The system calls that a thread makes: each is caught, counted and executed.
 //!
-//! By Syscall User Dispatch of Linux 5.11, which needs no privilege and can be ended again.
+//! It uses Syscall User Dispatch of Linux 5.11, which needs no privilege and can be disabled again.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 #[cfg(all(target_arch = "x86_64", not(horus_sanitizer = "realtime")))]
 pub use watched::{calls, look_away, watch};
 
-/// Nothing is seen where it is not known how.
+/// Nothing is counted where it is not implemented.
 #[cfg(not(all(target_arch = "x86_64", not(horus_sanitizer = "realtime"))))]
 pub use unwatched::{calls, look_away, watch};
 
@@ -34,8 +34,8 @@ mod watched {
     const BLOCK: u8 = 1;
     const SA_RESTORER: libc::c_ulong = 0x0400_0000;
 
-    // What may call the kernel while nobody else may: the call itself, and the way back from the
-    // handler.
+    // The code that may make system calls while no other may: the call itself, and the return from
+    // the handler.
     std::arch::global_asm!(
         "horus_kernel_begin:",
         "horus_kernel_call:",
@@ -62,7 +62,7 @@ mod watched {
         fn horus_kernel_return();
     }
 
-    /// What the kernel takes for `sigaction`.
+    /// The struct that the kernel expects for `sigaction`.
     #[repr(C)]
     struct Action {
         handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut c_void),
@@ -78,7 +78,8 @@ mod watched {
     static CALLS: [AtomicU64; 512] = [const { AtomicU64::new(0) }; 512];
 
     extern "C" fn on_call(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
-        // SAFETY: the kernel gives a handler with SA_SIGINFO its context, for the time of the call.
+        // SAFETY: the kernel passes a handler with SA_SIGINFO its context, which is valid during
+        // the call.
         let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
         let registers = &mut context.uc_mcontext.gregs;
         let number = registers[libc::REG_RAX as usize];
@@ -92,7 +93,7 @@ mod watched {
             libc::REG_R9,
         ]
         .map(|register| registers[register as usize]);
-        // SAFETY: it is the call that the thread was about to make.
+        // SAFETY: the arguments are those of the call that the thread was about to make.
         registers[libc::REG_RAX as usize] =
             unsafe { horus_kernel_call(number, arguments.as_ptr()) };
     }
@@ -103,11 +104,12 @@ mod watched {
         let (from, bytes) = if mode == ON { (begin, bytes) } else { (0, 0) };
         let selector =
             if mode == ON { SELECTOR.with(AtomicU8::as_ptr) } else { std::ptr::null_mut() };
-        // SAFETY: the selector is static, and what is exempt is code that is there.
+        // SAFETY: the selector lives as long as the thread, and the exempt range is code of this
+        // binary.
         unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, mode, from, bytes, selector) == 0 }
     }
 
-    /// Counts the calls of this thread from now on, if the system can. One thread at a time.
+    /// Counts the system calls of this thread from now on, if supported. One thread at a time.
     pub fn watch() {
         let action = Action {
             handler: on_call,
@@ -116,7 +118,8 @@ mod watched {
             mask: 0,
         };
         let none = std::ptr::null_mut::<c_void>();
-        // SAFETY: the action is what the kernel expects, and its handler only stores and calls.
+        // SAFETY: the action has the kernel's layout, and its handler only stores and makes one
+        // call.
         let set = unsafe {
             libc::syscall(libc::SYS_rt_sigaction, libc::SIGSYS, &raw const action, none, 8_usize)
         };
@@ -127,7 +130,7 @@ mod watched {
         }
     }
 
-    /// Lets this thread be again.
+    /// Stops counting the calls of this thread.
     pub fn look_away() {
         SELECTOR.with(|selector| selector.store(ALLOW, Ordering::Relaxed));
         if HAS_WATCHED.load(Ordering::Relaxed) {
@@ -135,8 +138,8 @@ mod watched {
         }
     }
 
-    /// The numbers of the calls that were made since this was asked last, and how often; nothing
-    /// if the system cannot tell.
+    /// Returns the numbers of the calls made since the last call of this function, and their
+    /// counts; `None` if not supported.
     pub fn calls() -> Option<Vec<(i64, u64)>> {
         let all = CALLS.iter().enumerate();
         let all = all.map(|(number, count)| (number as i64, count.swap(0, Ordering::Relaxed)));

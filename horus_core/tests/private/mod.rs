@@ -1,4 +1,4 @@
-//! A namespace of a test's own, in memory: nobody else is in it, and it goes with the test.
+//! A namespace of a test's own, in memory: only the test uses it, and it is removed with the test.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
@@ -13,7 +13,7 @@ use horus_shm::{OnStalled, RawProducer, Request, Segment, TopicName};
 use tempfile::TempDir;
 
 pub struct Private {
-    // Before the directory: fields are dropped in this order.
+    // Declared before the directory: fields are dropped in this order.
     namespace: Arc<Namespace>,
     dir: TempDir,
 }
@@ -26,13 +26,13 @@ impl Private {
         Self { namespace, dir }
     }
 
-    /// A scheduler in a namespace of its own.
+    /// Returns a scheduler in a namespace of its own.
     pub fn alone() -> (Scheduler, Self) {
         let private = Self::new();
         (private.scheduler(), private)
     }
 
-    /// Another namespace in the same directory.
+    /// Opens another namespace in the same directory.
     pub fn sibling(&self, name: &str) -> Arc<Namespace> {
         open(self.dir.path(), name)
     }
@@ -41,7 +41,7 @@ impl Private {
         &self.namespace
     }
 
-    /// A scheduler that is seen in this namespace.
+    /// Returns a scheduler in this namespace.
     pub fn scheduler(&self) -> Scheduler {
         let mut scheduler = Scheduler::new();
         scheduler.namespace(&self.namespace);
@@ -60,14 +60,14 @@ impl Private {
         self.builder(topic).qos(qos).subscriber().unwrap()
     }
 
-    /// A publisher that can write any bytes into a topic of `T` that is there.
+    /// Returns a publisher that can write any bytes into an existing topic of `T`.
     pub fn raw_producer<T: Payload>(&self, topic: &str) -> RawProducer {
         let (name, request) = (TopicName::new(topic).unwrap(), Request::new(T::type_info()));
         let segment = Segment::open(&self.namespace, &name, &request).unwrap();
         RawProducer::new(segment, OnStalled::Full).unwrap()
     }
 
-    /// The files that topics have at the moment.
+    /// Returns the files that topics have at the moment.
     pub fn topic_files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.namespace.topics_path()).unwrap();
         let mut names: Vec<_> =

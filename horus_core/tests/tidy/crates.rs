@@ -1,12 +1,12 @@
-//! Who may import whom, and who may talk to the kernel.
+//! The imports that each crate may have, and the crates that may call the kernel.
 
 use super::files::{File, Repo, Violation};
 use super::lex;
 
-/// The support of all tests: code of any crate may name it, but no crate ships with it.
+/// The support of all tests: code of any crate may import it, but no crate ships with it.
 const TESTING: &str = "horus_testing";
 
-/// What each crate may import of ours, itself aside. Other crates: [`ABOVE`].
+/// The crates of this workspace that each crate may import, besides itself. All others: [`ABOVE`].
 const LAYERS: [(&str, &[&str]); 7] = [
     ("horus_shm", &[]),
     (TESTING, &[]),
@@ -17,13 +17,13 @@ const LAYERS: [(&str, &[&str]); 7] = [
     ("horus_benchmarks", &["horus_core", "horus_shm"]),
 ];
 
-/// What examples, tools and bridges may import of ours.
+/// The crates of this workspace that examples, tools and bridges may import.
 const ABOVE: &[&str] = &["horus_core"];
 
 /// Crates that reach the kernel or map files.
 const SYSTEM: [&str; 4] = ["libc", "memmap2", "nix", "rustix"];
 
-/// Where those may be used, tests aside: crates, and the real-time set-up.
+/// The places that may use those, besides tests: crates, and the real-time set-up.
 const SYSTEM_PLACES: [&str; 5] = [
     "horus_shm/",
     "horus_benchmarks/",
@@ -32,9 +32,9 @@ const SYSTEM_PLACES: [&str; 5] = [
     "horus_core/src/rt/",
 ];
 
-/// Where `horus_core` may allow `unsafe`, and why.
+/// The places of `horus_core` that may allow `unsafe`.
 const UNSAFE_PLACES: [&str; 3] = [
-    // `message!` proves by compile-time checks what it claims.
+    // `message!` proves its `unsafe impl` by compile-time checks.
     "horus_core/src/message/mod.rs",
     // Priority, affinity and memory locking are system calls.
     "horus_core/src/rt.rs",
@@ -48,7 +48,7 @@ struct Crate {
     folder: String,
 }
 
-/// `import-direction` and `kernel`: in manifests and in code.
+/// `import-direction` and `kernel`: the imports in manifests and in code are allowed.
 pub(crate) fn imports(repo: &Repo) -> Vec<Violation> {
     let crates = crates(repo);
     let mut violations = Vec::new();
@@ -66,11 +66,11 @@ pub(crate) fn imports(repo: &Repo) -> Vec<Violation> {
     violations
 }
 
-/// The rule that `this` breaks by naming `to` in the file at `path`, and what to do.
+/// Returns the rule that `this` breaks by importing `to` in `file`, and the advice.
 fn judge(crates: &[Crate], this: &Crate, file: &File, to: &str) -> Option<(&'static str, String)> {
     let from = this.name.as_str();
     let ours = crates.iter().any(|one| one.name == to) && from != to;
-    // WHY: it is a dependency of tests alone, so that nothing but tests can name it.
+    // WHY: it is only a dev-dependency, so only tests can import it.
     if to == TESTING && !file.path.ends_with("Cargo.toml") {
         return None;
     }
@@ -81,13 +81,15 @@ fn judge(crates: &[Crate], this: &Crate, file: &File, to: &str) -> Option<(&'sta
             format!("{from} must not import {to}, only: {allowed}."),
         ));
     }
-    // WHY: the manifest cannot tell the real-time set-up from the rest of a crate; the code can.
+    // WHY: the manifest cannot separate the real-time set-up from the rest of a crate; the code
+    // can.
     let is_allowed = |place: &&str| match file.path.strip_suffix("Cargo.toml") {
         Some(folder) => place.starts_with(folder),
         None => file.path.starts_with(*place) || file.is_test(),
     };
-    (SYSTEM.contains(&to) && !SYSTEM_PLACES.iter().any(is_allowed))
-        .then(|| ("kernel", format!("move what needs {to} to horus_shm (or to horus_core::rt).")))
+    (SYSTEM.contains(&to) && !SYSTEM_PLACES.iter().any(is_allowed)).then(|| {
+        ("kernel", format!("move the code that needs {to} to horus_shm (or to horus_core::rt)."))
+    })
 }
 
 fn allowed(from: &str) -> &'static [&'static str] {
@@ -102,7 +104,7 @@ fn crates(repo: &Repo) -> Vec<Crate> {
     manifests.collect()
 }
 
-/// The names of all packages.
+/// Returns the names of all packages.
 pub(crate) fn packages(repo: &Repo) -> Vec<String> {
     let manifests = repo.files.iter().filter(|file| file.path.ends_with("Cargo.toml"));
     manifests.filter_map(|file| package(&file.text)).collect()
@@ -114,7 +116,8 @@ fn package(manifest: &str) -> Option<String> {
     Some(name?.trim().trim_matches('"').to_owned())
 }
 
-/// What a manifest depends on outside its tests: the line, and the crate's name in code.
+/// Returns the dependencies of a manifest outside its tests: the line, and the crate's name in
+/// code.
 fn dependencies(manifest: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut in_table = false;
@@ -143,7 +146,7 @@ fn is_dependency_table(table: &str) -> bool {
     matches!(table, "dependencies" | "build-dependencies")
 }
 
-/// The crates that a Rust file names: the line, and the name.
+/// Returns the crates that a Rust file names: the line, and the name.
 fn used(file: &File) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (index, line) in file.lines.iter().enumerate() {
@@ -159,7 +162,7 @@ fn used(file: &File) -> Vec<(usize, String)> {
     found
 }
 
-/// `unsafe-code`: `horus_core` denies it, but for a few places.
+/// `unsafe-code`: `horus_core` denies it, except in a few places.
 pub(crate) fn safe_core(repo: &Repo) -> Vec<Violation> {
     let mut violations = Vec::new();
     if let Some(root) = repo.get("horus_core/src/lib.rs") {
@@ -167,7 +170,7 @@ pub(crate) fn safe_core(repo: &Repo) -> Vec<Violation> {
             ["#![deny(unsafe_code)]", "#![forbid(unsafe_code)]"].contains(&line.code.trim())
         };
         if !root.lines.iter().any(denies) {
-            let advice = "say `#![deny(unsafe_code)]`.".to_owned();
+            let advice = "add `#![deny(unsafe_code)]`.".to_owned();
             violations.push(root.violation(0, "unsafe-code", advice));
         }
     }
@@ -206,7 +209,7 @@ pub(crate) fn time_limits(repo: &Repo) -> Vec<Violation> {
             is_binary && !has_limit(file)
         };
         violations.extend(repo.rust().filter(lacks).map(|file| {
-            let advice = format!("say `use {TESTING} as _;`, in src with `#[cfg(test)]`.");
+            let advice = format!("add `use {TESTING} as _;`, in src with `#[cfg(test)]`.");
             file.violation(0, "time-limit", advice)
         }));
     }
@@ -221,7 +224,7 @@ mod tests {
         format!("[package]\nname = \"{name}\"\n{rest}")
     }
 
-    /// The violations of a workspace in which `path` has `text`, as `path:line: rule`.
+    /// Returns the violations of a workspace in which `path` has `text`, as `path:line: rule`.
     fn found(path: &str, text: &str) -> Vec<String> {
         let names = ["horus_shm", "horus_core", "horus_py", "horus_benchmarks", TESTING, "robot"];
         let folder = |name| if name == "robot" { "examples/robot" } else { name };

@@ -1,4 +1,4 @@
-//! Documents say what is so: names, commands and links lead somewhere.
+//! Documents are correct: the names, commands and links in them exist.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const EXAMPLES: &str = "horus_core/tests/tidy";
 struct DocLine<'a> {
     index: usize,
     text: &'a str,
-    /// Whether it is in a code block.
+    /// True if it is in a code block.
     is_code: bool,
 }
 
@@ -34,7 +34,7 @@ fn documents(repo: &Repo) -> impl Iterator<Item = &File> {
     repo.files.iter().filter(|file| file.path.ends_with(".md"))
 }
 
-/// What stands in backticks in a line of prose.
+/// Returns the texts in backticks in a line of prose.
 fn spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -60,7 +60,7 @@ pub(crate) fn names(repo: &Repo) -> Vec<Violation> {
     violations
 }
 
-/// Whether what `span` names is there. What is neither a path nor an identifier is not judged.
+/// Returns true if the item that `span` names exists, or if it is neither a path nor an identifier.
 fn exists(repo: &Repo, words: &BTreeSet<&str>, span: &str) -> bool {
     let is_path_char = |c: char| lex::is_word(c) || "/.-".contains(c);
     let extension = span.rsplit_once('.').is_some_and(|(stem, extension)| {
@@ -82,7 +82,7 @@ fn exists(repo: &Repo, words: &BTreeSet<&str>, span: &str) -> bool {
     !named || name.split("::").all(|part| words.contains(part))
 }
 
-/// `commands`: what documents tell people to type exists: targets of make, packages, binaries.
+/// `commands`: the commands in documents exist: targets of make, packages, binaries.
 pub(crate) fn commands(repo: &Repo) -> Vec<Violation> {
     let targets = repo.get("Makefile").map(|file| targets(&file.text)).unwrap_or_default();
     let packages = crates::packages(repo);
@@ -98,7 +98,7 @@ pub(crate) fn commands(repo: &Repo) -> Vec<Violation> {
     violations
 }
 
-/// What is wrong with a line that somebody may type.
+/// Returns the mistake in a line that a reader may type.
 fn wrong(repo: &Repo, targets: &[&str], packages: &[String], typed: &str) -> Option<String> {
     let typed = typed.trim().trim_start_matches("$ ").split('#').next()?;
     let words: Vec<&str> = typed.split_whitespace().collect();
@@ -140,7 +140,7 @@ fn targets(makefile: &str) -> Vec<&str> {
     rules.flat_map(|(targets, _)| targets.split_whitespace()).collect()
 }
 
-/// `links`: what documents link to within the repository exists, the heading too.
+/// `links`: the targets of links within the repository exist, including headings.
 pub(crate) fn links(repo: &Repo) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in documents(repo) {
@@ -148,7 +148,7 @@ pub(crate) fn links(repo: &Repo) -> Vec<Violation> {
             for target in
                 link_targets(line.text).filter(|target| !leads_somewhere(repo, file, target))
             {
-                let advice = format!("the link to {target} leads nowhere.");
+                let advice = format!("the target of the link to {target} does not exist.");
                 violations.push(file.violation(line.index, "links", advice));
             }
         }
@@ -156,7 +156,7 @@ pub(crate) fn links(repo: &Repo) -> Vec<Violation> {
     violations
 }
 
-/// The targets of `[text](target)` and `[text]: target`.
+/// Returns the targets of `[text](target)` and `[text]: target`.
 fn link_targets(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split('`').step_by(2);
     let inline = prose.flat_map(|prose| {
@@ -177,7 +177,7 @@ fn leads_somewhere(repo: &Repo, from: &File, target: &str) -> bool {
     repo.has(&path) && (!is_document || repo.get(&path).is_some_and(has_heading))
 }
 
-/// The path from the root of what `target` means in the document `from`.
+/// Resolves `target` in the document `from` to a path from the root.
 fn resolve(from: &str, target: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -194,7 +194,7 @@ fn resolve(from: &str, target: &str) -> String {
     parts.join("/")
 }
 
-/// The anchors of a document's headings.
+/// Returns the anchors of a document's headings.
 fn headings(file: &File) -> Vec<String> {
     let lines = doc_lines(file).into_iter().filter(|line| !line.is_code);
     let titles = lines.filter_map(|line| {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_tell_people_to_type_what_works() {
+    fn commands_in_documents_exist() {
         let table = [
             ("```\nmake test\n$ make lint X=y -j2 # gone\n```", 0),
             ("```\nmake gone\n```", 1),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_somewhere() {
+    fn links_have_targets() {
         let table = [
             ("[a](docs/format.md) ![b](docs) [c](../d/e)", 1),
             ("[a](https://b.c/d)", 0),

@@ -1,4 +1,4 @@
-//! What the rules look at: the files that belong to the repository.
+//! The input of the rules: the files that belong to the repository.
 
 use std::fmt;
 use std::fs;
@@ -15,9 +15,9 @@ const TEXT_BYTES_MAX: usize = 2 << 20;
 pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) bytes: usize,
-    /// Empty if it is no text.
+    /// Empty if the file is not text.
     pub(crate) text: String,
-    /// Of Rust files only.
+    /// The lexed lines, of Rust files only.
     pub(crate) lines: Vec<Line>,
 }
 
@@ -27,12 +27,12 @@ impl File {
         Self { path: path.to_owned(), bytes, text, lines }
     }
 
-    /// A violation in line `index`, counted from 0.
+    /// Returns a violation in line `index`, counted from 0.
     pub(crate) fn violation(&self, index: usize, rule: &'static str, advice: String) -> Violation {
         Violation { path: self.path.clone(), line: index + 1, rule, advice }
     }
 
-    /// The folder of the crate it belongs to, by its manifest's place.
+    /// Returns true if the file belongs to the crate in `folder`.
     pub(crate) fn is_under(&self, folder: &str) -> bool {
         self.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
     }
@@ -41,7 +41,7 @@ impl File {
         self.path.ends_with(".rs")
     }
 
-    /// Whether it is only compiled for tests.
+    /// Returns true if the file is only compiled for tests.
     pub(crate) fn is_test(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         self.path.split('/').any(|part| part == "tests")
@@ -54,7 +54,7 @@ impl File {
     }
 }
 
-/// What is wrong, where, and what to do about it.
+/// A broken rule: its place, and the advice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Violation {
     pub(crate) path: String,
@@ -81,12 +81,12 @@ impl Repo {
         let mut paths = tracked(root).unwrap_or_else(|| walk(root));
         paths.sort();
         paths.dedup();
-        // WHY: git lists what was deleted but not committed yet.
+        // WHY: git also lists deleted files until the deletion is committed.
         let files = paths.iter().filter_map(|path| read(root, path)).collect();
         Self { files }
     }
 
-    /// A repository of a test's own.
+    /// Builds a repository for a test.
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         let file = |&(path, text): &(&str, &str)| File::new(path, text.len(), text.to_owned());
         Self { files: files.iter().map(file).collect() }
@@ -96,7 +96,7 @@ impl Repo {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// Whether `path` is a file, or a folder with files in it.
+    /// Returns true if `path` is a file, or a folder with files in it.
     pub(crate) fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         path.is_empty() || self.files.iter().any(|file| file.path == path || file.is_under(path))
@@ -115,7 +115,8 @@ fn read(root: &Path, path: &str) -> Option<File> {
     Some(File::new(path, bytes, String::from_utf8(text).unwrap_or_default()))
 }
 
-/// `None` if there is no git, or the root is not a checkout of this repository.
+/// Returns the tracked files; `None` without git, or if the root is not a checkout of this
+/// repository.
 fn tracked(root: &Path) -> Option<Vec<String>> {
     let mut git = Command::new("git");
     git.current_dir(root).args(["ls-files", "-z", "-co", "--exclude-standard"]);
@@ -146,7 +147,8 @@ fn walk(root: &Path) -> Vec<String> {
     paths
 }
 
-/// The patterns that a `.gitignore` here may have: `/path`, `name`, `name/` and `*.extension`.
+/// Matches the patterns that this repository's `.gitignore` may have: `/path`, `name`, `name/` and
+/// `*.extension`.
 fn ignores(pattern: &str, path: &str) -> bool {
     let pattern = pattern.trim().trim_end_matches('/');
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -166,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ignored_files_are_told_apart() {
+    fn ignored_files_are_recognised() {
         let table = [
             ("/target", "target", true),
             ("/target", "a/target", false),

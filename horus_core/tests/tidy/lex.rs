@@ -1,4 +1,4 @@
-//! Rust text told apart into code, comments and strings, as far as the rules need it.
+//! Splits Rust text into code, comments and strings, as far as the rules need it.
 
 /// One line of a source file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub(crate) struct Line {
     pub(crate) code: String,
     /// The text of the comments, doc comments too.
     pub(crate) comment: String,
-    /// The bracket that is open where the line starts.
+    /// The bracket that is open at the start of the line.
     inside: Option<char>,
 }
 
@@ -20,7 +20,7 @@ enum State {
     RawText { hashes: usize },
 }
 
-/// Takes `text` apart, line by line.
+/// Splits `text` into code and comments, line by line.
 pub(crate) fn lines(text: &str) -> Vec<Line> {
     let chars: Vec<char> = text.chars().collect();
     let mut lines = vec![Line::default()];
@@ -80,7 +80,7 @@ fn code(rest: &[char], line: &mut Line) -> (State, usize) {
     }
 }
 
-/// Whether the `r` at the start of `rest` begins a raw string, not an identifier.
+/// Returns true if the `r` at the start of `rest` begins a raw string, not an identifier.
 fn starts_raw_text(line: &Line, rest: &[char]) -> bool {
     let after = rest[1..].iter().find(|&&c| c != '#');
     let before = line.code.strip_suffix(['b', 'c']).unwrap_or(&line.code);
@@ -134,12 +134,12 @@ fn mark_brackets(lines: &mut [Line]) {
     }
 }
 
-/// Whether `c` may be part of an identifier.
+/// Returns true if `c` may be part of an identifier.
 pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The identifiers of `code` and the byte at which each starts.
+/// Returns the identifiers of `code` and the byte at which each starts.
 pub(crate) fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
     let starts =
         code.char_indices().filter(|&(at, c)| is_word(c) && !code[..at].ends_with(is_word));
@@ -149,12 +149,12 @@ pub(crate) fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Whether `word` is one of the identifiers of `code`.
+/// Returns true if `word` is one of the identifiers of `code`.
 pub(crate) fn has_word(code: &str, word: &str) -> bool {
     words(code).any(|(_, found)| found == word)
 }
 
-/// Index of the first line of the statement (or field, or match arm) that line `index` is in.
+/// Returns the first line of the statement (or field, or match arm) that contains line `index`.
 pub(crate) fn statement_start(lines: &[Line], index: usize) -> usize {
     let mut first = index;
     while first > 0 && continues(lines, first) {
@@ -163,7 +163,7 @@ pub(crate) fn statement_start(lines: &[Line], index: usize) -> usize {
     first
 }
 
-/// Whether a statement that began above goes on in line `index`.
+/// Returns true if line `index` continues a statement that began above.
 fn continues(lines: &[Line], index: usize) -> bool {
     if matches!(lines[index].inside, Some('(' | '[')) {
         return true;
@@ -175,7 +175,7 @@ fn continues(lines: &[Line], index: usize) -> bool {
     }
 }
 
-/// The comments of lines `first..=last`, and of the block that stands directly above them.
+/// Returns the comments of lines `first..=last`, and of the block directly above them.
 pub(crate) fn attached_comment(lines: &[Line], first: usize, last: usize) -> String {
     let is_attached = |line: &&Line| {
         let code = line.code.trim();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_and_comments_are_no_code() {
+    fn strings_and_comments_are_not_code() {
         let table = [
             ("a // b", "a "),
             ("a /* b /* c */ d */ e", "a  e"),

@@ -1,27 +1,27 @@
-//! Atomics come in pairs: every ordering has a label, both halves, and a place in the docs.
+//! Atomics come in pairs: every ordering has a label, both halves, and a row in the docs.
 
 use std::collections::BTreeMap;
 
 use super::files::{File, Repo, Violation};
 use super::lex::{self, Line};
 
-/// Where the edges of the lane protocol are declared.
+/// The file that declares the edges of the lane protocol.
 const EDGES: &str = "horus_shm/src/protocol/sync.rs";
 
-/// Where every label is argued for people.
+/// The document that explains every label.
 pub(crate) const DOCS: &str = "docs/memory-ordering.md";
 
 /// Orderings that another thread relies on.
 const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 
-/// Files of `horus_shm` that name orderings beside [`EDGES`], and why.
+/// Files of `horus_shm` that name orderings, besides [`EDGES`].
 const ORDERING_PLACES: [&str; 5] = [
     EDGES,
-    // Words of a payload: always relaxed, of any address.
+    // Words of a payload: always relaxed, at any address.
     "horus_shm/src/protocol/copy.rs",
-    // Statics of this process that `fork` handlers touch: not memory that a model replaces.
+    // Statics of this process that `fork` handlers access; models do not replace that memory.
     "horus_shm/src/process/fork.rs",
-    // Statics of this process that a signal handler touches.
+    // Statics of this process that a signal handler accesses.
     "horus_shm/src/os/fault.rs",
     "horus_shm/src/os/signal.rs",
 ];
@@ -35,7 +35,7 @@ struct Edge {
     index: usize,
 }
 
-/// Where a label stands.
+/// The place of a label.
 #[derive(Debug)]
 struct Site<'a> {
     file: &'a File,
@@ -57,14 +57,14 @@ pub(crate) fn orderings(repo: &Repo) -> Vec<Violation> {
         violations.extend(halves(repo, file, &edges));
     }
     if let Some(docs) = repo.get(DOCS) {
-        // WHY: what a test synchronises for itself is no part of the protocol.
+        // WHY: the synchronisation of a test itself is not part of the protocol.
         let sites: Vec<_> = sites.into_iter().filter(|site| !site.file.is_test()).collect();
         violations.extend(documented(repo, docs, &edges, &sites));
     }
     violations
 }
 
-/// The edges that `file` declares: `const NAME: Edge = Edge::new("label/half", …)`.
+/// Returns the edges that `file` declares: `const NAME: Edge = Edge::new("label/half", …)`.
 fn declared(file: &File) -> Vec<Edge> {
     let edge = |(index, line): (usize, &str)| {
         let (name, value) = line.trim().strip_prefix("pub const ")?.split_once(": Edge = ")?;
@@ -75,9 +75,9 @@ fn declared(file: &File) -> Vec<Edge> {
     file.text.lines().enumerate().filter_map(edge).collect()
 }
 
-/// Every use of an ordering or an edge has a label above it, and an edge has its own.
+/// Checks that every use of an ordering or an edge has a label above it, and an edge its own.
 fn labelled(file: &File, edges: &[Edge]) -> Vec<Violation> {
-    // WHY: a test that uses an edge plays the part for which the edge is labelled already.
+    // WHY: a test that uses an edge stands in for code that already labels the edge.
     let edges = if file.is_test() { &[] } else { edges };
     let mut violations = Vec::new();
     for (index, line) in file.lines.iter().enumerate() {
@@ -91,7 +91,7 @@ fn labelled(file: &File, edges: &[Edge]) -> Vec<Violation> {
         }
         let found = labels_above(&file.lines, index, edges);
         let advice = if found.is_empty() {
-            "say what it pairs with in an `// ORDERING(label):` comment directly above.".to_owned()
+            "name its counterpart in an `// ORDERING(label):` comment directly above.".to_owned()
         } else if let Some(edge) = used.iter().flatten().find(|edge| !found.contains(&edge.label)) {
             format!("`{}` needs `ORDERING({})` above.", edge.name, edge.label)
         } else {
@@ -109,7 +109,7 @@ fn imports_orderings(code: &str) -> bool {
     import && (code.contains("edge::") || (code.contains("Ordering::") && strong()))
 }
 
-/// What `code` uses: edges by name, and `None` for each ordering.
+/// Returns the edges that `code` uses by name, and `None` for each ordering.
 fn used<'a>(code: &str, edges: &'a [Edge]) -> Vec<Option<&'a Edge>> {
     let mut found = Vec::new();
     for (at, word) in lex::words(code) {
@@ -123,7 +123,8 @@ fn used<'a>(code: &str, edges: &'a [Edge]) -> Vec<Option<&'a Edge>> {
     found
 }
 
-/// The labels of the statement in line `index`; of the one directly above, if that uses one too.
+/// Returns the labels of the statement in line `index`, and of the one directly above if that uses
+/// an ordering too.
 fn labels_above(lines: &[Line], index: usize, edges: &[Edge]) -> Vec<String> {
     let mut last = index;
     loop {
@@ -149,7 +150,7 @@ fn labels(file: &File) -> impl Iterator<Item = Site<'_>> {
     })
 }
 
-/// A label that stands in one place has no other half.
+/// Checks that every label occurs in at least two places.
 fn paired(sites: &[Site]) -> Vec<Violation> {
     let mut count = BTreeMap::new();
     for site in sites {
@@ -157,13 +158,13 @@ fn paired(sites: &[Site]) -> Vec<Violation> {
     }
     let single = sites.iter().filter(|site| count[&site.label] == 1);
     let violation = |site: &Site| {
-        let advice = format!("`{}` stands only here: label its other half.", site.label);
+        let advice = format!("`{}` occurs only here: label its other half.", site.label);
         site.file.violation(site.index, "ordering-half", advice)
     };
     single.map(violation).collect()
 }
 
-/// Every label has two edges or more, and every edge is used.
+/// Checks that every label has two edges or more, and that every edge is used.
 fn halves(repo: &Repo, file: &File, edges: &[Edge]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for edge in edges {
@@ -179,14 +180,14 @@ fn halves(repo: &Repo, file: &File, edges: &[Edge]) -> Vec<Violation> {
             !file.is_test() && file.lines.iter().any(names)
         };
         if !repo.rust().any(uses) {
-            let advice = format!("nobody uses `{}`.", edge.name);
+            let advice = format!("no code uses `{}`: remove it.", edge.name);
             violations.push(file.violation(edge.index, "ordering-half", advice));
         }
     }
     violations
 }
 
-/// The table of the docs lists the edges of the code and its other labels, and nothing else.
+/// Checks that the table of the docs lists exactly the edges and the other labels of the code.
 fn documented(repo: &Repo, docs: &File, edges: &[Edge], sites: &[Site]) -> Vec<Violation> {
     let mut expected = BTreeMap::new();
     for edge in edges {
@@ -211,7 +212,7 @@ fn documented(repo: &Repo, docs: &File, edges: &[Edge], sites: &[Site]) -> Vec<V
     violations
 }
 
-/// The labels of the docs: what stands in backticks in the first column of a table.
+/// Returns the labels of the docs: the texts in backticks in the first column of a table.
 fn rows(docs: &File) -> Vec<(usize, String)> {
     let mut rows = Vec::new();
     for (index, line) in docs.text.lines().enumerate() {

@@ -1,12 +1,12 @@
-//! `unsafe` comes with its proof.
+//! Every `unsafe` has a proof.
 
 use super::files::{File, Violation};
 use super::lex::{self, Line};
 
-/// How far above an `unsafe` its proof may stand, if it is not attached to the statement.
+/// The most lines between an `unsafe` and its proof, if that is not attached to the statement.
 const LINES_ABOVE_MAX: usize = 3;
 
-/// `safety`: every `unsafe` block and impl has a `SAFETY:` comment close by.
+/// `safety`: every `unsafe` block and impl has a `SAFETY:` comment close above.
 pub(crate) fn safety(file: &File) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (index, line) in file.lines.iter().enumerate() {

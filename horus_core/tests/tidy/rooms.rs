@@ -1,13 +1,12 @@
-//! Rooms: which folder of a crate may import which, and how large a circle of files may be.
+//! Rooms: the imports allowed between folders of a crate, and the largest allowed import cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::files::{File, Repo, Violation};
 use super::lex;
 
-/// The rooms of a folder in the order in which they may import each other: each imports those
-/// before it and itself. Rooms of one line do not import each other. Files beside the rooms stand
-/// above them all.
+/// The rooms of a folder in the order of their imports: each may import those before it and itself.
+/// Rooms of one line do not import each other. Files beside the rooms are above them all.
 struct House {
     folder: &'static str,
     floors: &'static [&'static [&'static str]],
@@ -31,13 +30,13 @@ const HOUSES: [House; 2] = [
     },
 ];
 
-/// Crates whose files are searched for circles.
+/// The folders that are searched for cycles.
 const SEARCHED: [&str; 3] = ["horus_shm/src", "horus_core/src", "horus_cpp/src"];
 
-/// The most files that may import each other in a circle.
+/// The most files that may import each other in a cycle.
 const CIRCLE_MAX: usize = 3;
 
-/// A module by its names from the root of its crate.
+/// A module as a list of names from the root of its crate.
 type Module = Vec<String>;
 
 /// `room-wall`: a room imports only those below it.
@@ -68,7 +67,7 @@ pub(crate) fn walls(repo: &Repo) -> Vec<Violation> {
     violations
 }
 
-/// `circle`: few files import each other.
+/// `circle`: only a few files may import each other.
 pub(crate) fn circles(repo: &Repo) -> Vec<Violation> {
     let mut violations = Vec::new();
     for source in SEARCHED {
@@ -95,14 +94,15 @@ pub(crate) fn circles(repo: &Repo) -> Vec<Violation> {
     violations
 }
 
-/// The module of a file, by its path from the folder `src`.
+/// Returns the module of a file, by its path from the folder `src`.
 fn module(path: &str) -> Module {
     let path = path.trim_matches('/').trim_end_matches(".rs");
     let names = path.split('/').filter(|name| !name.is_empty() && !["mod", "lib"].contains(name));
     names.map(str::to_owned).collect()
 }
 
-/// The paths within its own crate that a file names, and their lines: its unit tests aside.
+/// Returns the paths within its own crate that a file names, and their lines, without its unit
+/// tests.
 fn imports(file: &File, own: &Module) -> Vec<(usize, Module)> {
     let mut found = Vec::new();
     let tests = file.lines.iter().position(|line| line.code.trim_end() == "mod tests {");
@@ -126,7 +126,8 @@ fn imports(file: &File, own: &Module) -> Vec<(usize, Module)> {
     found
 }
 
-/// The paths of `a::b` or `a::{b, c::d}` at the beginning of `text`, which continue `start`.
+/// Returns the paths of `a::b` or `a::{b, c::d}` at the beginning of `text`, which continue
+/// `start`.
 fn tree(text: &str, start: &Module) -> Vec<Module> {
     let text = text.trim_start();
     if let Some(group) = text.strip_prefix('{') {
@@ -147,7 +148,7 @@ fn tree(text: &str, start: &Module) -> Vec<Module> {
     }
 }
 
-/// What stands between the commas of a group, up to the brace that closes it.
+/// Splits a group at its commas, up to the brace that closes it.
 fn items(group: &str) -> Vec<&str> {
     let (mut found, mut depth, mut from) = (Vec::new(), 0, 0);
     for (at, c) in group.char_indices() {
@@ -169,7 +170,7 @@ fn items(group: &str) -> Vec<&str> {
     found
 }
 
-/// The strongly connected components of a graph: Tarjan's algorithm (1972).
+/// Returns the strongly connected components of a graph, by Tarjan's algorithm (1972).
 fn components<'a>(arrows: &BTreeMap<&'a Module, BTreeSet<&'a Module>>) -> Vec<Vec<&'a Module>> {
     struct Search<'a, 'b> {
         arrows: &'b BTreeMap<&'a Module, BTreeSet<&'a Module>>,

@@ -1,4 +1,4 @@
-//! How files look: their length, their first line, and words that are not merged.
+//! The shape of files: their length, their first line, and words that must not be merged.
 
 use super::files::{File, Repo, Violation};
 use super::lex;
@@ -8,16 +8,16 @@ const TEST_LINES_MAX: usize = 1000;
 const COLUMNS_MAX: usize = 100;
 const FILE_BYTES_MAX: usize = 512 << 10;
 
-/// The map has to fit in a head.
+/// The architecture document, which must stay short.
 const MAP: &str = "ARCHITECTURE.md";
 const MAP_LINES_MAX: usize = 250;
 
-/// Results of benchmarks, which may be as large as they are.
+/// The results of benchmarks, which may have any size.
 const RECORDS: &str = "benchmarks/record";
 
 const SOURCE_KINDS: [&str; 7] = [".rs", ".py", ".pyi", ".c", ".cpp", ".h", ".hpp"];
 
-/// Macros and attributes that are not merged, as they look with the spaces taken out.
+/// Macros and attributes that must not be merged, written without spaces.
 const BANNED_CODE: [(&str, &str); 4] = [
     ("dbg!", "take it out"),
     ("todo!", "write it, or return an error"),
@@ -63,7 +63,7 @@ pub(crate) fn columns(file: &File) -> Vec<Violation> {
     .collect()
 }
 
-/// `module-doc`: the first line of a Rust file says what it owns.
+/// `module-doc`: the first line of a Rust file says what the file owns.
 pub(crate) fn module_doc(file: &File) -> Vec<Violation> {
     let concerned = file.path.split('/').any(|part| ["src", "tests", "benches"].contains(&part));
     let first = file.text.lines().next().unwrap_or_default();
@@ -75,7 +75,7 @@ pub(crate) fn module_doc(file: &File) -> Vec<Violation> {
     vec![file.violation(0, "module-doc", advice)]
 }
 
-/// `banned-word`, in Rust: what is left over from work in progress.
+/// `banned-word`, in Rust: leftovers of work in progress.
 pub(crate) fn banned_words(file: &File) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (index, line) in file.lines.iter().enumerate() {
@@ -92,7 +92,7 @@ pub(crate) fn banned_words(file: &File) -> Vec<Violation> {
                 ));
             }
         }
-        // WHY: of a module that tests share, each test file uses a part.
+        // WHY: each test file uses only a part of a module that tests share.
         let shared = file.is_test() && code.contains("reason=");
         if code.contains("allow(") && lex::has_word(&line.code, "dead_code") && !shared {
             let advice = "`allow(dead_code)`: remove the code.".to_owned();
@@ -110,7 +110,7 @@ pub(crate) fn banned_words(file: &File) -> Vec<Violation> {
     violations
 }
 
-/// `missing`: what every reader looks for.
+/// `missing`: the files that every reader looks for.
 pub(crate) fn missing(repo: &Repo, paths: &[&str]) -> Vec<Violation> {
     let absent = paths.iter().filter(|path| !repo.has(path));
     absent
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn blobs_are_kept_out_but_for_records() {
+    fn blobs_are_refused_except_records() {
         let blob = "x".repeat(FILE_BYTES_MAX + 1);
         assert_eq!(found(length, "docs/a.svg", &blob), ["file-size:1"]);
         assert!(found(length, "benchmarks/record/cpu/a.json", &blob).is_empty());
